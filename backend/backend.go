@@ -1,0 +1,199 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"thresher/collection"
+)
+
+// Backend does the arithmetic of searches on one kind of device.
+type Backend interface {
+	// Name is "cpu" or "cuda".
+	Name() string
+	// Load makes c ready for searches on the device. The collection stays
+	// owned by the caller and must outlive the Resident.
+	Load(ctx context.Context, c *collection.Collection) (Resident, error)
+	// Close frees the device. Every Resident must be closed before.
+	Close() error
+}
+
+// Resident is a collection loaded on a device. It is safe for concurrent use;
+// the Runs it begins are not.
+type Resident interface {
+	// Begin starts a batch. q and goals (one a query) stay owned by the
+	// caller and must not change before the Run is closed.
+	Begin(ctx context.Context, q Queries, goals []Goal) (Run, error)
+	Close() error
+}
+
+// Run is one batch under elimination. Calls come from one goroutine.
+// A context that ends stops the work at the next panel boundary: the call
+// returns the context's error, the Run stays valid, and Finish then gives the
+// best answers so far with their open upper bound.
+type Run interface {
+	// Raise lifts each query's threshold by scoring atoms chosen by spec.
+	Raise(ctx context.Context, spec RaiseSpec) error
+	// Pull takes the next looks at the survivors and drops every arm that
+	// cannot reach the threshold. It may raise in between.
+	Pull(ctx context.Context, looks ...Look) (Tally, error)
+	// Dense scores all atoms allowed for these queries exactly.
+	Dense(ctx context.Context, queries ...int) error
+	// Finish scores what is left exactly and returns the k best.
+	Finish(ctx context.Context) (Answers, error)
+	Close() error
+}
+
+// Queries is a batch of M query vectors of Dim coordinates, row-major.
+type Queries struct {
+	M, Dim int
+	Data   []float32
+}
+
+// Row returns query j; the slice aliases Data.
+func (q Queries) Row(j int) []float32 { return q.Data[j*q.Dim : (j+1)*q.Dim : (j+1)*q.Dim] }
+
+// Goal is what one query asks for.
+type Goal struct {
+	// K is how many atoms are wanted, 1 <= K <= atoms; 0 means every atom
+	// that reaches Floor.
+	K int
+	// Epsilon >= 0 is the allowed gap in score units of the search score
+	// (collection.Metric).
+	Epsilon float64
+	// Floor is the least search score wanted; -Inf when there is none.
+	Floor float64
+	// Filter holds one bit an atom in the collection's internal order, 1 =
+	// may be returned; nil allows all. Shared between goals, read only.
+	Filter []uint64
+	// Allowed is how many bits of Filter are set.
+	Allowed int
+	// Skip is one more atom (internal index) that may not be returned, or -1.
+	Skip int
+}
+
+// Source says which atoms a Raise scores.
+type Source uint8
+
+const (
+	// FirstPanels scores the first PerQuery atoms in collection order, those
+	// of greatest norm, by their deterministic lower bounds.
+	FirstPanels Source = iota
+	// Leaders scores the PerQuery survivors of greatest upper bound exactly.
+	Leaders
+)
+
+// RaiseSpec says how a threshold is lifted.
+type RaiseSpec struct {
+	Source   Source
+	PerQuery int
+}
+
+// Representation says which copy of the atoms a look reads.
+type Representation uint8
+
+const (
+	// Panels reads int8 codes of the head and the first rest coordinates,
+	// 64 atoms side by side: the first look at everybody.
+	Panels Representation = iota
+	// Rows reads int8 codes row by row: later looks at survivors.
+	Rows
+	// Float32 reads float32 coordinates in the collection's random order
+	// (rotated, or permuted when the basis is raw), without a head.
+	Float32
+)
+
+// Rule says which bound decides. Every rule is a pure function of package
+// bandit.
+type Rule uint8
+
+const (
+	// Student is the linear test of bandit.Linear at level Alpha; on codes
+	// of the whole row it is deterministic and spends nothing.
+	Student Rule = iota
+	// Cauchy is deterministic: what was not seen is bounded by its norm.
+	Cauchy
+	// Martingale is the time-uniform bound of method strict.
+	Martingale
+	// MeanRadius is BanditMIPS: running mean plus and minus a radius.
+	MeanRadius
+	// Rank is BoundedME: the worse half by running mean goes.
+	Rank
+)
+
+// Look is one more glance at the survivors.
+type Look struct {
+	Rep Representation
+	// From and To are the rest coordinates read, half open, in stored order;
+	// looks on codes also read the head. A look on codes always starts at 0.
+	From, To int
+	Rule     Rule
+	// Alpha is the failure probability of this look for one arm.
+	Alpha float64
+	// Sigma is the sub-Gaussian parameter of MeanRadius, in units of one
+	// product; Range is the width of the rewards of Rank.
+	Sigma float64
+	// MaxSurvivors is the share of the atoms, in (0, 1], beyond which a query
+	// is answered by the dense path instead; 0 means no limit.
+	MaxSurvivors float64
+}
+
+// Tally is what the driver sees after a Pull, one entry a query.
+type Tally struct {
+	Survivors []int     // arms still in play
+	Tau       []float64 // threshold in search-score units
+	Open      []float64 // largest upper bound still open; -Inf when nothing is
+	Dense     []bool    // answered by the dense path
+}
+
+// Done reports whether no query has an arm left to look at.
+func (t Tally) Done() bool {
+	for _, s := range t.Survivors {
+		if s > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// LookReport is what one look did for one query.
+type LookReport struct {
+	Look      Look
+	Seen      int // arms looked at
+	Survivors int // arms kept
+}
+
+// Answer is the answer to one query, best first: search score descending, id
+// ascending. IDs are row numbers of the data as given.
+type Answer struct {
+	IDs    []int64
+	Scores []float64 // exact search scores, float64 sums over the original rows
+	Looks  []LookReport
+	Pulls  int64   // coordinates read, of codes and of exact rows together
+	Bytes  int64   // bytes of atoms read
+	Rows   int     // rows scored exactly
+	Tau    float64 // last threshold, search-score units
+	Open   float64 // largest upper bound never resolved; -Inf = complete
+	Random bool    // an arm was dropped by a bound that can fail
+	Dense  bool    // the dense path answered
+}
+
+// Complete reports whether nothing was left open.
+func (a *Answer) Complete() bool { return math.IsInf(a.Open, -1) }
+
+// Answers holds one Answer a query.
+type Answers []Answer
+
+// Errors of every backend, wrapped with what was asked and what is there.
+var (
+	// ErrRuleUnsupported: this backend cannot run a look's rule on its
+	// representation; the caller may use another backend.
+	ErrRuleUnsupported = errors.New("rule not supported by this backend")
+	// ErrUnavailable: there is no such device here.
+	ErrUnavailable = errors.New("backend unavailable")
+	// ErrMemory: the collection does not fit.
+	ErrMemory = errors.New("not enough device memory")
+	// ErrClosed: used after Close.
+	ErrClosed = errors.New("backend closed")
+)

@@ -1,0 +1,12 @@
+// Package backend is the contract between the driver of elimination rounds
+// and whatever does the arithmetic: a processor's cores or a graphics card.
+//
+// A backend loads a collection once and then runs batches of queries over it.
+// The state of a batch (survivors, thresholds, exact scores so far) stays in
+// the backend's memory; the driver sees tallies only:
+//
+//	begin; for each look of the plan { raise; pull; stop when the tally says so }; finish
+//
+// Sub-package backendtest is the suite every backend passes, against a
+// float64 oracle.
+package backend

@@ -1,0 +1,202 @@
+package batch
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"thresher/backend"
+)
+
+// Method names a way to search; see docs/guarantee.md for what each promises.
+type Method string
+
+const (
+	Auto            Method = "auto"             // the planner picks adaptive, certain or exact
+	Exact           Method = "exact"            // dense scan
+	Certain         Method = "certain"          // elimination by deterministic bounds only
+	Strict          Method = "strict"           // time-uniform martingale bound, basis raw
+	Adaptive        Method = "adaptive"         // rotated codes, exact threshold, Student bound
+	BanditMIPS      Method = "banditmips"       // arXiv 2212.07551, algorithm 1
+	BanditMIPSAlpha Method = "banditmips-alpha" // coordinates by |q_j|, heuristic
+	BanditMIPSBeta  Method = "banditmips-beta"  // coordinates drawn by weight
+	BucketAE        Method = "bucket-ae"        // bins by estimated norm
+	BoundedME       Method = "boundedme"        // median elimination without replacement
+	PrefixF32       Method = "prefix-f32"       // adaptive on float32 prefixes, for comparison of pulls
+)
+
+// Methods lists every name that Request.Method accepts.
+func Methods() []Method {
+	return []Method{Auto, Exact, Certain, Strict, Adaptive, BanditMIPS, BanditMIPSAlpha, BanditMIPSBeta, BucketAE, BoundedME, PrefixF32}
+}
+
+// Request is a batch of queries and what is asked of each.
+type Request struct {
+	// Queries holds m rows of the collection's dimension, row-major. Read
+	// only, owned by the caller.
+	Queries []float32
+	// K is how many atoms each query wants, at least 1. K beyond the number
+	// of atoms is cut, and Response.Warnings says so. With MinScore, 0 means
+	// all that reach it.
+	K int
+	// Delta in (0, 1) is the allowed failure probability of one query; 0
+	// means .01.
+	Delta float64
+	// Epsilon >= 0 is the allowed gap in score units; with Relative it is a
+	// multiple of |q| max|v|.
+	Epsilon  float64
+	Relative bool
+	// Method is how to search; "" means Auto.
+	Method Method
+	// MinScore, if not nil, asks for atoms scoring at least *MinScore (for
+	// Euclidean distance: at most *MinScore). Each such atom is missed with
+	// probability at most Delta; there is no joint promise.
+	MinScore *float64
+	// Allow, if not nil, lists the only row numbers that may be returned;
+	// Deny lists some that may not.
+	Allow, Deny []int64
+	// ExcludeSelf says that query j is atom SelfFirst+j and must not return
+	// itself.
+	ExcludeSelf bool
+	SelfFirst   int64
+	// Timeout, if positive, ends the search with the best so far.
+	Timeout time.Duration
+	// Sigma is the sub-Gaussian parameter of the published methods, in units
+	// of one coordinate product; 0 derives it from the data's range.
+	Sigma float64
+	// Beta is the exponent of banditmips-beta's weights; 0 means 1.
+	Beta float64
+}
+
+// Response answers a Request, one Answer a query, in the queries' order.
+type Response struct {
+	Answers  []Answer
+	Warnings []string      // what was changed of the request, e.g. k cut to n
+	Took     time.Duration // the search alone
+	Stats    Stats
+}
+
+// Complete reports whether every answer is.
+func (r *Response) Complete() bool {
+	for i := range r.Answers {
+		if r.Answers[i].Certificate.StoppedBy != Done {
+			return false
+		}
+	}
+	return true
+}
+
+// Answer is the answer to one query, best first; ties by ascending id.
+type Answer struct {
+	IDs         []int64   // row numbers of the atoms as given
+	Scores      []float32 // inner products, cosines, or squared distances
+	Certificate Certificate
+}
+
+// Guarantee is the kind of promise an answer carries.
+type Guarantee string
+
+const (
+	GuaranteeExact         Guarantee = "exact"
+	GuaranteeCertain       Guarantee = "certain"
+	GuaranteeProbabilistic Guarantee = "probabilistic"
+	GuaranteeHeuristic     Guarantee = "heuristic"
+)
+
+// Stop says why a search ended.
+type Stop string
+
+const (
+	Done      Stop = "done"
+	Deadline  Stop = "deadline"
+	Cancelled Stop = "cancelled"
+)
+
+// LookRecord is one look of one query as it went.
+type LookRecord struct {
+	Reads     string  `json:"reads"` // "panels", "rows", "float32"
+	Width     int     `json:"width"` // coordinates an arm was looked at with, head included
+	Rule      string  `json:"rule"`
+	Alpha     float64 `json:"alpha"` // failure probability spent an arm
+	Seen      int     `json:"seen"`
+	Survivors int     `json:"survivors"`
+}
+
+// Certificate says what an answer promises and what was done for it.
+type Certificate struct {
+	Method     Method       `json:"method"`
+	Guarantee  Guarantee    `json:"guarantee"`
+	Delta      float64      `json:"delta"`   // failure probability allowed; 0 when none is needed
+	Epsilon    float64      `json:"epsilon"` // gap allowed, score units
+	Exact      bool         `json:"exact"`   // no arm was dropped by a bound that can fail
+	StoppedBy  Stop         `json:"stopped_by"`
+	Looks      []LookRecord `json:"looks,omitempty"`
+	Pulls      int64        `json:"pulls"`       // coordinates of atoms read
+	DensePulls int64        `json:"dense_pulls"` // what a dense scan reads: allowed atoms x dimension
+	Bytes      int64        `json:"bytes"`       // bytes of atoms read
+	RowsScored int          `json:"rows_scored"`
+	// Threshold is the last threshold in search-score units: inner product,
+	// cosine, or q.v - |v|^2/2 for Euclidean distance. Null before any.
+	Threshold *float64 `json:"threshold"`
+	// OpenBound is the largest upper bound of an arm never resolved, in the
+	// same units; null = complete.
+	OpenBound *float64 `json:"open_bound"`
+	Plan      string   `json:"plan"`
+	// Predicted is the pilot's forecast of the share of arms that pass the
+	// first look; 0 when there was none.
+	Predicted float64 `json:"predicted_survivors,omitempty"`
+	Fallback  string  `json:"fallback,omitempty"`
+}
+
+// Stats sums a Response.
+type Stats struct {
+	Pulls, DensePulls, Bytes int64
+	RowsScored               int64
+	Exact                    int // queries whose answer needed no probability
+	Dense                    int // queries sent dense
+	Partial                  int // queries stopped early
+}
+
+// Saving is how many times fewer coordinates were read than a dense scan
+// reads; 1 when nothing was.
+func (s Stats) Saving() float64 {
+	if s.Pulls == 0 {
+		return 1
+	}
+	return float64(s.DensePulls) / float64(s.Pulls)
+}
+
+// RequestError names the field of a Request that cannot be served.
+type RequestError struct {
+	Field string
+	Query int // index of the query, or -1
+	Err   error
+}
+
+func (e *RequestError) Error() string {
+	if e.Query >= 0 {
+		return fmt.Sprintf("%s: query %d: %v", e.Field, e.Query, e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.Field, e.Err)
+}
+
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// Observer is told what an Engine does; its methods are called from the
+// searching goroutine and must be quick and safe for concurrent use.
+type Observer interface {
+	// Searched is called after each Search with its request's method.
+	Searched(m Method, queries int, s Stats, took time.Duration)
+	// FellBack is called when a backend could not run a plan and the engine
+	// used another.
+	FellBack(from string, reason error)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// Options configure an Engine; nil means defaults.
+type Options struct {
+	// Fallback answers what the first backend cannot; nil means none.
+	Fallback backend.Backend
+	Observer Observer
+}

@@ -1,0 +1,268 @@
+package collection
+
+import "fmt"
+
+// Metric says how a query and an atom are compared.
+type Metric uint8
+
+const (
+	// InnerProduct: score q.v; the search maximises it.
+	InnerProduct Metric = iota
+	// Cosine: score q.v/(|q||v|), a zero vector scores 0; the search maximises it.
+	Cosine
+	// Euclidean: score |q-v|^2, smaller is better; the search maximises
+	// q.v - |v|^2/2.
+	Euclidean
+)
+
+// ParseMetric reads ip, cosine or l2.
+func ParseMetric(s string) (Metric, error) {
+	switch s {
+	case "ip", "":
+		return InnerProduct, nil
+	case "cosine":
+		return Cosine, nil
+	case "l2":
+		return Euclidean, nil
+	}
+	return 0, fmt.Errorf("metric %q is none of ip, cosine, l2", s)
+}
+
+func (m Metric) String() string {
+	switch m {
+	case InnerProduct:
+		return "ip"
+	case Cosine:
+		return "cosine"
+	case Euclidean:
+		return "l2"
+	}
+	return fmt.Sprintf("Metric(%d)", uint8(m))
+}
+
+// Basis says in which coordinates atoms are looked at.
+type Basis uint8
+
+const (
+	// Rotated: head and random rotation, int8 codes; what method adaptive needs.
+	Rotated Basis = iota
+	// Raw: the given coordinates in a random order, no preprocessing; what
+	// methods strict and the published ones promise.
+	Raw
+)
+
+// ParseBasis reads auto (which is rotated) or raw.
+func ParseBasis(s string) (Basis, error) {
+	switch s {
+	case "auto", "rotated", "":
+		return Rotated, nil
+	case "raw":
+		return Raw, nil
+	}
+	return 0, fmt.Errorf("basis %q is none of auto, raw", s)
+}
+
+func (b Basis) String() string {
+	if b == Raw {
+		return "raw"
+	}
+	return "rotated"
+}
+
+// PanelAtoms is how many atoms stand side by side in a panel.
+const PanelAtoms = 64
+
+// Level holds what a look at the first Width rest coordinates needs of each
+// atom, in internal order, padded with zero terms to whole panels. With x the
+// int8 code of that prefix (zero beyond), o the rotated rest and a = 1/Scale
+// in units of the code, an arm's upper bound is (docs/guarantee.md)
+//
+//	head + <x~, q_rest> + l Radius |q_rest| + rounding,   x~ = Scale * code
+//
+// with the Student reach l, or, deterministically,
+//
+//	head + <x, q_rest> + Beyond |q_rest| + rounding,      x = RowScale * code.
+type Level struct {
+	Width  int
+	Scale  []float32 // multiplies the integer dot of the code
+	Radius []float32 // h, rounded upward
+	XNorm  []float32 // |x~|, rounded upward
+	Beyond []float32 // |o - x|, rounded upward
+	// Max holds, for each panel, the greatest XNorm and Radius.
+	Max []float32 // [panels][2]
+}
+
+// Collection is n atoms made ready for elimination. All slices are read only.
+type Collection struct {
+	N, Dim int
+	Metric Metric
+	Basis  Basis
+	Seed   uint64
+
+	// Rows holds the atoms as given, [N][Dim].
+	Rows []float32
+	// Order maps an internal index to a row number; internal order is by
+	// descending norm of the working vector, ties by row number.
+	Order []uint32
+	// Norm is |v| of the working vector (v, or v/|v| for cosine), rounded
+	// upward, internal order.
+	Norm []float32
+	// RowNorm is |v| of the row as given in float64, by row number; kept for
+	// cosine only.
+	RowNorm []float64
+	// Offset is -|v|^2/2 rounded upward for Euclidean distance, else nil;
+	// padded to whole panels.
+	Offset []float32
+
+	// Fields below are set for basis Rotated with Dim >= MinRotated.
+
+	// D is the dimension in which the rest is rotated, at least Dim.
+	D int
+	// R is the number of head directions, a multiple of 16, possibly 0.
+	R int
+	// HeadScale, HeadNorm and HeadErr are per atom: value of one code step,
+	// |coded head| and |head - coded head|, the last two rounded upward.
+	HeadScale, HeadNorm, HeadErr []float32
+	// RowScale is the value of one code step of the rest.
+	RowScale []float32
+	// HeadMax holds, for each panel, the greatest HeadNorm, HeadErr, Norm and
+	// |Offset|.
+	HeadMax []float32 // [panels][4]
+	// Levels is sorted by Width; the last has Width D and is deterministic.
+	Levels []Level
+	// Panels holds the head and the first PanelWidth rest coordinates of 64
+	// atoms side by side: code c of lane i of panel p, biased by 128, is at
+	// p*PanelStride() + (c/4)*256 + i*4 + c%4.
+	Panels     []uint8
+	PanelWidth int
+	// Codes holds all codes of an atom in a row, [N][R+D], biased by 128:
+	// head first.
+	Codes []uint8
+	// Slack is gamma: the derived bound of all float32 rounding in head,
+	// rotation and codes, relative to |q||v|.
+	Slack float64
+	// Kappa is the tangent constant of the linear test.
+	Kappa float64
+	// Pilot is the build-time forecast the planner reads.
+	Pilot Pilot
+	// Rotated32 holds the rotated coordinates in float32, [N][D]; only when
+	// Options.KeepRotated asked for it. Not saved.
+	Rotated32 []float32
+
+	transform *transform
+
+	// Fields below are set for basis Raw.
+
+	// Perm is the random order of the coordinates.
+	Perm []uint32
+	// Bounds are the coordinates counts (powers of two times 16, then Dim) at
+	// which Suffix terms are kept.
+	Bounds []int
+	// SuffixNorm and SuffixMax are |v beyond| and max|v_j beyond| after
+	// Bounds[b] coordinates in Perm's order, rounded upward: [len(Bounds)][N].
+	SuffixNorm, SuffixMax [][]float32
+
+	closer func() error
+}
+
+// MinRotated is the least dimension that is rotated and coded; below, methods
+// certain and exact serve.
+const MinRotated = 16
+
+// PanelStride is the size of one panel in bytes.
+func (c *Collection) PanelStride() int { return PanelAtoms * (c.R + c.PanelWidth) }
+
+// PanelCount is how many panels hold the atoms; the last may be padded.
+func (c *Collection) PanelCount() int { return (c.N + PanelAtoms - 1) / PanelAtoms }
+
+// Coded reports whether the collection has codes to eliminate by.
+func (c *Collection) Coded() bool { return c.Codes != nil }
+
+// Row returns row number i as given; the slice aliases Rows.
+func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
+
+// Code returns the codes of the atom of internal index i.
+func (c *Collection) Code(i int) []uint8 {
+	w := c.R + c.D
+	return c.Codes[i*w : (i+1)*w : (i+1)*w]
+}
+
+// Level returns the index of the level of the given width, or -1.
+func (c *Collection) Level(width int) int {
+	for i := range c.Levels {
+		if c.Levels[i].Width == width {
+			return i
+		}
+	}
+	return -1
+}
+
+// Close unmaps a collection that was opened from a file; the slices must not
+// be used afterwards. A collection in memory has nothing to close.
+func (c *Collection) Close() error {
+	if c.closer == nil {
+		return nil
+	}
+	f := c.closer
+	c.closer = nil
+	return f()
+}
+
+// Bytes is the memory a collection holds, codes and terms included.
+func (c *Collection) Bytes() int64 {
+	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowNorm))*8 +
+		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.RowScale)+len(c.HeadMax))*4 +
+		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
+	for _, l := range c.Levels {
+		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)+len(l.Max)) * 4
+	}
+	for i := range c.SuffixNorm {
+		b += int64(len(c.SuffixNorm[i])+len(c.SuffixMax[i])) * 4
+	}
+	if c.transform != nil {
+		b += c.transform.bytes()
+	}
+	return b
+}
+
+// Options choose how a collection is built; the zero value means defaults.
+type Options struct {
+	Metric Metric
+	Basis  Basis
+	Seed   uint64 // of the rotation or the coordinate order
+	// Threads is how many goroutines build; 0 means GOMAXPROCS. The result
+	// does not depend on it.
+	Threads int
+	// NoHead leaves the head away; for comparison of bounds.
+	NoHead bool
+	// KeepRotated keeps rotated float32 coordinates beside the codes, for
+	// plans that read float32 prefixes. Costs as much memory as the rows.
+	KeepRotated bool
+	// Progress, if not nil, is called with the rows done of both passes and
+	// their total.
+	Progress func(done, total int64)
+}
+
+// RowError names a row that cannot be used.
+type RowError struct {
+	Row, Column int // zero based; Column -1 when the whole row is meant
+	Err         error
+}
+
+func (e *RowError) Error() string {
+	if e.Column >= 0 {
+		return fmt.Sprintf("row %d, column %d: %v", e.Row, e.Column, e.Err)
+	}
+	return fmt.Sprintf("row %d: %v", e.Row, e.Err)
+}
+
+func (e *RowError) Unwrap() error { return e.Err }
+
+// Pilot is the forecast of a build-time experiment: for each of Ks, with
+// sampled atoms as queries, the share of arms whose estimate reaches the final
+// threshold at each level, by the Student law at a nominal alpha.
+type Pilot struct {
+	Ks     []int
+	Alpha  float64
+	Shares [][]float64 // [len(Ks)][len(Levels)]
+}

@@ -1,0 +1,7 @@
+// Package collection makes atoms ready for elimination: a head of principal
+// directions, a random rotation of the rest, int8 codes in slabs, the terms of
+// every bound, and the original rows kept as given.
+//
+// A Collection is immutable. It is built from rows in memory or streamed from
+// a dataset.Reader, can be saved to one file, and opened again by mapping it.
+package collection
