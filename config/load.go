@@ -1,0 +1,203 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// FileVariable names the configuration file when no flag does.
+const FileVariable = envPrefix + "CONFIG"
+
+// Sources are where a configuration is read from.
+type Sources struct {
+	// File is a YAML, TOML or JSON file; "" means the one that FileVariable
+	// names, if any.
+	File string
+	// Flags holds flags made by AddFlags; only those given on the command line
+	// count. Nil means none.
+	Flags *pflag.FlagSet
+	// Choices lists, by key, the names that exist; a key without an entry
+	// takes any.
+	Choices map[string][]string
+}
+
+// Problem is one setting that is wrong.
+type Problem struct {
+	Key    string
+	Origin Origin
+	Err    error
+}
+
+func (p Problem) Error() string { return fmt.Sprintf("%s: %v (%s)", p.Key, p.Err, p.Origin) }
+
+func (p Problem) Unwrap() error { return p.Err }
+
+// InvalidError holds everything that is wrong with a configuration.
+type InvalidError struct{ Problems []Problem }
+
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *InvalidError) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+// AddFlags defines the flags of keys on fs: names, defaults and help come from
+// the table of settings. It returns an error for a key that does not exist.
+func AddFlags(fs *pflag.FlagSet, keys ...string) error {
+	all := settings()
+	for _, key := range keys {
+		i := slices.IndexFunc(all, func(s setting) bool { return s.key == key })
+		if i < 0 {
+			return fmt.Errorf("config: no setting %q", key)
+		}
+		s := all[i]
+		fs.VarPF(&text{kind: s.kind, value: s.def}, s.flag(), s.short, s.usage)
+	}
+	return nil
+}
+
+// text is a flag's value as given; Load parses it like those of other sources.
+type text struct{ kind, value string }
+
+func (t *text) String() string     { return t.value }
+func (t *text) Set(s string) error { t.value = s; return nil }
+func (t *text) Type() string       { return t.kind }
+
+// Load reads and validates a configuration. All that is wrong with it comes at
+// once, as an *InvalidError.
+func Load(src Sources) (*Config, error) {
+	v := viper.New()
+	c := &Config{File: src.File, origins: map[string]Origin{}}
+	if c.File == "" {
+		c.File = os.Getenv(FileVariable)
+	}
+	if c.File != "" {
+		if err := readFile(v, c.File); err != nil {
+			return nil, err
+		}
+	}
+
+	all := settings()
+	problems := unknownKeys(v, c.File, all)
+	for _, s := range all {
+		if err := bind(v, s, src.Flags); err != nil {
+			return nil, fmt.Errorf("config: %s: %w", s.key, err)
+		}
+		origin := originOf(v, s, c.File, src.Flags)
+		c.origins[s.key] = origin
+		if err := assign(c, s, v.Get(s.key), src.Choices[s.key]); err != nil {
+			problems = append(problems, Problem{Key: s.key, Origin: origin, Err: err})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &InvalidError{Problems: problems}
+	}
+	return c, nil
+}
+
+func readFile(v *viper.Viper, path string) error {
+	switch filepath.Ext(path) {
+	case ".yaml", ".yml", ".toml", ".json":
+	default:
+		return fmt.Errorf("config: %s: name ends in none of .yaml, .yml, .toml, .json", path)
+	}
+	v.SetConfigFile(path)
+	err := v.ReadInConfig()
+	if err == nil {
+		return nil
+	}
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return fmt.Errorf("config: %w", err)
+	}
+	return fmt.Errorf("config: %s: %w", path, err)
+}
+
+// unknownKeys finds keys of the file that no setting has.
+func unknownKeys(v *viper.Viper, file string, all []setting) []Problem {
+	var unknown []Problem
+	keys := v.AllKeys()
+	slices.Sort(keys)
+	for _, key := range keys {
+		known := slices.ContainsFunc(all, func(s setting) bool { return s.key == key })
+		if !known {
+			unknown = append(unknown, Problem{Key: key, Origin: Origin{FromFile, file}, Err: errors.New("unknown key")})
+		}
+	}
+	return unknown
+}
+
+func bind(v *viper.Viper, s setting, flags *pflag.FlagSet) error {
+	v.SetDefault(s.key, s.def)
+	if err := v.BindEnv(s.key, s.variable()); err != nil {
+		return err
+	}
+	if flags == nil || flags.Lookup(s.flag()) == nil {
+		return nil
+	}
+	return v.BindPFlag(s.key, flags.Lookup(s.flag()))
+}
+
+// originOf repeats viper's order of precedence, which viper does not report.
+func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Origin {
+	if flags != nil && flags.Changed(s.flag()) {
+		return Origin{FromFlag, "--" + s.flag()}
+	}
+	if os.Getenv(s.variable()) != "" {
+		return Origin{FromEnvironment, s.variable()}
+	}
+	if v.InConfig(s.key) {
+		return Origin{FromFile, file}
+	}
+	return Origin{Kind: FromDefault}
+}
+
+func assign(c *Config, s setting, value any, choices []string) error {
+	t, err := asText(value)
+	if err != nil {
+		return err
+	}
+	if choices != nil && !slices.Contains(choices, t) {
+		return fmt.Errorf("%q is none of %s", t, strings.Join(choices, ", "))
+	}
+	return s.set(c, t)
+}
+
+// asText turns what a file or a flag holds into the text that settings parse.
+func asText(value any) (string, error) {
+	switch x := value.(type) {
+	case string:
+		return strings.TrimSpace(x), nil
+	case int, int64, uint64:
+		return fmt.Sprint(x), nil
+	case float64:
+		// JSON has no whole numbers, and not every one fits a float64.
+		if x == math.Trunc(x) && math.Abs(x) > 1<<53 {
+			return "", fmt.Errorf("%g may have lost digits in the file; write it in quotes", x)
+		}
+		return strconv.FormatFloat(x, 'f', -1, 64), nil
+	case nil:
+		return "", errors.New("no value")
+	}
+	return "", fmt.Errorf("a value of type %T cannot be used here", value)
+}

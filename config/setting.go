@@ -1,0 +1,141 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// setting is one key: how it is read, checked and shown.
+type setting struct {
+	key   string
+	usage string
+	// kind is what a flag's help calls the value.
+	kind string
+	// short is the flag's one-letter form, or "".
+	short string
+	def   string
+	// set parses a value as text and checks it by itself.
+	set func(c *Config, text string) error
+	get func(c *Config) any
+}
+
+// flag is the name of the setting's flag.
+func (s setting) flag() string { return strings.ReplaceAll(s.key, ".", "-") }
+
+// variable is the name of the setting's environment variable.
+func (s setting) variable() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
+}
+
+const envPrefix = "THRESHER_"
+
+// settings is the table of all keys.
+func settings() []setting {
+	return []setting{
+		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
+		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
+		name("basis", "auto", "coordinates that are looked at: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
+		name("backend", "auto", "what computes", func(c *Config) *string { return &c.Backend }),
+		{
+			key: "k", short: "k", kind: "int", def: "10", usage: "atoms wanted by each query",
+			set: func(c *Config, text string) error { return parseInt(&c.K, text, 1, math.MaxInt32) },
+			get: func(c *Config) any { return c.K },
+		},
+		{
+			key: "delta", kind: "float", def: "0.01", usage: "failure probability allowed for one query, in (0, 1)",
+			set: func(c *Config, text string) error {
+				return parseFloat(&c.Delta, text, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 })
+			},
+			get: func(c *Config) any { return c.Delta },
+		},
+		{
+			key: "epsilon", kind: "float", def: "0", usage: "gap allowed below the k-th best score, in score units",
+			set: func(c *Config, text string) error {
+				return parseFloat(&c.Epsilon, text, "[0, inf)", func(x float64) bool { return x >= 0 && !math.IsInf(x, 0) })
+			},
+			get: func(c *Config) any { return c.Epsilon },
+		},
+		{
+			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order",
+			set: func(c *Config, text string) (err error) {
+				if c.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+					return fmt.Errorf("%q is not a whole number in [0, 2^64)", text)
+				}
+				return nil
+			},
+			get: func(c *Config) any { return c.Seed },
+		},
+		{
+			key: "threads", kind: "int", def: "0", usage: "goroutines that compute; 0 = one a core",
+			set: func(c *Config, text string) error { return parseInt(&c.Threads, text, 0, 4096) },
+			get: func(c *Config) any { return c.Threads },
+		},
+		{
+			key: "chunk", kind: "int", def: "1024", usage: "queries searched, and made durable, together",
+			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
+			get: func(c *Config) any { return c.Chunk },
+		},
+		{
+			key: "log.level", kind: "string", def: "warn", usage: "least level logged: debug, info, warn or error",
+			set: func(c *Config, text string) error {
+				if err := c.LogLevel.UnmarshalText([]byte(text)); err != nil {
+					return fmt.Errorf("%q is none of debug, info, warn, error", text)
+				}
+				return nil
+			},
+			get: func(c *Config) any { return levelName(c.LogLevel) },
+		},
+		{
+			key: "log.format", kind: "string", def: "text", usage: "form of the log: text or json",
+			set: func(c *Config, text string) error {
+				if text != "text" && text != "json" {
+					return fmt.Errorf("%q is none of text, json", text)
+				}
+				c.LogFormat = text
+				return nil
+			},
+			get: func(c *Config) any { return c.LogFormat },
+		},
+	}
+}
+
+// name is a setting whose values are among Sources.Choices.
+func name(key, def, usage string, field func(*Config) *string) setting {
+	return setting{
+		key: key, kind: "string", def: def, usage: usage,
+		set: func(c *Config, text string) error { *field(c) = text; return nil },
+		get: func(c *Config) any { return *field(c) },
+	}
+}
+
+func levelName(l slog.Level) string { return strings.ToLower(l.String()) }
+
+func parseInt(dst *int, text string, low, high int) error {
+	x, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number", text)
+	}
+	if x < low {
+		return fmt.Errorf("%d is below %d", x, low)
+	}
+	if x > high {
+		return fmt.Errorf("%d is above %d", x, high)
+	}
+	*dst = x
+	return nil
+}
+
+func parseFloat(dst *float64, text, domain string, in func(float64) bool) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	if !in(x) { // false for NaN too
+		return fmt.Errorf("%s is not in %s", text, domain)
+	}
+	*dst = x
+	return nil
+}
