@@ -73,18 +73,20 @@ type Goal struct {
 	Skip int
 }
 
-// Source says which atoms a Raise scores.
+// Source says how the atoms that lift a threshold are scored.
 type Source uint8
 
 const (
-	// FirstPanels scores the first PerQuery atoms in collection order, those
-	// of greatest norm, by their deterministic lower bounds.
-	FirstPanels Source = iota
-	// Leaders scores the PerQuery survivors of greatest upper bound exactly.
-	Leaders
+	// Exact scores original rows in float64.
+	Exact Source = iota
+	// LowerBound takes deterministic lower bounds of int8 rows.
+	LowerBound
 )
 
-// RaiseSpec says how a threshold is lifted.
+// RaiseSpec says how a threshold is lifted: before the first Pull by the first
+// PerQuery atoms in collection order (those of greatest norm), later by the
+// PerQuery survivors of greatest upper bound. The last spec also rules the
+// raises a Pull makes on its way.
 type RaiseSpec struct {
 	Source   Source
 	PerQuery int

@@ -2,6 +2,11 @@ package batch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -9,17 +14,202 @@ import (
 
 // Engine answers batches of queries over one collection. It is safe for
 // concurrent use.
-type Engine struct{}
+type Engine struct {
+	c       *collection.Collection
+	opt     Options
+	inverse []uint32 // row number to internal index
+	maxNorm float64  // greatest working norm
+
+	mu        sync.Mutex
+	residents []backend.Resident // first, then fallback once it is needed
+	first     backend.Backend
+	closed    bool
+}
 
 // Open loads c on b and returns an engine over it. The caller keeps c and b,
 // which must outlive the engine.
 func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *Options) (*Engine, error) {
-	panic("draft")
+	e := &Engine{c: c, first: b}
+	if o != nil {
+		e.opt = *o
+	}
+	e.inverse = make([]uint32, c.N)
+	for i, row := range c.Order {
+		e.inverse[row] = uint32(i)
+		e.maxNorm = max(e.maxNorm, float64(c.Norm[i]))
+	}
+	r, err := b.Load(ctx, c)
+	if err != nil {
+		if e.opt.Fallback == nil {
+			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
+		}
+		e.fellBack(b, err)
+		e.first, e.opt.Fallback = e.opt.Fallback, nil
+		if r, err = e.first.Load(ctx, c); err != nil {
+			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.first.Name(), err)
+		}
+	}
+	e.residents = []backend.Resident{r}
+	return e, nil
 }
 
-// Search answers req. A context or timeout that ends the search gives the best
-// answers so far and no error: their certificates say so.
-func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) { panic("draft") }
+func (e *Engine) fellBack(b backend.Backend, err error) {
+	if e.opt.Observer != nil {
+		e.opt.Observer.FellBack(b.Name(), err)
+	}
+}
 
-// Close frees what the engine holds.
-func (e *Engine) Close() error { panic("draft") }
+// Close frees what the engine holds. No search may be under way.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	var errs []error
+	for _, r := range e.residents {
+		errs = append(errs, r.Close())
+	}
+	e.residents = nil
+	return errors.Join(errs...)
+}
+
+// Collection is what the engine searches.
+func (e *Engine) Collection() *collection.Collection { return e.c }
+
+// Backend names the backend that searches.
+func (e *Engine) Backend() string { return e.first.Name() }
+
+// resident returns the collection on the first backend or, loaded at first
+// use, on the fallback; nil when there is none.
+func (e *Engine) resident(ctx context.Context, fallback bool) (backend.Resident, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, backend.ErrClosed
+	}
+	if !fallback {
+		return e.residents[0], nil
+	}
+	if e.opt.Fallback == nil {
+		return nil, nil
+	}
+	if len(e.residents) == 1 {
+		r, err := e.opt.Fallback.Load(ctx, e.c)
+		if err != nil {
+			return nil, err
+		}
+		e.residents = append(e.residents, r)
+	}
+	return e.residents[1], nil
+}
+
+// partBytes bounds the memory of the queries of one run; larger batches are
+// answered in parts, which changes no answer.
+const partBytes = 1 << 28
+
+// Search answers req. A context or timeout that ends the search gives the best
+// answers so far and no error: their certificates say so. Errors in the request
+// are *RequestError.
+func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
+	began := time.Now()
+	w, err := e.work(&req)
+	if err != nil {
+		return nil, err
+	}
+	if req.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, req.Timeout)
+		defer cancel()
+	}
+	resp := &Response{Answers: make([]Answer, w.m), Warnings: w.warnings}
+	part := max(1, min(1024, partBytes/(24*e.c.Dim+256)))
+	for lo := 0; lo < w.m; lo += part {
+		hi := min(lo+part, w.m)
+		if ctx.Err() != nil {
+			for j := lo; j < hi; j++ {
+				resp.Answers[j] = w.unseen(j, stopOf(ctx))
+			}
+			continue
+		}
+		if err := e.part(ctx, w, lo, hi, resp.Answers[lo:hi]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range resp.Answers {
+		resp.Stats.add(&resp.Answers[i].Certificate)
+	}
+	resp.Took = time.Since(began)
+	if e.opt.Observer != nil {
+		e.opt.Observer.Searched(w.plan.method, w.m, resp.Stats, resp.Took)
+	}
+	return resp, nil
+}
+
+// part answers queries lo..hi-1 on the first backend that can.
+func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) error {
+	if w.plan.reference != nil {
+		return w.plan.reference(ctx, w, lo, hi, out)
+	}
+	r, err := e.resident(ctx, false)
+	if err != nil {
+		return err
+	}
+	answers, err := rounds(ctx, r, w, lo, hi)
+	if err != nil && !stopped(err) {
+		e.fellBack(e.first, err)
+		r, lerr := e.resident(ctx, true)
+		if r == nil {
+			return errors.Join(err, lerr)
+		}
+		if answers, err = rounds(ctx, r, w, lo, hi); err != nil && !stopped(err) {
+			return err
+		}
+	}
+	for j := range out {
+		if answers == nil {
+			out[j] = w.unseen(lo+j, stopOf(ctx))
+			continue
+		}
+		out[j] = w.certify(lo+j, &answers[j], stopOf(ctx))
+	}
+	return nil
+}
+
+// stopped reports whether err is a search's context ending.
+func stopped(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func stopOf(ctx context.Context) Stop {
+	switch {
+	case ctx.Err() == nil:
+		return Done
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Deadline
+	}
+	return Cancelled
+}
+
+func (s *Stats) add(c *Certificate) {
+	s.Pulls += c.Pulls
+	s.DensePulls += c.DensePulls
+	s.Bytes += c.Bytes
+	s.RowsScored += int64(c.RowsScored)
+	if c.Exact {
+		s.Exact++
+	}
+	if c.Fallback != "" {
+		s.Dense++
+	}
+	if c.StoppedBy != Done {
+		s.Partial++
+	}
+}
+
+// norm64 is |x| in float64.
+func norm64(x []float32) float64 {
+	var s float64
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}

@@ -88,8 +88,8 @@ type Level struct {
 	Radius []float32 // h, rounded upward
 	XNorm  []float32 // |x~|, rounded upward
 	Beyond []float32 // |o - x|, rounded upward
-	// Max holds, for each panel, the greatest XNorm and Radius.
-	Max []float32 // [panels][2]
+	// Max holds, for each panel, the greatest XNorm, Radius and Beyond.
+	Max []float32 // [panels][3]
 }
 
 // Collection is n atoms made ready for elimination. All slices are read only.
@@ -102,7 +102,8 @@ type Collection struct {
 	// Rows holds the atoms as given, [N][Dim].
 	Rows []float32
 	// Order maps an internal index to a row number; internal order is by
-	// descending norm of the working vector, ties by row number.
+	// descending norm of the working vector in steps of 4%, at random within
+	// a step.
 	Order []uint32
 	// Norm is |v| of the working vector (v, or v/|v| for cosine), rounded
 	// upward, internal order.
@@ -111,7 +112,7 @@ type Collection struct {
 	// cosine only.
 	RowNorm []float64
 	// Offset is -|v|^2/2 rounded upward for Euclidean distance, else nil;
-	// padded to whole panels.
+	// internal order, padded to whole panels.
 	Offset []float32
 
 	// Fields below are set for basis Rotated with Dim >= MinRotated.
@@ -125,9 +126,8 @@ type Collection struct {
 	HeadScale, HeadNorm, HeadErr []float32
 	// RowScale is the value of one code step of the rest.
 	RowScale []float32
-	// HeadMax holds, for each panel, the greatest HeadNorm, HeadErr, Norm and
-	// |Offset|.
-	HeadMax []float32 // [panels][4]
+	// HeadMax holds the PanelTerms of each panel.
+	HeadMax []float32 // [panels][5]
 	// Levels is sorted by Width; the last has Width D and is deterministic.
 	Levels []Level
 	// Panels holds the head and the first PanelWidth rest coordinates of 64
@@ -138,9 +138,10 @@ type Collection struct {
 	// Codes holds all codes of an atom in a row, [N][R+D], biased by 128:
 	// head first.
 	Codes []uint8
-	// Slack is gamma: the derived bound of all float32 rounding in head,
-	// rotation and codes, relative to |q||v|.
-	Slack float64
+	// Slack is gamma of bandit.Slack: the derived bound of all float32
+	// rounding in heads and rests, relative to |q||v|. CodeSlack is that of
+	// bandit.CodeSlack, relative to |q_rest| max(|x~|, |o|).
+	Slack, CodeSlack float64
 	// Kappa is the tangent constant of the linear test.
 	Kappa float64
 	// Pilot is the build-time forecast the planner reads.
@@ -180,6 +181,20 @@ func (c *Collection) Coded() bool { return c.Codes != nil }
 
 // Row returns row number i as given; the slice aliases Rows.
 func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
+
+// PanelTerms bounds the terms of a panel's atoms.
+type PanelTerms struct {
+	HeadNorm, HeadErr float32 // greatest of the panel
+	Norm              float32 // greatest of this and all later panels
+	OffsetSize        float32 // greatest |Offset|
+	Offset            float32 // greatest Offset
+}
+
+// PanelMax returns the bounds of panel p.
+func (c *Collection) PanelMax(p int) PanelTerms {
+	h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
+	return PanelTerms{h[0], h[1], h[2], h[3], h[4]}
+}
 
 // Code returns the codes of the atom of internal index i.
 func (c *Collection) Code(i int) []uint8 {

@@ -1,0 +1,215 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// plan is how a request is answered: a function of the collection, method, k,
+// delta and epsilon alone.
+type plan struct {
+	name      string
+	method    Method
+	guarantee Guarantee
+	dense     bool
+	raise     backend.RaiseSpec
+	looks     []backend.Look
+	predicted float64
+	// reference answers by a plain reference of a published algorithm instead
+	// of rounds.
+	reference func(ctx context.Context, w *work, lo, hi int, out []Answer) error
+}
+
+// Costs of the portable kernels in ns per coordinate and per arm, measured by
+// the benchmarks of cpu/simd; they only rank plans against each other.
+const (
+	scanCost  = .17 // a code of a panel
+	rowCost   = .65 // a code of a row
+	exactCost = .30 // a float32 coordinate scored in float64
+	denseCost = .25 // a float32 coordinate of the dense path
+	visitCost = 40  // reaching an arm's row
+	// waste is how many times more arms a running threshold keeps than the
+	// final one: half of it arises in the first 4,096 atoms.
+	waste = 3
+)
+
+// maxSurvivors is the share kept beyond which a query goes dense.
+const maxSurvivors = .5
+
+// tinyWork is the number of coordinates below which nothing beats a dense scan.
+const tinyWork = 1 << 16
+
+func (e *Engine) plan(w *work, k, allowed int) (*plan, error) {
+	bad := func(format string, a ...any) error {
+		return &RequestError{Field: "method", Query: -1, Err: fmt.Errorf(format, a...)}
+	}
+	c := e.c
+	m := w.req.Method
+	if m == "" {
+		m = Auto
+	}
+	switch m {
+	case Exact:
+		return exactPlan(), nil
+	case Auto:
+		return e.auto(w, k, allowed), nil
+	case Adaptive:
+		if c.Basis == collection.Raw {
+			return nil, bad("adaptive needs rotated codes; the basis is raw")
+		}
+		if !c.Coded() {
+			return nil, bad("adaptive needs at least %d dimensions, there are %d; use certain or exact", collection.MinRotated, c.Dim)
+		}
+		p, _ := e.adaptive(w, k)
+		return p, nil
+	case Certain:
+		return e.certain(), nil
+	}
+	for _, known := range Methods() {
+		if m == known {
+			return e.published(w, m)
+		}
+	}
+	return nil, bad("%q is none of %v", m, Methods())
+}
+
+func exactPlan() *plan {
+	return &plan{name: "dense", method: Exact, guarantee: GuaranteeExact, dense: true}
+}
+
+// auto picks among adaptive, certain and exact (basis rotated) or certain and
+// exact (basis raw) by predicted cost.
+func (e *Engine) auto(w *work, k, allowed int) *plan {
+	c := e.c
+	dense := denseCost * float64(c.Dim)
+	if allowed*c.Dim < tinyWork || k > allowed/4 {
+		return exactPlan()
+	}
+	if !c.Coded() {
+		return e.certain()
+	}
+	p, cost := e.adaptive(w, k)
+	if cost > .9*dense {
+		return exactPlan()
+	}
+	return p
+}
+
+// adaptive picks the cheapest ladder by the pilot's forecast: a first look at
+// a prefix, perhaps a longer prefix of the survivors' rows, then exact rows.
+// It also returns the predicted cost of an arm in ns.
+func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
+	c := e.c
+	best, bestCost := (*plan)(nil), math.Inf(1)
+	for i, first := range c.Levels {
+		if first.Width > c.PanelWidth {
+			continue
+		}
+		base := scanCost * float64(c.R+first.Width)
+		share := min(1, waste*e.share(k, i))
+		exact := visitCost + exactCost*float64(c.Dim)
+		if cost := base + share*exact; cost < bestCost {
+			best, bestCost = e.ladder(w, k, i, -1), cost
+			best.predicted = e.share(k, i)
+		}
+		for j := i + 1; j < len(c.Levels); j++ {
+			visit := visitCost + rowCost*float64(c.R+c.Levels[j].Width)
+			if cost := base + share*visit + min(1, e.share(k, j))*exact; cost < bestCost {
+				best, bestCost = e.ladder(w, k, i, j), cost
+				best.predicted = e.share(k, i)
+			}
+		}
+	}
+	return best, bestCost
+}
+
+// share is the pilot's forecast for level i, geometric between its ks.
+func (e *Engine) share(k, i int) float64 {
+	p := &e.c.Pilot
+	if len(p.Ks) == 0 {
+		return 1
+	}
+	if k == 0 {
+		k = p.Ks[len(p.Ks)-1] // a range: as for many
+	}
+	at := func(j int) float64 { return max(p.Shares[j][i], 1e-9) }
+	if k <= p.Ks[0] {
+		return at(0)
+	}
+	for j := 1; j < len(p.Ks); j++ {
+		if k <= p.Ks[j] || j+1 == len(p.Ks) {
+			t := math.Log(float64(k)/float64(p.Ks[j-1])) / math.Log(float64(p.Ks[j])/float64(p.Ks[j-1]))
+			return min(1, math.Exp(math.Log(at(j-1))*(1-t)+math.Log(at(j))*t))
+		}
+	}
+	return at(0)
+}
+
+// ladder is the plan that looks at panels to level i and, unless j < 0, at
+// rows to level j.
+func (e *Engine) ladder(w *work, k, i, j int) *plan {
+	c := e.c
+	random := 0
+	for _, l := range []int{i, j} {
+		if l >= 0 && c.Levels[l].Width < c.D {
+			random++
+		}
+	}
+	alpha := w.delta / float64(max(1, random))
+	if k > 0 {
+		alpha /= float64(k)
+	}
+	look := func(rep backend.Representation, l int) backend.Look {
+		x := backend.Look{Rep: rep, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha, MaxSurvivors: maxSurvivors}
+		if x.To == c.D {
+			x.Rule, x.Alpha = backend.Cauchy, 0
+		}
+		return x
+	}
+	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic, raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: firstAtoms(k)},
+		looks: []backend.Look{look(backend.Panels, i)}, name: fmt.Sprintf("panels %d+%d", c.R, c.Levels[i].Width)}
+	if j >= 0 {
+		p.looks = append(p.looks, look(backend.Rows, j))
+		p.name += fmt.Sprintf(", rows %d+%d", c.R, c.Levels[j].Width)
+	}
+	p.name += ", float32 rows"
+	if random == 0 {
+		p.guarantee = GuaranteeCertain
+	}
+	return p
+}
+
+// firstAtoms is how many atoms are scored before the first look: whole panels.
+func firstAtoms(k int) int { return max(64, (k+63)/64*64) }
+
+// certain eliminates by deterministic bounds only.
+func (e *Engine) certain() *plan {
+	c := e.c
+	if !c.Coded() {
+		return &plan{name: "dense", method: Certain, guarantee: GuaranteeCertain, dense: true}
+	}
+	first := 0
+	for i := range c.Levels {
+		if c.Levels[i].Width <= c.PanelWidth {
+			first = i
+		}
+	}
+	p := &plan{method: Certain, guarantee: GuaranteeCertain, raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: 64},
+		looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[first].Width, Rule: backend.Cauchy}},
+		name:  fmt.Sprintf("panels %d+%d", c.R, c.Levels[first].Width)}
+	if c.Levels[first].Width < c.D {
+		p.looks = append(p.looks, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
+		p.name += fmt.Sprintf(", rows %d+%d", c.R, c.D)
+	}
+	p.name += ", float32 rows"
+	return p
+}
+
+// published plans the methods of the papers.
+func (e *Engine) published(w *work, m Method) (*plan, error) {
+	return nil, &RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s", m)}
+}

@@ -1,0 +1,301 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// work is a checked request with its plan and goals.
+type work struct {
+	e        *Engine
+	req      *Request
+	m        int
+	delta    float64
+	plan     *plan
+	goals    []backend.Goal
+	norms    []float64 // |q|
+	warnings []string
+}
+
+func (w *work) query(j int) []float32 {
+	d := w.e.c.Dim
+	return w.req.Queries[j*d : (j+1)*d : (j+1)*d]
+}
+
+func (w *work) queries(lo, hi int) backend.Queries {
+	d := w.e.c.Dim
+	return backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
+}
+
+// work checks req and plans it. Every error is a *RequestError.
+func (e *Engine) work(req *Request) (*work, error) {
+	c := e.c
+	bad := func(field string, query int, err error) error {
+		return &RequestError{Field: field, Query: query, Err: err}
+	}
+	if len(req.Queries) == 0 {
+		return nil, bad("queries", -1, errors.New("none given"))
+	}
+	if len(req.Queries)%c.Dim != 0 {
+		return nil, bad("queries", -1, fmt.Errorf("%d values are no rows of the collection's %d dimensions", len(req.Queries), c.Dim))
+	}
+	w := &work{e: e, req: req, m: len(req.Queries) / c.Dim, delta: req.Delta}
+	if w.delta == 0 {
+		w.delta = .01
+	}
+	if !(w.delta > 0 && w.delta < 1) {
+		return nil, bad("delta", -1, fmt.Errorf("%g is not inside (0, 1)", req.Delta))
+	}
+	if !(req.Epsilon >= 0) || math.IsInf(req.Epsilon, 0) {
+		return nil, bad("epsilon", -1, fmt.Errorf("%g is not a finite number from 0 on", req.Epsilon))
+	}
+	if req.MinScore != nil && !finite(*req.MinScore) {
+		return nil, bad("min_score", -1, fmt.Errorf("%g is not finite", *req.MinScore))
+	}
+	if req.K < 0 || req.K == 0 && req.MinScore == nil {
+		return nil, bad("k", -1, fmt.Errorf("%d, at least 1", req.K))
+	}
+	k := req.K
+	if k > c.N {
+		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d atoms there are", k, c.N))
+		k = c.N
+	}
+	if err := w.checkQueries(); err != nil {
+		return nil, err
+	}
+	if req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst+int64(w.m) > int64(c.N)) {
+		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+int64(w.m)-1, c.N))
+	}
+	filter, allowed, err := e.filter(req)
+	if err != nil {
+		return nil, err
+	}
+	w.goals = make([]backend.Goal, w.m)
+	for j := range w.goals {
+		g := backend.Goal{K: k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: allowed, Skip: -1}
+		if req.ExcludeSelf {
+			g.Skip = int(e.inverse[req.SelfFirst+int64(j)])
+			if filter == nil || filter[g.Skip/64]>>(g.Skip%64)&1 == 1 {
+				g.Allowed--
+			}
+		}
+		if g.K > 0 {
+			g.K = max(1, min(g.K, g.Allowed))
+		}
+		w.goals[j] = g
+	}
+	w.plan, err = e.plan(w, k, allowed)
+	return w, err
+}
+
+// checkQueries refuses values that are not finite and scores that could
+// overflow float32.
+func (w *work) checkQueries() error {
+	c := w.e.c
+	w.norms = make([]float64, w.m)
+	for j := range w.m {
+		q := w.query(j)
+		n := norm64(q)
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			for i, v := range q {
+				if !finite(float64(v)) {
+					return &RequestError{Field: "queries", Query: j, Err: fmt.Errorf("column %d: value %g", i, v)}
+				}
+			}
+		}
+		most := n * w.e.maxNorm
+		switch c.Metric {
+		case collection.Cosine:
+			most = n
+		case collection.Euclidean:
+			most = (n + w.e.maxNorm) * (n + w.e.maxNorm)
+		}
+		if most >= math.MaxFloat32/2 {
+			return &RequestError{Field: "queries", Query: j, Err: fmt.Errorf("norm %g: scores could overflow float32", n)}
+		}
+		w.norms[j] = n
+	}
+	return nil
+}
+
+// epsilon is the allowed gap of query j in search-score units.
+func (w *work) epsilon(j int) float64 {
+	eps := w.req.Epsilon
+	if w.e.c.Metric == collection.Euclidean {
+		eps /= 2 // |q-v|^2 = |q|^2 - 2 (q.v - |v|^2/2)
+	}
+	if w.req.Relative {
+		scale := w.e.maxNorm
+		if w.e.c.Metric != collection.Cosine {
+			scale *= w.norms[j]
+		}
+		return w.req.Epsilon * scale
+	}
+	return eps
+}
+
+// floor is the least search score wanted of query j.
+func (w *work) floor(j int) float64 {
+	if w.req.MinScore == nil {
+		return math.Inf(-1)
+	}
+	if w.e.c.Metric == collection.Euclidean {
+		return (w.norms[j]*w.norms[j] - *w.req.MinScore) / 2
+	}
+	return *w.req.MinScore
+}
+
+// filter turns Allow and Deny into bits over internal indexes.
+func (e *Engine) filter(req *Request) ([]uint64, int, error) {
+	n := e.c.N
+	if req.Allow == nil && len(req.Deny) == 0 {
+		return nil, n, nil
+	}
+	f := make([]uint64, (n+63)/64)
+	set := func(field string, ids []int64, on bool) error {
+		for k, id := range ids {
+			if id < 0 || id >= int64(n) {
+				return &RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", k, id, n)}
+			}
+			i := e.inverse[id]
+			if on {
+				f[i/64] |= 1 << (i % 64)
+			} else {
+				f[i/64] &^= 1 << (i % 64)
+			}
+		}
+		return nil
+	}
+	if req.Allow == nil {
+		for i := range f {
+			f[i] = ^uint64(0)
+		}
+		if n%64 != 0 {
+			f[len(f)-1] = 1<<(n%64) - 1
+		}
+	} else if err := set("allow", req.Allow, true); err != nil {
+		return nil, 0, err
+	}
+	if err := set("deny", req.Deny, false); err != nil {
+		return nil, 0, err
+	}
+	allowed := 0
+	for _, w := range f {
+		allowed += bits.OnesCount64(w)
+	}
+	return f, allowed, nil
+}
+
+// unseen is the answer to a query that no look reached: nothing, with all open.
+func (w *work) unseen(j int, stop Stop) Answer {
+	a := backend.Answer{Open: w.norms[j] * w.e.maxNorm, Tau: math.Inf(-1)}
+	if w.e.c.Metric == collection.Cosine {
+		a.Open = w.e.maxNorm
+	}
+	return w.certify(j, &a, stop)
+}
+
+// certify turns a backend's answer into the caller's, with its certificate.
+func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
+	c := w.e.c
+	p := w.plan
+	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Delta: w.delta, Epsilon: w.req.Epsilon,
+		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
+		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name, Predicted: p.predicted}
+	if w.req.Relative {
+		cert.Epsilon = w.goals[j].Epsilon
+	}
+	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
+		cert.Delta = 0
+	}
+	if p.guarantee == GuaranteeHeuristic {
+		cert.Exact = false
+	}
+	if finite(a.Tau) {
+		cert.Threshold = &a.Tau
+	}
+	if !a.Complete() {
+		cert.StoppedBy = stop
+		cert.OpenBound = &a.Open
+	}
+	if a.Dense && !p.dense {
+		cert.Fallback = "exact"
+	}
+	for _, l := range a.Looks {
+		cert.Looks = append(cert.Looks, w.record(l))
+	}
+	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
+	if c.Metric == collection.Euclidean {
+		w.distances(j, &out)
+		return out
+	}
+	for i, s := range a.Scores {
+		out.Scores[i] = float32(s)
+	}
+	return out
+}
+
+// distances replaces search scores by squared distances, summed from the
+// differences, ascending.
+func (w *work) distances(j int, a *Answer) {
+	type far struct {
+		id int64
+		d  float64
+	}
+	q := w.query(j)
+	all := make([]far, len(a.IDs))
+	for i, id := range a.IDs {
+		all[i].id = id
+		for k, v := range w.e.c.Row(int(id)) {
+			x := float64(q[k]) - float64(v)
+			all[i].d += x * x
+		}
+	}
+	slices.SortStableFunc(all, func(a, b far) int {
+		if a.d != b.d {
+			if a.d < b.d {
+				return -1
+			}
+			return 1
+		}
+		return int(a.id - b.id)
+	})
+	for i, f := range all {
+		a.IDs[i], a.Scores[i] = f.id, float32(f.d)
+	}
+}
+
+func (w *work) record(l backend.LookReport) LookRecord {
+	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Survivors: l.Survivors}
+	switch l.Look.Rep {
+	case backend.Panels:
+		r.Reads = "panels"
+		r.Width += w.e.c.R
+	case backend.Rows:
+		r.Reads = "rows"
+		r.Width += w.e.c.R
+	case backend.Float32:
+		r.Reads = "float32"
+	}
+	switch {
+	case l.Look.Rep == backend.Rows && l.Look.To == w.e.c.D:
+		r.Rule, r.Alpha = "rounding", 0
+	case l.Look.Rule == backend.Student:
+		r.Rule = "student"
+	case l.Look.Rule == backend.Cauchy:
+		r.Rule, r.Alpha = "cauchy", 0
+	case l.Look.Rule == backend.Martingale:
+		r.Rule = "martingale"
+	case l.Look.Rule == backend.MeanRadius:
+		r.Rule = "mean-radius"
+	case l.Look.Rule == backend.Rank:
+		r.Rule = "rank"
+	}
+	return r
+}

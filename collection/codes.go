@@ -1,0 +1,194 @@
+package collection
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"thresher/bandit"
+	"thresher/cpu/simd"
+)
+
+const (
+	headBlock = 512 // coordinates summed in float32 before float64 takes over
+	gemmSide  = 192 // columns a gonum product takes without goroutines of its own
+)
+
+// coder is one goroutine's scratch for coding a panel of atoms.
+type coder struct {
+	b           *builder
+	x           []float32 // [64][dim] scaled rows, then rests
+	part, h32   []float32 // [64][r]
+	h           []float64 // [64][r]
+	rot, tmp    []float32 // [D]
+	exp         [PanelAtoms]int
+	scaledNorms [PanelAtoms]float64
+}
+
+func (b *builder) codes() error {
+	c := b.c
+	coders := make([]*coder, b.threads)
+	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
+		if coders[w] == nil {
+			coders[w] = &coder{b: b,
+				x:    make([]float32, PanelAtoms*c.Dim),
+				part: make([]float32, PanelAtoms*c.R), h32: make([]float32, PanelAtoms*c.R),
+				h:   make([]float64, PanelAtoms*c.R),
+				rot: make([]float32, c.D), tmp: make([]float32, c.D)}
+		}
+		coders[w].panel(lo, hi)
+		return nil
+	})
+}
+
+// panel codes atoms lo..hi-1, at most 64, of internal order.
+func (k *coder) panel(lo, hi int) {
+	c := k.b.c
+	for i := lo; i < hi; i++ {
+		k.load(i, i-lo)
+	}
+	if c.R > 0 {
+		k.project(hi - lo)
+	}
+	for i := lo; i < hi; i++ {
+		k.code(i, i-lo)
+	}
+	width := c.R + c.PanelWidth
+	panel := c.Panels[lo/PanelAtoms*c.PanelStride():][:c.PanelStride()]
+	for i := lo; i < hi; i++ {
+		code := c.Code(i)
+		for j := range width {
+			panel[j/4*256+(i-lo)*4+j%4] = code[j]
+		}
+	}
+}
+
+// load copies atom i, scaled to a norm in [1/2, 1), to place slot of x. The
+// power of two of its working norm is kept.
+func (k *coder) load(i, slot int) {
+	c := k.b.c
+	row := c.Order[i]
+	norm := k.b.exact[row]
+	dst := k.x[slot*c.Dim : (slot+1)*c.Dim]
+	_, e := math.Frexp(norm)
+	f := math.Ldexp(1, -e)
+	if norm == 0 {
+		f = 0
+	}
+	for j, v := range c.Row(int(row)) {
+		dst[j] = float32(float64(v) * f)
+	}
+	k.exp[slot] = e
+	k.scaledNorms[slot] = norm * f
+}
+
+// project takes the heads of the first n slots and leaves the rests in x:
+// h = U v in float32 blocks added up in float64, o = v - U^T h.
+func (k *coder) project(n int) {
+	c := k.b.c
+	impl := gonum.Implementation{}
+	u, r, dim := c.transform.u, c.R, c.Dim
+	clear(k.h)
+	for from := 0; from < dim; from += headBlock {
+		w := min(headBlock, dim-from)
+		impl.Sgemm(blas.NoTrans, blas.Trans, n, r, w, 1, k.x[from:], dim, u[from:], dim, 0, k.part, r)
+		for i, v := range k.part[:n*r] {
+			k.h[i] += float64(v)
+		}
+	}
+	for i, v := range k.h[:n*r] {
+		k.h32[i] = float32(v)
+	}
+	for from := 0; from < dim; from += gemmSide {
+		w := min(gemmSide, dim-from)
+		impl.Sgemm(blas.NoTrans, blas.NoTrans, n, w, r, -1, k.h32, r, u[from:], dim, 1, k.x[from:], dim)
+	}
+}
+
+// code writes the codes and terms of atom i from its slot.
+func (k *coder) code(i, slot int) {
+	c := k.b.c
+	t := c.transform
+	t.rotate(k.rot, k.x[slot*c.Dim:(slot+1)*c.Dim], k.tmp)
+	if c.Rotated32 != nil {
+		f := float32(math.Ldexp(k.b.working(c.Order[i]), k.exp[slot]))
+		for j, v := range k.rot {
+			c.Rotated32[i*c.D+j] = v * f
+		}
+	}
+	// what one unit of the scaled atom is worth in the working vector
+	unit := math.Ldexp(k.b.working(c.Order[i]), k.exp[slot])
+	code := c.Code(i)
+	if norm := k.scaledNorms[slot] * unit; norm < tinyNorm {
+		k.uncoded(i, norm, code)
+		return
+	}
+
+	head := k.h32[slot*c.R : (slot+1)*c.R]
+	scale := float64(simd.MaxAbs(head)) / 127
+	c.HeadScale[i] = float32(scale * unit)
+	quantize(code[:c.R], head, scale)
+	hNorm, hErr := 0.0, 0.0
+	for j, v := range head {
+		y := scale * float64(int(code[j])-simd.Bias)
+		hNorm += y * y
+		hErr += (float64(v) - y) * (float64(v) - y)
+	}
+	c.HeadNorm[i] = upward(math.Sqrt(hNorm) * unit * up)
+	c.HeadErr[i] = upward(math.Sqrt(hErr) * unit * up)
+
+	rest := code[c.R:]
+	scale = float64(simd.MaxAbs(k.rot)) / 127
+	quantize(rest, k.rot, scale)
+	// prefix sums of <x,o>, |x|^2 and |o|^2 at each level
+	o2 := simd.SumSquares(k.rot)
+	var a, x2 float64
+	from := 0
+	for j := range c.Levels {
+		l := &c.Levels[j]
+		co, cc, _ := simd.CodeMoments(rest[from:l.Width], k.rot[from:l.Width])
+		a, x2, from = a+scale*co, x2+scale*scale*cc, l.Width
+		m := bandit.Moments{A: a, X2: x2, O2: o2}
+		beyond := math.Sqrt(max(0, o2-2*a+x2)+1e-15*o2) * unit * up
+		l.Beyond[i] = upward(beyond)
+		if l.Width == c.D { // whole row: no failure probability, radius zero
+			l.Scale[i] = float32(scale * unit)
+			l.XNorm[i] = upward(math.Sqrt(x2) * unit * up)
+			continue
+		}
+		terms := bandit.Linear(m, c.Kappa)
+		l.Scale[i] = float32(scale * terms.Scale * unit)
+		l.Radius[i] = upward(terms.UniformRadius(c.Kappa) * unit * up)
+		l.XNorm[i] = upward(math.Sqrt(x2) * terms.Scale * unit * up)
+	}
+}
+
+// uncoded gives an atom too small for float32 terms a radius that covers all
+// of it and codes of zero.
+func (k *coder) uncoded(i int, norm float64, code []uint8) {
+	c := k.b.c
+	for j := range code {
+		code[j] = simd.Bias
+	}
+	c.HeadErr[i] = upward(norm * up)
+	for j := range c.Levels {
+		l := &c.Levels[j]
+		l.Beyond[i] = upward(norm * up)
+		if l.Width < c.D {
+			l.Radius[i] = upward(norm / c.Kappa * up)
+		}
+	}
+}
+
+// quantize writes codes of x in steps of scale; all zero when scale is too
+// small to divide by.
+func quantize(code []uint8, x []float32, scale float64) {
+	if scale < 1e-30 {
+		for j := range code {
+			code[j] = simd.Bias
+		}
+		return
+	}
+	simd.Quantize(code, x, float32(1/scale))
+}

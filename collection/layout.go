@@ -1,0 +1,141 @@
+package collection
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A collection's arrays are named sections of one memory, which is either
+// allocated or a file's mapping: filling the sections of a mapping is saving.
+
+// section is one array of a collection file.
+type section struct {
+	Name   string `json:"name"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+	CRC    uint32 `json:"crc32c"`
+}
+
+// memory hands out the sections of a collection by name.
+type memory interface {
+	bytes(name string, n int64) ([]byte, error)
+}
+
+// heap is memory from the Go allocator.
+type heap struct{}
+
+func (heap) bytes(_ string, n int64) ([]byte, error) {
+	// float64s so that every view is aligned
+	b := make([]float64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+}
+
+type scalar interface {
+	~uint8 | ~uint32 | ~float32 | ~float64
+}
+
+// array views section name of m as n scalars.
+func array[T scalar](m memory, name string, n int) ([]T, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	var z T
+	b, err := m.bytes(name, int64(n)*int64(unsafe.Sizeof(z)))
+	if err != nil {
+		return nil, fmt.Errorf("section %s: %w", name, err)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+}
+
+// layout points a collection's slices at the sections of m. N, Dim, Metric,
+// Basis, R and D must be set. With keepRows, Rows stays as it is.
+func (c *Collection) layout(m memory, keepRows bool) error {
+	var err error
+	get32 := func(dst *[]float32, name string, n int) {
+		if err == nil {
+			*dst, err = array[float32](m, name, n)
+		}
+	}
+	padded := c.PanelCount() * PanelAtoms
+	if !keepRows {
+		get32(&c.Rows, "rows", c.N*c.Dim)
+	}
+	if err == nil {
+		c.Order, err = array[uint32](m, "order", c.N)
+	}
+	get32(&c.Norm, "norm", c.N)
+	if c.Metric == Cosine && err == nil {
+		c.RowNorm, err = array[float64](m, "row-norm", c.N)
+	}
+	if c.Metric == Euclidean {
+		get32(&c.Offset, "offset", padded)
+	}
+	if c.Basis == Raw {
+		if err == nil {
+			c.Perm, err = array[uint32](m, "permutation", c.Dim)
+		}
+		c.Bounds = rawBounds(c.Dim)
+		c.SuffixNorm, c.SuffixMax = make([][]float32, len(c.Bounds)), make([][]float32, len(c.Bounds))
+		for b, w := range c.Bounds {
+			get32(&c.SuffixNorm[b], fmt.Sprintf("suffix-norm-%d", w), c.N)
+			get32(&c.SuffixMax[b], fmt.Sprintf("suffix-max-%d", w), c.N)
+		}
+		return err
+	}
+	if c.D == 0 {
+		return err
+	}
+	get32(&c.HeadScale, "head-scale", padded)
+	get32(&c.HeadNorm, "head-norm", padded)
+	get32(&c.HeadErr, "head-err", padded)
+	get32(&c.HeadMax, "head-max", headMaxTerms*c.PanelCount())
+	for _, w := range levelWidths(c.D) {
+		l := Level{Width: w}
+		get32(&l.Scale, fmt.Sprintf("scale-%d", w), padded)
+		get32(&l.Radius, fmt.Sprintf("radius-%d", w), padded)
+		get32(&l.XNorm, fmt.Sprintf("x-norm-%d", w), padded)
+		get32(&l.Beyond, fmt.Sprintf("beyond-%d", w), padded)
+		get32(&l.Max, fmt.Sprintf("max-%d", w), 3*c.PanelCount())
+		c.Levels = append(c.Levels, l)
+	}
+	if err == nil {
+		c.RowScale = c.Levels[len(c.Levels)-1].Scale
+		c.PanelWidth = min(panelWidth, c.D)
+		c.Panels, err = array[uint8](m, "panels", c.PanelCount()*c.PanelStride())
+	}
+	if err == nil {
+		c.Codes, err = array[uint8](m, "codes", c.N*(c.R+c.D))
+	}
+	get32(&c.transform.u, "head-directions", c.R*c.Dim)
+	if c.D <= haarLimit {
+		get32(&c.transform.haar, "rotation", c.D*c.D)
+	}
+	return err
+}
+
+// panelWidth is the number of rest coordinates a panel holds.
+const panelWidth = 128
+
+// headMaxTerms is how many terms HeadMax keeps a panel.
+const headMaxTerms = 5
+
+// levelWidths are the prefixes of the rest that a look can stop at, D last.
+func levelWidths(D int) []int {
+	var w []int
+	for _, v := range [][2]int{{32, 768}, {64, 128}, {128, 256}, {256, 768}} {
+		if D >= v[1] {
+			w = append(w, v[0])
+		}
+	}
+	return append(w, D)
+}
+
+// rawBounds are the numbers of coordinates at which looks on raw coordinates
+// can stop: 16, 32, 64, ... and dim.
+func rawBounds(dim int) []int {
+	var b []int
+	for w := 16; w < dim; w *= 2 {
+		b = append(b, w)
+	}
+	return append(b, dim)
+}

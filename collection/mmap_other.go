@@ -1,0 +1,27 @@
+//go:build !unix
+
+package collection
+
+import (
+	"io"
+	"os"
+)
+
+// mapFile reads n bytes at off into memory: there is no mapping here.
+func mapFile(f *os.File, off, n int64, write bool) ([]byte, error) {
+	b, err := heap{}.bytes("", n)
+	if err != nil || write {
+		return b, err
+	}
+	_, err = io.ReadFull(io.NewSectionReader(f, off, n), b)
+	return b, err
+}
+
+// unmapFile writes a written section back.
+func unmapFile(f *os.File, off int64, b []byte, write bool) error {
+	if !write {
+		return nil
+	}
+	_, err := f.WriteAt(b, off)
+	return err
+}

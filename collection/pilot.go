@@ -1,0 +1,118 @@
+package collection
+
+import (
+	"math"
+	"slices"
+
+	"thresher/bandit"
+	"thresher/cpu/simd"
+)
+
+const (
+	pilotQueries = 12
+	pilotAtoms   = 2048
+	pilotAlpha   = .001 // nominal; the share depends on it weakly
+)
+
+// pilotKs are the k for which the pilot forecasts; the planner interpolates.
+var pilotKs = []int{1, 10, 100}
+
+// pilot forecasts how many arms each look would keep. Sampled atoms serve as
+// queries. It needs no second rotation: by the law of docs/guarantee.md, given
+// the exact score and the norms, an estimate is the score plus a Student
+// error, so the share kept is an integral over that law. Nothing of the codes
+// against any query is read, so choosing by it costs no alpha.
+func (b *builder) pilot() {
+	c := b.c
+	r := generator(c.Seed, streamPilot)
+	n := min(c.N, pilotAtoms)
+	sample := r.Perm(c.N)[:n]
+	m := min(pilotQueries, n)
+	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs))}
+	for i := range c.Pilot.Shares {
+		c.Pilot.Shares[i] = make([]float64, len(c.Levels))
+	}
+	reach := bandit.Reach(pilotAlpha, c.Kappa, c.D)
+	inverse := make([]int, c.N)
+	for i, row := range c.Order {
+		inverse[row] = i
+	}
+	q64 := make([]float64, c.Dim)
+	var q Query
+	score := make([]float64, n)
+	sorted := make([]float64, n)
+	used := 0
+	for _, row := range sample[:m] {
+		norm := b.exact[row]
+		if norm == 0 || b.ctx.Err() != nil {
+			continue
+		}
+		scale := b.working(uint32(row))
+		c.Prepare(&q, c.Row(row), scale, nil)
+		f := math.Ldexp(scale, -q.Exp)
+		for j, v := range c.Row(row) {
+			q64[j] = float64(v) * f
+		}
+		for k, other := range sample {
+			score[k] = simd.Dot(c.Row(other), q64) * b.working(uint32(other))
+			if c.Offset != nil {
+				score[k] += float64(c.Offset[inverse[other]]) * math.Ldexp(1, -q.Exp)
+			}
+		}
+		copy(sorted, score)
+		slices.Sort(sorted)
+		slices.Reverse(sorted)
+		used++
+		for i, k := range pilotKs {
+			theta := tail(sorted, float64(k)/float64(c.N)*float64(n))
+			for j := range c.Levels {
+				var sum float64
+				for s, other := range sample {
+					sum += c.keeps(inverse[other], j, score[s], theta, reach, &q)
+				}
+				c.Pilot.Shares[i][j] += sum / float64(n)
+			}
+		}
+	}
+	for i := range c.Pilot.Shares {
+		for j := range c.Pilot.Shares[i] {
+			c.Pilot.Shares[i][j] /= float64(max(used, 1))
+		}
+	}
+}
+
+// tail is the score at rank (1 = greatest, the query itself excluded) of a
+// sample sorted in descending order; ranks below 2 are extrapolated by an
+// exponential tail through ranks 2 and 8.
+func tail(sorted []float64, rank float64) float64 {
+	n := len(sorted)
+	if rank >= 2 || n < 10 {
+		return sorted[min(int(math.Round(max(rank, 1))), n-1)]
+	}
+	a, b := sorted[2], sorted[8]
+	return a + (a-b)/math.Log(4)*math.Log(2/max(rank, 1e-9))
+}
+
+// keeps is the probability that the atom's upper bound at level j reaches
+// theta, given its score: bound = score + error + radius, with the error of
+// scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law.
+func (c *Collection) keeps(i, j int, score, theta, reach float64, q *Query) float64 {
+	l := &c.Levels[j]
+	rounding := q.RestNorm*float64(l.XNorm[i])*.005 + q.HeadNorm*float64(c.HeadErr[i])
+	if l.Width == c.D {
+		if score+rounding+float64(l.Beyond[i])*q.RestNorm >= theta {
+			return 1
+		}
+		return 0
+	}
+	radius := float64(l.Radius[i]) * q.RestNorm
+	sigma := radius / math.Sqrt(float64(c.D-2))
+	x := theta - score - rounding - reach*radius
+	if sigma == 0 {
+		if x <= 0 {
+			return 1
+		}
+		return 0
+	}
+	return .5 * math.Erfc(x/sigma/math.Sqrt2)
+}

@@ -1,0 +1,41 @@
+package collection
+
+import (
+	"math"
+)
+
+// raw draws the coordinate order and takes the suffix terms of every atom.
+func (b *builder) raw() error {
+	c := b.c
+	for j, p := range generator(c.Seed, streamPermutation).Perm(c.Dim) {
+		c.Perm[j] = uint32(p)
+	}
+	chunk := max(1, min(1024, 1<<20/c.Dim))
+	return b.each(c.N, chunk, func(_, lo, hi int) error {
+		for i := lo; i < hi; i++ {
+			b.suffixes(i)
+		}
+		return nil
+	})
+}
+
+// suffixes walks atom i backward through the random order.
+func (b *builder) suffixes(i int) {
+	c := b.c
+	row := c.Row(int(c.Order[i]))
+	f := b.working(c.Order[i])
+	k := len(c.Bounds) - 1
+	var sum, most float64
+	for j := c.Dim; j >= 0; j-- {
+		if k >= 0 && j == c.Bounds[k] {
+			c.SuffixNorm[k][i] = upward(math.Sqrt(sum) * f * up)
+			c.SuffixMax[k][i] = upward(most * f * up)
+			k--
+		}
+		if j > 0 {
+			v := math.Abs(float64(row[c.Perm[j-1]]))
+			sum += v * v
+			most = max(most, v)
+		}
+	}
+}

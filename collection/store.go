@@ -1,0 +1,378 @@
+package collection
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"unsafe"
+)
+
+// A collection file is a header of headerBytes and page-aligned sections.
+//
+//	0   8  magic "THRESHER"
+//	8   4  format version, little endian as all numbers
+//	12  4  length of the JSON header
+//	16  4  CRC-32C of the JSON header
+//	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
+const (
+	magic       = "THRESHER"
+	fileVersion = 1
+	headerBytes = 1 << 16
+	pageBytes   = 1 << 16 // covers the page sizes in use
+)
+
+// Errors of collection files, wrapped with the file's name and the figures.
+var (
+	ErrForeign   = errors.New("not a collection file")
+	ErrVersion   = errors.New("unknown version of collection file")
+	ErrTruncated = errors.New("collection file is truncated")
+	ErrCorrupt   = errors.New("collection file is damaged")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+type header struct {
+	N, Dim   int
+	Metric   string
+	Basis    string
+	Seed     uint64
+	D, R     int
+	Slack    float64
+	Codes    float64 // CodeSlack
+	Kappa    float64
+	Defect   float64
+	Pilot    Pilot
+	Sections []section
+	Bytes    int64
+}
+
+// Source streams rows; a dataset.Reader is one.
+type Source interface {
+	Dim() int
+	Len() int64 // rows, or -1 when only reading tells
+	Read(dst []float32) (rows int, err error)
+}
+
+// stream hands the rows of src to f in order, a few MB at a time.
+func stream(ctx context.Context, src Source, f func(rows []float32, n int) error) (int, error) {
+	dim := src.Dim()
+	if dim < 1 || dim > MaxDim {
+		return 0, fmt.Errorf("%d columns, at least 1 and at most %d", dim, MaxDim)
+	}
+	buf := make([]float32, max(1, (1<<20)/dim)*dim)
+	total := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		n, err := src.Read(buf)
+		if n > 0 {
+			if total += n; total > MaxAtoms {
+				return total, fmt.Errorf("more than %d rows", MaxAtoms)
+			}
+			if err := f(buf[:n*dim], n); err != nil {
+				return total, err
+			}
+		}
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// BuildFrom reads all rows of src into memory and builds.
+func BuildFrom(ctx context.Context, src Source, o *Options) (*Collection, error) {
+	var rows []float32
+	if n := src.Len(); n > 0 && n <= MaxAtoms {
+		rows = make([]float32, 0, min(n*int64(src.Dim()), 1<<28))
+	}
+	if _, err := stream(ctx, src, func(r []float32, _ int) error { rows = append(rows, r...); return nil }); err != nil {
+		return nil, err
+	}
+	return Build(ctx, rows, src.Dim(), o)
+}
+
+// file is memory in the mapped sections of a file being written.
+type file struct {
+	f        *os.File
+	end      int64
+	sections []section
+	maps     [][]byte
+}
+
+func (w *file) bytes(name string, n int64) ([]byte, error) {
+	off := (w.end + pageBytes - 1) / pageBytes * pageBytes
+	if err := w.f.Truncate(off + n); err != nil {
+		return nil, err
+	}
+	if err := allocate(w.f, off, n); err != nil {
+		return nil, err
+	}
+	b, err := mapFile(w.f, off, n, true)
+	if err != nil {
+		return nil, err
+	}
+	w.end = off + n
+	w.sections = append(w.sections, section{Name: name, Offset: off, Bytes: n})
+	w.maps = append(w.maps, b)
+	return b, nil
+}
+
+// close unmaps every section, taking its checksum first when ok.
+func (w *file) close(ok bool) error {
+	var first error
+	for i, b := range w.maps {
+		if ok {
+			w.sections[i].CRC = crc32.Checksum(b, castagnoli)
+		}
+		if err := unmapFile(w.f, w.sections[i].Offset, b, ok); err != nil && first == nil {
+			first = err
+		}
+	}
+	w.maps = nil
+	return first
+}
+
+// Create streams src into a collection file at path, which appears complete or
+// not at all; an existing file is replaced only if force is set. Memory stays
+// bounded: rows and codes are written through the file's mapping. The
+// collection returned is the file opened.
+func Create(ctx context.Context, path string, src Source, force bool, o *Options) (*Collection, error) {
+	if _, err := os.Lstat(path); err == nil && !force {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, which is fine
+	err = create(ctx, f, src, o)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return nil, err
+	}
+	return Open(path)
+}
+
+func create(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
+	w := &file{f: f, end: headerBytes}
+	if _, err := f.Seek(headerBytes, io.SeekStart); err != nil {
+		return err
+	}
+	n, err := stream(ctx, src, func(r []float32, _ int) error {
+		_, err := f.Write(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), 4*len(r)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c, err := begin(n, src.Dim(), o)
+	if err != nil {
+		return err
+	}
+	ok := false
+	defer func() {
+		if !ok {
+			w.close(false)
+		}
+	}()
+	if c.Rows, err = array[float32](w, "rows", n*c.Dim); err != nil {
+		return err
+	}
+	if err := c.build(ctx, w, o); err != nil {
+		return err
+	}
+	h := header{N: c.N, Dim: c.Dim, Metric: c.Metric.String(), Basis: c.Basis.String(), Seed: c.Seed, D: c.D, R: c.R,
+		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Pilot: c.Pilot}
+	if c.transform != nil {
+		h.Defect = c.transform.defect
+	}
+	ok = true
+	if err := w.close(true); err != nil {
+		return err
+	}
+	h.Sections, h.Bytes = w.sections, w.end
+	js, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if len(js) > headerBytes-20 {
+		return fmt.Errorf("header of %d bytes, at most %d", len(js), headerBytes-20)
+	}
+	b := append([]byte(magic), make([]byte, 12)...)
+	binary.LittleEndian.PutUint32(b[8:], fileVersion)
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(js)))
+	binary.LittleEndian.PutUint32(b[16:], crc32.Checksum(js, castagnoli))
+	if _, err := f.WriteAt(append(b, js...), 0); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// readHeader reads and checks the header of f.
+func readHeader(f *os.File) (*header, error) {
+	b := make([]byte, 20)
+	if n, err := io.ReadFull(io.NewSectionReader(f, 0, 20), b); err != nil {
+		if err != io.EOF && err != io.ErrUnexpectedEOF {
+			return nil, err
+		}
+		if !bytes.HasPrefix([]byte(magic), b[:min(n, 8)]) || n < 8 {
+			return nil, ErrForeign
+		}
+		return nil, fmt.Errorf("%w: %d bytes", ErrTruncated, n)
+	}
+	if string(b[:8]) != magic {
+		return nil, fmt.Errorf("%w: it begins %q", ErrForeign, b[:8])
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != fileVersion {
+		return nil, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, v, fileVersion)
+	}
+	n := binary.LittleEndian.Uint32(b[12:])
+	if n > headerBytes-20 {
+		return nil, fmt.Errorf("%w: header of %d bytes", ErrCorrupt, n)
+	}
+	js := make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 20, int64(n)), js); err != nil {
+		return nil, fmt.Errorf("%w: in its header", ErrTruncated)
+	}
+	if crc32.Checksum(js, castagnoli) != binary.LittleEndian.Uint32(b[16:]) {
+		return nil, fmt.Errorf("%w: the header's checksum differs", ErrCorrupt)
+	}
+	var h header
+	if err := json.Unmarshal(js, &h); err != nil {
+		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() < h.Bytes {
+		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTruncated, st.Size(), h.Bytes)
+	}
+	if h.N < 1 || h.N > MaxAtoms || h.Dim < 1 || h.Dim > MaxDim || h.R < 0 || h.R > h.Dim || (h.D != 0 && h.D != rotatedDim(h.Dim)) {
+		return nil, fmt.Errorf("%w: %d atoms of dimension %d, head %d, rotation %d", ErrCorrupt, h.N, h.Dim, h.R, h.D)
+	}
+	return &h, nil
+}
+
+// mapped is memory in the sections of an opened file.
+type mapped struct {
+	all      []byte
+	sections map[string]section
+}
+
+func (m *mapped) bytes(name string, n int64) ([]byte, error) {
+	s, ok := m.sections[name]
+	if !ok || s.Bytes != n || s.Offset < headerBytes || s.Offset%pageBytes != 0 || s.Offset > math.MaxInt64-n || s.Offset+n > int64(len(m.all)) {
+		return nil, fmt.Errorf("%w: section missing or not of %d bytes", ErrCorrupt, n)
+	}
+	b := m.all[s.Offset : s.Offset+n : s.Offset+n]
+	if crc32.Checksum(b, castagnoli) != s.CRC {
+		return nil, fmt.Errorf("%w: checksum differs", ErrCorrupt)
+	}
+	return b, nil
+}
+
+// Open maps a collection file. Every byte is checked against the file's
+// checksums first; a truncated, foreign or altered file is refused by name.
+func Open(path string) (*Collection, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c, err := open(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func open(f *os.File) (*Collection, error) {
+	h, err := readHeader(f)
+	if err != nil {
+		return nil, err
+	}
+	metric, err := ParseMetric(h.Metric)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	basis, err := ParseBasis(h.Basis)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	all, err := mapFile(f, 0, h.Bytes, false)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes: %w", h.Bytes, err)
+	}
+	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
+		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Pilot: h.Pilot}
+	m := &mapped{all: all, sections: map[string]section{}}
+	for _, s := range h.Sections {
+		m.sections[s.Name] = s
+	}
+	if c.D > 0 {
+		c.transform = newTransform(c.Dim, c.Seed)
+		c.transform.r, c.transform.defect = c.R, h.Defect
+	}
+	if err := c.layout(m, false); err != nil {
+		unmapFile(f, 0, all, false)
+		return nil, err
+	}
+	c.closer = func() error { return unmapFile(nil, 0, all, false) }
+	return c, nil
+}
+
+// Info describes a collection file without mapping its data.
+type Info struct {
+	Path      string           `json:"path"`
+	Version   int              `json:"version"`
+	N         int              `json:"atoms"`
+	Dim       int              `json:"dimension"`
+	Metric    string           `json:"metric"`
+	Basis     string           `json:"basis"`
+	Seed      uint64           `json:"seed"`
+	Head      int              `json:"head"`
+	Rotated   int              `json:"rotated_dimension"`
+	FileBytes int64            `json:"file_bytes"`
+	Sections  map[string]int64 `json:"sections"`
+}
+
+// Stat reads a collection file's header.
+func Stat(path string) (*Info, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, err := readHeader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	i := &Info{Path: path, Version: fileVersion, N: h.N, Dim: h.Dim, Metric: h.Metric, Basis: h.Basis, Seed: h.Seed,
+		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Sections: map[string]int64{}}
+	for _, s := range h.Sections {
+		i.Sections[s.Name] = s.Bytes
+	}
+	return i, nil
+}

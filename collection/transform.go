@@ -1,0 +1,228 @@
+package collection
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"thresher/bandit/philox"
+	"thresher/cpu/simd"
+)
+
+// haarLimit is the greatest dimension that is rotated by a true Haar matrix.
+const haarLimit = 256
+
+// Streams of the seeded generator, one for each use of chance.
+const (
+	streamRotation = 1 + iota
+	streamHead
+	streamSample
+	streamOrder
+	streamPermutation
+	streamPilot
+)
+
+func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
+
+// transform splits a vector into its head, U^T v, and its rotated rest,
+// R (v - U U^T v) in D dimensions.
+type transform struct {
+	dim, D, r, rounds int
+	haar              []float32   // [D][D] when D <= haarLimit
+	sign              [][]float32 // [rounds][D], +1 or -1
+	perm              [][]uint32  // [rounds][D]
+	u                 []float32   // head directions as rows, [r][dim]
+	defect            float64     // Frobenius norm of U U^T - I (as rows)
+}
+
+// rotatedDim is D for rows of dim coordinates: dim itself for a Haar matrix,
+// else the next multiple of 32, so that blocks of 32 to 256 tile it.
+func rotatedDim(dim int) int {
+	if dim <= haarLimit {
+		return (dim + 3) &^ 3
+	}
+	return (dim + 31) &^ 31
+}
+
+// rotationRounds: two rounds mix 256^2 coordinates; a dimension that is no
+// multiple of 256 has smaller blocks at its end, which a third round makes up
+// for.
+func rotationRounds(D int) int {
+	switch {
+	case D <= haarLimit:
+		return 0
+	case D > 16384 || D%256 != 0:
+		return 3
+	}
+	return 2
+}
+
+// newTransform draws the rotation of a seed. The same seed and dimension give
+// the same rotation everywhere, but for the last bits of a Haar matrix, which
+// collection files therefore carry.
+func newTransform(dim int, seed uint64) *transform {
+	t := &transform{dim: dim, D: rotatedDim(dim)}
+	t.rounds = rotationRounds(t.D)
+	r := generator(seed, streamRotation)
+	if t.rounds == 0 {
+		t.haar = haarMatrix(t.D, r)
+		return t
+	}
+	for range t.rounds {
+		s, p := make([]float32, t.D), make([]uint32, t.D)
+		for i := range s {
+			s[i] = 1 - 2*float32(r.Uint64()>>63)
+			p[i] = uint32(i)
+		}
+		r.Shuffle(t.D, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		t.sign, t.perm = append(t.sign, s), append(t.perm, p)
+	}
+	return t
+}
+
+// haarMatrix draws an orthogonal matrix from Haar measure: QR of a Gaussian
+// matrix with the signs of R's diagonal moved into Q (Mezzadri,
+// arXiv math-ph/0609050).
+func haarMatrix(n int, r *rand.Rand) []float32 {
+	g := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			g.Set(i, j, r.NormFloat64())
+		}
+	}
+	var qr mat.QR
+	qr.Factorize(g)
+	var q, rr mat.Dense
+	qr.QTo(&q)
+	qr.RTo(&rr)
+	out := make([]float32, n*n)
+	for j := range n {
+		s := 1.0
+		if rr.At(j, j) < 0 {
+			s = -1
+		}
+		for i := range n {
+			out[i*n+j] = float32(s * q.At(i, j))
+		}
+	}
+	return out
+}
+
+// rotate writes R src to dst. len(src) = dim, len(dst) = len(tmp) = D; the
+// three do not overlap.
+func (t *transform) rotate(dst, src, tmp []float32) {
+	if t.haar != nil {
+		for i := range dst {
+			row := t.haar[i*t.D:][:len(src)]
+			var s float32
+			for j, v := range src {
+				s += row[j] * v
+			}
+			dst[i] = s
+		}
+		return
+	}
+	copy(tmp, src)
+	clear(tmp[len(src):])
+	for k := range t.rounds {
+		sign := t.sign[k][:len(tmp)]
+		for i, s := range sign {
+			tmp[i] *= s
+		}
+		for o := 0; o < len(tmp); {
+			b := blockAt(len(tmp) - o)
+			x := tmp[o : o+b]
+			simd.FWHT(x)
+			f := float32(1 / math.Sqrt(float64(b)))
+			for i := range x {
+				x[i] *= f
+			}
+			o += b
+		}
+		for i, p := range t.perm[k] {
+			dst[i] = tmp[p]
+		}
+		if k+1 < t.rounds {
+			copy(tmp, dst)
+		}
+	}
+}
+
+// blockAt is the transform block when left coordinates remain: 256, then
+// powers of two.
+func blockAt(left int) int {
+	for b := haarLimit; ; b /= 2 {
+		if b <= left {
+			return b
+		}
+	}
+}
+
+func (t *transform) bytes() int64 {
+	return int64(len(t.haar)+len(t.u))*4 + int64(t.rounds)*int64(t.D)*8
+}
+
+// Query is a query made ready: its head and its rotated rest. The query was
+// multiplied by 2^-Exp first, which is exact and keeps its norm near 1.
+type Query struct {
+	Exp      int
+	Norm     float64   // |q| after scaling, rounded upward
+	Head     []float32 // [R]
+	HeadNorm float64   // |Head|, rounded upward
+	Rest     []float32 // [D], rotated
+	RestNorm float64   // |Rest|, rounded upward
+}
+
+// up is what a sum or norm of rounded float64 terms is multiplied by so that
+// it is not below the true value.
+const up = 1 + 1e-9
+
+// MaxExp bounds the power of two a query is scaled by.
+const MaxExp = 60
+
+// Exponent is the power of two that brings norm near 1, within MaxExp.
+func Exponent(norm float64) int {
+	if norm == 0 {
+		return 0
+	}
+	_, e := math.Frexp(norm)
+	return min(max(e, -MaxExp), MaxExp)
+}
+
+// Prepare splits query q into dst, whose slices are allocated when nil. scale
+// multiplies the query first (1/|q| for cosine, else 1). The collection is
+// coded. tmp holds Dim + D floats or is nil.
+func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp []float32) {
+	t := c.transform
+	if dst.Rest == nil {
+		dst.Head, dst.Rest = make([]float32, t.r), make([]float32, t.D)
+	}
+	if tmp == nil {
+		tmp = make([]float32, t.dim+t.D)
+	}
+	x, w := tmp[:t.dim], tmp[t.dim:t.dim+t.D]
+	dst.Exp = Exponent(math.Sqrt(simd.SumSquares(q)) * scale)
+	f := math.Ldexp(scale, -dst.Exp)
+	for i, v := range q {
+		x[i] = float32(float64(v) * f)
+	}
+	dst.Norm = math.Sqrt(simd.SumSquares(x)) * up
+	for j := range t.r {
+		u := t.u[j*t.dim:][:t.dim]
+		var s float64
+		for i, v := range x {
+			s += float64(v) * float64(u[i])
+		}
+		dst.Head[j] = float32(s)
+	}
+	for j, h := range dst.Head {
+		u := t.u[j*t.dim:][:t.dim]
+		for i := range x {
+			x[i] -= h * u[i]
+		}
+	}
+	t.rotate(dst.Rest, x, w)
+	dst.HeadNorm = math.Sqrt(simd.SumSquares(dst.Head)) * up
+	dst.RestNorm = math.Sqrt(simd.SumSquares(dst.Rest)) * up
+}

@@ -1,0 +1,308 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"thresher/backend"
+	"thresher/cpu/simd"
+)
+
+// The scan goes in chunks of 1, 1, 2, 4, .. mostPanels panels, between which
+// thresholds are lifted. The boundaries depend on the plan's first raise only.
+const mostPanels = 64
+
+func chunkEnd(first, lo, panels int) int {
+	return min(lo+min(max(1, lo-first), mostPanels), panels)
+}
+
+// wordsFrom is the number of queries from which spreading a panel for the
+// three-lane kernel pays.
+const wordsFrom = 8
+
+// survey is how many atoms must be seen before a query can be sent dense.
+const survey = 4096
+
+// scan is the first look at everybody, on panels.
+func (x *run) scan(ctx context.Context, l backend.Look) error {
+	if !x.c.Coded() || l.To > x.c.PanelWidth {
+		return fmt.Errorf("panels of width %d, asked for %d: %w", x.c.PanelWidth, l.To, backend.ErrRuleUnsupported)
+	}
+	var live []int
+	for j := range x.states {
+		if s := &x.states[j]; !s.dense && !s.listed {
+			live = append(live, j)
+		}
+	}
+	// many queries: a block of them a goroutine; few: all of them together,
+	// each chunk's panels split over goroutines
+	if len(live) < 4*x.r.threads {
+		return x.scanBlock(ctx, l, live, x.r.threads)
+	}
+	block := min(64, (len(live)+x.r.threads-1)/x.r.threads)
+	n := (len(live) + block - 1) / block
+	return x.r.each(ctx, n, func(_ *scratch, b int) error {
+		return x.scanBlock(ctx, l, live[b*block:min((b+1)*block, len(live))], 1)
+	})
+}
+
+// scanning is one query's scan.
+type scanning struct {
+	*state
+	bound
+	terms                 simd.QueryTerms
+	seen, scored, dropped int
+}
+
+// scanBlock walks a block of queries through all panels, chunk by chunk; the
+// panels of a chunk are split over par goroutines.
+func (x *run) scanBlock(ctx context.Context, l backend.Look, js []int, par int) error {
+	qs := make([]*scanning, len(js))
+	for k, j := range js {
+		s := &x.states[j]
+		b, err := s.newBound(l, &s.panel)
+		if err != nil {
+			return err
+		}
+		qs[k] = &scanning{state: s, bound: b, terms: simd.QueryTerms{
+			Head: float32(s.panel.headStep), Rest: float32(s.panel.restStep), Radius: float32(b.radiusFactor), Offset: float32(b.offsetFactor)}}
+	}
+	hits := make([][][]arm, par)
+	for p := range hits {
+		hits[p] = make([][]arm, len(js))
+	}
+	panels := x.c.PanelCount()
+	for lo := x.first; len(qs) > 0; {
+		hi := chunkEnd(x.first, lo, panels)
+		parts := min(par, hi-lo)
+		err := x.r.each(ctx, parts, func(w *scratch, p int) error {
+			x.scanPanels(w, qs, lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts, hits[p])
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		live := qs[:0]
+		for k, q := range qs {
+			all := hits[0][k]
+			for p := 1; p < parts; p++ {
+				all = append(all, hits[p][k]...)
+			}
+			hits[0][k] = all // keeps what it grew to
+			q.next, q.seen = hi, q.seen+min(hi*64, x.c.N)-lo*64
+			q.settle(x.raise.Source, all)
+			if !q.ended(panels) {
+				live = append(live, q)
+			}
+		}
+		qs = live
+		lo = hi
+	}
+	return nil
+}
+
+// scanPanels lists what passes of panels from..to-1 in hits, per query.
+func (x *run) scanPanels(w *scratch, qs []*scanning, from, to int, hits [][]arm) {
+	c := x.c
+	width := qs[0].width(c)
+	for k := range qs {
+		hits[k] = hits[k][:0]
+	}
+	for p := from; p < to; p++ {
+		panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
+		spread := len(qs) >= wordsFrom
+		if spread {
+			simd.Expand(w.words, panel, width)
+		}
+		lo := p * 64
+		for k, q := range qs {
+			mask := q.allowed(p)
+			if mask == 0 {
+				continue
+			}
+			if spread {
+				simd.PanelDots(w.words, width, 0, c.R, q.panel.wide, &w.dh)
+				simd.PanelDots(w.words, width, c.R, width, q.panel.wide, &w.dr)
+			} else {
+				simd.PanelDotsDirect(panel, 0, c.R, q.panel.narrow, &w.dh)
+				simd.PanelDotsDirect(panel, c.R, width, q.panel.narrow, &w.dr)
+			}
+			t := simd.PanelTerms{Head: c.HeadScale[lo : lo+64], Rest: q.scale[lo : lo+64], Radius: q.radius[lo : lo+64]}
+			if c.Offset != nil {
+				t.Offset = c.Offset[lo : lo+64]
+			}
+			cut := float32(q.tau - q.panelRounding(c, p) - slop*abs(q.tau))
+			mask &= simd.PanelTest(&w.dh, &w.dr, t, q.terms, cut, &w.out)
+			for ; mask != 0; mask &= mask - 1 {
+				i := lo + bits.TrailingZeros64(mask)
+				v := float64(w.out[i-lo])
+				hits[k] = append(hits[k], arm{bound: v + q.rounding(c, i) + slop*abs(v), i: uint32(i)})
+			}
+		}
+	}
+}
+
+// settle takes what passed of one chunk: arms whose estimate reaches the
+// threshold are scored at once, best first, which lifts it; the others wait in
+// the list with their bound.
+func (q *scanning) settle(source backend.Source, hits []arm) {
+	if q.goal.K > 0 {
+		slices.SortFunc(hits, byBound)
+	}
+	waiting := len(q.list)
+	for _, a := range hits {
+		if a.bound < q.tau {
+			continue
+		}
+		half := float64(q.radius[a.i])*q.radiusFactor + q.rounding(q.c, int(a.i))
+		if q.goal.K == 0 || a.bound-half < q.tau {
+			q.list = append(q.list, a)
+			continue
+		}
+		if a, more := q.lift(source, a); more {
+			q.list = append(q.list, a)
+		} else {
+			q.scored++
+		}
+	}
+	slices.SortFunc(q.list[waiting:], func(a, b arm) int { return int(a.i) - int(b.i) })
+}
+
+// lift scores one arm by source, which may raise the threshold. It returns the
+// arm with its new bound and true when it is still to be scored exactly.
+func (s *state) lift(source backend.Source, a arm) (arm, bool) {
+	if source == backend.Exact {
+		s.score(int(a.i))
+		return a, false
+	}
+	if s.whole == nil {
+		b, err := s.newBound(backend.Look{Rep: backend.Rows, To: s.c.D, Rule: backend.Cauchy}, &s.rows)
+		if err != nil {
+			s.score(int(a.i))
+			return a, false
+		}
+		s.whole = &b
+	}
+	estimate, upper := s.whole.row(s, int(a.i))
+	s.account(s.whole.width(s.c), 1)
+	lower := estimate - (upper - estimate) - 2*slop*abs(s.offset(int(a.i)))
+	if lower >= s.floor {
+		s.lower.push(scored{lower, s.c.Order[a.i]})
+		if s.lower.full() {
+			s.tau = max(s.tau, s.lower.heap[0].score+s.epsilon)
+		}
+	}
+	return arm{bound: min(a.bound, upper), i: a.i, whole: true}, true
+}
+
+// ended settles a query's scan at the last panel, where norms alone end it, or
+// where so much is kept that the dense path is cheaper.
+func (q *scanning) ended(panels int) bool {
+	end := q.next >= panels || q.cap(q.next) < q.tau
+	most := q.look.MaxSurvivors
+	if !end && most > 0 && q.seen >= survey && float64(len(q.list)) > most*float64(q.seen) {
+		q.prune()
+		q.toDense = float64(len(q.list)) > most*float64(q.seen)
+	}
+	if !end && !q.toDense {
+		return false
+	}
+	q.prune()
+	q.listed = true
+	q.account(q.width(q.c), q.seen)
+	q.report(q.look, q.seen, len(q.list)+q.scored)
+	q.state.random = q.state.random || q.bound.random && len(q.list)+q.scored < q.seen
+	return true
+}
+
+// prune drops listed arms whose bound no longer reaches the threshold.
+func (s *state) prune() {
+	kept := s.list[:0]
+	for _, a := range s.list {
+		if a.bound >= s.tau {
+			kept = append(kept, a)
+		}
+	}
+	s.list = kept
+}
+
+// account counts a look of width codes at n atoms; each also reads three
+// float32 terms.
+func (s *state) account(width, n int) {
+	s.pulls += int64(width) * int64(n)
+	s.bytes += int64(width+12) * int64(n)
+}
+
+func abs(x float64) float64 {
+	if x < 0 {
+		return -x
+	}
+	return x
+}
+
+// revisit takes a later look, row by row, at the survivors.
+func (x *run) revisit(ctx context.Context, l backend.Look) error {
+	if !x.c.Coded() {
+		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
+	}
+	return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error {
+		s := &x.states[j]
+		if s.dense || s.toDense {
+			return nil
+		}
+		b, err := s.newBound(l, &s.rows)
+		if err != nil {
+			return err
+		}
+		return s.revisit(ctx, &b, x.raise.Source)
+	})
+}
+
+func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) error {
+	if !s.listed { // no first look: everybody is a survivor
+		for i := s.next * 64; i < s.c.N; i++ {
+			if s.allows(i) {
+				s.list = append(s.list, arm{bound: s.prep.Norm*float64(s.c.Norm[i])*up + s.offset(i) + slop*abs(s.offset(i)), i: uint32(i)})
+			}
+		}
+		s.listed = true
+	}
+	seen, scored := 0, 0
+	kept := s.list[:0]
+	for k, a := range s.list {
+		if k%1024 == 1023 && ctx.Err() != nil {
+			s.list = append(kept, s.list[k:]...) // these keep their bounds
+			s.account(b.width(s.c), seen)
+			return ctx.Err()
+		}
+		if a.bound < s.tau {
+			continue
+		}
+		if a.whole { // its whole row was read before
+			kept = append(kept, a)
+			continue
+		}
+		seen++
+		estimate, upper := b.row(s, int(a.i))
+		if upper < s.tau {
+			continue
+		}
+		a.bound = min(a.bound, upper)
+		if s.goal.K > 0 && estimate >= s.tau {
+			var more bool
+			if a, more = s.lift(source, a); !more {
+				scored++
+				continue
+			}
+		}
+		kept = append(kept, a)
+	}
+	s.random = s.random || b.random && len(kept)+scored < seen
+	s.list = kept
+	s.prune()
+	s.account(b.width(s.c), seen)
+	s.report(b.look, seen, len(s.list)+scored)
+	return nil
+}

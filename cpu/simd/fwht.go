@@ -1,0 +1,30 @@
+package simd
+
+// FWHT applies the unnormalised Walsh-Hadamard transform in place. len(x) is a
+// power of two, at least 4. Eight stages of additions for 256 entries.
+func FWHT(x []float32) {
+	for i := 0; i+4 <= len(x); i += 4 {
+		p := (*[4]float32)(x[i:])
+		a, b, c, d := p[0]+p[1], p[0]-p[1], p[2]+p[3], p[2]-p[3]
+		p[0], p[1], p[2], p[3] = a+c, b+d, a-c, b-d
+	}
+	h := 4
+	// two stages at a time while two are left
+	for ; h*4 <= len(x); h *= 4 {
+		for i := 0; i < len(x); i += 4 * h {
+			a, b, c, d := x[i:i+h:i+h], x[i+h:i+2*h:i+2*h], x[i+2*h:i+3*h:i+3*h], x[i+3*h:i+4*h:i+4*h]
+			for j, p := range a {
+				q, r, s := b[j], c[j], d[j]
+				t, u, v, w := p+q, p-q, r+s, r-s
+				a[j], b[j], c[j], d[j] = t+v, u+w, t-v, u-w
+			}
+		}
+	}
+	if h < len(x) {
+		a, b := x[:h:h], x[h:2*h]
+		for j, p := range a {
+			q := b[j]
+			a[j], b[j] = p+q, p-q
+		}
+	}
+}

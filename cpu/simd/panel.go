@@ -1,0 +1,157 @@
+package simd
+
+// A panel holds the codes of 64 atoms side by side: code c of lane i lies at
+// (c/4)*256 + i*4 + c%4, biased by 128, so that one 64-byte load feeds sixteen
+// lanes of a four-way dot product.
+//
+// The generic kernel multiplies three lanes at once: a 64-bit word carries the
+// signed codes of lanes l, l+22 and l+44 at bits 0, 21 and 42, and the product
+// with one query code adds to three sums that stay apart as long as each fits
+// 21 bits. 64 products of 7-bit magnitudes do: 64*127*127 < 2^20.
+
+const (
+	panelLanes = 64
+	wordLanes  = 22 // words a coordinate: lanes l, l+22, l+44
+	wordPad    = 24 // words a coordinate, padded to three groups of eight
+	laneBits   = 21
+	// BlockCodes is the number of coordinates whose sums fit a lane.
+	BlockCodes = 64
+)
+
+// WordsLen is the size of the scratch Expand needs for a panel of width codes.
+func WordsLen(width int) int { return width * wordPad }
+
+// Expand spreads the first width codes of a panel into words for PanelDots.
+// width is a multiple of 4; len(words) >= WordsLen(width). Words are laid out
+// [group of 8][coordinate][8].
+func Expand(words []int64, panel []uint8, width int) {
+	for g := 0; g < 3; g++ {
+		dst := words[g*8*width : (g+1)*8*width]
+		for c := 0; c < width; c++ {
+			src := panel[c/4*256+c%4:]
+			w := (*[8]int64)(dst[c*8:])
+			for e := range w {
+				l := g*8 + e
+				if l >= wordLanes {
+					w[e] = 0
+					continue
+				}
+				v := int64(src[l*4]) - Bias + (int64(src[(l+22)*4])-Bias)<<laneBits
+				if l+44 < panelLanes {
+					v += (int64(src[(l+44)*4]) - Bias) << (2 * laneBits)
+				}
+				w[e] = v
+			}
+		}
+	}
+}
+
+// PanelDots adds up codes from to to of an expanded panel (of width codes)
+// against the query codes q, one int64 a coordinate, in [-127, 127], and writes
+// the 64 sums to out. It is exact.
+func PanelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]int32) {
+	*out = [panelLanes]int32{}
+	for lo := from; lo < to; lo += BlockCodes {
+		hi := min(lo+BlockCodes, to)
+		for g := 0; g < 3; g++ {
+			w := words[(g*width+lo)*8 : (g*width+hi)*8]
+			x := q[lo:hi]
+			var a, b, c, d, e, f, h, k int64
+			for j, v := range x {
+				p := (*[8]int64)(w[8*j:])
+				a += p[0] * v
+				b += p[1] * v
+				c += p[2] * v
+				d += p[3] * v
+				e += p[4] * v
+				f += p[5] * v
+				h += p[6] * v
+				k += p[7] * v
+			}
+			l := g * 8
+			addLanes(out, l, a)
+			addLanes(out, l+1, b)
+			addLanes(out, l+2, c)
+			addLanes(out, l+3, d)
+			addLanes(out, l+4, e)
+			addLanes(out, l+5, f)
+			if g < 2 { // words 22 and 23 are padding
+				addLanes(out, l+6, h)
+				addLanes(out, l+7, k)
+			}
+		}
+	}
+}
+
+// addLanes takes a word apart: the low lane is the signed low 21 bits, what is
+// left after its removal holds the next.
+func addLanes(out *[panelLanes]int32, l int, v int64) {
+	a := v << (64 - laneBits) >> (64 - laneBits)
+	v = (v - a) >> laneBits
+	b := v << (64 - laneBits) >> (64 - laneBits)
+	out[l] += int32(a)
+	out[l+22] += int32(b)
+	if l+44 < panelLanes {
+		out[l+44] += int32((v - b) >> laneBits)
+	}
+}
+
+// PanelDotsDirect is PanelDots on the stored panel, for few queries, when
+// spreading it would cost more than it saves. q is int8, len(q) >= to; from and
+// to are multiples of 4.
+func PanelDotsDirect(panel []uint8, from, to int, q []int8, out *[panelLanes]int32) {
+	*out = [panelLanes]int32{}
+	var bias int32
+	for c := from; c < to; c += 4 {
+		p := (*[4 * panelLanes]uint8)(panel[c*panelLanes:])
+		x := (*[4]int8)(q[c:])
+		q0, q1, q2, q3 := int32(x[0]), int32(x[1]), int32(x[2]), int32(x[3])
+		bias += q0 + q1 + q2 + q3
+		for l := range out {
+			v := (*[4]uint8)(p[4*l:])
+			out[l] += int32(v[0])*q0 + int32(v[1])*q1 + int32(v[2])*q2 + int32(v[3])*q3
+		}
+	}
+	bias *= Bias
+	for l := range out {
+		out[l] -= bias
+	}
+}
+
+// PanelTerms are one panel's per-lane terms of the linear test, 64 each.
+// Offset may be nil.
+type PanelTerms struct {
+	Head, Rest, Radius, Offset []float32
+}
+
+// QueryTerms are one query's factors of the linear test: value of one head
+// code step, of one rest code step, reach times |q_rest|, and the factor of
+// Offset.
+type QueryTerms struct {
+	Head, Rest, Radius, Offset float32
+}
+
+// PanelTest writes the upper bounds (without rounding terms)
+//
+//	Head_i Q.Head dh_i + Rest_i Q.Rest dr_i + Radius_i Q.Radius + Offset_i Q.Offset
+//
+// and returns the mask of lanes whose bound is at least cut.
+func PanelTest(dh, dr *[panelLanes]int32, t PanelTerms, q QueryTerms, cut float32, out *[panelLanes]float32) uint64 {
+	hs, rs, h := (*[panelLanes]float32)(t.Head), (*[panelLanes]float32)(t.Rest), (*[panelLanes]float32)(t.Radius)
+	for i := range out {
+		out[i] = hs[i]*(q.Head*float32(dh[i])) + rs[i]*(q.Rest*float32(dr[i])) + h[i]*q.Radius
+	}
+	if t.Offset != nil {
+		o := (*[panelLanes]float32)(t.Offset)
+		for i := range out {
+			out[i] += o[i] * q.Offset
+		}
+	}
+	var mask uint64
+	for i, v := range out {
+		if v >= cut {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}

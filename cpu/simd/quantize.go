@@ -1,0 +1,70 @@
+package simd
+
+import "math"
+
+// Bias is added to a signed code to store it as an unsigned byte.
+const Bias = 128
+
+// MaxAbs returns the greatest |x_j|.
+func MaxAbs(x []float32) float32 {
+	var m float32
+	for _, v := range x {
+		m = max(m, math.Float32frombits(math.Float32bits(v)&^(1<<31)))
+	}
+	return m
+}
+
+// SumSquares returns the sum of x_j^2 in float64.
+func SumSquares(x []float32) float64 {
+	var s, t float64
+	for len(x) >= 2 {
+		a, b := float64(x[0]), float64(x[1])
+		s += a * a
+		t += b * b
+		x = x[2:]
+	}
+	if len(x) == 1 {
+		s += float64(x[0]) * float64(x[0])
+	}
+	return s + t
+}
+
+// round is 1.5 * 2^23: adding and subtracting it rounds a float32 of magnitude
+// below 2^22 to the nearest integer, ties to even.
+const round = 12582912
+
+// Quantize writes the biased codes round(x_j * inv) + 128, cut to [1, 255].
+// |x_j * inv| stays below 2^22.
+func Quantize(dst []uint8, x []float32, inv float32) {
+	dst = dst[:len(x)]
+	for j, v := range x {
+		r := float32(v*inv) + round
+		c := int32(math.Float32bits(r)) - 0x4b400000
+		dst[j] = uint8(min(max(c, -127), 127) + Bias)
+	}
+}
+
+// QuantizeSigned writes round(x_j * inv) cut to [-limit, limit] as int16.
+func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+	dst = dst[:len(x)]
+	for j, v := range x {
+		r := float32(v*inv) + round
+		c := int32(math.Float32bits(r)) - 0x4b400000
+		dst[j] = int16(min(max(c, -limit), limit))
+	}
+}
+
+// CodeMoments adds up, over a stretch of biased codes c_j and the values o_j
+// they stand for, sum c_j o_j, sum c_j^2 and sum o_j^2.
+func CodeMoments(code []uint8, o []float32) (co, cc, oo float64) {
+	o = o[:len(code)]
+	var n int64
+	for j, c := range code {
+		k := int64(c) - Bias
+		v := float64(o[j])
+		co += float64(k) * v
+		n += k * k
+		oo += v * v
+	}
+	return co, float64(n), oo
+}

@@ -1,0 +1,238 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func randomPanel(r *rand.Rand, width int) ([]uint8, [][]int32) {
+	panel := make([]uint8, width*panelLanes)
+	codes := make([][]int32, panelLanes)
+	for l := range codes {
+		codes[l] = make([]int32, width)
+		for c := range codes[l] {
+			v := int32(r.IntN(255)) - 127
+			if r.IntN(4) == 0 {
+				v = 127 * (1 - 2*int32(r.IntN(2)))
+			}
+			codes[l][c] = v
+			panel[c/4*256+l*4+c%4] = uint8(v + Bias)
+		}
+	}
+	return panel, codes
+}
+
+// TestPanelDots compares both scans with a plain loop, extreme codes included:
+// a whole block of 127 times -127 must not spill into the next lane.
+func TestPanelDots(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, width := range []int{4, 32, 64, 96, 192, 256} {
+		panel, codes := randomPanel(r, width)
+		for kind := 0; kind < 3; kind++ {
+			q := make([]int64, width)
+			q8 := make([]int8, width)
+			for c := range q {
+				v := int64(r.IntN(255)) - 127
+				if kind == 1 {
+					v = -127
+				}
+				if kind == 2 {
+					for l := range codes {
+						s := int32(1 - 2*(l%2))
+						codes[l][c] = 127 * s
+						panel[c/4*256+l*4+c%4] = uint8(127*s + Bias)
+					}
+					v = 127
+				}
+				q[c], q8[c] = v, int8(v)
+			}
+			words := make([]int64, WordsLen(width))
+			Expand(words, panel, width)
+			for _, span := range [][2]int{{0, width}, {0, width / 2 &^ 3}, {width / 2 &^ 3, width}} {
+				var got, direct [panelLanes]int32
+				PanelDots(words, width, span[0], span[1], q, &got)
+				PanelDotsDirect(panel, span[0], span[1], q8, &direct)
+				for l := range codes {
+					var want int32
+					for c := span[0]; c < span[1]; c++ {
+						want += codes[l][c] * int32(q[c])
+					}
+					if got[l] != want || direct[l] != want {
+						t.Fatalf("width %d span %v lane %d: words %d, direct %d, want %d", width, span, l, got[l], direct[l], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPanelTest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	f := func() []float32 {
+		x := make([]float32, 64)
+		for i := range x {
+			x[i] = r.Float32()
+		}
+		return x
+	}
+	terms := PanelTerms{Head: f(), Rest: f(), Radius: f(), Offset: f()}
+	q := QueryTerms{.5, .25, 2, -1}
+	var dh, dr [64]int32
+	for i := range dh {
+		dh[i], dr[i] = int32(r.IntN(100)-50), int32(r.IntN(100)-50)
+	}
+	var out [64]float32
+	mask := PanelTest(&dh, &dr, terms, q, 1.5, &out)
+	for i := range out {
+		want := float64(terms.Head[i])*.5*float64(dh[i]) + float64(terms.Rest[i])*.25*float64(dr[i]) + 2*float64(terms.Radius[i]) - float64(terms.Offset[i])
+		if math.Abs(want-float64(out[i])) > 1e-5*(1+math.Abs(want)) {
+			t.Fatalf("lane %d: %g, want %g", i, out[i], want)
+		}
+		if (mask>>i&1 == 1) != (out[i] >= 1.5) {
+			t.Fatalf("lane %d: mask %v at %g", i, mask>>i&1, out[i])
+		}
+	}
+}
+
+func TestFWHT(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := 4; n <= 1024; n *= 2 {
+		x, want := make([]float32, n), make([]float64, n)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		for i := range want {
+			for j, v := range x {
+				s := 1.0
+				for b := i & j; b != 0; b &= b - 1 {
+					s = -s
+				}
+				want[i] += s * float64(v)
+			}
+		}
+		FWHT(x)
+		for i := range x {
+			if math.Abs(float64(x[i])-want[i]) > 1e-4*math.Sqrt(float64(n)) {
+				t.Fatalf("n %d entry %d: %g, want %g", n, i, x[i], want[i])
+			}
+		}
+	}
+}
+
+func TestQuantize(t *testing.T) {
+	x := []float32{0, .49, .51, -.51, 126.4, 127, -127, 1000, -1000, 1.5, 2.5}
+	want := []int{0, 0, 1, -1, 126, 127, -127, 127, -127, 2, 2}
+	code := make([]uint8, len(x))
+	Quantize(code, x, 1)
+	q := make([]int16, len(x))
+	QuantizeSigned(q, x, 1, 127)
+	for i := range x {
+		if int(code[i])-Bias != want[i] || int(q[i]) != want[i] {
+			t.Fatalf("%g: code %d and %d, want %d", x[i], int(code[i])-Bias, q[i], want[i])
+		}
+	}
+	if m := MaxAbs([]float32{1, -3, 2}); m != 3 {
+		t.Fatalf("MaxAbs %g", m)
+	}
+}
+
+func TestDots(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 64, 129} {
+		code, q, a := make([]uint8, n), make([]int16, n), make([]float32, n)
+		q64 := make([]float64, n)
+		var bias, want int64
+		var wf, ws float64
+		for i := range code {
+			code[i], q[i] = uint8(1+r.IntN(255)), int16(r.IntN(65535)-32767)
+			a[i], q64[i] = float32(r.NormFloat64()), r.NormFloat64()
+			bias += Bias * int64(q[i])
+			want += (int64(code[i]) - Bias) * int64(q[i])
+			wf += float64(a[i]) * q64[i]
+			ws += float64(a[i]) * float64(a[i])
+		}
+		if got := RowDot(code, q, bias); got != want {
+			t.Fatalf("RowDot n %d: %d, want %d", n, got, want)
+		}
+		if got := Dot(a, q64); math.Abs(got-wf) > 1e-12*float64(n) {
+			t.Fatalf("Dot n %d: %g, want %g", n, got, wf)
+		}
+		if got := SumSquares(a); math.Abs(got-ws) > 1e-12*float64(n) {
+			t.Fatalf("SumSquares n %d: %g, want %g", n, got, ws)
+		}
+		var out, ref [8]float64
+		v := [6][]float32{}
+		for i := range v {
+			v[i] = make([]float32, n)
+			for j := range v[i] {
+				v[i][j] = float32(r.NormFloat64())
+			}
+		}
+		Dense4x2(v[0], v[1], v[2], v[3], v[4], v[5], &out)
+		for i := range ref {
+			for j := range v[0] {
+				ref[i] += float64(v[i/4][j]) * float64(v[2+i%4][j])
+			}
+			if math.Abs(ref[i]-out[i]) > 1e-5*float64(n) {
+				t.Fatalf("Dense4x2 n %d out %d: %g, want %g", n, i, out[i], ref[i])
+			}
+		}
+	}
+}
+
+func BenchmarkPanelDots(b *testing.B) {
+	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
+	words, q := make([]int64, WordsLen(128)), make([]int64, 128)
+	Expand(words, panel, 128)
+	var out [64]int32
+	for b.Loop() {
+		PanelDots(words, 128, 0, 64, q, &out)
+		PanelDots(words, 128, 64, 128, q, &out)
+	}
+	b.ReportMetric(128*64*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}
+
+func BenchmarkPanelDotsDirect(b *testing.B) {
+	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
+	q := make([]int8, 128)
+	var out [64]int32
+	for b.Loop() {
+		PanelDotsDirect(panel, 0, 128, q, &out)
+	}
+	b.ReportMetric(128*64*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}
+
+func BenchmarkExpand(b *testing.B) {
+	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
+	words := make([]int64, WordsLen(128))
+	b.SetBytes(int64(len(panel)))
+	for b.Loop() {
+		Expand(words, panel, 128)
+	}
+}
+
+func BenchmarkRowDot(b *testing.B) {
+	code, q := make([]uint8, 832), make([]int16, 832)
+	for b.Loop() {
+		RowDot(code, q, 0)
+	}
+	b.ReportMetric(832*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}
+
+func BenchmarkFWHT(b *testing.B) {
+	x := make([]float32, 256)
+	b.SetBytes(1024)
+	for b.Loop() {
+		FWHT(x)
+	}
+}
+
+func BenchmarkDense4x2(b *testing.B) {
+	x := make([]float32, 6*512)
+	var out [8]float64
+	for b.Loop() {
+		Dense4x2(x[:512], x[512:1024], x[1024:1536], x[1536:2048], x[2048:2560], x[2560:], &out)
+	}
+	b.ReportMetric(8*512*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}

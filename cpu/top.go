@@ -1,0 +1,73 @@
+package cpu
+
+import "slices"
+
+// scored is an atom with its exact search score, in the query's scaled units.
+type scored struct {
+	score float64
+	row   uint32
+}
+
+// before orders answers: score descending, row number ascending.
+func before(a, b scored) bool { return a.score > b.score || a.score == b.score && a.row < b.row }
+
+// top keeps the k best of what is pushed, or everything when k is 0. The worst
+// is at the root.
+type top struct {
+	k    int
+	heap []scored
+}
+
+func (t *top) push(x scored) {
+	if t.k == 0 || len(t.heap) < t.k {
+		t.heap = append(t.heap, x)
+		if t.k == 0 {
+			return
+		}
+		for i := len(t.heap) - 1; i > 0; {
+			p := (i - 1) / 2
+			if before(t.heap[i], t.heap[p]) {
+				break
+			}
+			t.heap[i], t.heap[p] = t.heap[p], t.heap[i]
+			i = p
+		}
+		return
+	}
+	h := t.heap
+	if !before(x, h[0]) {
+		return
+	}
+	h[0] = x
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && before(h[c], h[c+1]) {
+			c++
+		}
+		if !before(h[i], h[c]) {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+}
+
+// full reports whether k are held; the root is then the k-th best.
+func (t *top) full() bool { return t.k > 0 && len(t.heap) == t.k }
+
+// sorted returns the answers, best first. The heap is used up.
+func (t *top) sorted() []scored {
+	slices.SortFunc(t.heap, func(a, b scored) int {
+		if before(a, b) {
+			return -1
+		}
+		if before(b, a) {
+			return 1
+		}
+		return 0
+	})
+	return t.heap
+}
