@@ -131,11 +131,14 @@ type Look struct {
 	// looks on codes also read the head. A look on codes always starts at 0.
 	From, To int
 	Rule     Rule
-	// Alpha is the failure probability of this look for one arm.
+	// Alpha is the failure probability of this look for one arm; of all looks
+	// together for Martingale, and for all arms together for MeanRadius.
 	Alpha float64
 	// Sigma is the sub-Gaussian parameter of MeanRadius, in units of one
-	// product; Range is the width of the rewards of Rank.
+	// product; 0 takes half the range the data and the query allow.
 	Sigma float64
+	// Keep is how many arms Rank keeps.
+	Keep int
 	// MaxSurvivors is the share of the atoms, in (0, 1], beyond which a query
 	// is answered by the dense path instead; 0 means no limit.
 	MaxSurvivors float64

@@ -121,7 +121,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 		defer cancel()
 	}
 	resp := &Response{Answers: make([]Answer, w.m), Warnings: w.warnings}
-	part := max(1, min(1024, partBytes/(24*e.c.Dim+256)))
+	part := max(1, min(1024, partBytes/w.plan.queryBytes(e.c)))
 	for lo := 0; lo < w.m; lo += part {
 		hi := min(lo+part, w.m)
 		if ctx.Err() != nil {
@@ -172,6 +172,15 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 		out[j] = w.certify(lo+j, &answers[j], stopOf(ctx))
 	}
 	return nil
+}
+
+// queryBytes is about what one query takes in a backend's memory.
+func (p *plan) queryBytes(c *collection.Collection) int {
+	b := 24*c.Dim + 256
+	if p.perArm {
+		b += 96 * c.N
+	}
+	return b
 }
 
 // stopped reports whether err is a search's context ending.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -19,6 +20,9 @@ type plan struct {
 	raise     backend.RaiseSpec
 	looks     []backend.Look
 	predicted float64
+	// perArm says that the backend keeps state for every arm of every query,
+	// so that few queries are answered at a time.
+	perArm bool
 	// reference answers by a plain reference of a published algorithm instead
 	// of rounds.
 	reference func(ctx context.Context, w *work, lo, hi int, out []Answer) error
@@ -32,9 +36,9 @@ const (
 	exactCost = .30 // a float32 coordinate scored in float64
 	denseCost = .25 // a float32 coordinate of the dense path
 	visitCost = 40  // reaching an arm's row
-	// waste is how many times more arms a running threshold keeps than the
-	// final one: half of it arises in the first 4,096 atoms.
-	waste = 3
+	// entries is how many arms enter the running k best, in units of
+	// k log(n/k) + k: those are scored on the way.
+	entries = 1.5
 )
 
 // maxSurvivors is the share kept beyond which a query goes dense.
@@ -67,12 +71,10 @@ func (e *Engine) plan(w *work, k, allowed int) (*plan, error) {
 		p, _ := e.adaptive(w, k)
 		return p, nil
 	case Certain:
-		return e.certain(), nil
+		return e.certain(k), nil
 	}
-	for _, known := range Methods() {
-		if m == known {
-			return e.published(w, m)
-		}
+	if slices.Contains(Methods(), m) {
+		return e.published(w, m, k)
 	}
 	return nil, bad("%q is none of %v", m, Methods())
 }
@@ -90,7 +92,7 @@ func (e *Engine) auto(w *work, k, allowed int) *plan {
 		return exactPlan()
 	}
 	if !c.Coded() {
-		return e.certain()
+		return e.certain(k)
 	}
 	p, cost := e.adaptive(w, k)
 	if cost > .9*dense {
@@ -105,20 +107,23 @@ func (e *Engine) auto(w *work, k, allowed int) *plan {
 func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
 	c := e.c
 	best, bestCost := (*plan)(nil), math.Inf(1)
+	exact := visitCost + exactCost*float64(c.Dim)
+	// arms scored on the way to the final threshold, whatever the ladder
+	kk := float64(max(k, 1))
+	entering := min(1, (float64(firstAtoms(k))+entries*kk*(1+math.Log(float64(c.N)/kk)))/float64(c.N))
 	for i, first := range c.Levels {
 		if first.Width > c.PanelWidth {
 			continue
 		}
-		base := scanCost * float64(c.R+first.Width)
-		share := min(1, waste*e.share(k, i))
-		exact := visitCost + exactCost*float64(c.Dim)
-		if cost := base + share*exact; cost < bestCost {
+		base := scanCost*float64(c.R+first.Width) + entering*exact
+		if cost := base + e.share(k, i)*exact; cost < bestCost {
 			best, bestCost = e.ladder(w, k, i, -1), cost
 			best.predicted = e.share(k, i)
 		}
 		for j := i + 1; j < len(c.Levels); j++ {
 			visit := visitCost + rowCost*float64(c.R+c.Levels[j].Width)
-			if cost := base + share*visit + min(1, e.share(k, j))*exact; cost < bestCost {
+			// a second look pays on what the final threshold leaves
+			if cost := base + e.share(k, i)*visit + e.share(k, j)*exact; cost < .95*bestCost {
 				best, bestCost = e.ladder(w, k, i, j), cost
 				best.predicted = e.share(k, i)
 			}
@@ -187,8 +192,11 @@ func (e *Engine) ladder(w *work, k, i, j int) *plan {
 func firstAtoms(k int) int { return max(64, (k+63)/64*64) }
 
 // certain eliminates by deterministic bounds only.
-func (e *Engine) certain() *plan {
+func (e *Engine) certain(k int) *plan {
 	c := e.c
+	if c.Basis == collection.Raw {
+		return e.certainRaw(k)
+	}
 	if !c.Coded() {
 		return &plan{name: "dense", method: Certain, guarantee: GuaranteeCertain, dense: true}
 	}
@@ -207,9 +215,4 @@ func (e *Engine) certain() *plan {
 	}
 	p.name += ", float32 rows"
 	return p
-}
-
-// published plans the methods of the papers.
-func (e *Engine) published(w *work, m Method) (*plan, error) {
-	return nil, &RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s", m)}
 }

@@ -1,6 +1,9 @@
 package collection
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Metric says how a query and an atom are compared.
 type Metric uint8
@@ -156,7 +159,7 @@ type Collection struct {
 
 	// Perm is the random order of the coordinates.
 	Perm []uint32
-	// Bounds are the coordinates counts (powers of two times 16, then Dim) at
+	// Bounds are the numbers of coordinates (0, powers of two times 16, Dim) at
 	// which Suffix terms are kept.
 	Bounds []int
 	// SuffixNorm and SuffixMax are |v beyond| and max|v_j beyond| after
@@ -181,6 +184,21 @@ func (c *Collection) Coded() bool { return c.Codes != nil }
 
 // Row returns row number i as given; the slice aliases Rows.
 func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
+
+// Values returns the least and greatest coordinate of the working vectors.
+func (c *Collection) Values() (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for i := range c.N {
+		f := 1.0
+		if c.RowNorm != nil && c.RowNorm[i] > 0 {
+			f = 1 / c.RowNorm[i]
+		}
+		for _, v := range c.Row(i) {
+			lo, hi = min(lo, float64(v)*f), max(hi, float64(v)*f)
+		}
+	}
+	return lo, hi
+}
 
 // PanelTerms bounds the terms of a panel's atoms.
 type PanelTerms struct {

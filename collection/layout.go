@@ -131,9 +131,9 @@ func levelWidths(D int) []int {
 }
 
 // rawBounds are the numbers of coordinates at which looks on raw coordinates
-// can stop: 16, 32, 64, ... and dim.
+// can begin and stop: 0, 16, 32, 64, ... and dim.
 func rawBounds(dim int) []int {
-	var b []int
+	b := []int{0}
 	for w := 16; w < dim; w *= 2 {
 		b = append(b, w)
 	}

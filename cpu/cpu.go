@@ -10,6 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/cpu/simd"
 )
 
 // Options of the backend; the zero value means defaults.
@@ -47,8 +48,28 @@ type resident struct {
 	c       *collection.Collection
 	threads int
 	scratch sync.Pool // *scratch
-	place   sync.Once // fills inverse
-	inverse []uint32  // row number to internal index
+
+	once struct{ squares, values sync.Once }
+	o2   []float64 // |o|^2 of the rotated rows, internal order
+	lo   float64   // least and greatest coordinate of the working vectors
+	hi   float64
+}
+
+// squares returns |o|^2 of each rotated float32 row.
+func (r *resident) squares() []float64 {
+	r.once.squares.Do(func() {
+		r.o2 = make([]float64, r.c.N)
+		for i := range r.o2 {
+			r.o2[i] = simd.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
+		}
+	})
+	return r.o2
+}
+
+// values returns the least and greatest coordinate of the working vectors.
+func (r *resident) values() (lo, hi float64) {
+	r.once.values.Do(func() { r.lo, r.hi = r.c.Values() })
+	return r.lo, r.hi
 }
 
 func (r *resident) Close() error { return nil }

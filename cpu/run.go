@@ -39,7 +39,10 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 	return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error {
 		s := &x.states[j]
 		switch {
-		case s.dense || s.slab != nil || !x.c.Coded():
+		case s.dense:
+		case s.slab != nil:
+			s.slab.leaders(s, spec.PerQuery)
+		case !x.c.Coded():
 		case s.listed:
 			s.leaders(spec)
 		case s.next == 0:
@@ -167,7 +170,7 @@ func (s *state) open() (n int, most float64) {
 	}
 	if !s.listed {
 		if !s.c.Coded() {
-			return s.c.N, math.Inf(1)
+			return s.c.N, s.normCap()
 		}
 		if c := s.cap(s.next); c >= s.tau {
 			n += s.c.N - s.next*64

@@ -1,0 +1,137 @@
+package backendtest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// Oracle knows the exact search score of every atom: float64 sums over the
+// rows as given, formed without any of the code under test.
+type Oracle struct {
+	c       *collection.Collection
+	norms   []float64 // |v|, by row
+	inverse []int     // row to internal index
+}
+
+// NewOracle reads the rows, the metric and the order of c, and nothing else.
+func NewOracle(c *collection.Collection) *Oracle {
+	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N)}
+	for i := range o.norms {
+		o.norms[i] = norm(c.Row(i))
+	}
+	for i, row := range c.Order {
+		o.inverse[row] = i
+	}
+	return o
+}
+
+func norm(x []float32) float64 {
+	var s float64
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}
+
+// Norm is |v| of a row.
+func (o *Oracle) Norm(row int) float64 { return o.norms[row] }
+
+// Scores returns the search score (inner product, cosine, or q.v - |v|^2/2) of
+// every row.
+func (o *Oracle) Scores(q []float32) []float64 {
+	s := make([]float64, o.c.N)
+	size := norm(q)
+	for i := range s {
+		var dot float64
+		for j, v := range o.c.Row(i) {
+			dot += float64(v) * float64(q[j])
+		}
+		switch o.c.Metric {
+		case collection.Cosine:
+			if dot != 0 {
+				dot = dot / size / o.norms[i]
+			}
+		case collection.Euclidean:
+			dot -= o.norms[i] * o.norms[i] / 2
+		}
+		s[i] = dot
+	}
+	return s
+}
+
+// Precision bounds the difference of two float64 evaluations of one row's
+// score.
+func (o *Oracle) Precision(q []float32, row int) float64 {
+	v := o.norms[row]
+	size := norm(q) * v
+	switch o.c.Metric {
+	case collection.Cosine:
+		size = 1
+	case collection.Euclidean:
+		size += v * v / 2
+	}
+	return 1e-12 * size
+}
+
+// Tolerance is the gap the definition of a failure allows between two rows,
+// 2^-22 |q| max(|v|, |w|).
+func (o *Oracle) Tolerance(q []float32, v, w int) float64 {
+	if o.c.Metric == collection.Cosine {
+		return math.Ldexp(1, -22)
+	}
+	return math.Ldexp(norm(q)*max(o.norms[v], o.norms[w]), -22)
+}
+
+// Allows reports whether a goal lets a row be returned.
+func (o *Oracle) Allows(g *backend.Goal, row int) bool {
+	i := o.inverse[row]
+	return i != g.Skip && (g.Filter == nil || g.Filter[i/64]>>(i%64)&1 == 1)
+}
+
+// Filter returns the bits of the rows that keep accepts, in internal order, and
+// how many there are.
+func (o *Oracle) Filter(keep func(row int) bool) (bits []uint64, allowed int) {
+	bits = make([]uint64, (o.c.N+63)/64)
+	for i, row := range o.c.Order {
+		if keep(int(row)) {
+			bits[i/64] |= 1 << (i % 64)
+			allowed++
+		}
+	}
+	return bits, allowed
+}
+
+// Internal is the internal index of a row, as Goal.Skip wants it.
+func (o *Oracle) Internal(row int) int { return o.inverse[row] }
+
+// Answer returns the exact answer to q: ids and scores, best first.
+func (o *Oracle) Answer(q []float32, g backend.Goal) backend.Answer {
+	scores := o.Scores(q)
+	var ids []int64
+	for i := range scores {
+		if o.Allows(&g, i) && scores[i] >= g.Floor {
+			ids = append(ids, int64(i))
+		}
+	}
+	slices.SortFunc(ids, func(a, b int64) int {
+		if c := cmp.Compare(scores[b], scores[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	if g.K > 0 && len(ids) > g.K {
+		ids = ids[:g.K]
+	}
+	a := backend.Answer{IDs: ids, Tau: g.Floor, Open: math.Inf(-1)}
+	for _, id := range ids {
+		a.Scores = append(a.Scores, scores[id])
+	}
+	if g.K > 0 && len(ids) == g.K {
+		a.Tau = max(a.Tau, scores[ids[g.K-1]]+g.Epsilon)
+	}
+	return a
+}

@@ -1,0 +1,303 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"thresher/backend"
+	"thresher/bandit"
+	"thresher/collection"
+)
+
+// Methods of the papers, strict and the comparison plan prefix-f32. Those whose
+// looks are the same for all arms run through the rounds like every plan; the
+// others run as the plain references of package bandit.
+
+func (e *Engine) published(w *work, m Method, k int) (*plan, error) {
+	c := e.c
+	bad := func(field, format string, a ...any) error {
+		return &RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, a...)}
+	}
+	if m == PrefixF32 {
+		if c.Rotated32 == nil || c.R > 0 {
+			return nil, bad("method", "prefix-f32 needs a collection built without head that keeps its rotated coordinates (collection.Options NoHead, KeepRotated)")
+		}
+		return e.prefix(w, k), nil
+	}
+	if c.Basis != collection.Raw {
+		return nil, bad("method", "%s promises to preprocess nothing: build with basis raw", m)
+	}
+	if m == Strict {
+		return e.strict(w, k), nil
+	}
+	if w.req.MinScore != nil {
+		return nil, bad("min_score", "%s finds the k best only", m)
+	}
+	if w.req.Epsilon > 0 && m != BoundedME {
+		return nil, bad("epsilon", "%s has none", m)
+	}
+	if math.IsNaN(w.req.Sigma) || w.req.Sigma < 0 || math.IsInf(w.req.Sigma, 0) {
+		return nil, bad("sigma", "%g is not a finite number from 0 on", w.req.Sigma)
+	}
+	if m == BanditMIPS && c.Metric != collection.Euclidean {
+		return e.banditMIPS(w), nil
+	}
+	p := &plan{name: string(m), method: m, guarantee: GuaranteeProbabilistic}
+	switch m {
+	case BanditMIPSAlpha, BucketAE:
+		p.guarantee = GuaranteeHeuristic
+	case BoundedME:
+		if !(w.req.Epsilon > 0) {
+			// t_l = d for every round: it reads everything
+			p.name += ", epsilon 0 reads every coordinate"
+		}
+	}
+	if c.Metric == collection.Euclidean && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
+		return nil, bad("method", "%s is defined for inner products, the metric is l2", m)
+	}
+	lo, hi := c.Values()
+	p.reference = func(ctx context.Context, w *work, from, to int, out []Answer) error {
+		return e.reference(ctx, w, m, lo, hi, from, out[:to-from])
+	}
+	return p, nil
+}
+
+// float32Looks are looks at the coordinates between bounds.
+func float32Looks(bounds []int, rule backend.Rule, alpha float64) []backend.Look {
+	var looks []backend.Look
+	for i := 1; i < len(bounds); i++ {
+		looks = append(looks, backend.Look{Rep: backend.Float32, From: bounds[i-1], To: bounds[i], Rule: rule, Alpha: alpha})
+	}
+	return looks
+}
+
+// perArm divides delta over the true arms: k of them, or each by itself.
+func (w *work) perArm(k int) float64 { return w.delta / float64(max(k, 1)) }
+
+// leaders is how many arms are scored exactly after a look.
+func leaders(k int) int { return k + (k+1)/2 }
+
+// strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
+func (e *Engine) strict(w *work, k int) *plan {
+	return &plan{name: "float32 coordinates 16, 32, 64, ..", method: Strict, guarantee: GuaranteeProbabilistic, perArm: true,
+		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Martingale, w.perArm(k))}
+}
+
+// certainRaw is certain on raw coordinates: what is unseen counts by its norm.
+func (e *Engine) certainRaw(k int) *plan {
+	return &plan{name: "float32 coordinates 16, 32, 64, ..", method: Certain, guarantee: GuaranteeCertain, perArm: true,
+		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Cauchy, 0)}
+}
+
+// prefix is adaptive on float32 prefixes without head, for comparison of pulls.
+func (e *Engine) prefix(w *work, k int) *plan {
+	bounds := []int{0}
+	for b := 16; b < e.c.D; b *= 2 {
+		bounds = append(bounds, b)
+	}
+	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0)
+	for i := range looks {
+		looks[i].Alpha = w.perArm(k) / float64(max(1, len(looks)-1))
+	}
+	return &plan{name: "float32 rotated coordinates 16, 32, 64, ..", method: PrefixF32, guarantee: GuaranteeProbabilistic, perArm: true,
+		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: looks}
+}
+
+// banditMIPS is Algorithm 1 of arXiv 2212.07551 with coordinates in one random
+// order, without replacement, tested at 16, 32, 64, ... of them: its radius
+// covers every s, so fewer tests cost no delta. All queries of a collection
+// begin with the same coordinates, the paper's warm start.
+func (e *Engine) banditMIPS(w *work) *plan {
+	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta)
+	for i := range looks {
+		looks[i].Sigma = w.req.Sigma
+	}
+	return &plan{name: "float32 coordinates 16, 32, 64, .. without replacement", method: BanditMIPS, guarantee: GuaranteeProbabilistic,
+		perArm: true, looks: looks}
+}
+
+// reference answers queries from.. with package bandit's plain algorithms,
+// several at once. A stopped search leaves the rest unseen.
+func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float64, from int, out []Answer) error {
+	var g errgroup.Group
+	g.SetLimit(8)
+	var mu sync.Mutex
+	var first error
+	for j := range out {
+		g.Go(func() error {
+			a, err := e.referenceOne(ctx, w, m, lo, hi, from+j)
+			switch {
+			case err == nil:
+				out[j] = a
+			case stopped(err):
+				out[j] = w.unseen(from+j, stopOf(ctx))
+			default:
+				mu.Lock()
+				defer mu.Unlock()
+				if first == nil {
+					first = fmt.Errorf("query %d: %w", from+j, err)
+				}
+			}
+			return nil
+		})
+	}
+	g.Wait()
+	return first
+}
+
+// atoms are the allowed rows of a collection as arms, scaled for cosine.
+type atoms struct {
+	c    *collection.Collection
+	rows []int
+}
+
+func (a *atoms) Len() int { return len(a.rows) }
+func (a *atoms) Dim() int { return a.c.Dim }
+
+func (a *atoms) Pull(j int, arms []int, dst []float64) {
+	for p, i := range arms {
+		row := a.rows[i]
+		dst[p] = float64(a.c.Rows[row*a.c.Dim+j])
+		if a.c.RowNorm != nil && a.c.RowNorm[row] > 0 {
+			dst[p] /= a.c.RowNorm[row]
+		}
+	}
+}
+
+func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi float64, j int) (Answer, error) {
+	c := e.c
+	goal := w.goals[j]
+	a := &atoms{c: c}
+	for i, row := range c.Order {
+		if i != goal.Skip && (goal.Filter == nil || goal.Filter[i/64]>>(i%64)&1 == 1) {
+			a.rows = append(a.rows, int(row))
+		}
+	}
+	if len(a.rows) == 0 {
+		return w.certify(j, &backend.Answer{Open: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
+	}
+	slices.Sort(a.rows)
+	q := slices.Clone(w.query(j))
+	if c.Metric == collection.Cosine && w.norms[j] > 0 {
+		for i := range q {
+			q[i] = float32(float64(q[i]) / w.norms[j])
+		}
+	}
+	out, err := e.solve(ctx, w, m, a, q, float32(lo), float32(hi), goal.K, c.Seed+uint64(j)*0x9e3779b97f4a7c15)
+	if err != nil {
+		return Answer{}, err
+	}
+	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * out.Pulls, Tau: math.Inf(-1), Open: math.Inf(-1), Random: true}
+	type hit struct {
+		id    int64
+		score float64
+	}
+	hits := make([]hit, len(out.IDs))
+	for i, id := range out.IDs {
+		hits[i].id = int64(a.rows[id])
+		hits[i].score = w.exactScore(j, a.rows[id])
+	}
+	slices.SortFunc(hits, func(x, y hit) int {
+		switch {
+		case x.score > y.score:
+			return -1
+		case x.score < y.score:
+			return 1
+		}
+		return int(x.id - y.id)
+	})
+	for _, h := range hits {
+		got.IDs, got.Scores = append(got.IDs, h.id), append(got.Scores, h.score)
+	}
+	// the answers are scored exactly, whatever the method had read of them
+	got.Rows = len(hits)
+	got.Pulls += int64(len(hits)) * int64(c.Dim)
+	return w.certify(j, &got, Done), nil
+}
+
+// solve runs one published algorithm.
+func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (bandit.Outcome, error) {
+	euclidean := e.c.Metric == collection.Euclidean
+	var arms bandit.Arms
+	var rlo, rhi float64
+	if euclidean {
+		d, err := bandit.NewDistances(a, q)
+		if err != nil {
+			return bandit.Outcome{}, err
+		}
+		rlo, rhi = d.Range(lo, hi)
+		arms = d
+	} else {
+		p, err := bandit.NewProducts(a, q)
+		if err != nil {
+			return bandit.Outcome{}, err
+		}
+		rlo, rhi = p.Range(lo, hi)
+		arms = p
+	}
+	if rlo == rhi { // a zero query or constant data: every order is right
+		rhi = math.Nextafter(rlo, math.Inf(1)) + math.SmallestNonzeroFloat64
+	}
+	opt := bandit.BanditMIPSOptions{K: k, Delta: w.delta, Spread: bandit.SigmaBounded, Lo: rlo, Hi: rhi, Seed: seed}
+	if w.req.Sigma > 0 {
+		opt.Spread, opt.Sigma = bandit.SigmaGiven, w.req.Sigma
+	}
+	switch m {
+	case BanditMIPS:
+		return bandit.BanditMIPS(ctx, arms, opt)
+	case BanditMIPSAlpha:
+		return bandit.BanditMIPSAlpha(ctx, arms, q, opt)
+	case BanditMIPSBeta:
+		beta := w.req.Beta
+		if beta == 0 {
+			beta = 1
+		}
+		weights, err := bandit.BetaWeights(q, beta)
+		if err != nil {
+			return bandit.Outcome{}, err
+		}
+		if opt.Spread == bandit.SigmaBounded {
+			if opt.Lo, opt.Hi, err = bandit.WeightedRange(q, weights, lo, hi); err != nil {
+				return bandit.Outcome{}, err
+			}
+		}
+		return bandit.BanditMIPSBeta(ctx, arms, weights, opt)
+	case BucketAE:
+		return bandit.BucketAE(ctx, a, q, bandit.BucketAEOptions{BanditMIPSOptions: opt})
+	case BoundedME:
+		eps := w.req.Epsilon
+		if w.req.Relative {
+			eps *= norm64(q) * e.maxNorm
+		}
+		return bandit.BoundedME(ctx, arms, bandit.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
+			Union: bandit.Corrected, Seed: seed})
+	}
+	return bandit.Outcome{}, errors.New("no such method")
+}
+
+// exactScore is the float64 search score of a row.
+func (w *work) exactScore(j, row int) float64 {
+	c := w.e.c
+	var s, vv float64
+	q := w.query(j)
+	for i, v := range c.Row(row) {
+		s += float64(v) * float64(q[i])
+		vv += float64(v) * float64(v)
+	}
+	switch c.Metric {
+	case collection.Cosine:
+		if w.norms[j] == 0 || vv == 0 {
+			return 0
+		}
+		return s / w.norms[j] / c.RowNorm[row]
+	case collection.Euclidean:
+		return s - vv/2
+	}
+	return s
+}

@@ -1,0 +1,24 @@
+package simd
+
+// DotGather returns sum q_j a_perm(j) and the sum of the squared products;
+// perm and q have one length.
+func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
+	q = q[:len(perm)]
+	for j, p := range perm {
+		x := float64(a[p]) * q[j]
+		sum += x
+		squares += x * x
+	}
+	return sum, squares
+}
+
+// DotSquares returns sum q_j a_j and sum a_j^2; both slices have one length.
+func DotSquares(a, q []float32) (sum, squares float64) {
+	q = q[:len(a)]
+	for j, v := range a {
+		x := float64(v)
+		sum += x * float64(q[j])
+		squares += x * x
+	}
+	return sum, squares
+}
