@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// outputs are the open files of a job, in the order of Spec.Outputs.
+type outputs struct {
+	paths []string
+	files []file
+}
+
+// openOutputs opens every output and cuts it back to its recorded length. With
+// fresh no output may exist yet, and after an error none that it made is left.
+func openOutputs(st storage, spec *Spec, s *state, fresh bool) (outs *outputs, err error) {
+	outs = &outputs{paths: spec.Outputs}
+	defer func() {
+		if err == nil {
+			return
+		}
+		err = errors.Join(err, outs.close())
+		if fresh {
+			for _, path := range spec.Outputs[:len(outs.files)] {
+				err = errors.Join(err, st.remove(path))
+			}
+		}
+	}()
+
+	for i, path := range spec.Outputs {
+		length := s.Outputs[i].Length
+		flag := 0
+		if length == 0 {
+			flag |= os.O_CREATE
+		}
+		if fresh {
+			flag |= os.O_EXCL
+		}
+		f, err := st.output(path, flag)
+		if errors.Is(err, fs.ErrNotExist) && length > 0 {
+			return outs, fmt.Errorf("%s: %w: missing, %d bytes are recorded: %w", path, ErrDamaged, length, err)
+		}
+		if err != nil {
+			return outs, fmt.Errorf("opening output: %w", err)
+		}
+		outs.files = append(outs.files, f)
+		if err := cut(path, f, length); err != nil {
+			return outs, err
+		}
+	}
+	return outs, nil
+}
+
+func cut(path string, f file, length int64) error {
+	size, err := f.size()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if size < length {
+		return fmt.Errorf("%s: %w: %d bytes long, %d are recorded", path, ErrDamaged, size, length)
+	}
+	if size == length {
+		return nil
+	}
+	if err := f.Truncate(length); err != nil {
+		return fmt.Errorf("%s: cutting back from %d to %d bytes: %w", path, size, length, err)
+	}
+	return nil
+}
+
+// append writes out behind the recorded lengths and flushes it. It returns the
+// new lengths. After an error the files are cut back as far as the disk allows.
+func (o *outputs) append(at []outputState, out [][]byte) ([]outputState, error) {
+	next := make([]outputState, len(at))
+	copy(next, at)
+	for i, p := range out {
+		if len(p) == 0 {
+			continue
+		}
+		off := at[i].Length
+		n, err := o.files[i].WriteAt(p, off)
+		if err == nil && n < len(p) {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: writing %d bytes at offset %d, %d written: %w", o.paths[i], len(p), off, n, err)
+			return nil, errors.Join(err, o.cutBack(at))
+		}
+		next[i].Length += int64(len(p))
+	}
+	for i, p := range out {
+		if len(p) == 0 {
+			continue
+		}
+		// Never tried again: after a failed flush the kernel may have dropped
+		// the very pages and call the next flush a success.
+		if err := o.files[i].Sync(); err != nil {
+			err = fmt.Errorf("%s: flushing %d bytes at offset %d: %w", o.paths[i], len(p), at[i].Length, err)
+			return nil, errors.Join(err, o.cutBack(at))
+		}
+	}
+	return next, nil
+}
+
+func (o *outputs) cutBack(to []outputState) error {
+	var errs []error
+	for i, f := range o.files {
+		errs = append(errs, cut(o.paths[i], f, to[i].Length))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *outputs) close() error {
+	var errs []error
+	for i, f := range o.files {
+		if err := f.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("closing %s: %w", o.paths[i], err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,107 @@
+package jobs
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+)
+
+// stateVersion changes whenever an older reader would misunderstand a state.
+const stateVersion = 1
+
+// state is the record of a job, replaced as a whole by every chunk.
+type state struct {
+	Version     int           `json:"version"`
+	Fingerprint string        `json:"fingerprint"`
+	Outputs     []outputState `json:"outputs"`
+	Chunks      int64         `json:"chunks"`
+	Items       int64         `json:"items"`
+	Totals      []byte        `json:"totals"`
+	Complete    bool          `json:"complete"`
+}
+
+type outputState struct {
+	Name   string `json:"name"`   // without its folder, so that a job can be moved
+	Length int64  `json:"length"` // bytes
+}
+
+func firstState(spec *Spec) state {
+	s := state{Version: stateVersion, Fingerprint: spec.Fingerprint}
+	for _, path := range spec.Outputs {
+		s.Outputs = append(s.Outputs, outputState{Name: filepath.Base(path)})
+	}
+	return s
+}
+
+// matches says whether the recorded state s belongs to the job of spec.
+func (s *state) matches(spec *Spec) error {
+	if s.Fingerprint != spec.Fingerprint {
+		return fmt.Errorf("%s: %w: recorded fingerprint %q, now %q",
+			spec.Progress, ErrFingerprint, s.Fingerprint, spec.Fingerprint)
+	}
+	if len(s.Outputs) != len(spec.Outputs) {
+		return fmt.Errorf("%s: %w: recorded %d outputs, now %d",
+			spec.Progress, ErrFingerprint, len(s.Outputs), len(spec.Outputs))
+	}
+	for i, path := range spec.Outputs {
+		if name := filepath.Base(path); name != s.Outputs[i].Name {
+			return fmt.Errorf("%s: %w: recorded output %d as %q, now %q",
+				spec.Progress, ErrFingerprint, i, s.Outputs[i].Name, name)
+		}
+	}
+	return nil
+}
+
+func (s *state) bytes() int64 {
+	var sum int64
+	for _, o := range s.Outputs {
+		sum += o.Length
+	}
+	return sum
+}
+
+// encode returns the CRC-32C of the JSON in 4 big-endian bytes, then the JSON.
+// bbolt checksums its meta pages only, so the record carries its own sum.
+func (s *state) encode() ([]byte, error) {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	record := make([]byte, 4, 4+len(body))
+	binary.BigEndian.PutUint32(record, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+	return append(record, body...), nil
+}
+
+func decodeState(record []byte) (state, error) {
+	if len(record) < 4 {
+		return state{}, fmt.Errorf("record of %d bytes", len(record))
+	}
+	body := record[4:]
+	want, got := binary.BigEndian.Uint32(record), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+	if want != got {
+		return state{}, fmt.Errorf("record has checksum %08x, want %08x", got, want)
+	}
+
+	var s state
+	if err := json.Unmarshal(body, &s); err != nil {
+		return state{}, fmt.Errorf("record: %w", err)
+	}
+	if s.Version != stateVersion {
+		return state{}, fmt.Errorf("record of version %d, want %d", s.Version, stateVersion)
+	}
+	if s.Items < 0 || s.Chunks < 0 {
+		return state{}, fmt.Errorf("record of %d items in %d chunks", s.Items, s.Chunks)
+	}
+	if len(s.Outputs) == 0 {
+		return state{}, errors.New("record without outputs")
+	}
+	for _, o := range s.Outputs {
+		if o.Length < 0 {
+			return state{}, fmt.Errorf("record of %d bytes in %q", o.Length, o.Name)
+		}
+	}
+	return s, nil
+}

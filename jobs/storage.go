@@ -1,0 +1,116 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// storage is all that a job asks of the disk. Tests put faults between.
+type storage interface {
+	// exists says whether path names a file of any kind.
+	exists(path string) (bool, error)
+	// output opens path for reading and writing; flag holds os.O_CREATE and
+	// os.O_EXCL or neither. A created name is durable on return.
+	output(path string, flag int) (file, error)
+	// create makes a progress database that holds s, all at once: after a crash
+	// it is there with s in it or it is not there. An existing one is replaced
+	// if replace, else refused with fs.ErrExist.
+	create(path string, s state, replace bool) error
+	// open locks an existing progress database.
+	open(path string) (journal, error)
+	// remove deletes a file; the caller names it in errors.
+	remove(path string) error
+}
+
+// file is an output.
+type file interface {
+	WriteAt(p []byte, off int64) (int, error)
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+	size() (int64, error)
+}
+
+// journal is an open, locked progress database.
+type journal interface {
+	load() (state, error)
+	// save makes s the durable state. After an error the durable state may be
+	// the former one or s.
+	save(s state) error
+	close() error
+}
+
+// lockWait is long enough for a run that is just ending to let go.
+const lockWait = time.Second
+
+type diskStorage struct {
+	lockWait time.Duration
+	link     func(from, to string) error
+}
+
+func newDiskStorage() diskStorage {
+	return diskStorage{lockWait: lockWait, link: os.Link}
+}
+
+func (diskStorage) exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (diskStorage) output(path string, flag int) (file, error) {
+	// Looked at before opening: opening a pipe or a device can have effects.
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if info == nil {
+		if err := syncFolder(path); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return diskFile{f}, nil
+}
+
+func (diskStorage) remove(path string) error {
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return syncFolder(path)
+}
+
+type diskFile struct{ *os.File }
+
+func (f diskFile) size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// syncFolder makes the name path durable, created or removed.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be opened for flushing there
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := dir.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("flushing folder %s: %w", dir.Name(), err), dir.Close())
+	}
+	return dir.Close()
+}
