@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/config"
+	"thresher/cpu"
+)
+
+// Exit codes of the command.
+const (
+	exitOK          = 0
+	exitWrong       = 1 // verify found wrong answers
+	exitInput       = 2 // usage or bad input
+	exitDeadline    = 3 // a deadline left partial answers
+	exitBackend     = 4 // backend unavailable
+	exitInterrupted = 130
+)
+
+// app is what all verbs share: the streams and the configuration.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	// isTerminal says that err is a terminal, where progress can be drawn.
+	isTerminal bool
+	// configFile is the value of --config.
+	configFile string
+	// config and log are set before a verb runs.
+	config *config.Config
+	log    *slog.Logger
+}
+
+// exitError ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// run is the whole command; it returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	a := &app{in: in, out: out, err: errw, isTerminal: isTerminal(errw)}
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(errw, "thresher: %s\n", strings.TrimRight(line, "\n"))
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var e *exitError
+	switch {
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, backend.ErrUnavailable):
+		return exitBackend
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitInput
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// loadConfig reads the settings of the verb whose flags are given.
+func (a *app) loadConfig(src config.Sources) error {
+	src.File = a.configFile
+	src.Choices = choices()
+	c, err := config.Load(src)
+	if err != nil {
+		return err
+	}
+	a.config = c
+	o := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		a.log = slog.New(slog.NewJSONHandler(a.err, o))
+		return nil
+	}
+	a.log = slog.New(slog.NewTextHandler(a.err, o))
+	return nil
+}
+
+// choices are the names that settings may take.
+func choices() map[string][]string {
+	var methods []string
+	for _, m := range batch.Methods() {
+		methods = append(methods, string(m))
+	}
+	return map[string][]string{
+		"method":  methods,
+		"metric":  {"ip", "cosine", "l2"},
+		"basis":   {"auto", "raw"},
+		"backend": {"auto", "cpu", "cuda"},
+	}
+}
+
+// openBackend starts the configured backend; the caller closes it.
+func (a *app) openBackend() (backend.Backend, error) {
+	switch a.config.Backend {
+	case "auto", "cpu":
+		return cpu.New(cpu.Options{Threads: a.config.Threads}), nil
+	}
+	return nil, fmt.Errorf("backend %s: %w: not built into this binary; use --backend cpu", a.config.Backend, backend.ErrUnavailable)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/config"
+	"thresher/dataset"
+)
+
+// atoms are the vectors that are searched, ready.
+type atoms struct {
+	*collection.Collection
+	names       []string // the ids column, by row number; nil without one
+	load, build time.Duration
+}
+
+// loadAtoms reads and builds, or opens a prepared collection. The caller
+// closes the collection.
+func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options) (*atoms, error) {
+	begun := time.Now()
+	if in.isCollection() {
+		if opt.IDs != "" || opt.Column != "" {
+			return nil, fmt.Errorf("%s: a prepared collection has no columns to choose from", in.name)
+		}
+		c, err := collection.Open(in.path)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.agrees(in, c); err != nil {
+			c.Close()
+			return nil, err
+		}
+		return &atoms{Collection: c, load: time.Since(begun)}, nil
+	}
+
+	m, err := dataset.ReadAll(ctx, in.path, opt)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	if m.Rows == 0 {
+		return nil, fmt.Errorf("%s: no atoms in it", in.name)
+	}
+	loaded := time.Now()
+	p := a.newProgress("preparing atoms")
+	defer p.done()
+	o.Progress = p.set
+	c, err := collection.Build(ctx, m.Data, m.Dim, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+}
+
+// agrees says whether settings that someone chose are those that a prepared
+// collection was built with.
+func (a *app) agrees(in input, c *collection.Collection) error {
+	built := map[string]string{"metric": c.Metric.String(), "basis": c.Basis.String(), "seed": fmt.Sprint(c.Seed)}
+	for _, v := range a.config.Values() {
+		is, fixed := built[v.Key]
+		asked := fmt.Sprint(v.Value)
+		if !fixed || v.Origin.Kind == config.FromDefault || asked == is || v.Key == "basis" && asked == "auto" {
+			continue
+		}
+		return fmt.Errorf("%s: built with %s %s, and %s asks for %s", in.name, v.Key, is, v.Origin, asked)
+	}
+	return nil
+}
+
+// buildOptions are what the settings and a method ask of a collection.
+func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
+	metric, err := collection.ParseMetric(a.config.Metric)
+	if err != nil {
+		return nil, err
+	}
+	basis, err := collection.ParseBasis(a.config.Basis)
+	if err != nil {
+		return nil, err
+	}
+	o := &collection.Options{Metric: metric, Basis: basis, Seed: a.config.Seed, Threads: a.config.Threads}
+	switch method {
+	case batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME:
+		// Their promise is about the coordinates as given.
+		o.Basis = collection.Raw
+	case batch.PrefixF32:
+		o.NoHead, o.KeepRotated = true, true
+	}
+	return o, nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+type benchFlags struct {
+	atoms, queries string
+	sets           []string
+	ks             []int
+	count          int
+	repeats        int
+	pulls, json    bool
+}
+
+func newBenchCommand(a *app) *cobra.Command {
+	f := &benchFlags{}
+	cmd := &cobra.Command{
+		Use:   "bench [--pulls] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
+		Short: "Time the methods against the dense scan, or count what they read",
+		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
+the ratios hold on a machine that others use too; or, with --pulls, count the
+coordinates that each method reads, which no machine changes.
+
+Wrong sets are counted against sums in float64 over all atoms.
+
+Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
+normal-custom (arXiv 2212.07551).`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBench(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
+	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
+	fs.IntSliceVar(&f.ks, "ks", []int{1, 10}, "numbers of atoms wanted")
+	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
+	fs.IntVar(&f.repeats, "repeats", 5, "timed rounds")
+	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")
+	fs.BoolVar(&f.json, "json", false, "one JSON object a row on stdout")
+	addSettings(cmd, "metric", "delta", "seed", "threads", "backend")
+	return cmd
+}
+
+func (f *benchFlags) check() error {
+	if (f.atoms == "") != (f.queries == "") {
+		return errors.New("bench: --atoms and --queries go together")
+	}
+	if f.atoms == stdio || f.queries == stdio || (input{path: f.atoms}).isCollection() {
+		return errors.New("bench: --atoms and --queries must be files of vectors")
+	}
+	if f.count < 1 || f.repeats < 1 {
+		return fmt.Errorf("bench: --count %d and --repeats %d must be at least 1", f.count, f.repeats)
+	}
+	for _, k := range f.ks {
+		if k < 1 {
+			return fmt.Errorf("bench: --ks: %d is below 1", k)
+		}
+	}
+	return nil
+}
+
+// benchData is one set of vectors to measure on.
+type benchData struct {
+	name           string
+	n, d, m        int
+	atoms, queries []float32
+	metric         collection.Metric
+	oracle         *oracle
+}
+
+func (a *app) runBench(ctx context.Context, f *benchFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	var rows benchTable
+	if f.pulls {
+		rows = newPullsTable(a.out, f.json)
+	} else {
+		rows = newTimesTable(a.out, f.json)
+	}
+	if f.atoms != "" {
+		data, err := a.readBenchData(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := a.measure(ctx, f, data, rows); err != nil {
+			return err
+		}
+		return rows.flush()
+	}
+	for _, text := range f.sets {
+		set, err := parseBenchSet(text)
+		if err != nil {
+			return fmt.Errorf("bench: --set: %w", err)
+		}
+		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count}
+		data.atoms, data.queries = set.generate(f.count, a.config.Seed)
+		if err := a.measure(ctx, f, data, rows); err != nil {
+			return err
+		}
+	}
+	return rows.flush()
+}
+
+// benchTable takes results as they come.
+type benchTable interface {
+	add(benchRow) error
+	flush() error
+}
+
+func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows benchTable) error {
+	var err error
+	if data.metric, err = collection.ParseMetric(a.config.Metric); err != nil {
+		return err
+	}
+	backend, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	threads := max(1, backendThreads(backend))
+	data.oracle = newOracle(data.atoms, data.d, data.metric, threads)
+	b := &bench{app: a, flags: f, backend: backend, data: data, rows: rows}
+	if f.pulls {
+		err = b.pulls(ctx)
+	} else {
+		err = b.times(ctx)
+	}
+	return errors.Join(err, backend.Close())
+}
+
+// readBenchData reads the atoms and the first queries of two files.
+func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, error) {
+	atoms, err := dataset.ReadAll(ctx, f.atoms, nil)
+	if err != nil {
+		return nil, err
+	}
+	r, err := dataset.Open(f.queries, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Dim() != atoms.Dim {
+		return nil, fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", f.atoms, atoms.Dim, f.queries, r.Dim())
+	}
+	rows, m, err := newQueryChunks(input{path: f.queries, name: f.queries}, r, f.count).Next(ctx)
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: no queries in it", f.queries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &benchData{name: f.atoms, n: atoms.Rows, d: atoms.Dim, m: m, atoms: atoms.Data, queries: rows}, nil
+}
+
+// benchRow is one result.
+type benchRow struct {
+	Data    string       `json:"data"`
+	Atoms   int          `json:"atoms"`
+	Dim     int          `json:"dimension"`
+	Queries int          `json:"queries"`
+	K       int          `json:"k"`
+	Method  batch.Method `json:"method"`
+	Basis   string       `json:"basis"`
+	// Wrong counts queries whose set of atoms is not a k best one, -1 unknown.
+	Wrong int `json:"wrong"`
+	// Saving is how many times fewer coordinates were read than n d,
+	// BytesSaving bytes than 4 n d, Rows the rows scored in full by a query.
+	Saving      float64 `json:"saving"`
+	BytesSaving float64 `json:"bytes_saving"`
+	Rows        float64 `json:"rows_scored"`
+	// Seconds is the median of a timed search of all queries, Ratio the median
+	// over rounds of the dense scan's seconds through these.
+	Seconds float64 `json:"seconds,omitempty"`
+	Ratio   float64 `json:"ratio,omitempty"`
+	// Refused says why the method cannot be used here.
+	Refused string `json:"refused,omitempty"`
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+type buildFlags struct {
+	atoms, column, out string
+	force, json        bool
+}
+
+func newBuildCommand(a *app) *cobra.Command {
+	f := &buildFlags{}
+	cmd := &cobra.Command{
+		Use:   "build --atoms FILE --out FILE.thresher",
+		Short: "Prepare a collection once, to be searched many times",
+		Long: `Prepare a collection: rotate and code the atoms and keep them in one file, which
+search, bench and verify accept as --atoms. The file is checked as a whole when
+it is opened, and then mapped.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
+	}
+	cmd.Flags().StringVar(&f.atoms, "atoms", "", "`file` of atoms; - is standard input")
+	cmd.Flags().StringVar(&f.column, "atoms-column", "", "`column` or array of the vectors, if there are several")
+	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
+	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
+	addSettings(cmd, "metric", "basis", "seed", "threads")
+	return cmd
+}
+
+func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
+	if !strings.HasSuffix(f.out, collectionSuffix) {
+		return fmt.Errorf("--out %q: the name of a collection ends in %s", f.out, collectionSuffix)
+	}
+	if err := refuseExisting(f.force, f.out); err != nil {
+		return err
+	}
+	in, err := a.openInput("atoms", f.atoms)
+	if err != nil {
+		return err
+	}
+	defer in.remove()
+	if in.isCollection() {
+		return fmt.Errorf("--atoms %s: is a collection already", in.name)
+	}
+	o, err := a.buildOptions(batch.Auto)
+	if err != nil {
+		return err
+	}
+	r, err := in.open(&dataset.Options{Column: f.column})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+
+	begun := time.Now()
+	p := a.newProgress("preparing atoms")
+	defer p.done()
+	o.Progress = p.set
+	c, err := collection.Create(cmd.Context(), f.out, r, f.force, o)
+	if err != nil {
+		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
+	}
+	p.done()
+	if err := c.Close(); err != nil {
+		return fmt.Errorf("%s: %w", f.out, err)
+	}
+	took := time.Since(begun)
+
+	info, err := collection.Stat(f.out)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(a.out).Encode(struct {
+			*collection.Info
+			BuildSeconds float64 `json:"build_seconds"`
+		}{info, took.Seconds()})
+	}
+	t := newTable(a.err)
+	t.row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
+	t.row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))
+	t.row("time", seconds(took.Seconds()))
+	return t.flush()
+}
+
+// refuseExisting finds outputs that are in the way.
+func refuseExisting(force bool, paths ...string) error {
+	if force {
+		return nil
+	}
+	for _, path := range paths {
+		_, err := os.Lstat(path)
+		if err == nil {
+			return fmt.Errorf("%s: %w; --force overwrites it", path, fs.ErrExist)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

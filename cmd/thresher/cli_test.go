@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// childVariable makes the test binary be the command itself.
+const childVariable = "THRESHER_TEST_CHILD"
+
+// result is what one run of the command left.
+type result struct {
+	code     int
+	out, err string
+}
+
+func thresher(t *testing.T, args ...string) result {
+	t.Helper()
+	return thresherWith(t, context.Background(), "", args...)
+}
+
+func thresherWith(t *testing.T, ctx context.Context, stdin string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(ctx, args, strings.NewReader(stdin), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// wantCode fails the test unless the run ended with code.
+func (r result) wantCode(t *testing.T, code int) {
+	t.Helper()
+	if r.code != code {
+		t.Fatalf("exit code %d, want %d\nstdout: %.2000s\nstderr: %.2000s", r.code, code, r.out, r.err)
+	}
+}
+
+// wantError fails the test unless the run ended with bad input, in one line on
+// stderr that holds every part, and without a word on stdout.
+func (r result) wantError(t *testing.T, parts ...string) {
+	t.Helper()
+	r.wantCode(t, exitInput)
+	if strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "thresher: ") {
+		t.Errorf("stderr is not one line:\n%s", r.err)
+	}
+	if r.out != "" {
+		t.Errorf("stdout: %.500s", r.out)
+	}
+	for _, p := range parts {
+		if !strings.Contains(r.err, p) {
+			t.Errorf("stderr lacks %q: %s", p, r.err)
+		}
+	}
+}
+
+// npy makes the bytes of a float32 matrix.
+func npy(rows []float32, dim int) []byte {
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
+	for (10+len(head)+1)%64 != 0 {
+		head += " "
+	}
+	head += "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	b = append(b, head...)
+	for _, x := range rows {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func writeFile(t *testing.T, dir, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// vectors writes gaussian rows.
+func vectors(t *testing.T, dir, name string, seed uint64, n, dim int) string {
+	t.Helper()
+	return writeFile(t, dir, name, npy(gaussian(seed, n*dim), dim))
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"serch"}, "did you mean search?"},
+		{[]string{"xyzzy"}, "unknown command"},
+		{[]string{"search", "--nothing"}, "unknown flag: --nothing"},
+		{[]string{"search", "more"}, "unknown"},
+		{[]string{"search"}, "--atoms and --queries"},
+		{[]string{"verify"}, "--answers"},
+		{[]string{"verify", "--atoms=a", "--queries=b", "--answers=c", "--guarantee=sure"}, `"sure"`},
+		{[]string{"verify", "--atoms=a", "--queries=b", "--answers=c", "--sample=-1"}, "-1 is negative"},
+		{[]string{"verify", "--atoms=-", "--queries=-", "--answers=c"}, "cannot both be standard input"},
+		{[]string{"build", "--atoms=a.npy", "--out=b.npy"}, ".thresher"},
+		{[]string{"build", "--out=b.thresher"}, "--atoms"},
+		{[]string{"info"}, "wants one"},
+		{[]string{"bench", "--atoms=a.npy"}, "go together"},
+		{[]string{"bench", "--set=faces"}, `"faces"`},
+		{[]string{"bench", "--set=gaussian:10"}, "ATOMSxDIMENSION"},
+		{[]string{"bench", "--ks=0"}, "0 is below 1"},
+		{[]string{"bench", "--count=0"}, "--count 0"},
+		{[]string{"version", "--config=/nothing/c.yaml", "more"}, "unknown"},
+		{[]string{"config", "show", "--config=/nothing/c.yaml"}, "/nothing/c.yaml"},
+		{[]string{"config", "show", "--delta=7"}, "delta: 7 is not in (0, 1) (flag --delta)"},
+		{[]string{"config", "show", "--method=faiss"}, `"faiss" is none of auto`},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			thresher(t, c.args...).wantError(t, c.want)
+		})
+	}
+}
+
+func TestHelpOfEveryVerb(t *testing.T) {
+	for _, verb := range []string{"", "demo", "search", "verify", "build", "info", "bench", "config", "config show", "version", "completion"} {
+		r := thresher(t, append(strings.Fields(verb), "--help")...)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, "Usage:") || r.err != "" {
+			t.Errorf("%s: stdout %q, stderr %q", verb, r.out, r.err)
+		}
+	}
+	r := thresher(t)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "search") {
+		t.Errorf("no verbs are listed: %s", r.out)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		r := thresher(t, "completion", shell)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, "thresher") {
+			t.Errorf("%s: %q", shell, r.out)
+		}
+	}
+	for flag, want := range map[string]string{"--method": "certain", "--metric": "cosine", "--backend": "cuda", "--basis": "raw"} {
+		r := thresher(t, "__complete", "search", flag, "")
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, want+"\n") {
+			t.Errorf("%s is not completed with %s: %q", flag, want, r.out)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+// vectorsInfo describes a file of vectors.
+type vectorsInfo struct {
+	Path   string         `json:"path"`
+	Format dataset.Format `json:"format,omitempty"` // by the name; "" if only the content tells
+	// Rows is -1 if only reading the file tells.
+	Rows      int64 `json:"rows"`
+	Dim       int   `json:"dimension"`
+	FileBytes int64 `json:"file_bytes"`
+}
+
+func newInfoCommand(a *app) *cobra.Command {
+	var asJSON bool
+	var column string
+	cmd := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Describe a collection or a file of vectors",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("info: %d files named, wants one", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			in := input{path: args[0], name: args[0]}
+			if in.isCollection() {
+				return a.describeCollection(in, asJSON)
+			}
+			return a.describeVectors(in, column, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
+	cmd.Flags().StringVar(&column, "column", "", "`column` or array of the vectors, if there are several")
+	return cmd
+}
+
+func (a *app) describeCollection(in input, asJSON bool) error {
+	info, err := collection.Stat(in.path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(a.out).Encode(info)
+	}
+	t := newTable(a.out)
+	t.row("file", info.Path)
+	t.row("version", info.Version)
+	t.row("atoms", info.N)
+	t.row("dimension", info.Dim)
+	t.row("metric", info.Metric)
+	t.row("basis", info.Basis)
+	t.row("seed", info.Seed)
+	t.row("head", info.Head)
+	t.row("rotated", info.Rotated)
+	t.row("size", megabytes(info.FileBytes))
+	for _, name := range slices.Sorted(maps.Keys(info.Sections)) {
+		t.row("  "+name, megabytes(info.Sections[name]))
+	}
+	return t.flush()
+}
+
+func (a *app) describeVectors(in input, column string, asJSON bool) error {
+	r, err := in.open(&dataset.Options{Column: column})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	file, err := os.Stat(in.path)
+	if err != nil {
+		return err
+	}
+	format, _ := dataset.FormatOf(in.path)
+	info := vectorsInfo{Path: in.path, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: file.Size()}
+	if asJSON {
+		return json.NewEncoder(a.out).Encode(info)
+	}
+	t := newTable(a.out)
+	t.row("file", info.Path)
+	if format != dataset.Unknown {
+		t.row("format", format)
+	}
+	if info.Rows >= 0 {
+		t.row("rows", info.Rows)
+	} else {
+		t.row("rows", "known once read")
+	}
+	t.row("dimension", info.Dim)
+	t.row("size", megabytes(info.FileBytes))
+	return t.flush()
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+// stdio stands for standard input or output in place of a path.
+const stdio = "-"
+
+// collectionSuffix tells a prepared collection from a file of vectors.
+const collectionSuffix = ".thresher"
+
+// input is a file of vectors that the command line names. Standard input is
+// spooled to a temporary file, because it is read more than once.
+type input struct {
+	path string // to be opened
+	name string // to be shown
+	temp bool
+}
+
+// openInput finds the file of a flag. The caller calls remove.
+func (a *app) openInput(flag, path string) (input, error) {
+	if path == "" {
+		return input{}, fmt.Errorf("--%s: no file named", flag)
+	}
+	if path != stdio {
+		return input{path: path, name: path}, nil
+	}
+	f, err := os.CreateTemp("", "thresher-stdin-*")
+	if err != nil {
+		return input{}, fmt.Errorf("--%s: spooling standard input: %w", flag, err)
+	}
+	in := input{path: f.Name(), name: "standard input", temp: true}
+	_, err = io.Copy(f, a.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		in.remove()
+		return input{}, fmt.Errorf("--%s: spooling standard input to %s: %w", flag, in.path, err)
+	}
+	return in, nil
+}
+
+// remove deletes the spool, if there is one.
+func (in input) remove() {
+	if in.temp {
+		os.Remove(in.path) // what stays behind is the temporary folder's to clear
+	}
+}
+
+func (in input) isCollection() bool { return strings.HasSuffix(in.path, collectionSuffix) }
+
+// open begins to read the vectors.
+func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
+	r, err := dataset.Open(in.path, opt)
+	return r, in.named(err)
+}
+
+// dim is the dimension of the vectors, from the head of the file.
+func (in input) dim(column string) (int, error) {
+	if in.isCollection() {
+		info, err := collection.Stat(in.path)
+		if err != nil {
+			return 0, err
+		}
+		return info.Dim, nil
+	}
+	r, err := in.open(&dataset.Options{Column: column})
+	if err != nil {
+		return 0, err
+	}
+	return r.Dim(), r.Close()
+}
+
+// named puts the name that is to be shown into an error.
+func (in input) named(err error) error {
+	var e *dataset.Error
+	if err == nil || !in.temp || !errors.As(err, &e) {
+		return err
+	}
+	e.File = strings.Replace(e.File, in.path, in.name, 1)
+	return err
+}
+
+// hash is the SHA-256 of the file, in hexadecimal.
+func (in input) hash(ctx context.Context) (string, error) {
+	f, err := os.Open(in.path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+		return "", fmt.Errorf("%s: %w", in.name, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

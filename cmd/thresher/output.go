@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"thresher/batch"
+	"thresher/dataset"
+)
+
+// answerFiles are the files that a search writes. JSON lines are appended to
+// the output itself; the other forms know their size only at the end, so that
+// answers go to a spool beside it first.
+type answerFiles struct {
+	out          string
+	certificates string // "" without
+	format       dataset.Format
+	width        int // columns of a matrix of answers; 0 = as they come
+}
+
+// newAnswerFiles refuses outputs that are in the way, before anything is read.
+func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
+	o := &answerFiles{out: f.out, certificates: f.certificates, format: dataset.JSONL}
+	if f.out == stdio {
+		return o, nil
+	}
+	format, zipped := dataset.FormatOf(f.out)
+	switch {
+	case zipped:
+		return nil, fmt.Errorf("--out %s: answers are not compressed while they are written; leave .gz away", f.out)
+	case format != dataset.JSONL && format != dataset.NPZ && format != dataset.Parquet && format != dataset.IVecs:
+		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs", f.out)
+	}
+	o.format = format
+	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
+	}
+	if f.force {
+		return o, nil
+	}
+	_, err := os.Lstat(o.progress())
+	begun := err == nil
+	if begun && !f.resume {
+		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume goes on with it, --force begins anew", o.progress(), fs.ErrExist)
+	}
+	if begun {
+		return o, nil
+	}
+	paths := append(o.outputs(), o.out)
+	for _, path := range paths {
+		if err := refuseExisting(false, path); err != nil && f.resume {
+			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// progress is the database of durable progress.
+func (o *answerFiles) progress() string { return o.out + ".progress" }
+
+// outputs are the files that the job appends to.
+func (o *answerFiles) outputs() []string {
+	answers := o.out
+	if o.spooled() {
+		answers += ".spool"
+	}
+	if o.certificates == "" {
+		return []string{answers}
+	}
+	return []string{answers, o.certificates}
+}
+
+func (o *answerFiles) spooled() bool { return o.format != dataset.JSONL }
+
+// setWidth says how many atoms an answer has at most, 0 for any number.
+func (o *answerFiles) setWidth(k int) error {
+	o.width = k
+	if k == 0 && (o.format == dataset.NPZ || o.format == dataset.IVecs) {
+		return fmt.Errorf("--out %s: answers of any length do not fit a matrix; add -k, or write .jsonl or .parquet", o.out)
+	}
+	return nil
+}
+
+// encode makes the bytes to append to each output.
+func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string) ([][]byte, error) {
+	out := make([][]byte, len(o.outputs()))
+	for j := range answers {
+		a := &answers[j]
+		certificate, err := json.Marshal(&a.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of query %d: %w", first+int64(j), err)
+		}
+		r := dataset.Result{
+			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
+			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+		}
+		if names != nil {
+			r.Names = make([]string, len(a.IDs))
+			for i, id := range a.IDs {
+				r.Names[i] = names[id]
+			}
+		}
+		if o.spooled() {
+			out[0] = dataset.AppendRecord(out[0], &r)
+		} else {
+			r.Certificate = certificate
+			out[0] = dataset.AppendJSONL(out[0], &r)
+		}
+		if o.certificates != "" {
+			out[1] = fmt.Appendf(out[1], `{"query":%d,"certificate":%s}`+"\n", r.Query, certificate)
+		}
+	}
+	return out, nil
+}
+
+// assemble makes the final file of the spool; it appears complete or not at
+// all.
+func (o *answerFiles) assemble(ctx context.Context) (err error) {
+	if !o.spooled() {
+		return nil
+	}
+	spool, err := os.Open(o.outputs()[0])
+	if err != nil {
+		return err
+	}
+	defer spool.Close()
+	tmp, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+".new-*")
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.out, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w; the answers are safe, --resume makes the file of them", o.out, err)
+			os.Remove(tmp.Name()) // the first error is the one to tell
+		}
+	}()
+
+	from := contextSpool{contextReader{ctx, spool}, spool}
+	switch o.format {
+	case dataset.NPZ:
+		err = dataset.AssembleNPZ(from, o.width, tmp)
+	case dataset.Parquet:
+		err = dataset.AssembleParquet(from, tmp)
+	case dataset.IVecs:
+		err = dataset.AssembleIVecs(from, o.width, tmp)
+	}
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), o.out)
+}
+
+// contextSpool is a spool that can be left in mid-reading.
+type contextSpool struct {
+	contextReader
+	io.Seeker
+}
+
+// clear removes the spool, once progress is forgotten.
+func (o *answerFiles) clear() error {
+	if !o.spooled() {
+		return nil
+	}
+	return os.Remove(o.outputs()[0])
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"thresher/dataset"
+)
+
+// queryChunks yields the rows of a file as the chunks of a job. It implements
+// jobs.Source; a chunk is whole rows.
+type queryChunks struct {
+	in     input
+	r      dataset.Reader
+	chunk  int
+	memory [2][]float32 // one chunk is read while the other is searched
+	turn   int
+	ended  bool
+}
+
+// chunkElements bounds the memory of a chunk of long queries: 256 MiB.
+const chunkElements = 1 << 26
+
+func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
+	chunk = max(1, min(chunk, chunkElements/r.Dim()))
+	if n := r.Len(); n >= 0 {
+		chunk = int(min(int64(chunk), max(n, 1)))
+	}
+	return &queryChunks{in: in, r: r, chunk: chunk}
+}
+
+// Skip passes over the first rows.
+func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
+	for left := rows; left > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.r.Read(s.buffer()[:min(left, int64(s.chunk))*int64(s.r.Dim())])
+		left -= int64(n)
+		if err == io.EOF {
+			return fmt.Errorf("%s: only %d queries in it, %d are answered already", s.in.name, rows-left, rows)
+		}
+		if err != nil {
+			return s.in.named(err)
+		}
+	}
+	return nil
+}
+
+// Next returns the next chunk.
+func (s *queryChunks) Next(ctx context.Context) ([]float32, int, error) {
+	if s.ended {
+		return nil, 0, io.EOF
+	}
+	s.turn = 1 - s.turn
+	buf, dim := s.buffer(), s.r.Dim()
+	rows := 0
+	for rows < s.chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		n, err := s.r.Read(buf[rows*dim:])
+		rows += n
+		if err == io.EOF {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return nil, 0, s.in.named(err)
+		}
+	}
+	if rows == 0 {
+		return nil, 0, io.EOF
+	}
+	return buf[:rows*dim], rows, nil
+}
+
+func (s *queryChunks) buffer() []float32 {
+	if s.memory[s.turn] == nil {
+		s.memory[s.turn] = make([]float32, s.chunk*s.r.Dim())
+	}
+	return s.memory[s.turn]
+}

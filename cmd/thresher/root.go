@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/config"
+)
+
+// withoutConfig marks verbs that run even if the configuration is wrong.
+const withoutConfig = "without-config"
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "thresher",
+		Short: "Top-k inner products by elimination, with a certificate for every answer",
+		Long: `thresher finds the k largest inner products (or cosines, or nearest neighbours)
+of many queries against many vectors, without an index, with a stated failure
+probability and a certificate for every answer.`,
+		Args:          noSuchVerb,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if _, free := cmd.Annotations[withoutConfig]; free || cmd.HasParent() && cmd.Parent().Name() == "completion" {
+				return nil
+			}
+			return a.loadConfig(config.Sources{Flags: cmd.Flags()})
+		},
+	}
+	root.SuggestionsMinimumDistance = 1
+	root.Annotations = map[string]string{withoutConfig: ""}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `file` (.yaml, .toml, .json); default: what "+config.FileVariable+" names")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%s: %w; see %s --help", cmd.Name(), err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newDemoCommand(a),
+		newSearchCommand(a),
+		newVerifyCommand(a),
+		newBuildCommand(a),
+		newInfoCommand(a),
+		newBenchCommand(a),
+		newConfigCommand(a),
+		newVersionCommand(a),
+	)
+	return root
+}
+
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("unknown command %q; see thresher --help", args[0])
+}
+
+// addSettings defines flags for settings, with the names they may take in the
+// help and in shell completion.
+func addSettings(cmd *cobra.Command, keys ...string) {
+	if err := config.AddFlags(cmd.Flags(), append(keys, "log.level", "log.format")...); err != nil {
+		panic(err) // a verb names a setting that does not exist
+	}
+	names := choices()
+	for _, key := range keys {
+		if names[key] == nil {
+			continue
+		}
+		cmd.Flags().Lookup(key).Usage += " (" + strings.Join(names[key], ", ") + ")"
+		err := cmd.RegisterFlagCompletionFunc(key, cobra.FixedCompletions(names[key], cobra.ShellCompDirectiveNoFileComp))
+		if err != nil {
+			panic(err)
+		}
+	}
+}

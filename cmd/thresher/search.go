@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+)
+
+type searchFlags struct {
+	atoms, atomsColumn, ids string
+	queries, queriesColumn  string
+	out, certificates       string
+	minScore                float64
+	leastScore              bool // --min-score was given
+	excludeSelf             bool
+	deadline                time.Duration
+	resume, force, json     bool
+}
+
+func newSearchCommand(a *app) *cobra.Command {
+	f := &searchFlags{}
+	cmd := &cobra.Command{
+		Use:   "search --atoms FILE --queries FILE",
+		Short: "Find the k best atoms of every query",
+		Long: `Find the k best atoms of every query, in chunks that are written as they finish.
+
+Answers go to --out, whose name tells the form (.jsonl, .npz, .parquet, .ivecs), or
+as JSON lines to stdout. A run that was killed goes on with --resume. A summary
+goes to stderr, or with --json to stdout.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.leastScore = cmd.Flags().Changed("min-score")
+			return a.runSearch(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, put beside row numbers as names")
+	fs.StringVar(&f.out, "out", stdio, "`file` of answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
+	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms that score at least this (l2: at most); each is missed with probability at most delta")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
+	fs.DurationVar(&f.deadline, "deadline", 0, "end the search after this `time`; the rest is answered with the best so far (exit code 3)")
+	fs.BoolVar(&f.resume, "resume", false, "go on where a killed run stopped")
+	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
+	addSettings(cmd, searchSettings()...)
+	return cmd
+}
+
+// check finds contradictions before anything is read.
+func (f *searchFlags) check() error {
+	switch {
+	case f.atoms == "" || f.queries == "":
+		return errors.New("search: --atoms and --queries name the files to search")
+	case f.atoms == stdio && f.queries == stdio:
+		return errors.New("search: --atoms and --queries cannot both be standard input")
+	case f.resume && f.force:
+		return errors.New("search: --resume and --force exclude each other")
+	case f.resume && f.out == stdio:
+		return errors.New("search: --resume needs the --out file of the run that stopped")
+	case f.json && f.out == stdio:
+		return errors.New("search: --json puts the summary on stdout, where the answers go; name an --out file")
+	case f.deadline < 0:
+		return fmt.Errorf("search: --deadline %v is negative", f.deadline)
+	case f.certificates != "" && f.out == stdio:
+		return errors.New("search: --certificates needs an --out file beside it; JSON lines hold their certificates already")
+	case f.certificates != "" && filepath.Ext(f.certificates) != ".jsonl":
+		return fmt.Errorf("search: --certificates %s: name does not end in .jsonl", f.certificates)
+	case f.certificates != "" && filepath.Clean(f.certificates) == filepath.Clean(f.out):
+		return fmt.Errorf("search: %s is named for answers and certificates", f.out)
+	}
+	return f.sparesInputs()
+}
+
+// sparesInputs refuses to write over what is read, --force or not.
+func (f *searchFlags) sparesInputs() error {
+	for _, out := range []string{f.out, f.certificates} {
+		written, err := os.Stat(out)
+		if err != nil {
+			continue // not there: nothing to spare
+		}
+		for _, in := range []string{f.atoms, f.queries} {
+			read, err := os.Stat(in)
+			if err == nil && os.SameFile(read, written) {
+				return fmt.Errorf("search: %s is read and would be written", out)
+			}
+		}
+	}
+	return nil
+}
+
+// search is one run of the verb.
+type search struct {
+	*app
+	flags   *searchFlags
+	in      struct{ atoms, queries input }
+	atoms   *atoms
+	engine  *batch.Engine
+	request batch.Request // without queries
+	out     *answerFiles
+	// until is the deadline of the whole search; zero is none.
+	until   time.Time
+	summary summary
+}
+
+func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	s := &search{app: a, flags: f}
+	if s.out, err = newAnswerFiles(f); err != nil {
+		return err
+	}
+	if s.in.atoms, err = a.openInput("atoms", f.atoms); err != nil {
+		return err
+	}
+	defer s.in.atoms.remove()
+	if s.in.queries, err = a.openInput("queries", f.queries); err != nil {
+		return err
+	}
+	defer s.in.queries.remove()
+	queries, err := s.in.queries.open(&dataset.Options{Column: f.queriesColumn})
+	if err != nil {
+		return err
+	}
+	defer queries.Close()
+	if queries.Len() == 0 {
+		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+	}
+
+	closeEngine, err := s.prepare(ctx, queries)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeEngine()) }()
+	if err := s.answer(ctx, queries); err != nil {
+		return err
+	}
+	return s.report()
+}
+
+// prepare loads the atoms and starts the engine, which the caller closes.
+func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() error, error) {
+	if err := s.dimensionsAgree(queries.Dim()); err != nil {
+		return nil, err
+	}
+	backend, err := s.openBackend()
+	if err != nil {
+		return nil, err
+	}
+	method := batch.Method(s.config.Method)
+	o, err := s.buildOptions(method)
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
+	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids}, o)
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
+	begun := time.Now()
+	s.engine, err = batch.Open(ctx, s.atoms.Collection, backend, nil)
+	if err != nil {
+		return nil, errors.Join(err, s.atoms.Close(), backend.Close())
+	}
+	s.atoms.build += time.Since(begun)
+	closeAll := func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backend.Close()) }
+	if err := s.ask(queries); err != nil {
+		return nil, errors.Join(err, closeAll())
+	}
+	s.describe(backendThreads(backend))
+	return closeAll, nil
+}
+
+// dimensionsAgree looks at the heads of both files, before minutes are spent
+// on one.
+func (s *search) dimensionsAgree(dim int) error {
+	have, err := s.in.atoms.dim(s.flags.atomsColumn)
+	if err != nil {
+		return err
+	}
+	if have != dim {
+		return fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", s.in.atoms.name, have, s.in.queries.name, dim)
+	}
+	return nil
+}
+
+// ask makes the request that every chunk repeats.
+func (s *search) ask(queries dataset.Reader) error {
+	c := s.config
+	s.request = batch.Request{
+		K: c.K, Delta: c.Delta, Epsilon: c.Epsilon,
+		Method: batch.Method(c.Method), ExcludeSelf: s.flags.excludeSelf,
+	}
+	if s.flags.leastScore {
+		s.request.MinScore = &s.flags.minScore
+		if c.Origin("k").Kind == config.FromDefault {
+			s.request.K = 0
+		}
+	}
+	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
+		return fmt.Errorf("--exclude-self: %s has %d queries for the %d atoms of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
+	}
+	width := min(s.request.K, s.atoms.N)
+	if s.flags.excludeSelf {
+		width = min(width, max(1, s.atoms.N-1))
+	}
+	return s.out.setWidth(width)
+}
+
+// describe fills in what is known before the search.
+func (s *search) describe(threads int) {
+	s.summary = summary{
+		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.request.K, Metric: s.atoms.Metric.String(),
+		Method: s.config.Method, Delta: s.config.Delta, Epsilon: s.config.Epsilon,
+		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
+		Threads: threads, Backend: s.engine.Backend(),
+	}
+	if s.request.K > s.atoms.N {
+		s.summary.K = s.atoms.N // the engine warns
+	}
+	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
+}
+
+// report prints the summary; partial answers have an exit code of their own.
+func (s *search) report() error {
+	if s.flags.json {
+		if err := json.NewEncoder(s.app.out).Encode(s.summary); err != nil {
+			return err
+		}
+	} else if err := s.summary.print(s.app); err != nil {
+		return err
+	}
+	if s.summary.Partial == 0 {
+		return nil
+	}
+	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: best so far, with the bound on what was not resolved",
+		s.flags.deadline, s.summary.Partial, s.summary.Queries)}
+}
+
+func backendThreads(b any) int {
+	if t, ok := b.(interface{ Threads() int }); ok {
+		return t.Threads()
+	}
+	return 0
+}

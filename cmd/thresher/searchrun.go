@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+
+	"thresher/batch"
+	"thresher/dataset"
+	"thresher/jobs"
+)
+
+// answer searches all queries and leaves their answers where they belong.
+func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
+	src := newQueryChunks(s.in.queries, queries, s.config.Chunk)
+	p := s.newProgress("searching")
+	defer p.done()
+	if s.flags.deadline > 0 {
+		s.until = time.Now().Add(s.flags.deadline)
+	}
+	if s.flags.out == stdio {
+		return s.stream(ctx, src, func(done int64) { p.set(done, queries.Len()) })
+	}
+
+	fingerprint, err := s.fingerprint(ctx)
+	if err != nil {
+		return err
+	}
+	spec := jobs.Spec{
+		Progress: s.out.progress(), Outputs: s.out.outputs(), Fingerprint: fingerprint,
+		Resume: s.flags.resume, Force: s.flags.force,
+		Observe: func(at jobs.Progress) {
+			p.set(at.Items, queries.Len())
+			s.log.Debug("chunk is durable", "queries", at.Items, "elapsed", at.Elapsed)
+		},
+	}
+	done, err := jobs.Run(ctx, spec, src, s.chunk)
+	if err != nil {
+		return s.stopped(ctx, done, err)
+	}
+	p.done()
+	return s.finish(ctx, done)
+}
+
+// finish makes the final file of the durable answers and forgets the progress.
+func (s *search) finish(ctx context.Context, done jobs.Summary) error {
+	t, err := readTally(done.Totals)
+	if err != nil {
+		return err
+	}
+	if t.Queries == 0 {
+		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+	}
+	if err := s.out.assemble(ctx); err != nil {
+		return err
+	}
+	if err := jobs.Finish(s.out.progress()); err != nil {
+		return err
+	}
+	if err := s.out.clear(); err != nil {
+		return err
+	}
+	s.summary.take(t)
+	s.summary.Resumed = done.Resumed
+	s.summary.Output = s.flags.out
+	return nil
+}
+
+// stopped says how to go on after an error.
+func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted; %d queries are answered and safe, --resume goes on: %w", done.Items, ctx.Err())
+	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
+		return fmt.Errorf("%w; --resume goes on with a run that stopped, --force overwrites", err)
+	case errors.Is(err, jobs.ErrFingerprint):
+		return fmt.Errorf("%s: was begun with other vectors or settings; --force begins anew", s.out.progress())
+	case done.Items > 0:
+		return fmt.Errorf("%w; %d queries are answered and safe, --resume goes on", err, done.Items)
+	}
+	return err
+}
+
+// stream writes JSON lines to stdout; nothing is durable.
+func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done int64)) error {
+	var first int64
+	var totals []byte
+	for {
+		rows, n, err := src.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		var out [][]byte
+		if out, totals, err = s.chunk(ctx, rows, first, totals); err != nil {
+			return err
+		}
+		if _, err := s.app.out.Write(out[0]); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+		first += int64(n)
+		observe(first)
+	}
+	t, err := readTally(totals)
+	if err != nil {
+		return err
+	}
+	if t.Queries == 0 {
+		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+	}
+	s.summary.take(t)
+	return nil
+}
+
+// chunk answers the queries rows, the first of which is query first. It is a
+// jobs.Work.
+func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals []byte) ([][]byte, []byte, error) {
+	t, err := readTally(totals)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.selves(rows, first); err != nil {
+		return nil, nil, err
+	}
+	req := s.request
+	req.Queries, req.SelfFirst = rows, first
+	resp, err := s.searchUntil(ctx, req)
+	if err != nil {
+		return nil, nil, s.located(err, first)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // partial answers of an interrupted run are not kept
+	}
+	t.add(resp)
+	newTotals, err := json.Marshal(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := s.out.encode(resp.Answers, first, s.atoms.names)
+	return out, newTotals, err
+}
+
+func (s *search) searchUntil(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if !s.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, s.until)
+		defer cancel()
+	}
+	return s.engine.Search(ctx, req)
+}
+
+// selves holds --exclude-self to its word: query j is atom j.
+func (s *search) selves(rows []float32, first int64) error {
+	if !s.flags.excludeSelf {
+		return nil
+	}
+	j := first
+	for row := range slices.Chunk(rows, s.atoms.Dim) {
+		if j >= int64(s.atoms.N) {
+			return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", s.in.queries.name, s.atoms.N, s.in.atoms.name)
+		}
+		if !slices.Equal(row, s.atoms.Row(int(j))) {
+			return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", j, s.in.queries.name, j, s.in.atoms.name)
+		}
+		j++
+	}
+	return nil
+}
+
+// located puts the file and the row in it into an error of the engine.
+func (s *search) located(err error, first int64) error {
+	var e *batch.RequestError
+	if !errors.As(err, &e) {
+		return err
+	}
+	if e.Query >= 0 {
+		return fmt.Errorf("%s: row %d (0-based): %w", s.in.queries.name, first+int64(e.Query), e.Err)
+	}
+	return fmt.Errorf("--%s: %w", e.Field, e.Err)
+}
+
+// fingerprint stands for all that determines the answers.
+func (s *search) fingerprint(ctx context.Context) (string, error) {
+	atoms, err := s.in.atoms.hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	queries, err := s.in.queries.hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	o, err := s.buildOptions(s.request.Method)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	err = json.NewEncoder(&b).Encode(struct {
+		Version                    int
+		Atoms, Queries             string
+		AtomsColumn, QueriesColumn string
+		IDs                        string
+		Method, Metric, Basis      string
+		K                          int
+		Delta, Epsilon             float64
+		MinScore                   *float64
+		ExcludeSelf                bool
+		Seed                       uint64
+	}{
+		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
+		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
+		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:]), nil
+}

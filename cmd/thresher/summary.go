@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"thresher/batch"
+)
+
+// tally sums the answers of a search. It travels with the durable progress, so
+// that a resumed run knows what the former ones did.
+type tally struct {
+	Queries    int64                     `json:"queries"`
+	Pulls      int64                     `json:"pulls"`
+	DensePulls int64                     `json:"dense_pulls"`
+	Bytes      int64                     `json:"bytes"`
+	RowsScored int64                     `json:"rows_scored"`
+	Exact      int64                     `json:"exact"`
+	Dense      int64                     `json:"dense"`
+	Partial    int64                     `json:"partial"`
+	Nanos      int64                     `json:"nanos"`
+	Allowed    float64                   `json:"allowed"` // sum of the deltas that are allowed
+	Methods    map[batch.Method]int64    `json:"methods"`
+	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
+	Warnings   []string                  `json:"warnings,omitempty"`
+}
+
+// readTally reads what an earlier chunk left; nil is the beginning.
+func readTally(totals []byte) (tally, error) {
+	t := tally{Methods: map[batch.Method]int64{}, Guarantees: map[batch.Guarantee]int64{}}
+	if totals == nil {
+		return t, nil
+	}
+	if err := json.Unmarshal(totals, &t); err != nil {
+		return t, fmt.Errorf("totals of the former run: %w", err)
+	}
+	return t, nil
+}
+
+func (t *tally) add(r *batch.Response) {
+	t.Queries += int64(len(r.Answers))
+	t.Pulls += r.Stats.Pulls
+	t.DensePulls += r.Stats.DensePulls
+	t.Bytes += r.Stats.Bytes
+	t.RowsScored += r.Stats.RowsScored
+	t.Exact += int64(r.Stats.Exact)
+	t.Dense += int64(r.Stats.Dense)
+	t.Partial += int64(r.Stats.Partial)
+	t.Nanos += int64(r.Took)
+	for i := range r.Answers {
+		c := &r.Answers[i].Certificate
+		t.Methods[c.Method]++
+		t.Guarantees[c.Guarantee]++
+		if c.Guarantee == batch.GuaranteeProbabilistic {
+			t.Allowed += c.Delta
+		}
+	}
+	for _, w := range r.Warnings {
+		t.warn(w)
+	}
+}
+
+func (t *tally) warn(w string) {
+	if !slices.Contains(t.Warnings, w) {
+		t.Warnings = append(t.Warnings, w)
+	}
+}
+
+// summary is what a search reports at its end.
+type summary struct {
+	Atoms     int     `json:"atoms"`
+	Dimension int     `json:"dimension"`
+	Queries   int64   `json:"queries"`
+	K         int     `json:"k"`
+	Metric    string  `json:"metric"`
+	Method    string  `json:"method"`
+	Guarantee string  `json:"guarantee"`
+	Delta     float64 `json:"delta"`
+	Epsilon   float64 `json:"epsilon"`
+	// LoadSeconds is reading the atoms, BuildSeconds making them ready,
+	// SearchSeconds the search alone, of former runs too if this one resumed.
+	LoadSeconds      float64  `json:"load_seconds"`
+	BuildSeconds     float64  `json:"build_seconds"`
+	SearchSeconds    float64  `json:"search_seconds"`
+	QueriesPerSecond float64  `json:"queries_per_second"`
+	Pulls            int64    `json:"pulls"`
+	Saving           float64  `json:"saving"`
+	BytesRead        int64    `json:"bytes_read"`
+	RowsScored       int64    `json:"rows_scored"`
+	Threads          int      `json:"threads"`
+	Backend          string   `json:"backend"`
+	WrongAllowed     float64  `json:"wrong_allowed"`
+	Partial          int64    `json:"partial"`
+	Resumed          int64    `json:"resumed"`
+	Output           string   `json:"output,omitempty"`
+	Warnings         []string `json:"warnings,omitempty"`
+}
+
+func (s *summary) take(t tally) {
+	s.Queries = t.Queries
+	s.Method = names(t.Methods, s.Method)
+	s.Guarantee = names(t.Guarantees, s.Guarantee)
+	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
+	if s.SearchSeconds > 0 {
+		s.QueriesPerSecond = float64(t.Queries) / s.SearchSeconds
+	}
+	s.Pulls = t.Pulls
+	s.Saving = batch.Stats{Pulls: t.Pulls, DensePulls: t.DensePulls}.Saving()
+	s.BytesRead = t.Bytes
+	s.RowsScored = t.RowsScored
+	s.WrongAllowed = t.Allowed
+	s.Partial = t.Partial
+	s.Warnings = append(s.Warnings, t.Warnings...)
+}
+
+// names lists what was counted, most frequent first; other if nothing was.
+func names[T ~string](counts map[T]int64, other string) string {
+	var keys []T
+	for k := range counts {
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return other
+	}
+	slices.SortFunc(keys, func(a, b T) int {
+		if counts[a] != counts[b] {
+			return int(min(1, max(-1, counts[b]-counts[a])))
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	text := make([]string, len(keys))
+	for i, k := range keys {
+		text[i] = string(k)
+	}
+	return strings.Join(text, ", ")
+}
+
+// print writes the table for people.
+func (s *summary) print(a *app) error {
+	t := newTable(a.err)
+	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	t.row("queries", s.counted())
+	t.row("speed", fmt.Sprintf("%.0f queries/s on %s, %d threads", s.QueriesPerSecond, s.Backend, s.Threads))
+	t.row("saving", fmt.Sprintf("%.1fx fewer coordinates than a dense scan, %d rows scored in full", s.Saving, s.RowsScored))
+	t.row("method", s.Method)
+	t.row("guarantee", s.promise())
+	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
+	if s.Output != "" {
+		t.row("answers", s.Output)
+	}
+	for _, w := range s.Warnings {
+		t.row("warning", w)
+	}
+	return t.flush()
+}
+
+func (s *summary) counted() string {
+	text := fmt.Sprintf("%d, %s each", s.Queries, s.wanted())
+	if s.Resumed > 0 {
+		text += fmt.Sprintf("; %d of them by an earlier run", s.Resumed)
+	}
+	if s.Partial > 0 {
+		text += fmt.Sprintf("; %d stopped early, best so far", s.Partial)
+	}
+	return text
+}
+
+func (s *summary) wanted() string {
+	if s.K == 0 {
+		return "all that reach the least score"
+	}
+	return fmt.Sprintf("%d best", s.K)
+}
+
+func (s *summary) promise() string {
+	switch {
+	case s.WrongAllowed > 0:
+		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", s.Guarantee, s.Delta, s.WrongAllowed, s.Queries)
+	case strings.Contains(s.Guarantee, string(batch.GuaranteeHeuristic)):
+		return s.Guarantee + ": no promise"
+	}
+	return s.Guarantee + ": none wrong"
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
+}

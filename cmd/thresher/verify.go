@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+type verifyFlags struct {
+	atoms, atomsColumn     string
+	queries, queriesColumn string
+	answers, certificates  string
+	sample                 int64
+	guarantee              string
+	k                      int
+	minScore               float64
+	leastScore             bool // --min-score was given
+	excludeSelf            bool
+	strictDelta, json      bool
+}
+
+func newVerifyCommand(a *app) *cobra.Command {
+	f := &verifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "verify --atoms FILE --queries FILE --answers FILE",
+		Short: "Recompute answers exactly and say which are wrong",
+		Long: `Recompute answers in float64 and say which are wrong.
+
+An answer is wrong if an atom it returns scores below the k-th best score, less
+epsilon and 2^-22 |q| max(|v|, |v_k|) for rounding. It is malformed if it has a
+wrong length, an atom that does not exist, is there twice or is the query
+itself, or a score that is not the atom's. An answer that a deadline cut short
+is held to its open bound.
+
+Each answer is judged by its own certificate (.jsonl answers, or
+--certificates), else by --guarantee, --delta and --epsilon.
+
+Exit code 1: any malformed answer; any wrong answer under an exact or certain
+guarantee, or whose certificate says that nothing was left to chance. Under a
+failure probability delta, wrong answers are counted and set against delta; they
+are exit code 1 only with --strict-delta and when the one-sided binomial p is
+below 1e-6. That p takes queries for independent; those that share a rotation
+are not, so look at the number of neighbourhoods, which counts wrong answers
+that lack the same atom once.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.leastScore = cmd.Flags().Changed("min-score")
+			return a.runVerify(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection; - is standard input")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .parquet, .ivecs)")
+	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search wrote beside the answers")
+	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
+	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "promise of answers without certificates: exact, certain, probabilistic or heuristic")
+	fs.IntVarP(&f.k, "k", "k", 0, "atoms that were asked for; 0 = as many as the longest answer has")
+	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (l2: at most)")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
+	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
+	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
+	return cmd
+}
+
+func (f *verifyFlags) check() error {
+	switch {
+	case f.atoms == "" || f.queries == "" || f.answers == "":
+		return errors.New("verify: --atoms, --queries and --answers name the files to check")
+	case f.atoms == stdio && f.queries == stdio:
+		return errors.New("verify: --atoms and --queries cannot both be standard input")
+	case f.sample < 0:
+		return fmt.Errorf("verify: --sample %d is negative", f.sample)
+	case f.k < 0:
+		return fmt.Errorf("verify: -k %d is negative", f.k)
+	}
+	switch batch.Guarantee(f.guarantee) {
+	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
+		return nil
+	}
+	return fmt.Errorf("verify: --guarantee %q is none of exact, certain, probabilistic, heuristic", f.guarantee)
+}
+
+// verify is one run of the verb.
+type verify struct {
+	*app
+	flags   *verifyFlags
+	check   check
+	report  verifyReport
+	answers *answerReader
+}
+
+func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	atoms, err := a.openInput("atoms", f.atoms)
+	if err != nil {
+		return err
+	}
+	defer atoms.remove()
+	in, err := a.openInput("queries", f.queries)
+	if err != nil {
+		return err
+	}
+	defer in.remove()
+	queries, err := in.open(&dataset.Options{Column: f.queriesColumn})
+	if err != nil {
+		return err
+	}
+	defer queries.Close()
+
+	v := &verify{app: a, flags: f}
+	closeAtoms, err := v.loadOracle(ctx, atoms, queries.Dim(), in)
+	if err != nil {
+		return err
+	}
+	defer closeAtoms()
+	if err := v.survey(ctx); err != nil {
+		return err
+	}
+	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk)); err != nil {
+		return err
+	}
+	v.report.close()
+	return v.print()
+}
+
+// loadOracle reads the atoms, as given, into the oracle.
+func (v *verify) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
+	metric, err := collection.ParseMetric(v.config.Metric)
+	if err != nil {
+		return nil, err
+	}
+	var rows []float32
+	var have int
+	free := func() error { return nil }
+	if in.isCollection() {
+		c, err := collection.Open(in.path)
+		if err != nil {
+			return nil, err
+		}
+		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
+	} else {
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn})
+		if err != nil {
+			return nil, in.named(err)
+		}
+		rows, have = m.Data, m.Dim
+	}
+	if have != dim {
+		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
+	}
+	threads := v.config.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	v.check.oracle = newOracle(rows, dim, metric, threads)
+	v.check.selves = v.flags.excludeSelf
+	if v.flags.leastScore {
+		v.check.minScore = &v.flags.minScore
+	}
+	return free, nil
+}
+
+// survey counts the answers and, unless -k says so, how many atoms they have.
+func (v *verify) survey(ctx context.Context) error {
+	r, err := v.openAnswers()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	longest := 0
+	for {
+		g, err := r.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		v.report.Queries++
+		longest = max(longest, len(g.ids))
+	}
+	v.check.k = v.flags.k
+	if v.check.k == 0 && !v.flags.leastScore {
+		v.check.k = longest
+	}
+	v.report.K = v.check.k
+	v.report.Metric = v.check.oracle.metric.String()
+	v.report.Guarantees = map[batch.Guarantee]int64{}
+	v.report.pairs = v.flags.leastScore
+	if v.report.Queries == 0 {
+		return fmt.Errorf("%s: no answers in it", v.flags.answers)
+	}
+	if v.check.k == 0 && !v.flags.leastScore {
+		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.flags.answers)
+	}
+	return nil
+}
+
+// compare goes through queries and answers side by side.
+func (v *verify) compare(ctx context.Context, src *queryChunks) error {
+	r, err := v.openAnswers()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	v.answers = r
+	drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
+	p := v.newProgress("verifying")
+	defer p.done()
+
+	var first int64
+	for {
+		rows, n, err := src.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := v.chunk(ctx, rows, first, n, drawn); err != nil {
+			return err
+		}
+		first += int64(n)
+		p.set(first, v.report.Queries)
+	}
+	if first < v.report.Queries {
+		return &exitError{exitWrong, fmt.Errorf("%s has %d answers for the %d queries of %s", v.flags.answers, v.report.Queries, first, src.in.name)}
+	}
+	return nil
+}
+
+// chunk checks the answers to one chunk of queries.
+func (v *verify) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
+	dim := v.check.oracle.dim
+	picked := make([]float32, 0, len(rows))
+	var todo []given
+	for j := range n {
+		g, err := v.answers.next()
+		if err == io.EOF {
+			return &exitError{exitWrong, fmt.Errorf("%s has %d answers, there are more queries", v.flags.answers, v.report.Queries)}
+		}
+		if err != nil {
+			return err
+		}
+		if !drawn(first + int64(j)) {
+			continue
+		}
+		todo = append(todo, g)
+		picked = append(picked, rows[j*dim:(j+1)*dim]...)
+	}
+
+	findings := make([]finding, len(todo))
+	var buffers sync.Pool
+	err := v.check.oracle.each(ctx, picked, func(j int, s scored) {
+		buf, _ := buffers.Get().(*[]int)
+		if buf == nil {
+			buf = new([]int)
+		}
+		findings[j], *buf = v.check.one(todo[j], picked[j*dim:(j+1)*dim], s, *buf)
+		buffers.Put(buf)
+	})
+	for _, f := range findings {
+		v.report.add(f)
+	}
+	return err
+}
+
+// drawSample picks count of total, each set of that size with the same
+// probability, and tells for ascending numbers whether they are in it. It needs
+// no memory: selection sampling (Knuth, TAOCP 3.4.2, algorithm S).
+func drawSample(total, count int64, seed uint64) func(int64) bool {
+	if count == 0 || count >= total {
+		return func(int64) bool { return true }
+	}
+	r := rand.New(rand.NewPCG(seed, 0x73616d706c65))
+	return func(j int64) bool {
+		if r.Int64N(total-j) >= count {
+			return false
+		}
+		count--
+		return true
+	}
+}
+
+func (v *verify) print() error {
+	verdict := v.report.verdict(v.flags.strictDelta)
+	if v.flags.json {
+		if err := json.NewEncoder(v.out).Encode(&v.report); err != nil {
+			return err
+		}
+	} else if err := v.report.print(v.out); err != nil {
+		return err
+	}
+	if verdict == nil {
+		return nil
+	}
+	return &exitError{exitWrong, verdict}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// buildInfo is what a bug report needs to know of this binary.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Kernels  string `json:"kernels"` // of the CPU backend
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{
+		Version:  "(unknown)",
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Kernels:  "portable Go",
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:         "version",
+		Short:       "Say what this binary is",
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{withoutConfig: ""},
+		RunE: func(*cobra.Command, []string) error {
+			b := readBuildInfo()
+			if asJSON {
+				return json.NewEncoder(a.out).Encode(b)
+			}
+			revision := b.Revision
+			if b.Modified {
+				revision += " with changes"
+			}
+			t := newTable(a.out)
+			t.row("thresher", b.Version)
+			if revision != "" {
+				t.row("revision", revision)
+			}
+			t.row("go", b.Go)
+			t.row("platform", b.Platform)
+			t.row("kernels", b.Kernels)
+			return t.flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
+	return cmd
+}
