@@ -1,0 +1,35 @@
+// Package bandit holds the decision rules of elimination as pure functions, and
+// the published algorithms beside them, one file a rule.
+//
+// Vectors to be searched are atoms, and every atom is an arm; looking at one
+// more coordinate of an arm is a pull, and after some pulls a look tests the
+// arms that are left against a threshold. A rule says, from plain numbers, how
+// large an arm's score can still be; it keeps no state, touches no vectors and
+// knows nothing of hardware, so that a backend can compile its terms into
+// kernels.
+//
+// The rules of the search:
+//
+//   - student.go: the law of <x,q> given the atom's code x under a uniformly
+//     random rotation, its quantile, and the exact test;
+//   - linear.go: the tangent of that law, an estimate plus a radius, which is
+//     what runs (rule Linear);
+//   - cauchy.go: bounds that never fail: Cauchy-Schwarz beyond a prefix, the
+//     rounding of codes, norms;
+//   - rounding.go: a-priori bounds of what float32 arithmetic loses;
+//   - martingale.go: the time-uniform bound of `strict` over a random order of
+//     raw coordinates (rule Martingale).
+//
+// The published ones are BanditMIPS with its variants (rule MeanRadius), Bucket_AE
+// and Matching Pursuit (arXiv 2212.07551), and BoundedME (rule Rank; Liu, Wu and
+// Mozafari, AAAI 2019).
+//
+// One decision binds the first four files: the coded prefix itself is x. The
+// law holds for any x that is a function of the rotated rest o of the atom
+// alone, and the int8 values of o's first coordinates, read as numbers, are such
+// a function. So rounding an atom's rest costs no slack: it is inside A, |x|^2
+// and H. Only the query's rounding |x~||w - w^| is charged on a look, and both
+// sides' rounding of the head, which no law covers.
+//
+// docs/guarantee.md has the proofs.
+package bandit

@@ -1,0 +1,150 @@
+package bandit
+
+import "math"
+
+const (
+	// unit is the unit roundoff of float32, 2^-24: |fl(x) - x| <= unit |x|.
+	unit = 0x1p-24
+	// unit64 is the unit roundoff of float64.
+	unit64 = 0x1p-53
+	// HeadChunk is the number of coordinates a head projection may sum in
+	// float32 before the partial sum moves on to float64.
+	HeadChunk = 512
+	// HaarMaxDim is the largest dimension rotated by a true Haar matrix.
+	HaarMaxDim = 256
+	// stagesPerRound bounds the roundings one coordinate passes in one round
+	// of the fast rotation: eight stages of additions in blocks of at most 256
+	// and, where 1/sqrt(block) is not a power of two, the rounding of that
+	// constant and of the product. Signs, permutation and 1/16 are exact.
+	stagesPerRound = 10
+	// epilogueRoundings bounds the float32 operations that turn accumulators
+	// into an upper bound: scales, radius, head, sums, the comparison.
+	epilogueRoundings = 16
+)
+
+// AccumulateError returns gamma_n = n u/(1 - n u), u = 2^-24: a sum of n
+// products computed in float32, in any order, with or without fused operations,
+// differs from the exact one by at most gamma_n sum |a_i||b_i| <= gamma_n |a||b|
+// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. 3.5).
+// It is +Inf for n >= 2^24, where float32 sums promise nothing. Products must not
+// underflow: |a||b| above 2^-100 or so.
+func AccumulateError(terms int) float64 {
+	return chainError(terms, unit)
+}
+
+func chainError(terms int, unit float64) float64 {
+	if terms <= 0 {
+		return 0
+	}
+	loss := float64(terms) * unit
+	if loss >= 1 {
+		return math.Inf(1)
+	}
+	return loss / (1 - loss)
+}
+
+// RotationError returns rho with |fl(R o) - R o| <= rho |o| for the float32
+// rotation of the rest in dimension D.
+//
+// D <= HaarMaxDim: HaarError(D, false); rounds is ignored.
+//
+// Above: `rounds` rounds of signs, Walsh-Hadamard blocks of at most 256 and a
+// permutation. A stage is sqrt(2) times an orthogonal matrix and each result is
+// rounded once, so it is exact to u in norm, and errors of earlier stages are
+// carried along unmagnified: (1+u)^(10 rounds) - 1, whatever D is.
+//
+// Underflow is left out: norms must lie above 2^-80, or rows be scaled by a
+// power of two first.
+func RotationError(D, rounds int) float64 {
+	if D <= HaarMaxDim {
+		return HaarError(D, false)
+	}
+	return AccumulateError(stagesPerRound * max(rounds, 0))
+}
+
+// HaarError is the rotation error of a D x D orthogonal matrix whose entries
+// were rounded to float32. A row's product is a sum of D terms in float32, or
+// in float64 with one rounding at its end when wide is set; the matrix |R| of
+// absolute values has norm at most |R|_F = sqrt(D), hence gamma_{D+1} sqrt(D),
+// and gamma_2 sqrt(D) when wide: 128 times less at D = 256.
+func HaarError(D int, wide bool) float64 {
+	if D <= 0 {
+		return 0
+	}
+	chain := AccumulateError(D + 1)
+	if wide {
+		chain = AccumulateError(2) + chainError(D, unit64)
+	}
+	return roundUp(chain * math.Sqrt(float64(D)))
+}
+
+// HeadError returns a bound, relative to |q||v|, of what the head costs: with
+// g^, h^ the computed head coordinates of q and v, and q^, o^ the computed rests,
+// |<g^,h^> + <q^,o^> - <q,v>| <= HeadError |q||v|, all four taken as exact.
+//
+// Coordinates are summed in float32 over chunks of at most HeadChunk of the d
+// coordinates and in float64 beyond; a rest is v less r products, in float32.
+// defect bounds the spectral norm of U^T U - I for the d x r float32 matrix U in
+// use (its Frobenius norm, computed in float64, will do). docs/guarantee.md
+// derives the formula.
+func HeadError(d, r int, defect float64) float64 {
+	return HeadErrorChain(d, r, HeadChunk, defect)
+}
+
+// HeadErrorChain is HeadError for another length of the float32 chains:
+// `chain` is the largest number of additions one product passes in float32
+// before its sum is float64; 64 for chunks of 512 summed in eight lanes and the
+// lanes in float64. The head's error is nearly proportional to it. chain = 0
+// means products and sums in float64 throughout.
+func HeadErrorChain(d, r, chain int, defect float64) float64 {
+	if r <= 0 {
+		return 0
+	}
+	size := math.Sqrt(float64(r) * (1 + defect)) // |U|_F
+	stretch := 1 + defect                        // |U^T v| <= sqrt(stretch)|v|, |I - UU^T| <= stretch
+	coordinate := AccumulateError(min(d, chain)+1) + chainError(d+2, unit64)
+	projection := coordinate * size // |h^ - h| / |v|
+	head := math.Sqrt(stretch) + projection
+	subtraction := AccumulateError(r+1) * (1 + size*head) // |o^ - (v - U h^)| / |v|
+	rest := stretch + math.Sqrt(stretch)*projection       // |v - U h^| / |v|
+	return roundUp(defect*head*head + 2*projection*head + 2*subtraction*rest + subtraction*subtraction)
+}
+
+// Slack returns gamma with |<g^,h^> + <q',o'> - <q,v>| <= gamma |q||v|: head
+// coordinates g^, h^ and rotated rests q', o' computed in float32 as in HeadError
+// and RotationError, the two products and their sum evaluated in float32 from
+// exact accumulators (a float32 accumulation of n terms costs AccumulateError(n)
+// more). d is the dimension of the data, D that of the rotation, r the head's
+// width (0: no head), defect as in HeadError.
+func Slack(d, D, r, rounds int, defect float64) float64 {
+	return SlackChain(d, D, r, rounds, HeadChunk, defect)
+}
+
+// SlackChain is Slack with HeadErrorChain's length of the float32 chains.
+func SlackChain(d, D, r, rounds, chain int, defect float64) float64 {
+	head, rest, coordinates := 0.0, 1.0, 1.0
+	if r > 0 {
+		size := math.Sqrt(float64(r) * (1 + defect))
+		head = HeadErrorChain(d, r, chain, defect)
+		// |o^|^2 <= |v|^2 (1 + what HeadError allows <v,v> to move) and
+		// |h^| likewise: the identity with q = v.
+		coordinates = math.Sqrt(1+defect) + (AccumulateError(min(d, chain)+1)+chainError(d+2, unit64))*size
+		rest = 1 + head
+	}
+	rho := RotationError(D, rounds)
+	rotation := (2*rho + rho*rho) * rest
+	epilogue := AccumulateError(epilogueRoundings) * (coordinates*coordinates + rest*(1+rho)*(1+rho))
+	return roundUp(head + rotation + epilogue)
+}
+
+// CodeSlack returns gamma_x, to be multiplied by |q_rest| max(|x~|, |o|), |x~| =
+// Scale |x|: what a look on a code loses because the moments, the radius and the
+// product <x,q> belong to the computed rotation and not to the exact one (10
+// times RotationError), because moments are float64 sums of up to D terms
+// (3 sqrt(gamma_{D+8}): H of nearly parallel vectors is a small difference), and
+// because terms are stored and combined in float32. It comes on top of
+// RoundingError and Slack. docs/guarantee.md derives it.
+func CodeSlack(D, rounds int) float64 {
+	moments := 3 * math.Sqrt(chainError(max(D, 0)+8, unit64))
+	return roundUp(10*RotationError(D, rounds) + moments + 3*AccumulateError(epilogueRoundings))
+}
