@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	headBlock = 512 // coordinates summed in float32 before float64 takes over
-	gemmSide  = 192 // columns a gonum product takes without goroutines of its own
+	headBlock  = 512     // coordinates summed in float32 before float64 takes over
+	gemmSide   = 192     // columns a gonum product takes without goroutines of its own
+	slotFloats = 1 << 22 // floats of rows a goroutine works on at a time
 )
 
 // coder is one goroutine's scratch for coding a panel of atoms.
 type coder struct {
 	b           *builder
-	x           []float32 // [64][dim] scaled rows, then rests
-	part, h32   []float32 // [64][r]
-	h           []float64 // [64][r]
-	rot, tmp    []float32 // [D]
+	slots       int       // atoms worked on at a time, at most 64
+	x           []float32 // [slots][dim] scaled rows, then rests
+	part, h32   []float32 // [slots][r]
+	h           []float64 // [slots][r]
+	rot, tmp    []float32 // [slots][D] rotated rests, [D]
 	exp         [PanelAtoms]int
 	scaledNorms [PanelAtoms]float64
 }
@@ -31,28 +33,40 @@ func (b *builder) codes() error {
 	coders := make([]*coder, b.threads)
 	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
-			coders[w] = &coder{b: b,
-				x:    make([]float32, PanelAtoms*c.Dim),
-				part: make([]float32, PanelAtoms*c.R), h32: make([]float32, PanelAtoms*c.R),
-				h:   make([]float64, PanelAtoms*c.R),
-				rot: make([]float32, c.D), tmp: make([]float32, c.D)}
+			coders[w] = newCoder(b)
 		}
 		coders[w].panel(lo, hi)
 		return nil
 	})
 }
 
+// newCoder allocates for a whole panel, or for fewer atoms when rows are so
+// long that a panel of them would weigh.
+func newCoder(b *builder) *coder {
+	c := b.c
+	n := min(PanelAtoms, c.N, max(1, slotFloats/c.Dim))
+	return &coder{b: b, slots: n,
+		x:    make([]float32, n*c.Dim),
+		part: make([]float32, n*c.R), h32: make([]float32, n*c.R),
+		h:   make([]float64, n*c.R),
+		rot: make([]float32, n*c.D), tmp: make([]float32, c.D)}
+}
+
 // panel codes atoms lo..hi-1, at most 64, of internal order.
 func (k *coder) panel(lo, hi int) {
 	c := k.b.c
-	for i := lo; i < hi; i++ {
-		k.load(i, i-lo)
-	}
-	if c.R > 0 {
-		k.project(hi - lo)
-	}
-	for i := lo; i < hi; i++ {
-		k.code(i, i-lo)
+	for from := lo; from < hi; from += k.slots {
+		to := min(from+k.slots, hi)
+		for i := from; i < to; i++ {
+			k.load(i, i-from)
+		}
+		if c.R > 0 {
+			k.project(to - from)
+		}
+		k.rotate(to - from)
+		for i := from; i < to; i++ {
+			k.code(i, i-from)
+		}
 	}
 	width := c.R + c.PanelWidth
 	panel := c.Panels[lo/PanelAtoms*c.PanelStride():][:c.PanelStride()]
@@ -106,14 +120,26 @@ func (k *coder) project(n int) {
 	}
 }
 
+// rotate turns the rests of the first n slots.
+func (k *coder) rotate(n int) {
+	c := k.b.c
+	t := c.transform
+	if t.haar != nil {
+		gonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, n, c.D, c.Dim, 1, k.x, c.Dim, t.haar, c.D, 0, k.rot, c.D)
+		return
+	}
+	for i := range n {
+		t.rotate(k.rot[i*c.D:(i+1)*c.D], k.x[i*c.Dim:(i+1)*c.Dim], k.tmp)
+	}
+}
+
 // code writes the codes and terms of atom i from its slot.
 func (k *coder) code(i, slot int) {
 	c := k.b.c
-	t := c.transform
-	t.rotate(k.rot, k.x[slot*c.Dim:(slot+1)*c.Dim], k.tmp)
+	rot := k.rot[slot*c.D : (slot+1)*c.D]
 	if c.Rotated32 != nil {
 		f := float32(math.Ldexp(k.b.working(c.Order[i]), k.exp[slot]))
-		for j, v := range k.rot {
+		for j, v := range rot {
 			c.Rotated32[i*c.D+j] = v * f
 		}
 	}
@@ -127,8 +153,10 @@ func (k *coder) code(i, slot int) {
 
 	head := k.h32[slot*c.R : (slot+1)*c.R]
 	scale := float64(simd.MaxAbs(head)) / 127
-	c.HeadScale[i] = float32(scale * unit)
 	quantize(code[:c.R], head, scale)
+	// what is coded is what the stored float32 scale makes of the codes
+	c.HeadScale[i] = float32(scale * unit)
+	scale = float64(c.HeadScale[i]) / unit
 	hNorm, hErr := 0.0, 0.0
 	for j, v := range head {
 		y := scale * float64(int(code[j])-simd.Bias)
@@ -139,28 +167,29 @@ func (k *coder) code(i, slot int) {
 	c.HeadErr[i] = upward(math.Sqrt(hErr) * unit * up)
 
 	rest := code[c.R:]
-	scale = float64(simd.MaxAbs(k.rot)) / 127
-	quantize(rest, k.rot, scale)
-	// prefix sums of <x,o>, |x|^2 and |o|^2 at each level
-	o2 := simd.SumSquares(k.rot)
-	var a, x2 float64
+	scale = float64(simd.MaxAbs(rot)) / 127
+	quantize(rest, rot, scale)
+	rowScale := float32(scale * unit)
+	scale = float64(rowScale) / unit
+	o2 := simd.SumSquares(rot)
+	// what float64 sums of D terms can hide from |o - x|^2
+	hidden := float64(c.D+8) * 0x1p-50 * o2
+	// sums of code times o and of code^2 up to each level
+	var dot, squares float64
 	from := 0
 	for j := range c.Levels {
 		l := &c.Levels[j]
-		co, cc, _ := simd.CodeMoments(rest[from:l.Width], k.rot[from:l.Width])
-		a, x2, from = a+scale*co, x2+scale*scale*cc, l.Width
-		m := bandit.Moments{A: a, X2: x2, O2: o2}
-		beyond := math.Sqrt(max(0, o2-2*a+x2)+1e-15*o2) * unit * up
-		l.Beyond[i] = upward(beyond)
-		if l.Width == c.D { // whole row: no failure probability, radius zero
-			l.Scale[i] = float32(scale * unit)
-			l.XNorm[i] = upward(math.Sqrt(x2) * unit * up)
-			continue
+		co, cc, _ := simd.CodeMoments(rest[from:l.Width], rot[from:l.Width])
+		dot, squares, from = dot+co, squares+cc, l.Width
+		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
+		l.Beyond[i] = upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hidden) * unit * up)
+		l.Scale[i] = rowScale
+		if l.Width < c.D { // the whole row has no failure probability, radius zero
+			terms := bandit.Linear(m, c.Kappa)
+			l.Scale[i] = float32(scale * terms.Scale * unit)
+			l.Radius[i] = upward(terms.UniformRadius(c.Kappa) * unit * up)
 		}
-		terms := bandit.Linear(m, c.Kappa)
-		l.Scale[i] = float32(scale * terms.Scale * unit)
-		l.Radius[i] = upward(terms.UniformRadius(c.Kappa) * unit * up)
-		l.XNorm[i] = upward(math.Sqrt(x2) * terms.Scale * unit * up)
+		l.XNorm[i] = upward(math.Sqrt(squares) * float64(l.Scale[i]) * up)
 	}
 }
 

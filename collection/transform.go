@@ -71,8 +71,12 @@ func newTransform(dim int, seed uint64) *transform {
 	}
 	for range t.rounds {
 		s, p := make([]float32, t.D), make([]uint32, t.D)
+		var bits uint64
 		for i := range s {
-			s[i] = 1 - 2*float32(r.Uint64()>>63)
+			if i%64 == 0 {
+				bits = r.Uint64()
+			}
+			s[i] = 1 - 2*float32(bits>>(i%64)&1)
 			p[i] = uint32(i)
 		}
 		r.Shuffle(t.D, func(i, j int) { p[i], p[j] = p[j], p[i] })

@@ -35,8 +35,16 @@ type bound struct {
 	offsetFactor         float64
 }
 
-// newBound readies look l on codes k of the query.
-func (s *state) newBound(l backend.Look, k *codes) (bound, error) {
+// reach is the Student reach of a look, the same for all queries.
+func reach(c *collection.Collection, l backend.Look) float64 {
+	if l.Rule != backend.Student || l.To == c.D {
+		return 0
+	}
+	return bandit.Reach(l.Alpha, c.Kappa, c.D)
+}
+
+// newBound readies look l, of the given reach, on codes k of the query.
+func (s *state) newBound(l backend.Look, reach float64, k *codes) (bound, error) {
 	c := s.c
 	level := c.Level(l.To)
 	if level < 0 || l.From != 0 {
@@ -54,7 +62,7 @@ func (s *state) newBound(l backend.Look, k *codes) (bound, error) {
 		b.xnLevel, b.radiusLevel, b.maxRadius = whole, whole, 2
 	case l.Rule == backend.Student:
 		b.scale, b.radius, b.xnorm = at.Scale, at.Radius, at.XNorm
-		b.radiusFactor = bandit.Reach(l.Alpha, c.Kappa, c.D) * rest
+		b.radiusFactor = reach * rest
 		b.xnLevel, b.radiusLevel, b.maxRadius = at, at, 1
 		b.random = true
 	case l.Rule == backend.Cauchy:

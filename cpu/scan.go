@@ -22,8 +22,9 @@ func chunkEnd(first, lo, panels int) int {
 // three-lane kernel pays.
 const wordsFrom = 8
 
-// survey is how many atoms must be seen before a query can be sent dense.
-const survey = 4096
+// survey is how many atoms, at least, must be seen before a query is sent
+// dense; 16 k of them are, or the running threshold says too little.
+const survey = 1024
 
 // scan is the first look at everybody, on panels.
 func (x *run) scan(ctx context.Context, l backend.Look) error {
@@ -36,15 +37,16 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 			live = append(live, j)
 		}
 	}
+	reach := reach(x.c, l)
 	// many queries: a block of them a goroutine; few: all of them together,
 	// each chunk's panels split over goroutines
 	if len(live) < 4*x.r.threads {
-		return x.scanBlock(ctx, l, live, x.r.threads)
+		return x.scanBlock(ctx, l, reach, live, x.r.threads)
 	}
 	block := min(64, (len(live)+x.r.threads-1)/x.r.threads)
 	n := (len(live) + block - 1) / block
 	return x.r.each(ctx, n, func(_ *scratch, b int) error {
-		return x.scanBlock(ctx, l, live[b*block:min((b+1)*block, len(live))], 1)
+		return x.scanBlock(ctx, l, reach, live[b*block:min((b+1)*block, len(live))], 1)
 	})
 }
 
@@ -52,17 +54,17 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 type scanning struct {
 	*state
 	bound
-	terms                 simd.QueryTerms
-	seen, scored, dropped int
+	terms        simd.QueryTerms
+	seen, scored int
 }
 
 // scanBlock walks a block of queries through all panels, chunk by chunk; the
 // panels of a chunk are split over par goroutines.
-func (x *run) scanBlock(ctx context.Context, l backend.Look, js []int, par int) error {
+func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js []int, par int) error {
 	qs := make([]*scanning, len(js))
 	for k, j := range js {
 		s := &x.states[j]
-		b, err := s.newBound(l, &s.panel)
+		b, err := s.newBound(l, reach, &s.panel)
 		if err != nil {
 			return err
 		}
@@ -178,7 +180,7 @@ func (s *state) lift(source backend.Source, a arm) (arm, bool) {
 		return a, false
 	}
 	if s.whole == nil {
-		b, err := s.newBound(backend.Look{Rep: backend.Rows, To: s.c.D, Rule: backend.Cauchy}, &s.rows)
+		b, err := s.newBound(backend.Look{Rep: backend.Rows, To: s.c.D, Rule: backend.Cauchy}, 0, &s.rows)
 		if err != nil {
 			s.score(int(a.i))
 			return a, false
@@ -202,7 +204,7 @@ func (s *state) lift(source backend.Source, a arm) (arm, bool) {
 func (q *scanning) ended(panels int) bool {
 	end := q.next >= panels || q.cap(q.next) < q.tau
 	most := q.look.MaxSurvivors
-	if !end && most > 0 && q.seen >= survey && float64(len(q.list)) > most*float64(q.seen) {
+	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list)) > most*float64(q.seen) {
 		q.prune()
 		q.toDense = float64(len(q.list)) > most*float64(q.seen)
 	}
@@ -247,12 +249,13 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() {
 		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
 	}
+	reach := reach(x.c, l)
 	return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error {
 		s := &x.states[j]
 		if s.dense || s.toDense {
 			return nil
 		}
-		b, err := s.newBound(l, &s.rows)
+		b, err := s.newBound(l, reach, &s.rows)
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,6 @@ type scratch struct {
 	words  []int64
 	dh, dr [64]int32
 	out    [64]float32
-	hits   [][]arm // survivors of a chunk, one list a query of the block
-	dense  []float32
 }
 
 func newScratch(c *collection.Collection) *scratch {

@@ -1,0 +1,33 @@
+# Everything here also runs by its command alone; targets only name them.
+GO ?= go
+
+.PHONY: test race vet lint fuzz calibrate bench noasm clean
+
+test: ## the whole suite, offline, under five minutes on two cores
+	$(GO) test ./...
+
+race:
+	$(GO) test -race -short ./...
+
+vet:
+	$(GO) vet ./...
+	test -z "$$(gofmt -l .)"
+
+lint: ## staticcheck, of the version pinned here
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+FUZZTIME ?= 60s
+fuzz: ## every fuzz target for FUZZTIME
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; done
+
+calibrate: ## failures of each bound at 100,000 draws a cell, written into docs/guarantee.md
+	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
+
+bench: ## adaptive against the dense scan, build rate, kernels
+	$(GO) test -run '^$$' -bench . ./cpu/simd ./batch
+
+clean:
+	rm -rf build

@@ -1,0 +1,311 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+)
+
+var (
+	calibrateDraws = flag.Int("calibrate", 0, "draws a cell of TestCalibration; 0 means the suite's own number")
+	calibrateWrite = flag.String("write", "", "document between whose calibrate markers the table is written")
+)
+
+// alarm is the rate at which a cell whose true failure probability is exactly
+// delta is reported as broken: a one-sided binomial test.
+const alarm = 1e-6
+
+// cell is one kind of data: draw gives a query and its true arms, best first.
+type cell struct {
+	name  string
+	dim   int
+	k     int
+	share int  // draws that share a rotation, with fresh data each
+	light bool // a cell the suite draws less often; make calibrate does not
+	draw  func(r *rand.Rand) (q []float32, arms []float32)
+}
+
+// pool draws queries of rows and returns their k best by float64 scores.
+func pool(rows []float32, dim, k int) func(r *rand.Rand) ([]float32, []float32) {
+	n := len(rows) / dim
+	return func(r *rand.Rand) ([]float32, []float32) {
+		self := r.IntN(n)
+		return rows[self*dim : (self+1)*dim], best(rows, dim, k, rows[self*dim:(self+1)*dim], self)
+	}
+}
+
+// best returns the k rows of greatest inner product with q, self excluded.
+func best(rows []float32, dim, k int, q []float32, self int) []float32 {
+	n := len(rows) / dim
+	type hit struct {
+		s float64
+		i int
+	}
+	hits := make([]hit, 0, n)
+	for i := range n {
+		if i != self {
+			hits = append(hits, hit{dot64(q, rows[i*dim:(i+1)*dim]), i})
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int {
+		if a.s > b.s {
+			return -1
+		}
+		return 1
+	})
+	var arms []float32
+	for _, h := range hits[:k] {
+		arms = append(arms, rows[h.i*dim:(h.i+1)*dim]...)
+	}
+	return arms
+}
+
+func dot64(a, b []float32) float64 {
+	var s float64
+	for j, v := range a {
+		s += float64(v) * float64(b[j])
+	}
+	return s
+}
+
+// correlated returns a query and one arm with the given cosine.
+func correlated(dim int, cos float64) func(r *rand.Rand) ([]float32, []float32) {
+	return func(r *rand.Rand) ([]float32, []float32) {
+		q, v := make([]float32, dim), make([]float32, dim)
+		for j := range q {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			q[j], v[j] = float32(a), float32(cos*a+math.Sqrt(1-cos*cos)*b)
+		}
+		return q, v
+	}
+}
+
+// hot returns vectors with few entries of 1 that share one.
+func hot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
+	return func(r *rand.Rand) ([]float32, []float32) {
+		q, v := make([]float32, dim), make([]float32, dim)
+		shared := r.IntN(dim)
+		q[shared], v[shared] = 1, 1
+		for range few - 1 {
+			q[r.IntN(dim)] = 1 - 2*float32(r.IntN(2))
+			v[r.IntN(dim)] = 1 - 2*float32(r.IntN(2))
+		}
+		return q, v
+	}
+}
+
+func cells(t *testing.T, large bool) []cell {
+	r := backendtest.Rand(11)
+	c := []cell{
+		{name: "near-duplicates", dim: 768, k: 1, light: true, draw: correlated(768, .999999)},
+		{name: "cosine .9", dim: 768, k: 1, draw: correlated(768, .9)},
+		{name: "cosine .3", dim: 300, k: 1, light: true, draw: correlated(300, .3)},
+		{name: "cosine -.95 (all scores negative)", dim: 768, k: 1, light: true, draw: correlated(768, -.95)},
+		{name: "iid Gaussian", dim: 512, k: 1, draw: pool(backendtest.Gaussian(r, 400, 512), 512, 1)},
+		{name: "iid Gaussian", dim: 512, k: 10, light: true, draw: pool(backendtest.Gaussian(r, 400, 512), 512, 10)},
+		{name: "iid Gaussian, Haar", dim: 128, k: 1, draw: pool(backendtest.Gaussian(r, 400, 128), 128, 1)},
+		{name: "power-law embeddings", dim: 768, k: 1, draw: pool(backendtest.PowerLaw(r, 400, 768), 768, 1)},
+		{name: "power-law embeddings", dim: 768, k: 10, draw: pool(backendtest.PowerLaw(r, 400, 768), 768, 10)},
+		{name: "sparse TF-IDF", dim: 2048, k: 1, light: true, draw: pool(backendtest.TFIDF(r, 300, 2048), 2048, 1)},
+		{name: "near-duplicate rows", dim: 544, k: 10, light: true, draw: pool(backendtest.NearDuplicates(r, 300, 544), 544, 10)},
+		{name: "one dominant coordinate", dim: 768, k: 1, light: true, draw: func(r *rand.Rand) ([]float32, []float32) {
+			q, v := correlated(768, .2)(r)
+			q[3], v[3] = 200, 150
+			return q, v
+		}},
+		{name: "norms from 1e-25 to 1e30", dim: 768, k: 1, draw: func(r *rand.Rand) ([]float32, []float32) {
+			q, v := correlated(768, .5)(r)
+			f := float32(math.Pow(10, 50*r.Float64()-25))
+			for j := range v {
+				v[j] *= f
+			}
+			return q, v
+		}},
+		{name: "equal entries", dim: 768, k: 1, light: true, draw: func(r *rand.Rand) ([]float32, []float32) {
+			q, v := make([]float32, 768), make([]float32, 768)
+			for j := range q {
+				q[j], v[j] = 1, 1
+			}
+			for range 20 {
+				v[r.IntN(768)] = 0
+			}
+			return q, v
+		}},
+		{name: "1-hot", dim: 4096, k: 1, light: true, draw: hot(4096, 1)},
+		{name: "2-hot", dim: 4096, k: 1, draw: hot(4096, 2)},
+		{name: "4-hot", dim: 4096, k: 1, light: true, draw: hot(4096, 4)},
+		{name: "4-hot", dim: 65536, k: 1, light: true, share: 25, draw: hot(65536, 4)},
+	}
+	if large {
+		c = append(c, cell{name: "1-hot", dim: 65536, k: 1, share: 25, draw: hot(65536, 1)},
+			cell{name: "2-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 2)},
+			cell{name: "4-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 4)})
+	}
+	if rows, dim := mnistRows(t); rows != nil {
+		c = append(c, cell{name: "MNIST", dim: dim, k: 1, draw: pool(rows, dim, 1)}, cell{name: "MNIST", dim: dim, k: 10, light: true, draw: pool(rows, dim, 10)})
+	}
+	return c
+}
+
+// tally counts, per look width, failures at each of deltas.
+type tally struct {
+	width int
+	fails [2]atomic.Int64
+}
+
+var deltas = [2]float64{.1, .01}
+
+// TestCalibration counts how often the true arms of a query are dropped by one
+// look at level alpha = delta/k with the threshold at the k-th exact score, the
+// worst case of any search, under a fresh rotation each draw (or, in the
+// largest dimensions, fresh positions and signs under a shared one). A cell
+// fails when its count has a probability below 1e-6 under delta.
+func TestCalibration(t *testing.T) {
+	n := 5000
+	if testing.Short() {
+		n = 500
+	}
+	large := *calibrateDraws > 0
+	if large {
+		n = *calibrateDraws
+	}
+	var table bytes.Buffer
+	fmt.Fprintf(&table, "| data | dimension | k | look | draws | failures at .1 | at .01 |\n|---|---|---|---|---|---|---|\n")
+	for _, c := range cells(t, large) {
+		draws := n
+		if c.dim > 1<<17 {
+			draws = min(n, 5000)
+		} else if c.light && !large {
+			draws = min(n, 600)
+		}
+		for _, l := range calibrate(t, c, draws) {
+			fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %.4f | %.5f |\n", c.name, c.dim, c.k, l.width, draws,
+				float64(l.fails[0].Load())/float64(draws), float64(l.fails[1].Load())/float64(draws))
+			for i, delta := range deltas {
+				x := l.fails[i].Load()
+				if p := tail(draws, delta, x); p < alarm {
+					t.Errorf("%s, dimension %d, k %d, look at %d: %d of %d failed at delta %g (p = %.2g)", c.name, c.dim, c.k, l.width, x, draws, delta, p)
+				}
+			}
+		}
+	}
+	t.Logf("\n%s", table.String())
+	if *calibrateWrite != "" {
+		writeTable(t, *calibrateWrite, table.Bytes())
+	}
+}
+
+// tail is P(X >= x) for X binomial.
+func tail(n int, p float64, x int64) float64 {
+	return distuv.Binomial{N: float64(n), P: p}.Survival(float64(x) - 1)
+}
+
+func calibrate(t *testing.T, c cell, draws int) []*tally {
+	var levels []*tally
+	share := max(1, c.share)
+	first, err := collection.Build(context.Background(), make([]float32, c.dim), c.dim, &collection.Options{NoHead: true, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range first.Levels {
+		if l.Width <= first.PanelWidth && l.Width < first.D {
+			levels = append(levels, &tally{width: l.Width})
+		}
+	}
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			b := New(Options{Threads: 1})
+			for {
+				i := int(next.Add(1)) - 1
+				if i*share >= draws {
+					return
+				}
+				for part := range min(share, draws-i*share) {
+					// all parts share the rotation of seed i
+					r := rand.New(rand.NewPCG(uint64(part), uint64(i)))
+					q, arms := c.draw(r)
+					if err := drawOnce(b, c, q, arms, uint64(i), levels); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return levels
+}
+
+// drawOnce tests the true arms of one query at every level and delta.
+func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tally) error {
+	ctx := context.Background()
+	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{NoHead: true, Threads: 1, Seed: seed})
+	if err != nil {
+		return err
+	}
+	res, err := b.Load(ctx, col)
+	if err != nil {
+		return err
+	}
+	defer res.Close()
+	tau := math.Inf(1)
+	for i := range c.k {
+		tau = min(tau, dot64(q, col.Row(i)))
+	}
+	goal := []backend.Goal{{Floor: tau, Skip: -1, Allowed: c.k}}
+	for _, l := range levels {
+		for i, delta := range deltas {
+			run, err := res.Begin(ctx, backend.Queries{M: 1, Dim: c.dim, Data: q}, goal)
+			if err != nil {
+				return err
+			}
+			t, err := run.Pull(ctx, backend.Look{Rep: backend.Panels, To: l.width, Rule: backend.Student, Alpha: delta / float64(c.k)})
+			if err != nil {
+				return err
+			}
+			if t.Survivors[0] < c.k {
+				l.fails[i].Add(1)
+			}
+			run.Close()
+		}
+	}
+	return nil
+}
+
+const (
+	tableBegin = "<!-- calibrate:begin -->"
+	tableEnd   = "<!-- calibrate:end -->"
+)
+
+// writeTable replaces what stands between the markers of a document.
+func writeTable(t *testing.T, path string, table []byte) {
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := bytes.Index(doc, []byte(tableBegin)), bytes.Index(doc, []byte(tableEnd))
+	if a < 0 || b < a {
+		t.Fatalf("%s has no markers %s, %s", path, tableBegin, tableEnd)
+	}
+	out := slices.Concat(doc[:a+len(tableBegin)], []byte("\n"), table, doc[b:])
+	if err := os.WriteFile(path, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

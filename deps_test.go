@@ -1,0 +1,91 @@
+package thresher_test
+
+import (
+	"go/build"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// osFS opens paths relative to the module's root.
+type osFS struct{}
+
+func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
+
+// knows says which packages of this module each room may import, its own
+// sub-packages aside. A room that is not here may not exist.
+var knows = map[string][]string{
+	"cmd/thresher":        {"config", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd"},
+	"config":              {},
+	"jobs":                {"batch", "dataset"},
+	"batch":               {"bandit", "backend", "collection"},
+	"bandit":              {"bandit/philox"},
+	"bandit/philox":       {},
+	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox"},
+	"backend":             {"collection", "bandit"},
+	"backend/backendtest": {"backend", "collection", "bandit"},
+	"cpu":                 {"backend", "collection", "bandit", "cpu/simd"},
+	"cpu/simd":            {},
+	"dataset":             {},
+}
+
+// only says which outside modules are kept to which rooms.
+var only = map[string][]string{
+	"github.com/spf13/viper":               {"config"},
+	"github.com/spf13/cobra":               {"cmd/thresher"},
+	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
+	"go.etcd.io/bbolt":                     {"jobs"},
+	"github.com/parquet-go/parquet-go":     {"dataset"},
+	"github.com/apache/arrow-go/v18":       {"dataset"},
+	"gonum.org/v1/gonum":                   {"bandit", "collection"},
+	"github.com/prometheus/client_golang/": {},
+}
+
+// room is the entry of knows a folder belongs to.
+func room(dir string) string {
+	for d := dir; d != "."; d = path.Dir(d) {
+		if _, ok := knows[d]; ok {
+			return d
+		}
+	}
+	return ""
+}
+
+// TestImportsGoOneWay holds the table of docs/architecture.md: imports go from
+// the command line down, and each outside module stays in its room.
+func TestImportsGoOneWay(t *testing.T) {
+	for _, dir := range packages(t) {
+		home := room(dir)
+		if home == "" {
+			t.Errorf("%s belongs to no room", dir)
+			continue
+		}
+		p, err := build.ImportDir(dir, build.ImportComment)
+		if err != nil {
+			if _, ok := err.(*build.NoGoError); ok {
+				continue
+			}
+			t.Fatal(err)
+		}
+		for _, imp := range p.Imports {
+			if rest, ok := strings.CutPrefix(imp, "thresher/"); ok {
+				to := room(rest)
+				if to != home && !slices.Contains(knows[home], to) {
+					t.Errorf("%s imports %s: %s may know %v", dir, imp, home, knows[home])
+				}
+				continue
+			}
+			for module, rooms := range only {
+				if strings.HasPrefix(imp, module) && !slices.Contains(rooms, home) {
+					t.Errorf("%s imports %s, which is kept to %v", dir, imp, rooms)
+				}
+			}
+			if strings.Contains(imp, "arrow-go") && strings.Contains(imp, "/parquet") {
+				t.Errorf("%s imports %s: arrow's parquet is too heavy to compile", dir, imp)
+			}
+		}
+	}
+}
