@@ -8,8 +8,10 @@ import "math"
 // k and delta are known. Any positive value is valid; it only decides how many
 // arms are kept. No value is best everywhere: a smaller one suits iid-like rests,
 // a larger one rests in which a few directions still stand out. Among 0.5 to 6
-// over sqrt(D), 1.4 had the smallest worst excess over the exact test where a
-// head carries the leading directions; TestKappaKeepsFew repeats the comparison.
+// over sqrt(D), 1.4 had the smallest worst excess over the exact test (images,
+// text embeddings, ratings, power laws) where a
+// head carries the leading directions; TestKappaKeepsFew prints such a table for
+// generated rests.
 func Kappa(D int) float64 {
 	if D < 1 {
 		return 1.4
