@@ -1,0 +1,185 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+)
+
+// Arms is a finite family of reward lists, the setting of both papers: arm i
+// owns the rewards f(i, 0), ..., f(i, Dim()-1) and its score is their sum. A
+// pull is one of them.
+//
+// Pull writes dst[p] = f(arms[p], j) for one coordinate j of a list of arms at
+// once, so that the inner loop pays no call per pair; len(dst) = len(arms),
+// both owned by the caller. Indices are in range: the algorithms take them from
+// Len and Dim. An algorithm calls Pull from the goroutine it runs on; arms
+// shared by queries that run at once must allow that themselves, and those of
+// this file do.
+type Arms interface {
+	Len() int
+	Dim() int
+	Pull(j int, arms []int, dst []float64)
+}
+
+func checkArms(arms Arms) error {
+	if arms == nil {
+		return fmt.Errorf("%w: none given", ErrNoArms)
+	}
+	if n, d := arms.Len(), arms.Dim(); n < 1 || d < 1 {
+		return fmt.Errorf("%w: %d arms of dimension %d", ErrNoArms, n, d)
+	}
+	return nil
+}
+
+// Matrix is n atoms of d float32 coordinates, row-major; f(i, j) = v_ij.
+type Matrix struct {
+	rows []float32
+	n, d int
+}
+
+// NewMatrix wraps rows, n*d values that stay the caller's and must not change
+// while the matrix is in use. Shapes that do not fit give ErrDim, a coordinate
+// that is NaN or infinite gives ErrReward with its row and column.
+func NewMatrix(rows []float32, n, d int) (*Matrix, error) {
+	if n < 1 || d < 1 {
+		return nil, fmt.Errorf("%w: %d arms of dimension %d", ErrNoArms, n, d)
+	}
+	if len(rows)%d != 0 || len(rows)/d != n {
+		return nil, fmt.Errorf("%w: %d values for %d rows of %d", ErrDim, len(rows), n, d)
+	}
+	for p, v := range rows {
+		if !finite(float64(v)) {
+			return nil, fmt.Errorf("%w: row %d, column %d is %v", ErrReward, p/d, p%d, v)
+		}
+	}
+	return &Matrix{rows: rows, n: n, d: d}, nil
+}
+
+func (m *Matrix) Len() int { return m.n }
+func (m *Matrix) Dim() int { return m.d }
+
+// Pull copies column j of the listed rows.
+func (m *Matrix) Pull(j int, arms []int, dst []float64) {
+	for p, i := range arms {
+		dst[p] = float64(m.rows[i*m.d+j])
+	}
+}
+
+// Computed is a family whose rewards are computed when they are asked for, for
+// any f and for dimensions that no memory would hold.
+type Computed struct {
+	n, d   int
+	reward func(i, j int) float64
+}
+
+// NewComputed wraps reward, which must return the same value for the same
+// (i, j) each time.
+func NewComputed(n, d int, reward func(i, j int) float64) (*Computed, error) {
+	if n < 1 || d < 1 || reward == nil {
+		return nil, fmt.Errorf("%w: %d arms of dimension %d, reward function given: %t", ErrNoArms, n, d, reward != nil)
+	}
+	return &Computed{n: n, d: d, reward: reward}, nil
+}
+
+func (c *Computed) Len() int { return c.n }
+func (c *Computed) Dim() int { return c.d }
+
+// Pull computes coordinate j of the listed arms.
+func (c *Computed) Pull(j int, arms []int, dst []float64) {
+	for p, i := range arms {
+		dst[p] = c.reward(i, j)
+	}
+}
+
+// Products is maximum inner product search: f(i, j) = q_j v_ij, exact in
+// float64 for float32 values.
+type Products struct {
+	atoms Arms
+	query []float32
+}
+
+// NewProducts pairs atoms, arms whose rewards are the coordinates v_ij, with a
+// query of their dimension; both stay the caller's.
+func NewProducts(atoms Arms, query []float32) (*Products, error) {
+	if err := checkQuery(atoms, query); err != nil {
+		return nil, err
+	}
+	return &Products{atoms: atoms, query: query}, nil
+}
+
+func (p *Products) Len() int { return p.atoms.Len() }
+func (p *Products) Dim() int { return p.atoms.Dim() }
+
+// Pull computes q_j v_ij.
+func (p *Products) Pull(j int, arms []int, dst []float64) {
+	p.atoms.Pull(j, arms, dst)
+	q := float64(p.query[j])
+	for i := range dst {
+		dst[i] *= q
+	}
+}
+
+// Range returns the smallest interval that holds q_j v for every coordinate
+// and every v in [vlo, vhi].
+func (p *Products) Range(vlo, vhi float32) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, q := range p.query {
+		a, b := float64(q)*float64(vlo), float64(q)*float64(vhi)
+		lo, hi = min(lo, a, b), max(hi, a, b)
+	}
+	return lo, hi
+}
+
+// Distances is nearest neighbour search: f(i, j) = -(q_j - v_ij)^2.
+type Distances struct {
+	atoms Arms
+	query []float32
+}
+
+// NewDistances pairs atoms, arms whose rewards are the coordinates v_ij, with a
+// query of their dimension; both stay the caller's.
+func NewDistances(atoms Arms, query []float32) (*Distances, error) {
+	if err := checkQuery(atoms, query); err != nil {
+		return nil, err
+	}
+	return &Distances{atoms: atoms, query: query}, nil
+}
+
+func (d *Distances) Len() int { return d.atoms.Len() }
+func (d *Distances) Dim() int { return d.atoms.Dim() }
+
+// Pull computes -(q_j - v_ij)^2.
+func (d *Distances) Pull(j int, arms []int, dst []float64) {
+	d.atoms.Pull(j, arms, dst)
+	q := float64(d.query[j])
+	for i, v := range dst {
+		dst[i] = -(q - v) * (q - v)
+	}
+}
+
+// Range returns an interval that holds -(q_j - v)^2 for every coordinate and
+// every v in [vlo, vhi]; its upper end is 0.
+func (d *Distances) Range(vlo, vhi float32) (lo, hi float64) {
+	for _, q := range d.query {
+		a, b := float64(q)-float64(vlo), float64(q)-float64(vhi)
+		lo = min(lo, -a*a, -b*b)
+	}
+	return lo, 0
+}
+
+func checkQuery(atoms Arms, query []float32) error {
+	if err := checkArms(atoms); err != nil {
+		return err
+	}
+	if d := atoms.Dim(); len(query) != d {
+		return fmt.Errorf("%w: query of %d, atoms of %d", ErrDim, len(query), d)
+	}
+	for j, q := range query {
+		if !finite(float64(q)) {
+			return fmt.Errorf("%w: query coordinate %d is %v", ErrReward, j, q)
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }

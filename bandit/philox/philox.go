@@ -1,0 +1,90 @@
+package philox
+
+import "math/rand/v2"
+
+// Multipliers and Weyl increments of Philox4x32 (SC 2011, section 3.3).
+const (
+	multiplier0 = 0xD2511F53
+	multiplier1 = 0xCD9E8D57
+	weyl0       = 0x9E3779B9
+	weyl1       = 0xBB67AE85
+	rounds      = 10
+)
+
+// Block is the bijection itself: it maps a 128-bit counter to 128 random bits
+// under a 64-bit key. Words are least significant first.
+func Block(counter [4]uint32, key [2]uint32) [4]uint32 {
+	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
+	k0, k1 := key[0], key[1]
+	for range rounds {
+		p0 := uint64(multiplier0) * uint64(c0)
+		p1 := uint64(multiplier1) * uint64(c2)
+		c0, c1, c2, c3 = uint32(p1>>32)^c1^k0, uint32(p1), uint32(p0>>32)^c3^k1, uint32(p0)
+		k0 += weyl0
+		k1 += weyl1
+	}
+	return [4]uint32{c0, c1, c2, c3}
+}
+
+// Source is one stream of a seed: 2^64 numbers of 64 bits, read in sequence or
+// by their place. The seed is the key of Philox, the stream the upper half of
+// its counter, and numbers 2b and 2b+1 are the halves of block b.
+//
+// At and Pair may be called concurrently with each other; Uint64 and Seek move
+// the source and belong to one goroutine.
+type Source struct {
+	key    [2]uint32
+	stream [2]uint32
+	place  uint64 // of the next number Uint64 returns
+	odd    uint64 // second half of the block last begun
+	cached bool   // place is odd and odd is its number
+}
+
+var _ rand.Source = (*Source)(nil)
+
+// New returns the source of a stream, at place 0. Every pair (seed, stream)
+// names another stream; no pair is special.
+func New(seed, stream uint64) *Source {
+	return &Source{
+		key:    [2]uint32{uint32(seed), uint32(seed >> 32)},
+		stream: [2]uint32{uint32(stream), uint32(stream >> 32)},
+	}
+}
+
+// Uint64 returns the next number. It makes Source a rand.Source, so that
+// rand.New(source) offers IntN, Perm, NormFloat64 and the rest.
+func (s *Source) Uint64() uint64 {
+	here := s.place
+	s.place++
+	if s.cached {
+		s.cached = false
+		return s.odd
+	}
+	even, odd := s.Pair(here >> 1)
+	if here&1 == 1 {
+		return odd
+	}
+	s.odd, s.cached = odd, true
+	return even
+}
+
+// Seek moves the source so that the next Uint64 returns At(place).
+func (s *Source) Seek(place uint64) {
+	s.place, s.cached = place, false
+}
+
+// At returns the number at a place of the stream without moving the source.
+func (s *Source) At(place uint64) uint64 {
+	even, odd := s.Pair(place >> 1)
+	if place&1 == 1 {
+		return odd
+	}
+	return even
+}
+
+// Pair returns At(2*block) and At(2*block+1) for the price of one. block is
+// below 2^63; its top bit would name places that Uint64 never reaches.
+func (s *Source) Pair(block uint64) (even, odd uint64) {
+	w := Block([4]uint32{uint32(block), uint32(block >> 32), s.stream[0], s.stream[1]}, s.key)
+	return uint64(w[1])<<32 | uint64(w[0]), uint64(w[3])<<32 | uint64(w[2])
+}

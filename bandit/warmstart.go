@@ -1,0 +1,138 @@
+package bandit
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"thresher/bandit/philox"
+)
+
+// WarmStart is a random subset of coordinates whose atom values are read once
+// and kept, for all queries to begin with (arXiv 2212.07551, section 3.1).
+//
+// It is itself a family of atoms: build a query's rewards over it and pass it in
+// BanditMIPSOptions.Warm. The query then draws the cached coordinates first, in
+// their random order, testing after each as always, and continues with
+// coordinates of its own. That is Algorithm 1 with a given beginning of its
+// random sequence, so each query keeps its promise of delta; but queries that
+// share a warm start share its luck and fail together.
+//
+// Pulls are counted as without it, because a cached value is multiplied by the
+// query all the same; Outcome.CachedPulls says how many read no atom. Filling
+// the cache costs Cost() reads once, counted in no query.
+//
+// Safe for concurrent use if the atoms below it are.
+type WarmStart struct {
+	atoms    Arms
+	sampling Sampling
+	places   []int // the draws: coordinates, or places of the shuffle
+	column   map[int]int
+	values   []float64 // column by column, Len() values each
+}
+
+// NewWarmStart draws the coordinates and reads them for all atoms, which it
+// keeps. coordinates is 1 to Dim().
+func NewWarmStart(atoms Arms, coordinates int, sampling Sampling, seed uint64) (*WarmStart, error) {
+	if err := checkArms(atoms); err != nil {
+		return nil, err
+	}
+	if err := sampling.check(); err != nil {
+		return nil, err
+	}
+	n, d := atoms.Len(), atoms.Dim()
+	if coordinates < 1 || coordinates > d {
+		return nil, fmt.Errorf("%w: %d coordinates, need 1 to %d", ErrWarmStart, coordinates, d)
+	}
+	w := &WarmStart{atoms: atoms, sampling: sampling, places: make([]int, coordinates), column: map[int]int{}}
+	rng := rand.New(philox.New(seed, streamWarmStart))
+	shuffled := newShuffled(d, nil)
+	all := allArms(n)
+	for s := range w.places {
+		j := 0
+		if sampling == WithoutReplacement {
+			w.places[s] = s + rng.IntN(d-s)
+			j = shuffled.take(w.places[s])
+		} else {
+			j = rng.IntN(d)
+			w.places[s] = j
+		}
+		if _, ok := w.column[j]; ok {
+			continue
+		}
+		at := len(w.values)
+		w.column[j] = at
+		w.values = append(w.values, make([]float64, n)...)
+		atoms.Pull(j, all, w.values[at:])
+	}
+	return w, nil
+}
+
+func (w *WarmStart) Len() int { return w.atoms.Len() }
+func (w *WarmStart) Dim() int { return w.atoms.Dim() }
+
+// Coordinates is the number of draws a query begins with.
+func (w *WarmStart) Coordinates() int { return len(w.places) }
+
+// Cost is the number of atom coordinates read to fill the cache.
+func (w *WarmStart) Cost() int64 { return int64(len(w.values)) }
+
+// Pull reads coordinate j of the listed atoms, from the cache if it is there.
+func (w *WarmStart) Pull(j int, arms []int, dst []float64) {
+	at, ok := w.column[j]
+	if !ok {
+		w.atoms.Pull(j, arms, dst)
+		return
+	}
+	column := w.values[at : at+w.atoms.Len()]
+	for p, i := range arms {
+		dst[p] = column[i]
+	}
+}
+
+// begin returns the cached draws followed by fresh ones.
+func (w *WarmStart) begin(rng *rand.Rand) coordinateStream {
+	warm := &warmCoordinates{places: w.places, d: w.Dim(), rng: rng}
+	if w.sampling == WithoutReplacement {
+		warm.shuffled = newShuffled(w.Dim(), rng)
+	}
+	return warm
+}
+
+type warmCoordinates struct {
+	places   []int
+	at       int
+	d        int
+	rng      *rand.Rand
+	shuffled *shuffledCoordinates // nil: with replacement
+}
+
+func (c *warmCoordinates) next() (int, float64) {
+	cached := c.at < len(c.places)
+	if !cached && c.shuffled != nil {
+		return c.shuffled.next()
+	}
+	if !cached {
+		return c.rng.IntN(c.d), 1
+	}
+	place := c.places[c.at]
+	c.at++
+	if c.shuffled != nil {
+		return c.shuffled.take(place), 1
+	}
+	return place, 1
+}
+
+// served counts the pulls of a run that began with the cached coordinates: n
+// arms until the first round, then each round's survivors until the next.
+func (w *WarmStart) served(n int, rounds []RoundTally) int64 {
+	if w == nil {
+		return 0
+	}
+	pulls, from, arms := int64(0), 0, n
+	for _, r := range rounds {
+		to := min(r.Coordinates, len(w.places))
+		pulls += int64(max(to-from, 0)) * int64(arms)
+		from, arms = max(to, from), r.Survivors
+	}
+	return pulls
+}
