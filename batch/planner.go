@@ -41,8 +41,12 @@ const (
 	entries = 1.5
 )
 
-// maxSurvivors is the share kept beyond which a query goes dense.
-const maxSurvivors = .5
+// Shares kept by the first look beyond which a query goes dense: rows scored
+// one by one cost about as much as the dense path, a second look little.
+const (
+	maxBeforeRows = .6
+	maxBeforeLook = .95
+)
 
 // tinyWork is the number of coordinates below which nothing beats a dense scan.
 const tinyWork = 1 << 16
@@ -169,7 +173,7 @@ func (e *Engine) ladder(w *work, k, i, j int) *plan {
 		alpha /= float64(k)
 	}
 	look := func(rep backend.Representation, l int) backend.Look {
-		x := backend.Look{Rep: rep, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha, MaxSurvivors: maxSurvivors}
+		x := backend.Look{Rep: rep, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha}
 		if x.To == c.D {
 			x.Rule, x.Alpha = backend.Cauchy, 0
 		}
@@ -177,7 +181,9 @@ func (e *Engine) ladder(w *work, k, i, j int) *plan {
 	}
 	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic, raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: firstAtoms(k)},
 		looks: []backend.Look{look(backend.Panels, i)}, name: fmt.Sprintf("panels %d+%d", c.R, c.Levels[i].Width)}
+	p.looks[0].MaxSurvivors = maxBeforeRows
 	if j >= 0 {
+		p.looks[0].MaxSurvivors = maxBeforeLook
 		p.looks = append(p.looks, look(backend.Rows, j))
 		p.name += fmt.Sprintf(", rows %d+%d", c.R, c.Levels[j].Width)
 	}

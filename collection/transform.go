@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/mat"
 
 	"thresher/bandit/philox"
@@ -194,6 +196,25 @@ func Exponent(norm float64) int {
 	return min(max(e, -MaxExp), MaxExp)
 }
 
+// project writes U x to head and leaves x - U^T head in x, summed like the
+// atoms' heads: float32 over headBlock coordinates, float64 beyond.
+func (t *transform) project(head, x []float32) {
+	impl := gonum.Implementation{}
+	part := make([]float32, t.r)
+	sum := make([]float64, t.r)
+	for from := 0; from < t.dim; from += headBlock {
+		w := min(headBlock, t.dim-from)
+		impl.Sgemv(blas.NoTrans, t.r, w, 1, t.u[from:], t.dim, x[from:], 1, 0, part, 1)
+		for j, v := range part {
+			sum[j] += float64(v)
+		}
+	}
+	for j, v := range sum {
+		head[j] = float32(v)
+	}
+	impl.Sgemv(blas.Trans, t.r, t.dim, -1, t.u, t.dim, head, 1, 1, x, 1)
+}
+
 // Prepare splits query q into dst, whose slices are allocated when nil. scale
 // multiplies the query first (1/|q| for cosine, else 1). The collection is
 // coded. tmp holds Dim + D floats or is nil.
@@ -212,19 +233,8 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp []float
 		x[i] = float32(float64(v) * f)
 	}
 	dst.Norm = math.Sqrt(simd.SumSquares(x)) * up
-	for j := range t.r {
-		u := t.u[j*t.dim:][:t.dim]
-		var s float64
-		for i, v := range x {
-			s += float64(v) * float64(u[i])
-		}
-		dst.Head[j] = float32(s)
-	}
-	for j, h := range dst.Head {
-		u := t.u[j*t.dim:][:t.dim]
-		for i := range x {
-			x[i] -= h * u[i]
-		}
+	if t.r > 0 {
+		t.project(dst.Head, x)
 	}
 	t.rotate(dst.Rest, x, w)
 	dst.HeadNorm = math.Sqrt(simd.SumSquares(dst.Head)) * up
