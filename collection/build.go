@@ -120,7 +120,7 @@ func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 	}
 	b.maxima()
 	b.pilot()
-	return nil
+	return ctx.Err() // a pilot cut short is no forecast
 }
 
 // builder is a build under way.

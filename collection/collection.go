@@ -244,7 +244,7 @@ func (c *Collection) Close() error {
 // Bytes is the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowNorm))*8 +
-		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.RowScale)+len(c.HeadMax))*4 +
+		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.HeadMax))*4 +
 		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Levels {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)+len(l.Max)) * 4
@@ -272,7 +272,7 @@ type Options struct {
 	// plans that read float32 prefixes. Costs as much memory as the rows.
 	KeepRotated bool
 	// Progress, if not nil, is called with the rows done of both passes and
-	// their total.
+	// their total, from several goroutines at once and not always in order.
 	Progress func(done, total int64)
 }
 

@@ -17,6 +17,16 @@ const (
 // pilotKs are the k for which the pilot forecasts; the planner interpolates.
 var pilotKs = []int{1, 10, 100}
 
+// fits reports whether p has a share for every k and level.
+func (p *Pilot) fits(levels int) bool {
+	for _, s := range p.Shares {
+		if len(s) != levels {
+			return false
+		}
+	}
+	return len(p.Shares) == len(p.Ks)
+}
+
 // pilot forecasts how many arms each look would keep. Sampled atoms serve as
 // queries. It needs no second rotation: by the law of docs/guarantee.md, given
 // the exact score and the norms, an estimate is the score plus a Student

@@ -95,8 +95,8 @@ func stream(ctx context.Context, src Source, f func(rows []float32, n int) error
 // BuildFrom reads all rows of src into memory and builds.
 func BuildFrom(ctx context.Context, src Source, o *Options) (*Collection, error) {
 	var rows []float32
-	if n := src.Len(); n > 0 && n <= MaxAtoms {
-		rows = make([]float32, 0, min(n*int64(src.Dim()), 1<<28))
+	if n, dim := src.Len(), src.Dim(); n > 0 && n <= MaxAtoms && dim > 0 && dim <= MaxDim {
+		rows = make([]float32, 0, min(n*int64(dim), 1<<28))
 	}
 	if _, err := stream(ctx, src, func(r []float32, _ int) error { rows = append(rows, r...); return nil }); err != nil {
 		return nil, err
@@ -262,6 +262,9 @@ func readHeader(f *os.File) (*header, error) {
 	if err := json.Unmarshal(js, &h); err != nil {
 		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
 	}
+	if h.Bytes < headerBytes {
+		return nil, fmt.Errorf("%w: sections end at byte %d", ErrCorrupt, h.Bytes)
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -293,7 +296,7 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// Open maps a collection file. Every byte is checked against the file's
+// Open maps a collection file. Every byte in use is checked against the file's
 // checksums first; a truncated, foreign or altered file is refused by name.
 func Open(path string) (*Collection, error) {
 	f, err := os.Open(path)
@@ -338,6 +341,10 @@ func open(f *os.File) (*Collection, error) {
 	if err := c.layout(m, false); err != nil {
 		unmapFile(f, 0, all, false)
 		return nil, err
+	}
+	if !c.Pilot.fits(len(c.Levels)) {
+		unmapFile(f, 0, all, false)
+		return nil, fmt.Errorf("%w: the forecast is not for %d levels", ErrCorrupt, len(c.Levels))
 	}
 	c.closer = func() error { return unmapFile(nil, 0, all, false) }
 	return c, nil
