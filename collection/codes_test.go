@@ -1,0 +1,399 @@
+package collection
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"thresher/bandit"
+	"thresher/cpu/simd"
+)
+
+// forSets builds every kind of data at several dimensions and metrics.
+func forSets(t *testing.T, dims []int, f func(t *testing.T, c *Collection)) {
+	for _, dim := range dims {
+		for _, kind := range kinds {
+			for _, m := range metrics {
+				if testing.Short() && (m == Euclidean || dim > 300) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d/%v", kind, dim, m), func(t *testing.T) {
+					n := 131 // two panels and three atoms; enough for a head of 32
+					rows := data(kind, n, dim, uint64(dim))
+					if m == Euclidean {
+						rows = squaredSafe(rows)
+					}
+					f(t, build(t, rows, dim, &Options{Metric: m, Seed: 11}))
+				})
+			}
+		}
+	}
+}
+
+// decode is the first width rest codes of atom i times scale, zero beyond.
+func (c *Collection) testDecode(i, width int, scale float64) []float64 {
+	x := make([]float64, c.D)
+	for j, v := range c.Code(i)[c.R : c.R+width] {
+		x[j] = scale * float64(int(v)-simd.Bias)
+	}
+	return x
+}
+
+// ulps allows for the float64 sums of this test and of the code under test: a
+// thousandth of what float32 can tell.
+const ulps = 1e-10
+
+func TestTermsBoundTheirAtoms(t *testing.T) {
+	forSets(t, []int{16, 17, 63, 128, 256, 300, 768}, func(t *testing.T, c *Collection) {
+		if !c.Coded() {
+			t.Fatal("not coded")
+		}
+		// what float64 sums of D terms can hide where a difference is small
+		moments := 3 * math.Sqrt(float64(c.D+8)*0x1p-53)
+		whole := len(c.Levels) - 1
+		if c.Levels[whole].Width != c.D {
+			t.Fatalf("last level has width %d of %d", c.Levels[whole].Width, c.D)
+		}
+		for i := range c.N {
+			head, rest := c.testParts(i)
+			onorm := floats.Norm(rest, 2)
+			least := func(what string, have float32, want, slack float64) {
+				t.Helper()
+				if !(float64(have) >= want*(1-ulps)-slack) {
+					t.Errorf("atom %d: %s is %g, the truth %g (short by %.2g)", i, what, have, want, 1-float64(have)/want)
+				}
+			}
+			close := func(what string, have float32, want float64, rel float64) {
+				t.Helper()
+				if float64(have) > want*rel+1e-36 {
+					t.Errorf("atom %d: %s is %g, far above %g", i, what, have, want)
+				}
+			}
+			if norm := floats.Norm(c.testWorking(i), 2); norm < tinyNorm {
+				// not coded: its terms cover all of it
+				least("HeadErr", c.HeadErr[i], norm, 0)
+				for k := range c.Levels {
+					l := &c.Levels[k]
+					least("Beyond", l.Beyond[i], norm, 0)
+					if k < whole {
+						// Cauchy-Schwarz, whatever reach >= kappa it is multiplied by
+						least("Radius", l.Radius[i], norm/c.Kappa, 0)
+					}
+					if l.Scale[i] != 0 || l.XNorm[i] != 0 {
+						t.Errorf("atom %d: scale %g, |x~| %g of an atom of norm %g", i, l.Scale[i], l.XNorm[i], norm)
+					}
+				}
+				for j, v := range c.Code(i) {
+					if v != simd.Bias {
+						t.Fatalf("atom %d: code %d is %d", i, j, v)
+					}
+				}
+				continue
+			}
+			coded := make([]float64, c.R)
+			for j, v := range c.Code(i)[:c.R] {
+				coded[j] = float64(c.HeadScale[i]) * float64(int(v)-simd.Bias)
+			}
+			hn, he := floats.Norm(coded, 2), floats.Distance(head, coded, 2)
+			least("HeadNorm", c.HeadNorm[i], hn, 0)
+			least("HeadErr", c.HeadErr[i], he, 0)
+			close("HeadNorm", c.HeadNorm[i], hn, 1.0001)
+			close("HeadErr", c.HeadErr[i], he, 1.0001)
+
+			for k := range c.Levels {
+				l := &c.Levels[k]
+				at := fmt.Sprintf("level %d ", l.Width)
+				x := c.testDecode(i, l.Width, float64(c.RowScale[i]))
+				beyond := floats.Distance(rest, x, 2)
+				least(at+"Beyond", l.Beyond[i], beyond, 0)
+				close(at+"Beyond", l.Beyond[i], beyond+1e-6*onorm, 1.001)
+				scaled := c.testDecode(i, l.Width, float64(l.Scale[i]))
+				least(at+"XNorm", l.XNorm[i], floats.Norm(scaled, 2), 0)
+				close(at+"XNorm", l.XNorm[i], floats.Norm(scaled, 2), 1.0001)
+				if k == whole {
+					if l.Radius[i] != 0 {
+						t.Errorf("atom %d: whole row has radius %g", i, l.Radius[i])
+					}
+					continue
+				}
+				if floats.Norm(x, 2) == 0 {
+					if l.Scale[i] != 0 && floats.Norm(scaled, 2) != 0 {
+						t.Errorf("atom %d: scale %g of nothing", i, l.Scale[i])
+					}
+					least(at+"Radius", l.Radius[i], onorm/c.Kappa, 0)
+					continue
+				}
+				// H = |o| |x - its part along o|, which loses no digits
+				A, O2 := floats.Dot(x, rest), floats.Dot(rest, rest)
+				across := make([]float64, c.D)
+				floats.AddScaledTo(across, x, -A/O2, rest)
+				H := math.Sqrt(O2) * floats.Norm(across, 2)
+				a := (A + c.Kappa*H) / O2
+				least(at+"Radius", l.Radius[i], H/(a*onorm), moments*floats.Norm(x, 2)/a)
+				if e := math.Abs(float64(l.Scale[i])*a/float64(c.RowScale[i]) - 1); c.RowScale[i] > 1e-30 && e > 0x1p-23+moments*c.Kappa*2 {
+					t.Errorf("atom %d: %sScale is %g, the truth %g: off by %g", i, at, l.Scale[i], float64(c.RowScale[i])/a, e)
+				}
+			}
+		}
+	})
+}
+
+func TestPanelsRepeatCodesAndMaxima(t *testing.T) {
+	forSets(t, []int{16, 63, 128, 300, 768}, func(t *testing.T, c *Collection) {
+		width := c.R + c.PanelWidth
+		for p := range c.PanelCount() {
+			panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
+			for lane := range PanelAtoms {
+				i := p*PanelAtoms + lane
+				for j := range width {
+					want := uint8(0)
+					if i < c.N {
+						want = c.Code(i)[j]
+					}
+					if got := panel[j/4*256+lane*4+j%4]; got != want {
+						t.Fatalf("panel %d lane %d code %d is %d, want %d", p, lane, j, got, want)
+					}
+				}
+				if i >= c.N {
+					for _, s := range c.padded() {
+						if s.terms[i] != 0 {
+							t.Fatalf("%s of padded lane %d is %g", s.name, i, s.terms[i])
+						}
+					}
+				}
+			}
+			var h PanelTerms
+			h.Offset = float32(math.Inf(-1))
+			if c.Offset == nil {
+				h.Offset = 0
+			}
+			for i := p * PanelAtoms; i < c.N; i++ {
+				h.Norm = max(h.Norm, c.Norm[i])
+				if i >= (p+1)*PanelAtoms {
+					continue
+				}
+				h.HeadNorm, h.HeadErr = max(h.HeadNorm, c.HeadNorm[i]), max(h.HeadErr, c.HeadErr[i])
+				if c.Offset != nil {
+					h.Offset, h.OffsetSize = max(h.Offset, c.Offset[i]), max(h.OffsetSize, -c.Offset[i])
+				}
+			}
+			if got := c.PanelMax(p); got != h {
+				t.Errorf("panel %d has maxima %+v, want %+v", p, got, h)
+			}
+			for k := range c.Levels {
+				l := &c.Levels[k]
+				var m [3]float32
+				for i := p * PanelAtoms; i < min(c.N, (p+1)*PanelAtoms); i++ {
+					m[0], m[1], m[2] = max(m[0], l.XNorm[i]), max(m[1], l.Radius[i]), max(m[2], l.Beyond[i])
+				}
+				if got := [3]float32(l.Max[3*p : 3*p+3]); got != m {
+					t.Errorf("panel %d level %d has maxima %v, want %v", p, l.Width, got, m)
+				}
+			}
+		}
+		for i, r := range c.Codes {
+			if r == 0 {
+				t.Fatalf("code %d of row %d is 0, outside [1, 255]", i%(c.R+c.D), i/(c.R+c.D))
+			}
+		}
+	})
+}
+
+type paddedTerms struct {
+	name  string
+	terms []float32
+}
+
+// padded are the per-atom terms that reach to the end of the last panel.
+func (c *Collection) padded() []paddedTerms {
+	p := []paddedTerms{{"HeadScale", c.HeadScale}, {"HeadNorm", c.HeadNorm}, {"HeadErr", c.HeadErr}, {"RowScale", c.RowScale}}
+	if c.Offset != nil {
+		p = append(p, paddedTerms{"Offset", c.Offset})
+	}
+	for _, l := range c.Levels {
+		p = append(p, paddedTerms{fmt.Sprintf("Scale %d", l.Width), l.Scale}, paddedTerms{fmt.Sprintf("Radius %d", l.Width), l.Radius},
+			paddedTerms{fmt.Sprintf("XNorm %d", l.Width), l.XNorm}, paddedTerms{fmt.Sprintf("Beyond %d", l.Width), l.Beyond})
+	}
+	return p
+}
+
+func TestOrderNormsAndOffsets(t *testing.T) {
+	forSets(t, []int{3, 16, 300}, func(t *testing.T, c *Collection) {
+		seen := make([]bool, c.N)
+		for i, row := range c.Order {
+			if seen[row] {
+				t.Fatalf("row %d stands twice", row)
+			}
+			seen[row] = true
+			norm := floats.Norm(c.testWorking(i), 2)
+			if !(float64(c.Norm[i]) >= norm*(1-1e-15)) || float64(c.Norm[i]) > norm*(1+1e-6)+1e-44 {
+				t.Errorf("atom %d: Norm %g, the truth %g", i, c.Norm[i], norm)
+			}
+			// later atoms are never larger by more than a step of 2^(1/16)
+			if i > 0 && float64(c.Norm[i]) > float64(c.Norm[i-1])*math.Pow(2, 1./16)*(1+1e-6) {
+				t.Errorf("atom %d of norm %g stands after %g", i, c.Norm[i], c.Norm[i-1])
+			}
+			exact := floats.Norm(wide(c.Row(int(row))), 2)
+			switch c.Metric {
+			case Cosine:
+				if math.Abs(c.RowNorm[row]-exact) > 1e-14*exact {
+					t.Errorf("row %d: RowNorm %g, the truth %g", row, c.RowNorm[row], exact)
+				}
+			case Euclidean:
+				want := -exact * exact / 2
+				if float64(c.Offset[i]) < want*(1+ulps)-0 || float64(c.Offset[i]) > want*(1-0x1p-22)+1e-44 {
+					t.Errorf("atom %d: Offset %g, the truth %g", i, c.Offset[i], want)
+				}
+			}
+		}
+		if (c.Metric == Euclidean) != (c.Offset != nil) || (c.Metric == Cosine) != (c.RowNorm != nil) {
+			t.Errorf("metric %v has %d offsets and %d row norms", c.Metric, len(c.Offset), len(c.RowNorm))
+		}
+	})
+}
+
+// Within a step of norms the order is random: equal norms do not stay in the
+// order of the file, and another seed has another order.
+func TestOrderIsRandomWithinAStep(t *testing.T) {
+	rows := data("one-hot", 500, 40, 1)
+	a, b := build(t, rows, 40, &Options{Seed: 1}), build(t, rows, 40, &Options{Seed: 2})
+	same, kept := 0, 0
+	for i, row := range a.Order {
+		if row == b.Order[i] {
+			same++
+		}
+		if int(row) == i {
+			kept++
+		}
+	}
+	// each is Poisson of mean 1: 15 or more has probability below 1e-12
+	if same >= 15 || kept >= 15 {
+		t.Errorf("%d atoms stand alike under two seeds, %d as in the file", same, kept)
+	}
+}
+
+// The identity of docs/guarantee.md: head part plus rest part is the score, to
+// Slack |q||v| - and from the stored codes to their errors besides.
+func TestHeadAndRestAddUpToTheScore(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	forSets(t, []int{16, 63, 128, 300, 768}, func(t *testing.T, c *Collection) {
+		if !(c.Slack > 0 && c.Slack < .01) || !(c.CodeSlack > 0 && c.CodeSlack < .01) {
+			t.Fatalf("Slack %g, CodeSlack %g", c.Slack, c.CodeSlack)
+		}
+		queries := [][]float32{c.Row(int(c.Order[0])), c.Row(int(c.Order[c.N/2])), make([]float32, c.Dim)}
+		for _, f := range []float64{1, 1e-30, 1e15} {
+			q := make([]float32, c.Dim)
+			for j := range q {
+				q[j] = float32(f * r.NormFloat64())
+			}
+			queries = append(queries, q)
+		}
+		hot := make([]float32, c.Dim)
+		hot[c.Dim-1] = -5
+		queries = append(queries, hot)
+		whole := &c.Levels[len(c.Levels)-1]
+		var p Query
+		for k, q := range queries {
+			truth := wide(q)
+			scale := 1.0
+			if n := floats.Norm(truth, 2); c.Metric == Cosine && n > 0 {
+				scale = 1 / n
+			}
+			c.Prepare(&p, q, scale, nil)
+			floats.Scale(math.Ldexp(scale, -p.Exp), truth)
+			qn := floats.Norm(truth, 2)
+			qh, qr := wide(p.Head), wide(p.Rest)
+			if !(p.Norm >= qn*(1-0x1p-23) && p.Norm <= qn*(1+0x1p-22)) || p.HeadNorm < floats.Norm(qh, 2) || p.RestNorm < floats.Norm(qr, 2) {
+				t.Errorf("query %d: norms %g, %g, %g are too small", k, p.Norm, p.HeadNorm, p.RestNorm)
+			}
+			for i := 0; i < c.N; i += 3 {
+				v := c.testWorking(i)
+				score := floats.Dot(truth, v)
+				head, rest := c.testParts(i)
+				room := c.Slack * p.Norm * float64(c.Norm[i])
+				if e := math.Abs(floats.Dot(qh, head) + floats.Dot(qr, rest) - score); !(e <= room) {
+					t.Errorf("query %d, atom %d: score %g, parts off by %g of %g allowed", k, i, score, e, room)
+				}
+				var coded float64
+				for j, x := range c.Code(i)[:c.R] {
+					coded += float64(c.HeadScale[i]) * float64(int(x)-simd.Bias) * qh[j]
+				}
+				coded += floats.Dot(c.testDecode(i, c.D, float64(c.RowScale[i])), qr)
+				room += p.HeadNorm*float64(c.HeadErr[i]) + p.RestNorm*float64(whole.Beyond[i])
+				if e := math.Abs(coded - score); !(e <= room) {
+					t.Errorf("query %d, atom %d: score %g, codes off by %g of %g allowed", k, i, score, e, room)
+				}
+			}
+		}
+	})
+}
+
+// Slack is a bound and not a guess: what is really lost stays far below, or the
+// bound would not be one at larger sizes either.
+func TestSlackInLargeDimensions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large dimensions")
+	}
+	for _, s := range []struct{ n, dim, head int }{{1600, 4096, 32}, {20, 65536 + 32, 0}} {
+		n, dim := s.n, s.dim
+		c := build(t, data("powerlaw", n, dim, 3), dim, &Options{Seed: 4})
+		if c.R != s.head {
+			t.Fatalf("dimension %d has a head of %d", dim, c.R)
+		}
+		q := data("gaussian", 1, dim, 5)
+		var p Query
+		c.Prepare(&p, q, 1, nil)
+		truth := wide(q)
+		floats.Scale(math.Ldexp(1, -p.Exp), truth)
+		worst := 0.0
+		for i := 0; i < n; i += max(1, n/20) {
+			head, rest := c.testParts(i)
+			e := math.Abs(floats.Dot(wide(p.Head), head) + floats.Dot(wide(p.Rest), rest) - floats.Dot(truth, c.testWorking(i)))
+			worst = max(worst, e/(c.Slack*p.Norm*float64(c.Norm[i])))
+		}
+		if !(worst < .1) {
+			t.Errorf("dimension %d: %.2g of the slack is used", dim, worst)
+		}
+	}
+}
+
+// The linear test with the stored terms keeps what it must: over rotations, a
+// true score falls above its Student bound with probability at most alpha.
+// 4,000 pairs at alpha = .02; expected at most 80, alarm at 130 (false alarm
+// below 1e-6 if every pair were at its level).
+func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
+	const dim, alpha = 128, .02
+	rows := data("gaussian", 64, dim, 8)
+	failures, pairs := 0, 0
+	var p Query
+	for seed := range uint64(100) {
+		c := build(t, rows, dim, &Options{Seed: seed, NoHead: true})
+		l := &c.Levels[0]
+		reach := bandit.Reach(alpha, c.Kappa, c.D)
+		for k := range 40 {
+			i := (k*13 + int(seed)) % c.N
+			v := c.testWorking(i)
+			q := data("gaussian", 1, dim, seed*1000+uint64(k))
+			for j := range q { // partly towards the atom: true scores matter
+				q[j] += float32(v[j] * float64(k%4) / 3)
+			}
+			c.Prepare(&p, q, 1, nil)
+			score := floats.Dot(wide(q), v) * math.Ldexp(1, -p.Exp)
+			x := c.testDecode(i, l.Width, float64(l.Scale[i]))
+			upper := floats.Dot(x, wide(p.Rest)) + reach*float64(l.Radius[i])*p.RestNorm + c.CodeSlack*p.RestNorm*float64(max(l.XNorm[i], c.Norm[i]))
+			pairs++
+			if upper < score {
+				failures++
+			}
+		}
+	}
+	if failures > 130 {
+		t.Errorf("%d of %d scores lie above their bound at alpha %g", failures, pairs, alpha)
+	}
+	if failures == 0 {
+		t.Errorf("no score of %d lies above its bound at alpha %g: the bound cannot be what it says", pairs, alpha)
+	}
+}

@@ -1,0 +1,181 @@
+package collection
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+func TestHeadSize(t *testing.T) {
+	for _, c := range []struct{ n, dim, want int }{
+		{100000, 16, 0}, {100000, 63, 0}, // more than half the space
+		{100000, 64, 32}, {100000, 128, 32}, {100000, 767, 32}, {100000, 768, 64},
+		{127, 128, 0}, {128, 128, 32}, // too few atoms
+		{255, 1000, 32}, {256, 1000, 64},
+		{1000, 1 << 16, 0}, {1600, 1 << 16, 32}, {3200, 1 << 16, 64}, // 2% of the data
+		{1, 512, 0},
+	} {
+		got := headSize(c.n, c.dim)
+		if got != c.want {
+			t.Errorf("headSize(%d, %d) = %d, want %d", c.n, c.dim, got, c.want)
+		}
+	}
+	for dim := 1; dim < 2000; dim += 3 {
+		for _, n := range []int{1, 64, 128, 300, 1e6} {
+			r := headSize(n, dim)
+			if r > 0 && (r > dim/2 || dim-r < MinRotated || r%16 != 0 || n < r) {
+				t.Fatalf("headSize(%d, %d) = %d", n, dim, r)
+			}
+		}
+	}
+}
+
+// orthonormal checks that the rows of u that are not zero are orthonormal as
+// far as d says, and returns how many there are.
+func orthonormal(t *testing.T, u []float32, r, dim int, d float64) int {
+	t.Helper()
+	if !(d >= 0 && d < 1e-5) {
+		t.Errorf("defect %g", d)
+	}
+	var sum float64
+	rows := 0
+	for i := range r {
+		a := wide(u[i*dim : (i+1)*dim])
+		n := floats.Dot(a, a)
+		if n == 0 {
+			continue
+		}
+		rows++
+		if math.Abs(n-1) > 1e-6 {
+			t.Errorf("direction %d has length^2 %g", i, n)
+		}
+		sum += (n - 1) * (n - 1)
+		for j := range i {
+			s := floats.Dot(a, wide(u[j*dim:(j+1)*dim]))
+			sum += 2 * s * s
+		}
+	}
+	if e := math.Sqrt(sum); !(e <= d) {
+		t.Errorf("U U^T - I has norm %g, the defect says %g", e, d)
+	}
+	return rows
+}
+
+func TestFitHeadFindsPlantedSubspace(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const rows, dim, planted, size = 1500, 200, 20, 32
+	dirs := make([]float32, planted*dim)
+	for i := range dirs {
+		dirs[i] = float32(r.NormFloat64())
+	}
+	orthonormalize(dirs, planted, dim)
+	sample := make([]float32, rows*dim)
+	for i := range rows {
+		for j := range dim {
+			sample[i*dim+j] = float32(r.NormFloat64())
+		}
+		for p := range planted {
+			f := float32(r.NormFloat64() * (30 - float64(p)))
+			for j := range dim {
+				sample[i*dim+j] += f * dirs[p*dim+j]
+			}
+		}
+	}
+	u, d := fitHead(sample, rows, dim, size, 1)
+	if n := orthonormal(t, u, size, dim, d); n != size {
+		t.Errorf("%d directions of %d", n, size)
+	}
+	for p := range planted {
+		var inside float64
+		for i := range size {
+			s := floats.Dot(wide(u[i*dim:(i+1)*dim]), wide(dirs[p*dim:(p+1)*dim]))
+			inside += s * s
+		}
+		// sampling turns a direction by about dim/(rows 100) of its square
+		if inside < .99 {
+			t.Errorf("planted direction %d: %.4f of its square is in the head", p, inside)
+		}
+	}
+	// mixed: no direction carries much more than another, though the planted
+	// variances lie 900 to 1 apart from the noise
+	var energy []float64
+	for i := range size {
+		var e float64
+		for k := range rows {
+			s := floats.Dot(wide(u[i*dim:(i+1)*dim]), wide(sample[k*dim:(k+1)*dim]))
+			e += s * s
+		}
+		energy = append(energy, e)
+	}
+	if ratio := slices.Max(energy) / slices.Min(energy); ratio > 10 {
+		t.Errorf("energies of head directions differ %.0f times", ratio)
+	}
+	again, _ := fitHead(sample, rows, dim, size, 1)
+	if !slices.Equal(u, again) {
+		t.Error("the same seed fits another head")
+	}
+}
+
+func TestFitHeadDegenerate(t *testing.T) {
+	const rows, dim, size = 140, 70, 32
+	zero := make([]float32, rows*dim)
+	u, d := fitHead(zero, rows, dim, size, 1)
+	if n := orthonormal(t, u, size, dim, d); n != 0 && n != size {
+		t.Errorf("%d directions of nothing", n)
+	}
+
+	r := rand.New(rand.NewPCG(7, 8))
+	for rank := 1; rank <= 5; rank += 2 {
+		basis := make([]float32, rank*dim)
+		for i := range basis {
+			basis[i] = float32(r.NormFloat64())
+		}
+		orthonormalize(basis, rank, dim)
+		sample := make([]float32, rows*dim)
+		for i := range rows {
+			if i%4 == 0 {
+				continue // zero rows
+			}
+			for p := range rank {
+				f := float32(r.NormFloat64())
+				for j := range dim {
+					sample[i*dim+j] += f * basis[p*dim+j]
+				}
+			}
+		}
+		u, d := fitHead(sample, rows, dim, size, 2)
+		if n := orthonormal(t, u, size, dim, d); n < rank {
+			t.Errorf("rank %d: %d directions", rank, n)
+		}
+		for p := range rank {
+			var inside float64
+			for i := range size {
+				s := floats.Dot(wide(u[i*dim:(i+1)*dim]), wide(basis[p*dim:(p+1)*dim]))
+				inside += s * s
+			}
+			if inside < .999 {
+				t.Errorf("rank %d: %.5f of direction %d is in the head", rank, inside, p)
+			}
+		}
+	}
+}
+
+func TestOrthonormalize(t *testing.T) {
+	y := []float32{
+		3, 0, 4, 0,
+		6, 0, 8, 0, // parallel: vanishes
+		0, 0, 0, 0,
+		1, 1, 1, 1e-20,
+		1, 1, 1, 0, // parallel but for 1e-20
+	}
+	orthonormalize(y, 5, 4)
+	for _, row := range []int{1, 2, 4} {
+		if slices.Max(y[row*4:row*4+4]) != 0 || slices.Min(y[row*4:row*4+4]) != 0 {
+			t.Errorf("row %d is %v, want zero", row, y[row*4:row*4+4])
+		}
+	}
+	orthonormal(t, y, 5, 4, defect(y, 5, 4))
+}

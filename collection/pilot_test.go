@@ -1,0 +1,162 @@
+package collection
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"thresher/bandit"
+	"thresher/cpu/simd"
+)
+
+// clustered rows have centres, a decaying spectrum and norms that vary: like
+// embeddings.
+func clustered(n, dim int, seed uint64) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	weight := make([]float64, dim)
+	for j := range weight {
+		weight[j] = math.Pow(float64(j+1), -.6)
+	}
+	centres := make([]float64, 40*dim)
+	for i := range centres {
+		centres[i] = 1.5 * r.NormFloat64()
+	}
+	x := make([]float32, n*dim)
+	for i := range n {
+		c := r.IntN(40)
+		f := math.Exp(.2 * r.NormFloat64())
+		for j := range dim {
+			x[i*dim+j] = float32(f * (centres[c*dim+j] + r.NormFloat64()) * weight[j])
+		}
+	}
+	return x
+}
+
+// measured is, for each level, the share of atoms whose upper bound reaches the
+// k-th best exact score of another atom, by looking at the codes with the query
+// coded to 8 bits.
+func measured(c *Collection, k, queries int) []float64 {
+	reach := bandit.Reach(c.Pilot.Alpha, c.Kappa, c.D)
+	shares := make([]float64, len(c.Levels))
+	var p Query
+	scores := make([]float64, c.N)
+	for m := range queries {
+		self := (m*7919 + 13) % c.N
+		row := c.Row(int(c.Order[self]))
+		scale := 1.0
+		if c.Metric == Cosine {
+			scale = 1 / floats.Norm(wide(row), 2)
+		}
+		c.Prepare(&p, row, scale, nil)
+		q := c.testWorking(self)
+		floats.Scale(math.Ldexp(1, -p.Exp), q)
+		offset := make([]float64, c.N)
+		for i := range c.N {
+			if c.Offset != nil {
+				offset[i] = math.Ldexp(float64(c.Offset[i]), -p.Exp)
+			}
+			scores[i] = simd.Dot(c.Row(int(c.Order[i])), q)
+			if c.Metric == Cosine {
+				scores[i] /= c.RowNorm[c.Order[i]]
+			}
+			scores[i] += offset[i]
+		}
+		scores[self] = math.Inf(-1)
+		slices.Sort(scores)
+		theta := scores[c.N-k]
+		step := float64(simd.MaxAbs(p.Rest)) / 127
+		var lost float64
+		for _, v := range p.Rest {
+			d := float64(v) - step*math.RoundToEven(float64(v)/step)
+			lost += d * d
+		}
+		lost = math.Sqrt(lost)
+		for i := range c.N {
+			code := c.Code(i)
+			head, rest, from := offset[i], 0.0, 0
+			for j, v := range p.Head {
+				head += float64(c.HeadScale[i]) * float64(int(code[j])-simd.Bias) * float64(v)
+			}
+			for n := range c.Levels {
+				l := &c.Levels[n]
+				for ; from < l.Width; from++ {
+					rest += float64(int(code[c.R+from])-simd.Bias) * float64(p.Rest[from])
+				}
+				radius := reach * float64(l.Radius[i]) * p.RestNorm
+				if l.Width == c.D {
+					radius = float64(l.Beyond[i]) * p.RestNorm
+				}
+				rounding := lost*float64(l.XNorm[i]) + p.HeadNorm*float64(c.HeadErr[i])
+				if head+float64(l.Scale[i])*rest+radius+rounding >= theta {
+					shares[n] += 1 / float64(queries*c.N)
+				}
+			}
+		}
+	}
+	return shares
+}
+
+// The forecast is for choosing a plan: within a factor of three of what is kept
+// (shares below .3% count as .3%: there the visits no longer decide), from 12
+// sampled queries, here against 15 others. Both are seeded.
+func TestPilotForecasts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures shares by hand")
+	}
+	for _, s := range []struct {
+		name   string
+		rows   []float32
+		dim    int
+		metric Metric
+		noHead bool
+	}{
+		{"gaussian 2000 x 128", data("gaussian", 2000, 128, 1), 128, InnerProduct, false},
+		{"gaussian 3000 x 256", data("gaussian", 3000, 256, 5), 256, InnerProduct, true},
+		{"clustered 3500 x 300", clustered(3500, 300, 2), 300, InnerProduct, true},
+		{"clustered 3500 x 300, cosine", clustered(3500, 300, 2), 300, Cosine, true},
+		{"clustered 3500 x 300, cosine, head", clustered(3500, 300, 2), 300, Cosine, false},
+		{"clustered 2500 x 800, l2", clustered(2500, 800, 3), 800, Euclidean, true},
+		{"powerlaw 3000 x 300", data("powerlaw", 3000, 300, 4), 300, InnerProduct, true},
+	} {
+		c := build(t, s.rows, s.dim, &Options{Metric: s.metric, Seed: 3, NoHead: s.noHead})
+		if !c.Pilot.fits(len(c.Levels)) || !slices.Equal(c.Pilot.Ks, pilotKs) {
+			t.Fatalf("%s: forecast %+v", s.name, c.Pilot)
+		}
+		for k := range c.Pilot.Ks {
+			for j, share := range c.Pilot.Shares[k] {
+				if !(share >= 0 && share <= 1) || k > 0 && share < c.Pilot.Shares[k-1][j]*(1-1e-9) {
+					t.Errorf("%s: shares %v", s.name, c.Pilot.Shares)
+				}
+			}
+		}
+		const k = 10
+		for j, want := range measured(c, k, 15) {
+			got := c.Pilot.Shares[slices.Index(c.Pilot.Ks, k)][j]
+			t.Logf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+			if ratio := max(got, .003) / max(want, .003); ratio > 3 || ratio < 1./3 {
+				t.Errorf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+			}
+		}
+	}
+}
+
+func TestPilotOfLittle(t *testing.T) {
+	for _, n := range []int{1, 2, 9, 11} {
+		for _, kind := range []string{"gaussian", "zero", "constant", "tiny"} {
+			c := build(t, data(kind, n, 40, 1), 40, nil)
+			if !c.Pilot.fits(len(c.Levels)) {
+				t.Errorf("%d %s atoms: forecast %+v", n, kind, c.Pilot)
+			}
+			for _, s := range c.Pilot.Shares {
+				for _, v := range s {
+					if !(v >= 0 && v <= 1) {
+						t.Errorf("%d %s atoms: share %g", n, kind, v)
+					}
+				}
+			}
+		}
+	}
+}

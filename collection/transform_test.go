@@ -1,0 +1,249 @@
+package collection
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"thresher/bandit"
+)
+
+// dims covers true Haar matrices, padding, and tails of every block size.
+func dims() []int {
+	var d []int
+	for v := 17; v <= 300; v += 13 {
+		d = append(d, v)
+	}
+	return append(d, 16, 255, 256, 257, 288, 300, 352, 480, 512, 544, 768, 1000, 4096, 65536+32)
+}
+
+// rotateExactly is R x by the definition of each round, in float64.
+func (t *transform) rotateExactly(x []float64) []float64 {
+	y := make([]float64, t.D)
+	if t.haar != nil {
+		for i := range y {
+			for j, v := range x {
+				y[i] += float64(t.haar[i*t.D+j]) * v
+			}
+		}
+		return y
+	}
+	copy(y, x)
+	for k := range t.rounds {
+		for i, s := range t.sign[k] {
+			y[i] *= float64(s)
+		}
+		z := make([]float64, 0, t.D)
+		left := t.D
+		for _, b := range []int{256, 128, 64, 32} {
+			for ; left >= b; left -= b {
+				from := t.D - left
+				for i := range b {
+					var s float64
+					for j := range b {
+						if bits.OnesCount(uint(i&j))%2 == 0 {
+							s += y[from+j]
+						} else {
+							s -= y[from+j]
+						}
+					}
+					z = append(z, s/math.Sqrt(float64(b)))
+				}
+			}
+		}
+		for i, p := range t.perm[k] {
+			y[i] = z[p]
+		}
+	}
+	return y
+}
+
+func TestRotationIsItsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, dim := range dims() {
+		tr := newTransform(dim, uint64(dim))
+		D := tr.D
+		if D < dim || D >= dim+32 || D%4 != 0 || D > haarLimit && D%32 != 0 {
+			t.Fatalf("D = %d for dimension %d", D, dim)
+		}
+		rho := bandit.RotationError(D, tr.rounds)
+		inputs := map[string][]float32{"gaussian": make([]float32, dim), "one-hot": make([]float32, dim), "last": make([]float32, dim), "spread": make([]float32, dim)}
+		for j := range dim {
+			inputs["gaussian"][j] = float32(r.NormFloat64())
+			inputs["spread"][j] = float32(r.NormFloat64() * math.Pow(10, -10*r.Float64()))
+		}
+		inputs["one-hot"][r.IntN(dim)] = 1
+		inputs["last"][dim-1] = -3
+		turned := map[string][]float64{}
+		for name, x := range inputs {
+			dst, tmp := make([]float32, D), make([]float32, D)
+			for j := range dst { // what is left of another row must not matter
+				dst[j], tmp[j] = float32(math.NaN()), float32(math.NaN())
+			}
+			tr.rotate(dst, x, tmp)
+			want := tr.rotateExactly(wide(x))
+			turned[name] = wide(dst)
+			norm := floats.Norm(wide(x), 2)
+			if d := floats.Distance(wide(dst), want, 2); !(d <= rho*norm) {
+				t.Errorf("dimension %d, %s: off by %g |o|, allowed %g", dim, name, d/norm, rho)
+			}
+			// the definition itself keeps lengths: to rounding of the blocks'
+			// float64, or of the float32 entries of a Haar matrix
+			if e := math.Abs(floats.Norm(want, 2)/norm - 1); e > 4e-7 {
+				t.Errorf("dimension %d, %s: length changes by %g", dim, name, e)
+			}
+		}
+		for a, x := range inputs {
+			for b, y := range inputs {
+				limit := (2*rho + rho*rho) * floats.Norm(wide(x), 2) * floats.Norm(wide(y), 2)
+				if e := math.Abs(floats.Dot(turned[a], turned[b]) - floats.Dot(wide(x), wide(y))); !(e <= limit) {
+					t.Errorf("dimension %d: <%s, %s> moves by %g, allowed %g", dim, a, b, e, limit)
+				}
+			}
+		}
+	}
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func TestRotationRounds(t *testing.T) {
+	for _, c := range []struct{ D, rounds int }{
+		{16, 0}, {256, 0}, {288, 3}, {512, 2}, {544, 3}, {768, 2}, {4096, 2}, {16384, 2}, {16384 + 256, 3}, {65536, 3}, {65536 + 32, 3}, {1 << 20, 3},
+	} {
+		if got := rotationRounds(c.D); got != c.rounds {
+			t.Errorf("%d rounds at D = %d, want %d", got, c.D, c.rounds)
+		}
+	}
+}
+
+func TestRotationIsItsSeeds(t *testing.T) {
+	for _, dim := range []int{40, 256, 300, 512} {
+		x := wide(data("gaussian", 1, dim, 9))
+		a, b, other := newTransform(dim, 5), newTransform(dim, 5), newTransform(dim, 6)
+		y := a.rotateExactly(x)
+		if !slices.Equal(y, b.rotateExactly(x)) {
+			t.Errorf("dimension %d: the same seed gives another rotation", dim)
+		}
+		// independent rotations of one vector are nearly orthogonal: the
+		// cosine beyond 6/sqrt(D) has probability below 1e-8
+		z := other.rotateExactly(x)
+		if c := floats.Dot(y, z) / floats.Dot(x, x); math.Abs(c) > 6/math.Sqrt(float64(a.D)) {
+			t.Errorf("dimension %d: seeds 5 and 6 agree to cosine %g", dim, c)
+		}
+	}
+}
+
+// zCheck fails beyond 6 standard errors: a false alarm of 2e-9 a check.
+func zCheck(t *testing.T, what string, sample []float64, mean, variance float64) {
+	t.Helper()
+	var s float64
+	for _, v := range sample {
+		s += v
+	}
+	n := float64(len(sample))
+	if z := (s/n - mean) / math.Sqrt(variance/n); !(math.Abs(z) < 6) {
+		t.Errorf("%s: mean %g, want %g (%.1f standard errors)", what, s/n, mean, z)
+	}
+}
+
+// The Haar measure on O(n) has E[x^2] = 1/n, E[x^4] = 3/(n(n+2)) for an entry,
+// E[tr] = 0, E[tr^2] = 1, E[tr^4] = 3 for the trace, and both determinants are
+// equally likely. A QR factor with unfixed signs fails the last ones.
+func TestHaarMatrix(t *testing.T) {
+	const draws = 3000
+	for _, n := range []int{16, 20} {
+		g := generator(uint64(n), streamRotation)
+		entry, square, fourth, trace, trace2, det := make([]float64, draws), make([]float64, draws), make([]float64, draws),
+			make([]float64, draws), make([]float64, draws), make([]float64, draws)
+		cross := make([]float64, draws)
+		for k := range draws {
+			m := haarMatrix(n, g)
+			i := k % (n * n)
+			x := float64(m[i])
+			entry[k], square[k], fourth[k] = x, x*x, x*x*x*x
+			y := float64(m[(i+n+1)%(n*n)])
+			cross[k] = x * y
+			d := mat.NewDense(n, n, wide(m))
+			trace[k] = mat.Trace(d)
+			trace2[k] = trace[k] * trace[k]
+			det[k] = mat.Det(d)
+		}
+		N := float64(n)
+		zCheck(t, "entry", entry, 0, 1/N)
+		zCheck(t, "entry^2", square, 1/N, 2*(N-1)/(N*N*(N+2)))
+		eighth := 105 / (N * (N + 2) * (N + 4) * (N + 6))
+		mean4 := 3 / (N * (N + 2))
+		zCheck(t, "entry^4", fourth, mean4, eighth-mean4*mean4)
+		zCheck(t, "product of entries of different rows and columns", cross, 0, 1/(N*N)*1.1)
+		zCheck(t, "trace", trace, 0, 1)
+		zCheck(t, "trace^2", trace2, 1, 2)
+		zCheck(t, "determinant", det, 0, 1)
+	}
+	for _, n := range []int{16, 100, 256} {
+		m := mat.NewDense(n, n, wide(haarMatrix(n, generator(1, streamRotation))))
+		var gram mat.Dense
+		gram.Mul(m, m.T())
+		for i := range n {
+			gram.Set(i, i, gram.At(i, i)-1)
+		}
+		// each entry is rounded once: 2^-24 of itself
+		if e := mat.Norm(&gram, 2); e > 2*0x1p-24*math.Sqrt(float64(n)) {
+			t.Errorf("a Haar matrix of %d misses orthogonality by %g (Frobenius)", n, e)
+		}
+	}
+}
+
+// A few-hot vector is what a fast rotation mixes worst. Over seeds, one
+// coordinate of its image has second moment 1/D and nearly the fourth moment of
+// a Haar rotation. False alarm: 6 standard errors.
+func TestFastRotationMixesFewHot(t *testing.T) {
+	const draws = 400
+	for _, dim := range []int{512, 544, 1000} {
+		for hot := 1; hot <= 4; hot++ {
+			x := make([]float32, dim)
+			for j := range hot {
+				x[j*7] = float32(1 / math.Sqrt(float64(hot)))
+			}
+			var squares, fourths []float64
+			for s := range draws {
+				tr := newTransform(dim, uint64(1000*hot+s))
+				y, tmp := make([]float32, tr.D), make([]float32, tr.D)
+				tr.rotate(y, x, tmp)
+				for _, j := range []int{0, tr.D / 3, tr.D - 1} {
+					v := float64(y[j]) * math.Sqrt(float64(tr.D))
+					squares, fourths = append(squares, v*v), append(fourths, v*v*v*v)
+				}
+			}
+			name := fmt.Sprintf("dimension %d, %d-hot", dim, hot)
+			zCheck(t, name+", square", squares, 1, 2)
+			// not exactly Haar's 3: within 20%, beside the statistical error
+			mean := floats.Sum(fourths) / float64(len(fourths))
+			if math.Abs(mean-3) > .6+6*math.Sqrt(96/float64(len(fourths))) {
+				t.Errorf("%s: fourth moment %.2f, a Haar rotation has 3", name, mean)
+			}
+		}
+	}
+}
+
+func TestExponent(t *testing.T) {
+	for _, c := range []struct {
+		norm float64
+		want int
+	}{{0, 0}, {1, 1}, {.75, 0}, {1e-300, -MaxExp}, {1e300, MaxExp}, {1024, 11}} {
+		if got := Exponent(c.norm); got != c.want {
+			t.Errorf("Exponent(%g) = %d, want %d", c.norm, got, c.want)
+		}
+	}
+}
