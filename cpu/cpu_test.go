@@ -1,12 +1,17 @@
 package cpu_test
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
+	"thresher/collection"
 	"thresher/cpu"
 )
 
@@ -14,4 +19,154 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	backendtest.Run(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2}) })
+}
+
+// TestThreads holds every ladder's answers, with all their figures, against
+// those of one thread.
+func TestThreads(t *testing.T) {
+	rng := backendtest.Rand(1)
+	const n, m = 2500, 30
+	for _, x := range []struct {
+		dim int
+		opt collection.Options
+	}{
+		{144, collection.Options{Seed: 1}},
+		{144, collection.Options{Seed: 1, Metric: collection.Euclidean}},
+		{144, collection.Options{Seed: 1, NoHead: true, KeepRotated: true}},
+		{40, collection.Options{Seed: 1, Basis: collection.Raw, Metric: collection.Cosine}},
+		{8, collection.Options{Seed: 1}},
+	} {
+		n := n
+		if testing.Short() {
+			n = 1000
+		}
+		rows := backendtest.PowerLaw(rng, n, x.dim)
+		c, err := collection.Build(context.Background(), rows, x.dim, &x.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		goals := make([]backend.Goal, m)
+		for j := range goals {
+			goals[j] = backend.Goal{K: []int{1, 10, 100}[j%3], Floor: math.Inf(-1), Allowed: n, Skip: -1}
+		}
+		for _, l := range backendtest.Ladders(c, .001) {
+			for k := range l.Looks {
+				l.Looks[k].MaxSurvivors = .2 // some queries go dense
+			}
+			for _, batch := range []int{3, m} {
+				q := backend.Queries{M: batch, Dim: x.dim, Data: rows[:batch*x.dim]}
+				var want backend.Answers
+				for _, threads := range []int{1, 2, 3, 7} {
+					got := search(t, c, l, threads, q, goals[:batch])
+					if want == nil {
+						want = got
+						continue
+					}
+					if d := cmp.Diff(want, got); d != "" {
+						t.Fatalf("%v %v dim %d, %s, %d queries, 1 thread against %d:\n%s", c.Metric, c.Basis, x.dim, l.Name, batch, threads, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+func search(t *testing.T, c *collection.Collection, l backendtest.Ladder, threads int, q backend.Queries, goals []backend.Goal) backend.Answers {
+	t.Helper()
+	r, err := cpu.New(cpu.Options{Threads: threads}).Load(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a, _, err := l.Search(context.Background(), r, q, goals)
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", l.Name, err))
+	}
+	return a
+}
+
+// TestDenseKeepsWhatItFound stops a dense scan of many queries halfway: those
+// it had finished are complete, and the one under way has found something.
+func TestDenseKeepsWhatItFound(t *testing.T) {
+	rng := backendtest.Rand(2)
+	rows := backendtest.Gaussian(rng, 3000, 20)
+	c, err := collection.Build(context.Background(), rows, 20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := cpu.New(cpu.Options{Threads: 1}).Load(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const m = 40
+	goals := make([]backend.Goal, m)
+	for j := range goals {
+		goals[j] = backend.Goal{K: 5, Floor: math.Inf(-1), Allowed: 3000, Skip: -1}
+	}
+	run, err := r.Begin(context.Background(), backend.Queries{M: m, Dim: 20, Data: rows[:m*20]}, goals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	all := make([]int, m)
+	for j := range all {
+		all[j] = j
+	}
+	ctx := backendtest.NewCountdown(50, context.DeadlineExceeded)
+	if err := run.Dense(ctx, all...); err == nil {
+		t.Fatal("the scan was not stopped")
+	}
+	got, err := run.Finish(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, part := 0, 0
+	for _, a := range got {
+		switch {
+		case a.Complete():
+			complete++
+		case len(a.IDs) == 5:
+			part++
+		}
+	}
+	if complete == 0 || complete == m || part == 0 {
+		t.Errorf("%d complete and %d partial answers of %d", complete, part, m)
+	}
+}
+
+// TestExactIsHonest holds the claim that no arm was dropped by a bound that can
+// fail against a search whose only look fails nearly always.
+func TestExactIsHonest(t *testing.T) {
+	rng := backendtest.Rand(3)
+	const n, dim = 900, 128
+	rows := backendtest.Gaussian(rng, n, dim)
+	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := backendtest.NewOracle(c)
+	half, allowed := o.Filter(func(row int) bool { return row%2 == 0 })
+	failed := 0
+	for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
+		for j := range 20 {
+			for _, g := range []backend.Goal{
+				{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1},
+				{K: 10, Floor: math.Inf(-1), Filter: half, Allowed: allowed, Skip: -1},
+				{K: 0, Floor: 20, Allowed: n, Skip: -1},
+			} {
+				q := rows[j*dim : (j+1)*dim]
+				l := backendtest.Ladder{Raise: backend.RaiseSpec{Source: source, PerQuery: 64}, Looks: []backend.Look{
+					{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .4}}}
+				a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
+				ds := o.Explain(q, g, a, o.Answer(q, g))
+				if backendtest.Count(ds, backendtest.Wrong) > 0 {
+					t.Errorf("query %d: %v", j, ds)
+				}
+				failed += min(1, backendtest.Count(ds, backendtest.BoundFailed))
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no look failed at alpha .4: the test shows nothing")
+	}
 }

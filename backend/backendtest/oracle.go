@@ -15,11 +15,14 @@ type Oracle struct {
 	c       *collection.Collection
 	norms   []float64 // |v|, by row
 	inverse []int     // row to internal index
+	known   map[*float32][]float64
 }
 
 // NewOracle reads the rows, the metric and the order of c, and nothing else.
+// It remembers the scores of a query by its first element's address, so
+// queries must not change, and is for one goroutine.
 func NewOracle(c *collection.Collection) *Oracle {
-	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N)}
+	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N), known: map[*float32][]float64{}}
 	for i := range o.norms {
 		o.norms[i] = norm(c.Row(i))
 	}
@@ -41,9 +44,13 @@ func norm(x []float32) float64 {
 func (o *Oracle) Norm(row int) float64 { return o.norms[row] }
 
 // Scores returns the search score (inner product, cosine, or q.v - |v|^2/2) of
-// every row.
+// every row. The slice is the oracle's.
 func (o *Oracle) Scores(q []float32) []float64 {
+	if s, ok := o.known[&q[0]]; ok {
+		return s
+	}
 	s := make([]float64, o.c.N)
+	o.known[&q[0]] = s
 	size := norm(q)
 	for i := range s {
 		var dot float64

@@ -143,10 +143,10 @@ func Sets(wide float64) []Set {
 		}
 		sets = append(sets, Set{Name: name, Dim: dim, Rows: rows, Queries: q})
 	}
-	add("gaussian", 160, Gaussian(r, 700, 160), nil)
+	add("gaussian", 160, Gaussian(r, 500, 160), nil)
 	add("gaussian-fast", 300, Gaussian(r, 500, 300), nil)
-	add("power-law", 384, PowerLaw(r, 1500, 384), nil)
-	add("tf-idf", 1024, TFIDF(r, 400, 1024), nil)
+	add("power-law", 272, PowerLaw(r, 700, 272), nil)
+	add("tf-idf", 768, TFIDF(r, 300, 768), nil)
 	add("near-duplicates", 256, NearDuplicates(r, 500, 256), nil)
 
 	equal := Gaussian(r, 1, 140)
@@ -189,7 +189,7 @@ func Sets(wide float64) []Set {
 	}
 	add("dominant-coordinate", 200, dominant, nil)
 	add("one-hot", 128, Hot(r, 300, 128, 1), nil)
-	add("four-hot", 512, Hot(r, 300, 512, 4), nil)
+	add("four-hot", 320, Hot(r, 300, 320, 4), nil)
 
 	for _, n := range []int{1, 5, 63, 64, 65, 129} {
 		add(fmt.Sprintf("n=%d", n), 48, Gaussian(r, n, 48), nil)
@@ -199,4 +199,3 @@ func Sets(wide float64) []Set {
 	}
 	return sets
 }
-

@@ -1,0 +1,202 @@
+package backendtest
+
+import (
+	"fmt"
+	"math"
+
+	"thresher/backend"
+	"thresher/bandit"
+	"thresher/collection"
+)
+
+// Kind says why two answers to one query differ.
+type Kind uint8
+
+const (
+	// Tie: the two atoms' scores are equal within the goal's epsilon and the
+	// rounding that the definition of a failure allows.
+	Tie Kind = iota
+	// BoundFailed: the atom was dropped by a look whose own bound lay below
+	// its score. That is the event delta counts.
+	BoundFailed
+	// StillOpen: the answer is partial and says so; its open bound covers the
+	// atom.
+	StillOpen
+	// Wrong: nothing excuses it.
+	Wrong
+)
+
+func (k Kind) String() string {
+	return [...]string{"tie", "bound failed", "still open", "wrong"}[k]
+}
+
+// Difference is one way in which an answer departs from the one wanted.
+type Difference struct {
+	Kind Kind
+	ID   int64 // the atom it is about, or -1
+	// Gap is by how much a tied atom beats the last one returned, epsilon
+	// taken off; at most rounding when no bound that can fail was used.
+	Gap float64
+	Why string
+}
+
+func (d Difference) String() string { return fmt.Sprintf("%v: atom %d: %s", d.Kind, d.ID, d.Why) }
+
+// Count is how many of the differences are of kind k.
+func Count(ds []Difference, k Kind) int {
+	n := 0
+	for _, d := range ds {
+		if d.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Explain says of every way in which got departs from want why it does. want
+// is the oracle's answer or another backend's; scores are the oracle's either
+// way. The goal is the one both answered.
+func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) []Difference {
+	scores := o.Scores(q)
+	out := o.malformed(q, &g, &got, scores)
+	if len(out) > 0 {
+		return out
+	}
+	have := make(map[int64]bool, len(got.IDs))
+	worst, last := math.Inf(1), -1 // the least of what was returned
+	for _, id := range got.IDs {
+		have[id] = true
+		if scores[id] < worst {
+			worst, last = scores[id], int(id)
+		}
+	}
+	full := g.K > 0 && len(got.IDs) == g.K
+	for _, id := range want.IDs {
+		if have[id] {
+			continue
+		}
+		s := scores[id]
+		switch {
+		case full && s <= worst+g.Epsilon+o.Tolerance(q, int(id), last):
+			out = append(out, Difference{Tie, id, s - worst - g.Epsilon, fmt.Sprintf("scores %g, the last returned %g, epsilon %g", s, worst, g.Epsilon)})
+		case math.Abs(s-g.Floor) <= o.Precision(q, int(id)):
+			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the floor %g", s, g.Floor)})
+		case !got.Complete() && s <= got.Open+o.Precision(q, int(id)):
+			out = append(out, Difference{StillOpen, id, 0, fmt.Sprintf("scores %g, open up to %g", s, got.Open)})
+		default:
+			out = append(out, o.dropped(q, &g, &got, int(id), s))
+		}
+	}
+	return out
+}
+
+// malformed lists what is wrong with got whatever the wanted answer is.
+func (o *Oracle) malformed(q []float32, g *backend.Goal, got *backend.Answer, scores []float64) []Difference {
+	var out []Difference
+	wrong := func(id int64, format string, a ...any) {
+		out = append(out, Difference{Wrong, id, 0, fmt.Sprintf(format, a...)})
+	}
+	if len(got.IDs) != len(got.Scores) {
+		wrong(-1, "%d ids with %d scores", len(got.IDs), len(got.Scores))
+		return out
+	}
+	if g.K > 0 && len(got.IDs) > g.K {
+		wrong(-1, "%d answers to K %d", len(got.IDs), g.K)
+	}
+	seen := make(map[int64]bool, len(got.IDs))
+	for k, id := range got.IDs {
+		if id < 0 || id >= int64(len(scores)) {
+			wrong(id, "there are %d", len(scores))
+			continue
+		}
+		s, precision := scores[id], o.Precision(q, int(id))
+		switch {
+		case seen[id]:
+			wrong(id, "returned twice")
+		case !o.Allows(g, int(id)):
+			wrong(id, "not allowed")
+		case !(math.Abs(s-got.Scores[k]) <= precision):
+			wrong(id, "returned with score %g, it is %g", got.Scores[k], s)
+		case s < g.Floor-precision:
+			wrong(id, "scores %g, below the floor %g", s, g.Floor)
+		case k > 0 && (got.Scores[k] > got.Scores[k-1] || got.Scores[k] == got.Scores[k-1] && id < got.IDs[k-1]):
+			wrong(id, "of score %g stands after atom %d of score %g", got.Scores[k], got.IDs[k-1], got.Scores[k-1])
+		}
+		seen[id] = true
+	}
+	return out
+}
+
+// dropped explains an atom that should have been returned and is neither tied
+// nor open: some look's own bound must lie below its score.
+func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row int, score float64) Difference {
+	id := int64(row)
+	if !got.Random {
+		return Difference{Wrong, id, 0, fmt.Sprintf("scores %g and is missing, though no drop was by a bound that can fail", score)}
+	}
+	for _, r := range got.Looks {
+		l := r.Look
+		switch {
+		case l.Rule == backend.Martingale || l.Rule == backend.MeanRadius || l.Rule == backend.Rank:
+			return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g; rule %d is not recomputed", score, l.Rule)}
+		case l.Rule == backend.Student && l.To < o.c.D:
+			if u, slack := o.upper(q, l, row); u <= score+slack {
+				return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g, its bound at coordinate %d was %g", score, l.To, u)}
+			}
+		}
+	}
+	return Difference{Wrong, id, 0, fmt.Sprintf("scores %g and is missing, though every bound of its own reaches that", score)}
+}
+
+// upper is the Student bound of a row without any rounding, in float64: the
+// head's product of unrounded heads, and the code's own of the rest. slack
+// bounds what float32 rotations leave uncertain.
+func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
+	c := o.c
+	i := o.inverse[row]
+	scale, size := 1.0, norm(q)
+	if c.Metric == collection.Cosine && size > 0 {
+		scale = 1 / size
+	}
+	var pq, pv collection.Query
+	c.Prepare(&pq, q, scale, nil)
+	vscale := 1.0
+	if c.Metric == collection.Cosine && o.norms[row] > 0 {
+		vscale = 1 / o.norms[row]
+	}
+	c.Prepare(&pv, c.Row(row), vscale, nil)
+	unit := math.Ldexp(1, pq.Exp)
+	var head, dot float64
+	for j, h := range pv.Head {
+		head += float64(h) * float64(pq.Head[j])
+	}
+	head = math.Ldexp(head, pv.Exp)
+	var radius float64
+	if l.Rep == backend.Float32 {
+		var squares, all float64
+		for j, v := range pv.Rest {
+			all += float64(v) * float64(v)
+			if j < l.To {
+				squares += float64(v) * float64(v)
+				dot += float64(v) * float64(pq.Rest[j])
+			}
+		}
+		t := bandit.Linear(bandit.Moments{A: squares, X2: squares, O2: all}, c.Kappa)
+		dot = math.Ldexp(t.Scale*dot, pv.Exp)
+		radius = math.Ldexp(t.UniformRadius(c.Kappa), pv.Exp)
+	} else {
+		level := &c.Levels[c.Level(l.To)]
+		code := c.Code(i)[c.R:]
+		for j := range l.To {
+			dot += float64(int(code[j])-128) * float64(pq.Rest[j])
+		}
+		dot *= float64(level.Scale[i])
+		radius = float64(level.Radius[i])
+	}
+	bound = (head + dot + radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm) * unit
+	if c.Offset != nil {
+		bound -= o.norms[row] * o.norms[row] / 2
+	}
+	v := o.norms[row] * vscale
+	return bound, 1e-5 * size * scale * v
+}

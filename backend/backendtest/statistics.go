@@ -1,0 +1,69 @@
+package backendtest
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// student counts failures of Student ladders at delta = .1, one fresh rotation
+// a query so that trials are independent, and rejects at FalseAlarm. With 200
+// trials a true rate of .25 is found with probability .9, of .3 with .998.
+// Every failing query must be explained by the bound of the arm it lost.
+func student(t *testing.T, open func() backend.Backend) {
+	const delta = .1
+	trials := 200
+	if testing.Short() {
+		trials = 40
+	}
+	b := opened(t, open)
+	rng := Rand(4)
+	for _, set := range []struct {
+		k int
+		s Set
+	}{
+		{1, Set{Name: "near-duplicates", Dim: 128, Rows: NearDuplicates(rng, 192, 128)}},
+		{5, Set{Name: "power-law", Dim: 130, Rows: PowerLaw(rng, 192, 130)}},
+		{3, Set{Name: "four-hot", Dim: 256 + 16, Rows: Hot(rng, 192, 256+16, 4)}},
+	} {
+		t.Run(set.s.Name, func(t *testing.T) {
+			s := &set.s
+			failed := 0
+			for trial := range trials {
+				c := build(t, s, collection.Options{Seed: uint64(trial) + 100, Threads: 1})
+				r, err := b.Load(context.Background(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := s.Row(trial % s.N())
+				goals := []backend.Goal{{K: set.k, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}}
+				// the least level alone, whose look is random, is the worst case
+				l := Ladder{Random: true, Raise: backend.RaiseSpec{PerQuery: 64},
+					Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: delta / float64(set.k)}}}
+				got, _, err := l.Search(context.Background(), r, backend.Queries{M: 1, Dim: s.Dim, Data: q}, goals)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := NewOracle(c)
+				ds := o.Explain(q, goals[0], got[0], o.Answer(q, goals[0]))
+				for _, d := range ds {
+					if d.Kind == Wrong || d.Kind == StillOpen {
+						t.Errorf("seed %d: %v", c.Seed, d)
+					}
+				}
+				if Count(ds, BoundFailed) > 0 {
+					failed++
+				}
+				r.Close()
+			}
+			p := AtLeast(failed, trials, delta)
+			t.Logf("%d of %d queries failed at delta %g", failed, trials, delta)
+			if p < FalseAlarm {
+				t.Errorf("%d of %d queries failed at delta %g: probability %g", failed, trials, delta, p)
+			}
+		})
+	}
+}

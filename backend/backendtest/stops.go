@@ -1,0 +1,174 @@
+package backendtest
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// stops makes the batch that contexts strike: enough atoms for several chunks.
+func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
+	rng := Rand(6)
+	s := &Set{Name: "power-law", Dim: 144, Rows: PowerLaw(rng, n, 144)}
+	s.Queries = append(append([]float32{}, s.Row(17)...), Gaussian(rng, 1, s.Dim)...)
+	c := build(t, s, opt)
+	o := NewOracle(c)
+	a := &asked{}
+	for j := range s.M() {
+		a.add(s, o, j, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1})
+		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1})
+		a.add(s, o, j, backend.Goal{K: 0, Floor: a.want[len(a.want)-1].Scores[9], Allowed: n, Skip: -1})
+		a.add(s, o, j, backend.Goal{K: n, Floor: math.Inf(-1), Allowed: n, Skip: -1})
+	}
+	return s, c, o, a
+}
+
+// stopKinds are the collections whose searches are stopped.
+func stopKinds() []collection.Options {
+	return []collection.Options{
+		{Seed: 1}, {Seed: 1, Metric: collection.Euclidean},
+		{Seed: 1, NoHead: true, KeepRotated: true}, {Seed: 1, Basis: collection.Raw},
+	}
+}
+
+// partial strikes searches at every question they put to their context: the
+// answer must be valid, and its open bound must cover every atom that is
+// better than those returned.
+func partial(t *testing.T, open func() backend.Backend) {
+	b := opened(t, open)
+	for _, opt := range stopKinds() {
+		s, c, o, a := stops(t, 1000, opt)
+		r := load(t, b, c)
+		for _, l := range Ladders(c, never) {
+			for n, stopped := 0, true; stopped; n += 1 + n/5 {
+				ctx := NewCountdown(n, context.DeadlineExceeded)
+				got, _, err := l.Search(ctx, r, a.queries, a.goals)
+				stopped = ctx.Ended()
+				if stopped && ended(err) && got == nil && n < 2*len(a.goals) {
+					continue // before there was a run
+				}
+				if err != nil {
+					t.Fatalf("%v %v %s, stopped after %d: %v", c.Metric, c.Basis, l.Name, n, err)
+				}
+				for j := range got {
+					q, g := s.Query(a.of[j]), a.goals[j]
+					ds := o.Explain(q, g, got[j], a.want[j])
+					if Count(ds, BoundFailed)+Count(ds, Wrong) > 0 || !stopped && !got[j].Complete() {
+						t.Fatalf("%v %v %s, stopped after %d, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].Open, ds)
+					}
+					if err := checkReports(&got[j], s.N()); err != nil {
+						t.Fatalf("%v %v %s, stopped after %d, query %d, K %d: %v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, err)
+					}
+				}
+				if n > 1<<16 {
+					t.Fatal("the context never ends")
+				}
+			}
+		}
+	}
+}
+
+// resumed checks that a Run whose call was stopped stays valid: the driver may
+// go on with it under another context.
+func resumed(t *testing.T, open func() backend.Backend) {
+	b := opened(t, open)
+	for _, opt := range stopKinds() {
+		s, c, o, a := stops(t, 1000, opt)
+		r := load(t, b, c)
+		for _, l := range Ladders(c, never) {
+			for n, stopped := 0, true; stopped; n += 1 + n/4 {
+				ctx := NewCountdown(n, context.Canceled)
+				run, err := r.Begin(context.Background(), a.queries, a.goals)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = l.drive(ctx, run, a.queries.M)
+				stopped = ended(err)
+				if err != nil && !stopped {
+					t.Fatalf("%v %v %s, stopped after %d: %v", c.Metric, c.Basis, l.Name, n, err)
+				}
+				// looks at float32 coordinates follow each other and cannot be
+				// repeated: the survivors are scored
+				if stopped && l.Looks != nil && l.Looks[0].Rep != backend.Float32 || stopped && l.Looks == nil {
+					if _, err := l.drive(context.Background(), run, a.queries.M); err != nil {
+						t.Fatalf("%v %v %s, resumed after %d: %v", c.Metric, c.Basis, l.Name, n, err)
+					}
+				}
+				got, err := run.Finish(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j := range got {
+					q, g := s.Query(a.of[j]), a.goals[j]
+					ds := o.Explain(q, g, got[j], a.want[j])
+					if Count(ds, Tie) != len(ds) || !got[j].Complete() {
+						t.Fatalf("%v %v %s, stopped after %d and resumed, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].Open, ds)
+					}
+				}
+				run.Close()
+			}
+		}
+	}
+}
+
+// survivorLimit checks that a look which keeps too much sends its query dense,
+// also when the context ends right then.
+func survivorLimit(t *testing.T, open func() backend.Backend) {
+	b := opened(t, open)
+	rng := Rand(8)
+	s := &Set{Name: "gaussian", Dim: 128, Rows: Gaussian(rng, 9000, 128), Queries: Gaussian(rng, 2, 128)}
+	c := build(t, s, collection.Options{Seed: 3})
+	r := load(t, b, c)
+	o := NewOracle(c)
+	a := &asked{}
+	for j := range s.M() {
+		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
+	}
+	l := Ladder{Name: "student, few survivors allowed", Random: true, Raise: backend.RaiseSpec{PerQuery: 64},
+		Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .01}}}
+	got, tallies, err := l.Search(context.Background(), r, a.queries, a.goals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkTallies(tallies, got, s.N()); err != nil {
+		t.Error(err)
+	}
+	for j := range got {
+		if !tallies[0].Dense[j] || !got[j].Dense || got[j].Random {
+			t.Errorf("query %d: tally dense %v, answer dense %v, random %v", j, tallies[0].Dense[j], got[j].Dense, got[j].Random)
+		}
+		if ds := o.Explain(s.Query(j), a.goals[j], got[j], a.want[j]); len(ds) > 0 {
+			t.Errorf("query %d: %v", j, ds)
+		}
+	}
+	for n, stopped := 0, true; stopped; n += 1 + n/5 {
+		ctx := NewCountdown(n, context.DeadlineExceeded)
+		run, err := r.Begin(context.Background(), a.queries, a.goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.drive(ctx, run, a.queries.M)
+		if stopped = ended(err); err != nil && !stopped {
+			t.Fatal(err)
+		}
+		// a context that ended, and one that did not, may both finish
+		var end context.Context = ctx
+		if n%2 == 1 {
+			end = context.Background()
+		}
+		got, err := run.Finish(end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range got {
+			ds := o.Explain(s.Query(j), a.goals[j], got[j], a.want[j])
+			if Count(ds, Wrong)+Count(ds, BoundFailed) > 0 {
+				t.Fatalf("stopped after %d, query %d, open %g: %v", n, j, got[j].Open, ds)
+			}
+		}
+		run.Close()
+	}
+}

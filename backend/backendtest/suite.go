@@ -1,0 +1,218 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// Run checks a backend against the contract and the oracle. open returns a
+// fresh backend, which Run closes.
+func Run(t *testing.T, open func() backend.Backend) {
+	t.Run("answers", func(t *testing.T) { answers(t, open) })
+	t.Run("student", func(t *testing.T) { student(t, open) })
+	t.Run("batch", func(t *testing.T) { batches(t, open) })
+	t.Run("partial", func(t *testing.T) { partial(t, open) })
+	t.Run("resumed", func(t *testing.T) { resumed(t, open) })
+	t.Run("survivor limit", func(t *testing.T) { survivorLimit(t, open) })
+	t.Run("unsupported", func(t *testing.T) { unsupported(t, open) })
+	t.Run("closed", func(t *testing.T) { closed(t, open) })
+	t.Run("shapes", func(t *testing.T) { shapes(t, open) })
+}
+
+// never is the failure probability of looks that must not fail in a test: with
+// some 10^5 pairs of a query and a true answer in the suite, a false alarm has
+// probability below 1e-6.
+const never = 1e-12
+
+func build(t testing.TB, s *Set, o collection.Options) *collection.Collection {
+	t.Helper()
+	c, err := collection.Build(context.Background(), s.Rows, s.Dim, &o)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	return c
+}
+
+func load(t testing.TB, b backend.Backend, c *collection.Collection) backend.Resident {
+	t.Helper()
+	r, err := b.Load(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func opened(t testing.TB, open func() backend.Backend) backend.Backend {
+	b := open()
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// asked is a batch of goals; query j is row of[j] of a set.
+type asked struct {
+	of      []int
+	queries backend.Queries
+	goals   []backend.Goal
+	want    []backend.Answer
+}
+
+func (a *asked) add(s *Set, o *Oracle, of int, g backend.Goal) {
+	a.want = append(a.want, o.Answer(s.Query(of), g))
+	a.of = append(a.of, of)
+	a.queries.M++
+	a.queries.Dim = s.Dim
+	a.queries.Data = append(a.queries.Data, s.Query(of)...)
+	a.goals = append(a.goals, g)
+}
+
+// ask makes every kind of goal for every query of a set.
+func ask(s *Set, o *Oracle) *asked {
+	a := &asked{}
+	n := s.N()
+	none := math.Inf(-1)
+	half, allowed := o.Filter(func(row int) bool { return row%2 == 0 })
+	few, fewAllowed := o.Filter(func(row int) bool { return row%50 == 3 })
+	nobody, _ := o.Filter(func(int) bool { return false })
+	for j := range s.M() {
+		plain := backend.Goal{K: min(10, n), Floor: none, Allowed: n, Skip: -1}
+		best := o.Answer(s.Query(j), plain)
+		with := func(f func(g *backend.Goal)) {
+			g := plain
+			f(&g)
+			a.add(s, o, j, g)
+		}
+		a.add(s, o, j, plain)
+		with(func(g *backend.Goal) { g.K = 1 })
+		with(func(g *backend.Goal) { g.K = n })
+		with(func(g *backend.Goal) { g.Filter, g.Allowed = half, allowed })
+		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = few, fewAllowed, 3; g.K = min(3, n) })
+		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = nobody, 0, 1 })
+		with(func(g *backend.Goal) { g.Skip, g.Allowed = o.Internal(int(best.IDs[0])), n-1 })
+		// ranges: down to between ranks 6 and 7, and above everything
+		low, high := best.Scores[min(6, len(best.Scores)-1)], best.Scores[min(5, len(best.Scores)-1)]
+		with(func(g *backend.Goal) { g.K, g.Floor = 0, low+(high-low)/2 })
+		with(func(g *backend.Goal) { g.Floor, g.K = low+(high-low)/2, min(3, n) })
+		with(func(g *backend.Goal) { g.K, g.Floor = 0, best.Scores[0]+math.Abs(best.Scores[0])*.1+1e-30 })
+		with(func(g *backend.Goal) { g.Epsilon = (best.Scores[0] - best.Scores[len(best.Scores)-1]) / 2 })
+	}
+	return a
+}
+
+// kinds are the collections set k is searched as: rotated in every metric, and
+// in turn one that reads float32 coordinates.
+func kinds(k int) []collection.Options {
+	metric := collection.Metric(k % 3)
+	return []collection.Options{
+		{Metric: collection.InnerProduct, Seed: 5},
+		{Metric: collection.Cosine, Seed: 6},
+		{Metric: collection.Euclidean, Seed: 7},
+		{Metric: metric, Seed: 8, NoHead: true, KeepRotated: true},
+		{Metric: metric, Seed: 9, Basis: collection.Raw},
+	}
+}
+
+// answers searches every set in every way and has every difference from the
+// oracle explained.
+func answers(t *testing.T, open func() backend.Backend) {
+	b := opened(t, open)
+	wide, narrow := Sets(30), Sets(15)
+	for k := range wide {
+		if testing.Short() && k%3 != 0 {
+			continue
+		}
+		t.Run(wide[k].Name, func(t *testing.T) {
+			for _, opt := range kinds(k) {
+				s := &wide[k]
+				if opt.Metric == collection.Euclidean {
+					s = &narrow[k] // squared norms must fit float32
+				}
+				c := build(t, s, opt)
+				r := load(t, b, c)
+				o := NewOracle(c)
+				a := ask(s, o)
+				for _, l := range Ladders(c, never) {
+					name := c.Metric.String() + ", " + c.Basis.String() + ", " + l.Name
+					check(t, name, s, o, a, r, &l)
+				}
+			}
+		})
+	}
+}
+
+// check runs one ladder; every difference from the oracle is an error.
+func check(t *testing.T, name string, s *Set, o *Oracle, a *asked, r backend.Resident, l *Ladder) {
+	t.Helper()
+	got, tallies, err := l.Search(context.Background(), r, a.queries, a.goals)
+	if errors.Is(err, backend.ErrRuleUnsupported) && len(l.Looks) > 0 && l.Looks[0].Rep == backend.Float32 {
+		t.Logf("%s: %v", name, err)
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	if len(got) != a.queries.M {
+		t.Errorf("%s: %d answers to %d queries", name, len(got), a.queries.M)
+		return
+	}
+	if err := checkTallies(tallies, got, s.N()); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	for j := range got {
+		q, g := s.Query(a.of[j]), a.goals[j]
+		if l.Dense && !got[j].Dense || got[j].Random && !l.Random {
+			t.Errorf("%s: query %d: dense %v, random %v", name, a.of[j], got[j].Dense, got[j].Random)
+		}
+		for _, d := range o.Explain(q, g, got[j], a.want[j]) {
+			if d.Kind == Tie && (l.Random || d.Gap <= o.Precision(q, int(d.ID))) {
+				continue
+			}
+			t.Errorf("%s: query %d, K %d, epsilon %g, floor %g: %v", name, a.of[j], g.K, g.Epsilon, g.Floor, d)
+			return // more would say the same
+		}
+	}
+}
+
+// batches checks that an answer, with all its figures, does not depend on the
+// queries beside it.
+func batches(t *testing.T, open func() backend.Backend) {
+	b := opened(t, open)
+	rng := Rand(3)
+	s := Set{Name: "power-law", Dim: 272, Rows: PowerLaw(rng, 1200, 272)}
+	s.Queries = PowerLaw(rng, 200, 272)
+	c := build(t, &s, collection.Options{Seed: 2})
+	r := load(t, b, c)
+	goals := make([]backend.Goal, s.M())
+	for j := range goals {
+		goals[j] = backend.Goal{K: []int{1, 10, 50}[j%3], Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}
+	}
+	for _, l := range Ladders(c, .001) {
+		all, _, err := l.Search(context.Background(), r, backend.Queries{M: s.M(), Dim: s.Dim, Data: s.Queries}, goals)
+		if err != nil {
+			t.Fatalf("%s: %v", l.Name, err)
+		}
+		for _, size := range []int{1, 5, 64} {
+			for lo := 0; lo < s.M(); lo += size {
+				hi := min(lo+size, s.M())
+				if size == 1 && lo >= 20 {
+					break
+				}
+				part, _, err := l.Search(context.Background(), r, backend.Queries{M: hi - lo, Dim: s.Dim, Data: s.Queries[lo*s.Dim : hi*s.Dim]}, goals[lo:hi])
+				if err != nil {
+					t.Fatalf("%s: %v", l.Name, err)
+				}
+				if d := cmp.Diff(all[lo:hi], part); d != "" {
+					t.Fatalf("%s: queries %d to %d of %d answered alone (-batch +alone):\n%s", l.Name, lo, hi, s.M(), d)
+				}
+			}
+		}
+	}
+}
