@@ -46,6 +46,9 @@ func reach(c *collection.Collection, l backend.Look) float64 {
 // newBound readies look l, of the given reach, on codes k of the query.
 func (s *state) newBound(l backend.Look, reach float64, k *codes) (bound, error) {
 	c := s.c
+	if l.Rule != backend.Student && l.Rule != backend.Cauchy {
+		return bound{}, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
+	}
 	level := c.Level(l.To)
 	if level < 0 || l.From != 0 {
 		return bound{}, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
@@ -65,15 +68,13 @@ func (s *state) newBound(l backend.Look, reach float64, k *codes) (bound, error)
 		b.radiusFactor = reach * rest
 		b.xnLevel, b.radiusLevel, b.maxRadius = at, at, 1
 		b.random = true
-	case l.Rule == backend.Cauchy:
+	default:
 		// beyond the prefix by its norms, within it by the whole code's error
 		seen := math.Sqrt(simd.SumSquares(p.Rest[:l.To])) * up
 		b.scale, b.radius, b.xnorm = whole.Scale, at.Beyond, whole.XNorm
 		b.radiusFactor = math.Sqrt(simd.SumSquares(p.Rest[l.To:])) * up
 		b.xnLevel, b.radiusLevel, b.maxRadius = whole, at, 2
 		b.wholeErr, b.wholeLevel, b.we = whole.Beyond, whole, seen
-	default:
-		return bound{}, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
 	}
 	// rounding of the query's codes, and of the float32 evaluation in slop
 	b.hn = k.headErr + slop*(p.HeadNorm+k.headErr)

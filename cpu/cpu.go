@@ -20,7 +20,10 @@ type Options struct {
 }
 
 // Backend runs searches on the processor's cores.
-type Backend struct{ threads int }
+type Backend struct {
+	threads int
+	closed  atomic.Bool
+}
 
 // New returns the backend.
 func New(o Options) *Backend {
@@ -36,11 +39,17 @@ func (b *Backend) Name() string { return "cpu" }
 // Threads is how many goroutines work at once.
 func (b *Backend) Threads() int { return b.threads }
 
-// Close has nothing to free.
-func (b *Backend) Close() error { return nil }
+// Close has nothing to free; Load refuses from then on.
+func (b *Backend) Close() error {
+	b.closed.Store(true)
+	return nil
+}
 
 // Load has nothing to move: the collection's memory is the device's.
 func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Resident, error) {
+	if b.closed.Load() {
+		return nil, backend.ErrClosed
+	}
 	return &resident{c: c, threads: b.threads}, nil
 }
 
@@ -48,6 +57,7 @@ type resident struct {
 	c       *collection.Collection
 	threads int
 	scratch sync.Pool // *scratch
+	closed  atomic.Bool
 
 	once struct{ squares, values sync.Once }
 	o2   []float64 // |o|^2 of the rotated rows, internal order
@@ -72,10 +82,16 @@ func (r *resident) values() (lo, hi float64) {
 	return r.lo, r.hi
 }
 
-func (r *resident) Close() error { return nil }
+func (r *resident) Close() error {
+	r.closed.Store(true)
+	return nil
+}
 
 // Begin prepares the queries; the work is done by several goroutines.
 func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	if r.closed.Load() {
+		return nil, backend.ErrClosed
+	}
 	if q.Dim != r.c.Dim || len(q.Data) != q.M*q.Dim || len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
 			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"thresher/backend"
 	"thresher/collection"
 	"thresher/cpu/simd"
 )
@@ -16,6 +17,9 @@ const denseTile = 256
 // what cannot be among the best, with their derived error; the rest is scored
 // in float64.
 func (x *run) Dense(ctx context.Context, queries ...int) error {
+	if x.closed {
+		return backend.ErrClosed
+	}
 	for _, j := range queries {
 		if j < 0 || j >= len(x.states) {
 			return fmt.Errorf("query %d of %d", j, len(x.states))
@@ -33,29 +37,42 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		js := queries[4*g : min(4*g+4, len(queries))]
 		return workers[t].run(ctx, x, js, x.c.N*p/parts, x.c.N*(p+1)/parts)
 	})
-	if err != nil {
-		return err
-	}
 	for k, j := range queries {
-		s := &x.states[j]
-		s.best.heap = s.best.heap[:0]
-		for p := range parts {
-			for _, a := range workers[k/4*parts+p].best[k%4].heap {
-				s.take(a)
-			}
-		}
-		s.dense, s.listed, s.list, s.slab, s.random = true, true, nil, nil, false
-		s.rowsRead = s.goal.Allowed
-		s.pulls += int64(s.goal.Allowed) * int64(x.c.Dim)
-		s.bytes += 4 * int64(s.goal.Allowed) * int64(x.c.Dim)
+		x.states[j].settleDense(workers[k/4*parts:][:parts], k%4)
 	}
-	return nil
+	return err
+}
+
+// settleDense takes what the parts of a dense scan found for the query in
+// place k of its group. If ctx ended one of them, it is kept for a partial
+// answer.
+func (s *state) settleDense(parts []denseWork, k int) {
+	done := true
+	for p := range parts {
+		done = done && parts[p].done
+		s.readRows(parts[p].rows[k])
+	}
+	if !done {
+		for p := range parts {
+			s.spare = append(s.spare, parts[p].best[k].heap...)
+		}
+		return
+	}
+	s.best.heap = s.best.heap[:0]
+	for p := range parts {
+		for _, a := range parts[p].best[k].heap {
+			s.take(a)
+		}
+	}
+	s.dense, s.listed, s.list, s.slab, s.random, s.owed = true, true, nil, nil, false, 0
 }
 
 // denseWork is the dense scan of up to four queries over a stretch of rows.
 type denseWork struct {
 	best [4]top
 	tau  [4]float64
+	rows [4]int // scored
+	done bool
 }
 
 func (d *denseWork) run(ctx context.Context, x *run, js []int, lo, hi int) error {
@@ -99,6 +116,7 @@ func (d *denseWork) run(ctx context.Context, x *run, js []int, lo, hi int) error
 			}
 		}
 	}
+	d.done = true
 	return nil
 }
 
@@ -108,6 +126,7 @@ func (d *denseWork) offer(s *state, k, i int, dot, margin float64) {
 	if !s.allows(i) {
 		return
 	}
+	d.rows[k]++
 	c := s.c
 	row := int(c.Order[i])
 	// denormal products lose up to half a step of the least float32 each

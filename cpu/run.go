@@ -191,6 +191,9 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
+	if err := x.sendUnseen(ctx); err != nil {
+		return nil, err
+	}
 	out := make(backend.Answers, len(x.states))
 	// a context that ended must not keep the leaders from being scored
 	err := x.r.each(context.WithoutCancel(ctx), len(x.states), func(_ *scratch, j int) error {
@@ -202,11 +205,33 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	return out, err
 }
 
+// sendUnseen answers by the dense path the queries of which no look has seen
+// all atoms, unless ctx has ended.
+func (x *run) sendUnseen(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var js []int
+	for j := range x.states {
+		if s := &x.states[j]; !s.dense && !s.listed {
+			js = append(js, j)
+		}
+	}
+	if len(js) == 0 {
+		return nil
+	}
+	if err := x.Dense(ctx, js...); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
 func (s *state) finish(ctx context.Context) {
 	if s.dense {
 		s.list, s.listed = nil, true
 		return
 	}
+	defer s.takeSpare()
 	if s.slab != nil {
 		s.slab.release(s)
 	}
@@ -222,11 +247,30 @@ func (s *state) finish(ctx context.Context) {
 	s.list = nil
 }
 
+// takeSpare takes what dense scans that were stopped had found, less what was
+// scored otherwise.
+func (s *state) takeSpare() {
+	if len(s.spare) == 0 {
+		return
+	}
+	have := make(map[uint32]bool, len(s.best.heap))
+	for _, a := range s.best.heap {
+		have[a.row] = true
+	}
+	for _, a := range s.spare {
+		if !have[a.row] {
+			have[a.row] = true
+			s.take(a)
+		}
+	}
+	s.spare = nil
+}
+
 // answer takes the answer out of the state.
 func (s *state) answer() backend.Answer {
 	_, open := s.open()
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.tau, s.exp), Open: math.Ldexp(open, s.exp), Random: s.random, Dense: s.dense}
+		Tau: math.Ldexp(s.tau, s.exp), Open: math.Ldexp(open, s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
 	for _, b := range s.best.sorted() {
 		a.IDs = append(a.IDs, int64(b.row))
 		a.Scores = append(a.Scores, math.Ldexp(b.score, s.exp))

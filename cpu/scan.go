@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -31,13 +32,25 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() || l.To > x.c.PanelWidth {
 		return fmt.Errorf("panels of width %d, asked for %d: %w", x.c.PanelWidth, l.To, backend.ErrRuleUnsupported)
 	}
-	var live []int
+	// a call that was stopped leaves its queries at panels of their own, from
+	// which they go on
+	from := map[int][]int{}
 	for j := range x.states {
-		if s := &x.states[j]; !s.dense && !s.listed {
-			live = append(live, j)
+		if s := &x.states[j]; !s.dense && !s.toDense && !s.listed {
+			from[s.next] = append(from[s.next], j)
 		}
 	}
 	reach := reach(x.c, l)
+	for _, next := range slices.Sorted(maps.Keys(from)) {
+		if err := x.scanFrom(ctx, l, reach, from[next]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanFrom scans for queries that all stand at the same panel.
+func (x *run) scanFrom(ctx context.Context, l backend.Look, reach float64, live []int) error {
 	// many queries: a block of them a goroutine; few: all of them together,
 	// each chunk's panels split over goroutines
 	if len(live) < 4*x.r.threads {
@@ -55,6 +68,7 @@ type scanning struct {
 	*state
 	bound
 	terms        simd.QueryTerms
+	before       int // arms listed before this look
 	seen, scored int
 }
 
@@ -68,7 +82,7 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 		if err != nil {
 			return err
 		}
-		qs[k] = &scanning{state: s, bound: b, terms: simd.QueryTerms{
+		qs[k] = &scanning{state: s, bound: b, before: len(s.list), terms: simd.QueryTerms{
 			Head: float32(s.panel.headStep), Rest: float32(s.panel.restStep), Radius: float32(b.radiusFactor), Offset: float32(b.offsetFactor)}}
 	}
 	hits := make([][][]arm, par)
@@ -76,7 +90,8 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 		hits[p] = make([][]arm, len(js))
 	}
 	panels := x.c.PanelCount()
-	for lo := x.first; len(qs) > 0; {
+	lo := x.states[js[0]].next
+	for len(qs) > 0 {
 		hi := chunkEnd(x.first, lo, panels)
 		parts := min(par, hi-lo)
 		err := x.r.each(ctx, parts, func(w *scratch, p int) error {
@@ -84,6 +99,9 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 			return nil
 		})
 		if err != nil {
+			for _, q := range qs {
+				q.leave()
+			}
 			return err
 		}
 		live := qs[:0]
@@ -93,7 +111,7 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 				all = append(all, hits[p][k]...)
 			}
 			hits[0][k] = all // keeps what it grew to
-			q.next, q.seen = hi, q.seen+min(hi*64, x.c.N)-lo*64
+			q.next, q.seen = hi, q.seen+q.allowedIn(lo, hi)
 			q.settle(x.raise.Source, all)
 			if !q.ended(panels) {
 				live = append(live, q)
@@ -189,11 +207,12 @@ func (s *state) lift(source backend.Source, a arm) (arm, bool) {
 	}
 	estimate, upper := s.whole.row(s, int(a.i))
 	s.account(s.whole.width(s.c), 1)
-	lower := estimate - (upper - estimate) - 2*slop*abs(s.offset(int(a.i)))
+	lower := estimate - (upper - estimate) - s.offsetWidth(int(a.i))
 	if lower >= s.floor {
 		s.lower.push(scored{lower, s.c.Order[a.i]})
 		if s.lower.full() {
-			s.tau = max(s.tau, s.lower.heap[0].score+s.epsilon)
+			// without epsilon, which would drop these very arms unscored
+			s.tau = max(s.tau, s.lower.heap[0].score)
 		}
 	}
 	return arm{bound: min(a.bound, upper), i: a.i, whole: true}, true
@@ -212,11 +231,32 @@ func (q *scanning) ended(panels int) bool {
 		return false
 	}
 	q.prune()
-	q.listed = true
-	q.account(q.width(q.c), q.seen)
-	q.report(q.look, q.seen, len(q.list)+q.scored)
-	q.state.random = q.state.random || q.bound.random && len(q.list)+q.scored < q.seen
+	q.listed = end
+	q.leave()
 	return true
+}
+
+// leave takes the scan's figures into the query's, at its end or where it was
+// stopped.
+func (q *scanning) leave() {
+	if q.seen == 0 && !q.listed {
+		return
+	}
+	kept := len(q.list) + q.scored
+	q.account(q.width(q.c), q.seen)
+	q.report(q.look, q.seen, kept)
+	if q.bound.random {
+		q.state.random = q.state.random || kept < q.before+q.seen
+		q.owe()
+	}
+}
+
+// owe notes that from here on an arm can be dropped by a bound that can fail,
+// unless every one listed now is scored.
+func (s *state) owe() {
+	if s.owed == 0 {
+		s.owed = s.rowsRead + len(s.list)
+	}
 }
 
 // prune drops listed arms whose bound no longer reaches the threshold.
@@ -272,12 +312,20 @@ func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) er
 		}
 		s.listed = true
 	}
-	seen, scored := 0, 0
+	if n, _ := s.open(); n == 0 {
+		return nil
+	}
+	seen, dropped, scored := 0, 0, 0
 	kept := s.list[:0]
 	for k, a := range s.list {
 		if k%1024 == 1023 && ctx.Err() != nil {
 			s.list = append(kept, s.list[k:]...) // these keep their bounds
+			if b.random {
+				s.random = s.random || dropped > 0
+				s.owe()
+			}
 			s.account(b.width(s.c), seen)
+			s.report(b.look, seen, len(s.list)+scored)
 			return ctx.Err()
 		}
 		if a.bound < s.tau {
@@ -290,6 +338,7 @@ func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) er
 		seen++
 		estimate, upper := b.row(s, int(a.i))
 		if upper < s.tau {
+			dropped++
 			continue
 		}
 		a.bound = min(a.bound, upper)
@@ -302,9 +351,13 @@ func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) er
 		}
 		kept = append(kept, a)
 	}
-	s.random = s.random || b.random && len(kept)+scored < seen
 	s.list = kept
 	s.prune()
+	dropped += len(kept) - len(s.list)
+	if b.random {
+		s.random = s.random || dropped > 0
+		s.owe()
+	}
 	s.account(b.width(s.c), seen)
 	s.report(b.look, seen, len(s.list)+scored)
 	return nil

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"math/bits"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -40,6 +41,8 @@ type state struct {
 	dense    bool
 	toDense  bool // a look sent the query to the dense path
 	random   bool
+	owed     int      // rows to be scored if no arm is dropped by a random bound
+	spare    []scored // of dense scans that were stopped
 	looks    []backend.LookReport
 	pulls    int64
 	bytes    int64
@@ -156,13 +159,27 @@ func (s *state) allowed(p int) uint64 {
 	return mask
 }
 
+// allowedIn counts the atoms of panels lo..hi-1 that may be returned.
+func (s *state) allowedIn(lo, hi int) int {
+	n := 0
+	for p := lo; p < hi; p++ {
+		n += bits.OnesCount64(s.allowed(p))
+	}
+	return n
+}
+
 // score takes the exact score of atom i into the answers and lifts tau.
 func (s *state) score(i int) {
 	row := s.c.Order[i]
-	s.rowsRead++
-	s.pulls += int64(s.c.Dim)
-	s.bytes += 4 * int64(s.c.Dim)
+	s.readRows(1)
 	s.take(scored{s.exact(int(row)), row})
+}
+
+// readRows counts n rows read whole.
+func (s *state) readRows(n int) {
+	s.rowsRead += n
+	s.pulls += int64(n) * int64(s.c.Dim)
+	s.bytes += 4 * int64(n) * int64(s.c.Dim)
 }
 
 func (s *state) take(x scored) {
@@ -197,6 +214,16 @@ func (s *state) offset(i int) float64 {
 		return 0
 	}
 	return math.Ldexp(float64(s.c.Offset[i]), -s.exp)
+}
+
+// offsetWidth bounds how far the true offset of atom i lies below offset: that
+// rounds away what is too small for float32.
+func (s *state) offsetWidth(i int) float64 {
+	if s.c.Offset == nil {
+		return 0
+	}
+	n := float64(s.c.Norm[i])
+	return max(0, s.offset(i)+math.Ldexp(n*n/2, -s.exp)*up)
 }
 
 // cap bounds the scores of all atoms from panel p on: PanelMax covers their
