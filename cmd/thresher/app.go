@@ -58,6 +58,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	if err == nil {
 		return exitOK
 	}
+	var coded *exitError
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
+		err = &exitError{exitInterrupted, errors.New("interrupted")}
+	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(errw, "thresher: %s\n", strings.TrimRight(line, "\n"))
 	}
@@ -71,8 +75,6 @@ func exitCode(err error) int {
 		return e.code
 	case errors.Is(err, backend.ErrUnavailable):
 		return exitBackend
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
 	}
 	return exitInput
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type benchFlags struct {
 	ks             []int
 	count          int
 	repeats        int
+	sigma          float64
 	pulls, json    bool
 }
 
@@ -45,6 +47,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.IntSliceVar(&f.ks, "ks", []int{1, 10}, "numbers of atoms wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
 	fs.IntVar(&f.repeats, "repeats", 5, "timed rounds")
+	fs.Float64Var(&f.sigma, "sigma", 0, "sub-Gaussian `parameter` of one product, for banditmips; 0 = from the range of the data, which always holds")
 	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")
 	fs.BoolVar(&f.json, "json", false, "one JSON object a row on stdout")
 	addSettings(cmd, "metric", "delta", "seed", "threads", "backend")
@@ -60,6 +63,9 @@ func (f *benchFlags) check() error {
 	}
 	if f.count < 1 || f.repeats < 1 {
 		return fmt.Errorf("bench: --count %d and --repeats %d must be at least 1", f.count, f.repeats)
+	}
+	if !(f.sigma >= 0) || math.IsInf(f.sigma, 0) {
+		return fmt.Errorf("bench: --sigma %g is not in [0, inf)", f.sigma)
 	}
 	for _, k := range f.ks {
 		if k < 1 {

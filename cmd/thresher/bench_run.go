@@ -85,7 +85,7 @@ func (b *bench) pulls(ctx context.Context) error {
 func (b *bench) search(ctx context.Context, e *batch.Engine, m batch.Method, k int) (benchRow, time.Duration, error) {
 	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: m, Wrong: -1}
 	begun := time.Now()
-	resp, err := e.Search(ctx, batch.Request{Queries: b.data.queries, K: row.K, Delta: b.config.Delta, Method: m})
+	resp, err := e.Search(ctx, batch.Request{Queries: b.data.queries, K: row.K, Delta: b.config.Delta, Method: m, Sigma: b.flags.sigma})
 	took := time.Since(begun)
 	var refused *batch.RequestError
 	if errors.As(err, &refused) || errors.Is(err, backend.ErrRuleUnsupported) {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(withSignals())
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -133,6 +133,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"bench", "--set=faces"}, `"faces"`},
 		{[]string{"bench", "--set=gaussian:10"}, "ATOMSxDIMENSION"},
 		{[]string{"bench", "--ks=0"}, "0 is below 1"},
+		{[]string{"bench", "--sigma=-1"}, "--sigma -1"},
 		{[]string{"bench", "--count=0"}, "--count 0"},
 		{[]string{"version", "--config=/nothing/c.yaml", "more"}, "unknown"},
 		{[]string{"config", "show", "--config=/nothing/c.yaml"}, "/nothing/c.yaml"},

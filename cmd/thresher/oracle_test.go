@@ -102,7 +102,7 @@ func TestBinomialTail(t *testing.T) {
 	for _, c := range []struct {
 		n, k int64
 		p    float64
-	}{{10, 1, .1}, {10, 3, .25}, {1000, 25, .01}, {5, 5, .5}, {7, 0, .3}} {
+	}{{10, 1, .1}, {10, 3, .25}, {1000, 25, .01}, {5, 5, .5}, {7, 0, .3}, {200, 1, .01}, {200, 50, .3}, {200, 60, .3}, {200, 61, .3}, {200, 200, .9}} {
 		var want float64
 		for x := c.k; x <= c.n; x++ {
 			logp := float64(x)*math.Log(c.p) + float64(c.n-x)*math.Log1p(-c.p)

@@ -52,8 +52,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	if begun {
 		return o, nil
 	}
-	paths := append(o.outputs(), o.out)
-	for _, path := range paths {
+	for _, path := range append([]string{o.out}, o.outputs()...) {
 		if err := refuseExisting(false, path); err != nil && f.resume {
 			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
 		} else if err != nil {

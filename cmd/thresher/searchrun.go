@@ -78,7 +78,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted; %d queries are answered and safe, --resume goes on: %w", done.Items, ctx.Err())
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %d queries are answered and safe, --resume goes on", done.Items)}
 	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
 		return fmt.Errorf("%w; --resume goes on with a run that stopped, --force overwrites", err)
 	case errors.Is(err, jobs.ErrFingerprint):

@@ -43,8 +43,10 @@ wrong length, an atom that does not exist, is there twice or is the query
 itself, or a score that is not the atom's. An answer that a deadline cut short
 is held to its open bound.
 
-Each answer is judged by its own certificate (.jsonl answers, or
---certificates), else by --guarantee, --delta and --epsilon.
+Each answer is judged by its own certificate, else by --guarantee, --delta and
+--epsilon. Only .jsonl answers hold certificates; those of other forms are what
+search --certificates wrote, and without them an answer that a deadline cut
+short counts as malformed.
 
 Exit code 1: any malformed answer; any wrong answer under an exact or certain
 guarantee, or whose certificate says that nothing was left to chance. Under a

@@ -3,8 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-
-	"gonum.org/v1/gonum/mathext"
+	"math"
 
 	"thresher/batch"
 )
@@ -164,16 +163,36 @@ func (r *verifyReport) asked() string {
 // differ, their mean gives an upper bound of it wherever count is above the
 // expectation by one or more (Hoeffding 1956, theorem 4).
 func binomialTail(count, n int64, p float64) float64 {
-	if count <= 0 {
+	switch {
+	case count <= 0:
 		return 1
-	}
-	if p <= 0 || count > n {
+	case p <= 0 || count > n:
 		return 0
-	}
-	if p >= 1 {
+	case p >= 1:
 		return 1
 	}
-	return mathext.RegIncBeta(float64(count), float64(n-count+1), p)
+	odds := p / (1 - p)
+	if float64(count) > float64(n)*p {
+		return sumTerms(count, n, p, func(x float64) float64 { return (float64(n) - x) / (x + 1) * odds }, 1)
+	}
+	return 1 - sumTerms(count-1, n, p, func(x float64) float64 { return x / (float64(n) - x + 1) / odds }, -1)
+}
+
+// sumTerms adds binomial probabilities from x = from on, away from the mode,
+// until they no longer count. ratio is that of the next term to the one at x.
+func sumTerms(from, n int64, p float64, ratio func(x float64) float64, step float64) float64 {
+	x := float64(from)
+	all, _ := math.Lgamma(float64(n) + 1)
+	in, _ := math.Lgamma(x + 1)
+	out, _ := math.Lgamma(float64(n) - x + 1)
+	term := math.Exp(all - in - out + x*math.Log(p) + (float64(n)-x)*math.Log1p(-p))
+	sum := 0.
+	for term > sum*1e-17 {
+		sum += term
+		term *= ratio(x)
+		x += step
+	}
+	return min(sum, 1)
 }
 
 // atomGroups joins the sets of atoms that wrong answers lack.

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func benchRows(t *testing.T, args ...string) []benchRow {
+	t.Helper()
+	r := thresher(t, append([]string{"bench", "--json"}, args...)...)
+	r.wantCode(t, exitOK)
+	var rows []benchRow
+	for line := range strings.Lines(r.out) {
+		var row benchRow
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func TestBenchPulls(t *testing.T) {
+	rows := benchRows(t, "--pulls", "--set", "embeddings:400x200,normal-custom:300x400", "--ks", "1,5", "--count", "6")
+	if len(rows) != 2*2*6 {
+		t.Fatalf("%d rows, want 2 sets x 2 ks x 6 plans", len(rows))
+	}
+	for _, r := range rows {
+		if r.Refused != "" {
+			t.Errorf("%s on %s is refused: %s", r.Method, r.Data, r.Refused)
+			continue
+		}
+		// At delta .01 a wrong set among 24 probabilistic answers a method is
+		// possible; the seed is fixed and there is none.
+		if r.Wrong != 0 || r.Saving <= 0 || r.BytesSaving <= 0 || r.Queries != 6 {
+			t.Errorf("row %+v", r)
+		}
+	}
+}
+
+func TestBenchTimes(t *testing.T) {
+	rows := benchRows(t, "--set", "gaussian:200x100", "--ks", "3", "--count", "5", "--repeats", "2")
+	var methods []string
+	for _, r := range rows {
+		methods = append(methods, string(r.Method))
+		if r.Refused != "" || r.Seconds <= 0 || r.Ratio <= 0 || r.Wrong != 0 {
+			t.Errorf("row %+v", r)
+		}
+		if r.Method == "exact" && r.Ratio != 1 {
+			t.Errorf("exact is %g times as fast as itself", r.Ratio)
+		}
+	}
+	if !slices.Equal(methods, []string{"exact", "adaptive", "certain", "auto"}) {
+		t.Error(methods)
+	}
+	// Too few dimensions to rotate: adaptive says so, the others go on.
+	rows = benchRows(t, "--set", "gaussian:50x4", "--ks", "2", "--count", "3", "--repeats", "1")
+	if len(rows) != 4 || rows[1].Refused == "" || rows[2].Refused != "" {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestBenchOnFiles(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 90, 40), vectors(t, dir, "q.npy", 2, 30, 40)
+	r := thresher(t, "bench", "--pulls", "--atoms", atoms, "--queries", queries, "--ks", "2", "--count", "4")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "COORDINATES SAVED") || !strings.Contains(r.out, "0/4") {
+		t.Error(r.out)
+	}
+	thresher(t, "bench", "--atoms", atoms, "--queries", vectors(t, dir, "w.npy", 2, 30, 41)).wantError(t, "41", "40")
+}
+
+func TestGeneratedSets(t *testing.T) {
+	for _, text := range []string{"gaussian:200x50", "embeddings:200x50", "normal-custom:200x50"} {
+		s, err := parseBenchSet(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, q := s.generate(4, 1)
+		b, _ := s.generate(9, 1)
+		c, _ := s.generate(4, 2)
+		if len(a) != 200*50 || len(q) != 4*50 || !slices.Equal(a, b) || slices.Equal(a, c) {
+			t.Errorf("%s: %d and %d values; same seed equal %v, other seed equal %v", text, len(a), len(q), slices.Equal(a, b), slices.Equal(a, c))
+		}
+		var sum, squares float64
+		for _, x := range a {
+			sum += float64(x)
+			squares += float64(x) * float64(x)
+		}
+		if math.IsNaN(squares) || squares == 0 {
+			t.Errorf("%s: sum of squares %g", text, squares)
+		}
+		// Each atom of normal-custom has a mean of variance 1 of its own.
+		if v := squares / float64(len(a)); s.name == "gaussian" && math.Abs(v-1) > .1 || s.name == "normal-custom" && math.Abs(v-2) > .6 {
+			t.Errorf("%s: second moment %g", text, v)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if median([]float64{3, 1, 2}) != 2 || median([]float64{4, 1, 3, 2}) != 2.5 {
+		t.Error("wrong median")
+	}
+}

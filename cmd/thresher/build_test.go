@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBuildAndInfo(t *testing.T) {
+	dir := t.TempDir()
+	atoms, out := vectors(t, dir, "a.npy", 1, 120, 50), filepath.Join(dir, "a.thresher")
+	args := []string{"build", "--atoms", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
+	r := thresher(t, args...)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.err, "120 x 50, cosine") || r.out != "" {
+		t.Errorf("stderr %s, stdout %s", r.err, r.out)
+	}
+	first := readFile(t, out)
+
+	thresher(t, args...).wantError(t, "a.thresher", "--force")
+	r = thresher(t, append(args, "--force", "--threads", "3", "--json")...)
+	r.wantCode(t, exitOK)
+	var built struct {
+		Atoms, Dimension int
+		Metric           string
+		BuildSeconds     float64 `json:"build_seconds"`
+	}
+	if err := json.Unmarshal([]byte(r.out), &built); err != nil || built.Atoms != 120 || built.Dimension != 50 || built.Metric != "cosine" || built.BuildSeconds <= 0 {
+		t.Errorf("%s (%v)", r.out, err)
+	}
+	if !bytes.Equal(first, readFile(t, out)) {
+		t.Error("the same vectors and seed make another file with other threads")
+	}
+
+	r = thresher(t, "info", out)
+	r.wantCode(t, exitOK)
+	for _, part := range []string{"120", "50", "cosine", "rotated", "11"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("info lacks %q:\n%s", part, r.out)
+		}
+	}
+	r = thresher(t, "info", "--json", out)
+	r.wantCode(t, exitOK)
+	var info struct {
+		Atoms int
+		Seed  uint64
+	}
+	if err := json.Unmarshal([]byte(r.out), &info); err != nil || info.Atoms != 120 || info.Seed != 11 {
+		t.Errorf("%s (%v)", r.out, err)
+	}
+}
+
+func TestBuildFromStdin(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 120, 50)
+	a, b := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "b.thresher")
+	thresher(t, "build", "--atoms", atoms, "--out", a).wantCode(t, exitOK)
+	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--atoms", "-", "--out", b).wantCode(t, exitOK)
+	if !bytes.Equal(readFile(t, a), readFile(t, b)) {
+		t.Error("standard input makes another collection than the file")
+	}
+}
+
+func TestBuildBadInput(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "a.thresher")
+	for _, c := range []struct{ name, content, want string }{
+		{"nan.jsonl", "[1,2]\n[1,NaN]\n", "row 1"},
+		{"ragged.jsonl", "[1,2]\n[1]\n", "row 1"},
+		{"empty.npy", "", "empty"},
+		{"huge.jsonl", "[1,2]\n[3e38,3e38]\n", "row 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, "build", "--atoms", writeFile(t, dir, c.name, []byte(c.content)), "--out", out).wantError(t, c.name, c.want)
+			if exists(out) {
+				t.Error("a collection was left behind")
+			}
+		})
+	}
+	thresher(t, "build", "--atoms", out, "--out", filepath.Join(dir, "b.thresher")).wantError(t, "collection already")
+}
+
+func TestInfoOnVectors(t *testing.T) {
+	dir := t.TempDir()
+	r := thresher(t, "info", "--json", vectors(t, dir, "a.npy", 1, 7, 3))
+	r.wantCode(t, exitOK)
+	var v vectorsInfo
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Rows != 7 || v.Dim != 3 || v.Format != "npy" || v.FileBytes < 84 {
+		t.Errorf("%s (%v)", r.out, err)
+	}
+	r = thresher(t, "info", writeFile(t, dir, "a.jsonl", []byte("[1,2]\n")))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "known once read") {
+		t.Error(r.out)
+	}
+	thresher(t, "info", filepath.Join(dir, "none.npy")).wantError(t, "none.npy")
+	thresher(t, "info", writeFile(t, dir, "b.thresher", []byte("not a collection"))).wantError(t, "b.thresher")
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// child starts the command as a process of its own, in which every query is a
+// chunk, and calls stop once some chunks are durable.
+func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, append(args, "--chunk", "1", "--log-level", "debug")...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	chunks := 0
+	var said strings.Builder
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "chunk is durable") {
+			chunks++
+		}
+		if chunks == 3 {
+			stop(cmd.Process)
+			chunks++
+		}
+	}
+	cmd.Wait() // its error is the exit code, which callers look at
+	if chunks == 0 {
+		t.Fatalf("no chunk became durable:\n%.2000s", said.String())
+	}
+	t.Logf("%.300s", said.String()[max(0, said.Len()-300):])
+	return cmd
+}
+
+func TestResumeAfterKill(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 120, 40)
+	queries := vectors(t, dir, "q.npy", 2, 2000, 40)
+	for _, name := range formats() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole, out := filepath.Join(dir, "whole-"+name), filepath.Join(dir, name)
+			args := func(out string) []string {
+				return []string{"search", "--atoms", atoms, "--queries", queries, "-k4", "--out", out, "--certificates", out + ".certificates.jsonl"}
+			}
+			thresher(t, args(whole)...).wantCode(t, exitOK)
+
+			cmd := child(t, func(p *os.Process) { p.Kill() }, args(out)...)
+			if cmd.ProcessState.Exited() || !exists(out+".progress") {
+				t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
+			}
+			if name != "r.jsonl" && exists(out) {
+				t.Error("the output exists before all is answered")
+			}
+			// What a power cut may leave: bytes behind the recorded length.
+			torn := out
+			if name != "r.jsonl" {
+				torn += ".spool"
+			}
+			appendTo(t, torn, []byte("torn"))
+
+			thresher(t, args(out)...).wantError(t, "--resume", "--force")
+			r := thresher(t, append(args(out), "--resume")...)
+			r.wantCode(t, exitOK)
+			if !strings.Contains(r.err, "2000, 4 best each;") || !strings.Contains(r.err, "by an earlier run") {
+				t.Errorf("summary does not tell of the earlier run:\n%s", r.err)
+			}
+			for _, suffix := range []string{"", ".certificates.jsonl"} {
+				if !bytes.Equal(readFile(t, out+suffix), readFile(t, whole+suffix)) {
+					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
+				}
+			}
+			if exists(out+".progress") || exists(out+".spool") {
+				t.Error("progress or spool was left behind")
+			}
+		})
+	}
+}
+
+func appendTo(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSignalsStopCleanly(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			atoms := vectors(t, dir, "a.npy", 1, 120, 40)
+			queries := vectors(t, dir, "q.npy", 2, 2000, 40)
+			out := filepath.Join(dir, "r.npz")
+			args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
+			cmd := child(t, func(p *os.Process) { p.Signal(signal) }, args...)
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+				t.Fatalf("exit code %d, want %d", code, exitInterrupted)
+			}
+			if !exists(out + ".progress") {
+				t.Fatal("no progress is left to resume")
+			}
+			thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
+			thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--sample", "100").wantCode(t, exitOK)
+		})
+	}
+}
+
+// TestResumeRefusesOtherSettings: answers of two settings never end up in one
+// file.
+func TestResumeRefusesOtherSettings(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+	queries := writeFile(t, dir, "q.jsonl", []byte(strings.Repeat("[1,2,3]\n", 6)+"[1]\n"))
+	out := filepath.Join(dir, "r.npz")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--chunk", "2", "-k3", "--out", out}
+	thresher(t, args...).wantError(t, "6 queries are answered")
+	for _, other := range [][]string{{"-k2"}, {"--method", "exact"}, {"--seed", "5"}, {"--metric", "l2"}, {"--delta", ".2"},
+		{"--epsilon", "1"}, {"--min-score", "0"}, {"--atoms", vectors(t, dir, "b.npy", 2, 40, 3)}} {
+		thresher(t, append(append(args, "--resume"), other...)...).wantError(t, "other vectors or settings")
+	}
+	// The same settings meet the same fault again.
+	thresher(t, append(args, "--resume")...).wantError(t, "row 6")
+}
+
+// TestResumeOfCompleteAnswers: a run that died between the last chunk and the
+// final file makes that file of what is there.
+func TestResumeOfCompleteAnswers(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 40, 3), vectors(t, dir, "q.npy", 2, 9, 3)
+	out := filepath.Join(dir, "r.npz")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
+
+	// A folder in the place of the output fails the last step, and only that.
+	inTheWay := func() error { return os.Mkdir(out, 0o755) }
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a := &app{in: strings.NewReader(""), out: new(bytes.Buffer), err: &spy{at: "atoms ready", do: inTheWay}}
+	root := newRootCommand(a)
+	root.SetArgs(append(args, "--log-level", "info"))
+	if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), "the answers are safe") {
+		t.Fatalf("error %v", err)
+	}
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
+	if n := len(answersOf(t, out)); n != 9 {
+		t.Errorf("%d answers, want 9", n)
+	}
+}
+
+// spy does something when it reads a word.
+type spy struct {
+	at string
+	do func() error
+}
+
+func (s *spy) Write(p []byte) (int, error) {
+	if !strings.Contains(string(p), s.at) {
+		return len(p), nil
+	}
+	return len(p), s.do()
+}

@@ -1,0 +1,472 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/dataset"
+)
+
+// answersOf reads a whole file of answers.
+func answersOf(t *testing.T, path string) []dataset.Result {
+	t.Helper()
+	r, err := dataset.OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all []dataset.Result
+	for {
+		x, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+}
+
+func summaryOf(t *testing.T, r result) summary {
+	t.Helper()
+	r.wantCode(t, exitOK)
+	var s summary
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatalf("summary %q: %v", r.out, err)
+	}
+	return s
+}
+
+// formats are the names of outputs.
+func formats() []string { return []string{"r.jsonl", "r.npz", "r.parquet", "r.ivecs"} }
+
+func TestSearchWritesEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 25, 48)
+	var first []dataset.Result
+	for _, name := range formats() {
+		out := filepath.Join(dir, name)
+		s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
+		if s.Atoms != 300 || s.Dimension != 48 || s.Queries != 25 || s.K != 7 || s.Pulls <= 0 || s.Saving <= 0 ||
+			s.Threads < 1 || s.Backend != "cpu" || s.Delta != .01 || s.SearchSeconds <= 0 || s.QueriesPerSecond <= 0 {
+			t.Errorf("%s: summary %+v", name, s)
+		}
+		got := answersOf(t, out)
+		if len(got) != 25 {
+			t.Fatalf("%s: %d answers, want 25", name, len(got))
+		}
+		if first == nil {
+			first = got
+		}
+		for j := range got {
+			if !slices.Equal(got[j].IDs, first[j].IDs) || got[j].Scores != nil && !slices.Equal(got[j].Scores, first[j].Scores) {
+				t.Errorf("%s: query %d is answered otherwise than in %s", name, j, formats()[0])
+			}
+		}
+		if exists(out+".progress") || exists(out+".spool") {
+			t.Errorf("%s: left its progress or its spool behind", name)
+		}
+		v := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out)
+		v.wantCode(t, exitOK)
+	}
+}
+
+func TestSummaryForPeople(t *testing.T) {
+	dir := t.TempDir()
+	r := thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 200, 500), "--queries", vectors(t, dir, "q.npy", 2, 5, 500),
+		"--method", "adaptive", "--out", filepath.Join(dir, "r.npz"))
+	r.wantCode(t, exitOK)
+	for _, part := range []string{"200 x 500", "queries/s", "saving", "adaptive", "probability at most 0.01", "load", "build", "search", "r.npz"} {
+		if !strings.Contains(r.err, part) {
+			t.Errorf("summary lacks %q:\n%s", part, r.err)
+		}
+	}
+	if r.out != "" {
+		t.Errorf("stdout: %q", r.out)
+	}
+}
+
+func TestSearchToStdout(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 90, 24), vectors(t, dir, "q.npy", 2, 11, 24)
+	out := filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--out", out).wantCode(t, exitOK)
+	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
+		r := thresher(t, append([]string{"search", "--atoms", atoms, "--queries", queries}, args...)...)
+		r.wantCode(t, exitOK)
+		if r.out != string(readFile(t, out)) {
+			t.Errorf("%v: stdout is not what the file holds", args)
+		}
+	}
+}
+
+func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 400, 64), vectors(t, dir, "q.npy", 2, 30, 64)
+	var want string
+	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
+		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--queries", queries}, args...)...)
+		r.wantCode(t, exitOK)
+		if want == "" {
+			want = r.out
+		}
+		if r.out != want {
+			t.Errorf("%v changes the answers", args)
+		}
+	}
+}
+
+func TestStdinIsSpooled(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 16), vectors(t, dir, "q.npy", 2, 4, 16)
+	want := thresher(t, "search", "--atoms", atoms, "--queries", queries)
+	want.wantCode(t, exitOK)
+	for flag, path := range map[string]string{"--atoms": atoms, "--queries": queries} {
+		args := []string{"search", "--atoms", atoms, "--queries", queries, flag, "-"}
+		r := thresherWith(t, context.Background(), string(readFile(t, path)), args...)
+		r.wantCode(t, exitOK)
+		if r.out != want.out {
+			t.Errorf("%s -: other answers than from a file", flag)
+		}
+	}
+	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--atoms", atoms, "--queries", "-")
+	bad.wantError(t, "standard input")
+	thresherWith(t, context.Background(), "", "search", "--atoms", atoms, "--queries", "-").wantError(t, "standard input", "empty")
+}
+
+func TestExcludeSelf(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 80, 20)
+	out := filepath.Join(dir, "r.npz")
+	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
+	for j, a := range answersOf(t, out) {
+		if slices.Contains(a.IDs, int64(j)) || len(a.IDs) != 3 {
+			t.Errorf("query %d: %v", j, a.IDs)
+		}
+	}
+	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--answers", out).wantCode(t, exitOK)
+	// Without the flag the nearest neighbour is missing from every answer.
+	r := thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
+	r.wantCode(t, exitWrong)
+
+	other := vectors(t, dir, "q.npy", 2, 80, 20)
+	thresher(t, "search", "--atoms", atoms, "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
+	more := vectors(t, dir, "m.npy", 1, 81, 20)
+	thresher(t, "search", "--atoms", atoms, "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
+}
+
+func TestLeastScore(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
+	out := filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
+	got := answersOf(t, out)
+	if !slices.Equal(got[0].IDs, []int64{1, 3, 2}) || len(got[1].IDs) != 0 {
+		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].IDs, got[1].IDs)
+	}
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+}
+
+func TestIDsBecomeNames(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"isbn":"x-1","v":[1,0]}`+"\n"+`{"isbn":"y-2","v":[0,1]}`+"\n"))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
+	for _, name := range []string{"r.jsonl", "r.parquet"} {
+		out := filepath.Join(dir, name)
+		thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
+		got := answersOf(t, out)[0]
+		if !slices.Equal(got.Names, []string{"y-2", "x-1"}) || !slices.Equal(got.IDs, []int64{1, 0}) {
+			t.Errorf("%s: names %q, ids %v", name, got.Names, got.IDs)
+		}
+	}
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--ids", "ean").wantError(t, "ean")
+	thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 3, 2), "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
+}
+
+func TestCertificatesBesideAnswers(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 12, 48)
+	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--method", "certain", "--out", out, "--certificates", certs}
+	thresher(t, args...).wantCode(t, exitOK)
+	lines := bytes.Split(bytes.TrimSpace(readFile(t, certs)), []byte("\n"))
+	if len(lines) != 12 {
+		t.Fatalf("%d certificates, want 12", len(lines))
+	}
+	for j, line := range lines {
+		var c struct {
+			Query       int
+			Certificate struct{ Guarantee string }
+		}
+		if err := json.Unmarshal(line, &c); err != nil || c.Query != j || c.Certificate.Guarantee != "certain" {
+			t.Errorf("certificate %d: %s (%v)", j, line, err)
+		}
+	}
+	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--certificates", certs)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "certain") {
+		t.Error(r.out)
+	}
+	thresher(t, args...).wantError(t, "r.npz", "--force")
+	thresher(t, append(args, "--force")...).wantCode(t, exitOK)
+}
+
+func TestCollectionsAreSearched(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 12, 48)
+	built := filepath.Join(dir, "a.thresher")
+	thresher(t, "build", "--atoms", atoms, "--metric", "cosine", "--out", built).wantCode(t, exitOK)
+	want := thresher(t, "search", "--atoms", atoms, "--metric", "cosine", "--queries", queries)
+	want.wantCode(t, exitOK)
+	r := thresher(t, "search", "--atoms", built, "--queries", queries)
+	r.wantCode(t, exitOK)
+	if r.out != want.out {
+		t.Error("a prepared collection is answered otherwise than its vectors")
+	}
+	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "l2").wantError(t, "a.thresher", "cosine", "--metric", "l2")
+	thresher(t, "search", "--atoms", built, "--queries", queries, "--seed", "2").wantError(t, "seed")
+	thresher(t, "search", "--atoms", built, "--queries", queries, "--ids", "x").wantError(t, "columns")
+}
+
+func TestEveryMethodAnswers(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 150, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	for _, m := range choices()["method"] {
+		t.Run(m, func(t *testing.T) {
+			out := filepath.Join(dir, m+".jsonl")
+			thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
+			thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+		})
+	}
+}
+
+func TestBackendNotBuiltIn(t *testing.T) {
+	dir := t.TempDir()
+	r := thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 9, 3), "--queries", vectors(t, dir, "q.npy", 2, 2, 3), "--backend", "cuda")
+	r.wantCode(t, exitBackend)
+	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "cuda") || !strings.Contains(r.err, "not built into this binary") {
+		t.Error(r.err)
+	}
+}
+
+func TestCutK(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 6, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
+	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
+		t.Errorf("summary %+v", s)
+	}
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50")
+	if !strings.Contains(r.err, "warning") {
+		t.Errorf("no warning in the summary:\n%s", r.err)
+	}
+}
+
+func TestConfigurationReachesTheSearch(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 20), vectors(t, dir, "q.npy", 2, 3, 20)
+	t.Setenv("THRESHER_K", "4")
+	file := writeFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
+	s := summaryOf(t, thresher(t, "search", "--config", file, "--atoms", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
+	if s.K != 4 || s.Method != "certain" || s.Metric != "cosine" {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	good := vectors(t, dir, "good.npy", 1, 20, 4)
+	wide := vectors(t, dir, "wide.npy", 1, 20, 5)
+	empty := file("empty.npy", "")
+	ragged := file("ragged.jsonl", "[1,2,3,4]\n[1,2,3]\n")
+	nan := gaussian(1, 40)
+	nan[4*3+2] = float32(math.NaN())
+	holes := writeFile(t, dir, "nan.npy", npy(nan, 4))
+	noRows := writeFile(t, dir, "norows.npy", npy(nil, 4))
+	cut := writeFile(t, dir, "cut.npy", readFile(t, good)[:200])
+	foreign := file("foreign.thresher", "this is not a collection of vectors, whatever its name says")
+	hidden := filepath.Join(dir, "none.npy")
+	there := file("there.npz", "x")
+
+	search := func(atoms, queries string, more ...string) []string {
+		return append([]string{"search", "--atoms", atoms, "--queries", queries}, more...)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"NaN among atoms", search(holes, good), []string{"nan.npy", "row 3", "column 2", "NaN"}},
+		{"NaN among queries", search(good, holes), []string{"nan.npy", "row 3", "column 2", "NaN"}},
+		{"ragged atoms", search(ragged, good), []string{"ragged.jsonl", "row 1"}},
+		{"dimensions differ", search(good, wide), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
+		{"empty atoms", search(empty, good), []string{"empty.npy", "empty"}},
+		{"empty queries", search(good, empty), []string{"empty.npy", "empty"}},
+		{"no rows of atoms", search(noRows, good), []string{"norows.npy"}},
+		{"no rows of queries", search(good, noRows), []string{"norows.npy"}},
+		{"truncated atoms", search(cut, good), []string{"cut.npy"}},
+		{"foreign collection", search(foreign, good), []string{"foreign.thresher"}},
+		{"missing atoms", search(hidden, good), []string{"none.npy", "no such file"}},
+		{"missing queries", search(good, hidden), []string{"none.npy", "no such file"}},
+		{"a folder", search(dir, good), []string{"directory"}},
+		{"both from stdin", search("-", "-"), []string{"cannot both"}},
+		{"k of 0", search(good, good, "-k0"), []string{"k: 0 is below 1"}},
+		{"k below 0", search(good, good, "-k=-3"), []string{"k: -3 is below 1"}},
+		{"delta of 0", search(good, good, "--delta=0"), []string{"delta: 0 is not in (0, 1)"}},
+		{"delta of 1", search(good, good, "--delta=1"), []string{"delta: 1 is not in (0, 1)"}},
+		{"epsilon below 0", search(good, good, "--epsilon=-1"), []string{"epsilon: -1"}},
+		{"unknown method", search(good, good, "--method=faiss"), []string{"method", "faiss"}},
+		{"unknown metric", search(good, good, "--metric=dot"), []string{"metric", "dot"}},
+		{"adaptive on the raw basis", search(good, good, "--basis=raw", "--method=adaptive"), []string{"adaptive", "raw"}},
+		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
+		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},
+		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--force"}},
+		{"output in no folder", search(good, good, "--out", filepath.Join(dir, "no", "r.npz")), []string{"no folder"}},
+		{"resume of nothing over a file", search(good, good, "--out", there, "--resume"), []string{"there.npz", "nothing to resume"}},
+		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
+		{"resume of stdout", search(good, good, "--resume"), []string{"--out"}},
+		{"summary among answers", search(good, good, "--json"), []string{"--json", "--out"}},
+		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be written"}},
+		{"certificates of another form", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", "c.txt"), []string{"c.txt"}},
+		{"certificates without answers", search(good, good, "--certificates", "c.jsonl"), []string{"--out"}},
+		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, c.args...).wantError(t, c.want...)
+		})
+	}
+	if b := readFile(t, there); string(b) != "x" {
+		t.Errorf("a refused output was changed to %q", b)
+	}
+}
+
+// TestBadRowLeavesEarlierChunks: a fault in a later chunk keeps what was
+// answered, and the mended file cannot be resumed, because it is another one.
+func TestBadRowLeavesEarlierChunks(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+	queries := filepath.Join(dir, "q.jsonl")
+	good := strings.Repeat("[1,2,3]\n", 20)
+	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
+	out := filepath.Join(dir, "r.jsonl")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--chunk", "5", "--out", out}
+	thresher(t, args...).wantError(t, "q.jsonl", "row 20", "20 queries are answered")
+	if n := len(answersOf(t, out)); n != 20 {
+		t.Errorf("%d answers are there, want 20", n)
+	}
+	thresher(t, args...).wantError(t, "--resume", "--force")
+	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,4]\n"))
+	thresher(t, append(args, "--resume")...).wantError(t, "other vectors or settings", "--force")
+	thresher(t, append(args, "--force")...).wantCode(t, exitOK)
+	if n := len(answersOf(t, out)); n != 21 {
+		t.Errorf("%d answers, want 21", n)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 500, 64), vectors(t, dir, "q.npy", 2, 60, 64)
+	out := filepath.Join(dir, "r.jsonl")
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
+	r.wantCode(t, exitDeadline)
+	var s summary
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Partial != 60 || s.Queries != 60 {
+		t.Errorf("summary %+v (%v)", s, err)
+	}
+	if !strings.Contains(r.err, "60 of 60 answers partial") {
+		t.Error(r.err)
+	}
+	for _, a := range answersOf(t, out) {
+		if !bytes.Contains(a.Certificate, []byte(`"stopped_by":"deadline"`)) || bytes.Contains(a.Certificate, []byte(`"open_bound":null`)) {
+			t.Fatalf("certificate %s", a.Certificate)
+		}
+	}
+	// The open bound must hold, and be held against the answer if it does not.
+	verify := []string{"verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", out}
+	v := thresher(t, verify...)
+	v.wantCode(t, exitOK)
+	if !strings.Contains(v.out, "60, held to their open bound") {
+		t.Error(v.out)
+	}
+	lied := strings.ReplaceAll(string(readFile(t, out)), `"open_bound":`, `"open_bound":-`)
+	writeFile(t, dir, "lied.jsonl", []byte(lied))
+	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
+	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
+
+	far := filepath.Join(dir, "far.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
+}
+
+func TestInterruptedBeforeItBegins(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 50, 8), vectors(t, dir, "q.npy", 2, 6, 8)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
+	r.wantCode(t, exitInterrupted)
+	r = thresherWith(t, ctx, "", "verify", "--atoms", atoms, "--queries", queries, "--answers", "none")
+	if r.code == exitOK {
+		t.Error("an interrupted verify reports success")
+	}
+}
+
+// TestInterruptedChunkIsNotKept: what an interrupted search has so far must not
+// become durable as if it were the answer.
+func TestInterruptedChunkIsNotKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	backend := cpu.New(cpu.Options{Threads: 1})
+	c, err := collection.Build(ctx, gaussian(1, 500*64), 64, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := batch.Open(ctx, c, backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s := &search{app: &app{}, flags: &searchFlags{out: stdio}, engine: e, atoms: &atoms{Collection: c},
+		request: batch.Request{K: 3}, out: &answerFiles{out: stdio, format: dataset.JSONL}}
+	queries := gaussian(2, 5*64)
+	if _, _, err := s.chunk(ctx, queries, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if out, _, err := s.chunk(ctx, queries, 0, nil); err == nil {
+		t.Errorf("an interrupted chunk gives %d bytes of answers", len(out[0]))
+	}
+}
+
+// TestDiskFull writes to a device that is always full, where there is one.
+func TestDiskFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs /dev/full, which only Linux has")
+	}
+	defer full.Close()
+	dir := t.TempDir()
+	var errs bytes.Buffer
+	code := run(context.Background(), []string{"search", "--atoms", vectors(t, dir, "a.npy", 1, 50, 8), "--queries", vectors(t, dir, "q.npy", 2, 6, 8)},
+		strings.NewReader(""), full, &errs)
+	if code != exitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("exit code %d, stderr %s", code, errs.String())
+	}
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"thresher/dataset"
+)
+
+// rewrite passes the answers of a file through change into another .jsonl.
+func rewrite(t *testing.T, from, to string, change func(j int, r *dataset.Result)) string {
+	t.Helper()
+	var b []byte
+	for j, r := range answersOf(t, from) {
+		change(j, &r)
+		b = dataset.AppendJSONL(b, &r)
+	}
+	if err := os.WriteFile(to, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// searched makes 200 answers to check, under an exact guarantee.
+func searched(t *testing.T, dir string) (atoms, queries, answers string) {
+	t.Helper()
+	atoms, queries = vectors(t, dir, "a.npy", 1, 60, 12), vectors(t, dir, "q.npy", 2, 200, 12)
+	answers = filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	return atoms, queries, answers
+}
+
+func TestVerifyFindsTampering(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	others := func(r *dataset.Result) int64 {
+		for id := int64(0); ; id++ {
+			if !slices.Contains(r.IDs, id) {
+				return id
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(r *dataset.Result)
+		want   string
+	}{
+		{"other atom, score kept", func(r *dataset.Result) { r.IDs[1] = others(r) }, "query 17: atom"},
+		{"atom twice", func(r *dataset.Result) { r.IDs[1] = r.IDs[0] }, "twice"},
+		{"atom that is not there", func(r *dataset.Result) { r.IDs[2] = 60 }, "outside [0, 60)"},
+		{"score", func(r *dataset.Result) { r.Scores[0] = math.Nextafter32(r.Scores[0], 9) * 1.0001 }, "scores"},
+		{"length", func(r *dataset.Result) { r.IDs, r.Scores = r.IDs[:2], r.Scores[:2] }, "2 atoms where 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bad := rewrite(t, answers, filepath.Join(t.TempDir(), "bad.jsonl"), func(j int, r *dataset.Result) {
+				if j == 17 {
+					c.change(r)
+				}
+			})
+			r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", bad)
+			r.wantCode(t, exitWrong)
+			if !strings.Contains(r.out, c.want) || !strings.Contains(r.out, "query 17") || !strings.Contains(r.err, "1 of 200 answers are malformed") {
+				t.Errorf("stdout %s\nstderr %s", r.out, r.err)
+			}
+		})
+	}
+}
+
+// worsen leaves the best atom of some queries away and takes the next instead.
+func worsen(t *testing.T, atoms, queries, answers, to string, every int) string {
+	t.Helper()
+	more := filepath.Join(filepath.Dir(to), "more.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k4", "--method", "exact", "--out", more, "--force").wantCode(t, exitOK)
+	longer := answersOf(t, more)
+	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
+		if j%every == 0 {
+			r.IDs, r.Scores = longer[j].IDs[1:], longer[j].Scores[1:]
+		}
+	})
+}
+
+func TestVerifyJudgesByTheGuarantee(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	sure := worsen(t, atoms, queries, answers, filepath.Join(dir, "sure.jsonl"), 100) // 2 of 200 wrong
+	bare := func(to string, every int) string {
+		from := worsen(t, atoms, queries, answers, filepath.Join(dir, "x.jsonl"), every)
+		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Exact = nil, false })
+	}
+	few, many := bare("few.jsonl", 100), bare("many.jsonl", 4)
+	for _, c := range []struct {
+		name    string
+		answers string
+		args    []string
+		code    int
+		want    string
+	}{
+		{"exact by certificate", sure, nil, exitWrong, "exact"},
+		{"delta cannot excuse an exact certificate", sure, []string{"--delta", ".5"}, exitWrong, "exact"},
+		{"certain by flag", few, []string{"--guarantee", "certain"}, exitWrong, "certain"},
+		{"delta as usual", few, nil, exitOK, "2 failures in 200 = 0.01; delta allows 0.01"},
+		{"compatible with delta", few, []string{"--strict-delta"}, exitOK, "binomial p"},
+		{"incompatible with delta", many, []string{"--strict-delta"}, exitWrong, "50 failures in 200"},
+		{"incompatible, but not asked", many, nil, exitOK, "50 failures in 200"},
+		{"a greater delta", many, []string{"--strict-delta", "--delta", ".3"}, exitOK, "delta allows 0.3"},
+		{"a gap that is allowed", many, []string{"--strict-delta", "--epsilon", "1e3"}, exitOK, "0 failures"},
+		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, exitOK, "heuristic"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--answers", c.answers}, c.args...)...)
+			r.wantCode(t, c.code)
+			if !strings.Contains(r.out, c.want) {
+				t.Errorf("report lacks %q:\n%s", c.want, r.out)
+			}
+		})
+	}
+}
+
+func TestVerifyReportAsJSON(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	bad := worsen(t, atoms, queries, answers, filepath.Join(dir, "bad.jsonl"), 50)
+	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", bad, "--json")
+	r.wantCode(t, exitWrong)
+	var v verifyReport
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Queries != 200 || v.Checked != 200 || v.Wrong != 4 || v.WrongSure != 4 || v.Malformed != 0 || v.K != 3 || v.Metric != "ip" ||
+		v.Neighbourhoods < 1 || v.Neighbourhoods > 4 || v.WorstGap <= 0 || len(v.Problems) != 4 || v.Guarantees["exact"] != 200 {
+		t.Errorf("report %+v", v)
+	}
+}
+
+func TestVerifySample(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	checked := func(args ...string) verifyReport {
+		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--json"}, args...)...)
+		r.wantCode(t, exitOK)
+		var v verifyReport
+		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, c := range []struct {
+		sample string
+		want   int64
+	}{{"0", 200}, {"1", 1}, {"37", 37}, {"200", 200}, {"500", 200}} {
+		if v := checked("--sample", c.sample, "--chunk", "16"); v.Checked != c.want {
+			t.Errorf("--sample %s checked %d answers, want %d", c.sample, v.Checked, c.want)
+		}
+	}
+
+	// Every query must be drawn now and then, and half of them by one seed.
+	seen := make([]int, 40)
+	for seed := range uint64(200) {
+		in := drawSample(40, 20, seed)
+		count := 0
+		for j := range seen {
+			if in(int64(j)) {
+				seen[j]++
+				count++
+			}
+		}
+		if count != 20 {
+			t.Fatalf("seed %d draws %d of 40, want 20", seed, count)
+		}
+	}
+	for j, n := range seen {
+		if n < 60 || n > 140 { // 5.6 standard deviations: false alarm below 1e-6 for all 40
+			t.Errorf("query %d is drawn by %d of 200 seeds, expected 100", j, n)
+		}
+	}
+}
+
+func TestVerifyCountsMustAgree(t *testing.T) {
+	dir := t.TempDir()
+	atoms, _, answers := searched(t, dir)
+	fewer, more := vectors(t, dir, "fewer.npy", 2, 150, 12), vectors(t, dir, "more.npy", 2, 250, 12)
+	for _, queries := range []string{fewer, more} {
+		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--chunk", "64")
+		r.wantCode(t, exitWrong)
+		if !strings.Contains(r.err, "200 answers") {
+			t.Error(r.err)
+		}
+	}
+}
+
+func TestVerifyBadInput(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	wide := vectors(t, dir, "wide.npy", 3, 5, 13)
+	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	certificate := `{"query":0,"ids":[1],"scores":[1],"certificate":{"guarantee":%s}}` + "\n"
+	for _, c := range []struct {
+		atoms, queries, answers string
+		want                    []string
+	}{
+		{wide, queries, answers, []string{"wide.npy", "13", "q.npy", "12"}},
+		{atoms, wide, answers, []string{"wide.npy", "13", "a.npy", "12"}},
+		{atoms, queries, filepath.Join(dir, "none.npz"), []string{"none.npz", "no such file"}},
+		{atoms, queries, file("e.jsonl", ""), []string{"e.jsonl", "empty"}},
+		{atoms, queries, file("s.jsonl", `{"query":3,"ids":[1],"scores":[1]}`+"\n"), []string{"s.jsonl", "query 3", "order"}},
+		{atoms, queries, file("g.jsonl", fmt.Sprintf(certificate, `"maybe"`)), []string{"g.jsonl", "maybe"}},
+		{atoms, queries, file("t.jsonl", fmt.Sprintf(certificate, `7`)), []string{"t.jsonl", "certificate of query 0"}},
+		{atoms, queries, file("v.jsonl", `{"query":0,"ids":[],"scores":[]}`+"\n"), []string{"v.jsonl", "-k"}},
+	} {
+		t.Run(filepath.Base(c.answers), func(t *testing.T) {
+			thresher(t, "verify", "--atoms", c.atoms, "--queries", c.queries, "--answers", c.answers).wantError(t, c.want...)
+		})
+	}
+	short := file("c.jsonl", `{"query":0,"certificate":{"guarantee":"exact"}}`+"\n")
+	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--certificates", short)
+	r.wantError(t, "c.jsonl", "query 1")
+}
+
+func TestVerifyOnCollections(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 200, 40), vectors(t, dir, "q.npy", 2, 30, 40)
+	built, out := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.parquet")
+	thresher(t, "build", "--atoms", atoms, "--metric", "l2", "--out", built).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", built, "--queries", queries, "--out", out).wantCode(t, exitOK)
+	for _, args := range [][]string{{"--atoms", built}, {"--atoms", atoms, "--metric", "l2"}} {
+		r := thresher(t, append([]string{"verify", "--queries", queries, "--answers", out, "--strict-delta"}, args...)...)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, "l2") {
+			t.Error(r.out)
+		}
+	}
+	// Squared distances are no inner products.
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out).wantCode(t, exitWrong)
+}
+
+// TestVerifyEpsilonOfDistances: a gap between squared distances is twice that
+// between q.v - |v|^2/2.
+func TestVerifyEpsilonOfDistances(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[10]\n"))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[4]\n"))
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 was to be had
+	for epsilon, code := range map[string]int{"19.9": exitWrong, "20.1": exitOK} {
+		thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", answers,
+			"--guarantee", "certain", "--epsilon", epsilon).wantCode(t, code)
+	}
+}
