@@ -1,16 +1,159 @@
 package main
 
 import (
-	"errors"
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
+
+	"thresher/cmd/thresher/internal/corpus"
+	"thresher/cmd/thresher/internal/demo"
+	"thresher/dataset"
 )
 
-func newDemoCommand(_ *app) *cobra.Command {
-	return &cobra.Command{
-		Use:    "demo",
-		Short:  "Search the doc comments of Go's standard library",
-		Hidden: true,
-		RunE:   func(*cobra.Command, []string) error { return errors.New("the demo is not part of this build") },
+type demoFlags struct {
+	queries     []string
+	sample      int
+	save        string
+	embedded    bool
+	force, json bool
+	showLicense bool
+}
+
+func newDemoCommand(a *app) *cobra.Command {
+	f := &demoFlags{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Search the doc comments of Go's standard library",
+		Long: `Search real text: the doc comments of Go's standard library, from the Go tree at
+hand or, where there is none, from an extract in the binary. Questions in plain
+words first, then every comment against all others beside the dense scan, then
+one certificate line by line.`,
+		Example: `  thresher demo
+  thresher demo --query "list the files in a directory"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, f) },
 	}
+	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words; may be given again")
+	cmd.Flags().IntVar(&f.sample, "sample", 0, "`queries` that the dense scan answers too; 0 = 512, -1 = all")
+	cmd.Flags().BoolVar(&f.embedded, "embedded", false, "use the extract in the binary even if there is a Go tree")
+	cmd.Flags().StringVar(&f.save, "save", "", "`file` (.npy) to write the vectors to")
+	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file of --save")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object with all figures on stdout")
+	cmd.Flags().BoolVar(&f.showLicense, "license", false, "print the licence of the texts and stop")
+	addSettings(cmd, "delta", "seed", "threads", "backend")
+	return cmd
+}
+
+func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
+	if f.showLicense {
+		_, err := fmt.Fprint(a.out, corpus.License)
+		return err
+	}
+	if f.save != "" {
+		if err := refuseExisting(f.force, f.save); err != nil {
+			return err
+		}
+	}
+	o := &demo.Options{
+		Delta: a.config.Delta, Seed: a.config.Seed, Threads: a.config.Threads,
+		Queries: f.queries, Sample: f.sample,
+	}
+	if f.embedded {
+		o.Load = func(context.Context) (*corpus.Corpus, error) { return corpus.Embedded() }
+	}
+	if f.save != "" {
+		o.Keep = func(n, dim int, rows []float32) error { return saveVectors(f.save, n, dim, rows) }
+	}
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	o.Backend = b
+	stages := &stageProgress{app: a}
+	defer stages.end()
+	o.Progress = stages.set
+
+	if !f.json {
+		_, err := demo.Run(cmd.Context(), o, clearing{a, stages})
+		return err
+	}
+	r, err := demo.Run(cmd.Context(), o, nil)
+	if err != nil {
+		return err
+	}
+	stages.end()
+	return json.NewEncoder(a.out).Encode(r)
+}
+
+// stageProgress shows one bar at a time, for the stage told last. It is safe
+// for concurrent use.
+type stageProgress struct {
+	app *app
+
+	mu    sync.Mutex
+	stage string
+	bar   *progress
+}
+
+func (s *stageProgress) set(stage string, done, total int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == nil || s.stage != stage {
+		s.clear()
+		s.stage, s.bar = stage, s.app.newProgress(stage)
+	}
+	s.bar.set(done, total)
+}
+
+func (s *stageProgress) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
+
+func (s *stageProgress) clear() {
+	if s.bar != nil {
+		s.bar.done()
+		s.bar = nil
+	}
+}
+
+// clearing takes the bar away before text is written, as both may go to one
+// terminal.
+type clearing struct {
+	app    *app
+	stages *stageProgress
+}
+
+func (c clearing) Write(p []byte) (int, error) {
+	c.stages.end()
+	return c.app.out.Write(p)
+}
+
+// saveVectors writes rows to a new file at path, or leaves none there.
+func saveVectors(path string, n, dim int, rows []float32) (err error) {
+	out, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	defer func() {
+		if closing := out.Close(); err == nil {
+			err = closing
+		}
+		if err != nil {
+			os.Remove(path)
+			err = fmt.Errorf("--save %s: %w", path, err)
+		}
+	}()
+	w := bufio.NewWriter(out)
+	if err := dataset.WriteNPY(w, n, dim, rows); err != nil {
+		return err
+	}
+	return w.Flush()
 }
