@@ -1,0 +1,99 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	good := vectors(t, dir, "good.npy", 1, 20, 4)
+	wide := vectors(t, dir, "wide.npy", 1, 20, 5)
+	empty := file("empty.npy", "")
+	ragged := file("ragged.jsonl", "[1,2,3,4]\n[1,2,3]\n")
+	nan := gaussian(1, 40)
+	nan[4*3+2] = float32(math.NaN())
+	holes := writeFile(t, dir, "nan.npy", npy(nan, 4))
+	noRows := writeFile(t, dir, "norows.npy", npy(nil, 4))
+	cut := writeFile(t, dir, "cut.npy", readFile(t, good)[:200])
+	foreign := file("foreign.thresher", "this is not a collection of vectors, whatever its name says")
+	hidden := filepath.Join(dir, "none.npy")
+	there := file("there.npz", "x")
+
+	search := func(atoms, queries string, more ...string) []string {
+		return append([]string{"search", "--atoms", atoms, "--queries", queries}, more...)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"NaN among atoms", search(holes, good), []string{"nan.npy", "row 3", "column 2", "NaN"}},
+		{"NaN among queries", search(good, holes), []string{"nan.npy", "row 3", "column 2", "NaN"}},
+		{"ragged atoms", search(ragged, good), []string{"ragged.jsonl", "row 1"}},
+		{"dimensions differ", search(good, wide), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
+		{"empty atoms", search(empty, good), []string{"empty.npy", "empty"}},
+		{"empty queries", search(good, empty), []string{"empty.npy", "empty"}},
+		{"no rows of atoms", search(noRows, good), []string{"norows.npy"}},
+		{"no rows of queries", search(good, noRows), []string{"norows.npy"}},
+		{"truncated atoms", search(cut, good), []string{"cut.npy"}},
+		{"foreign collection", search(foreign, good), []string{"foreign.thresher"}},
+		{"missing atoms", search(hidden, good), []string{"none.npy", "no such file"}},
+		{"missing queries", search(good, hidden), []string{"none.npy", "no such file"}},
+		{"a folder", search(dir, good), []string{"directory"}},
+		{"both from stdin", search("-", "-"), []string{"cannot both"}},
+		{"k of 0", search(good, good, "-k0"), []string{"k: 0 is below 1"}},
+		{"k below 0", search(good, good, "-k=-3"), []string{"k: -3 is below 1"}},
+		{"delta of 0", search(good, good, "--delta=0"), []string{"delta: 0 is not in (0, 1)"}},
+		{"delta of 1", search(good, good, "--delta=1"), []string{"delta: 1 is not in (0, 1)"}},
+		{"epsilon below 0", search(good, good, "--epsilon=-1"), []string{"epsilon: -1"}},
+		{"unknown method", search(good, good, "--method=faiss"), []string{"method", "faiss"}},
+		{"unknown metric", search(good, good, "--metric=dot"), []string{"metric", "dot"}},
+		{"adaptive on the raw basis", search(good, good, "--basis=raw", "--method=adaptive"), []string{"adaptive", "raw"}},
+		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
+		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},
+		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--force"}},
+		{"output in no folder", search(good, good, "--out", filepath.Join(dir, "no", "r.npz")), []string{"no folder"}},
+		{"resume of nothing over a file", search(good, good, "--out", there, "--resume"), []string{"there.npz", "nothing to resume"}},
+		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
+		{"resume of stdout", search(good, good, "--resume"), []string{"--out"}},
+		{"summary among answers", search(good, good, "--json"), []string{"--json", "--out"}},
+		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be written"}},
+		{"certificates of another form", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", "c.txt"), []string{"c.txt"}},
+		{"certificates without answers", search(good, good, "--certificates", "c.jsonl"), []string{"--out"}},
+		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, c.args...).wantError(t, c.want...)
+		})
+	}
+	if b := readFile(t, there); string(b) != "x" {
+		t.Errorf("a refused output was changed to %q", b)
+	}
+}
+
+// TestBadRowLeavesEarlierChunks: a fault in a later chunk keeps what was
+// answered, and the mended file cannot be resumed, because it is another one.
+func TestBadRowLeavesEarlierChunks(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+	queries := filepath.Join(dir, "q.jsonl")
+	good := strings.Repeat("[1,2,3]\n", 20)
+	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
+	out := filepath.Join(dir, "r.jsonl")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--chunk", "5", "--out", out}
+	thresher(t, args...).wantError(t, "q.jsonl", "row 20", "20 queries are answered")
+	if n := len(answersOf(t, out)); n != 20 {
+		t.Errorf("%d answers are there, want 20", n)
+	}
+	thresher(t, args...).wantError(t, "--resume", "--force")
+	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,4]\n"))
+	thresher(t, append(args, "--resume")...).wantError(t, "other vectors or settings", "--force")
+	thresher(t, append(args, "--force")...).wantCode(t, exitOK)
+	if n := len(answersOf(t, out)); n != 21 {
+		t.Errorf("%d answers, want 21", n)
+	}
+}
