@@ -170,3 +170,30 @@ func TestExactIsHonest(t *testing.T) {
 		t.Error("no look failed at alpha .4: the test shows nothing")
 	}
 }
+
+// TestExactCountsRetests looks for searches whose look kept every arm while the
+// final threshold dropped one by that look's bound: a drop that can fail.
+func TestExactCountsRetests(t *testing.T) {
+	rng := backendtest.Rand(4)
+	const n, dim = 6, 128
+	found := 0
+	for seed := range uint64(100) {
+		rows := backendtest.Gaussian(rng, n, dim)
+		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, NoHead: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .1}}}
+		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
+		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: backendtest.Gaussian(rng, 1, dim)}, []backend.Goal{g})[0]
+		if a.Looks[0].Survivors == n && a.Rows < n {
+			found++
+			if !a.Random {
+				t.Errorf("seed %d: the look kept all, %d of %d rows were scored, yet no drop is called random", seed, a.Rows, n)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no such search among 100")
+	}
+}

@@ -12,7 +12,7 @@ import (
 // stops makes the batch that contexts strike: enough atoms for several chunks.
 func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
 	rng := Rand(6)
-	s := &Set{Name: "power-law", Dim: 144, Rows: PowerLaw(rng, n, 144)}
+	s := &Set{Name: "gaussian", Dim: 144, Rows: Gaussian(rng, n, 144)}
 	s.Queries = append(append([]float32{}, s.Row(17)...), Gaussian(rng, 1, s.Dim)...)
 	c := build(t, s, opt)
 	o := NewOracle(c)
