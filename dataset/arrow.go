@@ -1,0 +1,299 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// arrowVectors reads Arrow IPC, one record batch at a time. A file is read as
+// the stream it contains; its footer only has to be there.
+type arrowVectors struct {
+	*source
+	messages *arrowMessages
+	stream   *ipc.Reader
+	column   int
+	id       int // -1 without ids
+	rows     int64
+	dim      int
+	next     int64
+	batch    arrowBatch
+	ids      []string
+	err      error
+}
+
+// arrowBatch is the current record batch, its lists opened up. It is valid until
+// the stream moves on.
+type arrowBatch struct {
+	list   array.ListLike
+	values []byte // little-endian elements of all lists
+	nulls  arrow.Array
+	kind   kind
+	ids    arrow.Array
+	i, n   int
+}
+
+func openArrow(src *source, opt Options) (r Reader, err error) {
+	defer recovered(src.name, &err)
+	a := &arrowVectors{source: src, rows: -1, id: -1}
+	if a.messages, err = newArrowMessages(src); err != nil {
+		return nil, err
+	}
+	if src.at != nil {
+		a.rows = countArrowRows(src, a.messages.isFile)
+	}
+	a.stream, err = ipc.NewReaderFromMessageReader(a.messages)
+	if err != nil {
+		return nil, fail(src.name, "not readable as Arrow IPC: %w", cutShort(err))
+	}
+	if err := a.choose(a.stream.Schema(), opt); err != nil {
+		return nil, err
+	}
+	if err := a.advance(); err == io.EOF {
+		return nil, fail(src.name, "no rows: all record batches are empty")
+	} else if err != nil {
+		return nil, err
+	}
+	lo, hi, err := a.batch.bounds()
+	if err != nil {
+		return nil, failAt(src.name, 0, -1, "%w", err)
+	}
+	if hi == lo {
+		return nil, failAt(src.name, 0, -1, "rows have zero columns")
+	}
+	a.dim = hi - lo
+	return a, nil
+}
+
+func (a *arrowVectors) Dim() int   { return a.dim }
+func (a *arrowVectors) Len() int64 { return a.rows }
+
+func (a *arrowVectors) IDs() []string {
+	if a.id < 0 {
+		return nil
+	}
+	return a.ids
+}
+
+// choose finds the columns of vectors and ids.
+func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
+	var all, found []string
+	a.column = -1
+	for i, f := range s.Fields() {
+		all = append(all, f.Name)
+		if f.Name == opt.IDs && opt.IDs != "" && a.id < 0 {
+			a.id = i
+			continue
+		}
+		_, err := arrowKind(f.Type)
+		if opt.Column != "" && f.Name == opt.Column {
+			if err != nil {
+				return fail(a.name, "column %q: %w", f.Name, err)
+			}
+			a.column = i
+		}
+		if opt.Column == "" && err == nil {
+			found, a.column = append(found, f.Name), i
+		}
+	}
+	switch {
+	case opt.IDs != "" && a.id < 0:
+		return fail(a.name, "no column %q for the ids; the file has %s", opt.IDs, listed(all))
+	case a.id >= 0 && !arrowIDType(s.Field(a.id).Type):
+		return fail(a.name, "ids column %q is %s, neither string nor integer", opt.IDs, s.Field(a.id).Type)
+	case opt.Column != "" && a.column < 0:
+		return fail(a.name, "no column %q; the file has %s", opt.Column, listed(all))
+	case a.column < 0:
+		return fail(a.name, "no column is a list of a supported type; the file has %s", listed(all))
+	case len(found) > 1:
+		return fail(a.name, "several columns could be the vectors, name one: %s", listed(found))
+	}
+	return nil
+}
+
+// arrowKind is the kind of a list's elements.
+func arrowKind(t arrow.DataType) (kind, error) {
+	if e, ok := t.(arrow.ExtensionType); ok {
+		t = e.StorageType()
+	}
+	l, ok := t.(arrow.ListLikeType)
+	if !ok || t.ID() == arrow.MAP {
+		return 0, fmt.Errorf("type %s is not a list of numbers", t)
+	}
+	switch l.Elem().ID() {
+	case arrow.FLOAT16:
+		return f16, nil
+	case arrow.FLOAT32:
+		return f32, nil
+	case arrow.FLOAT64:
+		return f64, nil
+	case arrow.INT8:
+		return i8, nil
+	case arrow.UINT8:
+		return u8, nil
+	}
+	return 0, fmt.Errorf("element type %s is not supported (float16, float32, float64, int8 and uint8 are)", l.Elem())
+}
+
+func arrowIDType(t arrow.DataType) bool {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW,
+		arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64,
+		arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
+		return true
+	}
+	return false
+}
+
+func (a *arrowVectors) Read(dst []float32) (n int, err error) {
+	defer func() {
+		if err != nil && err != io.ErrShortBuffer {
+			a.err = err
+		}
+	}()
+	defer recovered(a.name, &err) // runs first
+	a.ids = a.ids[:0]
+	if a.err != nil {
+		return 0, a.err
+	}
+	if len(dst) < a.dim {
+		return 0, io.ErrShortBuffer
+	}
+	for ; n < len(dst)/a.dim; n++ {
+		if a.batch.i == a.batch.n {
+			if err := a.advance(); err == io.EOF && n > 0 {
+				return n, nil
+			} else if err != nil {
+				return n, err
+			}
+		}
+		if err := a.row(dst[n*a.dim : (n+1)*a.dim]); err != nil {
+			return n, err
+		}
+		a.batch.i++
+		a.next++
+	}
+	return n, nil
+}
+
+// advance makes the next record batch that has rows the current one.
+func (a *arrowVectors) advance() error {
+	for {
+		if !a.stream.Next() {
+			if err := a.stream.Err(); err != nil {
+				return failAt(a.name, a.next, -1, "%w", cutShort(err))
+			}
+			if err := a.messages.finish(); err != nil {
+				return failAt(a.name, a.next, -1, "%w", err)
+			}
+			return io.EOF
+		}
+		rec := a.stream.RecordBatch()
+		if rec.NumRows() == 0 {
+			continue
+		}
+		b, err := openArrowBatch(rec.Column(a.column))
+		if err != nil {
+			return failAt(a.name, a.next, -1, "%w", err)
+		}
+		if a.id >= 0 {
+			b.ids = rec.Column(a.id)
+		}
+		a.batch = b
+		return nil
+	}
+}
+
+func openArrowBatch(column arrow.Array) (b arrowBatch, err error) {
+	if b.kind, err = arrowKind(column.DataType()); err != nil {
+		return b, err
+	}
+	if e, ok := column.(array.ExtensionArray); ok {
+		column = e.Storage()
+	}
+	b.list = column.(array.ListLike)
+	values := b.list.ListValues()
+	b.n = column.Len()
+	if values.NullN() > 0 {
+		b.nulls = values
+	}
+	d, size := values.Data(), b.kind.size()
+	if d.Len() == 0 {
+		return b, nil
+	}
+	raw := d.Buffers()[1].Bytes()
+	if n := len(raw) / size; d.Len() < 0 || d.Offset() < 0 || d.Len() > n || d.Offset() > n-d.Len() {
+		return b, errors.New("values are fewer than the record batch announces")
+	}
+	b.values = raw[d.Offset()*size : (d.Offset()+d.Len())*size]
+	return b, nil
+}
+
+// bounds are the elements of the current row, checked to lie in values.
+func (b *arrowBatch) bounds() (lo, hi int, err error) {
+	if b.list.IsNull(b.i) {
+		return 0, 0, errors.New("vector is null")
+	}
+	start, end := b.list.ValueOffsets(b.i)
+	if start < 0 || end < start || end > int64(len(b.values)/b.kind.size()) {
+		return 0, 0, fmt.Errorf("offsets %d to %d lie outside the values", start, end)
+	}
+	return int(start), int(end), nil
+}
+
+func (a *arrowVectors) row(dst []float32) error {
+	b := &a.batch
+	lo, hi, err := b.bounds()
+	if err != nil {
+		return failAt(a.name, a.next, -1, "%w", err)
+	}
+	if hi-lo != len(dst) {
+		return failAt(a.name, a.next, -1, "row has %d columns, the first has %d", hi-lo, len(dst))
+	}
+	if b.nulls != nil {
+		for i := lo; i < hi; i++ {
+			if b.nulls.IsNull(i) {
+				return failAt(a.name, a.next, int64(i-lo), "element is null")
+			}
+		}
+	}
+	src := b.values[lo*b.kind.size() : hi*b.kind.size()]
+	if bad := b.kind.decode(dst, src); bad >= 0 {
+		return failAt(a.name, a.next, int64(bad), "%w", b.kind.refusal(src[bad*b.kind.size():]))
+	}
+	if b.ids == nil {
+		return nil
+	}
+	id, err := arrowID(b.ids, b.i)
+	if err != nil {
+		return failAt(a.name, a.next, -1, "id: %w", err)
+	}
+	a.ids = append(a.ids, id)
+	return nil
+}
+
+// arrowID prints element i of a column of strings or integers.
+func arrowID(column arrow.Array, i int) (string, error) {
+	if column.IsNull(i) {
+		return "", errors.New("is null")
+	}
+	switch c := column.(type) {
+	case *array.Dictionary:
+		return arrowID(c.Dictionary(), c.GetValueIndex(i))
+	case array.StringLike:
+		// The string shares the batch's memory, which ids outlive.
+		return strings.Clone(c.Value(i)), nil
+	case *array.Int64:
+		return strconv.FormatInt(c.Value(i), 10), nil
+	}
+	return column.ValueStr(i), nil
+}

@@ -1,0 +1,174 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Encapsulated messages of Arrow IPC:
+// https://arrow.apache.org/docs/format/Columnar.html#encapsulated-message-format
+// 0xFFFFFFFF, int32 length of the metadata (0 ends the stream), the metadata (a
+// flatbuffer), the body. Before version 0.15 the first word was missing.
+
+const (
+	arrowMagic       = "ARROW1"
+	arrowFileHead    = 8 // magic and padding
+	maxArrowMetadata = 256 << 20
+)
+
+// arrowMessages feeds the library with messages that were checked first. It
+// implements ipc.MessageReader.
+type arrowMessages struct {
+	r      io.Reader
+	isFile bool
+	ended  bool // finish found nothing wrong
+	msg    *ipc.Message
+	meta   []byte
+}
+
+func newArrowMessages(src *source) (*arrowMessages, error) {
+	head, err := src.r.Peek(arrowFileHead)
+	if err != nil {
+		return nil, fail(src.name, "not readable as Arrow IPC: %w", cutShort(err))
+	}
+	m := &arrowMessages{r: src.r}
+	switch {
+	case string(head[:4]) == "FEA1":
+		return nil, fail(src.name, "Feather version 1 is not supported; write version 2, which is Arrow IPC")
+	case string(head[:6]) == arrowMagic:
+		m.isFile = true
+		if _, err := src.r.Discard(arrowFileHead); err != nil {
+			return nil, fail(src.name, "%w", err)
+		}
+	}
+	return m, nil
+}
+
+// Retain and Release are for readers that share messages; there is one here,
+// and memory is the garbage collector's.
+func (m *arrowMessages) Retain() {}
+
+// Release forgets the last message.
+func (m *arrowMessages) Release() { m.msg = nil }
+
+// Message returns the next message, valid until the following call, or io.EOF.
+func (m *arrowMessages) Message() (*ipc.Message, error) {
+	n, err := arrowMetadataLength(m.r)
+	if err != nil {
+		return nil, err
+	}
+	// The library keeps parts of the metadata, so each message has its own.
+	meta, err := readGrowing(m.r, nil, n)
+	if err != nil {
+		return nil, fmt.Errorf("message metadata: %w", cutShort(err))
+	}
+	info, err := checkArrowMetadata(meta)
+	if err != nil {
+		return nil, fmt.Errorf("message metadata: %w", err)
+	}
+	body, err := readGrowing(m.r, nil, info.body)
+	if err != nil {
+		return nil, fmt.Errorf("message body: %w", cutShort(err))
+	}
+	if err := info.checkBody(body); err != nil {
+		return nil, fmt.Errorf("message body: %w", err)
+	}
+	m.msg = ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body))
+	return m.msg, nil
+}
+
+// arrowMetadataLength reads up to the metadata; io.EOF at the end of the stream.
+func arrowMetadataLength(r io.Reader) (int64, error) {
+	var word [4]byte
+	if _, err := io.ReadFull(r, word[:]); err != nil {
+		if err == io.EOF {
+			return 0, io.EOF
+		}
+		return 0, fmt.Errorf("message length: %w", cutShort(err))
+	}
+	n := binary.LittleEndian.Uint32(word[:])
+	if n == 0xffffffff {
+		if _, err := io.ReadFull(r, word[:]); err != nil {
+			return 0, fmt.Errorf("message length: %w", cutShort(err))
+		}
+		n = binary.LittleEndian.Uint32(word[:])
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if n < 4 || n > maxArrowMetadata {
+		return 0, fmt.Errorf("message metadata of %d bytes (limit %d)", n, maxArrowMetadata)
+	}
+	return int64(n), nil
+}
+
+// finish checks what follows the end of the stream: nothing, or in a file the
+// footer, whose absence tells that the file was cut.
+func (m *arrowMessages) finish() error {
+	if m.ended {
+		return nil
+	}
+	var tail []byte
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := m.r.Read(buf)
+		tail = append(tail, buf[:n]...)
+		tail = tail[max(0, len(tail)-len(arrowMagic)):]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return cutShort(err)
+		}
+	}
+	switch {
+	case m.isFile && !bytes.Equal(tail, []byte(arrowMagic)):
+		return fmt.Errorf("the file does not end with %s: %w", arrowMagic, cutShort(io.EOF))
+	case !m.isFile && len(tail) > 0:
+		return errors.New("data goes on after the end of the Arrow stream")
+	}
+	m.ended = true
+	return nil
+}
+
+// countArrowRows adds up the lengths that record batches announce, skipping
+// their bodies; -1 when that fails, which reading will then explain.
+func countArrowRows(src *source, isFile bool) int64 {
+	at, rows := int64(0), int64(0)
+	if isFile {
+		at = arrowFileHead
+	}
+	for {
+		s := io.NewSectionReader(src.at, at, src.size-at)
+		n, err := arrowMetadataLength(s)
+		if err == io.EOF {
+			return rows
+		}
+		if err != nil || n > src.size-at {
+			return -1
+		}
+		meta, err := readGrowing(s, nil, n)
+		if err != nil {
+			return -1
+		}
+		info, err := checkArrowMetadata(meta)
+		if err != nil {
+			return -1
+		}
+		here, _ := s.Seek(0, io.SeekCurrent)
+		if at += here; info.body > src.size-at || info.rows > maxRows-rows {
+			return -1
+		}
+		at += info.body
+		rows += info.rows
+	}
+}
+
+// maxRows keeps sums of claimed rows from overflowing.
+const maxRows = 1 << 60

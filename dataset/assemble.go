@@ -1,0 +1,201 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"time"
+)
+
+// Assembling reads a spool from its start, several times where the parts of the
+// output need it, and holds one record in memory.
+
+// eachRecord calls do with the index of every record. The result is valid during
+// the call.
+func eachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s := NewSpoolReader(bufio.NewReaderSize(spool, streamBuffer))
+	var r Result
+	for i := int64(0); ; i++ {
+		if err := s.next(&r); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := checkResult(&r); err != nil {
+			return s.fault(err)
+		}
+		if err := do(i, &r); err != nil {
+			return fmt.Errorf("query %d: %w", r.Query, err)
+		}
+	}
+}
+
+// checkResult refuses lists that do not belong together.
+func checkResult(r *Result) error {
+	if r.Scores != nil && len(r.Scores) != len(r.IDs) {
+		return fmt.Errorf("%d scores for %d ids", len(r.Scores), len(r.IDs))
+	}
+	if len(r.Names) > 0 && len(r.Names) != len(r.IDs) {
+		return fmt.Errorf("%d names for %d ids", len(r.Names), len(r.IDs))
+	}
+	return nil
+}
+
+// inOrder refuses results whose place would not tell their query.
+func inOrder(i int64, r *Result, k int) error {
+	if r.Query != i {
+		return fmt.Errorf("record %d (0-based) should be query %d: the output has no query numbers", i, i)
+	}
+	if len(r.IDs) > k {
+		return fmt.Errorf("%d ids where the output has k = %d columns", len(r.IDs), k)
+	}
+	return nil
+}
+
+// AssembleJSONL writes every record with AppendJSONL.
+func AssembleJSONL(spool io.ReadSeeker, out io.Writer) error {
+	w := bufio.NewWriterSize(out, streamBuffer)
+	var line []byte
+	err := eachRecord(spool, func(_ int64, r *Result) error {
+		line = AppendJSONL(line[:0], r)
+		_, err := w.Write(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// AssembleIVecs writes an ivecs: for every query an int32 k and k int32 ids,
+// padded with -1. Records are in the order of their queries, from 0 without
+// gaps. Ids beyond int32 are refused.
+func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
+	if k < 1 || k > math.MaxInt32 {
+		return fmt.Errorf("k = %d is not in 1..%d", k, math.MaxInt32)
+	}
+	w := bufio.NewWriterSize(out, streamBuffer)
+	var row []byte
+	err := eachRecord(spool, func(i int64, r *Result) error {
+		if err := inOrder(i, r, k); err != nil {
+			return err
+		}
+		row = binary.LittleEndian.AppendUint32(row[:0], uint32(k))
+		for j := range k {
+			id := int64(-1)
+			if j < len(r.IDs) {
+				id = r.IDs[j]
+			}
+			if id != int64(int32(id)) {
+				return fmt.Errorf("id %d does not fit the int32 of ivecs", id)
+			}
+			row = binary.LittleEndian.AppendUint32(row, uint32(id))
+		}
+		_, err := w.Write(row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// npzPart is one array of the result npz.
+type npzPart struct {
+	name, descr string
+	wide        bool // k columns rather than one value
+	append      func(dst []byte, r *Result, k int) []byte
+}
+
+// AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32
+// [m,k], pulls int64 [m] and exact bool [m]. Rows with fewer than k answers are
+// padded with id -1 and score -Inf. Records are in the order of their queries,
+// from 0 without gaps. Names and certificates have no place in it.
+func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
+	if k < 1 {
+		return fmt.Errorf("k = %d is below 1", k)
+	}
+	m := int64(0)
+	err := eachRecord(spool, func(i int64, r *Result) error {
+		m++
+		return inOrder(i, r, k)
+	})
+	if err != nil {
+		return err
+	}
+	z := zip.NewWriter(out)
+	for _, part := range npzParts() {
+		if err := part.write(z, spool, m, k); err != nil {
+			return fmt.Errorf("array %s: %w", part.name, err)
+		}
+	}
+	return z.Close()
+}
+
+func (p *npzPart) write(z *zip.Writer, spool io.ReadSeeker, m int64, k int) error {
+	// The epoch of zip, so that the same answers give the same bytes.
+	entry, err := z.CreateHeader(&zip.FileHeader{
+		Name: p.name + ".npy", Method: zip.Store,
+		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC),
+	})
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(entry, streamBuffer)
+	shape := []int64{m}
+	if p.wide {
+		shape = append(shape, int64(k))
+	}
+	if _, err := w.Write(appendNPYHeader(nil, p.descr, shape...)); err != nil {
+		return err
+	}
+	var row []byte
+	err = eachRecord(spool, func(i int64, r *Result) error {
+		if i >= m {
+			return fmt.Errorf("record %d (0-based) was appended meanwhile", i)
+		}
+		row = p.append(row[:0], r, k)
+		_, err := w.Write(row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func npzParts() []npzPart {
+	le := binary.LittleEndian
+	return []npzPart{
+		{"ids", "<i8", true, func(dst []byte, r *Result, k int) []byte {
+			for _, id := range r.IDs {
+				dst = le.AppendUint64(dst, uint64(id))
+			}
+			for range k - len(r.IDs) {
+				dst = le.AppendUint64(dst, math.MaxUint64)
+			}
+			return dst
+		}},
+		{"scores", "<f4", true, func(dst []byte, r *Result, k int) []byte {
+			for _, s := range r.Scores {
+				dst = le.AppendUint32(dst, math.Float32bits(s))
+			}
+			for range k - len(r.Scores) {
+				dst = le.AppendUint32(dst, math.Float32bits(float32(math.Inf(-1))))
+			}
+			return dst
+		}},
+		{"pulls", "<i8", false, func(dst []byte, r *Result, _ int) []byte {
+			return le.AppendUint64(dst, uint64(r.Pulls))
+		}},
+		{"exact", "|b1", false, func(dst []byte, r *Result, _ int) []byte {
+			return append(dst, spoolFlags(r)&spoolExact)
+		}},
+	}
+}

@@ -1,0 +1,73 @@
+package dataset
+
+import (
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetResult is a row of the results' Parquet file.
+type parquetResult struct {
+	Query  int64     `parquet:"query"`
+	IDs    []int64   `parquet:"ids,list"`
+	Scores []float32 `parquet:"scores,list"`
+	Pulls  int64     `parquet:"pulls"`
+	Exact  bool      `parquet:"exact"`
+}
+
+// namedResult has the atoms' own ids as well.
+type namedResult struct {
+	Query  int64     `parquet:"query"`
+	IDs    []int64   `parquet:"ids,list"`
+	Names  []string  `parquet:"names,list"`
+	Scores []float32 `parquet:"scores,list"`
+	Pulls  int64     `parquet:"pulls"`
+	Exact  bool      `parquet:"exact"`
+}
+
+// resultGroup bounds the ids of a row group, which the writer holds in memory.
+const resultGroup = 1 << 20
+
+// AssembleParquet writes the columns query int64, ids list<int64>, scores
+// list<float>, pulls int64, exact bool, compressed with snappy, and names
+// list<string> when the first record has names. Records may come in any order.
+// Certificates have no place in it.
+func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
+	named := false
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if first, err := NewSpoolReader(spool).Next(); err == nil {
+		named = first.Names != nil
+	}
+	if named {
+		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
+		return assembleRows(spool, w, w.Flush, func(r *Result) error {
+			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact}})
+			return err
+		})
+	}
+	w := parquet.NewGenericWriter[parquetResult](out, parquet.Compression(&parquet.Snappy))
+	return assembleRows(spool, w, w.Flush, func(r *Result) error {
+		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact}})
+		return err
+	})
+}
+
+func assembleRows(spool io.ReadSeeker, w io.Closer, flush func() error, write func(*Result) error) error {
+	held := 0
+	err := eachRecord(spool, func(_ int64, r *Result) error {
+		if held > 0 && held+len(r.IDs) > resultGroup {
+			held = 0
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		held += len(r.IDs) + 1
+		return write(r)
+	})
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}

@@ -1,0 +1,116 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+const benchRows, benchDim = 4096, 256
+
+func benchMatrix() []float32 {
+	rng := rand.New(rand.NewPCG(5, 6))
+	m := make([]float32, benchRows*benchDim)
+	for i := range m {
+		m[i] = float32(rng.NormFloat64())
+	}
+	return m
+}
+
+// benchRead reports bytes of the file; data is a whole file in memory.
+func benchRead(b *testing.B, format Format, data []byte) {
+	buf := make([]float32, 256*benchDim)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := openFormat(memorySource("bench", data), format, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows := 0
+		for {
+			n, err := r.Read(buf)
+			if err != nil {
+				break
+			}
+			rows += n
+		}
+		if rows != benchRows {
+			b.Fatalf("%d rows", rows)
+		}
+		r.Close()
+	}
+}
+
+func BenchmarkNPY(b *testing.B) {
+	var f bytes.Buffer
+	if err := WriteNPY(&f, benchRows, benchDim, benchMatrix()); err != nil {
+		b.Fatal(err)
+	}
+	benchRead(b, NPY, f.Bytes())
+}
+
+func BenchmarkNPYFloat16(b *testing.B) {
+	data := npyOf("<f2", "False", "(4096, 256)", make([]byte, 2*benchRows*benchDim))
+	benchRead(b, NPY, data)
+}
+
+func BenchmarkJSONL(b *testing.B) {
+	var f bytes.Buffer
+	if err := WriteJSONL(&f, benchRows, benchDim, benchMatrix()); err != nil {
+		b.Fatal(err)
+	}
+	benchRead(b, JSONL, f.Bytes())
+}
+
+func BenchmarkParquet(b *testing.B) {
+	m := benchMatrix()
+	type row struct {
+		Vec []float32 `parquet:"vec,list"`
+	}
+	var f bytes.Buffer
+	w := parquet.NewGenericWriter[row](&f, parquet.Compression(&parquet.Snappy))
+	for i := range benchRows {
+		if _, err := w.Write([]row{{m[i*benchDim : (i+1)*benchDim]}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	benchRead(b, Parquet, f.Bytes())
+}
+
+func BenchmarkReadAllNPY(b *testing.B) {
+	var f bytes.Buffer
+	if err := WriteNPY(&f, benchRows, benchDim, benchMatrix()); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(f.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := openFormat(memorySource("bench", f.Bytes()), NPY, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := drain(context.Background(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppendJSONL(b *testing.B) {
+	r := Result{Query: 1, IDs: make([]int64, 10), Scores: make([]float32, 10), Pulls: 12345}
+	for i := range r.IDs {
+		r.IDs[i], r.Scores[i] = int64(i*7919), float32(i)*1.37
+	}
+	var line []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		line = AppendJSONL(line[:0], &r)
+	}
+	b.SetBytes(int64(len(line)))
+}

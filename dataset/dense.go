@@ -1,0 +1,153 @@
+package dataset
+
+import (
+	"bytes"
+	"io"
+)
+
+// maxDim bounds the columns a file may claim; spare of int overflows in sizes.
+const maxDim = 1 << 30
+
+// dense reads rows that lie one after another without anything between them.
+type dense struct {
+	name string
+	r    io.Reader // at the next element
+	shut io.Closer
+	kind kind
+	big  bool // big-endian
+	dim  int
+	rows int64
+	next int64 // row that Read delivers next
+	// backed: the file's size was found to hold rows x dim elements. Otherwise
+	// they are a claim.
+	backed bool
+	buf    []byte
+	err    error
+}
+
+// newDense checks rows and columns and, where their size is only claimed, that
+// the first row is there before anyone takes memory for it.
+func newDense(d *dense) (*dense, error) {
+	if err := checkShape(d.name, d.rows, int64(d.dim)); err != nil {
+		return nil, err
+	}
+	row, ok := product(d.rows, int64(d.dim), int64(d.kind.size()))
+	if !ok {
+		return nil, fail(d.name, "%d rows of %d columns do not fit an address space", d.rows, d.dim)
+	}
+	row /= d.rows
+	if !d.backed && row > trustedRow {
+		first, err := readGrowing(d.r, nil, row)
+		if err != nil {
+			return nil, failAt(d.name, 0, int64(len(first)/d.kind.size()), "%w", cutShort(err))
+		}
+		d.r = io.MultiReader(bytes.NewReader(first), d.r)
+	}
+	d.buf = make([]byte, min(int64(streamBuffer), d.rows*row))
+	return d, nil
+}
+
+// checkShape refuses empty and absurd matrices.
+func checkShape(name string, rows, dim int64) error {
+	switch {
+	case rows < 0 || dim < 0:
+		return fail(name, "negative shape (%d, %d)", rows, dim)
+	case dim == 0:
+		return fail(name, "rows have zero columns")
+	case rows == 0:
+		return fail(name, "no rows: the matrix is empty")
+	case dim > maxDim:
+		return fail(name, "%d columns exceed the limit of %d", dim, maxDim)
+	}
+	return nil
+}
+
+func (d *dense) Dim() int        { return d.dim }
+func (d *dense) Len() int64      { return d.rows }
+func (d *dense) IDs() []string   { return nil }
+func (d *dense) Close() error    { return d.shut.Close() }
+func (d *dense) justified() bool { return d.backed }
+
+func (d *dense) Read(dst []float32) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	if d.next == d.rows {
+		return 0, io.EOF
+	}
+	if len(dst) < d.dim {
+		return 0, io.ErrShortBuffer
+	}
+	n := int(min(int64(len(dst)/d.dim), d.rows-d.next))
+	read, err := d.elements(dst[:n*d.dim])
+	if err != nil {
+		d.err = d.place(read, err)
+		n = read / d.dim
+	}
+	d.next += int64(n)
+	if d.err == nil && d.next == d.rows {
+		d.err = d.finish()
+	}
+	return n, d.err
+}
+
+// elements fills dst and returns how many elements are good.
+func (d *dense) elements(dst []float32) (int, error) {
+	size := d.kind.size()
+	for done := 0; done < len(dst); {
+		want := min(len(dst)-done, len(d.buf)/size)
+		b := d.buf[:want*size]
+		got, err := io.ReadFull(d.r, b)
+		if d.big {
+			swapBytes(b[:got], size)
+		}
+		have := got / size
+		if bad := d.kind.decode(dst[done:done+have], b); bad >= 0 {
+			return done + bad, d.kind.refusal(b[bad*size:])
+		}
+		done += have
+		if err != nil {
+			return done, cutShort(err)
+		}
+	}
+	return len(dst), nil
+}
+
+// place names the element, counted from the start of the current Read.
+func (d *dense) place(element int, err error) error {
+	row := d.next + int64(element/d.dim)
+	return failAt(d.name, row, int64(element%d.dim), "%w", err)
+}
+
+// finish looks for what should not follow the last row. Reaching the end also
+// makes gzip and zip check their checksums.
+func (d *dense) finish() error {
+	switch n, err := io.ReadFull(d.r, d.buf[:1]); {
+	case n == 1:
+		return fail(d.name, "data goes on after the %d rows that the header announces", d.rows)
+	case err != io.EOF:
+		return fail(d.name, "%w", cutShort(err))
+	}
+	return nil
+}
+
+// checkSize holds the size that a header implies against the size of the file.
+// Both sizes count from the first element on. stream sizes (-1) pass.
+func checkSize(name string, rows, dim int64, elem int, have int64) error {
+	need, ok := product(rows, dim, int64(elem))
+	if !ok {
+		return fail(name, "%d rows of %d columns do not fit an address space", rows, dim)
+	}
+	if have < 0 || need == have {
+		return nil
+	}
+	if have > need {
+		return fail(name, "%d bytes follow the %d rows of %d columns that the header announces", have-need, rows, dim)
+	}
+	row, col := int64(0), int64(0)
+	if rowSize := dim * int64(elem); rowSize > 0 {
+		row, col = have/rowSize, have%rowSize/int64(elem)
+	}
+	return failAt(name, row, col, "the header announces %d rows of %d columns, %d bytes, but %d are there: %w",
+		rows, dim, need, have, cutShort(io.EOF))
+}

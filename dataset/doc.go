@@ -1,0 +1,30 @@
+// Package dataset reads and writes vectors and search results as files.
+//
+// There are only a few types. A [Reader] streams the rows of a matrix as
+// float32, whatever the file holds; [Open] makes one from a path, [NewReader]
+// from a stream, and [ReadAll] fills a [Matrix]. A [Result] is the answer to
+// one query; results are appended as JSONL, or as records of a spool from which
+// the npz, Parquet and ivecs forms are assembled, and [OpenResults] reads any
+// of these back.
+//
+//	format       extension                rows             streams  notes
+//	npy          .npy                     2-d, or 1-d = 1  yes      Fortran order from files only
+//	npz          .npz                     one array        no       stored or deflated
+//	vecs         .fvecs .bvecs .ivecs     int32 d, row     yes
+//	bin          .fbin .ibin .u8bin .i8bin  uint32 n, d    yes
+//	JSONL        .jsonl .ndjson           array or object  yes      blank lines are skipped
+//	Parquet      .parquet .pq             list column      no       plain, snappy, gzip, zstd
+//	Arrow IPC    .arrow .arrows .ipc .feather  list column yes      stream and file
+//	safetensors  .safetensors             one tensor       yes
+//
+// A further .gz is understood where the table says that the format streams.
+//
+// Elements of float16, float32, float64, int8 and uint8 (bfloat16 in
+// safetensors, int32 in .ivecs and .ibin) become float32, rounded to nearest.
+// NaN, infinities and values beyond float32's range are refused, and so are
+// int32 that float32 cannot hold exactly.
+//
+// Files are not trusted: lengths, counts and dimensions they claim are held
+// against the bytes that are there before memory is taken for them, and every
+// refusal is an [*Error] that names file, row and column.
+package dataset

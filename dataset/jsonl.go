@@ -1,0 +1,273 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// jsonl reads one vector a line: an array of numbers, or an object with a field
+// that is one. Blank lines and a byte order mark are skipped.
+type jsonl struct {
+	name  string
+	lines lineReader
+	shut  io.Closer
+	opt   Options
+	dim   int
+	next  int64
+	first []float32 // row 0, read by openJSONL
+	ids   []string
+	held  string // id of row 0
+	err   error
+}
+
+func openJSONL(src *source, opt Options) (Reader, error) {
+	j := &jsonl{name: src.name, lines: lineReader{r: src.r}, shut: src, opt: opt}
+	line, err := j.line()
+	if err == io.EOF {
+		return nil, fail(j.name, "no rows: the file holds only blank lines")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opt.Column == "" && line[0] == '{' {
+		if j.opt.Column, err = chooseField(line, opt.IDs); err != nil {
+			return nil, j.place(err)
+		}
+	}
+	if j.first, j.held, err = j.parse(nil, line); err != nil {
+		return nil, err
+	}
+	if len(j.first) == 0 {
+		return nil, failAt(j.name, 0, -1, "rows have zero columns")
+	}
+	j.dim = len(j.first)
+	return j, nil
+}
+
+func (j *jsonl) Dim() int     { return j.dim }
+func (j *jsonl) Len() int64   { return -1 }
+func (j *jsonl) Close() error { return j.shut.Close() }
+
+func (j *jsonl) IDs() []string {
+	if j.opt.IDs == "" {
+		return nil
+	}
+	return j.ids
+}
+
+func (j *jsonl) Read(dst []float32) (int, error) {
+	j.ids = j.ids[:0]
+	if j.err != nil {
+		return 0, j.err
+	}
+	if len(dst) < j.dim {
+		return 0, io.ErrShortBuffer
+	}
+	n := 0
+	for ; n < len(dst)/j.dim; n++ {
+		if j.err = j.row(dst[n*j.dim : (n+1)*j.dim]); j.err != nil {
+			break
+		}
+		j.next++
+	}
+	if j.err == io.EOF && n > 0 {
+		return n, nil
+	}
+	return n, j.err
+}
+
+// row fills dst with the next row.
+func (j *jsonl) row(dst []float32) error {
+	if j.next == 0 {
+		copy(dst, j.first)
+		j.first = nil
+		j.ids = append(j.ids, j.held)
+		return nil
+	}
+	line, err := j.line()
+	if err != nil {
+		return err
+	}
+	// A row that is too long outgrows the capacity and leaves dst's
+	// neighbours alone.
+	v, id, err := j.parse(dst[:0:len(dst)], line)
+	if err != nil {
+		return err
+	}
+	if len(v) != len(dst) {
+		return j.place(fmt.Errorf("row has %d columns, the first has %d", len(v), len(dst)))
+	}
+	j.ids = append(j.ids, id)
+	return nil
+}
+
+// line returns the next line that is not blank, without space around it.
+func (j *jsonl) line() ([]byte, error) {
+	for {
+		line, err := j.lines.next()
+		if err == io.EOF {
+			return nil, err
+		}
+		if err != nil {
+			return nil, failAt(j.name, j.next, -1, "%w", err)
+		}
+		if j.lines.number == 1 {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// parse appends the vector of a line to dst.
+func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err error) {
+	end := 0
+	switch {
+	case line[0] == '{' && j.opt.Column == "":
+		err = errors.New("line is an object, the first is an array")
+	case line[0] == '{':
+		v, id, end, err = j.object(dst, line)
+	case j.opt.Column != "":
+		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.Column)
+	case j.opt.IDs != "":
+		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.IDs)
+	default:
+		v, end, err = parseArray(dst, line, 0)
+	}
+	if err == nil && end != len(line) {
+		err = syntax(line, end, "the end of the line")
+	}
+	if err != nil {
+		return nil, "", j.place(err)
+	}
+	return v, id, nil
+}
+
+func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end int, err error) {
+	vector, named := false, false
+	end, err = eachField(line, 0, func(key []byte, at int) (next int, err error) {
+		switch string(key) {
+		case j.opt.Column:
+			if vector {
+				return at, fmt.Errorf("field %q appears twice", key)
+			}
+			vector = true
+			v, next, err = parseArray(dst, line, at)
+			return next, err
+		case j.opt.IDs:
+			if j.opt.IDs == "" || named {
+				break
+			}
+			named = true
+			id, next, err = parseID(line, at)
+			return next, err
+		}
+		return skipValue(line, at, 0)
+	})
+	switch {
+	case err != nil:
+	case !vector:
+		err = fmt.Errorf("object has no field %q", j.opt.Column)
+	case !named && j.opt.IDs != "":
+		err = fmt.Errorf("object has no field %q for the id", j.opt.IDs)
+	}
+	return v, id, end, err
+}
+
+// parseID accepts a string or an integer.
+func parseID(b []byte, i int) (string, int, error) {
+	if i < len(b) && b[i] == '"' {
+		s, end, err := parseString(b, i)
+		return string(s), end, err
+	}
+	end, _, _, _ := scanNumber(b, i)
+	if end < 0 || bytes.ContainsAny(b[i:end], ".eE") {
+		return "", i, syntax(b, i, "an id, a string or an integer,")
+	}
+	return string(b[i:end]), end, nil
+}
+
+// chooseField finds the one field of the first line that is an array of numbers.
+func chooseField(line []byte, ids string) (string, error) {
+	var all, found []string
+	_, err := eachField(line, 0, func(key []byte, at int) (int, error) {
+		all = append(all, string(key))
+		if at < len(line) && line[at] == '[' && string(key) != ids {
+			v, next, err := parseArray(nil, line, at)
+			if err == nil && len(v) > 0 {
+				found = append(found, string(key))
+				return next, nil
+			}
+		}
+		next, err := skipValue(line, at, 0)
+		if err != nil {
+			// What spoils an array of numbers, NaN above all, is told better
+			// with its column.
+			_, i, e := parseArray(nil, line, at)
+			if e != nil && i > at && i < len(line) && !bytes.ContainsRune([]byte(`[{"`), rune(line[i])) {
+				err = e
+			}
+		}
+		return next, err
+	})
+	if err != nil {
+		return "", err
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", fmt.Errorf("no field is an array of numbers; the object has %s", listed(all))
+	}
+	return "", fmt.Errorf("several fields could be the vector, name one: %s", listed(found))
+}
+
+// place names row and line, and the column where there is one.
+func (j *jsonl) place(err error) error {
+	column := int64(-1)
+	var c *columnError
+	if errors.As(err, &c) {
+		column = c.column
+	}
+	return failAt(j.name, j.next, column, "line %d: %w", j.lines.number, err)
+}
+
+// maxLine bounds the bytes of a line, and with it the memory of a reader.
+const maxLine = 256 << 20
+
+// lineReader splits a stream into lines of any length up to maxLine.
+type lineReader struct {
+	r      *bufio.Reader
+	long   []byte
+	number int64 // of the last line, 1-based
+}
+
+// next returns a line without its end, valid until the following call. The last
+// line may lack its newline.
+func (l *lineReader) next() ([]byte, error) {
+	l.number++
+	part, err := l.r.ReadSlice('\n')
+	if err == nil {
+		return part[:len(part)-1], nil
+	}
+	l.long = l.long[:0]
+	for err == bufio.ErrBufferFull {
+		if len(l.long) > maxLine {
+			return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, maxLine)
+		}
+		l.long = append(l.long, part...)
+		part, err = l.r.ReadSlice('\n')
+	}
+	l.long = append(l.long, part...)
+	if err != nil && (err != io.EOF || len(l.long) == 0) {
+		if err == io.EOF {
+			return nil, err
+		}
+		return nil, cutShort(err)
+	}
+	return bytes.TrimSuffix(l.long, []byte("\n")), nil
+}

@@ -1,0 +1,65 @@
+package dataset
+
+import (
+	"context"
+	"io"
+	"slices"
+)
+
+// Matrix is a dense row-major matrix: row i is Data[i*Dim : (i+1)*Dim].
+type Matrix struct {
+	Rows, Dim int
+	Data      []float32 // Rows*Dim elements
+	IDs       []string  // one a row when Options.IDs was set, else nil
+}
+
+// Row returns row i, sharing the matrix's memory.
+func (m *Matrix) Row(i int) []float32 { return m.Data[i*m.Dim : (i+1)*m.Dim : (i+1)*m.Dim] }
+
+// readChunk is how many elements ReadAll asks for between looks at its context.
+const readChunk = 1 << 18
+
+// ReadAll reads a whole file. Memory is taken at once where the file's size
+// proves the count of rows, else as they come.
+func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
+	r, err := Open(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return drain(ctx, r)
+}
+
+func drain(ctx context.Context, r Reader) (*Matrix, error) {
+	m := &Matrix{Dim: r.Dim()}
+	proven, ok := r.(interface{ justified() bool })
+	if ok && proven.justified() {
+		m.Data = make([]float32, 0, int(r.Len())*m.Dim)
+	}
+	chunk := max(1, readChunk/m.Dim) * m.Dim
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at := len(m.Data)
+		// A last Read into no free space would only fetch io.EOF.
+		want := chunk
+		if free := cap(m.Data) - at; free >= m.Dim {
+			want = min(chunk, free)
+		}
+		m.Data = slices.Grow(m.Data, want)
+		n, err := r.Read(m.Data[at : at+want])
+		m.Data = m.Data[:at+n*m.Dim]
+		m.Rows += n
+		m.IDs = append(m.IDs, r.IDs()...)
+		if err == io.EOF {
+			return m, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ok && proven.justified() && int64(m.Rows) == r.Len() {
+			return m, nil
+		}
+	}
+}

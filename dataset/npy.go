@@ -1,0 +1,136 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// The npy format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// A magic, a version, the length of a header, the header (a Python dictionary
+// with descr, fortran_order and shape), the elements.
+
+// npyHeader describes the array that follows it.
+type npyHeader struct {
+	descr   string // NumPy's type string, such as "<f4"
+	big     bool
+	fortran bool
+	shape   []int64
+	length  int64 // bytes from the magic to the first element
+}
+
+// maxNPYHeader is far above what NumPy writes and itself accepts (10 000).
+const maxNPYHeader = 1 << 20
+
+func readNPYHeader(r io.Reader) (*npyHeader, error) {
+	var fixed [12]byte
+	if _, err := io.ReadFull(r, fixed[:8]); err != nil {
+		return nil, fmt.Errorf("npy header: %w", cutShort(err))
+	}
+	if string(fixed[:6]) != "\x93NUMPY" {
+		return nil, fmt.Errorf("not an npy file: it begins with %q", fixed[:6])
+	}
+	major, lengthSize := fixed[6], 2
+	switch major {
+	case 1:
+	case 2, 3:
+		lengthSize = 4
+	default:
+		return nil, fmt.Errorf("npy version %d.%d is not supported", major, fixed[7])
+	}
+	if _, err := io.ReadFull(r, fixed[8:8+lengthSize]); err != nil {
+		return nil, fmt.Errorf("npy header: %w", cutShort(err))
+	}
+	n := int64(binary.LittleEndian.Uint32(fixed[8:]))
+	if n > maxNPYHeader {
+		return nil, fmt.Errorf("npy header of %d bytes exceeds the limit of %d", n, maxNPYHeader)
+	}
+	text, err := readGrowing(r, nil, n)
+	if err != nil {
+		return nil, fmt.Errorf("npy header: %w", cutShort(err))
+	}
+	h, err := parseNPYDict(text)
+	if err != nil {
+		return nil, fmt.Errorf("npy header: %w", err)
+	}
+	h.length = int64(8+lengthSize) + n
+	return h, nil
+}
+
+// kind of the elements when they can become float32.
+func (h *npyHeader) kind() (kind, error) {
+	if len(h.descr) < 2 {
+		return 0, fmt.Errorf("dtype %q is not supported (float16, float32, float64, int8 and uint8 are)", h.descr)
+	}
+	switch h.descr[1:] {
+	case "f2":
+		return f16, nil
+	case "f4":
+		return f32, nil
+	case "f8":
+		return f64, nil
+	case "i1":
+		return i8, nil
+	case "u1":
+		return u8, nil
+	}
+	return 0, fmt.Errorf("dtype %q is not supported (float16, float32, float64, int8 and uint8 are)", h.descr)
+}
+
+// matrix gives rows and columns; one dimension counts as one row.
+func (h *npyHeader) matrix() (rows, dim int64, err error) {
+	switch len(h.shape) {
+	case 1:
+		return 1, h.shape[0], nil
+	case 2:
+		return h.shape[0], h.shape[1], nil
+	}
+	return 0, 0, fmt.Errorf("array is %d-dimensional with shape %v; a matrix (or one row) is wanted", len(h.shape), h.shape)
+}
+
+func openNPY(src *source) (Reader, error) {
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, shut: src}
+	return a.open()
+}
+
+// npyArray is an npy file on its own or inside an npz.
+type npyArray struct {
+	name string
+	r    io.Reader
+	at   io.ReaderAt // nil for streams
+	size int64       // bytes from the magic on; -1 when unknown
+	shut io.Closer
+}
+
+func (a *npyArray) open() (Reader, error) {
+	h, err := readNPYHeader(a.r)
+	if err != nil {
+		return nil, located(a.name, -1, err)
+	}
+	k, err := h.kind()
+	if err != nil {
+		return nil, located(a.name, -1, err)
+	}
+	rows, dim, err := h.matrix()
+	if err != nil {
+		return nil, located(a.name, -1, err)
+	}
+	if err := checkShape(a.name, rows, dim); err != nil {
+		return nil, err
+	}
+	have := int64(-1)
+	if a.size >= 0 {
+		have = a.size - h.length
+	}
+	if err := checkSize(a.name, rows, dim, k.size(), have); err != nil {
+		return nil, err
+	}
+	d := &dense{
+		name: a.name, r: a.r, shut: a.shut, kind: k, big: h.big,
+		dim: int(dim), rows: rows, backed: a.size >= 0,
+	}
+	if h.fortran && rows > 1 && dim > 1 {
+		return openFortran(a, d, h.length)
+	}
+	return newDense(d)
+}

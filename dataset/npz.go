@@ -1,0 +1,131 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bufio"
+	"io"
+	"sort"
+	"strings"
+)
+
+// npzEntry is one array of an npz, a zip of npy files.
+type npzEntry struct {
+	name   string // without .npy
+	file   *zip.File
+	header *npyHeader
+}
+
+// listNPZ reads the headers of all arrays, in the order of the zip.
+func listNPZ(src *source) ([]npzEntry, error) {
+	z, err := zip.NewReader(src.at, src.size)
+	if err != nil {
+		return nil, fail(src.name, "not readable as npz: %w", err)
+	}
+	var entries []npzEntry
+	for _, f := range z.File {
+		name, ok := strings.CutSuffix(f.Name, ".npy")
+		if !ok {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, fail(src.name+":"+name, "%w", err)
+		}
+		h, err := readNPYHeader(r)
+		r.Close()
+		if err != nil {
+			return nil, fail(src.name+":"+name, "%w", err)
+		}
+		entries = append(entries, npzEntry{name: name, file: f, header: h})
+	}
+	if len(entries) == 0 {
+		return nil, fail(src.name, "npz holds no arrays")
+	}
+	return entries, nil
+}
+
+func openNPZ(src *source, opt Options) (Reader, error) {
+	entries, err := listNPZ(src)
+	if err != nil {
+		return nil, err
+	}
+	e, err := chooseNPZ(src.name, entries, opt.Column)
+	if err != nil {
+		return nil, err
+	}
+	return e.open(src)
+}
+
+// open hands the array and src to the npy reader. A stored array lies in the
+// file as it is; a deflated one is a stream of unproven length. Rows in C order
+// come through zip's reader, which checks the checksum at the end.
+func (e *npzEntry) open(src *source) (Reader, error) {
+	name := src.name + ":" + e.name
+	r, err := e.file.Open()
+	if err != nil {
+		return nil, fail(name, "%w", err)
+	}
+	src.shut = append([]io.Closer{r}, src.shut...)
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src}
+	if e.file.Method == zip.Store {
+		offset, err := e.file.DataOffset()
+		if err != nil {
+			return nil, fail(name, "%w", err)
+		}
+		size := int64(e.file.UncompressedSize64)
+		if size < 0 || size > src.size-offset {
+			return nil, fail(name, "array of %d bytes does not fit the file: %w", e.file.UncompressedSize64, cutShort(io.EOF))
+		}
+		a.at, a.size = io.NewSectionReader(src.at, offset, size), size
+	}
+	return a.open()
+}
+
+// chooseNPZ takes the named array, or the only matrix of floats, or the only row
+// of floats where there is no matrix.
+func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) {
+	var all []string
+	var byDims [3][]int
+	for i := range entries {
+		e := &entries[i]
+		if e.name == name && name != "" {
+			return e, nil
+		}
+		all = append(all, e.name)
+		if _, err := e.header.kind(); err == nil && len(e.header.shape) <= 2 {
+			d := len(e.header.shape)
+			byDims[d] = append(byDims[d], i)
+		}
+	}
+	if name != "" {
+		return nil, fail(file, "no array %q; the file holds %s", name, listed(all))
+	}
+	found := byDims[2]
+	if len(found) == 0 {
+		found = byDims[1]
+	}
+	switch len(found) {
+	case 1:
+		return &entries[found[0]], nil
+	case 0:
+		return nil, fail(file, "no array is a matrix of a supported dtype; the file holds %s", listed(all))
+	}
+	var names []string
+	for _, i := range found {
+		names = append(names, entries[i].name)
+	}
+	return nil, fail(file, "several arrays could be the vectors, name one: %s", listed(names))
+}
+
+// listed joins names for an error message, sorted and cut where endless.
+func listed(names []string) string {
+	const most = 20
+	sort.Strings(names)
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}

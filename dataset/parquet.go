@@ -1,0 +1,353 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetFile is an opened Parquet file whose footer has been checked.
+type parquetFile struct {
+	*source
+	file   *parquet.File
+	leaves []parquetLeaf // in file order
+}
+
+// parquetLeaf is a column that holds values.
+type parquetLeaf struct {
+	column  *parquet.Column
+	element *format.SchemaElement
+	name    string // "a" for a top column and all below it, else "a.b"
+	path    string // full dotted path
+}
+
+func openParquetFile(src *source) (p *parquetFile, err error) {
+	defer recovered(src.name, &err)
+	if err := checkFooter(src); err != nil {
+		return nil, err
+	}
+	f, err := parquet.OpenFile(src.at, src.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fail(src.name, "not readable as Parquet: %w", err)
+	}
+	p = &parquetFile{source: src, file: f}
+	elements := leafElements(f.Metadata())
+	p.collect(f.Root(), elements)
+	return p, nil
+}
+
+func leafElements(m *format.FileMetaData) []*format.SchemaElement {
+	var leaves []*format.SchemaElement
+	for i := range m.Schema {
+		if m.Schema[i].Type.Valid {
+			leaves = append(leaves, &m.Schema[i])
+		}
+	}
+	return leaves
+}
+
+func (p *parquetFile) collect(c *parquet.Column, elements []*format.SchemaElement) {
+	if !c.Leaf() {
+		for _, child := range c.Columns() {
+			p.collect(child, elements)
+		}
+		return
+	}
+	path := c.Path()
+	if len(path) == 0 {
+		return
+	}
+	leaf := parquetLeaf{column: c, element: elements[c.Index()], name: path[0], path: strings.Join(path, ".")}
+	// A list is one group around a repeated group around the element; what
+	// lies deeper is a struct's field and goes by its full path.
+	if len(path) > 3 || c.MaxRepetitionLevel() == 0 {
+		leaf.name = leaf.path
+	}
+	p.leaves = append(p.leaves, leaf)
+}
+
+// kind of the elements when they can become float32.
+func (l *parquetLeaf) kind() (kind, bool) {
+	e := l.element
+	switch e.Type.V {
+	case format.Float:
+		return f32, true
+	case format.Double:
+		return f64, true
+	case format.FixedLenByteArray:
+		_, half := e.LogicalType.Value.(*format.Float16Type)
+		return f16, half && e.TypeLength.Valid && e.TypeLength.V == 2
+	case format.Int32:
+		if t, ok := e.LogicalType.Value.(*format.IntType); ok && t.BitWidth == 8 {
+			if t.IsSigned {
+				return i8, true
+			}
+			return u8, true
+		}
+		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Int8 {
+			return i8, true
+		}
+		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Uint8 {
+			return u8, true
+		}
+	}
+	return 0, false
+}
+
+// unsigned tells integer ids that are to be printed without a sign.
+func (l *parquetLeaf) unsigned() bool {
+	t, ok := l.element.LogicalType.Value.(*format.IntType)
+	if ok {
+		return !t.IsSigned
+	}
+	c := l.element.ConvertedType
+	return c.Valid && (c.V == deprecated.Uint32 || c.V == deprecated.Uint64)
+}
+
+// vectorLeaf is the named list column, or the only one.
+func (p *parquetFile) vectorLeaf(name string) (*parquetLeaf, error) {
+	var all, found []string
+	var choice *parquetLeaf
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		all = append(all, l.name)
+		_, supported := l.kind()
+		list := l.column.MaxRepetitionLevel() == 1
+		if name != "" && (l.name == name || l.path == name) {
+			if !list {
+				return nil, fail(p.name, "column %q is not a list of numbers", name)
+			}
+			if !supported {
+				return nil, fail(p.name, "column %q: element type %s is not supported (float16, float32, float64, int8 and uint8 are)", name, l.column.Type())
+			}
+			return l, nil
+		}
+		if list && supported {
+			found, choice = append(found, l.name), l
+		}
+	}
+	switch {
+	case name != "":
+		return nil, fail(p.name, "no column %q; the file has %s", name, listed(all))
+	case len(found) == 0:
+		return nil, fail(p.name, "no column is a list of a supported type; the file has %s", listed(all))
+	case len(found) > 1:
+		return nil, fail(p.name, "several columns could be the vectors, name one: %s", listed(found))
+	}
+	return choice, nil
+}
+
+// plainLeaf is the named column that is no list.
+func (p *parquetFile) plainLeaf(name string) (*parquetLeaf, error) {
+	var all []string
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if l.column.MaxRepetitionLevel() > 0 {
+			continue
+		}
+		all = append(all, l.path)
+		if l.path == name {
+			return l, nil
+		}
+	}
+	return nil, fail(p.name, "no column %q of single values; the file has %s", name, listed(all))
+}
+
+// parquetVectors is the Reader over a list column.
+type parquetVectors struct {
+	file *parquetFile
+	kind kind
+	vec  *parquetColumn
+	id   *parquetIDs // nil without ids
+	dim  int
+	next int64
+	ids  []string
+
+	first []float32 // row 0, read by openParquet
+	err   error
+}
+
+func openParquet(src *source, opt Options) (r Reader, err error) {
+	defer recovered(src.name, &err)
+	p, err := openParquetFile(src)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := p.vectorLeaf(opt.Column)
+	if err != nil {
+		return nil, err
+	}
+	if p.file.NumRows() <= 0 {
+		return nil, fail(src.name, "no rows: the file is empty")
+	}
+	v := &parquetVectors{file: p, vec: p.column(leaf)}
+	v.kind, _ = leaf.kind()
+	if opt.IDs != "" {
+		if v.id, err = p.ids(opt.IDs); err != nil {
+			return nil, err
+		}
+	}
+	v.first, err = v.vector(nil, maxDim)
+	if err == io.EOF {
+		return nil, fail(src.name, "no rows: the footer announces %d", p.file.NumRows())
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.dim = len(v.first)
+	return v, nil
+}
+
+func (v *parquetVectors) Dim() int   { return v.dim }
+func (v *parquetVectors) Len() int64 { return v.file.file.NumRows() }
+
+func (v *parquetVectors) IDs() []string {
+	if v.id == nil {
+		return nil
+	}
+	return v.ids
+}
+
+func (v *parquetVectors) Close() error {
+	v.vec.close()
+	if v.id != nil {
+		v.id.column.close()
+	}
+	return v.file.Close()
+}
+
+func (v *parquetVectors) Read(dst []float32) (n int, err error) {
+	defer func() {
+		if err != nil && err != io.ErrShortBuffer {
+			v.err = err
+		}
+	}()
+	defer recovered(v.file.name, &err) // runs first
+	v.ids = v.ids[:0]
+	if v.err != nil {
+		return 0, v.err
+	}
+	if len(dst) < v.dim {
+		return 0, io.ErrShortBuffer
+	}
+	for ; n < len(dst)/v.dim; n++ {
+		err := v.row(dst[n*v.dim : (n+1)*v.dim])
+		if err == io.EOF && n > 0 {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		v.next++
+	}
+	return n, nil
+}
+
+func (v *parquetVectors) row(dst []float32) error {
+	if v.next == 0 {
+		copy(dst, v.first)
+		v.first = nil
+	} else {
+		row, err := v.vector(dst[:0:len(dst)], len(dst))
+		if err == io.EOF {
+			return v.finish()
+		}
+		if err != nil {
+			return err
+		}
+		if v.next == v.Len() {
+			return failAt(v.file.name, v.next, -1, "the footer announces %d rows, the column holds more", v.Len())
+		}
+		if len(row) != len(dst) {
+			return failAt(v.file.name, v.next, -1, "row has %d columns, the first has %d", len(row), len(dst))
+		}
+	}
+	if v.id == nil {
+		return nil
+	}
+	id, err := v.id.next()
+	if err != nil {
+		return failAt(v.file.name, v.next, -1, "id: %w", cutShort(err))
+	}
+	v.ids = append(v.ids, id)
+	return nil
+}
+
+func (v *parquetVectors) finish() error {
+	if v.next != v.Len() {
+		return failAt(v.file.name, v.next, -1, "the footer announces %d rows, the column holds %d", v.Len(), v.next)
+	}
+	return io.EOF
+}
+
+// vector appends the elements of the next row to dst; more than dim are an
+// error. io.EOF means that no row is left.
+func (v *parquetVectors) vector(dst []float32, dim int) ([]float32, error) {
+	full := byte(v.vec.leaf.column.MaxDefinitionLevel())
+	for begun := false; ; begun = true {
+		value, err := v.vec.peek()
+		if err == io.EOF && begun {
+			return dst, nil
+		}
+		if err == io.EOF {
+			return nil, err
+		}
+		if err != nil {
+			return nil, located(v.file.name, v.next, err)
+		}
+		if starts := value.RepetitionLevel() == 0; starts && begun {
+			return dst, nil
+		} else if starts == begun {
+			return nil, failAt(v.file.name, v.next, -1, "repetition levels do not begin a row")
+		}
+		column := int64(len(dst))
+		if byte(value.DefinitionLevel()) != full {
+			return nil, failAt(v.file.name, v.next, column, "vector or element is null or missing")
+		}
+		if len(dst) >= dim {
+			return nil, failAt(v.file.name, v.next, -1, "row has more than %d columns", dim)
+		}
+		x, err := v.kind.fromParquet(value)
+		if err != nil {
+			return nil, failAt(v.file.name, v.next, column, "%w", err)
+		}
+		dst = append(dst, x)
+		v.vec.i++
+	}
+}
+
+// fromParquet converts one value through the bytes that decode understands.
+func (k kind) fromParquet(value *parquet.Value) (float32, error) {
+	var b [8]byte
+	var x [1]float32
+	switch k {
+	case f32:
+		x[0] = value.Float()
+		if x[0]-x[0] == 0 {
+			return x[0], nil
+		}
+		return 0, refuseFloat(float64(x[0]))
+	case f64:
+		d := value.Double()
+		if x[0] = float32(d); x[0]-x[0] == 0 {
+			return x[0], nil
+		}
+		return 0, refuseFloat(d)
+	case f16:
+		copy(b[:], value.ByteArray())
+	case i8, u8:
+		n := value.Int32()
+		if k == i8 && n != int32(int8(n)) || k == u8 && n != int32(uint8(n)) {
+			return 0, fmt.Errorf("integer %d is outside its 8-bit type", n)
+		}
+		b[0] = byte(n)
+	}
+	if k.decode(x[:], b[:k.size()]) >= 0 {
+		return 0, k.refusal(b[:])
+	}
+	return x[0], nil
+}

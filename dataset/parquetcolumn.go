@@ -1,0 +1,186 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetColumn walks the values of one column over all row groups.
+type parquetColumn struct {
+	file   *parquetFile
+	leaf   *parquetLeaf
+	group  int // next row group
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buf    []parquet.Value // share memory with page
+	i, n   int
+}
+
+func (p *parquetFile) column(l *parquetLeaf) *parquetColumn {
+	return &parquetColumn{file: p, leaf: l, buf: make([]parquet.Value, 4096)}
+}
+
+func (c *parquetColumn) close() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	if c.pages != nil {
+		c.pages.Close()
+	}
+	c.page, c.pages, c.values = nil, nil, nil
+}
+
+// peek returns the value at the cursor, valid until the cursor c.i has moved on
+// and peek is called again; io.EOF behind the last.
+func (c *parquetColumn) peek() (*parquet.Value, error) {
+	if c.i == c.n {
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
+	return &c.buf[c.i], nil
+}
+
+func (c *parquetColumn) fill() error {
+	for {
+		if c.values == nil {
+			if err := c.nextPage(); err != nil {
+				return err
+			}
+		}
+		n, err := c.values.ReadValues(c.buf)
+		if n > 0 {
+			c.i, c.n = 0, n
+			return nil
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		parquet.Release(c.page)
+		c.page, c.values = nil, nil
+	}
+}
+
+func (c *parquetColumn) nextPage() error {
+	groups := c.file.file.RowGroups()
+	for {
+		if c.pages == nil {
+			if c.group == len(groups) {
+				return io.EOF
+			}
+			if err := c.openChunk(groups[c.group]); err != nil {
+				return err
+			}
+			c.group++
+		}
+		page, err := c.pages.ReadPage()
+		if err == nil {
+			c.page, c.values = page, page.Values()
+			return nil
+		}
+		if err != io.EOF {
+			return fmt.Errorf("column %q: %w", c.leaf.path, cutShort(err))
+		}
+		c.pages.Close()
+		c.pages = nil
+	}
+}
+
+// openChunk checks the pages of the chunk before the library decodes them.
+func (c *parquetColumn) openChunk(g parquet.RowGroup) error {
+	index := c.leaf.column.Index()
+	m := c.file.file.Metadata()
+	chunk := &m.RowGroups[c.group].Columns[index].MetaData
+	if first := m.RowGroups[0].Columns[index].MetaData.Codec; chunk.Codec != first {
+		// The library decodes every chunk with the codec of the first.
+		return fmt.Errorf("column %q: row groups are compressed with both %s and %s", c.leaf.path, first, chunk.Codec)
+	}
+	guard := pageGuard{file: c.file, leaf: c.leaf, codec: chunk.Codec}
+	if err := guard.checkChunk(chunk); err != nil {
+		return fmt.Errorf("column %q: %w", c.leaf.path, err)
+	}
+	c.pages = g.ColumnChunks()[index].Pages()
+	return nil
+}
+
+// scalar takes the next value of a column that is no list.
+func (c *parquetColumn) scalar() (*parquet.Value, error) {
+	v, err := c.peek()
+	if err != nil {
+		return nil, err
+	}
+	c.i++
+	return v, nil
+}
+
+// list takes the values of the next row of a list column and appends them to
+// dst. They share memory with the page only as long as no further row is read,
+// so byte arrays are cloned.
+func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
+	full := c.leaf.column.MaxDefinitionLevel()
+	for begun := false; ; begun = true {
+		v, err := c.peek()
+		if err == io.EOF && begun {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, err
+		}
+		if starts := v.RepetitionLevel() == 0; starts && begun {
+			return dst, nil
+		} else if starts == begun {
+			return dst, errors.New("repetition levels do not begin a row")
+		}
+		if v.DefinitionLevel() == full {
+			dst = append(dst, v.Clone())
+		}
+		c.i++
+	}
+}
+
+// parquetIDs prints a column of strings or integers.
+type parquetIDs struct {
+	column   *parquetColumn
+	unsigned bool
+}
+
+func (p *parquetFile) ids(name string) (*parquetIDs, error) {
+	leaf, err := p.plainLeaf(name)
+	if err != nil {
+		return nil, err
+	}
+	switch leaf.element.Type.V {
+	case format.ByteArray, format.Int32, format.Int64:
+		return &parquetIDs{column: p.column(leaf), unsigned: leaf.unsigned()}, nil
+	}
+	return nil, fail(p.name, "ids column %q is neither string nor integer", name)
+}
+
+func (p *parquetIDs) next() (string, error) {
+	v, err := p.column.scalar()
+	if err != nil {
+		return "", err
+	}
+	if v.IsNull() {
+		return "", errors.New("is null")
+	}
+	switch v.Kind() {
+	case parquet.Int32:
+		if p.unsigned {
+			return strconv.FormatUint(uint64(v.Uint32()), 10), nil
+		}
+		return strconv.FormatInt(int64(v.Int32()), 10), nil
+	case parquet.Int64:
+		if p.unsigned {
+			return strconv.FormatUint(v.Uint64(), 10), nil
+		}
+		return strconv.FormatInt(v.Int64(), 10), nil
+	}
+	return string(v.ByteArray()), nil
+}

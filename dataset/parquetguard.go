@@ -1,0 +1,314 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The Parquet library takes memory on the word of page headers, run lengths and
+// codec headers. These checks walk the same bytes first and refuse counts that
+// the bytes do not justify, so that a small file stays small in memory.
+
+const (
+	maxPageHeader = 64 << 10 // statistics of vectors or ids are far smaller
+	// A page may always claim this much, and per byte stored the factor more:
+	// runs and dictionaries make honest pages of equal values very small.
+	pageFloor  = 16 << 20
+	pageFactor = 4096
+)
+
+// checkFooter verifies the metadata's length and its nesting.
+func checkFooter(src *source) error {
+	var tail [8]byte
+	if src.size < 12 {
+		return fail(src.name, "not a Parquet file: %d bytes are too few: %w", src.size, cutShort(io.EOF))
+	}
+	if _, err := src.at.ReadAt(tail[:], src.size-8); err != nil {
+		return fail(src.name, "%w", cutShort(err))
+	}
+	if string(tail[4:]) != "PAR1" {
+		return fail(src.name, "not a Parquet file, or truncated: it ends with %q", tail[4:])
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	if n > src.size-12 {
+		return fail(src.name, "footer of %d bytes does not fit the file of %d", n, src.size)
+	}
+	footer := make([]byte, n)
+	if _, err := src.at.ReadAt(footer, src.size-8-n); err != nil {
+		return fail(src.name, "%w", cutShort(err))
+	}
+	if _, err := thriftLength(footer); err != nil {
+		return fail(src.name, "footer: %w", err)
+	}
+	return nil
+}
+
+// pageGuard checks the pages of one column chunk.
+type pageGuard struct {
+	file  *parquetFile
+	leaf  *parquetLeaf
+	codec format.CompressionCodec
+	body  []byte // as stored
+	plain []byte // decompressed
+}
+
+func (g *pageGuard) checkChunk(m *format.ColumnMetaData) error {
+	switch g.codec {
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
+	default:
+		return fmt.Errorf("compression %s is not supported (none, snappy, gzip and zstd are)", g.codec)
+	}
+	start := m.DataPageOffset
+	if m.DictionaryPageOffset != 0 {
+		start = m.DictionaryPageOffset
+	}
+	if start < 0 || m.TotalCompressedSize < 0 || start > g.file.size || m.TotalCompressedSize > g.file.size-start {
+		return fmt.Errorf("column chunk of %d bytes at %d does not fit the file of %d", m.TotalCompressedSize, start, g.file.size)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(g.file.at, start, m.TotalCompressedSize), maxPageHeader)
+	left := m.TotalCompressedSize
+	for page := 0; left > 0; page++ {
+		h, n, err := readPageHeader(r, left)
+		if err == nil {
+			left -= n
+			err = g.checkPage(h, r, left)
+		}
+		if err != nil {
+			return fmt.Errorf("page %d: %w", page, cutShort(err))
+		}
+		left -= int64(h.CompressedPageSize)
+	}
+	return nil
+}
+
+// readPageHeader decodes the header that r is at and returns its length. It is
+// decoded from memory, where lengths inside it are held against what is there.
+func readPageHeader(r *bufio.Reader, left int64) (*format.PageHeader, int64, error) {
+	b, err := r.Peek(int(min(left, maxPageHeader)))
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := thriftLength(b)
+	if err != nil {
+		return nil, 0, fmt.Errorf("header: %w", err)
+	}
+	var protocol thrift.CompactProtocol
+	h := new(format.PageHeader)
+	if err := thrift.NewDecoder(protocol.NewReaderFromBytes(b[:n])).Decode(h); err != nil {
+		return nil, 0, fmt.Errorf("header: %w", err)
+	}
+	_, err = r.Discard(n)
+	return h, int64(n), err
+}
+
+// checkPage reads the body behind the header and walks it.
+func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (err error) {
+	stored, size := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
+	if stored < 0 || size < 0 || stored > left {
+		return fmt.Errorf("page of %d bytes (%d decompressed) in a chunk with %d left", stored, size, left)
+	}
+	limit := pageFloor + pageFactor*stored
+	if size > limit {
+		return fmt.Errorf("page of %d bytes claims %d decompressed", stored, size)
+	}
+	if g.body, err = readGrowing(r, g.body, stored); err != nil {
+		return err
+	}
+	switch h.Type {
+	case format.DictionaryPage:
+		return g.checkDictionary(int64(h.DictionaryPageHeader.V.NumValues), size)
+	case format.DataPage:
+		v := &h.DataPageHeader.V
+		if err := checkCount(v.NumValues, limit); err != nil {
+			return err
+		}
+		return g.checkV1(v, size)
+	case format.DataPageV2:
+		v := &h.DataPageHeaderV2.V
+		if err := checkCount(v.NumValues, limit); err != nil {
+			return err
+		}
+		return g.checkV2(v, size)
+	}
+	return fmt.Errorf("page type %s is not supported", h.Type)
+}
+
+func checkCount(values int32, limit int64) error {
+	if values < 0 || int64(values) > limit {
+		return fmt.Errorf("page claims %d values", values)
+	}
+	return nil
+}
+
+func (g *pageGuard) checkDictionary(values, size int64) error {
+	b, err := g.decompress(g.body, size)
+	if err != nil {
+		return err
+	}
+	if values < 0 || values*g.leastWidth() > int64(len(b)) {
+		return fmt.Errorf("dictionary of %d bytes claims %d values", len(b), values)
+	}
+	return nil
+}
+
+// leastWidth is the fewest bytes that a plain value takes.
+func (g *pageGuard) leastWidth() int64 {
+	switch e := g.leaf.element; e.Type.V {
+	case format.Int64, format.Double:
+		return 8
+	case format.FixedLenByteArray:
+		return int64(max(1, e.TypeLength.V))
+	case format.Boolean:
+		return 1
+	}
+	return 4 // also the length before a byte array
+}
+
+func (g *pageGuard) checkV1(h *format.DataPageHeader, size int64) error {
+	b, err := g.decompress(g.body, size)
+	if err != nil {
+		return err
+	}
+	c := g.leaf.column
+	for _, level := range []struct {
+		most     int
+		encoding format.Encoding
+	}{
+		{c.MaxRepetitionLevel(), h.RepetitionLevelEncoding},
+		{c.MaxDefinitionLevel(), h.DefinitionLevelEncoding},
+	} {
+		if level.most == 0 {
+			continue
+		}
+		if level.encoding != format.RLE {
+			return fmt.Errorf("level encoding %s is not supported", level.encoding)
+		}
+		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+			return fmt.Errorf("levels: %w", io.ErrUnexpectedEOF)
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		if err := checkRuns(b[4:n], bits.Len(uint(level.most)), int64(h.NumValues)); err != nil {
+			return fmt.Errorf("levels: %w", err)
+		}
+		b = b[n:]
+	}
+	return g.checkValues(h.Encoding, b, int64(h.NumValues))
+}
+
+func (g *pageGuard) checkV2(h *format.DataPageHeaderV2, size int64) error {
+	rep, def := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+	b := g.body
+	if rep < 0 || def < 0 || rep+def > int64(len(b)) || rep+def > size || h.NumNulls < 0 || h.NumNulls > h.NumValues {
+		return fmt.Errorf("levels: %w", io.ErrUnexpectedEOF)
+	}
+	c := g.leaf.column
+	if err := checkRuns(b[:rep], bits.Len(uint(c.MaxRepetitionLevel())), int64(h.NumValues)); err != nil {
+		return fmt.Errorf("levels: %w", err)
+	}
+	if err := checkRuns(b[rep:rep+def], bits.Len(uint(c.MaxDefinitionLevel())), int64(h.NumValues)); err != nil {
+		return fmt.Errorf("levels: %w", err)
+	}
+	b = b[rep+def:]
+	if !h.IsCompressed.Valid || h.IsCompressed.V {
+		var err error
+		if b, err = g.decompress(b, size-rep-def); err != nil {
+			return err
+		}
+	}
+	return g.checkValues(h.Encoding, b, int64(h.NumValues))
+}
+
+// checkValues holds the counts inside encoded values against the page's.
+func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error {
+	switch e {
+	case format.Plain, format.ByteStreamSplit:
+		return nil
+	case format.PlainDictionary, format.RLEDictionary:
+		if len(b) == 0 {
+			return nil
+		}
+		return checkRuns(b[1:], int(b[0]), values)
+	case format.RLE: // of booleans, behind a length
+		if len(b) < 4 {
+			return io.ErrUnexpectedEOF
+		}
+		return checkRuns(b[4:], 1, values)
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
+		// Block size, mini-blocks, total count; then the deltas.
+		for i := range 3 {
+			v, n := binary.Uvarint(b)
+			if n <= 0 {
+				return io.ErrUnexpectedEOF
+			}
+			if i == 2 && v > uint64(values) {
+				return fmt.Errorf("%d values in a page of %d", v, values)
+			}
+			b = b[n:]
+		}
+		return nil
+	}
+	return fmt.Errorf("encoding %s is not supported", e)
+}
+
+// checkRuns walks the hybrid of runs and bit-packed groups and refuses more
+// values than the page has. Groups of eight are padded at the end.
+func checkRuns(b []byte, bitWidth int, values int64) error {
+	if bitWidth > 32 {
+		return fmt.Errorf("bit width %d exceeds 32", bitWidth)
+	}
+	const padding = 512
+	sum := int64(0)
+	for len(b) > 0 {
+		u, n := binary.Uvarint(b)
+		if n <= 0 {
+			return io.ErrUnexpectedEOF
+		}
+		b = b[n:]
+		if u>>1 > 1<<31 {
+			return fmt.Errorf("run of %d values in a page of %d", u>>1, values)
+		}
+		count, size := int64(u>>1), int64(bitWidth+7)/8
+		if u&1 != 0 {
+			count, size = 8*count, count*int64(bitWidth)
+		}
+		if sum += count; sum > values+padding {
+			return fmt.Errorf("runs of more than %d values in a page of %d", sum, values)
+		}
+		b = b[min(size, int64(len(b))):]
+	}
+	return nil
+}
+
+// decompress refuses what would not give size bytes before giving it memory.
+func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
+	switch g.codec {
+	case format.Uncompressed:
+		return b, nil
+	case format.Snappy:
+		if n, k := binary.Uvarint(b); k <= 0 || n != uint64(size) {
+			return nil, fmt.Errorf("snappy block of %d bytes where the page has %d", n, size)
+		}
+	case format.Zstd:
+		if err := zstdWithin(b, uint64(size)); err != nil {
+			return nil, err
+		}
+	}
+	if int64(cap(g.plain)) < size {
+		g.plain = make([]byte, size)
+	}
+	plain, err := parquet.LookupCompressionCodec(g.codec).Decode(g.plain[:size], b)
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	if int64(len(plain)) != size {
+		return nil, fmt.Errorf("page has %d bytes decompressed, its header announces %d", len(plain), size)
+	}
+	return plain, nil
+}

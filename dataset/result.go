@@ -1,0 +1,69 @@
+package dataset
+
+import (
+	"encoding/json"
+)
+
+// Result is the answer to one query.
+type Result struct {
+	Query       int64           // row of the query, 0-based
+	IDs         []int64         // rows of the atoms found, best first
+	Names       []string        // their ids when the atoms have an id column, else nil
+	Scores      []float32       // one an id; nil when the file has none. -Inf stands for "no score"
+	Pulls       int64           // coordinates looked at
+	Exact       bool            // the answer is exact rather than right with high probability
+	Certificate json.RawMessage // one JSON object, or nil
+}
+
+// ResultReader streams results. It is not safe for concurrent use.
+type ResultReader interface {
+	// Next returns the next result, whose slices the caller may keep; io.EOF
+	// after the last. Other errors are of type *Error, and final.
+	Next() (Result, error)
+	// Len is the number of results, or -1 when only reading tells.
+	Len() int64
+	// Close releases the file.
+	Close() error
+}
+
+// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results.
+// Padding (id -1) is removed. Files made by others may lack scores, pulls and
+// exact, and where they hold no query numbers the rows count as queries.
+func OpenResults(path string) (ResultReader, error) {
+	format, gzipped := FormatOf(path)
+	src, err := openSource(path, gzipped)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openResultsAs(src, format)
+	if err != nil {
+		src.Close()
+		return nil, located(src.name, -1, err)
+	}
+	return r, nil
+}
+
+func openResultsAs(src *source, ext Format) (ResultReader, error) {
+	head, err := src.head()
+	if err != nil {
+		return nil, err
+	}
+	format, err := reconcile(src.name, ext, sniff(head))
+	if err != nil {
+		return nil, err
+	}
+	if src.at == nil && (format == NPZ || format == Parquet) {
+		return nil, fail(src.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)
+	}
+	switch format {
+	case NPZ:
+		return openNPZResults(src)
+	case JSONL:
+		return &jsonlResults{source: src, lines: lineReader{r: src.r}}, nil
+	case Parquet:
+		return openParquetResults(src)
+	case IVecs:
+		return openIVecsResults(src)
+	}
+	return nil, fail(src.name, "format %s does not hold results (npz, jsonl, parquet and ivecs do)", format)
+}

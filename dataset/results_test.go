@@ -1,0 +1,309 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var minusInf = float32(math.Inf(-1))
+
+func sampleResults() []Result {
+	return []Result{
+		{Query: 0, IDs: []int64{3, 1, 2}, Scores: []float32{2.5, 1, 0.25}, Pulls: 77},
+		{Query: 1, IDs: []int64{4, 0}, Scores: []float32{7, -1}, Pulls: 9, Exact: true},
+	}
+}
+
+func spoolOf(t *testing.T, rs []Result) *bytes.Reader {
+	t.Helper()
+	var b bytes.Buffer
+	s := NewSpool(&b)
+	for i := range rs {
+		if err := s.Append(&rs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bytes.NewReader(b.Bytes())
+}
+
+// readResults opens a file and reads it to the end.
+func readResults(path string) ([]Result, int64, error) {
+	r, err := OpenResults(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.Close()
+	var all []Result
+	for {
+		v, err := r.Next()
+		if err == io.EOF {
+			if _, again := r.Next(); again != io.EOF {
+				return nil, 0, errors.New("Next behind the end is not io.EOF again")
+			}
+			return all, r.Len(), nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, v)
+	}
+}
+
+func TestResultFixtures(t *testing.T) {
+	for _, file := range []string{"results.npz", "results.parquet"} {
+		got, n, err := readResults(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(sampleResults(), got); d != "" || n != 2 {
+			t.Errorf("%s: Len %d, (-want +got):\n%s", file, n, d)
+		}
+	}
+}
+
+// assemble writes rs in the form that the extension names.
+func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "r"+ext)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	spool := spoolOf(t, rs)
+	switch ext {
+	case ".npz":
+		return path, AssembleNPZ(spool, k, f)
+	case ".parquet":
+		return path, AssembleParquet(spool, f)
+	case ".ivecs":
+		return path, AssembleIVecs(spool, k, f)
+	}
+	return path, AssembleJSONL(spool, f)
+}
+
+func TestAssembleRoundTrip(t *testing.T) {
+	full := sampleResults()
+	full[0].Names = []string{"c", `q"\` + "\n\x01é", ""}
+	full[1].Names = []string{"e", "a"}
+	full[1].Certificate = json.RawMessage(`{"delta":0.01}`)
+	unnamed := func(r Result) Result { r.Names = nil; return r }
+	uncertified := func(r Result) Result { r.Certificate = nil; return r }
+	for _, c := range []struct {
+		ext    string
+		length int64
+		loses  func(Result) Result
+	}{
+		{".jsonl", -1, func(r Result) Result { return r }},
+		{".parquet", 2, uncertified},
+		{".npz", 2, func(r Result) Result { return uncertified(unnamed(r)) }},
+		{".ivecs", 2, func(r Result) Result { return Result{Query: r.Query, IDs: r.IDs} }},
+	} {
+		for k := 3; k <= 5; k += 2 {
+			path, err := assemble(t, full, k, c.ext)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, n, err := readResults(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []Result
+			for _, r := range full {
+				want = append(want, c.loses(r))
+			}
+			if c.ext == ".ivecs" {
+				n = 2
+			}
+			if d := cmp.Diff(want, got); d != "" || n != c.length {
+				t.Errorf("%s: Len %d, (-want +got):\n%s", c.ext, n, d)
+			}
+		}
+	}
+}
+
+func TestAssembleRefuses(t *testing.T) {
+	good := sampleResults()
+	for _, c := range []struct {
+		name, ext string
+		k         int
+		rs        []Result
+		want      string
+	}{
+		{"k", ".npz", 0, good, "k = 0 is below 1"},
+		{"too many", ".npz", 2, good, "query 0: 3 ids where the output has k = 2"},
+		{"gap", ".npz", 3, good[1:], "should be query 0"},
+		{"gap", ".ivecs", 3, good[1:], "should be query 0"},
+		{"wide id", ".ivecs", 1, []Result{{IDs: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit"},
+		{"scores", ".parquet", 1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}, "2 scores for 1 ids"},
+		{"names", ".jsonl", 1, []Result{{IDs: []int64{1}, Names: []string{"a", "b"}}}, "2 names for 1 ids"},
+	} {
+		if _, err := assemble(t, c.rs, c.k, c.ext); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s to %s: error %v lacks %q", c.name, c.ext, err, c.want)
+		}
+	}
+}
+
+func TestAppendJSONL(t *testing.T) {
+	r := Result{
+		Query: 7, IDs: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},
+		Names: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Certificate: json.RawMessage(`{"a":[1]}`),
+	}
+	want := `{"query":7,"ids":[3,1,2],"names":["a","b","c"],"scores":[1e-30,null,null],"pulls":5,"exact":true,"certificate":{"a":[1]}}` + "\n"
+	got := AppendJSONL([]byte("x"), &r)
+	if string(got) != "x"+want {
+		t.Errorf("got  %swant x%s", got, want)
+	}
+	if n := testing.AllocsPerRun(100, func() { got = AppendJSONL(got[:0], &r) }); n != 0 {
+		t.Errorf("%v allocations a line, want none", n)
+	}
+}
+
+// TestResultsRoundTrip: spool and JSONL give back any result.
+func TestResultsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(0, 5).Draw(t, "k")
+		r := Result{
+			Query:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "query"),
+			IDs:    rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt64), k, k).Draw(t, "ids"),
+			Scores: rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), k, k).Draw(t, "scores"),
+			Pulls:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "pulls"),
+			Exact:  rapid.Bool().Draw(t, "exact"),
+		}
+		if k > 0 && rapid.Bool().Draw(t, "named") {
+			r.Names = rapid.SliceOfN(rapid.String(), k, k).Draw(t, "names")
+		}
+		if rapid.Bool().Draw(t, "certified") {
+			r.Certificate = json.RawMessage(`{"open":[]}`)
+		}
+		s := NewSpoolReader(bytes.NewReader(AppendRecord(AppendRecord(nil, &r), &r)))
+		for range 2 {
+			got, err := s.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(r, got); d != "" {
+				t.Fatalf("spool (-want +got):\n%s", d)
+			}
+		}
+		if _, err := s.Next(); err != io.EOF {
+			t.Fatalf("end of the spool: %v", err)
+		}
+		line := AppendJSONL(nil, &r)
+		j := jsonlResults{source: memorySource("a", line), lines: lineReader{r: newSource(bytes.NewReader(line), "a").r}}
+		got, err := j.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(r, got); d != "" {
+			t.Fatalf("JSONL (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestSpoolDamage cuts a spool at every byte and flips every bit.
+func TestSpoolDamage(t *testing.T) {
+	rs := sampleResults()
+	first := len(AppendRecord(nil, &rs[0]))
+	whole := AppendRecord(AppendRecord(nil, &rs[0]), &rs[1])
+	for n := range whole {
+		s := NewSpoolReader(bytes.NewReader(whole[:n]))
+		good := int64(0)
+		if n >= first {
+			good = int64(first)
+		}
+		var err error
+		for err == nil {
+			_, err = s.Next()
+		}
+		if clean := n == 0 || n == first; clean != (err == io.EOF) || !clean && !errors.Is(err, ErrTorn) {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		if s.Offset() != good {
+			t.Fatalf("cut at %d: Offset %d, want %d", n, s.Offset(), good)
+		}
+	}
+	for bit := range 8 * len(whole) {
+		b := bytes.Clone(whole)
+		b[bit/8] ^= 1 << (bit % 8)
+		s := NewSpoolReader(bytes.NewReader(b))
+		var err error
+		for err == nil {
+			_, err = s.Next()
+		}
+		if !errors.Is(err, ErrTorn) && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("bit %d flipped: %v", bit, err)
+		}
+		if !strings.Contains(err.Error(), "spool record") || !strings.Contains(err.Error(), "at byte") {
+			t.Fatalf("error %v does not say where", err)
+		}
+	}
+}
+
+func npzOf(t *testing.T, arrays map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, data := range arrays {
+		w, err := z.Create(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(data)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestMalformedResults(t *testing.T) {
+	ids := npyOf("<i8", "False", "(2, 1)", le64(1, 2))
+	for _, c := range []struct {
+		name, file string
+		data       []byte
+		row, col   int64
+		want       string
+	}{
+		{"empty", "r.npz", nil, -1, -1, "is empty"},
+		{"format", "r.fvecs", le32(1, 0), -1, -1, "format fvecs does not hold results"},
+		{"no ids", "r.npz", npzOf(t, map[string][]byte{"x": ids}), -1, -1, "no array ids"},
+		{"ids dtype", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<f4", "False", "(1, 1)", le32(1))}), -1, -1, `dtype "<f4" is not one of`},
+		{"ids shape", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<i8", "False", "(2,)", le64(1, 2))}), -1, -1, "2 dimensions"},
+		{"ids cut", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<i8", "False", "(2, 1)", le64(1))}), 1, -1, "truncated"},
+		{"ids long", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<i8", "False", "(1, 1)", le64(1, 2))}), -1, -1, "goes on"},
+		{"ids huge", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<i8", "False", "(1, 1000000000)", le64(1, 2))}), 0, -1, "truncated"},
+		{"padding", "r.npz", npzOf(t, map[string][]byte{"ids": npyOf("<i8", "False", "(1, 2)", le64(math.MaxUint64, 2))}), 0, 0, "padding"},
+		{"scores shape", "r.npz", npzOf(t, map[string][]byte{"ids": ids, "scores": npyOf("<f4", "False", "(2, 2)", floats(1, 2, 3, 4))}), -1, -1, "scores have 2 columns, ids 1"},
+		{"scores rows", "r.npz", npzOf(t, map[string][]byte{"ids": ids, "scores": npyOf("<f4", "False", "(1, 1)", floats(1))}), -1, -1, "1 rows where ids have 2"},
+		{"scores NaN", "r.npz", npzOf(t, map[string][]byte{"ids": ids, "scores": npyOf("<f4", "False", "(2, 1)", join(floats(1), le32(nan32)))}), 1, 0, "score is NaN"},
+		{"line", "r.jsonl", []byte("{\"query\":0,\"ids\":[1]}\n{\"query\":1}\n"), 1, -1, "line 2: a result has query"},
+		{"scores", "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[1,2]}`), 0, -1, "2 scores for 1 ids"},
+		{"score range", "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[1e40]}`), 0, -1, "line 1"},
+		{"not JSON", "r.jsonl", []byte(`{"query":0,`), 0, -1, "line 1"},
+		{"ivecs cut", "r.ivecs", le32(1, 5, 1), 1, 0, "truncated"},
+		{"ivecs padding", "r.ivecs", le32(2, 0xffffffff, 5), 0, 0, "padding"},
+		{"foreign parquet", "r.parquet", parquetOf(t), -1, -1, "no column ids"},
+		{"parquet cut", "r.parquet", mutated(t, "results.parquet", cut(3)), -1, -1, "truncated"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), c.file)
+			if err := os.WriteFile(path, c.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := readResults(path)
+			checkError(t, nil, err, path, c.row, c.col, c.want)
+		})
+	}
+}

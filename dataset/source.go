@@ -1,0 +1,133 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"math/bits"
+	"os"
+)
+
+// source is an opened input and what is known of it.
+type source struct {
+	name string
+	r    *bufio.Reader // from the first byte
+	at   io.ReaderAt   // nil for streams
+	size int64         // bytes; -1 for streams
+	shut []io.Closer   // closed in order
+}
+
+const streamBuffer = 256 << 10
+
+func (s *source) Close() error {
+	var first error
+	for _, c := range s.shut {
+		if err := c.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	s.shut = nil
+	return first
+}
+
+// openSource opens a path; "-" is standard input, which Close leaves open.
+func openSource(path string, gzipped bool) (*source, error) {
+	if path == "-" {
+		return newSource(os.Stdin, "standard input"), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fail(path, "%w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fail(path, "is a directory")
+	}
+	if err != nil {
+		f.Close()
+		return nil, located(path, -1, err)
+	}
+	if gzipped {
+		return gzipSource(f, path)
+	}
+	s := newSource(f, path)
+	s.shut = []io.Closer{f}
+	if info.Mode().IsRegular() {
+		s.at, s.size = f, info.Size()
+		if s.size == 0 {
+			f.Close()
+			return nil, fail(path, "file is empty")
+		}
+	}
+	return s, nil
+}
+
+func gzipSource(f *os.File, path string) (*source, error) {
+	z, err := gzip.NewReader(bufio.NewReaderSize(f, streamBuffer))
+	if err != nil {
+		f.Close()
+		return nil, fail(path, "not readable as gzip: %w", cutShort(err))
+	}
+	s := newSource(z, path)
+	s.shut = []io.Closer{z, f}
+	return s, nil
+}
+
+func newSource(r io.Reader, name string) *source {
+	return &source{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1}
+}
+
+// head peeks at the first bytes.
+func (s *source) head() ([]byte, error) {
+	b, err := s.r.Peek(sniffLen)
+	if len(b) == 0 {
+		if err == io.EOF {
+			return nil, fail(s.name, "input is empty")
+		}
+		return nil, fail(s.name, "%w", cutShort(err))
+	}
+	return b, nil
+}
+
+// trustedRow is the size up to which a row is given memory on its word alone.
+const trustedRow = 1 << 20
+
+// readGrowing reads n bytes into buf, which is reused and returned. Memory is
+// taken as the bytes arrive, so that a claimed length costs nothing.
+func readGrowing(r io.Reader, buf []byte, n int64) ([]byte, error) {
+	if n <= int64(cap(buf)) || n <= trustedRow {
+		if int64(cap(buf)) < n {
+			buf = make([]byte, n)
+		}
+		buf = buf[:n]
+		_, err := io.ReadFull(r, buf)
+		if err == io.EOF && n > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return buf, err
+	}
+	var b bytes.Buffer
+	got, err := io.CopyN(&b, r, n)
+	if err == io.EOF && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return b.Bytes(), err
+}
+
+// product multiplies sizes that a file claims; false when the result does not
+// fit an int64 or a factor is negative.
+func product(factors ...int64) (int64, bool) {
+	p := uint64(1)
+	for _, f := range factors {
+		if f < 0 {
+			return 0, false
+		}
+		hi, lo := bits.Mul64(p, uint64(f))
+		if hi != 0 || lo > 1<<62 {
+			return 0, false
+		}
+		p = lo
+	}
+	return int64(p), true
+}

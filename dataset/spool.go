@@ -1,0 +1,261 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+)
+
+// A spool is a file of records, one a result, in the order they were finished:
+//
+//	uint32 length of the payload · uint32 CRC-32C of length and payload · payload
+//
+// all little-endian. The payload is
+//
+//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names)
+//	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
+//	[uint32 n, n x (uint32 length, bytes) names] · the certificate
+//
+// Records can be appended after a crash: Offset of a SpoolReader that met a torn
+// tail is where the last whole record ends.
+
+// Spool appends results to a writer as records.
+type Spool struct {
+	w   io.Writer
+	buf []byte
+}
+
+// NewSpool appends to w, one Write a record, without a buffer between.
+func NewSpool(w io.Writer) *Spool { return &Spool{w: w} }
+
+// Append writes one record. A failed write may leave a torn record behind.
+func (s *Spool) Append(r *Result) error {
+	s.buf = AppendRecord(s.buf[:0], r)
+	_, err := s.w.Write(s.buf)
+	return err
+}
+
+// What SpoolReader.Next wraps besides errors of reading.
+var (
+	// ErrTorn means that the spool ends inside a record, as after a crash.
+	ErrTorn = errors.New("spool ends inside a record")
+	// ErrCorrupt means that a record's bytes are not those that were written.
+	ErrCorrupt = errors.New("spool record is corrupt")
+)
+
+const (
+	spoolExact = 1 << iota
+	spoolScores
+	spoolNames
+
+	spoolHead      = 8
+	maxSpoolRecord = 1 << 30
+)
+
+// AppendRecord appends r as a spool record.
+func AppendRecord(dst []byte, r *Result) []byte {
+	start := len(dst)
+	le := binary.LittleEndian
+	dst = append(dst, make([]byte, spoolHead)...)
+	dst = le.AppendUint64(dst, uint64(r.Query))
+	dst = le.AppendUint64(dst, uint64(r.Pulls))
+	dst = append(dst, spoolFlags(r))
+	dst = le.AppendUint32(dst, uint32(len(r.IDs)))
+	for _, id := range r.IDs {
+		dst = le.AppendUint64(dst, uint64(id))
+	}
+	if r.Scores != nil {
+		dst = le.AppendUint32(dst, uint32(len(r.Scores)))
+		for _, s := range r.Scores {
+			dst = le.AppendUint32(dst, math.Float32bits(s))
+		}
+	}
+	if r.Names != nil {
+		dst = le.AppendUint32(dst, uint32(len(r.Names)))
+		for _, name := range r.Names {
+			dst = le.AppendUint32(dst, uint32(len(name)))
+			dst = append(dst, name...)
+		}
+	}
+	dst = append(dst, r.Certificate...)
+	record := dst[start:]
+	le.PutUint32(record, uint32(len(record)-spoolHead))
+	le.PutUint32(record[4:], spoolSum(record))
+	return dst
+}
+
+func spoolFlags(r *Result) byte {
+	flags := byte(0)
+	if r.Exact {
+		flags |= spoolExact
+	}
+	if r.Scores != nil {
+		flags |= spoolScores
+	}
+	if r.Names != nil {
+		flags |= spoolNames
+	}
+	return flags
+}
+
+// spoolSum covers the length as well, so that a changed length shows.
+func spoolSum(record []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(record[:4], table), table, record[spoolHead:])
+}
+
+// SpoolReader reads records back.
+type SpoolReader struct {
+	r      io.Reader
+	buf    []byte
+	offset int64
+	record int64
+}
+
+// NewSpoolReader reads from the first record on. It does not buffer: hand it a
+// buffered reader.
+func NewSpoolReader(r io.Reader) *SpoolReader { return &SpoolReader{r: r} }
+
+// Offset is the position behind the last record that Next returned.
+func (s *SpoolReader) Offset() int64 { return s.offset }
+
+// Next returns the next record, whose slices the caller may keep; io.EOF when
+// the spool ends between records. Errors name record and offset and wrap ErrTorn
+// or ErrCorrupt.
+func (s *SpoolReader) Next() (Result, error) {
+	var r Result
+	err := s.next(&r)
+	return r, err
+}
+
+// next reads into r and reuses its slices, except those of Names.
+func (s *SpoolReader) next(r *Result) error {
+	if cap(s.buf) < spoolHead {
+		s.buf = make([]byte, 4<<10)
+	}
+	head := s.buf[:spoolHead]
+	if _, err := io.ReadFull(s.r, head); err != nil {
+		if err == io.EOF {
+			return io.EOF
+		}
+		return s.fault(tornOr(err))
+	}
+	n := binary.LittleEndian.Uint32(head)
+	if n > maxSpoolRecord {
+		return s.fault(fmt.Errorf("%w: length %d exceeds the limit of %d", ErrCorrupt, n, maxSpoolRecord))
+	}
+	var kept [spoolHead]byte
+	copy(kept[:], head)
+	var err error
+	if s.buf, err = s.body(kept, int64(n)); err != nil {
+		return s.fault(tornOr(err))
+	}
+	record := s.buf[:spoolHead+int(n)]
+	if spoolSum(record) != binary.LittleEndian.Uint32(record[4:]) {
+		return s.fault(fmt.Errorf("%w: its checksum does not match", ErrCorrupt))
+	}
+	if !decodeRecord(record[spoolHead:], r) {
+		return s.fault(fmt.Errorf("%w: its parts do not fit its length", ErrCorrupt))
+	}
+	s.record++
+	s.offset += int64(len(record))
+	return nil
+}
+
+// body returns head and n bytes of payload in one piece.
+func (s *SpoolReader) body(head [spoolHead]byte, n int64) ([]byte, error) {
+	r := io.MultiReader(bytes.NewReader(head[:]), s.r)
+	return readGrowing(r, s.buf[:cap(s.buf)], spoolHead+n)
+}
+
+func (s *SpoolReader) fault(err error) error {
+	return fmt.Errorf("spool record %d (0-based) at byte %d: %w", s.record, s.offset, err)
+}
+
+func tornOr(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return ErrTorn
+	}
+	return err
+}
+
+// decodeRecord fills r from a payload; false when the parts do not fit.
+func decodeRecord(b []byte, r *Result) bool {
+	le := binary.LittleEndian
+	if len(b) < 8+8+1 {
+		return false
+	}
+	r.Query, r.Pulls = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
+	flags := b[16]
+	r.Exact = flags&spoolExact != 0
+	n, b, ok := spoolCount(b[17:], 8)
+	if !ok {
+		return false
+	}
+	r.IDs = sized(r.IDs, n)
+	for i := range r.IDs {
+		r.IDs[i] = int64(le.Uint64(b[8*i:]))
+	}
+	b = b[8*n:]
+	if flags&spoolScores == 0 {
+		r.Scores = nil
+	} else {
+		if n, b, ok = spoolCount(b, 4); !ok {
+			return false
+		}
+		r.Scores = sized(r.Scores, n)
+		for i := range r.Scores {
+			r.Scores[i] = math.Float32frombits(le.Uint32(b[4*i:]))
+		}
+		b = b[4*n:]
+	}
+	r.Names = nil
+	if flags&spoolNames != 0 {
+		if r.Names, b, ok = spoolStrings(b); !ok {
+			return false
+		}
+	}
+	r.Certificate = nil
+	if len(b) > 0 {
+		r.Certificate = append([]byte(nil), b...)
+	}
+	return true
+}
+
+// spoolCount reads a count of items of the given least size.
+func spoolCount(b []byte, size int) (n int, rest []byte, ok bool) {
+	if len(b) < 4 {
+		return 0, nil, false
+	}
+	n, rest = int(binary.LittleEndian.Uint32(b)), b[4:]
+	return n, rest, n <= len(rest)/size
+}
+
+func spoolStrings(b []byte) (names []string, rest []byte, ok bool) {
+	n, b, ok := spoolCount(b, 4)
+	if !ok {
+		return nil, nil, false
+	}
+	names = make([]string, n)
+	for i := range names {
+		var length int
+		if length, b, ok = spoolCount(b, 1); !ok {
+			return nil, nil, false
+		}
+		names[i], b = string(b[:length]), b[length:]
+	}
+	return names, b, true
+}
+
+// sized returns a slice of n elements, not nil, in old's memory where it is
+// enough.
+func sized[T any](old []T, n int) []T {
+	if old == nil || cap(old) < n {
+		return make([]T, n)
+	}
+	return old[:n]
+}

@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Writers of float32 matrices. data is row-major with rows*dim elements and is
+// not kept. Values are written as they are: NaN would be refused on reading.
+
+// WriteNPY writes a 2-d npy (version 1, "<f4", C order).
+func WriteNPY(w io.Writer, rows, dim int, data []float32) error {
+	if err := checkData(rows, dim, data); err != nil {
+		return err
+	}
+	if _, err := w.Write(appendNPYHeader(nil, "<f4", int64(rows), int64(dim))); err != nil {
+		return err
+	}
+	return writeFloats(w, data)
+}
+
+// WriteFVecs writes an fvecs: every row is an int32 dim and dim float32.
+func WriteFVecs(w io.Writer, rows, dim int, data []float32) error {
+	if err := checkData(rows, dim, data); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(dim))
+	for i := range rows {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		if err := writeFloats(w, data[i*dim:(i+1)*dim]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteFBin writes an fbin: uint32 rows, uint32 dim, the rows.
+func WriteFBin(w io.Writer, rows, dim int, data []float32) error {
+	if err := checkData(rows, dim, data); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(rows))
+	head = binary.LittleEndian.AppendUint32(head, uint32(dim))
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	return writeFloats(w, data)
+}
+
+// WriteJSONL writes an array a line, with the fewest digits that give the same
+// float32 back. NaN and infinities are an error: JSON has none.
+func WriteJSONL(w io.Writer, rows, dim int, data []float32) error {
+	if err := checkData(rows, dim, data); err != nil {
+		return err
+	}
+	var line []byte
+	for i := range rows {
+		line = append(line[:0], '[')
+		for j, v := range data[i*dim : (i+1)*dim] {
+			if v-v != 0 {
+				return fmt.Errorf("row %d, column %d (0-based): JSON cannot hold %v", i, j, v)
+			}
+			if j > 0 {
+				line = append(line, ',')
+			}
+			line = appendFloat(line, v)
+		}
+		line = append(line, ']', '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkData(rows, dim int, data []float32) error {
+	if rows < 1 || dim < 1 || dim > math.MaxInt32 || uint64(rows) > math.MaxUint32 {
+		return fmt.Errorf("matrix of %d rows and %d columns cannot be written", rows, dim)
+	}
+	if n, ok := product(int64(rows), int64(dim)); !ok || n != int64(len(data)) {
+		return fmt.Errorf("%d elements are not %d rows of %d columns", len(data), rows, dim)
+	}
+	return nil
+}
+
+func writeFloats(w io.Writer, data []float32) error {
+	buf := make([]byte, 0, min(4*len(data), 64<<10))
+	for len(data) > 0 {
+		n := min(len(data), cap(buf)/4)
+		buf = buf[:0]
+		for _, v := range data[:n] {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// appendNPYHeader pads to a multiple of 64 bytes, as NumPy does, so that the
+// elements are aligned when the file is mapped.
+func appendNPYHeader(dst []byte, descr string, shape ...int64) []byte {
+	var tuple strings.Builder
+	for _, n := range shape {
+		fmt.Fprintf(&tuple, "%d, ", n)
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, strings.TrimSuffix(tuple.String(), " "))
+	pad := (64 - (10+len(dict)+1)%64) % 64
+	dst = append(dst, "\x93NUMPY\x01\x00"...)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(dict)+pad+1))
+	dst = append(dst, dict...)
+	for range pad {
+		dst = append(dst, ' ')
+	}
+	return append(dst, '\n')
+}
