@@ -1,55 +1,27 @@
 package batch_test
 
 import (
-	"compress/gzip"
 	"context"
-	"io"
-	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
+	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 )
 
-const mnistFile = "../../shared/data/mnist-t10k/t10k-images-idx3-ubyte.gz"
-
-// mnist returns the test images as rows of 784 grey values, or skips.
-func mnist(t testing.TB) []float32 {
-	f, err := os.Open(mnistFile)
-	if err != nil {
-		t.Skipf("needs MNIST test images: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = b[16:]
-	x := make([]float32, len(b))
-	for i, v := range b {
-		x[i] = float32(v)
-	}
-	return x
-}
-
 // BenchmarkAgainstDense runs adaptive and exact in turn on the same queries and
 // reports their ratio, the dense time over the adaptive one.
 func BenchmarkAgainstDense(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
+	r := backendtest.Rand(1)
 	for _, set := range []struct {
 		name string
 		rows func() ([]float32, int)
 	}{
-		{"mnist-10k-784", func() ([]float32, int) { return mnist(b), 784 }},
-		{"powerlaw-20k-768", func() ([]float32, int) { return powerLaw(r, 20000, 768), 768 }},
-		{"gaussian-20k-768", func() ([]float32, int) { return gaussian(r, 20000, 768), 768 }},
-		{"powerlaw-8k-2048", func() ([]float32, int) { return powerLaw(r, 8000, 2048), 2048 }},
+		{"mnist-10k-784", func() ([]float32, int) { return mnist(b) }},
+		{"powerlaw-20k-768", func() ([]float32, int) { return backendtest.PowerLaw(r, 20000, 768), 768 }},
+		{"gaussian-20k-768", func() ([]float32, int) { return backendtest.Gaussian(r, 20000, 768), 768 }},
+		{"powerlaw-8k-2048", func() ([]float32, int) { return backendtest.PowerLaw(r, 8000, 2048), 2048 }},
 	} {
 		b.Run(set.name, func(b *testing.B) {
 			rows, dim := set.rows()
@@ -89,7 +61,7 @@ func BenchmarkAgainstDense(b *testing.B) {
 // BenchmarkBuild reports MB of float32 rows a second and core.
 func BenchmarkBuild(b *testing.B) {
 	for _, dim := range []int{128, 512, 768, 2048} {
-		rows := powerLaw(rand.New(rand.NewPCG(1, 2)), 16<<20/dim, dim)
+		rows := backendtest.PowerLaw(backendtest.Rand(1), 16<<20/dim, dim)
 		b.Run("dim="+map[int]string{128: "128", 512: "512", 768: "768", 2048: "2048"}[dim], func(b *testing.B) {
 			b.SetBytes(int64(4 * len(rows)))
 			for b.Loop() {

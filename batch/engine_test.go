@@ -2,117 +2,33 @@ package batch_test
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
 )
 
-// gaussian returns n rows of dim independent normals.
-func gaussian(r *rand.Rand, n, dim int) []float32 {
-	x := make([]float32, n*dim)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// powerLaw returns rows whose coordinates decay like j^-0.7 in a random basis
-// of few-term mixtures: like text embeddings.
-func powerLaw(r *rand.Rand, n, dim int) []float32 {
-	x := make([]float32, n*dim)
-	centers := gaussian(r, 32, dim)
-	for i := range n {
-		c := r.IntN(32)
-		for j := range dim {
-			x[i*dim+j] = (centers[c*dim+j]*1.5 + float32(r.NormFloat64())) * float32(math.Pow(float64(j+1), -.7))
-		}
-	}
-	return x
-}
-
-type oracle struct {
-	metric collection.Metric
-	rows   []float32
-	dim    int
-}
-
-// scores are the float64 search scores of every row.
-func (o oracle) scores(q []float32) []float64 {
-	n := len(o.rows) / o.dim
-	s := make([]float64, n)
-	var qq float64
-	for _, v := range q {
-		qq += float64(v) * float64(v)
-	}
-	for i := range s {
-		var dot, vv float64
-		for j, v := range o.rows[i*o.dim : (i+1)*o.dim] {
-			dot += float64(v) * float64(q[j])
-			vv += float64(v) * float64(v)
-		}
-		switch o.metric {
-		case collection.Cosine:
-			if qq*vv > 0 {
-				dot /= math.Sqrt(qq) * math.Sqrt(vv)
-			}
-		case collection.Euclidean:
-			dot -= vv / 2
-		}
-		s[i] = dot
-	}
-	return s
-}
-
-// wrong reports why ids are no valid top k, or "".
-func (o oracle) wrong(q []float32, ids []int64, k int) string {
-	s := o.scores(q)
-	if len(ids) != min(k, len(s)) {
-		return fmt.Sprintf("%d ids for k %d", len(ids), k)
-	}
-	sorted := slices.Clone(s)
-	slices.Sort(sorted)
-	kth := sorted[len(sorted)-len(ids)]
-	var qq, most float64
-	for _, v := range q {
-		qq += float64(v) * float64(v)
-	}
-	for i := range s {
-		var vv float64
-		for _, v := range o.rows[i*o.dim : (i+1)*o.dim] {
-			vv += float64(v) * float64(v)
-		}
-		most = max(most, vv)
-	}
-	tol := math.Ldexp(math.Sqrt(qq)*math.Sqrt(most), -22)
-	if o.metric == collection.Cosine {
-		tol = math.Ldexp(1, -22)
-	}
-	seen := map[int64]bool{}
-	for _, id := range ids {
-		if seen[id] {
-			return fmt.Sprintf("id %d twice", id)
-		}
-		seen[id] = true
-		if s[id] < kth-tol {
-			return fmt.Sprintf("id %d scores %g, the k-th best %g", id, s[id], kth)
-		}
-	}
-	return ""
-}
-
-func open(t testing.TB, rows []float32, dim int, o *collection.Options, threads int) *batch.Engine {
+func build(t testing.TB, rows []float32, dim int, o *collection.Options) *collection.Collection {
 	t.Helper()
 	c, err := collection.Build(context.Background(), rows, dim, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := batch.Open(context.Background(), c, cpu.New(cpu.Options{Threads: threads}), nil)
+	return c
+}
+
+func over(t testing.TB, c *collection.Collection, threads int, o *batch.Options) *batch.Engine {
+	t.Helper()
+	e, err := batch.Open(context.Background(), c, cpu.New(cpu.Options{Threads: threads}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,40 +36,194 @@ func open(t testing.TB, rows []float32, dim int, o *collection.Options, threads 
 	return e
 }
 
+func open(t testing.TB, rows []float32, dim int, o *collection.Options, threads int) *batch.Engine {
+	t.Helper()
+	return over(t, build(t, rows, dim, o), threads, nil)
+}
+
+func search(t testing.TB, e *batch.Engine, req batch.Request) *batch.Response {
+	t.Helper()
+	resp, err := e.Search(context.Background(), req)
+	if err != nil {
+		t.Fatalf("%s, k %d: %v", req.Method, req.K, err)
+	}
+	return resp
+}
+
+// goal is what a plain request for k asks of a backend.
+func goal(c *collection.Collection, k int) backend.Goal {
+	return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Allowed: c.N, Skip: -1}
+}
+
+// explain says why an answer differs from the oracle's, and checks its scores.
+func explain(t testing.TB, o *backendtest.Oracle, c *collection.Collection, q []float32, g backend.Goal, a *batch.Answer) []backendtest.Difference {
+	t.Helper()
+	scores := o.Scores(q)
+	got := backend.Answer{IDs: slices.Clone(a.IDs), Open: math.Inf(-1), Random: !a.Certificate.Exact}
+	if b := a.Certificate.OpenBound; b != nil {
+		got.Open = *b
+	}
+	for k, id := range a.IDs {
+		want := scores[id]
+		if c.Metric == collection.Euclidean {
+			want = 0
+			for j, v := range c.Row(int(id)) {
+				want += (float64(q[j]) - float64(v)) * (float64(q[j]) - float64(v))
+			}
+		}
+		if d := math.Abs(float64(a.Scores[k]) - want); d > 1e-7*math.Abs(want)+o.Precision(q, int(id)) {
+			t.Errorf("atom %d returned with score %g, it is %g", id, a.Scores[k], want)
+		}
+		if k > 0 && (c.Metric == collection.Euclidean) != (a.Scores[k] >= a.Scores[k-1]) && a.Scores[k] != a.Scores[k-1] {
+			t.Errorf("score %g after %g, metric %v", a.Scores[k], a.Scores[k-1], c.Metric)
+		}
+	}
+	slices.SortFunc(got.IDs, func(x, y int64) int {
+		switch {
+		case scores[x] > scores[y]:
+			return -1
+		case scores[x] < scores[y]:
+			return 1
+		}
+		return int(x - y)
+	})
+	for _, id := range got.IDs {
+		got.Scores = append(got.Scores, scores[id])
+	}
+	got.Looks = looks(c, a.Certificate.Looks)
+	return o.Explain(q, g, got, o.Answer(q, g))
+}
+
+// looks are the backend's looks that a certificate records.
+func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookReport {
+	var out []backend.LookReport
+	for _, r := range records {
+		l := backend.Look{To: r.Width, Alpha: r.Alpha}
+		switch r.Reads {
+		case "panels":
+			l.Rep, l.To = backend.Panels, r.Width-c.R
+		case "rows":
+			l.Rep, l.To = backend.Rows, r.Width-c.R
+		case "float32":
+			l.Rep = backend.Float32
+		}
+		switch r.Rule {
+		case "student":
+			l.Rule = backend.Student
+		case "martingale":
+			l.Rule = backend.Martingale
+		case "mean-radius":
+			l.Rule = backend.MeanRadius
+		case "rank":
+			l.Rule = backend.Rank
+		default:
+			l.Rule = backend.Cauchy
+		}
+		out = append(out, backend.LookReport{Look: l, Seen: r.Seen, Survivors: r.Survivors})
+	}
+	return out
+}
+
+// wrong counts the answers that miss an atom for a reason other than a tie. It
+// fails the test for misses that no failed bound explains.
+func wrong(t testing.TB, o *backendtest.Oracle, c *collection.Collection, queries []float32, g backend.Goal, resp *batch.Response) int {
+	t.Helper()
+	bad := 0
+	for j := range resp.Answers {
+		q := queries[j*c.Dim : (j+1)*c.Dim]
+		ds := explain(t, o, c, q, g, &resp.Answers[j])
+		for _, d := range ds {
+			if d.Kind == backendtest.Wrong {
+				t.Errorf("query %d, %s: %v", j, resp.Answers[j].Certificate.Plan, d)
+			}
+		}
+		if backendtest.Count(ds, backendtest.Tie) < len(ds) {
+			bad++
+		}
+	}
+	return bad
+}
+
+// TestMethodsAgainstOracle runs every method on every basis that has it. At
+// delta 1e-6 the 1,800 answers under a promise that can fail raise a false
+// alarm with probability below .002; exact and certain may never fail.
 func TestMethodsAgainstOracle(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	rng := backendtest.Rand(1)
+	const m = 10
 	for _, set := range []struct {
 		name string
-		rows []float32
 		dim  int
+		rows []float32
 	}{
-		{"gaussian 3000x100", gaussian(r, 3000, 100), 100},
-		{"powerlaw 5000x300", powerLaw(r, 5000, 300), 300},
-		{"powerlaw 2000x770", powerLaw(r, 2000, 770), 770},
+		{"gaussian", 100, backendtest.Gaussian(rng, 1500, 100)},
+		{"power-law", 300, backendtest.PowerLaw(rng, 1500, 300)},
+		{"power-law-770", 770, backendtest.PowerLaw(rng, 500, 770)},
 	} {
-		for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
-			e := open(t, set.rows, set.dim, &collection.Options{Metric: metric, Seed: 7}, 2)
-			o := oracle{metric, set.rows, set.dim}
-			m := 20
+		for _, opt := range []collection.Options{
+			{Seed: 7}, {Seed: 7, Metric: collection.Cosine}, {Seed: 7, Metric: collection.Euclidean},
+			{Seed: 7, NoHead: true, KeepRotated: true},
+			{Seed: 7, Basis: collection.Raw}, {Seed: 7, Basis: collection.Raw, Metric: collection.Cosine},
+			{Seed: 7, Basis: collection.Raw, Metric: collection.Euclidean},
+		} {
+			c := build(t, set.rows, set.dim, &opt)
+			e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
 			queries := set.rows[:m*set.dim]
-			for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive, batch.Auto} {
+			for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.PrefixF32, batch.Strict} {
 				for _, k := range []int{1, 10, 100} {
-					resp, err := e.Search(context.Background(), batch.Request{Queries: queries, K: k, Method: method, Delta: .001})
+					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-6}
+					resp, err := e.Search(context.Background(), req)
 					if err != nil {
-						t.Fatal(err)
-					}
-					bad := 0
-					for j, a := range resp.Answers {
-						if why := o.wrong(queries[j*set.dim:(j+1)*set.dim], a.IDs, k); why != "" {
-							bad++
-							if method != batch.Adaptive && method != batch.Auto || bad > 1 {
-								t.Errorf("%s %v %s k=%d query %d: %s", set.name, metric, method, k, j, why)
-							}
+						needs := method == batch.Adaptive && opt.Basis == collection.Raw || method == batch.PrefixF32 && !opt.KeepRotated ||
+							method == batch.Strict && opt.Basis != collection.Raw
+						if !needs {
+							t.Errorf("%s %v %v %s k=%d: %v", set.name, opt.Metric, opt.Basis, method, k, err)
 						}
+						continue
 					}
-					t.Logf("%s %v %s k=%d: saving %.2f rows %d dense %d exact %d", set.name, metric, method, k, resp.Stats.Saving(), resp.Stats.RowsScored, resp.Stats.Dense, resp.Stats.Exact)
+					if n := wrong(t, o, c, queries, goal(c, k), resp); n > 0 {
+						t.Errorf("%s %v %v %s k=%d: %d of %d answers wrong", set.name, opt.Metric, opt.Basis, method, k, n, m)
+					}
 				}
 			}
+		}
+	}
+}
+
+// TestAllAtoms asks for k = n and beyond.
+func TestAllAtoms(t *testing.T) {
+	rows := backendtest.Gaussian(backendtest.Rand(2), 130, 40)
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		c := build(t, rows, 40, &collection.Options{Metric: metric})
+		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
+		for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive} {
+			resp := search(t, e, batch.Request{Queries: rows[:80], K: 130, Method: method})
+			if n := wrong(t, o, c, rows[:80], goal(c, 130), resp); n > 0 || len(resp.Answers[0].IDs) != 130 {
+				t.Errorf("%v %s: %d wrong, %d ids", metric, method, n, len(resp.Answers[0].IDs))
+			}
+			if len(resp.Warnings) != 0 {
+				t.Errorf("warnings %q", resp.Warnings)
+			}
+			resp = search(t, e, batch.Request{Queries: rows[:80], K: 131, Method: method})
+			if len(resp.Answers[1].IDs) != 130 || len(resp.Warnings) != 1 || resp.Warnings[0] != "k 131 cut to the 130 atoms there are" {
+				t.Errorf("%v %s: %d ids, warnings %q", metric, method, len(resp.Answers[1].IDs), resp.Warnings)
+			}
+		}
+	}
+}
+
+// TestParts holds a batch large enough to be answered in parts against its
+// queries alone.
+func TestParts(t *testing.T) {
+	const dim, m = 16, 1100
+	rng := backendtest.Rand(3)
+	rows := backendtest.PowerLaw(rng, 200, dim)
+	queries := backendtest.PowerLaw(rng, m, dim)
+	e := open(t, rows, dim, nil, 2)
+	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
+		all := search(t, e, batch.Request{Queries: queries, K: 3, Method: method})
+		for _, j := range []int{0, 1023, 1024, m - 1} {
+			alone := search(t, e, batch.Request{Queries: queries[j*dim : (j+1)*dim], K: 3, Method: method})
+			same(t, all.Answers[j:j+1], alone.Answers)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (e *Engine) work(req *Request) (*work, error) {
 	if err := w.checkQueries(); err != nil {
 		return nil, err
 	}
-	if req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst+int64(w.m) > int64(c.N)) {
+	if req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst > int64(c.N)-int64(w.m)) {
 		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+int64(w.m)-1, c.N))
 	}
 	filter, allowed, err := e.filter(req)
@@ -124,31 +124,44 @@ func (w *work) checkQueries() error {
 	return nil
 }
 
-// epsilon is the allowed gap of query j in search-score units.
-func (w *work) epsilon(j int) float64 {
-	eps := w.req.Epsilon
-	if w.e.c.Metric == collection.Euclidean {
-		eps /= 2 // |q-v|^2 = |q|^2 - 2 (q.v - |v|^2/2)
+// gap is the allowed gap of query j in score units.
+func (w *work) gap(j int) float64 {
+	if !w.req.Relative {
+		return w.req.Epsilon
 	}
-	if w.req.Relative {
-		scale := w.e.maxNorm
-		if w.e.c.Metric != collection.Cosine {
-			scale *= w.norms[j]
-		}
-		return w.req.Epsilon * scale
+	scale := w.e.maxNorm
+	if w.e.c.Metric != collection.Cosine {
+		scale *= w.norms[j]
 	}
-	return eps
+	return w.req.Epsilon * scale
 }
 
-// floor is the least search score wanted of query j.
+// epsilon is the allowed gap of query j in search-score units.
+func (w *work) epsilon(j int) float64 {
+	if w.e.c.Metric == collection.Euclidean {
+		return w.gap(j) / 2 // |q-v|^2 = |q|^2 - 2 (q.v - |v|^2/2)
+	}
+	return w.gap(j)
+}
+
+// floor is the least search score wanted of query j, less what the rounding of
+// float64 sums can take from an atom that reaches it: a duplicate has cosine 1
+// and distance 0.
 func (w *work) floor(j int) float64 {
 	if w.req.MinScore == nil {
 		return math.Inf(-1)
 	}
-	if w.e.c.Metric == collection.Euclidean {
-		return (w.norms[j]*w.norms[j] - *w.req.MinScore) / 2
+	rounding := (8 + math.Sqrt(float64(w.e.c.Dim))) * 0x1p-50
+	q, v := w.norms[j], w.e.maxNorm
+	switch w.e.c.Metric {
+	case collection.Euclidean:
+		// distances, computed anew, decide among those that pass
+		v = min(v, q+math.Sqrt(max(0, *w.req.MinScore)))
+		return (q*q-*w.req.MinScore)/2 - rounding*(q*q+v*v)
+	case collection.Cosine:
+		return *w.req.MinScore - rounding
 	}
-	return *w.req.MinScore
+	return *w.req.MinScore - rounding*q*v
 }
 
 // filter turns Allow and Deny into bits over internal indexes.
@@ -205,12 +218,9 @@ func (w *work) unseen(j int, stop Stop) Answer {
 func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	c := w.e.c
 	p := w.plan
-	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Delta: w.delta, Epsilon: w.req.Epsilon,
+	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
 		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name, Predicted: p.predicted}
-	if w.req.Relative {
-		cert.Epsilon = w.goals[j].Epsilon
-	}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		cert.Delta = 0
 	}
@@ -257,6 +267,10 @@ func (w *work) distances(j int, a *Answer) {
 			all[i].d += x * x
 		}
 	}
+	if least := w.req.MinScore; least != nil {
+		all = slices.DeleteFunc(all, func(f far) bool { return f.d > *least*(1+1e-12) })
+	}
+	a.IDs, a.Scores = a.IDs[:len(all)], a.Scores[:len(all)]
 	slices.SortStableFunc(all, func(a, b far) int {
 		if a.d != b.d {
 			if a.d < b.d {

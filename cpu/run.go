@@ -168,6 +168,9 @@ func (s *state) open() (n int, most float64) {
 			most = max(most, a.bound)
 		}
 	}
+	if math.IsInf(most, 1) { // of an arm that no look has seen
+		most = s.normCap()
+	}
 	if !s.listed {
 		if !s.c.Coded() {
 			return s.c.N, s.normCap()

@@ -1,0 +1,197 @@
+package batch_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// TestFilters holds allow and deny lists, excluded selves and least scores
+// against the oracle, for each metric. At delta 1e-9 an answer wrong by chance
+// has probability below 1e-5 over the whole test.
+func TestFilters(t *testing.T) {
+	const n, dim, m = 900, 144, 8
+	rng := backendtest.Rand(1)
+	rows := backendtest.PowerLaw(rng, n, dim)
+	for _, opt := range []collection.Options{
+		{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
+		{Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
+	} {
+		c := build(t, rows, dim, &opt)
+		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
+		const first = 100 // queries are rows 100, 101, ..
+		queries := rows[first*dim : (first+m)*dim]
+		odd, every, most := []int64{}, []int64{}, []int64{}
+		for i := range int64(n) {
+			every = append(every, i)
+			if i%2 == 1 {
+				odd = append(odd, i)
+			}
+			if i != 17 && i != 400 {
+				most = append(most, i)
+			}
+		}
+		for _, x := range []struct {
+			name string
+			req  batch.Request
+			keep func(j int, row int64) bool
+		}{
+			{"allow", batch.Request{Allow: odd}, func(_ int, r int64) bool { return r%2 == 1 }},
+			{"allow one", batch.Request{Allow: []int64{33, 33}}, func(_ int, r int64) bool { return r == 33 }},
+			{"allow none", batch.Request{Allow: []int64{}}, func(int, int64) bool { return false }},
+			{"allow all", batch.Request{Allow: every}, func(int, int64) bool { return true }},
+			{"deny", batch.Request{Deny: odd}, func(_ int, r int64) bool { return r%2 == 0 }},
+			{"deny all but two", batch.Request{Deny: most}, func(_ int, r int64) bool { return r == 17 || r == 400 }},
+			{"deny all", batch.Request{Deny: every}, func(int, int64) bool { return false }},
+			{"allow and deny", batch.Request{Allow: odd, Deny: []int64{1, 3, 101, 103}}, func(_ int, r int64) bool { return r%2 == 1 && !slices.Contains([]int64{1, 3, 101, 103}, r) }},
+			{"exclude self", batch.Request{ExcludeSelf: true, SelfFirst: first}, func(j int, r int64) bool { return r != int64(first+j) }},
+			{"exclude self, allow", batch.Request{ExcludeSelf: true, SelfFirst: first, Allow: odd}, func(j int, r int64) bool { return r%2 == 1 && r != int64(first+j) }},
+		} {
+			for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.Strict} {
+				req := x.req
+				req.Queries, req.K, req.Method, req.Delta = queries, 10, method, 1e-9
+				resp, err := e.Search(t.Context(), req)
+				if err != nil {
+					continue
+				}
+				for j := range resp.Answers {
+					g := goal(c, 10)
+					g.Filter, g.Allowed = o.Filter(func(row int) bool { return x.keep(j, int64(row)) })
+					g.K = max(1, min(10, g.Allowed))
+					if ds := explain(t, o, c, queries[j*dim:(j+1)*dim], g, &resp.Answers[j]); len(ds) > 0 {
+						t.Errorf("%v %v %s %s query %d: %v", c.Metric, c.Basis, x.name, method, j, ds[0])
+					}
+					if got, want := len(resp.Answers[j].IDs), min(10, g.Allowed); got != want {
+						t.Errorf("%v %v %s %s query %d: %d ids, want %d", c.Metric, c.Basis, x.name, method, j, got, want)
+					}
+				}
+			}
+		}
+		ranges(t, e, c, o, queries)
+	}
+}
+
+// ranges asks for all atoms, or k of them, from a least score on.
+func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendtest.Oracle, queries []float32) {
+	t.Helper()
+	dim := c.Dim
+	for j := range len(queries) / dim {
+		q := queries[j*dim : (j+1)*dim]
+		best := o.Answer(q, goal(c, 40))
+		for _, rank := range []int{0, 5, 30} {
+			// halfway between two ranks, so that rounding has no say
+			floor := (best.Scores[rank] + best.Scores[rank+1]) / 2
+			least := floor
+			if c.Metric == collection.Euclidean {
+				var qq float64
+				for _, v := range q {
+					qq += float64(v) * float64(v)
+				}
+				least = qq - 2*floor
+			}
+			for _, k := range []int{0, 3, 200} {
+				for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.Strict} {
+					resp, err := e.Search(t.Context(), batch.Request{Queries: q, K: k, MinScore: &least, Method: method, Delta: 1e-9})
+					if err != nil {
+						continue
+					}
+					g := backend.Goal{K: k, Floor: floor, Allowed: c.N, Skip: -1}
+					if ds := explain(t, o, c, q, g, &resp.Answers[0]); len(ds) > 0 {
+						t.Errorf("%v %v %s rank %d k %d: %v", c.Metric, c.Basis, method, rank, k, ds[0])
+					}
+					want := rank + 1
+					if k > 0 {
+						want = min(want, k)
+					}
+					if len(resp.Answers[0].IDs) != want {
+						t.Errorf("%v %v %s rank %d k %d: %d ids, want %d", c.Metric, c.Basis, method, rank, k, len(resp.Answers[0].IDs), want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestMinScoreOfDuplicates asks for what is exactly as good as a duplicate:
+// distance 0, cosine 1. Rounding must lose none.
+func TestMinScoreOfDuplicates(t *testing.T) {
+	const n, dim = 400, 80
+	for seed := range uint64(5) {
+		rows := backendtest.Gaussian(backendtest.Rand(seed), n, dim)
+		for i := range 30 {
+			copy(rows[(i+200)*dim:(i+201)*dim], rows[i*dim:(i+1)*dim])
+		}
+		for metric, least := range map[collection.Metric]float64{collection.Euclidean: 0, collection.Cosine: 1} {
+			e := open(t, rows, dim, &collection.Options{Metric: metric, Seed: seed}, 1)
+			for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
+				resp := search(t, e, batch.Request{Queries: rows[:30*dim], MinScore: &least, Method: method, Delta: 1e-9})
+				for j, a := range resp.Answers {
+					if fmt.Sprint(a.IDs) != fmt.Sprint([]int{j, 200 + j}) {
+						t.Errorf("%v %s: atoms as good as row %d: %v", metric, method, j, a.IDs)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEpsilon checks that what a gap lets go is within the gap, absolute and
+// relative, and that a wide one saves work.
+func TestEpsilon(t *testing.T) {
+	const n, dim, m = 3000, 256, 8
+	rng := backendtest.Rand(2)
+	rows := backendtest.Gaussian(rng, n, dim)
+	queries := backendtest.Gaussian(rng, m, dim)
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		c := build(t, rows, dim, &collection.Options{Metric: metric, Seed: 1})
+		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
+		most := 0.0
+		for i := range n {
+			most = max(most, o.Norm(i))
+		}
+		for _, method := range []batch.Method{batch.Certain, batch.Adaptive} {
+			plain := search(t, e, batch.Request{Queries: queries, K: 10, Method: method, Delta: 1e-6})
+			for _, relative := range []bool{false, true} {
+				req := batch.Request{Queries: queries, K: 10, Method: method, Delta: 1e-6, Relative: relative}
+				req.Epsilon = map[collection.Metric]float64{collection.InnerProduct: 30, collection.Cosine: .1, collection.Euclidean: 60}[metric]
+				if relative {
+					req.Epsilon = .1
+				}
+				resp := search(t, e, req)
+				for j := range resp.Answers {
+					q := queries[j*dim : (j+1)*dim]
+					g := goal(c, 10)
+					score := req.Epsilon // in score units
+					if relative && metric != collection.Cosine {
+						var qq float64
+						for _, v := range q {
+							qq += float64(v) * float64(v)
+						}
+						score *= math.Sqrt(qq) * most
+					}
+					g.Epsilon = score
+					if metric == collection.Euclidean {
+						g.Epsilon = score / 2
+					}
+					for _, d := range explain(t, o, c, q, g, &resp.Answers[j]) {
+						if d.Kind != backendtest.Tie {
+							t.Errorf("%v %s relative %v: %v", metric, method, relative, d)
+						}
+					}
+					if got := resp.Answers[j].Certificate.Epsilon; math.Abs(got-score) > 1e-6*score {
+						t.Errorf("%v %s relative %v: certificate's epsilon %g, in score units it is %g", metric, method, relative, got, score)
+					}
+				}
+				if resp.Stats.RowsScored >= plain.Stats.RowsScored {
+					t.Errorf("%v %s relative %v: %d rows scored, without epsilon %d", metric, method, relative, resp.Stats.RowsScored, plain.Stats.RowsScored)
+				}
+			}
+		}
+	}
+}
