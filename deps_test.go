@@ -40,7 +40,7 @@ var only = map[string][]string{
 	"go.etcd.io/bbolt":                     {"jobs"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
-	"gonum.org/v1/gonum":                   {"bandit", "collection"},
+	"gonum.org/v1/gonum":                   {"bandit", "collection", "backend/backendtest"},
 	"github.com/prometheus/client_golang/": {},
 }
 

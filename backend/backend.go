@@ -84,9 +84,9 @@ const (
 )
 
 // RaiseSpec says how a threshold is lifted: before the first Pull by the first
-// PerQuery atoms in collection order (those of greatest norm), later by the
-// PerQuery survivors of greatest upper bound. The last spec also rules the
-// raises a Pull makes on its way.
+// PerQuery atoms in collection order (those of greatest norm; 0 scores none),
+// later by the PerQuery survivors of greatest upper bound. The last spec's
+// Source also rules the raises a Pull makes on its way.
 type RaiseSpec struct {
 	Source   Source
 	PerQuery int
@@ -139,6 +139,10 @@ type Look struct {
 	Sigma float64
 	// Keep is how many arms Rank keeps.
 	Keep int
+	// First is how many atoms a first look sees before it lifts the threshold,
+	// by the k of greatest bound among them; then as many again, twice as
+	// many, and so on. Whole panels; 0 means one.
+	First int
 	// MaxSurvivors is the share of the atoms, in (0, 1], beyond which a query
 	// is answered by the dense path instead; 0 means no limit.
 	MaxSurvivors float64

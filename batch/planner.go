@@ -114,7 +114,7 @@ func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
 	exact := visitCost + exactCost*float64(c.Dim)
 	// arms scored on the way to the final threshold, whatever the ladder
 	kk := float64(max(k, 1))
-	entering := min(1, (float64(firstAtoms(k))+entries*kk*(1+math.Log(float64(c.N)/kk)))/float64(c.N))
+	entering := min(1, entries*kk*(1+math.Log(float64(c.N)/kk))/float64(c.N))
 	for i, first := range c.Levels {
 		if first.Width > c.PanelWidth {
 			continue
@@ -179,9 +179,8 @@ func (e *Engine) ladder(w *work, k, i, j int) *plan {
 		}
 		return x
 	}
-	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic, raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: firstAtoms(k)},
-		looks: []backend.Look{look(backend.Panels, i)}, name: fmt.Sprintf("panels %d+%d", c.R, c.Levels[i].Width)}
-	p.looks[0].MaxSurvivors = maxBeforeRows
+	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic, looks: []backend.Look{look(backend.Panels, i)}, name: fmt.Sprintf("panels %d+%d", c.R, c.Levels[i].Width)}
+	p.looks[0].MaxSurvivors, p.looks[0].First = maxBeforeRows, firstAtoms(k)
 	if j >= 0 {
 		p.looks[0].MaxSurvivors = maxBeforeLook
 		p.looks = append(p.looks, look(backend.Rows, j))
@@ -194,8 +193,9 @@ func (e *Engine) ladder(w *work, k, i, j int) *plan {
 	return p
 }
 
-// firstAtoms is how many atoms are scored before the first look: whole panels.
-func firstAtoms(k int) int { return max(64, (k+63)/64*64) }
+// firstAtoms is how many atoms the first look sees before there is a threshold:
+// the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
+func firstAtoms(k int) int { return max(1024, (4*k+63)/64*64) }
 
 // certain eliminates by deterministic bounds only.
 func (e *Engine) certain(k int) *plan {
@@ -212,8 +212,8 @@ func (e *Engine) certain(k int) *plan {
 			first = i
 		}
 	}
-	p := &plan{method: Certain, guarantee: GuaranteeCertain, raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: 64},
-		looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[first].Width, Rule: backend.Cauchy}},
+	p := &plan{method: Certain, guarantee: GuaranteeCertain,
+		looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[first].Width, Rule: backend.Cauchy, First: firstAtoms(k)}},
 		name:  fmt.Sprintf("panels %d+%d", c.R, c.Levels[first].Width)}
 	if c.Levels[first].Width < c.D {
 		p.looks = append(p.looks, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})

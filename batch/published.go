@@ -241,9 +241,6 @@ func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []flo
 		rlo, rhi = p.Range(lo, hi)
 		arms = p
 	}
-	if rlo == rhi { // a zero query or constant data: every order is right
-		rhi = math.Nextafter(rlo, math.Inf(1)) + math.SmallestNonzeroFloat64
-	}
 	opt := bandit.BanditMIPSOptions{K: k, Delta: w.delta, Spread: bandit.SigmaBounded, Lo: rlo, Hi: rhi, Seed: seed}
 	if w.req.Sigma > 0 {
 		opt.Spread, opt.Sigma = bandit.SigmaGiven, w.req.Sigma

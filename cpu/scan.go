@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -11,12 +12,14 @@ import (
 	"thresher/cpu/simd"
 )
 
-// The scan goes in chunks of 1, 1, 2, 4, .. mostPanels panels, between which
-// thresholds are lifted. The boundaries depend on the plan's first raise only.
+// The scan goes in chunks of first, first, 2 first, .. mostPanels panels, between
+// which thresholds are lifted. The boundaries depend on the plan alone.
 const mostPanels = 64
 
-func chunkEnd(first, lo, panels int) int {
-	return min(lo+min(max(1, lo-first), mostPanels), panels)
+// chunkEnd is where the chunk that begins at panel lo ends; the scan began at
+// panel base.
+func chunkEnd(base, first, lo, panels int) int {
+	return min(lo+max(first, min(lo-base, mostPanels)), panels)
 }
 
 // wordsFrom is the number of queries from which spreading a panel for the
@@ -68,7 +71,8 @@ type scanning struct {
 	*state
 	bound
 	terms        simd.QueryTerms
-	before       int // arms listed before this look
+	before       int   // arms listed before this look
+	hot          []arm // scratch of settle
 	seen, scored int
 }
 
@@ -92,7 +96,7 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 	panels := x.c.PanelCount()
 	lo := x.states[js[0]].next
 	for len(qs) > 0 {
-		hi := chunkEnd(x.first, lo, panels)
+		hi := chunkEnd(x.first, max(1, l.First/64), lo, panels)
 		parts := min(par, hi-lo)
 		err := x.r.each(ctx, parts, func(w *scratch, p int) error {
 			x.scanPanels(w, qs, lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts, hits[p])
@@ -164,30 +168,68 @@ func (x *run) scanPanels(w *scratch, qs []*scanning, from, to int, hits [][]arm)
 	}
 }
 
-// settle takes what passed of one chunk: arms whose estimate reaches the
-// threshold are scored at once, best first, which lifts it; the others wait in
-// the list with their bound.
+// settle takes what passed of one chunk, in internal order: arms whose estimate
+// reaches the threshold are scored at once, best first, which lifts it; the
+// others wait in the list with their bound.
 func (q *scanning) settle(source backend.Source, hits []arm) {
-	if q.goal.K > 0 {
-		slices.SortFunc(hits, byBound)
-	}
+	cut := q.opening(hits)
 	waiting := len(q.list)
+	q.hot = q.hot[:0]
 	for _, a := range hits {
-		if a.bound < q.tau {
-			continue
+		if a.bound >= cut { // among the first k: they make the threshold
+			q.take(source, a)
 		}
-		half := float64(q.radius[a.i])*q.radiusFactor + q.rounding(q.c, int(a.i))
-		if q.goal.K == 0 || a.bound-half < q.tau {
+	}
+	for _, a := range hits {
+		switch {
+		case a.bound >= cut || a.bound < q.tau:
+		case q.estimate(a) >= q.tau && q.goal.K > 0:
+			q.hot = append(q.hot, a)
+		default:
 			q.list = append(q.list, a)
-			continue
 		}
-		if a, more := q.lift(source, a); more {
+	}
+	slices.SortFunc(q.hot, byBound)
+	for _, a := range q.hot {
+		switch {
+		case q.estimate(a) >= q.tau: // the threshold may have risen since
+			q.take(source, a)
+		case a.bound >= q.tau:
 			q.list = append(q.list, a)
-		} else {
-			q.scored++
 		}
 	}
 	slices.SortFunc(q.list[waiting:], func(a, b arm) int { return int(a.i) - int(b.i) })
+}
+
+// estimate is the middle of what an arm's bound allows.
+func (q *scanning) estimate(a arm) float64 {
+	return a.bound - float64(q.radius[a.i])*q.radiusFactor - q.rounding(q.c, int(a.i))
+}
+
+// opening is the bound of the arms to score before there is a threshold: as
+// many as are missing to k, those of greatest bound. +Inf when none are.
+func (q *scanning) opening(hits []arm) float64 {
+	missing := q.goal.K - len(q.best.heap) - len(q.lower.heap)
+	if missing <= 0 {
+		return math.Inf(1)
+	}
+	first := top{k: missing}
+	for _, a := range hits {
+		first.push(scored{a.bound, a.i})
+	}
+	if !first.full() {
+		return math.Inf(-1)
+	}
+	return first.heap[0].score
+}
+
+// take scores an arm by source; what is still to be scored exactly waits.
+func (q *scanning) take(source backend.Source, a arm) {
+	if a, more := q.lift(source, a); more {
+		q.list = append(q.list, a)
+		return
+	}
+	q.scored++
 }
 
 // lift scores one arm by source, which may raise the threshold. It returns the
