@@ -298,8 +298,8 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Reads = "float32"
 	}
 	switch {
-	case l.Look.Rep == backend.Rows && l.Look.To == w.e.c.D:
-		r.Rule, r.Alpha = "rounding", 0
+	case l.Look.Rep != backend.Panels && l.Look.Rule <= backend.Cauchy && w.e.c.D > 0 && l.Look.To == w.e.c.D:
+		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"
 	case l.Look.Rule == backend.Cauchy:
