@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -17,7 +18,7 @@ func forSets(t *testing.T, dims []int, f func(t *testing.T, c *Collection)) {
 	for _, dim := range dims {
 		for _, kind := range kinds {
 			for _, m := range metrics {
-				if testing.Short() && (m == Euclidean || dim > 300) {
+				if testing.Short() && (dim > 300 || dim > 63 && m == Euclidean) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%d/%v", kind, dim, m), func(t *testing.T) {
@@ -395,5 +396,72 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 	}
 	if failures == 0 {
 		t.Errorf("no score of %d lies above its bound at alpha %g: the bound cannot be what it says", pairs, alpha)
+	}
+}
+
+// Long rows are worked on a few at a time; the codes are the same.
+func TestCodesInParts(t *testing.T) {
+	for _, dim := range []int{100, 300} {
+		c := build(t, data("gaussian", 150, dim, 1), dim, &Options{Metric: Cosine})
+		codes, panels, radius := slices.Clone(c.Codes), slices.Clone(c.Panels), slices.Clone(c.Levels[0].Radius)
+		clear(c.Codes)
+		clear(c.Panels)
+		clear(c.Levels[0].Radius)
+		b := &builder{c: c, exact: c.RowNorm}
+		k := newCoder(b)
+		if k.slots != PanelAtoms {
+			t.Fatalf("%d slots", k.slots)
+		}
+		k.slots = 5
+		for lo := 0; lo < c.N; lo += PanelAtoms {
+			k.panel(lo, min(lo+PanelAtoms, c.N))
+		}
+		if !slices.Equal(codes, c.Codes) || !slices.Equal(panels, c.Panels) || !slices.Equal(radius, c.Levels[0].Radius) {
+			t.Errorf("dimension %d: coded otherwise five at a time", dim)
+		}
+	}
+}
+
+// Where a code is exact, nothing but rounding is left of |o - x|: the image of
+// a one-hot row under a fast rotation of few rounds has few distinct values.
+func TestBeyondOfExactCodes(t *testing.T) {
+	for _, dim := range []int{512, 2048, 8192} {
+		for _, kind := range []string{"one-hot", "zero", "sparse"} {
+			c := build(t, data(kind, 40, dim, 1), dim, &Options{Metric: Cosine, NoHead: true})
+			l := &c.Levels[len(c.Levels)-1]
+			for i := range c.N {
+				_, rest := c.testParts(i)
+				if d := floats.Distance(rest, c.testDecode(i, c.D, float64(c.RowScale[i])), 2); float64(l.Beyond[i]) < d*(1-ulps) {
+					t.Errorf("dimension %d, %s, atom %d: Beyond %g, the truth %g", dim, kind, i, l.Beyond[i], d)
+				}
+			}
+		}
+	}
+}
+
+// Within a step norms rise and fall, so a panel's cap must look ahead.
+func TestNormCapLooksAhead(t *testing.T) {
+	const n, dim = 640, 20
+	rows := data("gaussian", n, dim, 1)
+	for i := range n {
+		row := rows[i*dim : (i+1)*dim]
+		f := (1.01 + .03*float64(i)/n) / floats.Norm(wide(row), 2) // one step: [1, 1.044)
+		for j := range row {
+			row[j] = float32(f * float64(row[j]))
+		}
+	}
+	c := build(t, rows, dim, nil)
+	ahead := 0
+	for p := range c.PanelCount() {
+		own, rest := slices.Max(c.Norm[p*PanelAtoms:(p+1)*PanelAtoms]), slices.Max(c.Norm[p*PanelAtoms:])
+		if own < rest {
+			ahead++
+		}
+		if c.PanelMax(p).Norm != rest {
+			t.Errorf("panel %d has the cap %g, later atoms have %g", p, c.PanelMax(p).Norm, rest)
+		}
+	}
+	if ahead == 0 {
+		t.Error("no panel is outdone by a later one: the data shows nothing")
 	}
 }

@@ -179,3 +179,20 @@ func TestOrthonormalize(t *testing.T) {
 	}
 	orthonormal(t, y, 5, 4, defect(y, 5, 4))
 }
+
+// Nearly parallel rows lose digits to the first pass, which the second restores.
+func TestOrthonormalizeNearlyParallel(t *testing.T) {
+	const k, dim = 6, 90
+	r := rand.New(rand.NewPCG(9, 9))
+	y := make([]float32, k*dim)
+	for j := range dim {
+		common := r.NormFloat64()
+		for i := range k {
+			y[i*dim+j] = float32(common + 3e-5*r.NormFloat64())
+		}
+	}
+	orthonormalize(y, k, dim)
+	if n := orthonormal(t, y, k, dim, defect(y, k, dim)); n != k {
+		t.Errorf("%d directions of %d", n, k)
+	}
+}
