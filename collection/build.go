@@ -103,7 +103,10 @@ func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 	switch {
 	case c.Basis == Raw:
 		return b.raw()
-	case c.D == 0:
+	case c.D == 0: // no second pass
+		if o.Progress != nil {
+			o.Progress(2*int64(c.N), 2*int64(c.N))
+		}
 		return nil
 	}
 	if c.R > 0 {

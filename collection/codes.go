@@ -125,7 +125,10 @@ func (k *coder) rotate(n int) {
 	c := k.b.c
 	t := c.transform
 	if t.haar != nil {
-		gonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, n, c.D, c.Dim, 1, k.x, c.Dim, t.haar, c.D, 0, k.rot, c.D)
+		for from := 0; from < c.D; from += gemmSide {
+			w := min(gemmSide, c.D-from)
+			gonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, n, w, c.Dim, 1, k.x, c.Dim, t.haar[from*c.D:], c.D, 0, k.rot[from:], c.D)
+		}
 		return
 	}
 	for i := range n {

@@ -12,6 +12,7 @@ const (
 	pilotQueries = 12
 	pilotAtoms   = 2048
 	pilotAlpha   = .001 // nominal; the share depends on it weakly
+	queryStep    = .005 // relative rounding of an 8-bit query
 )
 
 // pilotKs are the k for which the pilot forecasts; the planner interpolates.
@@ -30,8 +31,9 @@ func (p *Pilot) fits(levels int) bool {
 // pilot forecasts how many arms each look would keep. Sampled atoms serve as
 // queries. It needs no second rotation: by the law of docs/guarantee.md, given
 // the exact score and the norms, an estimate is the score plus a Student
-// error, so the share kept is an integral over that law. Nothing of the codes
-// against any query is read, so choosing by it costs no alpha.
+// error, so the share kept is an integral over that law, with the terms a
+// rotation has on average. Nothing of this rotation's codes is read, so choosing
+// by it costs no alpha.
 func (b *builder) pilot() {
 	c := b.c
 	r := generator(c.Seed, streamPilot)
@@ -41,6 +43,10 @@ func (b *builder) pilot() {
 	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
 		c.Pilot.Shares[i] = make([]float64, len(c.Levels))
+	}
+	levels := make([]typical, len(c.Levels))
+	for j := range levels {
+		levels[j] = c.typical(c.Levels[j].Width)
 	}
 	reach := bandit.Reach(pilotAlpha, c.Kappa, c.D)
 	inverse := make([]int, c.N)
@@ -78,7 +84,7 @@ func (b *builder) pilot() {
 			for j := range c.Levels {
 				var sum float64
 				for s, other := range sample {
-					sum += c.keeps(inverse[other], j, score[s], theta, reach, &q)
+					sum += c.keeps(inverse[other], levels[j], score[s], theta, reach, &q)
 				}
 				c.Pilot.Shares[i][j] += sum / float64(n)
 			}
@@ -103,21 +109,46 @@ func tail(sorted []float64, rank float64) float64 {
 	return a + (a-b)/math.Log(4)*math.Log(2/max(rank, 1e-9))
 }
 
-// keeps is the probability that the atom's upper bound at level j reaches
-// theta, given its score: bound = score + error + radius, with the error of
-// scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law.
-func (c *Collection) keeps(i, j int, score, theta, reach float64, q *Query) float64 {
-	l := &c.Levels[j]
-	rounding := q.RestNorm*float64(l.XNorm[i])*.005 + q.HeadNorm*float64(c.HeadErr[i])
-	if l.Width == c.D {
-		if score+rounding+float64(l.Beyond[i])*q.RestNorm >= theta {
+// typical are the terms of a level for a rest of norm 1, as a Haar rotation makes
+// them on average: nothing of this rotation's codes.
+type typical struct {
+	width                        int
+	scale, radius, xnorm, beyond float64
+}
+
+func (c *Collection) typical(width int) typical {
+	d := float64(c.D)
+	// int8 steps of the greatest of D coordinates, rounded evenly
+	err2 := 2 * math.Log(d) / (127 * 127) / 12
+	if width == c.D {
+		return typical{width: width, scale: 1, xnorm: 1, beyond: math.Sqrt(err2)}
+	}
+	share := float64(width) / d
+	t := bandit.Linear(bandit.Moments{A: share, X2: share * (1 + err2), O2: 1}, c.Kappa)
+	return typical{width: width, scale: t.Scale, radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale}
+}
+
+// rest is the norm of atom i's rest, from its norm and its head.
+func (c *Collection) rest(i int) float64 {
+	n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
+	return math.Sqrt(max(0, n*n-h*h))
+}
+
+// keeps is the probability that the atom's upper bound reaches theta at a level
+// of terms t, given its score: bound = score + error + radius, with the error of
+// scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law. c is taken as 0.
+func (c *Collection) keeps(i int, t typical, score, theta, reach float64, q *Query) float64 {
+	rest := c.rest(i) * q.RestNorm
+	x := theta - score - rest*t.xnorm*queryStep - q.HeadNorm*float64(c.HeadErr[i])
+	if t.width == c.D {
+		if x <= t.beyond*rest {
 			return 1
 		}
 		return 0
 	}
-	radius := float64(l.Radius[i]) * q.RestNorm
+	radius := t.radius * rest
+	x -= reach * radius
 	sigma := radius / math.Sqrt(float64(c.D-2))
-	x := theta - score - rounding - reach*radius
 	if sigma == 0 {
 		if x <= 0 {
 			return 1

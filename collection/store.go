@@ -168,10 +168,23 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if err := os.Chmod(f.Name(), 0o644); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := publish(f.Name(), path, force); err != nil {
 		return nil, err
 	}
 	return Open(path)
+}
+
+// publish gives the finished file its name. A link, unlike a rename, fails when
+// the name was taken meanwhile.
+func publish(temporary, path string, force bool) error {
+	if !force {
+		err := os.Link(temporary, path)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// a file system without links: the check at the start must do
+	}
+	return os.Rename(temporary, path)
 }
 
 func create(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
@@ -346,8 +359,24 @@ func open(f *os.File) (*Collection, error) {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: the forecast is not for %d levels", ErrCorrupt, len(c.Levels))
 	}
+	if !c.permuted() {
+		unmapFile(f, 0, all, false)
+		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
+	}
 	c.closer = func() error { return unmapFile(nil, 0, all, false) }
 	return c, nil
+}
+
+// permuted reports whether Order names every row once.
+func (c *Collection) permuted() bool {
+	seen := make([]bool, c.N)
+	for _, row := range c.Order {
+		if int(row) >= c.N || seen[row] {
+			return false
+		}
+		seen[row] = true
+	}
+	return true
 }
 
 // Info describes a collection file without mapping its data.
