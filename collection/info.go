@@ -1,0 +1,40 @@
+package collection
+
+import (
+	"fmt"
+	"os"
+)
+
+// Info describes a collection file without mapping its data.
+type Info struct {
+	Path      string           `json:"path"`
+	Version   int              `json:"version"`
+	N         int              `json:"atoms"`
+	Dim       int              `json:"dimension"`
+	Metric    string           `json:"metric"`
+	Basis     string           `json:"basis"`
+	Seed      uint64           `json:"seed"`
+	Head      int              `json:"head"`
+	Rotated   int              `json:"rotated_dimension"`
+	FileBytes int64            `json:"file_bytes"`
+	Sections  map[string]int64 `json:"sections"`
+}
+
+// Stat reads a collection file's header.
+func Stat(path string) (*Info, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, err := readHeader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	i := &Info{Path: path, Version: fileVersion, N: h.N, Dim: h.Dim, Metric: h.Metric, Basis: h.Basis, Seed: h.Seed,
+		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Sections: map[string]int64{}}
+	for _, s := range h.Sections {
+		i.Sections[s.Name] = s.Bytes
+	}
+	return i, nil
+}
