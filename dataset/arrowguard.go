@@ -128,7 +128,9 @@ func (w *flatWalk) slot(table, i int) int {
 		return 0
 	}
 	v := table - int(int32(w.u32(table)))
-	if 4+2*i+2 > w.u16(v) {
+	// The library compares just so: a size that is odd holds the slot's first
+	// byte and the slot counts as present.
+	if 4+2*i >= w.u16(v) {
 		return 0
 	}
 	o := w.u16(v + 4 + 2*i)
