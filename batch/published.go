@@ -189,7 +189,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 			q[i] = float32(float64(q[i]) / w.norms[j])
 		}
 	}
-	out, err := e.solve(ctx, w, m, a, q, float32(lo), float32(hi), goal.K, c.Seed+uint64(j)*0x9e3779b97f4a7c15)
+	out, err := e.solve(ctx, w, m, a, q, outward(lo, -1), outward(hi, 1), goal.K, c.Seed^fingerprint(q))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -219,6 +219,26 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	got.Rows = len(hits)
 	got.Pulls += int64(len(hits)) * int64(c.Dim)
 	return w.certify(j, &got, Done), nil
+}
+
+// outward rounds x to float32, away from the middle of a range: toward +Inf or
+// -Inf by the sign of to.
+func outward(x float64, to float64) float32 {
+	f := float32(x)
+	if float64(f) != x {
+		f = math.Nextafter32(f, float32(math.Inf(int(to))))
+	}
+	return f
+}
+
+// fingerprint is a hash (FNV-1a) of a query, which seeds its own coordinates: an
+// answer must not depend on the place in a batch.
+func fingerprint(q []float32) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, v := range q {
+		h = (h ^ uint64(math.Float32bits(v))) * 0x100000001b3
+	}
+	return h
 }
 
 // solve runs one published algorithm.
