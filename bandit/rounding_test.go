@@ -299,7 +299,7 @@ func TestHeadErrorAndSlack(t *testing.T) {
 		if c.rounds > 0 {
 			D = (c.d + 31) &^ 31
 		}
-		turn := func(x []float32) []float32 { return x }
+		var turn func(x []float32) []float32
 		if c.rounds > 0 {
 			rotation := newFastRotation(rng, D, c.rounds)
 			turn = func(x []float32) []float32 {

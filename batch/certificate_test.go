@@ -18,6 +18,9 @@ import (
 func TestCertificates(t *testing.T) {
 	const n, m = 1200, 6
 	for _, dim := range []int{8, 144, 300} {
+		if testing.Short() && dim == 300 {
+			continue
+		}
 		rng := backendtest.Rand(1)
 		for name, rows := range map[string][]float32{"power-law": backendtest.PowerLaw(rng, n, dim), "gaussian": backendtest.Gaussian(rng, n, dim)} {
 			for _, opt := range []collection.Options{

@@ -149,7 +149,10 @@ func wrong(t testing.TB, o *backendtest.Oracle, c *collection.Collection, querie
 // alarm with probability below .002; exact and certain may never fail.
 func TestMethodsAgainstOracle(t *testing.T) {
 	rng := backendtest.Rand(1)
-	const m = 10
+	m, ks := 10, []int{1, 10, 100}
+	if testing.Short() {
+		m, ks = 3, []int{10}
+	}
 	for _, set := range []struct {
 		name string
 		dim  int
@@ -159,6 +162,9 @@ func TestMethodsAgainstOracle(t *testing.T) {
 		{"power-law", 300, backendtest.PowerLaw(rng, 1500, 300)},
 		{"power-law-770", 770, backendtest.PowerLaw(rng, 500, 770)},
 	} {
+		if testing.Short() && set.dim == 770 {
+			continue
+		}
 		for _, opt := range []collection.Options{
 			{Seed: 7}, {Seed: 7, Metric: collection.Cosine}, {Seed: 7, Metric: collection.Euclidean},
 			{Seed: 7, NoHead: true, KeepRotated: true},
@@ -169,7 +175,7 @@ func TestMethodsAgainstOracle(t *testing.T) {
 			e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
 			queries := set.rows[:m*set.dim]
 			for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.PrefixF32, batch.Strict} {
-				for _, k := range []int{1, 10, 100} {
+				for _, k := range ks {
 					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-6}
 					resp, err := e.Search(context.Background(), req)
 					if err != nil {

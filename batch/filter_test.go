@@ -16,7 +16,11 @@ import (
 // against the oracle, for each metric. At delta 1e-9 an answer wrong by chance
 // has probability below 1e-5 over the whole test.
 func TestFilters(t *testing.T) {
-	const n, dim, m = 900, 144, 8
+	const n, dim = 900, 144
+	m := 8
+	if testing.Short() {
+		m = 2
+	}
 	rng := backendtest.Rand(1)
 	rows := backendtest.PowerLaw(rng, n, dim)
 	for _, opt := range []collection.Options{

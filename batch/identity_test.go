@@ -86,6 +86,9 @@ func TestSavedCollection(t *testing.T) {
 		{Seed: 3}, {Seed: 3, Metric: collection.Cosine}, {Seed: 3, Metric: collection.Euclidean}, {Seed: 3, Basis: collection.Raw},
 	} {
 		for _, dim := range []int{8, 130, 300} {
+			if testing.Short() && dim == 300 {
+				continue
+			}
 			rng := backendtest.Rand(2)
 			rows := backendtest.PowerLaw(rng, 700, dim)
 			queries := backendtest.PowerLaw(rng, 10, dim)

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -146,7 +145,7 @@ func TestRealData(t *testing.T) {
 			n := min(set.n, len(rows)/dim-queries)
 			seeds := 4
 			if testing.Short() {
-				n, seeds = min(n, 400), 2
+				n, seeds = min(n, 300), 1
 			}
 			rest := rows[n*dim : (n+queries)*dim]
 			rows = rows[:n*dim]
@@ -185,7 +184,7 @@ func TestRealData(t *testing.T) {
 					t.Logf("%v %s k=%d: queries failed under %d of %d rotations", x.basis, x.method, x.k, f, seeds)
 				}
 			}
-			t.Log(fmt.Sprintf("%d rows of %d, %d queries, %d rotations", n, dim, queries, seeds))
+			t.Logf("%d rows of %d, %d queries, %d rotations", n, dim, queries, seeds)
 		})
 	}
 }

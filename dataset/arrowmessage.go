@@ -29,7 +29,6 @@ type arrowMessages struct {
 	isFile bool
 	ended  bool // finish found nothing wrong
 	msg    *ipc.Message
-	meta   []byte
 }
 
 func newArrowMessages(src *source) (*arrowMessages, error) {

@@ -105,7 +105,7 @@ func (p *npyDict) boolean() (bool, error) {
 			return v, nil
 		}
 	}
-	return false, fmt.Errorf("True or False is wanted at %.20q", s)
+	return false, fmt.Errorf("neither True nor False at %.20q", s)
 }
 
 func (p *npyDict) tuple() ([]int64, error) {

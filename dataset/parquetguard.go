@@ -230,6 +230,7 @@ func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
 		return nil
+	//lint:ignore SA1019 old files still carry it
 	case format.PlainDictionary, format.RLEDictionary:
 		if len(b) == 0 {
 			return nil

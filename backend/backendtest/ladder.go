@@ -59,6 +59,9 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	random := widths[0] < c.D
 	student := Ladder{Name: "student", Random: random, Raise: exact, Looks: []backend.Look{panels(0, backend.Student)}}
 	ls = append(ls, student)
+	leaders := Ladder{Name: "student, leaders first", Random: random, Looks: []backend.Look{panels(0, backend.Student), whole}}
+	leaders.Looks[0].First = 256
+	ls = append(ls, leaders)
 	every := Ladder{Name: "student, every width", Random: random, Raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: 5},
 		Looks: []backend.Look{panels(0, backend.Student)}}
 	for _, w := range widths[1:] {

@@ -16,6 +16,7 @@ import (
 // fresh backend, which Run closes.
 func Run(t *testing.T, open func() backend.Backend) {
 	t.Run("answers", func(t *testing.T) { answers(t, open) })
+	t.Run("rounding", func(t *testing.T) { rounding(t, open) })
 	t.Run("student", func(t *testing.T) { student(t, open) })
 	t.Run("batch", func(t *testing.T) { batches(t, open) })
 	t.Run("partial", func(t *testing.T) { partial(t, open) })

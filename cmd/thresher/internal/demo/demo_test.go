@@ -257,7 +257,6 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 // TestJudge feeds answers that differ by a tie, by rounding, in length and in
 // truth.
 func TestJudge(t *testing.T) {
-	const dim = 4
 	texts := make([]corpus.Entry, 5)
 	rows := []float32{
 		1, 0, 0, 0, // the query
