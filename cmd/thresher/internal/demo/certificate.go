@@ -90,7 +90,11 @@ func (p *printer) looks(r *Report, c *batch.Certificate) {
 	}
 	p.line("%-10s %-14d %s", "looks", len(c.Looks), "glances at the undecided comments; below, each # is a factor of two")
 	seen := c.Looks[0].Seen
-	p.undecided("at first", seen, fmt.Sprintf("undecided; the other %s were read in full to set a threshold", thousands(r.Atoms-seen)))
+	first := "undecided"
+	if n := r.Atoms - seen; n > 0 {
+		first = fmt.Sprintf("undecided; the other %s were ruled out by their norms alone", thousands(n))
+	}
+	p.undecided("at first", seen, first)
 	for i, l := range c.Looks {
 		p.undecided(fmt.Sprintf("look %d", i+1), l.Survivors, lookMeaning(l))
 	}
