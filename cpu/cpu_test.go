@@ -185,11 +185,46 @@ func TestExactCountsRetests(t *testing.T) {
 		}
 		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .1}}}
 		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
-		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: backendtest.Gaussian(rng, 1, dim)}, []backend.Goal{g})[0]
+		q := backendtest.Gaussian(rng, 1, dim)
+		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 		if a.Looks[0].Survivors == n && a.Rows < n {
 			found++
 			if !a.Random {
 				t.Errorf("seed %d: the look kept all, %d of %d rows were scored, yet no drop is called random", seed, a.Rows, n)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no such search among 100")
+	}
+}
+
+// TestExactCountsLeaders is the same for raw coordinates: scored leaders lift
+// the threshold above arms that every look had kept.
+func TestExactCountsLeaders(t *testing.T) {
+	rng := backendtest.Rand(4)
+	const n, dim = 6, 64
+	found := 0
+	for seed := range uint64(100) {
+		rows := backendtest.PowerLaw(rng, n, dim)
+		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, Basis: collection.Raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := backendtest.PowerLaw(rng, 1, dim)
+		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
+		for _, l := range backendtest.Ladders(c, .3) {
+			if !l.Random {
+				continue
+			}
+			l.Raise.PerQuery = 1
+			a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
+			if a.Rows == n {
+				continue
+			}
+			found++
+			if !a.Random {
+				t.Errorf("seed %d, %s: %d of %d rows were scored, yet no drop is called random", seed, l.Name, a.Rows, n)
 			}
 		}
 	}

@@ -113,6 +113,7 @@ func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, e
 			err = x.revisit(ctx, l)
 		case backend.Float32:
 			err = x.slabs(ctx, l)
+			x.oweSlabs(l)
 		default:
 			err = fmt.Errorf("representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
 		}
@@ -124,6 +125,19 @@ func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, e
 		}
 	}
 	return x.tally(), err
+}
+
+// oweSlabs notes for each query that arms can be dropped from here on by what a
+// float32 look bounds, unless all that are left are scored.
+func (x *run) oweSlabs(l backend.Look) {
+	if l.Rule == backend.Cauchy || l.To >= max(x.c.Dim, x.c.D) {
+		return
+	}
+	for j := range x.states {
+		if s := &x.states[j]; s.slab != nil && s.owed == 0 {
+			s.owed = s.rowsRead + len(s.slab.arms)
+		}
+	}
 }
 
 // sendDense answers the queries whose looks kept too many by the dense path.
