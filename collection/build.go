@@ -258,7 +258,7 @@ func (b *builder) working(row uint32) float64 {
 // head fits the principal directions to a random sample of the atoms.
 func (b *builder) head() {
 	c := b.c
-	n := min(c.N, headSample, max(4*c.R, headSampleMax/c.Dim))
+	n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
 	pick := generator(c.Seed, streamSample).Perm(c.N)[:n]
 	sample := make([]float32, n*c.Dim)
 	for k, i := range pick {

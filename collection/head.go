@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	headSample     = 2048    // atoms whose second moments give the head
+	headSample     = 2048    // atoms whose second moments give the head, at most; an eighth of few
 	headSampleMax  = 1 << 24 // floats of the sample, at most
-	headIterations = 4
+	headIterations = 2
 	headSpare      = 16 // extra directions of the range finder
 )
 
