@@ -36,7 +36,9 @@ type Run interface {
 	// Raise lifts each query's threshold by scoring atoms chosen by spec.
 	Raise(ctx context.Context, spec RaiseSpec) error
 	// Pull takes the next looks at the survivors and drops every arm that
-	// cannot reach the threshold. It may raise in between.
+	// cannot reach the threshold. It may raise in between. Looks on codes that
+	// a context stopped may be asked for again and go on; looks on float32
+	// coordinates may not, after them only Finish.
 	Pull(ctx context.Context, looks ...Look) (Tally, error)
 	// Dense scores all atoms allowed for these queries exactly.
 	Dense(ctx context.Context, queries ...int) error
@@ -143,8 +145,8 @@ type Look struct {
 	// by the k of greatest bound among them; then as many again, twice as
 	// many, and so on. Whole panels; 0 means one.
 	First int
-	// MaxSurvivors is the share of the atoms, in (0, 1], beyond which a query
-	// is answered by the dense path instead; 0 means no limit.
+	// MaxSurvivors is the share of the atoms seen, in (0, 1], beyond which a
+	// first look sends a query to the dense path on its way; 0 means no limit.
 	MaxSurvivors float64
 }
 

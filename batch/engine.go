@@ -146,20 +146,20 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 
 // part answers queries lo..hi-1 on the first backend that can.
 func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) error {
-	if w.plan.reference != nil {
-		return w.plan.reference(ctx, w, lo, hi, out)
-	}
 	r, err := e.resident(ctx, false)
 	if err != nil {
 		return err
 	}
+	if w.plan.reference != nil {
+		return w.plan.reference(ctx, w, lo, hi, out)
+	}
 	answers, err := rounds(ctx, r, w, lo, hi)
 	if err != nil && !stopped(err) {
-		e.fellBack(e.first, err)
 		r, lerr := e.resident(ctx, true)
 		if r == nil {
 			return errors.Join(err, lerr)
 		}
+		e.fellBack(e.first, err)
 		if answers, err = rounds(ctx, r, w, lo, hi); err != nil && !stopped(err) {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -105,35 +106,45 @@ func (e *Engine) auto(w *work, k, allowed int) *plan {
 	return p
 }
 
+// moreLooks is how many looks at rows may follow the first; each divides alpha.
+const moreLooks = 2
+
 // adaptive picks the cheapest ladder by the pilot's forecast: a first look at
-// a prefix, perhaps a longer prefix of the survivors' rows, then exact rows.
+// a prefix, perhaps longer prefixes of the survivors' rows, then exact rows.
 // It also returns the predicted cost of an arm in ns.
 func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
 	c := e.c
-	best, bestCost := (*plan)(nil), math.Inf(1)
 	exact := visitCost + exactCost*float64(c.Dim)
 	// arms scored on the way to the final threshold, whatever the ladder
 	kk := float64(max(k, 1))
 	entering := min(1, entries*kk*(1+math.Log(float64(c.N)/kk))/float64(c.N))
-	for i, first := range c.Levels {
-		if first.Width > c.PanelWidth {
-			continue
+	var best []int
+	bestCost := math.Inf(1)
+	// extend tries every longer ladder behind looks at levels, of cost so far;
+	// the last of them leaves share(k, last)
+	var extend func(levels []int, cost float64)
+	extend = func(levels []int, cost float64) {
+		last := levels[len(levels)-1]
+		left := e.share(k, last)
+		// a longer ladder has to pay for its smaller alpha
+		if total := cost + left*exact; total < bestCost*(1-.05*float64(min(len(levels)-1, len(best)))) {
+			best, bestCost = slices.Clone(levels), total
 		}
-		base := scanCost*float64(c.R+first.Width) + entering*exact
-		if cost := base + e.share(k, i)*exact; cost < bestCost {
-			best, bestCost = e.ladder(w, k, i, -1), cost
-			best.predicted = e.share(k, i)
+		if len(levels) > moreLooks {
+			return
 		}
-		for j := i + 1; j < len(c.Levels); j++ {
-			visit := visitCost + rowCost*float64(c.R+c.Levels[j].Width)
-			// a second look pays on what the final threshold leaves
-			if cost := base + e.share(k, i)*visit + e.share(k, j)*exact; cost < .95*bestCost {
-				best, bestCost = e.ladder(w, k, i, j), cost
-				best.predicted = e.share(k, i)
-			}
+		for j := last + 1; j < len(c.Levels); j++ {
+			extend(append(levels, j), cost+left*(visitCost+rowCost*float64(c.R+c.Levels[j].Width)))
 		}
 	}
-	return best, bestCost
+	for i, first := range c.Levels {
+		if first.Width <= c.PanelWidth {
+			extend([]int{i}, scanCost*float64(c.R+first.Width)+entering*exact)
+		}
+	}
+	p := e.ladder(w, k, best)
+	p.predicted = e.share(k, best[0])
+	return p, bestCost
 }
 
 // share is the pilot's forecast for level i, geometric between its ks.
@@ -158,38 +169,37 @@ func (e *Engine) share(k, i int) float64 {
 	return at(0)
 }
 
-// ladder is the plan that looks at panels to level i and, unless j < 0, at
-// rows to level j.
-func (e *Engine) ladder(w *work, k, i, j int) *plan {
+// ladder is the plan that looks at panels to the first of levels and at rows to
+// the others.
+func (e *Engine) ladder(w *work, k int, levels []int) *plan {
 	c := e.c
 	random := 0
-	for _, l := range []int{i, j} {
-		if l >= 0 && c.Levels[l].Width < c.D {
+	for _, l := range levels {
+		if c.Levels[l].Width < c.D {
 			random++
 		}
 	}
-	alpha := w.delta / float64(max(1, random))
-	if k > 0 {
-		alpha /= float64(k)
-	}
-	look := func(rep backend.Representation, l int) backend.Look {
-		x := backend.Look{Rep: rep, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha}
-		if x.To == c.D {
-			x.Rule, x.Alpha = backend.Cauchy, 0
-		}
-		return x
-	}
-	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic, looks: []backend.Look{look(backend.Panels, i)}, name: fmt.Sprintf("panels %d+%d", c.R, c.Levels[i].Width)}
-	p.looks[0].MaxSurvivors, p.looks[0].First = maxBeforeRows, firstAtoms(k)
-	if j >= 0 {
-		p.looks[0].MaxSurvivors = maxBeforeLook
-		p.looks = append(p.looks, look(backend.Rows, j))
-		p.name += fmt.Sprintf(", rows %d+%d", c.R, c.Levels[j].Width)
-	}
-	p.name += ", float32 rows"
+	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic}
 	if random == 0 {
 		p.guarantee = GuaranteeCertain
 	}
+	alpha := w.perArm(k) / float64(max(1, random))
+	var names []string
+	for n, l := range levels {
+		look := backend.Look{Rep: backend.Rows, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha}
+		if look.To == c.D {
+			look.Rule, look.Alpha = backend.Cauchy, 0
+		}
+		if n == 0 {
+			look.Rep, look.First, look.MaxSurvivors = backend.Panels, firstAtoms(k), maxBeforeLook
+			if len(levels) == 1 {
+				look.MaxSurvivors = maxBeforeRows
+			}
+		}
+		names = append(names, fmt.Sprintf("%s %d+%d", reads(look.Rep), c.R, look.To))
+		p.looks = append(p.looks, look)
+	}
+	p.name = strings.Join(append(names, "float32 rows"), ", ")
 	return p
 }
 

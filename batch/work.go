@@ -287,15 +287,9 @@ func (w *work) distances(j int, a *Answer) {
 
 func (w *work) record(l backend.LookReport) LookRecord {
 	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Survivors: l.Survivors}
-	switch l.Look.Rep {
-	case backend.Panels:
-		r.Reads = "panels"
+	r.Reads = reads(l.Look.Rep)
+	if l.Look.Rep != backend.Float32 {
 		r.Width += w.e.c.R
-	case backend.Rows:
-		r.Reads = "rows"
-		r.Width += w.e.c.R
-	case backend.Float32:
-		r.Reads = "float32"
 	}
 	switch {
 	case l.Look.Rep != backend.Panels && l.Look.Rule <= backend.Cauchy && w.e.c.D > 0 && l.Look.To == w.e.c.D:
@@ -312,4 +306,15 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Rule = "rank"
 	}
 	return r
+}
+
+// reads names what a look reads.
+func reads(r backend.Representation) string {
+	switch r {
+	case backend.Panels:
+		return "panels"
+	case backend.Rows:
+		return "rows"
+	}
+	return "float32"
 }

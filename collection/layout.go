@@ -122,7 +122,7 @@ const headMaxTerms = 5
 // levelWidths are the prefixes of the rest that a look can stop at, D last.
 func levelWidths(D int) []int {
 	var w []int
-	for _, v := range [][2]int{{32, 768}, {64, 128}, {128, 256}, {256, 768}} {
+	for _, v := range [][2]int{{32, 768}, {64, 128}, {128, 256}, {256, 768}, {1024, 4096}} {
 		if D >= v[1] {
 			w = append(w, v[0])
 		}

@@ -359,7 +359,7 @@ func (q *slab) open(s *state) (n int, most float64) {
 	}
 	if n > 0 {
 		// before any look, and for ranks, no bound is finite: the norms' is
-		most = min(most, s.normCap())
+		most = max(min(most, s.normCap()), s.tau)
 	}
 	return n, most
 }
