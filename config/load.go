@@ -100,12 +100,18 @@ func Load(src Sources) (*Config, error) {
 	all := settings()
 	problems := unknownKeys(v, c.File, all)
 	for _, s := range all {
-		if err := bind(v, s, src.Flags); err != nil {
+		if err := bind(v, s); err != nil {
 			return nil, fmt.Errorf("config: %s: %w", s.key, err)
 		}
 		origin := originOf(v, s, c.File, src.Flags)
 		c.origins[s.key] = origin
-		if err := assign(c, s, v.Get(s.key), src.Choices[s.key]); err != nil {
+		value := v.Get(s.key)
+		if origin.Kind == FromFlag {
+			// Not by way of viper: it turns the text of a flag of whole numbers
+			// into one, and 1.5 into 1, "abc" into 0, without a word.
+			value = src.Flags.Lookup(s.flag()).Value.String()
+		}
+		if err := assign(c, s, value, src.Choices[s.key]); err != nil {
 			problems = append(problems, Problem{Key: s.key, Origin: origin, Err: err})
 		}
 	}
@@ -147,18 +153,13 @@ func unknownKeys(v *viper.Viper, file string, all []setting) []Problem {
 	return unknown
 }
 
-func bind(v *viper.Viper, s setting, flags *pflag.FlagSet) error {
+func bind(v *viper.Viper, s setting) error {
 	v.SetDefault(s.key, s.def)
-	if err := v.BindEnv(s.key, s.variable()); err != nil {
-		return err
-	}
-	if flags == nil || flags.Lookup(s.flag()) == nil {
-		return nil
-	}
-	return v.BindPFlag(s.key, flags.Lookup(s.flag()))
+	return v.BindEnv(s.key, s.variable())
 }
 
-// originOf repeats viper's order of precedence, which viper does not report.
+// originOf puts flags first and then repeats viper's order of precedence, which
+// viper does not report.
 func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Origin {
 	if flags != nil && flags.Changed(s.flag()) {
 		return Origin{FromFlag, "--" + s.flag()}

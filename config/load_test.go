@@ -191,6 +191,30 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
+// TestBadFlags: a flag is parsed as strictly as a variable, and the error quotes
+// what was typed.
+func TestBadFlags(t *testing.T) {
+	cases := []struct{ flag, value, want string }{
+		{"k", "1.5", `k: "1.5" is not a whole number (flag --k)`},
+		{"k", "abc", `k: "abc" is not a whole number (flag --k)`},
+		{"k", "", `k: "" is not a whole number (flag --k)`},
+		{"k", "1e3", `k: "1e3" is not a whole number`},
+		{"threads", "many", `threads: "many" is not a whole number (flag --threads)`},
+		{"seed", "0x1", `seed: "0x1" is not a whole number in [0, 2^64) (flag --seed)`},
+		{"delta", "1%", `delta: "1%" is not a number (flag --delta)`},
+		{"log-level", "loud", `log.level: "loud" is none of debug, info, warn, error (flag --log-level)`},
+	}
+	for _, c := range cases {
+		t.Run(c.flag+"="+c.value, func(t *testing.T) {
+			unset(t)
+			_, err := Load(Sources{Flags: flags(t, "--"+c.flag+"="+c.value)})
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	cases := []struct{ name, content, want string }{
 		{"c.ini", "k=1", "name ends in none of"},
