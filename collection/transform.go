@@ -170,7 +170,8 @@ func (t *transform) bytes() int64 {
 }
 
 // Query is a query made ready: its head and its rotated rest. The query was
-// multiplied by 2^-Exp first, which is exact and keeps its norm near 1.
+// multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
+// exact but for entries that vanish beside the greatest.
 type Query struct {
 	Exp      int
 	Norm     float64   // |q| after scaling, rounded upward
@@ -184,16 +185,22 @@ type Query struct {
 // it is not below the true value.
 const up = 1 + 1e-9
 
-// MaxExp bounds the power of two a query is scaled by.
-const MaxExp = 60
+// leastExpEuclidean keeps |v|^2/2, below maxNormEuclidean^2/2 and scaled like the
+// query, within float32: a shorter query stays short.
+const leastExpEuclidean = -16
 
-// Exponent is the power of two that brings norm near 1, within MaxExp.
-func Exponent(norm float64) int {
+// Exponent is the power of two e for which a query of this norm, times 2^-e, has
+// a norm in [1/2, 1), so that products of terms neither overflow nor vanish in
+// float32. For Euclidean distance a query of norm below 2^-16 stays shorter.
+func (m Metric) Exponent(norm float64) int {
 	if norm == 0 {
 		return 0
 	}
 	_, e := math.Frexp(norm)
-	return min(max(e, -MaxExp), MaxExp)
+	if m == Euclidean {
+		e = max(e, leastExpEuclidean)
+	}
+	return e
 }
 
 // project writes U x to head and leaves x - U^T head in x, summed like the
@@ -227,7 +234,7 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp []float
 		tmp = make([]float32, t.dim+t.D)
 	}
 	x, w := tmp[:t.dim], tmp[t.dim:t.dim+t.D]
-	dst.Exp = Exponent(math.Sqrt(simd.SumSquares(q)) * scale)
+	dst.Exp = c.Metric.Exponent(math.Sqrt(simd.SumSquares(q)) * scale)
 	f := math.Ldexp(scale, -dst.Exp)
 	for i, v := range q {
 		x[i] = float32(float64(v) * f)

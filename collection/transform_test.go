@@ -239,11 +239,15 @@ func TestFastRotationMixesFewHot(t *testing.T) {
 
 func TestExponent(t *testing.T) {
 	for _, c := range []struct {
-		norm float64
-		want int
-	}{{0, 0}, {1, 1}, {.75, 0}, {1e-300, -MaxExp}, {1e300, MaxExp}, {1024, 11}} {
-		if got := Exponent(c.norm); got != c.want {
-			t.Errorf("Exponent(%g) = %d, want %d", c.norm, got, c.want)
+		metric Metric
+		norm   float64
+		want   int
+	}{
+		{InnerProduct, 0, 0}, {InnerProduct, 1, 1}, {Cosine, .75, 0}, {Euclidean, 1024, 11},
+		{InnerProduct, 0x1p-149, -148}, {InnerProduct, 0x1p130, 131}, {Euclidean, 0x1p-10, -9}, {Euclidean, 0x1p-149, leastExpEuclidean},
+	} {
+		if got := c.metric.Exponent(c.norm); got != c.want {
+			t.Errorf("%v: exponent %d of norm %g, want %d", c.metric, got, c.norm, c.want)
 		}
 	}
 }

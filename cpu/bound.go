@@ -94,7 +94,7 @@ func widths(c *collection.Collection) []int {
 
 // rounding bounds atom i's rounding.
 func (b *bound) rounding(c *collection.Collection, i int) float64 {
-	e := b.hn*float64(c.HeadNorm[i]) + b.he*float64(c.HeadErr[i]) + b.xn*float64(b.xnorm[i]) + b.nn*float64(c.Norm[i]) +
+	e := least + b.hn*float64(c.HeadNorm[i]) + b.he*float64(c.HeadErr[i]) + b.xn*float64(b.xnorm[i]) + b.nn*float64(c.Norm[i]) +
 		slop*b.radiusFactor*float64(b.radius[i])
 	if b.we > 0 {
 		e += b.we * float64(b.wholeErr[i])
@@ -108,7 +108,7 @@ func (b *bound) rounding(c *collection.Collection, i int) float64 {
 // panelRounding bounds the rounding of every atom of panel p.
 func (b *bound) panelRounding(c *collection.Collection, p int) float64 {
 	t := c.PanelMax(p)
-	e := b.hn*float64(t.HeadNorm) + b.he*float64(t.HeadErr) + b.xn*float64(b.xnLevel.Max[3*p]) + b.nn*float64(t.Norm) +
+	e := least + b.hn*float64(t.HeadNorm) + b.he*float64(t.HeadErr) + b.xn*float64(b.xnLevel.Max[3*p]) + b.nn*float64(t.Norm) +
 		slop*b.radiusFactor*float64(b.radiusLevel.Max[3*p+b.maxRadius]) + slop*b.offsetFactor*float64(t.OffsetSize)
 	if b.we > 0 {
 		e += b.we * float64(b.wholeLevel.Max[3*p+2])

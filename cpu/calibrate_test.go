@@ -180,6 +180,9 @@ func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		n = 500
 	}
+	if underRace { // races show at once, rates do not
+		n = 40
+	}
 	large := *calibrateDraws > 0
 	if large {
 		n = *calibrateDraws
@@ -188,9 +191,12 @@ func TestCalibration(t *testing.T) {
 	fmt.Fprintf(&table, "| data | dimension | k | look | draws | failures at .1 | at .01 |\n|---|---|---|---|---|---|---|\n")
 	for _, c := range cells(t, large) {
 		draws := n
-		if c.dim > 1<<17 {
-			draws = min(n, 5000)
-		} else if c.light && !large {
+		switch {
+		case c.dim > 1<<17:
+			draws = min(n, 1000)
+		case c.dim > 1<<13 && large:
+			draws = min(n, 20000)
+		case c.light && !large:
 			draws = min(n, 600)
 		}
 		for _, l := range calibrate(t, c, draws) {
@@ -270,20 +276,23 @@ func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tall
 		tau = min(tau, dot64(q, col.Row(i)))
 	}
 	goal := []backend.Goal{{Floor: tau, Skip: -1, Allowed: c.k}}
+	begun, err := res.Begin(ctx, backend.Queries{M: 1, Dim: c.dim, Data: q}, goal)
+	if err != nil {
+		return err
+	}
+	defer begun.Close()
+	x := begun.(*run)
+	fresh := x.states[0]
 	for _, l := range levels {
 		for i, delta := range deltas {
-			run, err := res.Begin(ctx, backend.Queries{M: 1, Dim: c.dim, Data: q}, goal)
-			if err != nil {
-				return err
-			}
-			t, err := run.Pull(ctx, backend.Look{Rep: backend.Panels, To: l.width, Rule: backend.Student, Alpha: delta / float64(c.k)})
+			x.states[0] = fresh // as if no look had been taken
+			t, err := x.Pull(ctx, backend.Look{Rep: backend.Panels, To: l.width, Rule: backend.Student, Alpha: delta / float64(c.k)})
 			if err != nil {
 				return err
 			}
 			if t.Survivors[0] < c.k {
 				l.fails[i].Add(1)
 			}
-			run.Close()
 		}
 	}
 	return nil

@@ -24,7 +24,6 @@ type state struct {
 	goal backend.Goal
 	exp  int
 	q    []float64 // scaled (and normalised for cosine), in given coordinates
-	zero bool      // a query of norm 0: every score is its offset
 	prep collection.Query
 
 	panel, rows codes // 8-bit codes for panels, 16-bit for rows
@@ -68,6 +67,9 @@ const (
 	// slop covers the float32 operations of one panel test: eight roundings
 	// of terms no greater than their norms' product.
 	slop = 8 * unit
+	// least covers what those operations lose below the normal numbers, half a
+	// step each.
+	least = 8 * math.SmallestNonzeroFloat32
 )
 
 // begin makes query q ready.
@@ -78,8 +80,7 @@ func (s *state) begin(c *collection.Collection, q []float32, g backend.Goal, w *
 	if c.Metric == collection.Cosine && norm > 0 {
 		scale = 1 / norm
 	}
-	s.zero = norm == 0
-	s.exp = collection.Exponent(norm * scale)
+	s.exp = c.Metric.Exponent(norm * scale)
 	f := math.Ldexp(scale, -s.exp)
 	s.q = make([]float64, len(q))
 	for j, v := range q {

@@ -55,7 +55,7 @@ func TestMalformedNPY(t *testing.T) {
 		{"trailing text", "a.npy", npyBytes("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x", six), nil, -1, -1, "follows the dictionary"},
 		{"bad shape", "a.npy", npyOf("<f4", "False", "(2, -3)", six), nil, -1, -1, "malformed shape"},
 		{"shape beyond int64", "a.npy", npyOf("<f4", "False", "(2, 99999999999999999999)", six), nil, -1, -1, "malformed shape"},
-		{"bad boolean", "a.npy", npyOf("<f4", "Maybe", "(2, 3)", six), nil, -1, -1, "True or False"},
+		{"bad boolean", "a.npy", npyOf("<f4", "Maybe", "(2, 3)", six), nil, -1, -1, "neither True nor False"},
 		{"no byte order", "a.npy", npyOf("f4", "False", "(2, 3)", six), nil, -1, -1, "no byte order"},
 		{"object", "a.npy", npyOf("|O", "False", "(2, 3)", six), nil, -1, -1, `dtype "|O" is not supported`},
 		{"int64", "a.npy", npyOf("<i8", "False", "(2, 3)", six), nil, -1, -1, `dtype "<i8" is not supported`},

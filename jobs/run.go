@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,8 @@ import (
 //   - Errors of src and of work are wrapped; the chunks before stay valid.
 //   - When an output cannot be written or flushed, the error names the file and
 //     the offset, and the outputs are cut back to the last durable chunk.
+//   - All of these are a *StoppedError. If the run created the files and nothing
+//     is durable, there is nothing to resume, and it removes them again.
 //
 // Files that exist are refused with an error that wraps fs.ErrExist, unless
 // spec says Resume or Force. See ErrFingerprint, ErrLocked and ErrDamaged for
@@ -76,11 +79,12 @@ func run[T any](ctx context.Context, spec Spec, st storage, src Source[T], work 
 	job.begun, job.resumed = begun, job.state.Items
 	defer func() { err = errors.Join(err, job.close()) }()
 
-	if !job.state.Complete {
-		if err := answer(ctx, job, src, work); err != nil {
-			err = fmt.Errorf("%s: stopped with %d items durable: %w", spec.Progress, job.state.Items, err)
-			return job.summary(), err
-		}
+	if job.state.Complete {
+		return job.summary(), nil
+	}
+	if err := answer(ctx, job, src, work); err != nil {
+		err = &StoppedError{Progress: spec.Progress, Items: job.state.Items, Err: err}
+		return job.summary(), errors.Join(err, job.withdraw(st))
 	}
 	return job.summary(), nil
 }
@@ -91,6 +95,8 @@ type job struct {
 	journal journal
 	outs    *outputs
 	state   state // as recorded
+	unsure  bool  // a record failed and may be durable all the same
+	fresh   bool  // this run made the files, and none was there before
 	begun   time.Time
 	resumed int64
 }
@@ -120,7 +126,7 @@ func begin(spec *Spec, st storage) (*job, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.close())
 	}
-	return &job{spec: spec, journal: j, outs: outs, state: s}, nil
+	return &job{spec: spec, journal: j, outs: outs, state: s, fresh: fresh}, nil
 }
 
 // prepare makes the progress database unless the job is to go on with one. It
@@ -262,6 +268,7 @@ func (j *job) commit(items int, out [][]byte, totals []byte) error {
 	// If this fails the new state may be on the disk all the same, so the
 	// outputs must keep the bytes that it counts. Resuming settles it.
 	if err := j.journal.save(next); err != nil {
+		j.unsure = true
 		return err
 	}
 	j.state = next
@@ -275,9 +282,25 @@ func (j *job) complete() error {
 	next := j.state
 	next.Complete = true
 	if err := j.journal.save(next); err != nil {
+		j.unsure = true
 		return err
 	}
 	j.state = next
+	return nil
+}
+
+// withdraw removes what a run made that came to nothing, so that the next one
+// need not be forced. The progress goes last and while it is locked: killed in
+// between, this leaves a job that begins anew when it is resumed.
+func (j *job) withdraw(st storage) error {
+	if !j.fresh || j.unsure || j.state.Items > 0 || j.state.Complete {
+		return nil
+	}
+	for _, path := range append(slices.Clone(j.spec.Outputs), j.spec.Progress) {
+		if err := st.remove(path); err != nil {
+			return fmt.Errorf("removing %s, of no use: %w", path, err)
+		}
+	}
 	return nil
 }
 

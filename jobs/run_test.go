@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -190,6 +192,47 @@ func TestStopAndResume(t *testing.T) {
 			}
 			checkOutputs(t, readDisk(t), spec, n)
 			checkTotals(t, sum, n)
+		})
+	}
+}
+
+// TestNothingDurableLeavesNothing: a job that fails in its first chunk can be
+// begun again by the same call, and leaves alone what it did not make.
+func TestNothingDurableLeavesNothing(t *testing.T) {
+	broken := errors.New("broken")
+	fail := func(*numbers) Source[[]int64] { return &failing{numbers: &numbers{n: 23, size: 4}, err: broken} }
+	for _, c := range []struct {
+		name string
+		src  Source[[]int64]
+		work Work[[]int64]
+	}{
+		{"source", fail(nil), answerNumbers()},
+		{"work", &numbers{n: 23, size: 4}, stopAt(0, func() error { return broken })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := specIn(t.TempDir())
+			_, err := Run(context.Background(), spec, c.src, c.work)
+			var stopped *StoppedError
+			if !errors.As(err, &stopped) || stopped.Items != 0 || stopped.Progress != spec.Progress || !errors.Is(err, broken) {
+				t.Fatalf("error %v", err)
+			}
+			left, err := os.ReadDir(filepath.Dir(spec.Progress))
+			if err != nil || len(left) != 0 {
+				t.Fatalf("left %v behind (%v)", left, err)
+			}
+			if _, err := Run(context.Background(), spec, &numbers{n: 23, size: 4}, answerNumbers()); err != nil {
+				t.Fatal(err)
+			}
+
+			spec.Force = true
+			if _, err := Run(context.Background(), spec, fail(nil), answerNumbers()); !errors.Is(err, broken) {
+				t.Fatal(err)
+			}
+			for _, path := range append(spec.Outputs, spec.Progress) {
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 }

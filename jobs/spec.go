@@ -23,6 +23,20 @@ var (
 	ErrIncomplete = errors.New("job is not complete")
 )
 
+// StoppedError says that a job that had begun ended before its input did.
+type StoppedError struct {
+	Progress string // the database
+	Items    int64  // items durable
+	Err      error  // why
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("%s: stopped with %d items durable: %v", e.Progress, e.Items, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *StoppedError) Unwrap() error { return e.Err }
+
 // Spec names the files of one job and says how to begin.
 type Spec struct {
 	// Progress is the path of the progress database, for instance the path of

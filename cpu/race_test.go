@@ -1,0 +1,6 @@
+//go:build race
+
+package cpu
+
+// underRace says that every draw costs ten times as much.
+const underRace = true
