@@ -1,0 +1,49 @@
+package batch_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// TestExtremeNorms asks queries and atoms of norms at the ends of float32, where
+// products of scaled terms could overflow or vanish: no arm may be lost to that.
+func TestExtremeNorms(t *testing.T) {
+	const n, dim, m, k = 1500, 64, 6, 5
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		for _, x := range []struct {
+			query, atom float32
+			spread      float64 // the last atom is this many times the first
+		}{
+			{1e-36, 1e-28, 1}, {1e-41, 1e-28, 1}, {1e-36, 1e-41, 1}, {1, 1e-41, 1}, {1e-20, 1e13, 1}, {1e-36, 1e13, 1},
+			{1e-36, 1, 1}, {1e15, 1e-30, 1}, {1e13, 1e-41, 1}, {1e13, 1e13, 1},
+			{1, 1e-30, 1e43}, {1e-36, 1e-41, 1e54}, {1e-20, 1e-20, 1e33}, {1, 1e-41, 1e6},
+		} {
+			rng := backendtest.Rand(3)
+			rows, queries := backendtest.PowerLaw(rng, n, dim), backendtest.PowerLaw(rng, m, dim)
+			for i := range rows {
+				rows[i] = float32(float64(rows[i]) * float64(x.atom) * math.Pow(x.spread, float64(i/dim)/n))
+			}
+			for i := range queries {
+				queries[i] *= x.query
+			}
+			e := open(t, rows, dim, &collection.Options{Metric: metric, Seed: 2}, 1)
+			want := search(t, e, batch.Request{Queries: queries, K: k, Method: batch.Exact})
+			for _, method := range []batch.Method{batch.Adaptive, batch.Certain} {
+				t.Run(fmt.Sprintf("%v/%g/%g/%g/%s", metric, x.query, x.atom, x.spread, method), func(t *testing.T) {
+					got := search(t, e, batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9})
+					for j := range got.Answers {
+						if a, b := got.Answers[j].IDs, want.Answers[j].IDs; !slices.Equal(a, b) {
+							t.Errorf("query %d: %v, exact scan %v", j, a, b)
+						}
+					}
+				})
+			}
+		}
+	}
+}
