@@ -209,11 +209,11 @@ func TestCalibration(t *testing.T) {
 				}
 			}
 		}
+		if *calibrateWrite != "" { // cell by cell: a full run takes long
+			writeTable(t, *calibrateWrite, table.Bytes())
+		}
 	}
 	t.Logf("\n%s", table.String())
-	if *calibrateWrite != "" {
-		writeTable(t, *calibrateWrite, table.Bytes())
-	}
 }
 
 // tail is P(X >= x) for X binomial.
