@@ -127,26 +127,36 @@ func TestFaultBeforeCuttingBack(t *testing.T) {
 	checkOutputs(t, disk.read, spec, 23)
 }
 
-// shortFile writes less than it is asked to and calls that a success.
-type shortStorage struct{ *memory }
+// shortStorage has files that, from offset from on, write less than they are
+// asked to and call that a success.
+type shortStorage struct {
+	*memory
+	from int64
+}
 
-type shortFile struct{ file }
+type shortFile struct {
+	file
+	from int64
+}
 
 func (s shortStorage) output(path string, flag int) (file, error) {
 	f, err := s.memory.output(path, flag)
-	return shortFile{f}, err
+	return shortFile{f, s.from}, err
 }
 
 func (f shortFile) WriteAt(p []byte, off int64) (int, error) {
+	if off < f.from {
+		return f.file.WriteAt(p, off)
+	}
 	return f.file.WriteAt(p[:len(p)-1], off)
 }
 
 func TestShortWrite(t *testing.T) {
 	disk := newMemory()
 	spec := specIn("/job")
-	_, err := run(context.Background(), spec, shortStorage{disk}, &numbers{n: 23, size: 4}, answerNumbers())
+	_, err := run(context.Background(), spec, shortStorage{disk, 1}, &numbers{n: 23, size: 4}, answerNumbers())
 	if err == nil || !strings.Contains(err.Error(), "short write") || !strings.Contains(err.Error(), filepath.Base(spec.Outputs[0])) {
 		t.Fatalf("error %v", err)
 	}
-	checkOutputs(t, disk.read, spec, 0)
+	checkOutputs(t, disk.read, spec, 4)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -200,13 +198,13 @@ func TestStopAndResume(t *testing.T) {
 // begun again by the same call, and leaves alone what it did not make.
 func TestNothingDurableLeavesNothing(t *testing.T) {
 	broken := errors.New("broken")
-	fail := func(*numbers) Source[[]int64] { return &failing{numbers: &numbers{n: 23, size: 4}, err: broken} }
+	fail := func() Source[[]int64] { return &failing{numbers: &numbers{n: 23, size: 4}, err: broken} }
 	for _, c := range []struct {
 		name string
 		src  Source[[]int64]
 		work Work[[]int64]
 	}{
-		{"source", fail(nil), answerNumbers()},
+		{"source", fail(), answerNumbers()},
 		{"work", &numbers{n: 23, size: 4}, stopAt(0, func() error { return broken })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,7 +223,7 @@ func TestNothingDurableLeavesNothing(t *testing.T) {
 			}
 
 			spec.Force = true
-			if _, err := Run(context.Background(), spec, fail(nil), answerNumbers()); !errors.Is(err, broken) {
+			if _, err := Run(context.Background(), spec, fail(), answerNumbers()); !errors.Is(err, broken) {
 				t.Fatal(err)
 			}
 			for _, path := range append(spec.Outputs, spec.Progress) {
