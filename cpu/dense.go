@@ -47,12 +47,16 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 // place k of its group. If ctx ended one of them, it is kept for a partial
 // answer.
 func (s *state) settleDense(parts []denseWork, k int) {
-	done := true
+	done, read := true, 0
 	for p := range parts {
 		done = done && parts[p].done
-		s.readRows(parts[p].rows[k])
+		read += parts[p].rows[k]
 	}
+	s.readRows(read)
 	if !done {
+		if s.owed > 0 {
+			s.owed += read // none of these counts as a listed arm scored
+		}
 		for p := range parts {
 			s.spare = append(s.spare, parts[p].best[k].heap...)
 		}
@@ -141,7 +145,7 @@ func (d *denseWork) offer(s *state, k, i int, dot, margin float64) {
 		}
 		bound /= n
 	case collection.Euclidean:
-		bound += s.offset(i) + slop*abs(s.offset(i))
+		bound += s.offset(i) + slop*math.Abs(s.offset(i))
 	}
 	if bound+margin*size < d.tau[k] {
 		return

@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"thresher/backend"
 )
@@ -30,7 +31,7 @@ func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) er
 	if !s.listed { // no first look: everybody is a survivor
 		for i := s.next * 64; i < s.c.N; i++ {
 			if s.allows(i) {
-				s.list = append(s.list, arm{bound: s.prep.Norm*float64(s.c.Norm[i])*up + s.offset(i) + slop*abs(s.offset(i)), i: uint32(i)})
+				s.list = append(s.list, arm{bound: s.prep.Norm*float64(s.c.Norm[i])*up + s.offset(i) + slop*math.Abs(s.offset(i)), i: uint32(i)})
 			}
 		}
 		s.listed = true

@@ -63,6 +63,10 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 // leaders scores the survivors of greatest bound and drops what falls below the
 // lifted threshold.
 func (s *state) leaders(spec backend.RaiseSpec) {
+	if spec.PerQuery <= 0 {
+		s.prune()
+		return
+	}
 	order := make([]int, len(s.list))
 	for k := range order {
 		order[k] = k

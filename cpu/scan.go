@@ -157,12 +157,12 @@ func (x *run) scanPanels(w *scratch, qs []*scanning, from, to int, hits [][]arm)
 			if c.Offset != nil {
 				t.Offset = c.Offset[lo : lo+64]
 			}
-			cut := float32(q.tau - q.panelRounding(c, p) - slop*abs(q.tau))
+			cut := float32(q.tau - q.panelRounding(c, p) - slop*math.Abs(q.tau))
 			mask &= simd.PanelTest(&w.dh, &w.dr, t, q.terms, cut, &w.out)
 			for ; mask != 0; mask &= mask - 1 {
 				i := lo + bits.TrailingZeros64(mask)
 				v := float64(w.out[i-lo])
-				hits[k] = append(hits[k], arm{bound: v + q.rounding(c, i) + slop*abs(v), i: uint32(i)})
+				hits[k] = append(hits[k], arm{bound: v + q.rounding(c, i) + slop*math.Abs(v), i: uint32(i)})
 			}
 		}
 	}
@@ -257,7 +257,8 @@ func (s *state) lift(source backend.Source, a arm) (arm, bool) {
 			s.tau = max(s.tau, s.lower.heap[0].score)
 		}
 	}
-	return arm{bound: min(a.bound, upper), i: a.i, whole: true}, true
+	// an arm that supports the threshold stays, whatever a bound that failed says
+	return arm{bound: max(lower, min(a.bound, upper)), i: a.i, whole: true}, true
 }
 
 // ended settles a query's scan at the last panel, where norms alone end it, or
@@ -317,11 +318,4 @@ func (s *state) prune() {
 func (s *state) account(width, n int) {
 	s.pulls += int64(width) * int64(n)
 	s.bytes += int64(width+12) * int64(n)
-}
-
-func abs(x float64) float64 {
-	if x < 0 {
-		return -x
-	}
-	return x
 }

@@ -33,7 +33,7 @@ type slabArm struct {
 	bound    float64 // least upper bound of the search score
 }
 
-// begin lists every atom that may be returned and has not been scored.
+// beginSlab lists every atom that may be returned and has not been scored.
 func (s *state) beginSlab() {
 	c := s.c
 	l := &slab{arms: make([]slabArm, 0, s.goal.Allowed)}
@@ -52,7 +52,7 @@ func (s *state) beginSlab() {
 		for b, j := len(c.Bounds)-1, c.Dim; b >= 0; b-- {
 			for ; j > c.Bounds[b]; j-- {
 				sum += l.q[j-1] * l.q[j-1]
-				most = max(most, abs(l.q[j-1]))
+				most = max(most, math.Abs(l.q[j-1]))
 			}
 			l.scaled[b], l.most[b] = math.Sqrt(sum)*up, most
 		}
@@ -139,7 +139,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 		}
 		off := s.offset(int(a.i))
 		a.estimate = t.Scale*a.sum + off
-		a.bound = min(a.bound, t.Upper(a.sum, reach, rest)+off+slack+slop*abs(off))
+		a.bound = min(a.bound, t.Upper(a.sum, reach, rest)+off+slack+slop*math.Abs(off))
 	}
 }
 
@@ -211,7 +211,7 @@ func (x *run) mean(s *state, l backend.Look) rule {
 
 // exactSlack covers float64 sums over all coordinates and the offset.
 func (s *state) exactSlack(i uint32) float64 {
-	return float64(s.c.Dim)*0x1p-52*2*float64(s.c.Norm[i])*2 + slop*abs(s.offset(int(i)))
+	return float64(s.c.Dim)*0x1p-52*2*float64(s.c.Norm[i])*2 + slop*math.Abs(s.offset(int(i)))
 }
 
 // slabLook reads the look's coordinates of every survivor of one query and

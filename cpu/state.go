@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -118,7 +119,7 @@ func (s *state) encode(limit int32, width int) codes {
 	}
 	if limit <= 127 {
 		k.wide, k.narrow = make([]int64, c.R+width), make([]int8, c.R+width)
-		for j, v := range append(append([]int16(nil), k.head...), k.rest...) {
+		for j, v := range slices.Concat(k.head, k.rest) {
 			k.wide[j], k.narrow[j] = int64(v), int8(v)
 		}
 	}
