@@ -12,7 +12,8 @@ import (
 )
 
 // plan is how a request is answered: a function of the collection, method, k,
-// delta and epsilon alone.
+// delta, epsilon and the number of atoms allowed alone, never of codes read for
+// the query.
 type plan struct {
 	name      string
 	method    Method
@@ -183,7 +184,7 @@ func (e *Engine) ladder(w *work, k int, levels []int) *plan {
 	if random == 0 {
 		p.guarantee = GuaranteeCertain
 	}
-	alpha := w.perArm(k) / float64(max(1, random))
+	alpha := w.armAlpha(k) / float64(max(1, random))
 	var names []string
 	for n, l := range levels {
 		look := backend.Look{Rep: backend.Rows, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha}

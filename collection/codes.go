@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	headBlock  = 512     // coordinates summed in float32 before float64 takes over
-	gemmSide   = 192     // columns a gonum product takes without goroutines of its own
-	slotFloats = 1 << 22 // floats of rows a goroutine works on at a time
+	headBlock  = bandit.HeadChunk // coordinates summed in float32 before float64 takes over
+	gemmSide   = 192              // columns a gonum product takes without goroutines of its own
+	slotFloats = 1 << 22          // floats of rows a goroutine works on at a time
 )
 
 // coder is one goroutine's scratch for coding a panel of atoms.

@@ -3,6 +3,8 @@ package collection
 import (
 	"fmt"
 	"math"
+
+	"thresher/bandit"
 )
 
 // Metric says how a query and an atom are compared.
@@ -171,7 +173,7 @@ type Collection struct {
 
 // MinRotated is the least dimension that is rotated and coded; below, methods
 // certain and exact serve.
-const MinRotated = 16
+const MinRotated = bandit.MinStudentDim
 
 // PanelStride is the size of one panel in bytes.
 func (c *Collection) PanelStride() int { return PanelAtoms * (c.R + c.PanelWidth) }
@@ -291,8 +293,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Pilot is the forecast of a build-time experiment: for each of Ks, with
-// sampled atoms as queries, the share of arms whose estimate reaches the final
+// Pilot is a forecast made when building: for each of Ks, with sampled atoms as
+// queries, the share in [0, 1] of arms whose upper bound reaches the final
 // threshold at each level, by the Student law at a nominal alpha.
 type Pilot struct {
 	Ks     []int
