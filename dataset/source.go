@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"io/fs"
 	"math/bits"
 	"os"
 )
@@ -37,6 +39,10 @@ func openSource(path string, gzipped bool) (*source, error) {
 		return newSource(os.Stdin, "standard input"), nil
 	}
 	f, err := os.Open(path)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err // fail names the file
+	}
 	if err != nil {
 		return nil, fail(path, "%w", err)
 	}
