@@ -85,7 +85,12 @@ func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
 	case batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME:
 		// Their promise is about the coordinates as given.
 		o.Basis = collection.Raw
-	case batch.PrefixF32:
+	case batch.PrefixF32, batch.Adaptive:
+		if basis == collection.Raw {
+			return nil, fmt.Errorf("--method %s looks at rotated coordinates, and --basis asks for raw ones", method)
+		}
+	}
+	if method == batch.PrefixF32 {
 		o.NoHead, o.KeepRotated = true, true
 	}
 	return o, nil

@@ -2,7 +2,9 @@ package main
 
 import (
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +24,15 @@ func TestBadInput(t *testing.T) {
 	foreign := file("foreign.thresher", "this is not a collection of vectors, whatever its name says")
 	hidden := filepath.Join(dir, "none.npy")
 	there := file("there.npz", "x")
+	prepared := filepath.Join(dir, "prepared.thresher")
+	thresher(t, "build", "--atoms", good, "--out", prepared).wantCode(t, exitOK)
+	folder, certificates, collection := filepath.Join(dir, "folder.npz"), filepath.Join(dir, "folder.jsonl"), filepath.Join(dir, "folder.thresher")
+	for _, path := range []string{folder, certificates, collection} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := folderOf(t, dir)
 
 	search := func(atoms, queries string, more ...string) []string {
 		return append([]string{"search", "--atoms", atoms, "--queries", queries}, more...)
@@ -46,6 +57,9 @@ func TestBadInput(t *testing.T) {
 		{"a folder", search(dir, good), []string{"directory"}},
 		{"both from stdin", search("-", "-"), []string{"cannot both"}},
 		{"k of 0", search(good, good, "-k0"), []string{"k: 0 is below 1"}},
+		{"k of one and a half", search(good, good, "-k1.5"), []string{`k: "1.5" is not a whole number`}},
+		{"threads of many", search(good, good, "--threads=many"), []string{`threads: "many" is not a whole number`}},
+		{"no least score", search(good, good, "--min-score=nan"), []string{"--min-score: NaN"}},
 		{"k below 0", search(good, good, "-k=-3"), []string{"k: -3 is below 1"}},
 		{"delta of 0", search(good, good, "--delta=0"), []string{"delta: 0 is not in (0, 1)"}},
 		{"delta of 1", search(good, good, "--delta=1"), []string{"delta: 1 is not in (0, 1)"}},
@@ -53,9 +67,16 @@ func TestBadInput(t *testing.T) {
 		{"unknown method", search(good, good, "--method=faiss"), []string{"method", "faiss"}},
 		{"unknown metric", search(good, good, "--metric=dot"), []string{"metric", "dot"}},
 		{"adaptive on the raw basis", search(good, good, "--basis=raw", "--method=adaptive"), []string{"adaptive", "raw"}},
+		{"prefix-f32 on the raw basis", search(good, good, "--basis=raw", "--method=prefix-f32"), []string{"prefix-f32", "--basis", "raw"}},
+		{"prefix-f32 on a collection", search(prepared, good, "--method=prefix-f32"), []string{"prefix-f32", "prepared.thresher"}},
+		{"a collection of queries", search(good, prepared), []string{"--queries", "prepared.thresher", "--atoms"}},
 		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
 		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},
 		{"output exists", search(good, good, "--out", there), []string{"there.npz", "--force"}},
+		{"output is a folder", search(good, good, "--out", folder), []string{"folder.npz", "is a directory"}},
+		{"output is a folder, forced", search(good, good, "--out", folder, "--force"), []string{"folder.npz", "is a directory"}},
+		{"certificates are a folder", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", certificates, "--force"), []string{"folder.jsonl", "is a directory"}},
+		{"collection is a folder", []string{"build", "--atoms", good, "--out", collection, "--force"}, []string{"folder.thresher", "is a directory"}},
 		{"output in no folder", search(good, good, "--out", filepath.Join(dir, "no", "r.npz")), []string{"no folder"}},
 		{"resume of nothing over a file", search(good, good, "--out", there, "--resume"), []string{"there.npz", "nothing to resume"}},
 		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
@@ -67,11 +88,52 @@ func TestBadInput(t *testing.T) {
 		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, c.args...).wantError(t, c.want...)
+			r := thresher(t, c.args...)
+			r.wantError(t, c.want...)
+			for _, noise := range []string{"jobs:", "durable", "item"} {
+				if strings.Contains(r.err, noise) {
+					t.Errorf("stderr speaks of %q: %s", noise, r.err)
+				}
+			}
+			if after := folderOf(t, dir); !slices.Equal(after, before) {
+				t.Errorf("the folder holds %v, before %v", after, before)
+			}
 		})
 	}
 	if b := readFile(t, there); string(b) != "x" {
 		t.Errorf("a refused output was changed to %q", b)
+	}
+}
+
+// folderOf lists what a folder holds.
+func folderOf(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// TestBadQueryThenMended: a run that answered nothing is no hindrance to the
+// next one.
+func TestBadQueryThenMended(t *testing.T) {
+	for _, name := range formats() {
+		dir := t.TempDir()
+		atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+		queries := writeFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
+		args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
+		r := thresher(t, args...)
+		r.wantError(t, "q.jsonl: row 0, column 2", "NaN")
+		if strings.Contains(r.err, "resume") {
+			t.Errorf("%s: nothing can be resumed: %s", name, r.err)
+		}
+		writeFile(t, dir, "q.jsonl", []byte("[1,2,4]\n"))
+		thresher(t, args...).wantCode(t, exitOK)
 	}
 }
 

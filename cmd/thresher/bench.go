@@ -22,6 +22,7 @@ type benchFlags struct {
 	repeats        int
 	sigma          float64
 	pulls, json    bool
+	setGiven       bool // --set was
 }
 
 func newBenchCommand(a *app) *cobra.Command {
@@ -38,7 +39,10 @@ Wrong sets are counted against sums in float64 over all atoms.
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBench(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.setGiven = cmd.Flags().Changed("set")
+			return a.runBench(cmd.Context(), f)
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
@@ -57,6 +61,9 @@ normal-custom (arXiv 2212.07551).`,
 func (f *benchFlags) check() error {
 	if (f.atoms == "") != (f.queries == "") {
 		return errors.New("bench: --atoms and --queries go together")
+	}
+	if f.atoms != "" && f.setGiven {
+		return errors.New("bench: --set generates what --atoms and --queries name; give one of both")
 	}
 	if f.atoms == stdio || f.queries == stdio || (input{path: f.atoms}).isCollection() {
 		return errors.New("bench: --atoms and --queries must be files of vectors")

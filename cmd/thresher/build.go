@@ -97,8 +97,21 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	return t.flush()
 }
 
+// refuseFolders finds folders in the place of outputs, which nothing overwrites.
+func refuseFolders(paths ...string) error {
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			return fmt.Errorf("%s: is a directory", path)
+		}
+	}
+	return nil
+}
+
 // refuseExisting finds outputs that are in the way.
 func refuseExisting(force bool, paths ...string) error {
+	if err := refuseFolders(paths...); err != nil {
+		return err
+	}
 	if force {
 		return nil
 	}
@@ -114,4 +127,10 @@ func refuseExisting(force bool, paths ...string) error {
 	return nil
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+// megabytes shows a length of a file; of short ones, kilobytes.
+func megabytes(n int64) string {
+	if n < 1e5 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

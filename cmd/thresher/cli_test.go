@@ -118,7 +118,11 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"serch"}, "did you mean search?"},
+		{[]string{"serach"}, "did you mean search?"},
 		{[]string{"xyzzy"}, "unknown command"},
+		{[]string{"completion", "xyzzy"}, `unknown command "xyzzy"; see thresher completion --help`},
+		{[]string{"--nothing"}, "thresher: unknown flag: --nothing; see thresher --help"},
+		{[]string{"bench", "--atoms=a.npy", "--queries=b.npy", "--set=gaussian"}, "one of both"},
 		{[]string{"search", "--nothing"}, "unknown flag: --nothing"},
 		{[]string{"search", "more"}, "unknown"},
 		{[]string{"search"}, "--atoms and --queries"},
@@ -156,8 +160,15 @@ func TestHelpOfEveryVerb(t *testing.T) {
 	}
 	r := thresher(t)
 	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "search") {
-		t.Errorf("no verbs are listed: %s", r.out)
+	for _, part := range []string{"search", "Exit codes", "130", "THRESHER_DELTA"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("help lacks %q: %s", part, r.out)
+		}
+	}
+	r = thresher(t, "--version")
+	r.wantCode(t, exitOK)
+	if want := "thresher " + readBuildInfo().Version + "\n"; r.out != want {
+		t.Errorf("--version says %q, want %q", r.out, want)
 	}
 }
 

@@ -4,8 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -38,7 +42,7 @@ one certificate line by line.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, f) },
 	}
-	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words; may be given again")
+	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words, instead of the questions and the batch; may be given again")
 	cmd.Flags().IntVar(&f.sample, "sample", 0, "`queries` that the dense scan answers too; 0 = 512, -1 = all")
 	cmd.Flags().BoolVar(&f.embedded, "embedded", false, "use the extract in the binary even if there is a Go tree")
 	cmd.Flags().StringVar(&f.save, "save", "", "`file` (.npy) to write the vectors to")
@@ -49,9 +53,24 @@ one certificate line by line.`,
 	return cmd
 }
 
+func (f *demoFlags) check() error {
+	switch {
+	case f.save != "" && filepath.Ext(f.save) != ".npy":
+		return fmt.Errorf("demo: --save %s: name does not end in .npy", f.save)
+	case f.sample < -1:
+		return fmt.Errorf("demo: --sample %d is below -1", f.sample)
+	case slices.ContainsFunc(f.queries, func(q string) bool { return strings.TrimSpace(q) == "" }):
+		return errors.New("demo: --query: no words in it")
+	}
+	return nil
+}
+
 func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	if f.showLicense {
 		_, err := fmt.Fprint(a.out, corpus.License)
+		return err
+	}
+	if err := f.check(); err != nil {
 		return err
 	}
 	if f.save != "" {

@@ -51,6 +51,9 @@ func TestDemoRefuses(t *testing.T) {
 	thresher(t, "demo", "--save", there).wantError(t, there, "--force")
 	thresher(t, "demo", "--delta", "2").wantError(t, "delta")
 	thresher(t, "demo", "more").wantError(t, "more")
+	thresher(t, "demo", "--save", "x.txt").wantError(t, "x.txt", ".npy")
+	thresher(t, "demo", "--sample", "-2").wantError(t, "--sample -2")
+	thresher(t, "demo", "--query", " ").wantError(t, "--query")
 	if b, err := os.ReadFile(there); err != nil || string(b) != "mine" {
 		t.Errorf("the file that was there holds %q, %v", b, err)
 	}

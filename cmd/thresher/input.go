@@ -64,6 +64,14 @@ func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	return r, in.named(err)
 }
 
+// openQueries begins to read the queries.
+func (in input) openQueries(column string) (dataset.Reader, error) {
+	if in.isCollection() {
+		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
+	}
+	return in.open(&dataset.Options{Column: column})
+}
+
 // dim is the dimension of the vectors, from the head of the file.
 func (in input) dim(column string) (int, error) {
 	if in.isCollection() {

@@ -41,6 +41,9 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
+	if err := refuseFolders(append([]string{o.out}, o.outputs()...)...); err != nil {
+		return nil, err
+	}
 	if f.force {
 		return o, nil
 	}

@@ -112,6 +112,9 @@ type search struct {
 	engine  *batch.Engine
 	request batch.Request // without queries
 	out     *answerFiles
+	k       int // atoms an answer has at most, 0 for any number
+	// warnings are those beside the engine's.
+	warnings []string
 	// until is the deadline of the whole search; zero is none.
 	until   time.Time
 	summary summary
@@ -133,7 +136,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer s.in.queries.remove()
-	queries, err := s.in.queries.open(&dataset.Options{Column: f.queriesColumn})
+	queries, err := s.in.queries.openQueries(f.queriesColumn)
 	if err != nil {
 		return err
 	}
@@ -165,6 +168,10 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 	method := batch.Method(s.config.Method)
 	o, err := s.buildOptions(method)
 	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
+	if method == batch.PrefixF32 && s.in.atoms.isCollection() {
+		err := fmt.Errorf("--method prefix-f32: %s lacks the coordinates that it looks at; name the file of vectors that it was built from", s.in.atoms.name)
 		return nil, errors.Join(err, backend.Close())
 	}
 	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids}, o)
@@ -215,22 +222,21 @@ func (s *search) ask(queries dataset.Reader) error {
 		return fmt.Errorf("--exclude-self: %s has %d queries for the %d atoms of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}
 	width := min(s.request.K, s.atoms.N)
-	if s.flags.excludeSelf {
-		width = min(width, max(1, s.atoms.N-1))
+	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
+		width = others
+		s.warnings = append(s.warnings, fmt.Sprintf("k %d cut to the %d atoms beside a query itself", s.request.K, others))
 	}
+	s.k = width
 	return s.out.setWidth(width)
 }
 
 // describe fills in what is known before the search.
 func (s *search) describe(threads int) {
 	s.summary = summary{
-		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.request.K, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, Metric: s.atoms.Metric.String(),
 		Method: s.config.Method, Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
-		Threads: threads, Backend: s.engine.Backend(),
-	}
-	if s.request.K > s.atoms.N {
-		s.summary.K = s.atoms.N // the engine warns
+		Threads: threads, Backend: s.engine.Backend(), Warnings: s.warnings,
 	}
 	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }

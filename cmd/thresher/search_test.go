@@ -273,6 +273,13 @@ func TestCutK(t *testing.T) {
 		t.Errorf("summary %+v", s)
 	}
 	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	for _, k := range []string{"-k6", "-k5"} {
+		out := filepath.Join(dir, k+".npz")
+		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
+		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].IDs) != 5 {
+			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
+		}
+	}
 	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50")
 	if !strings.Contains(r.err, "warning") {
 		t.Errorf("no warning in the summary:\n%s", r.err)
@@ -303,6 +310,9 @@ func TestDeadline(t *testing.T) {
 	if !strings.Contains(r.err, "60 of 60 answers partial") {
 		t.Error(r.err)
 	}
+	if s.QueriesPerSecond != 0 || s.Saving != 1 {
+		t.Errorf("no answer was finished, and the summary says %+v", s)
+	}
 	for _, a := range answersOf(t, out) {
 		if !bytes.Contains(a.Certificate, []byte(`"stopped_by":"deadline"`)) || bytes.Contains(a.Certificate, []byte(`"open_bound":null`)) {
 			t.Fatalf("certificate %s", a.Certificate)
@@ -319,6 +329,17 @@ func TestDeadline(t *testing.T) {
 	writeFile(t, dir, "lied.jsonl", []byte(lied))
 	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
 	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
+
+	// Other forms than .jsonl hold no certificates, and without them an answer
+	// that was cut short looks malformed; verify says where to find them.
+	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
+	bare := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", matrix)
+	bare.wantCode(t, exitWrong)
+	if !strings.Contains(bare.err, "60 of them too short") || !strings.Contains(bare.err, "--certificates") {
+		t.Error(bare.err)
+	}
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
 
 	far := filepath.Join(dir, "far.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"thresher/batch"
@@ -76,15 +77,29 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 
 // stopped says how to go on after an error.
 func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
+	items := "no query is answered yet"
+	if done.Items > 0 {
+		items = fmt.Sprintf("%d queries are answered and safe, --resume goes on", done.Items)
+	}
+	var stopped *jobs.StoppedError
+	var vector *dataset.Error
+	switch {
+	case errors.As(err, &stopped) && errors.As(stopped.Err, &vector):
+		err = vector // it names the place; which item is being read adds nothing
+	case errors.As(err, &stopped):
+		err = stopped.Err
+	default:
+		err = errors.Unwrap(err) // "jobs: " is no news to who typed "search"
+	}
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %d queries are answered and safe, --resume goes on", done.Items)}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", items)}
 	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
 		return fmt.Errorf("%w; --resume goes on with a run that stopped, --force overwrites", err)
 	case errors.Is(err, jobs.ErrFingerprint):
 		return fmt.Errorf("%s: was begun with other vectors or settings; --force begins anew", s.out.progress())
 	case done.Items > 0:
-		return fmt.Errorf("%w; %d queries are answered and safe, --resume goes on", err, done.Items)
+		return fmt.Errorf("%w; %s", err, items)
 	}
 	return err
 }
@@ -186,7 +201,7 @@ func (s *search) located(err error, first int64) error {
 	if e.Query >= 0 {
 		return fmt.Errorf("%s: row %d (0-based): %w", s.in.queries.name, first+int64(e.Query), e.Err)
 	}
-	return fmt.Errorf("--%s: %w", e.Field, e.Err)
+	return fmt.Errorf("--%s: %w", strings.ReplaceAll(e.Field, "_", "-"), e.Err)
 }
 
 // fingerprint stands for all that determines the answers.

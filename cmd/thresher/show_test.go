@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	"thresher/batch"
 )
 
 func TestConfigShow(t *testing.T) {
@@ -98,5 +101,50 @@ func TestNamesByFrequency(t *testing.T) {
 	}
 	if names(map[string]int64{}, "auto") != "auto" {
 		t.Error("nothing counted is not the other name")
+	}
+}
+
+// TestSummaryOfPartialAnswers: what a deadline left unread is no saving, and
+// the promise of finished answers is not that of the others.
+func TestSummaryOfPartialAnswers(t *testing.T) {
+	answer := func(stop batch.Stop, pulls int64) batch.Answer {
+		return batch.Answer{Certificate: batch.Certificate{
+			Method: batch.Exact, Guarantee: batch.GuaranteeExact, StoppedBy: stop, Pulls: pulls, DensePulls: 100,
+		}}
+	}
+	total, err := readTally(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total.add(&batch.Response{
+		Answers: []batch.Answer{answer(batch.Done, 50), answer(batch.Deadline, 1), answer(batch.Deadline, 0), answer(batch.Done, 30)},
+		Stats:   batch.Stats{Pulls: 81, DensePulls: 400, Partial: 2},
+		Took:    2 * time.Second,
+	})
+	var s summary
+	s.take(total)
+	if s.Queries != 4 || s.Partial != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
+		t.Errorf("summary %+v", s)
+	}
+	if want := "exact: none wrong; an answer that was stopped early is promised its open bound, no more"; s.promise() != want {
+		t.Errorf("promise %q, want %q", s.promise(), want)
+	}
+}
+
+func TestSavedInWords(t *testing.T) {
+	for _, c := range []struct {
+		s    summary
+		want string
+	}{
+		{summary{Queries: 3, Saving: 14.46}, "14.5x fewer coordinates than a dense scan"},
+		{summary{Queries: 3, Saving: 1.1}, "1.1x fewer coordinates than a dense scan"},
+		{summary{Queries: 3, Saving: 1}, "none, as many coordinates as a dense scan"},
+		{summary{Queries: 3, Saving: .5}, "none, 2.00x the coordinates of a dense scan"},
+		{summary{Queries: 3, Saving: .975}, "none, 1.03x the coordinates of a dense scan"},
+		{summary{Queries: 3, Partial: 3, Saving: 1}, "unknown, as no answer was finished"},
+	} {
+		if got := c.s.saved(); got != c.want {
+			t.Errorf("saving %g, %d partial: %q, want %q", c.s.Saving, c.s.Partial, got, c.want)
+		}
 	}
 }

@@ -13,19 +13,23 @@ import (
 // tally sums the answers of a search. It travels with the durable progress, so
 // that a resumed run knows what the former ones did.
 type tally struct {
-	Queries    int64                     `json:"queries"`
-	Pulls      int64                     `json:"pulls"`
-	DensePulls int64                     `json:"dense_pulls"`
-	Bytes      int64                     `json:"bytes"`
-	RowsScored int64                     `json:"rows_scored"`
-	Exact      int64                     `json:"exact"`
-	Dense      int64                     `json:"dense"`
-	Partial    int64                     `json:"partial"`
-	Nanos      int64                     `json:"nanos"`
-	Allowed    float64                   `json:"allowed"` // sum of the deltas that are allowed
-	Methods    map[batch.Method]int64    `json:"methods"`
-	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
-	Warnings   []string                  `json:"warnings,omitempty"`
+	Queries    int64 `json:"queries"`
+	Pulls      int64 `json:"pulls"`
+	DensePulls int64 `json:"dense_pulls"`
+	Bytes      int64 `json:"bytes"`
+	RowsScored int64 `json:"rows_scored"`
+	Exact      int64 `json:"exact"`
+	Dense      int64 `json:"dense"`
+	Partial    int64 `json:"partial"`
+	// PartialPulls and PartialDense are the share of Pulls and DensePulls of
+	// answers that were stopped early: what they did not read is no saving.
+	PartialPulls int64                     `json:"partial_pulls"`
+	PartialDense int64                     `json:"partial_dense"`
+	Nanos        int64                     `json:"nanos"`
+	Allowed      float64                   `json:"allowed"` // sum of the deltas that are allowed
+	Methods      map[batch.Method]int64    `json:"methods"`
+	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"`
+	Warnings     []string                  `json:"warnings,omitempty"`
 }
 
 // readTally reads what an earlier chunk left; nil is the beginning.
@@ -54,6 +58,10 @@ func (t *tally) add(r *batch.Response) {
 		c := &r.Answers[i].Certificate
 		t.Methods[c.Method]++
 		t.Guarantees[c.Guarantee]++
+		if c.StoppedBy != batch.Done {
+			t.PartialPulls += c.Pulls
+			t.PartialDense += c.DensePulls
+		}
 		if c.Guarantee == batch.GuaranteeProbabilistic {
 			t.Allowed += c.Delta
 		}
@@ -82,6 +90,7 @@ type summary struct {
 	Epsilon   float64 `json:"epsilon"`
 	// LoadSeconds is reading the atoms, BuildSeconds making them ready,
 	// SearchSeconds the search alone, of former runs too if this one resumed.
+	// QueriesPerSecond and Saving are of finished answers.
 	LoadSeconds      float64  `json:"load_seconds"`
 	BuildSeconds     float64  `json:"build_seconds"`
 	SearchSeconds    float64  `json:"search_seconds"`
@@ -105,10 +114,10 @@ func (s *summary) take(t tally) {
 	s.Guarantee = names(t.Guarantees, s.Guarantee)
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	if s.SearchSeconds > 0 {
-		s.QueriesPerSecond = float64(t.Queries) / s.SearchSeconds
+		s.QueriesPerSecond = float64(t.Queries-t.Partial) / s.SearchSeconds
 	}
 	s.Pulls = t.Pulls
-	s.Saving = batch.Stats{Pulls: t.Pulls, DensePulls: t.DensePulls}.Saving()
+	s.Saving = batch.Stats{Pulls: t.Pulls - t.PartialPulls, DensePulls: t.DensePulls - t.PartialDense}.Saving()
 	s.BytesRead = t.Bytes
 	s.RowsScored = t.RowsScored
 	s.WrongAllowed = t.Allowed
@@ -143,8 +152,8 @@ func (s *summary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	t.row("queries", s.counted())
-	t.row("speed", fmt.Sprintf("%.0f queries/s on %s, %d threads", s.QueriesPerSecond, s.Backend, s.Threads))
-	t.row("saving", fmt.Sprintf("%.1fx fewer coordinates than a dense scan, %d rows scored in full", s.Saving, s.RowsScored))
+	t.row("speed", fmt.Sprintf("%.0f %s/s on %s, %d threads", s.QueriesPerSecond, s.answered(), s.Backend, s.Threads))
+	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
 	t.row("method", s.Method)
 	t.row("guarantee", s.promise())
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
@@ -155,6 +164,26 @@ func (s *summary) print(a *app) error {
 		t.row("warning", w)
 	}
 	return t.flush()
+}
+
+// answered names what the speed counts.
+func (s *summary) answered() string {
+	if s.Partial > 0 {
+		return "finished queries"
+	}
+	return "queries"
+}
+
+func (s *summary) saved() string {
+	switch {
+	case s.Queries > 0 && s.Partial == s.Queries:
+		return "unknown, as no answer was finished"
+	case s.Saving >= 1.05:
+		return fmt.Sprintf("%.1fx fewer coordinates than a dense scan", s.Saving)
+	case s.Saving > .995:
+		return "none, as many coordinates as a dense scan"
+	}
+	return fmt.Sprintf("none, %.2fx the coordinates of a dense scan", 1/s.Saving)
 }
 
 func (s *summary) counted() string {
@@ -176,6 +205,14 @@ func (s *summary) wanted() string {
 }
 
 func (s *summary) promise() string {
+	if s.Partial > 0 {
+		return fmt.Sprintf("%s; an answer that was stopped early is promised its open bound, no more", s.whole())
+	}
+	return s.whole()
+}
+
+// whole is the promise of answers that were finished.
+func (s *summary) whole() string {
 	switch {
 	case s.WrongAllowed > 0:
 		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", s.Guarantee, s.Delta, s.WrongAllowed, s.Queries)

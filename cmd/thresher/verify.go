@@ -76,6 +76,8 @@ that lack the same atom once.`,
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
+	fs.Lookup("chunk").Usage = "queries checked together"
+	fs.Lookup("seed").Usage = "seed that draws the queries of --sample"
 	return cmd
 }
 
@@ -120,7 +122,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.open(&dataset.Options{Column: f.queriesColumn})
+	queries, err := in.openQueries(f.queriesColumn)
 	if err != nil {
 		return err
 	}
@@ -226,6 +228,8 @@ func (v *verify) compare(ctx context.Context, src *queryChunks) error {
 	}
 	defer r.close()
 	v.answers = r
+	format, _ := dataset.FormatOf(v.flags.answers)
+	v.report.bare = v.flags.certificates == "" && format != dataset.JSONL
 	drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
 	p := v.newProgress("verifying")
 	defer p.done()

@@ -42,6 +42,7 @@ type finding struct {
 	// malformed says what no guarantee excuses: a wrong length, an id out of
 	// range or twice, a score that is not the atom's.
 	malformed string
+	short     bool // malformed because atoms are lacking
 	// wrong: an atom is missing that the promise covers.
 	wrong  bool
 	missed []int64 // the missing atoms, best first
@@ -86,6 +87,7 @@ func (c *check) one(g given, q []float32, s scored, buf []int) (finding, []int) 
 	}
 	if c.minScore == nil && len(g.ids) != len(want) {
 		f.malformed = fmt.Sprintf("%d atoms where %d were asked for", len(g.ids), len(want))
+		f.short = len(g.ids) < len(want)
 		return f, buf
 	}
 	c.compare(&f, g, s, want)

@@ -47,7 +47,9 @@ type verifyReport struct {
 
 	deltas float64
 	groups atomGroups
-	pairs  bool // promises are about atoms, not about queries
+	pairs  bool  // promises are about atoms, not about queries
+	short  int64 // malformed answers that lack atoms
+	bare   bool  // the answers have no certificates
 }
 
 func (r *verifyReport) add(f finding) {
@@ -58,6 +60,9 @@ func (r *verifyReport) add(f finding) {
 	}
 	if f.malformed != "" {
 		r.Malformed++
+		if f.short {
+			r.short++
+		}
 		r.note("query %d: %s", f.query, f.malformed)
 		return
 	}
@@ -117,6 +122,9 @@ func (r *verifyReport) close() {
 // only if it is incompatible with delta.
 func (r *verifyReport) verdict(strict bool) error {
 	switch {
+	case r.Malformed > 0 && r.short > 0 && r.bare:
+		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
+			r.Malformed, r.Checked, r.short)
 	case r.Malformed > 0:
 		return fmt.Errorf("%d of %d answers are malformed", r.Malformed, r.Checked)
 	case r.WrongSure > 0:
