@@ -126,12 +126,16 @@ func (x *run) student(s *state, l backend.Look) rule {
 	o2 := x.r.squares()
 	reach := bandit.Reach(l.Alpha, c.Kappa, c.D)
 	rest := s.prep.RestNorm
+	// kept coordinates below the normal numbers are off by half a step each, at
+	// most sqrt(D)/2 steps in norm, which CodeSlack's ten errors and |x~| <= |o|/kappa
+	// turn into less than this
+	tiny := least * float64(c.D) * rest
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
 		row := c.Rotated32[int(a.i)*c.D:]
 		sum, squares := simd.DotSquares(row[l.From:l.To], s.prep.Rest[l.From:l.To])
 		a.sum += sum
 		a.squares += squares
-		slack := (c.Slack*s.prep.Norm + c.CodeSlack*rest) * float64(c.Norm[a.i])
+		slack := tiny + (c.Slack*s.prep.Norm+c.CodeSlack*rest)*float64(c.Norm[a.i])
 		t := bandit.LinearTerms{Scale: 1}
 		if l.To < c.D {
 			t = bandit.Linear(bandit.Moments{A: a.squares, X2: a.squares, O2: o2[a.i]}, c.Kappa)
