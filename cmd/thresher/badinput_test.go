@@ -13,6 +13,7 @@ func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
 	good := vectors(t, dir, "good.npy", 1, 20, 4)
+	other := vectors(t, dir, "other.npy", 2, 20, 4)
 	wide := vectors(t, dir, "wide.npy", 1, 20, 5)
 	empty := file("empty.npy", "")
 	ragged := file("ragged.jsonl", "[1,2,3,4]\n[1,2,3]\n")
@@ -69,6 +70,9 @@ func TestBadInput(t *testing.T) {
 		{"adaptive on the raw basis", search(good, good, "--basis=raw", "--method=adaptive"), []string{"adaptive", "raw"}},
 		{"prefix-f32 on the raw basis", search(good, good, "--basis=raw", "--method=prefix-f32"), []string{"prefix-f32", "--basis", "raw"}},
 		{"prefix-f32 on a collection", search(prepared, good, "--method=prefix-f32"), []string{"prefix-f32", "prepared.thresher"}},
+		{"raw method on a rotated collection", search(prepared, good, "--method=strict", "--out", filepath.Join(dir, "r.npz")), []string{"thresher: --method: strict", "raw"}},
+		{"method without epsilon", search(good, good, "--method=bucket-ae", "--epsilon=1", "--out", filepath.Join(dir, "r.npz")), []string{"thresher: --epsilon: bucket-ae"}},
+		{"queries are not the atoms", search(good, other, "--exclude-self", "--out", filepath.Join(dir, "r.npz")), []string{"thresher: --exclude-self: query 0", "other.npy"}},
 		{"a collection of queries", search(good, prepared), []string{"--queries", "prepared.thresher", "--atoms"}},
 		{"output of unknown form", search(good, good, "--out", filepath.Join(dir, "r.csv")), []string{"r.csv", ".npz"}},
 		{"output compressed", search(good, good, "--out", filepath.Join(dir, "r.jsonl.gz")), []string{".gz"}},

@@ -83,9 +83,13 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 	}
 	var stopped *jobs.StoppedError
 	var vector *dataset.Error
+	var refused *refusedError
 	switch {
+	// These name the place; which chunk it was adds nothing.
 	case errors.As(err, &stopped) && errors.As(stopped.Err, &vector):
-		err = vector // it names the place; which item is being read adds nothing
+		err = vector
+	case errors.As(err, &stopped) && errors.As(stopped.Err, &refused):
+		err = refused
 	case errors.As(err, &stopped):
 		err = stopped.Err
 	default:
@@ -145,7 +149,7 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 		return nil, nil, err
 	}
 	if err := s.selves(rows, first); err != nil {
-		return nil, nil, err
+		return nil, nil, &refusedError{err}
 	}
 	req := s.request
 	req.Queries, req.SelfFirst = rows, first
@@ -199,10 +203,16 @@ func (s *search) located(err error, first int64) error {
 		return err
 	}
 	if e.Query >= 0 {
-		return fmt.Errorf("%s: row %d (0-based): %w", s.in.queries.name, first+int64(e.Query), e.Err)
+		return &refusedError{fmt.Errorf("%s: row %d (0-based): %w", s.in.queries.name, first+int64(e.Query), e.Err)}
 	}
-	return fmt.Errorf("--%s: %w", strings.ReplaceAll(e.Field, "_", "-"), e.Err)
+	return &refusedError{fmt.Errorf("--%s: %w", strings.ReplaceAll(e.Field, "_", "-"), e.Err)}
 }
+
+// refusedError says which query or flag cannot be served.
+type refusedError struct{ err error }
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
 
 // fingerprint stands for all that determines the answers.
 func (s *search) fingerprint(ctx context.Context) (string, error) {
