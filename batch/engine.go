@@ -20,6 +20,8 @@ type Engine struct {
 	inverse []uint32 // row number to internal index
 	maxNorm float64  // greatest working norm
 
+	values func() (lo, hi float64) // range of the working coordinates, taken once
+
 	mu        sync.Mutex
 	residents []backend.Resident // first, then fallback once it is needed
 	first     backend.Backend
@@ -33,6 +35,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 	if o != nil {
 		e.opt = *o
 	}
+	e.values = sync.OnceValues(c.Values)
 	e.inverse = make([]uint32, c.N)
 	for i, row := range c.Order {
 		e.inverse[row] = uint32(i)

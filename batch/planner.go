@@ -128,7 +128,7 @@ func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
 		last := levels[len(levels)-1]
 		left := e.share(k, last)
 		// a longer ladder has to pay for its smaller alpha
-		if total := cost + left*exact; total < bestCost*(1-.05*float64(min(len(levels)-1, len(best)))) {
+		if total := (cost + left*exact) * (1 + .05*float64(len(levels)-1)); total < bestCost {
 			best, bestCost = slices.Clone(levels), total
 		}
 		if len(levels) > moreLooks {

@@ -61,7 +61,7 @@ func (e *Engine) published(w *work, m Method, k int) (*plan, error) {
 	if c.Metric == collection.Euclidean && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
 		return nil, bad("method", "%s is defined for inner products, the metric is l2", m)
 	}
-	lo, hi := c.Values()
+	lo, hi := e.values()
 	p.reference = func(ctx context.Context, w *work, from, to int, out []Answer) error {
 		return e.reference(ctx, w, m, lo, hi, from, out[:to-from])
 	}

@@ -296,14 +296,10 @@ func (b *builder) maxima() {
 	for p := c.PanelCount() - 1; p >= 0; p-- {
 		lo, hi := p*PanelAtoms, min((p+1)*PanelAtoms, c.N)
 		h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
-		h[4] = float32(math.Inf(-1))
-		if c.Offset == nil {
-			h[4] = 0
-		}
 		for i := lo; i < hi; i++ {
 			h[0], h[1], h[2] = max(h[0], c.HeadNorm[i]), max(h[1], c.HeadErr[i]), max(h[2], c.Norm[i])
 			if c.Offset != nil {
-				h[3], h[4] = max(h[3], -c.Offset[i]), max(h[4], c.Offset[i])
+				h[3] = max(h[3], -c.Offset[i])
 			}
 		}
 		if p+1 < c.PanelCount() {

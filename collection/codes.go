@@ -182,7 +182,7 @@ func (k *coder) code(i, slot int) {
 	from := 0
 	for j := range c.Levels {
 		l := &c.Levels[j]
-		co, cc, _ := simd.CodeMoments(rest[from:l.Width], rot[from:l.Width])
+		co, cc := simd.CodeMoments(rest[from:l.Width], rot[from:l.Width])
 		dot, squares, from = dot+co, squares+cc, l.Width
 		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
 		l.Beyond[i] = upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hidden) * unit * up)

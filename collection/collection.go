@@ -132,7 +132,7 @@ type Collection struct {
 	// RowScale is the value of one code step of the rest.
 	RowScale []float32
 	// HeadMax holds the PanelTerms of each panel.
-	HeadMax []float32 // [panels][5]
+	HeadMax []float32 // [panels][4]
 	// Levels is sorted by Width; the last has Width D and is deterministic.
 	Levels []Level
 	// Panels holds the head and the first PanelWidth rest coordinates of 64
@@ -207,13 +207,12 @@ type PanelTerms struct {
 	HeadNorm, HeadErr float32 // greatest of the panel
 	Norm              float32 // greatest of this and all later panels
 	OffsetSize        float32 // greatest |Offset|
-	Offset            float32 // greatest Offset
 }
 
 // PanelMax returns the bounds of panel p.
 func (c *Collection) PanelMax(p int) PanelTerms {
 	h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
-	return PanelTerms{h[0], h[1], h[2], h[3], h[4]}
+	return PanelTerms{h[0], h[1], h[2], h[3]}
 }
 
 // Code returns the codes of the atom of internal index i.

@@ -117,7 +117,7 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 const panelWidth = 128
 
 // headMaxTerms is how many terms HeadMax keeps a panel.
-const headMaxTerms = 5
+const headMaxTerms = 4
 
 // levelWidths are the prefixes of the rest that a look can stop at, D last.
 func levelWidths(D int) []int {

@@ -55,16 +55,14 @@ func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
 }
 
 // CodeMoments adds up, over a stretch of biased codes c_j and the values o_j
-// they stand for, sum c_j o_j, sum c_j^2 and sum o_j^2.
-func CodeMoments(code []uint8, o []float32) (co, cc, oo float64) {
+// they stand for, sum c_j o_j and sum c_j^2.
+func CodeMoments(code []uint8, o []float32) (co, cc float64) {
 	o = o[:len(code)]
 	var n int64
 	for j, c := range code {
 		k := int64(c) - Bias
-		v := float64(o[j])
-		co += float64(k) * v
+		co += float64(k) * float64(o[j])
 		n += k * k
-		oo += v * v
 	}
-	return co, float64(n), oo
+	return co, float64(n)
 }
