@@ -139,7 +139,7 @@ func TestRealData(t *testing.T) {
 	} {
 		t.Run(set.name, func(t *testing.T) {
 			if testing.Short() && set.name == "ml-1m" {
-				t.Skip("11 MB of text")
+				t.Skip("left out by -short: reads 11 MB of text")
 			}
 			rows, dim := set.rows(t)
 			n := min(set.n, len(rows)/dim-queries)

@@ -332,7 +332,7 @@ func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 // bound would not be one at larger sizes either.
 func TestSlackInLargeDimensions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("large dimensions")
+		t.Skip("left out by -short: large dimensions")
 	}
 	for _, s := range []struct{ n, dim, head int }{{1600, 4096, 32}, {20, 65536 + 32, 0}} {
 		n, dim := s.n, s.dim

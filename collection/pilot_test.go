@@ -104,7 +104,7 @@ func measured(c *Collection, k, queries int) []float64 {
 // sampled queries, here against 15 others. Both are seeded.
 func TestPilotForecasts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("measures shares by hand")
+		t.Skip("left out by -short: measures shares by hand")
 	}
 	for _, s := range []struct {
 		name   string

@@ -82,8 +82,8 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	if err := checkOptions(src.name, format, opt); err != nil {
 		return nil, err
 	}
-	if src.at == nil && (format == NPZ || format == Parquet) {
-		return nil, fail(src.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)
+	if err := src.canSeek(format); err != nil {
+		return nil, err
 	}
 	switch format {
 	case NPY:

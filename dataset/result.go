@@ -52,8 +52,8 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if src.at == nil && (format == NPZ || format == Parquet) {
-		return nil, fail(src.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)
+	if err := src.canSeek(format); err != nil {
+		return nil, err
 	}
 	switch format {
 	case NPZ:

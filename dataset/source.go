@@ -137,3 +137,12 @@ func product(factors ...int64) (int64, bool) {
 	}
 	return int64(p), true
 }
+
+// canSeek refuses formats that are read out of order where only a stream is
+// given.
+func (s *source) canSeek(format Format) error {
+	if s.at == nil && (format == NPZ || format == Parquet) {
+		return fail(s.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)
+	}
+	return nil
+}

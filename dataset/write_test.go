@@ -113,7 +113,7 @@ func TestLarge(t *testing.T) {
 // what Open and Read allocate against the block they may keep.
 func TestBoundedMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes a file of 64 MiB")
+		t.Skip("left out by -short: writes a file of 64 MiB")
 	}
 	const rows, dim = 1 << 20, 16
 	path := filepath.Join(t.TempDir(), "a.npy")

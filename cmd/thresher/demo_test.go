@@ -12,7 +12,7 @@ import (
 
 func TestDemoAnswersAQuestion(t *testing.T) {
 	if testing.Short() {
-		t.Skip("weighs all texts")
+		t.Skip("left out by -short: weighs all texts")
 	}
 	vectors := filepath.Join(t.TempDir(), "comments.npy")
 	got := thresher(t, "demo", "--embedded", "--json", "--save", vectors, "--query", "wait until all goroutines have finished")
