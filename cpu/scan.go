@@ -22,10 +22,6 @@ func chunkEnd(base, first, lo, panels int) int {
 	return min(lo+max(first, min(lo-base, mostPanels)), panels)
 }
 
-// wordsFrom is the number of queries from which spreading a panel for the
-// three-lane kernel pays.
-const wordsFrom = 8
-
 // survey is how many atoms, at least, must be seen before a query is sent
 // dense; 16 k of them are, or the running threshold says too little.
 const survey = 1024
@@ -70,7 +66,7 @@ func (x *run) scanFrom(ctx context.Context, l backend.Look, reach float64, live 
 type scanning struct {
 	*state
 	bound
-	terms        simd.QueryTerms
+	terms        simd.ScanQuery
 	before       int   // arms listed before this look
 	hot          []arm // scratch of settle
 	seen, scored int
@@ -86,7 +82,7 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 		if err != nil {
 			return err
 		}
-		qs[k] = &scanning{state: s, bound: b, before: len(s.list), terms: simd.QueryTerms{
+		qs[k] = &scanning{state: s, bound: b, before: len(s.list), terms: simd.ScanQuery{
 			Head: float32(s.panel.headStep), Rest: float32(s.panel.restStep), Radius: float32(b.radiusFactor), Offset: float32(b.offsetFactor)}}
 	}
 	hits := make([][][]arm, par)
@@ -136,29 +132,20 @@ func (x *run) scanPanels(w *scratch, qs []*scanning, from, to int, hits [][]arm)
 	}
 	for p := from; p < to; p++ {
 		panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
-		spread := len(qs) >= wordsFrom
-		if spread {
-			simd.Expand(w.words, panel, width)
-		}
 		lo := p * 64
 		for k, q := range qs {
 			mask := q.allowed(p)
 			if mask == 0 {
 				continue
 			}
-			if spread {
-				simd.PanelDots(w.words, width, 0, c.R, q.panel.wide, &w.dh)
-				simd.PanelDots(w.words, width, c.R, width, q.panel.wide, &w.dr)
-			} else {
-				simd.PanelDotsDirect(panel, 0, c.R, q.panel.narrow, &w.dh)
-				simd.PanelDotsDirect(panel, c.R, width, q.panel.narrow, &w.dr)
-			}
-			t := simd.PanelTerms{Head: c.HeadScale[lo : lo+64], Rest: q.scale[lo : lo+64], Radius: q.radius[lo : lo+64]}
+			t := simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(q.scale[lo:]), Radius: (*[64]float32)(q.radius[lo:])}
 			if c.Offset != nil {
-				t.Offset = c.Offset[lo : lo+64]
+				t.Offset = (*[64]float32)(c.Offset[lo:])
 			}
-			cut := float32(q.tau - q.panelRounding(c, p) - slop*math.Abs(q.tau))
-			mask &= simd.PanelTest(&w.dh, &w.dr, t, q.terms, cut, &w.out)
+			q.terms.Cut = float32(q.tau - q.panelRounding(c, p) - slop*math.Abs(q.tau))
+			var got [1]uint64
+			simd.Generic.Scan(&w.scan, panel, c.R, width-c.R, q.panel.narrow, width, []simd.ScanQuery{q.terms}, &t, got[:], w.out[:])
+			mask &= got[0]
 			for ; mask != 0; mask &= mask - 1 {
 				i := lo + bits.TrailingZeros64(mask)
 				v := float64(w.out[i-lo])

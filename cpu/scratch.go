@@ -7,17 +7,15 @@ import (
 
 // scratch is one goroutine's memory.
 type scratch struct {
-	query  []float32
-	words  []int64
-	dh, dr [64]int32
-	out    [64]float32
+	query []float32
+	scan  simd.ScanScratch
+	out   [64]float32
 }
 
 func newScratch(c *collection.Collection) *scratch {
 	s := &scratch{}
 	if c.Coded() {
 		s.query = make([]float32, c.Dim+c.D)
-		s.words = make([]int64, simd.WordsLen(c.R+c.PanelWidth))
 	}
 	return s
 }

@@ -67,34 +67,6 @@ func TestPanelDots(t *testing.T) {
 	}
 }
 
-func TestPanelTest(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	f := func() []float32 {
-		x := make([]float32, 64)
-		for i := range x {
-			x[i] = r.Float32()
-		}
-		return x
-	}
-	terms := PanelTerms{Head: f(), Rest: f(), Radius: f(), Offset: f()}
-	q := QueryTerms{.5, .25, 2, -1}
-	var dh, dr [64]int32
-	for i := range dh {
-		dh[i], dr[i] = int32(r.IntN(100)-50), int32(r.IntN(100)-50)
-	}
-	var out [64]float32
-	mask := PanelTest(&dh, &dr, terms, q, 1.5, &out)
-	for i := range out {
-		want := float64(terms.Head[i])*.5*float64(dh[i]) + float64(terms.Rest[i])*.25*float64(dr[i]) + 2*float64(terms.Radius[i]) - float64(terms.Offset[i])
-		if math.Abs(want-float64(out[i])) > 1e-5*(1+math.Abs(want)) {
-			t.Fatalf("lane %d: %g, want %g", i, out[i], want)
-		}
-		if (mask>>i&1 == 1) != (out[i] >= 1.5) {
-			t.Fatalf("lane %d: mask %v at %g", i, mask>>i&1, out[i])
-		}
-	}
-}
-
 func TestFWHT(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := 4; n <= 1024; n *= 2 {

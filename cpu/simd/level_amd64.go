@@ -1,0 +1,16 @@
+//go:build !noasm && !purego
+
+package simd
+
+import "golang.org/x/sys/cpu"
+
+func detect() Level {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasFMA:
+		return Generic
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI:
+		return AVX512
+	}
+	return AVX2
+}

@@ -1,0 +1,151 @@
+package simd
+
+import "math/bits"
+
+// PanelTerms are one panel's per-lane terms of the linear test, 64 each.
+// Offset may be nil.
+type PanelTerms struct {
+	Head, Rest, Radius, Offset *[panelLanes]float32
+}
+
+// ScanQuery is what the scan of a panel needs to know of one query besides its
+// codes: the value of one head code step and of one rest code step, the factors
+// of Radius and Offset, the bound to reach, and 128 times the sums of the
+// query's head codes and of its rest codes up to the scan's width. Assembly
+// knows its layout, 32 bytes.
+type ScanQuery struct {
+	Head, Rest, Radius, Offset float32
+	Cut                        float32
+	HeadBias, RestBias         int32
+	_                          int32
+}
+
+// MaxScan is the greatest number of head or rest codes whose sums fit int32.
+const MaxScan = 1 << 16
+
+// ScanScratch is memory of the generic scan, one a goroutine. The zero value is
+// ready.
+type ScanScratch struct {
+	words, wide []int64
+	dh, dr      [panelLanes]int32
+}
+
+// Scan tests the 64 atoms of a panel against queries. The panel holds head
+// codes and then width rest codes an atom (layout above; biased by 128), codes
+// holds the queries' codes likewise, one query every stride bytes; head, width
+// and stride are multiples of 4, head and width at most MaxScan. With dh and dr
+// the exact integer products of head and rest codes, bias removed, lane i of
+// query q gets the value
+//
+//	t.Head_i q.Head dh + t.Rest_i q.Rest dr + t.Radius_i q.Radius + t.Offset_i q.Offset
+//
+// in float32, off by at most eight roundings of the terms' magnitudes, the same
+// for every number of queries in the call. values[64 q + i] receives it, and
+// bit i of masks[q] says whether it is at least q.Cut (never so when it is NaN).
+func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+	t *PanelTerms, masks []uint64, values []float32) {
+	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
+}
+
+// wordsFrom is the number of queries from which spreading a panel for the
+// three-lane kernel pays.
+const wordsFrom = 8
+
+func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+	t *PanelTerms, masks []uint64, values []float32) {
+	all := head + width
+	spread := len(queries) >= wordsFrom
+	if spread {
+		if len(w.words) < WordsLen(all) {
+			w.words, w.wide = make([]int64, WordsLen(all)), make([]int64, all)
+		}
+		Expand(w.words, panel, all)
+	}
+	for j := range queries {
+		q, x := &queries[j], codes[j*stride:][:all]
+		if spread {
+			for c, v := range x {
+				w.wide[c] = int64(v)
+			}
+			PanelDots(w.words, all, 0, head, w.wide, &w.dh)
+			PanelDots(w.words, all, head, all, w.wide, &w.dr)
+		} else {
+			PanelDotsDirect(panel, 0, head, x, &w.dh)
+			PanelDotsDirect(panel, head, all, x, &w.dr)
+		}
+		masks[j] = panelTest(&w.dh, &w.dr, t, q, (*[panelLanes]float32)(values[j*panelLanes:]))
+	}
+}
+
+func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[panelLanes]float32) uint64 {
+	for i := range out {
+		out[i] = t.Head[i]*(q.Head*float32(dh[i])) + t.Rest[i]*(q.Rest*float32(dr[i])) + t.Radius[i]*q.Radius
+	}
+	if t.Offset != nil {
+		for i := range out {
+			out[i] += t.Offset[i] * q.Offset
+		}
+	}
+	var mask uint64
+	for i, v := range out {
+		if v >= q.Cut {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// Transpose writes the first width codes of n <= 64 rows, stride bytes apart,
+// into a panel; lanes from n on hold the code of zero. width is a multiple of 4.
+func (l Level) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
+	transposeGeneric(panel, rows, stride, n, width)
+}
+
+func transposeGeneric(panel []uint8, rows []uint8, stride, n, width int) {
+	for i := range panelLanes {
+		for c := 0; c < width; c += 4 {
+			dst := (*[4]uint8)(panel[c*panelLanes+4*i:])
+			if i < n {
+				*dst = *(*[4]uint8)(rows[i*stride+c:])
+			} else {
+				*dst = [4]uint8{Bias, Bias, Bias, Bias}
+			}
+		}
+	}
+}
+
+// Collect appends what a mask selects: lane numbers plus base go to ids, values
+// plus add to bounds. It returns how many there are and may write up to 64
+// entries whatever their number.
+func (l Level) Collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
+	return collectGeneric(ids, bounds, mask, values, base, add)
+}
+
+func collectGeneric(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
+	n := 0
+	for ; mask != 0; mask &= mask - 1 {
+		i := bits.TrailingZeros64(mask)
+		ids[n], bounds[n] = base+uint32(i), values[i]+add
+		n++
+	}
+	return n
+}
+
+// Select copies the entries with lo <= bound < hi, in order, to the front of
+// toIDs and toBounds, which may be ids and bounds themselves, and returns how
+// many there are. When they are not, it may write up to len(ids) + 16 entries.
+func (l Level) Select(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	return selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+}
+
+func selectGeneric(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	n := 0
+	bounds = bounds[:len(ids)]
+	for k, i := range ids {
+		if b := bounds[k]; b >= lo && b < hi {
+			toIDs[n], toBounds[n] = i, b
+			n++
+		}
+	}
+	return n
+}
