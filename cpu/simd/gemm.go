@@ -57,7 +57,7 @@ func gemmGeneric(out []float32, ldo int, rows []float32, ldr, n int, panel []flo
 //
 //	dots[j]*scale + margin[j]*size + offset*factor[j] < tau[j]
 //
-// in float32, for j < width, one of PanelWidths. NaN sets the bit.
+// in float32, each operation rounded, for j < width, one of PanelWidths. NaN sets the bit.
 func (l Level) DenseTest(dots, margin, factor, tau []float32, width int, scale, size, offset float32) uint64 {
 	return denseTestGeneric(dots, margin, factor, tau, width, scale, size, offset)
 }
@@ -66,9 +66,22 @@ func denseTestGeneric(dots, margin, factor, tau []float32, width int, scale, siz
 	dots, margin, factor, tau = dots[:width], margin[:width], factor[:width], tau[:width]
 	var mask uint64
 	for j, v := range dots {
-		if !(v*scale+margin[j]*size+offset*factor[j] < tau[j]) {
+		// Conversions keep the products unfused: the same mask on every machine.
+		if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
 			mask |= 1 << j
 		}
 	}
 	return mask
+}
+
+// DenseTestRows is DenseTest of len(masks) rows, ld apart in dots, each with a
+// scale, a size and an offset of its own: masks[i] receives row i's mask.
+func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
+	denseTestRowsGeneric(dots, ld, margin, factor, tau, width, scale, size, offset, masks)
+}
+
+func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
+	for i := range masks {
+		masks[i] = denseTestGeneric(dots[i*ld:], margin, factor, tau, width, scale[i], size[i], offset[i])
+	}
 }
