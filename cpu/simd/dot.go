@@ -19,6 +19,15 @@ func Dot(a []float32, q []float64) float64 {
 	return (s + t) + (u + v)
 }
 
+// Dots writes to out[i] the Dot of row ids[i] with q, bit for bit. rows is
+// row-major: row r is the len(q) floats from r*ld.
+func Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	out = out[:len(ids)]
+	for i, id := range ids {
+		out[i] = Dot(rows[int(id)*ld:][:len(q)], q)
+	}
+}
+
 // DenseBlock is the length over which Dense4x2 sums in float32 before float64
 // takes over; it sets the kernel's error bound.
 const DenseBlock = 512

@@ -4,6 +4,12 @@ package simd
 // (len(a)+2) 2^-53 sum |a_j q_j|.
 func (l Level) Dot(a []float32, q []float64) float64 { return Dot(a, q) }
 
+// Dots is the function Dots at level l: out[i] is l.Dot of row ids[i], bit for
+// bit, whatever the other rows are.
+func (l Level) Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	Dots(out, rows, ld, ids, q)
+}
+
 // DotSquares is the function DotSquares at level l, in float64.
 func (l Level) DotSquares(a, q []float32) (sum, squares float64) { return DotSquares(a, q) }
 
@@ -26,11 +32,20 @@ func (l Level) QuantizeSigned(dst []int16, x []float32, inv float32, limit int32
 	QuantizeSigned(dst, x, inv, limit)
 }
 
+// QuantizeError is the function QuantizeError at level l: the codes and their
+// sum bit for bit, err2 in float64.
+func (l Level) QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	return QuantizeError(dst, x, inv, limit, step)
+}
+
 // CodeMoments is the function CodeMoments at level l, in float64.
 func (l Level) CodeMoments(code []uint8, o []float32) (co, cc float64) { return CodeMoments(code, o) }
 
 // FWHT is the function FWHT at level l, bit for bit: the additions are the same.
 func (l Level) FWHT(x []float32) { FWHT(x) }
+
+// FWHTScale is the function FWHTScale at level l, bit for bit.
+func (l Level) FWHTScale(x, sign []float32, block int, f float32) { FWHTScale(x, sign, block, f) }
 
 // PermuteScale writes dst[i] = src[perm[i]] * scale[i].
 func (l Level) PermuteScale(dst, src []float32, perm []uint32, scale []float32) {

@@ -28,3 +28,20 @@ func FWHT(x []float32) {
 		}
 	}
 }
+
+// FWHTScale multiplies x by sign, transforms each block of it and multiplies
+// what comes out by f. Both slices have one length, a multiple of block, which
+// is a power of two, at least 4; sign holds +1 and -1.
+func FWHTScale(x, sign []float32, block int, f float32) {
+	sign = sign[:len(x)]
+	for i, s := range sign {
+		x[i] *= s
+	}
+	for ; len(x) >= block; x = x[block:] {
+		y := x[:block]
+		FWHT(y)
+		for i := range y {
+			y[i] *= f
+		}
+	}
+}

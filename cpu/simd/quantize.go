@@ -54,6 +54,20 @@ func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
 	}
 }
 
+// QuantizeError is QuantizeSigned and what is asked of its codes: their sum,
+// and in float64 the sum of (x_j - step code_j)^2.
+func QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	QuantizeSigned(dst, x, inv, limit)
+	dst = dst[:len(x)]
+	for j, v := range x {
+		c := int64(dst[j])
+		d := float64(v) - float64(step)*float64(c)
+		sum += c
+		err2 += d * d
+	}
+	return sum, err2
+}
+
 // CodeMoments adds up, over a stretch of biased codes c_j and the values o_j
 // they stand for, sum c_j o_j and sum c_j^2.
 func CodeMoments(code []uint8, o []float32) (co, cc float64) {
