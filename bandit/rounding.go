@@ -9,7 +9,10 @@ const (
 	unit64 = 0x1p-53
 	// HeadChunk is the number of coordinates a head projection may sum in
 	// float32 before the partial sum moves on to float64.
-	HeadChunk = 512
+	HeadChunk = 128
+	// HaarChunk is the number of coordinates in one float32 chain of a Haar
+	// matrix's product; the chains are added up in float32 too.
+	HaarChunk = 16
 	// HaarMaxDim is the largest dimension rotated by a true Haar matrix.
 	HaarMaxDim = 256
 	// stagesPerRound bounds the roundings one coordinate passes in one round
@@ -63,15 +66,17 @@ func RotationError(D, rounds int) float64 {
 }
 
 // HaarError is the rotation error of a D x D orthogonal matrix whose entries
-// were rounded to float32. A row's product is a sum of D terms in float32, or
-// in float64 with one rounding at its end when wide is set; the matrix |R| of
-// absolute values has norm at most |R|_F = sqrt(D), hence gamma_{D+1} sqrt(D),
-// and gamma_2 sqrt(D) when wide: 128 times less at D = 256.
+// were rounded to float32. A row's product is a sum of D terms: in float32, over
+// chains of at most HaarChunk terms and then over the chains, so that no product
+// passes more than HaarChunk + ceil(D/HaarChunk) sums, or in float64 with one
+// rounding at its end when wide is set. The matrix |R| of absolute values has
+// norm at most |R|_F = sqrt(D), hence gamma_{HaarChunk + ceil(D/HaarChunk) + 1} sqrt(D),
+// and gamma_2 sqrt(D) when wide: 16 times less at D = 256.
 func HaarError(D int, wide bool) float64 {
 	if D <= 0 {
 		return 0
 	}
-	chain := AccumulateError(D + 1)
+	chain := AccumulateError(min(D, HaarChunk) + (D+HaarChunk-1)/HaarChunk + 1)
 	if wide {
 		chain = AccumulateError(2) + chainError(D, unit64)
 	}
@@ -93,8 +98,7 @@ func HeadError(d, r int, defect float64) float64 {
 
 // HeadErrorChain is HeadError for another length of the float32 chains:
 // `chain` is the largest number of additions one product passes in float32
-// before its sum is float64; 64 for chunks of 512 summed in eight lanes and the
-// lanes in float64. The head's error is nearly proportional to it. chain = 0
+// before its sum is float64. The head's error is nearly proportional to it. chain = 0
 // means products and sums in float64 throughout.
 func HeadErrorChain(d, r, chain int, defect float64) float64 {
 	if r <= 0 {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"thresher/bandit"
-	"thresher/cpu/simd"
 )
 
 // Limits of a collection.
@@ -112,6 +111,7 @@ func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 	if c.R > 0 {
 		b.head()
 	}
+	c.transform.pack()
 	c.Slack = bandit.Slack(c.Dim, c.D, c.R, c.transform.rounds, c.transform.defect)
 	c.CodeSlack = bandit.CodeSlack(c.D, c.transform.rounds)
 	c.Kappa = bandit.Kappa(c.D)
@@ -177,7 +177,7 @@ func (b *builder) norms() error {
 	chunk := max(1, min(4096, 1<<20/c.Dim))
 	err := b.each(c.N, chunk, func(_, lo, hi int) error {
 		for i := lo; i < hi; i++ {
-			s := math.Sqrt(simd.SumSquares(c.Row(i)))
+			s := math.Sqrt(kernels.SumSquares(c.Row(i)))
 			if !(s < limit) {
 				return rowError(c.Row(i), i, s, limit)
 			}

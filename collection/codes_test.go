@@ -150,7 +150,7 @@ func TestPanelsRepeatCodesAndMaxima(t *testing.T) {
 			for lane := range PanelAtoms {
 				i := p*PanelAtoms + lane
 				for j := range width {
-					want := uint8(0)
+					want := uint8(simd.Bias) // of no atom
 					if i < c.N {
 						want = c.Code(i)[j]
 					}
@@ -405,10 +405,10 @@ func TestCodesInParts(t *testing.T) {
 		clear(c.Levels[0].Radius)
 		b := &builder{c: c, exact: c.RowNorm}
 		k := newCoder(b)
-		if k.slots != PanelAtoms {
-			t.Fatalf("%d slots", k.slots)
+		if k.split.slots != PanelAtoms {
+			t.Fatalf("%d slots", k.split.slots)
 		}
-		k.slots = 5
+		k.split.slots = 5
 		for lo := 0; lo < c.N; lo += PanelAtoms {
 			k.panel(lo, min(lo+PanelAtoms, c.N))
 		}

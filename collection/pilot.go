@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"thresher/bandit"
-	"thresher/cpu/simd"
 )
 
 const (
@@ -70,7 +69,7 @@ func (b *builder) pilot() {
 			q64[j] = float64(v) * f
 		}
 		for k, other := range sample {
-			score[k] = simd.Dot(c.Row(other), q64) * b.working(uint32(other))
+			score[k] = kernels.Dot(c.Row(other), q64) * b.working(uint32(other))
 			if c.Offset != nil {
 				score[k] += float64(c.Offset[inverse[other]]) * math.Ldexp(1, -q.Exp)
 			}

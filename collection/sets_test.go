@@ -125,17 +125,15 @@ func (c *Collection) testParts(i int) (head, rest []float64) {
 	b.exact[c.Order[i]] = norm
 	k := newCoder(b)
 	k.load(i, 0)
-	if c.R > 0 {
-		k.project(1)
-	}
-	k.rotate(1)
+	k.split.split(1)
+	k.split.rest(k.rot, 0)
 	unit := math.Ldexp(b.working(c.Order[i]), k.exp[0])
 	head, rest = make([]float64, c.R), make([]float64, c.D)
-	for j := range head {
-		head[j] = float64(k.h32[j]) * unit
+	for j, v := range k.split.head(0) {
+		head[j] = float64(v) * unit
 	}
-	for j := range rest {
-		rest[j] = float64(k.rot[j]) * unit
+	for j, v := range k.rot {
+		rest[j] = float64(v) * unit
 	}
 	return head, rest
 }

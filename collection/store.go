@@ -285,7 +285,7 @@ func readHeader(f *os.File) (*header, error) {
 	if st.Size() < h.Bytes {
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTruncated, st.Size(), h.Bytes)
 	}
-	if h.N < 1 || h.N > MaxAtoms || h.Dim < 1 || h.Dim > MaxDim || h.R < 0 || h.R > h.Dim || (h.D != 0 && h.D != rotatedDim(h.Dim)) {
+	if h.N < 1 || h.N > MaxAtoms || h.Dim < 1 || h.Dim > MaxDim || h.R < 0 || h.R > h.Dim || h.R%16 != 0 || (h.D != 0 && h.D != rotatedDim(h.Dim)) {
 		return nil, fmt.Errorf("%w: %d atoms of dimension %d, head %d, rotation %d", ErrCorrupt, h.N, h.Dim, h.R, h.D)
 	}
 	return &h, nil
@@ -362,6 +362,9 @@ func open(f *os.File) (*Collection, error) {
 	if !c.permuted() {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
+	}
+	if c.Coded() {
+		c.transform.pack()
 	}
 	c.closer = func() error { return unmapFile(nil, 0, all, false) }
 	return c, nil

@@ -4,12 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/mat"
 
 	"thresher/bandit/philox"
-	"thresher/cpu/simd"
 )
 
 // haarLimit is the greatest dimension that is rotated by a true Haar matrix.
@@ -31,11 +28,16 @@ func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.N
 // R (v - U U^T v) in D dimensions.
 type transform struct {
 	dim, D, r, rounds int
-	haar              []float32   // [D][D] when D <= haarLimit
+	haar              []float32   // [D][D] when D <= haarLimit, until packed
 	sign              [][]float32 // [rounds][D], +1 or -1
 	perm              [][]uint32  // [rounds][D]
-	u                 []float32   // head directions as rows, [r][dim]
+	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
+	ones              []float32   // [D] when there are rounds: no scale
+
+	onto packed // U^T: dim rows, r columns
+	less packed // -U: r rows, dim columns
+	turn packed // R^T: dim rows, D columns, when D <= haarLimit
 }
 
 // rotatedDim is D for rows of dim coordinates: dim itself for a Haar matrix,
@@ -70,6 +72,10 @@ func newTransform(dim int, seed uint64) *transform {
 	if t.rounds == 0 {
 		t.haar = haarMatrix(t.D, r)
 		return t
+	}
+	t.ones = make([]float32, t.D)
+	for i := range t.ones {
+		t.ones[i] = 1
 	}
 	for range t.rounds {
 		s, p := make([]float32, t.D), make([]uint32, t.D)
@@ -115,43 +121,23 @@ func haarMatrix(n int, r *rand.Rand) []float32 {
 	return out
 }
 
-// rotate writes R src to dst. len(src) = dim, len(dst) = len(tmp) = D; the
-// three do not overlap.
-func (t *transform) rotate(dst, src, tmp []float32) {
-	if t.haar != nil {
-		for i := range dst {
-			row := t.haar[i*t.D:][:len(src)]
-			var s float32
-			for j, v := range src {
-				s += row[j] * v
-			}
-			dst[i] = s
+// rotate writes R x to dst by rounds; x and tmp are lost. All have length D and
+// none overlaps another. There is no Haar matrix.
+func (t *transform) rotate(dst, x, tmp []float32) {
+	for k, sign := range t.sign {
+		for o := 0; o < t.D; {
+			block := blockAt(t.D - o)
+			// as many blocks of this size as follow
+			n := (t.D - o) / block * block
+			kernels.FWHTScale(x[o:o+n], sign[o:o+n], block, float32(1/math.Sqrt(float64(block))))
+			o += n
 		}
-		return
-	}
-	copy(tmp, src)
-	clear(tmp[len(src):])
-	for k := range t.rounds {
-		sign := t.sign[k][:len(tmp)]
-		for i, s := range sign {
-			tmp[i] *= s
+		to := tmp
+		if k == t.rounds-1 {
+			to = dst
 		}
-		for o := 0; o < len(tmp); {
-			b := blockAt(len(tmp) - o)
-			x := tmp[o : o+b]
-			simd.FWHT(x)
-			f := float32(1 / math.Sqrt(float64(b)))
-			for i := range x {
-				x[i] *= f
-			}
-			o += b
-		}
-		for i, p := range t.perm[k] {
-			dst[i] = tmp[p]
-		}
-		if k+1 < t.rounds {
-			copy(tmp, dst)
-		}
+		kernels.PermuteScale(to, x, t.perm[k], t.ones)
+		x, tmp = tmp, x
 	}
 }
 
@@ -165,85 +151,35 @@ func blockAt(left int) int {
 	}
 }
 
-func (t *transform) bytes() int64 {
-	return int64(len(t.haar)+len(t.u))*4 + int64(t.rounds)*int64(t.D)*8
-}
-
-// Query is a query made ready: its head and its rotated rest. The query was
-// multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
-// exact but for entries that vanish beside the greatest.
-type Query struct {
-	Exp      int
-	Norm     float64   // |q| after scaling, rounded upward
-	Head     []float32 // [R]
-	HeadNorm float64   // |Head|, rounded upward
-	Rest     []float32 // [D], rotated
-	RestNorm float64   // |Rest|, rounded upward
-}
-
-// up is what a sum or norm of rounded float64 terms is multiplied by so that
-// it is not below the true value.
-const up = 1 + 1e-9
-
-// leastExpEuclidean keeps |v|^2/2, below maxNormEuclidean^2/2 and scaled like the
-// query, within float32: a shorter query stays short.
-const leastExpEuclidean = -16
-
-// Exponent is the power of two e for which a query of this norm, times 2^-e, has
-// a norm in [1/2, 1), so that products of terms neither overflow nor vanish in
-// float32. For Euclidean distance a query of norm below 2^-16 stays shorter.
-func (m Metric) Exponent(norm float64) int {
-	if norm == 0 {
-		return 0
+// pack lays the matrices out for products, once they are final, and lets go of
+// them as they were.
+func (t *transform) pack() {
+	if t.rounds == 0 {
+		t.turn = newPacked(t.dim, t.D)
+		t.turn.fill(t.haar, t.D, t.D)
+		t.haar = nil
 	}
-	_, e := math.Frexp(norm)
-	if m == Euclidean {
-		e = max(e, leastExpEuclidean)
+	if t.r == 0 {
+		return
 	}
-	return e
-}
-
-// project writes U x to head and leaves x - U^T head in x, summed like the
-// atoms' heads: float32 over headBlock coordinates, float64 beyond.
-func (t *transform) project(head, x []float32) {
-	impl := gonum.Implementation{}
-	part := make([]float32, t.r)
-	sum := make([]float64, t.r)
-	for from := 0; from < t.dim; from += headBlock {
-		w := min(headBlock, t.dim-from)
-		impl.Sgemv(blas.NoTrans, t.r, w, 1, t.u[from:], t.dim, x[from:], 1, 0, part, 1)
-		for j, v := range part {
-			sum[j] += float64(v)
+	t.onto = newPacked(t.dim, t.r)
+	t.onto.fill(t.u, t.dim, t.r)
+	minus := make([]float32, t.dim*t.r)
+	for j := range t.r {
+		for i, v := range t.u[j*t.dim : (j+1)*t.dim] {
+			minus[i*t.r+j] = -v
 		}
 	}
-	for j, v := range sum {
-		head[j] = float32(v)
-	}
-	impl.Sgemv(blas.Trans, t.r, t.dim, -1, t.u, t.dim, head, 1, 1, x, 1)
+	t.less = newPacked(t.r, t.dim)
+	t.less.fill(minus, t.r, t.dim)
+	t.u = nil
 }
 
-// Prepare splits query q into dst, whose slices are allocated when nil. scale
-// multiplies the query first (1/|q| for cosine, else 1). The collection is
-// coded. tmp holds Dim + D floats or is nil.
-func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp []float32) {
-	t := c.transform
-	if dst.Rest == nil {
-		dst.Head, dst.Rest = make([]float32, t.r), make([]float32, t.D)
+// bytes is the memory of the rotation and of the head once packed.
+func (t *transform) bytes() int64 {
+	n := int64(t.r)*int64(t.dim+padded(t.dim)) + int64(len(t.ones))
+	if t.rounds == 0 {
+		n += int64(t.dim) * int64(padded(t.D))
 	}
-	if tmp == nil {
-		tmp = make([]float32, t.dim+t.D)
-	}
-	x, w := tmp[:t.dim], tmp[t.dim:t.dim+t.D]
-	dst.Exp = c.Metric.Exponent(math.Sqrt(simd.SumSquares(q)) * scale)
-	f := math.Ldexp(scale, -dst.Exp)
-	for i, v := range q {
-		x[i] = float32(float64(v) * f)
-	}
-	dst.Norm = math.Sqrt(simd.SumSquares(x)) * up
-	if t.r > 0 {
-		t.project(dst.Head, x)
-	}
-	t.rotate(dst.Rest, x, w)
-	dst.HeadNorm = math.Sqrt(simd.SumSquares(dst.Head)) * up
-	dst.RestNorm = math.Sqrt(simd.SumSquares(dst.Rest)) * up
+	return 4*n + int64(t.rounds)*int64(t.D)*8
 }

@@ -73,6 +73,9 @@ func TestRotationIsItsDefinition(t *testing.T) {
 			t.Fatalf("D = %d for dimension %d", D, dim)
 		}
 		rho := bandit.RotationError(D, tr.rounds)
+		packed := *tr
+		packed.pack()
+		split := newSplitter(&packed, 1)
 		inputs := map[string][]float32{"gaussian": make([]float32, dim), "one-hot": make([]float32, dim), "last": make([]float32, dim), "spread": make([]float32, dim)}
 		for j := range dim {
 			inputs["gaussian"][j] = float32(r.NormFloat64())
@@ -82,11 +85,13 @@ func TestRotationIsItsDefinition(t *testing.T) {
 		inputs["last"][dim-1] = -3
 		turned := map[string][]float64{}
 		for name, x := range inputs {
-			dst, tmp := make([]float32, D), make([]float32, D)
-			for j := range dst { // what is left of another row must not matter
-				dst[j], tmp[j] = float32(math.NaN()), float32(math.NaN())
+			dst := make([]float32, D)
+			for j := range dst { // what is left of another vector must not matter
+				dst[j] = float32(math.NaN())
 			}
-			tr.rotate(dst, x, tmp)
+			split.load(0, x, 1)
+			split.split(1)
+			split.rest(dst, 0)
 			want := tr.rotateExactly(wide(x))
 			turned[name] = wide(dst)
 			norm := floats.Norm(wide(x), 2)
@@ -219,8 +224,8 @@ func TestFastRotationMixesFewHot(t *testing.T) {
 			var squares, fourths []float64
 			for s := range draws {
 				tr := newTransform(dim, uint64(1000*hot+s))
-				y, tmp := make([]float32, tr.D), make([]float32, tr.D)
-				tr.rotate(y, x, tmp)
+				y := make([]float32, tr.D)
+				tr.rotate(y, append(slices.Clone(x), make([]float32, tr.D-dim)...), make([]float32, tr.D))
 				for _, j := range []int{0, tr.D / 3, tr.D - 1} {
 					v := float64(y[j]) * math.Sqrt(float64(tr.D))
 					squares, fourths = append(squares, v*v), append(fourths, v*v*v*v)

@@ -1,0 +1,101 @@
+package collection
+
+import "math"
+
+// Query is a query made ready: its head and its rotated rest. The query was
+// multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
+// exact but for entries that vanish beside the greatest.
+type Query struct {
+	Exp      int
+	Norm     float64   // |q| after scaling, rounded upward
+	Head     []float32 // [R]
+	HeadNorm float64   // |Head|, rounded upward
+	Rest     []float32 // [D], rotated
+	RestNorm float64   // |Rest|, rounded upward
+}
+
+// up is what a sum or norm of rounded float64 terms is multiplied by so that
+// it is not below the true value.
+const up = 1 + 1e-9
+
+// leastExpEuclidean keeps |v|^2/2, below maxNormEuclidean^2/2 and scaled like the
+// query, within float32: a shorter query stays short.
+const leastExpEuclidean = -16
+
+// Exponent is the power of two e for which a query of this norm, times 2^-e, has
+// a norm in [1/2, 1), so that products of terms neither overflow nor vanish in
+// float32. For Euclidean distance a query of norm below 2^-16 stays shorter.
+func (m Metric) Exponent(norm float64) int {
+	if norm == 0 {
+		return 0
+	}
+	_, e := math.Frexp(norm)
+	if m == Euclidean {
+		e = max(e, leastExpEuclidean)
+	}
+	return e
+}
+
+// PrepareScratch is memory of PrepareBatch, one a goroutine, for any number of
+// calls and collections. The zero value is ready.
+type PrepareScratch struct {
+	split *splitter
+}
+
+// room returns a splitter of c for n vectors, or for as many as it takes at once.
+func (w *PrepareScratch) room(c *Collection, n int) *splitter {
+	if w.split == nil || w.split.t != c.transform || w.split.slots < c.transform.slots(n) {
+		w.split = newSplitter(c.transform, n)
+	}
+	return w.split
+}
+
+// PrepareBatch splits queries q, row-major, len(scale) of them, into dst, which
+// is at least as long. scale multiplies each query first (1/|q| for cosine,
+// else 1). Head and Rest of a dst, of lengths R and D, are allocated when nil
+// and else overwritten. Each becomes bit for bit what it would alone. The
+// collection is coded. tmp may be nil.
+func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp *PrepareScratch) {
+	if len(scale) == 0 {
+		return
+	}
+	if tmp == nil {
+		tmp = &PrepareScratch{}
+	}
+	s := tmp.room(c, len(scale))
+	for lo := 0; lo < len(scale); lo += s.slots {
+		n := min(s.slots, len(scale)-lo)
+		for i := range n {
+			p, f := &dst[lo+i], scale[lo+i]
+			row := q[(lo+i)*c.Dim : (lo+i+1)*c.Dim]
+			p.Exp = c.Metric.Exponent(math.Sqrt(kernels.SumSquares(row)) * f)
+			s.load(i, row, math.Ldexp(f, -p.Exp))
+			p.Norm = math.Sqrt(kernels.SumSquares(s.slot(i))) * up
+		}
+		s.split(n)
+		for i := range n {
+			s.query(&dst[lo+i], i)
+		}
+	}
+}
+
+// query takes head and rest of slot i.
+func (s *splitter) query(p *Query, i int) {
+	if p.Head == nil {
+		p.Head = make([]float32, s.t.r)
+	}
+	if p.Rest == nil {
+		p.Rest = make([]float32, s.t.D)
+	}
+	copy(p.Head, s.head(i))
+	s.rest(p.Rest, i)
+	p.HeadNorm = math.Sqrt(kernels.SumSquares(p.Head)) * up
+	p.RestNorm = math.Sqrt(kernels.SumSquares(p.Rest)) * up
+}
+
+// Prepare is PrepareBatch for one query.
+func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp *PrepareScratch) {
+	one := [1]Query{*dst}
+	c.PrepareBatch(one[:], q, []float64{scale}, tmp)
+	*dst = one[0]
+}

@@ -1,0 +1,116 @@
+package collection
+
+import (
+	"thresher/bandit"
+	"thresher/cpu/simd"
+)
+
+// kernels are the best this processor runs, for all arithmetic of the package.
+// Another level gives other last bits: codes and prepared queries differ within
+// the bounds of Slack and CodeSlack, and answers as the guarantee allows.
+var kernels = simd.Best()
+
+const (
+	headBlock  = bandit.HeadChunk // coordinates summed in float32 before float64 takes over
+	haarBlock  = bandit.HaarChunk // coordinates in one chain of a Haar product
+	slotFloats = 1 << 22          // floats of vectors a goroutine works on at a time
+)
+
+// splitter is one goroutine's memory for splitting vectors, a few at a time,
+// into head and rotated rest. What becomes of one does not depend on the others.
+type splitter struct {
+	t      *transform
+	slots  int
+	stride int       // floats from one slot of x to the next
+	x      []float32 // [slots][stride] scaled vectors, then their rests
+	heads  []float32 // [slots][r]
+	part   []float32 // [slots][r]
+	sums   []float64 // [slots][r]
+	turned []float32 // Haar: [slots][padded D]; else one vector
+}
+
+// slots is how many of n vectors are split at a time: a panel of them, fewer
+// when they are so long that a panel would weigh.
+func (t *transform) slots(n int) int { return min(PanelAtoms, n, max(1, slotFloats/t.dim)) }
+
+// newSplitter allocates for n vectors, or for as many as are split at a time.
+func newSplitter(t *transform, n int) *splitter {
+	// an odd number of cache lines, so that slots do not fall on one another
+	s := &splitter{t: t, slots: t.slots(n), stride: (t.dim+31)&^31 + 16}
+	s.x = make([]float32, s.slots*s.stride)
+	s.heads, s.part, s.sums = make([]float32, s.slots*t.r), make([]float32, s.slots*t.r), make([]float64, s.slots*t.r)
+	if t.rounds == 0 {
+		s.turned = make([]float32, s.slots*padded(t.D))
+	} else {
+		s.turned = make([]float32, t.D)
+	}
+	return s
+}
+
+// slot is the vector at a place of x, padded to D with zeros.
+func (s *splitter) slot(i int) []float32 { return s.x[i*s.stride:][:s.t.dim] }
+
+// head is the head of slot i.
+func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r] }
+
+// load writes f v to slot i.
+func (s *splitter) load(i int, v []float32, f float64) {
+	x := s.x[i*s.stride : (i+1)*s.stride]
+	clear(x[len(v):])
+	x = x[:len(v)]
+	// a factor that float32 holds gives the same products sooner
+	if g := float32(f); float64(g) == f {
+		for j, w := range v {
+			x[j] = w * g
+		}
+		return
+	}
+	for j, w := range v {
+		x[j] = float32(float64(w) * f)
+	}
+}
+
+// split takes the heads of the first n slots and leaves the rests, for rest to
+// turn.
+func (s *splitter) split(n int) {
+	if s.t.r > 0 {
+		s.project(n)
+	}
+	t := s.t
+	if t.rounds > 0 {
+		return
+	}
+	for from := 0; from < t.dim; from += haarBlock {
+		w := min(haarBlock, t.dim-from)
+		t.turn.times(s.turned, padded(t.D), s.x[from:], s.stride, n, from, w, from > 0)
+	}
+}
+
+// project takes heads, U^T v in float32 blocks added up in float64, and leaves
+// v - U U^T v in x.
+func (s *splitter) project(n int) {
+	t, m := s.t, n*s.t.r
+	sums := s.sums[:m]
+	clear(sums)
+	for from := 0; from < t.dim; from += headBlock {
+		w := min(headBlock, t.dim-from)
+		t.onto.times(s.part, t.r, s.x[from:], s.stride, n, from, w, false)
+		for i, v := range s.part[:m] {
+			sums[i] += float64(v)
+		}
+	}
+	for i, v := range sums {
+		s.heads[i] = float32(v)
+	}
+	t.less.times(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
+}
+
+// rest writes the rotated rest of slot i, [D], to dst, once.
+func (s *splitter) rest(dst []float32, i int) {
+	t := s.t
+	if t.rounds == 0 {
+		copy(dst, s.turned[i*padded(t.D):][:t.D])
+		return
+	}
+	t.rotate(dst, s.x[i*s.stride:][:t.D], s.turned)
+}
