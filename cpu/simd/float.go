@@ -2,50 +2,60 @@ package simd
 
 // Dot is the function Dot at level l; its error is below
 // (len(a)+2) 2^-53 sum |a_j q_j|.
-func (l Level) Dot(a []float32, q []float64) float64 { return Dot(a, q) }
+func (l Level) Dot(a []float32, q []float64) float64 { return l.dot(a, q[:len(a)]) }
 
 // Dots is the function Dots at level l: out[i] is l.Dot of row ids[i], bit for
 // bit, whatever the other rows are.
 func (l Level) Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	Dots(out, rows, ld, ids, q)
+	l.dots(out[:len(ids)], rows, ld, ids, q)
 }
 
-// DotSquares is the function DotSquares at level l, in float64.
-func (l Level) DotSquares(a, q []float32) (sum, squares float64) { return DotSquares(a, q) }
+// DotSquares is the function DotSquares at level l; the errors are below
+// (len(a)+2) 2^-53 times the sum of the magnitudes of the terms.
+func (l Level) DotSquares(a, q []float32) (sum, squares float64) {
+	return l.dotSquares(a, q[:len(a)])
+}
 
-// DotGather is the function DotGather at level l, in float64.
+// DotGather is the function DotGather at level l; the errors are below
+// (len(q)+2) 2^-53 times the sum of the magnitudes of the terms.
 func (l Level) DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
-	return DotGather(a, perm, q)
+	return l.dotGather(a, perm, q[:len(perm)])
 }
 
-// SumSquares is the function SumSquares at level l, in float64.
-func (l Level) SumSquares(x []float32) float64 { return SumSquares(x) }
+// SumSquares is the function SumSquares at level l, up to a factor of
+// 1 +- len(x) 2^-53.
+func (l Level) SumSquares(x []float32) float64 { return l.sumSquares(x) }
 
-// MaxAbs is the function MaxAbs at level l, bit for bit.
-func (l Level) MaxAbs(x []float32) float32 { return MaxAbs(x) }
+// MaxAbs is the function MaxAbs at level l, bit for bit; a NaN when x holds one.
+func (l Level) MaxAbs(x []float32) float32 { return l.maxAbs(x) }
 
 // Quantize is the function Quantize at level l, bit for bit.
-func (l Level) Quantize(dst []uint8, x []float32, inv float32) { Quantize(dst, x, inv) }
+func (l Level) Quantize(dst []uint8, x []float32, inv float32) { l.quantize(dst[:len(x)], x, inv) }
 
 // QuantizeSigned is the function QuantizeSigned at level l, bit for bit.
 func (l Level) QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	QuantizeSigned(dst, x, inv, limit)
+	l.quantizeSigned(dst[:len(x)], x, inv, limit)
 }
 
 // QuantizeError is the function QuantizeError at level l: the codes and their
-// sum bit for bit, err2 in float64.
+// sum bit for bit, err2 up to a factor of 1 +- (len(x)+4) 2^-53.
 func (l Level) QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
-	return QuantizeError(dst, x, inv, limit, step)
+	return l.quantizeError(dst[:len(x)], x, inv, limit, step)
 }
 
-// CodeMoments is the function CodeMoments at level l, in float64.
-func (l Level) CodeMoments(code []uint8, o []float32) (co, cc float64) { return CodeMoments(code, o) }
+// CodeMoments is the function CodeMoments at level l; the error of co is below
+// len(code) 2^-53 sum |c_j o_j|, cc is exact.
+func (l Level) CodeMoments(code []uint8, o []float32) (co, cc float64) {
+	return l.codeMoments(code, o[:len(code)])
+}
 
 // FWHT is the function FWHT at level l, bit for bit: the additions are the same.
-func (l Level) FWHT(x []float32) { FWHT(x) }
+func (l Level) FWHT(x []float32) { l.fwhtScale(x, nil, len(x), 1) }
 
 // FWHTScale is the function FWHTScale at level l, bit for bit.
-func (l Level) FWHTScale(x, sign []float32, block int, f float32) { FWHTScale(x, sign, block, f) }
+func (l Level) FWHTScale(x, sign []float32, block int, f float32) {
+	l.fwhtScale(x, sign[:len(x)], block, f)
+}
 
 // PermuteScale writes dst[i] = src[perm[i]] * scale[i].
 func (l Level) PermuteScale(dst, src []float32, perm []uint32, scale []float32) {

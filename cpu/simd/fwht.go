@@ -8,8 +8,12 @@ func FWHT(x []float32) {
 		a, b, c, d := p[0]+p[1], p[0]-p[1], p[2]+p[3], p[2]-p[3]
 		p[0], p[1], p[2], p[3] = a+c, b+d, a-c, b-d
 	}
-	h := 4
-	// two stages at a time while two are left
+	stages(x, 4)
+}
+
+// stages does the stages of FWHT from that of entries h apart on.
+func stages(x []float32, h int) {
+	// two at a time while two are left
 	for ; h*4 <= len(x); h *= 4 {
 		for i := 0; i < len(x); i += 4 * h {
 			a, b, c, d := x[i:i+h:i+h], x[i+h:i+2*h:i+2*h], x[i+2*h:i+3*h:i+3*h], x[i+3*h:i+4*h:i+4*h]
@@ -32,16 +36,25 @@ func FWHT(x []float32) {
 // FWHTScale multiplies x by sign, transforms each block of it and multiplies
 // what comes out by f. Both slices have one length, a multiple of block, which
 // is a power of two, at least 4; sign holds +1 and -1.
-func FWHTScale(x, sign []float32, block int, f float32) {
-	sign = sign[:len(x)]
+func FWHTScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign[:len(x)], block, f) }
+
+// fwhtScale is FWHTScale; sign is nil for none.
+func fwhtScale(x, sign []float32, block int, f float32) {
 	for i, s := range sign {
 		x[i] *= s
 	}
-	for ; len(x) >= block; x = x[block:] {
-		y := x[:block]
-		FWHT(y)
-		for i := range y {
-			y[i] *= f
-		}
+	for at := 0; at < len(x); at += block {
+		FWHT(x[at : at+block])
+	}
+	scale(x, f)
+}
+
+// scale multiplies x by f.
+func scale(x []float32, f float32) {
+	if f == 1 {
+		return
+	}
+	for i := range x {
+		x[i] *= f
 	}
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// set is an instruction set: its widest vectors, those half as wide, and the
+// bytes of a wide one.
+type set struct {
+	name  string
+	wide  func() VecVirtual
+	half  func() VecVirtual
+	bytes int
+}
+
+var (
+	avx512 = set{"AVX512", ZMM, YMM, 64}
+	avx2   = set{"AVX2", YMM, XMM, 32}
+)
+
+// text begins a function without pointers kept: name with the set appended.
+func (s set) text(name, signature string, doc ...string) {
+	TEXT(name+s.name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(append([]string{name + s.name + " " + doc[0]}, doc[1:]...)...)
+}
+
+// done ends a function that used wide registers and returns these. What
+// stores them is an older instruction, which wide registers in use make slow.
+func done(results ...Register) {
+	VZEROUPPER()
+	for i, r := range results {
+		Store(r, ReturnIndex(i))
+	}
+	RET()
+}
+
+// zero returns n wide vectors of zeros.
+func (s set) zero(n int) []VecVirtual {
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = s.wide()
+		x := v[i].AsX()
+		VPXOR(x, x, x)
+	}
+	return v
+}
+
+// mask holds the first n lanes: an opmask, or without those a vector of
+// doublewords and one of quadwords.
+type mask struct {
+	k    OpmaskVirtual
+	d, q VecVirtual
+}
+
+// first returns the mask of the first n of the lanes of a wide vector of
+// quadwords; n is below their count.
+func (s set) first(n GPVirtual) *mask {
+	if s.bytes == 64 {
+		return &mask{k: lowBits(n)}
+	}
+	at, m := GP64(), &mask{d: XMM(), q: YMM()}
+	LEAQ(laneMasks(), at)
+	SHLQ(U8(2), n)
+	SUBQ(n, at)
+	VMOVDQU(Mem{Base: at, Disp: 16}, m.d)
+	VPMOVSXDQ(m.d, m.q)
+	return m
+}
+
+// lowBits returns an opmask of n < 64 low bits.
+func lowBits(n GPVirtual) OpmaskVirtual {
+	bits, k := GP64(), K()
+	MOVQ(n, RCX)
+	MOVQ(U32(1), bits)
+	SHLQ(CL, bits)
+	DECQ(bits)
+	KMOVQ(bits, k)
+	return k
+}
+
+var laneTable *Mem
+
+// laneMasks is a table of four doublewords of ones and four of zeros.
+func laneMasks() Mem {
+	if laneTable == nil {
+		m := GLOBL("lanes", RODATA|NOPTR)
+		for i := range 8 {
+			v := U32(0)
+			if i < 4 {
+				v = 1<<32 - 1
+			}
+			DATA(4*i, v)
+		}
+		laneTable = &m
+	}
+	return *laneTable
+}
+
+// doubles converts a half vector of floats in memory to float64; lanes beyond
+// mask m, when there is one, are zero and not read.
+func (s set) doubles(m *mask, from Mem) VecVirtual {
+	v := s.wide()
+	switch {
+	case m == nil:
+		VCVTPS2PD(from, v)
+	case s.bytes == 64:
+		VCVTPS2PD_Z(from, m.k, v)
+	default:
+		x := XMM()
+		VMASKMOVPS(from, m.d, x)
+		VCVTPS2PD(x, v)
+	}
+	return v
+}
+
+// load64 is a wide vector of float64, masked likewise, as an operand.
+func (s set) load64(m *mask, from Mem) Op {
+	if m == nil {
+		return from
+	}
+	v := s.wide()
+	if s.bytes == 64 {
+		VMOVUPD_Z(from, m.k, v)
+	} else {
+		VMASKMOVPD(from, m.q, v)
+	}
+	return v
+}
+
+// sum64 adds vectors of float64 and then the lanes of what is left.
+func (s set) sum64(v []VecVirtual) Register {
+	for len(v) > 1 {
+		h := len(v) / 2
+		for i := range h {
+			VADDPD(v[h+i], v[i], v[i])
+		}
+		v = v[:h]
+	}
+	if s.bytes == 64 {
+		y := YMM()
+		VEXTRACTF64X4(U8(1), v[0], y)
+		VADDPD(y, v[0].AsY(), v[0].AsY())
+	}
+	x, t := v[0].AsX(), XMM()
+	VEXTRACTF128(U8(1), v[0].AsY(), t)
+	VADDPD(t, x, x)
+	VPERMILPD(U8(1), x, t)
+	VADDSD(t, x, x)
+	return x
+}
+
+// lower is the lower half of a wide vector.
+func (s set) lower(v VecVirtual) VecVirtual {
+	if s.bytes == 64 {
+		return v.AsY().(VecVirtual)
+	}
+	return v.AsX().(VecVirtual)
+}

@@ -1,0 +1,175 @@
+//go:build !noasm && !purego
+
+package simd
+
+import (
+	"slices"
+	"unsafe"
+)
+
+func (l Level) dot(a []float32, q []float64) float64 {
+	switch l {
+	case AVX512:
+		return dotAVX512(a, q)
+	case AVX2:
+		return dotAVX2(a, q)
+	}
+	return Dot(a, q)
+}
+
+// fetched is about how many bytes of rows are on their way to the caches while
+// one is summed.
+const fetched = 4096
+
+func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if l == Generic || len(ids) == 0 || len(q) == 0 {
+		Dots(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/4/len(q))
+	if l == AVX512 {
+		dotsAVX512(out, rows, ld, ids, q, ahead)
+		return
+	}
+	dotsAVX2(out, rows, ld, ids, q, ahead)
+}
+
+func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
+	switch l {
+	case AVX512:
+		return dotSquaresAVX512(a, q)
+	case AVX2:
+		return dotSquaresAVX2(a, q)
+	}
+	return DotSquares(a, q)
+}
+
+func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
+	return DotGather(a, perm, q)
+}
+
+func (l Level) sumSquares(x []float32) float64 {
+	switch l {
+	case AVX512:
+		return sumSquaresAVX512(x)
+	case AVX2:
+		return sumSquaresAVX2(x)
+	}
+	return SumSquares(x)
+}
+
+func (l Level) maxAbs(x []float32) float32 {
+	switch l {
+	case AVX512:
+		n := len(x) &^ 15
+		return max(maxAbsAVX512(x[:n]), MaxAbs(x[n:]))
+	case AVX2:
+		n := len(x) &^ 7
+		return max(maxAbsAVX2(x[:n]), MaxAbs(x[n:]))
+	}
+	return MaxAbs(x)
+}
+
+func (l Level) quantize(dst []uint8, x []float32, inv float32) {
+	switch l {
+	case AVX512:
+		quantizeAVX512(dst, x, inv)
+		return
+	case AVX2:
+		n := len(x) &^ 31
+		quantizeAVX2(dst, x[:n], inv)
+		dst, x = dst[n:], x[n:]
+	}
+	Quantize(dst, x, inv)
+}
+
+func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+	switch l {
+	case AVX512:
+		quantizeSignedAVX512(dst, x, inv, limit)
+		return
+	case AVX2:
+		n := len(x) &^ 7
+		quantizeSignedAVX2(dst, x[:n], inv, limit)
+		dst, x = dst[n:], x[n:]
+	}
+	QuantizeSigned(dst, x, inv, limit)
+}
+
+func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	switch l {
+	case AVX512:
+		return quantizeErrorAVX512(dst, x, inv, limit, step)
+	case AVX2:
+		n := len(x) &^ 7
+		sum, err2 = quantizeErrorAVX2(dst, x[:n], inv, limit, step)
+		s, e := QuantizeError(dst[n:], x[n:], inv, limit, step)
+		return sum + s, err2 + e
+	}
+	return QuantizeError(dst, x, inv, limit, step)
+}
+
+func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
+	n := 0
+	switch l {
+	case AVX512:
+		n = len(code) &^ 7
+		co, cc = codeMomentsAVX512(code[:n], o[:n])
+	case AVX2:
+		n = len(code) &^ 3
+		co, cc = codeMomentsAVX2(code[:n], o[:n])
+	}
+	a, b := CodeMoments(code[n:], o[n:])
+	return co + a, cc + b
+}
+
+// fwhtVisit is the longest block the kernels transform.
+const fwhtVisit = 256
+
+func (l Level) fwhtScale(x, sign []float32, block int, f float32) {
+	if l == Generic || block < 16 || len(x)%block != 0 {
+		fwhtScale(x, sign, block, f)
+		return
+	}
+	if block <= fwhtVisit {
+		l.fwhtBlocks(x, unsafe.SliceData(sign), block, f)
+		return
+	}
+	l.fwhtBlocks(x, unsafe.SliceData(sign), fwhtVisit, 1)
+	for at := 0; at < len(x); at += block {
+		stages(x[at:at+block], fwhtVisit)
+	}
+	scale(x, f)
+}
+
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit; sign may be nil.
+func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
+	if l == AVX512 {
+		switch block {
+		case 16:
+			fwht16xAVX512(x, sign, f)
+		case 32:
+			fwht32xAVX512(x, sign, f)
+		case 64:
+			fwht64xAVX512(x, sign, f)
+		case 128:
+			fwht128xAVX512(x, sign, f)
+		case 256:
+			fwht256xAVX512(x, sign, f)
+		}
+		return
+	}
+	switch block {
+	case 16:
+		fwht16xAVX2(x, sign, f)
+	case 32:
+		fwht32xAVX2(x, sign, f)
+	case 64:
+		fwht64xAVX2(x, sign, f)
+	case 128:
+		fwht128xAVX2(x, sign, f)
+	case 256:
+		fwht256xAVX2(x, sign, f)
+	}
+}

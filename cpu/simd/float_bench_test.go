@@ -1,0 +1,76 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkFloat: kernel/level/length, in GB/s of floats read.
+func BenchmarkFloat(b *testing.B) {
+	const most = 4096
+	r := rand.New(rand.NewPCG(31, 32))
+	x, y := normals(r, most, false), normals(r, most, false)
+	q, sign := make([]float64, most), make([]float32, most)
+	bytes, shorts := make([]uint8, most), make([]int16, most)
+	for i := range q {
+		q[i], sign[i] = r.NormFloat64(), float32(1-2*r.IntN(2))
+	}
+	perm := make([]uint32, most)
+	for i, p := range r.Perm(most) {
+		perm[i] = uint32(p)
+	}
+	kernels := []struct {
+		name string
+		run  func(l Level, n int)
+	}{
+		{"Dot", func(l Level, n int) { l.Dot(x[:n], q[:n]) }},
+		{"SumSquares", func(l Level, n int) { l.SumSquares(x[:n]) }},
+		{"DotSquares", func(l Level, n int) { l.DotSquares(x[:n], y[:n]) }},
+		{"MaxAbs", func(l Level, n int) { l.MaxAbs(x[:n]) }},
+		{"Quantize", func(l Level, n int) { l.Quantize(bytes[:n], x[:n], 30) }},
+		{"QuantizeSigned", func(l Level, n int) { l.QuantizeSigned(shorts[:n], x[:n], 7000, 32767) }},
+		{"QuantizeError", func(l Level, n int) { l.QuantizeError(shorts[:n], x[:n], 7000, 32767, 1./7000) }},
+		{"CodeMoments", func(l Level, n int) { l.CodeMoments(bytes[:n], x[:n]) }},
+		{"FWHTScale", func(l Level, n int) { l.FWHTScale(y[:n], sign[:n], min(n, 256), 1./16) }},
+		{"PermuteScale", func(l Level, n int) { l.PermuteScale(y[:n], x, perm[:n], sign[:n]) }},
+		{"DotGather", func(l Level, n int) { l.DotGather(x, perm[:n], q[:n]) }},
+	}
+	for _, k := range kernels {
+		for _, l := range Levels() {
+			for _, n := range []int{32, 256, 1024, 4096} {
+				b.Run(fmt.Sprintf("%s/%v/%d", k.name, l, n), func(b *testing.B) {
+					for b.Loop() {
+						k.run(l, n)
+					}
+					b.ReportMetric(4*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkFloatDots takes 64 random rows a call out of 128 MB.
+func BenchmarkFloatDots(b *testing.B) {
+	const list = 64
+	m := make([]float32, 32<<20)
+	for i := range m {
+		m[i] = float32(i % 7)
+	}
+	q, out, ids := make([]float64, 4096), make([]float64, list), make([]uint32, list)
+	r := rand.New(rand.NewPCG(33, 34))
+	for _, l := range Levels() {
+		for _, n := range []int{32, 128, 784, 4096} {
+			b.Run(fmt.Sprintf("%v/%d", l, n), func(b *testing.B) {
+				rows := len(m) / n
+				for b.Loop() {
+					for i := range ids {
+						ids[i] = uint32(r.IntN(rows))
+					}
+					l.Dots(out, m, n, ids, q[:n])
+				}
+				b.ReportMetric(4*float64(n)*list*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+			})
+		}
+	}
+}
