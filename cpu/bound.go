@@ -21,67 +21,135 @@ import (
 //
 // docs/guarantee.md derives each. random says whether radius can fail.
 type bound struct {
+	*terms
+	steps
+	radiusFactor       float64
+	hn, he, xn, nn, we float64
+	offsetFactor       float64
+}
+
+// terms are what a look reads of the collection, the same for all queries.
+type terms struct {
 	look                 backend.Look
 	level                int
-	scale, radius, xnorm []float32
-	radiusFactor         float64
-	hn, he, xn, nn, we   float64
+	reach                float64 // Student reach
 	random               bool
-	codes                *codes
-	radiusLevel, xnLevel *collection.Level // where the panel's maxima are
-	maxRadius            int               // column of radiusLevel.Max
-	wholeErr             []float32
-	wholeLevel           *collection.Level
-	offsetFactor         float64
+	scale, radius, xnorm []float32
+	wholeErr             []float32 // of Cauchy's looks at prefixes, or nil
+	strips               []strip
 }
 
-// reach is the Student reach of a look, the same for all queries.
-func reach(c *collection.Collection, l backend.Look) float64 {
-	if l.Rule != backend.Student || l.To == c.D {
-		return 0
-	}
-	return bandit.Reach(l.Alpha, c.Kappa, c.D)
+// stripPanels is how many panels share their maxima in a scan.
+const stripPanels = 8
+
+// strip holds the greatest terms of stripPanels panels, and the mean radius.
+type strip struct {
+	headNorm, headErr, xnorm, norm, radius, offset, wholeErr float64
+	meanRadius                                               float64
 }
 
-// newBound readies look l, of the given reach, on codes k of the query.
-func (s *state) newBound(l backend.Look, reach float64, k *codes) (bound, error) {
-	c := s.c
+type stripKey struct {
+	level int
+	rule  backend.Rule
+}
+
+// terms readies look l.
+func (r *resident) terms(l backend.Look) (*terms, error) {
+	c := r.c
 	if l.Rule != backend.Student && l.Rule != backend.Cauchy {
-		return bound{}, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
+		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
 	}
 	level := c.Level(l.To)
 	if level < 0 || l.From != 0 {
-		return bound{}, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
+		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
 	}
-	whole := &c.Levels[len(c.Levels)-1]
-	at := &c.Levels[level]
-	b := bound{look: l, level: level, codes: k, offsetFactor: math.Ldexp(1, -s.exp)}
-	p := &s.prep
-	rest := p.RestNorm
+	whole, at := &c.Levels[len(c.Levels)-1], &c.Levels[level]
+	t := &terms{look: l, level: level}
 	switch {
 	case l.To == c.D:
 		// x codes all of o: |o - x| |q_rest| is all that is left open
-		b.scale, b.radius, b.xnorm, b.radiusFactor = whole.Scale, whole.Beyond, whole.XNorm, rest
-		b.xnLevel, b.radiusLevel, b.maxRadius = whole, whole, 2
+		t.scale, t.radius, t.xnorm = whole.Scale, whole.Beyond, whole.XNorm
 	case l.Rule == backend.Student:
-		b.scale, b.radius, b.xnorm = at.Scale, at.Radius, at.XNorm
-		b.radiusFactor = reach * rest
-		b.xnLevel, b.radiusLevel, b.maxRadius = at, at, 1
-		b.random = true
+		t.scale, t.radius, t.xnorm = at.Scale, at.Radius, at.XNorm
+		t.reach = bandit.Reach(l.Alpha, c.Kappa, c.D)
+		t.random = true
 	default:
 		// beyond the prefix by its norms, within it by the whole code's error
-		seen := math.Sqrt(simd.SumSquares(p.Rest[:l.To])) * up
-		b.scale, b.radius, b.xnorm = whole.Scale, at.Beyond, whole.XNorm
-		b.radiusFactor = math.Sqrt(simd.SumSquares(p.Rest[l.To:])) * up
-		b.xnLevel, b.radiusLevel, b.maxRadius = whole, at, 2
-		b.wholeErr, b.wholeLevel, b.we = whole.Beyond, whole, seen
+		t.scale, t.radius, t.xnorm, t.wholeErr = whole.Scale, at.Beyond, whole.XNorm, whole.Beyond
+	}
+	return t, nil
+}
+
+// width is the number of codes an atom is looked at with.
+func (t *terms) width(c *collection.Collection) int { return c.R + t.look.To }
+
+// summarise fills t.strips, which the resident keeps.
+func (r *resident) summarise(t *terms) {
+	key := stripKey{t.level, t.look.Rule}
+	if t.look.To == r.c.D {
+		key.rule = backend.Cauchy
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.strips == nil {
+		r.strips = map[stripKey][]strip{}
+	}
+	if r.strips[key] == nil {
+		r.strips[key] = t.strip(r.c)
+	}
+	t.strips = r.strips[key]
+}
+
+func (t *terms) strip(c *collection.Collection) []strip {
+	most := func(x []float32, lo, hi int) float64 {
+		var m float32
+		for _, v := range x[lo:hi] {
+			m = max(m, v)
+		}
+		return float64(m)
+	}
+	out := make([]strip, (c.PanelCount()+stripPanels-1)/stripPanels)
+	for i := range out {
+		lo, hi := i*stripPanels*64, min((i+1)*stripPanels*64, c.N)
+		s := &out[i]
+		s.headNorm, s.headErr = most(c.HeadNorm, lo, hi), most(c.HeadErr, lo, hi)
+		s.xnorm, s.norm, s.radius = most(t.xnorm, lo, hi), most(c.Norm, lo, hi), most(t.radius, lo, hi)
+		if c.Offset != nil {
+			for _, v := range c.Offset[lo:hi] {
+				s.offset = max(s.offset, math.Abs(float64(v)))
+			}
+		}
+		if t.wholeErr != nil {
+			s.wholeErr = most(t.wholeErr, lo, hi)
+		}
+		for _, v := range t.radius[lo:hi] {
+			s.meanRadius += float64(v)
+		}
+		s.meanRadius /= float64(hi - lo)
+	}
+	return out
+}
+
+// bound is t for one query, whose codes are worth k.
+func (s *state) bound(t *terms, k steps) bound {
+	c, p := s.c, &s.prep
+	rest := p.RestNorm
+	b := bound{terms: t, steps: k, offsetFactor: math.Ldexp(1, -s.exp)}
+	switch {
+	case t.look.To == c.D:
+		b.radiusFactor = rest
+	case t.random:
+		b.radiusFactor = t.reach * rest
+	default:
+		b.radiusFactor = math.Sqrt(s.k.SumSquares(p.Rest[t.look.To:])) * up
+		b.we = math.Sqrt(s.k.SumSquares(p.Rest[:t.look.To])) * up
 	}
 	// rounding of the query's codes, and of the float32 evaluation in slop
 	b.hn = k.headErr + slop*(p.HeadNorm+k.headErr)
 	b.he = p.HeadNorm
 	b.xn = k.restErr + slop*(rest+k.restErr) + c.CodeSlack*rest
 	b.nn = c.Slack*p.Norm + c.CodeSlack*rest
-	return b, nil
+	return b
 }
 
 func widths(c *collection.Collection) []int {
@@ -105,36 +173,50 @@ func (b *bound) rounding(c *collection.Collection, i int) float64 {
 	return e
 }
 
-// panelRounding bounds the rounding of every atom of panel p.
-func (b *bound) panelRounding(c *collection.Collection, p int) float64 {
-	t := c.PanelMax(p)
-	e := least + b.hn*float64(t.HeadNorm) + b.he*float64(t.HeadErr) + b.xn*float64(b.xnLevel.Max[3*p]) + b.nn*float64(t.Norm) +
-		slop*b.radiusFactor*float64(b.radiusLevel.Max[3*p+b.maxRadius]) + slop*b.offsetFactor*float64(t.OffsetSize)
-	if b.we > 0 {
-		e += b.we * float64(b.wholeLevel.Max[3*p+2])
-	}
-	return e
+// stripRounding bounds the rounding of every atom of a strip.
+func (b *bound) stripRounding(t *strip) float64 {
+	return least + b.hn*t.headNorm + b.he*t.headErr + b.xn*t.xnorm + b.nn*t.norm +
+		slop*(b.radiusFactor*t.radius+b.offsetFactor*t.offset) + b.we*t.wholeErr
 }
 
 // of bounds atom i from its integer products: the score lies below upper, and
 // estimate is the middle.
-func (b *bound) of(s *state, i int, dh, dr int64) (estimate, upper float64) {
-	c := s.c
-	estimate = float64(c.HeadScale[i])*b.codes.headStep*float64(dh) + float64(b.scale[i])*b.codes.restStep*float64(dr)
+func (b *bound) of(c *collection.Collection, i int, dh, dr float64) (estimate, upper float64) {
+	estimate = float64(c.HeadScale[i])*b.headStep*dh + float64(b.scale[i])*b.restStep*dr
 	if c.Offset != nil {
 		estimate += float64(c.Offset[i]) * b.offsetFactor
 	}
 	return estimate, estimate + float64(b.radius[i])*b.radiusFactor + b.rounding(c, i)
 }
 
-// row bounds atom i from its codes.
-func (b *bound) row(s *state, i int) (estimate, upper float64) {
-	c := s.c
-	code := c.Code(i)
-	dh := simd.RowDot(code[:c.R], b.codes.head, b.codes.headBias)
-	dr := simd.RowDot(code[c.R:c.R+b.look.To], b.codes.rest[:b.look.To], b.codes.restBias[b.level])
-	return b.of(s, i, dh, dr)
+// row bounds atom i from its row's sums with the 16-bit codes.
+func (s *state) row(b *bound, i int, t *simd.RowSums) (estimate, upper float64) {
+	dh := 256*float64(t.HeadHi) + float64(t.HeadLo) - s.rows.headBias
+	dr := 256*float64(t.RestHi) + float64(t.RestLo) - s.rows.levels[b.level]
+	return b.of(s.c, i, dh, dr)
 }
 
-// width is the number of codes an atom is looked at with.
-func (b *bound) width(c *collection.Collection) int { return c.R + b.look.To }
+// wideRow is row where a row's sums do not fit int32.
+func (s *state) wideRow(b *bound, i int) (estimate, upper float64) {
+	c, q := s.c, &s.rows.codes
+	code := c.Code(i)
+	product := func(from, to int) (sum float64) {
+		for ; from < to; from += simd.MaxScan {
+			n := min(to-from, simd.MaxScan)
+			var t [1]simd.RowSums
+			s.k.Rows(t[:], code[from:], len(code), []uint32{0}, 0, n, &simd.RowQuery{Hi: q.Hi[from:], Lo: q.Lo[from:]})
+			sum += 256*float64(t[0].RestHi) + float64(t[0].RestLo)
+		}
+		return sum
+	}
+	return b.of(c, i, product(0, c.R)-s.rows.headBias, product(c.R, c.R+b.look.To)-s.rows.levels[b.level])
+}
+
+// up32 is the least float32 not below x.
+func up32(x float64) float32 {
+	f := float32(x)
+	if float64(f) < x {
+		f = math.Nextafter32(f, math.MaxFloat32)
+	}
+	return f
+}

@@ -17,20 +17,27 @@ import (
 type Options struct {
 	// Threads is how many goroutines work at once; 0 means GOMAXPROCS.
 	Threads int
+	// Kernels are the kernels to use, at most simd.Best(); nil means these.
+	Kernels *simd.Level
 }
 
 // Backend runs searches on the processor's cores.
 type Backend struct {
 	threads int
+	kernels simd.Level
 	closed  atomic.Bool
 }
 
 // New returns the backend.
 func New(o Options) *Backend {
+	b := &Backend{threads: o.Threads, kernels: simd.Best()}
 	if o.Threads <= 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		b.threads = runtime.GOMAXPROCS(0)
 	}
-	return &Backend{threads: o.Threads}
+	if o.Kernels != nil {
+		b.kernels = min(*o.Kernels, b.kernels)
+	}
+	return b
 }
 
 // Name returns "cpu".
@@ -38,6 +45,9 @@ func (b *Backend) Name() string { return "cpu" }
 
 // Threads is how many goroutines work at once.
 func (b *Backend) Threads() int { return b.threads }
+
+// Kernels are the kernels in use.
+func (b *Backend) Kernels() simd.Level { return b.kernels }
 
 // Close has nothing to free; Load refuses from then on.
 func (b *Backend) Close() error {
@@ -50,19 +60,25 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, threads: b.threads}, nil
+	return &resident{c: c, kernels: b.kernels, threads: b.threads}, nil
 }
 
 type resident struct {
 	c       *collection.Collection
+	kernels simd.Level
 	threads int
 	scratch sync.Pool // *scratch
+	runs    sync.Pool // *run, whose memory the next batch uses again
 	closed  atomic.Bool
 
-	once struct{ squares, values sync.Once }
+	once struct{ squares, values, dense sync.Once }
 	o2   []float64 // |o|^2 of the rotated rows, internal order
 	lo   float64   // least and greatest coordinate of the working vectors
 	hi   float64
+	rows denseTerms
+
+	mu     sync.Mutex
+	strips map[stripKey][]strip
 }
 
 // squares returns |o|^2 of each rotated float32 row.
@@ -70,7 +86,7 @@ func (r *resident) squares() []float64 {
 	r.once.squares.Do(func() {
 		r.o2 = make([]float64, r.c.N)
 		for i := range r.o2 {
-			r.o2[i] = simd.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
+			r.o2[i] = r.kernels.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
 		}
 	})
 	return r.o2
@@ -87,6 +103,10 @@ func (r *resident) Close() error {
 	return nil
 }
 
+// group is how many queries are made ready, or revisit survivors, together:
+// they share rows in the cache.
+const group = 64
+
 // Begin prepares the queries; the work is done by several goroutines.
 func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
 	if r.closed.Load() {
@@ -96,15 +116,31 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
 			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)
 	}
-	x := &run{r: r, c: r.c, states: make([]state, q.M)}
-	err := r.each(ctx, q.M, func(s *scratch, j int) error {
-		x.states[j].begin(r.c, q.Row(j), goals[j], s)
+	x, ok := r.runs.Get().(*run)
+	if !ok {
+		x = &run{r: r, c: r.c}
+	}
+	x.reset(q.M)
+	err := r.blocks(ctx, q.M, func(w *scratch, lo, hi int) error {
+		x.begin(w, q, goals, lo, hi)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return x, nil
+}
+
+// blocks calls f for stretches lo..hi-1 of 0..n-1 from several goroutines:
+// at most a group each, fewer where threads would have nothing to do.
+func (r *resident) blocks(ctx context.Context, n int, f func(w *scratch, lo, hi int) error) error {
+	size := min(group, (n+r.threads-1)/r.threads)
+	if size == 0 {
+		return ctx.Err()
+	}
+	return r.each(ctx, (n+size-1)/size, func(w *scratch, b int) error {
+		return f(w, b*size, min((b+1)*size, n))
+	})
 }
 
 // each calls f for 0..n-1 from up to threads goroutines and waits for them. It
@@ -145,5 +181,5 @@ func (r *resident) get() *scratch {
 	if s, ok := r.scratch.Get().(*scratch); ok {
 		return s
 	}
-	return newScratch(r.c)
+	return &scratch{}
 }

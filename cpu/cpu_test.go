@@ -94,11 +94,11 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := cpu.New(cpu.Options{Threads: 1}).Load(context.Background(), c)
+	r, err := cpu.New(cpu.Options{Threads: 2}).Load(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const m = 40
+	const m = 200 // four groups
 	goals := make([]backend.Goal, m)
 	for j := range goals {
 		goals[j] = backend.Goal{K: 5, Floor: math.Inf(-1), Allowed: 3000, Skip: -1}
@@ -112,7 +112,7 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 	for j := range all {
 		all[j] = j
 	}
-	ctx := backendtest.NewCountdown(50, context.DeadlineExceeded)
+	ctx := backendtest.NewCountdown(70, context.DeadlineExceeded)
 	if err := run.Dense(ctx, all...); err == nil {
 		t.Fatal("the scan was not stopped")
 	}

@@ -4,14 +4,62 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/cpu/simd"
 )
 
-// denseTile is how many rows a goroutine takes at a time in the dense path.
-const denseTile = 256
+const (
+	// denseTile is how many rows are multiplied at a time in the dense path.
+	denseTile = 128
+	// denseBlock is how many coordinates are summed in float32 before a sum is
+	// added to the others; 64 queries of them fill half a second-level cache.
+	denseBlock = 512
+	// denseFew queries are scored exactly at once: reading the rows is the cost.
+	denseFew = 2
+)
+
+// denseTerms are what the dense path needs of each row, in the order given.
+type denseTerms struct {
+	inverse             []uint32 // internal index
+	scale, size, offset []float32
+}
+
+// denseScratch is a goroutine's memory of the dense path.
+type denseScratch struct {
+	query, panels  []float32
+	dots           []float32
+	masks          []uint64
+	margin, factor [64]float32
+	tau            [64]float32
+	tops           [64]top
+}
+
+// denseTerms returns them, made at first use.
+func (r *resident) denseTerms() *denseTerms {
+	r.once.dense.Do(func() {
+		c, t := r.c, &r.rows
+		t.inverse = make([]uint32, c.N)
+		terms := make([]float32, 3*c.N)
+		t.scale, t.size, t.offset = terms[:c.N], terms[c.N:2*c.N], terms[2*c.N:]
+		for i, row := range c.Order {
+			t.inverse[row] = uint32(i)
+			t.scale[row], t.size[row] = 1, c.Norm[i]
+			switch c.Metric {
+			case collection.Cosine:
+				t.scale[row] = 0
+				if n := c.RowNorm[row]; n > 0 {
+					t.scale[row] = float32(1 / n)
+				}
+			case collection.Euclidean:
+				// an upper bound of the true offset after the test's roundings
+				t.offset[row] = up32(float64(c.Offset[i]) * (1 - slop))
+			}
+		}
+	})
+	return &r.rows
+}
 
 // Dense scores all allowed atoms for these queries: float32 products decide
 // what cannot be among the best, with their derived error; the rest is scored
@@ -25,20 +73,21 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 			return fmt.Errorf("query %d of %d", j, len(x.states))
 		}
 	}
-	// groups of four share the rows they read; few groups are split by rows
-	groups := (len(queries) + 3) / 4
+	// groups of queries share the rows they read; few groups are split by rows
+	groups := (len(queries) + group - 1) / group
 	parts := 1
-	if groups < 2*x.r.threads {
+	if groups < 2*x.r.threads && x.r.threads > 1 {
 		parts = min((2*x.r.threads+groups-1)/groups, (x.c.N+denseTile-1)/denseTile)
 	}
-	workers := make([]denseWork, groups*parts)
-	err := x.r.each(ctx, len(workers), func(w *scratch, t int) error {
+	terms := x.r.denseTerms()
+	work := make([]denseWork, groups*parts)
+	err := x.r.each(ctx, len(work), func(w *scratch, t int) error {
 		g, p := t/parts, t%parts
-		js := queries[4*g : min(4*g+4, len(queries))]
-		return workers[t].run(ctx, x, js, x.c.N*p/parts, x.c.N*(p+1)/parts)
+		js := queries[group*g : min(group*(g+1), len(queries))]
+		return work[t].run(ctx, x, w, terms, js, x.c.N*p/parts, x.c.N*(p+1)/parts)
 	})
 	for k, j := range queries {
-		x.states[j].settleDense(workers[k/4*parts:][:parts], k%4)
+		x.states[j].settleDense(work[k/group*parts:][:parts], k%group)
 	}
 	return err
 }
@@ -50,7 +99,9 @@ func (s *state) settleDense(parts []denseWork, k int) {
 	done, read := true, 0
 	for p := range parts {
 		done = done && parts[p].done
-		read += parts[p].rows[k]
+		if k < len(parts[p].rows) {
+			read += parts[p].rows[k]
+		}
 	}
 	s.readRows(read)
 	if !done {
@@ -58,104 +109,167 @@ func (s *state) settleDense(parts []denseWork, k int) {
 			s.owed += read // none of these counts as a listed arm scored
 		}
 		for p := range parts {
-			s.spare = append(s.spare, parts[p].best[k].heap...)
+			if k < len(parts[p].best) {
+				s.spare = append(s.spare, parts[p].best[k]...)
+			}
 		}
 		return
 	}
 	s.best.heap = s.best.heap[:0]
 	for p := range parts {
-		for _, a := range parts[p].best[k].heap {
+		for _, a := range parts[p].best[k] {
 			s.take(a)
 		}
 	}
-	s.dense, s.listed, s.list, s.slab, s.random, s.owed = true, true, nil, nil, false, 0
+	s.dense, s.listed, s.slab, s.random, s.owed = true, true, nil, false, 0
+	s.list.cut(0)
+	s.finalists = s.finalists[:0]
 }
 
-// denseWork is the dense scan of up to four queries over a stretch of rows.
+// denseWork is what a dense scan of up to 64 queries over a stretch of rows
+// found, per query.
 type denseWork struct {
-	best [4]top
-	tau  [4]float64
-	rows [4]int // scored
+	best [][]scored
+	rows []int // seen
 	done bool
 }
 
-func (d *denseWork) run(ctx context.Context, x *run, js []int, lo, hi int) error {
-	c := x.c
-	var q [4][]float32
-	var margin [4]float64
-	all := make([]float32, 4*c.Dim)
-	for k := range q {
-		q[k] = all[k*c.Dim : (k+1)*c.Dim]
-		if k >= len(js) {
-			continue
-		}
-		s := &x.states[js[k]]
-		for j, v := range s.q {
-			q[k][j] = float32(v)
-		}
-		// sums of at most DenseBlock float32 products, rounded queries
-		margin[k] = (simd.DenseBlock + 4) * unit * math.Sqrt(simd.SumSquares(q[k])) * up
-		d.best[k].k, d.tau[k] = s.goal.K, s.floor
+func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms, js []int, lo, hi int) error {
+	s := &w.dense
+	d.rows = make([]int, len(js))
+	for k, j := range js {
+		q := &x.states[j]
+		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
+		s.tau[k] = denseTau(x.c.Dim, q.floor)
 	}
-	for i := lo; i < hi; i += 2 {
-		if (i-lo)%denseTile == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	err := d.scan(ctx, x, w, t, js, lo, hi)
+	d.best = make([][]scored, len(js))
+	for k := range js {
+		d.best[k] = append([]scored(nil), s.tops[k].heap...)
+	}
+	d.done = err == nil
+	return err
+}
+
+// scan walks rows lo..hi-1, tile by tile.
+func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms, js []int, lo, hi int) error {
+	few := len(js) <= denseFew
+	width := 16
+	for width < len(js) {
+		width *= 2
+	}
+	if !few {
+		x.packDense(w, js, width)
+	}
+	for ; lo < hi; lo += denseTile {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		// in the collection's order, so that the greatest norms come first
-		a, b := c.Order[i], c.Order[i]
-		if i+1 < hi {
-			b = c.Order[i+1]
+		to := min(lo+denseTile, hi)
+		for k, j := range js {
+			d.rows[k] += x.states[j].allowedRows(t, lo, to)
 		}
-		var sums [8]float64
-		ra, rb := c.Row(int(a)), c.Row(int(b))
-		for from := 0; from < c.Dim; from += simd.DenseBlock {
-			to := min(from+simd.DenseBlock, c.Dim)
-			simd.Dense4x2(ra[from:to], rb[from:to], q[0][from:to], q[1][from:to], q[2][from:to], q[3][from:to], &sums)
-		}
-		for k := range js {
-			s := &x.states[js[k]]
-			d.offer(s, k, i, sums[k], margin[k])
-			if i+1 < hi {
-				d.offer(s, k, i+1, sums[4+k], margin[k])
-			}
+		if few {
+			d.each(x, w, t, js, lo, to)
+		} else {
+			d.tile(x, w, t, js, width, lo, to)
 		}
 	}
-	d.done = true
 	return nil
 }
 
-// offer scores atom i exactly unless its float32 product cannot reach the
-// query's threshold here.
-func (d *denseWork) offer(s *state, k, i int, dot, margin float64) {
-	if !s.allows(i) {
-		return
+// allowedRows counts the rows of a stretch that may be returned.
+func (s *state) allowedRows(t *denseTerms, lo, hi int) int {
+	if s.goal.Filter == nil && s.goal.Skip < 0 {
+		return hi - lo
 	}
-	d.rows[k]++
-	c := s.c
-	row := int(c.Order[i])
-	// denormal products lose up to half a step of the least float32 each
-	bound := dot + float64(c.Dim)*math.SmallestNonzeroFloat32
-	size := float64(c.Norm[i])
-	switch c.Metric {
-	case collection.Cosine:
-		n := c.RowNorm[row]
-		if n == 0 {
-			bound, size = 0, 0
-			break
+	n := 0
+	for _, i := range t.inverse[lo:hi] {
+		if s.allows(int(i)) {
+			n++
 		}
-		bound /= n
-	case collection.Euclidean:
-		bound += s.offset(i) + slop*math.Abs(s.offset(i))
 	}
-	if bound+margin*size < d.tau[k] {
+	return n
+}
+
+// each scores every row for a few queries.
+func (d *denseWork) each(x *run, w *scratch, t *denseTerms, js []int, lo, hi int) {
+	w.ids, w.scores = grow(w.ids, hi-lo), grow(w.scores, hi-lo)
+	for i := range w.ids {
+		w.ids[i] = uint32(lo + i)
+	}
+	for k, j := range js {
+		q := &x.states[j]
+		q.k.Dots(w.scores, x.c.Rows, x.c.Dim, w.ids, q.q)
+		for i, dot := range w.scores {
+			if q.allows(int(t.inverse[lo+i])) {
+				w.dense.offer(q, k, scored{q.scoreOf(lo+i, dot), uint32(lo + i)})
+			}
+		}
+	}
+}
+
+// packDense lays the queries out for Gemm, in blocks of denseBlock coordinates,
+// and readies the terms of the test.
+func (x *run) packDense(w *scratch, js []int, width int) {
+	s, dim, k := &w.dense, x.c.Dim, x.r.kernels
+	s.query, s.panels = grow(s.query, len(js)*dim), grow(s.panels, width*dim)
+	// a sum of denseBlock float32 products, then one addition a block, of
+	// rounded queries; and what the test itself rounds
+	roundings := float64(min(denseBlock, dim) + (dim+denseBlock-1)/denseBlock + 8)
+	for e, j := range js {
+		q := &x.states[j]
+		row := s.query[e*dim : (e+1)*dim]
+		for c, v := range q.q {
+			row[c] = float32(v)
+		}
+		s.margin[e] = up32(roundings * unit * math.Sqrt(k.SumSquares(row)) * up)
+		s.factor[e] = float32(math.Ldexp(1, -q.exp))
+	}
+	for e := len(js); e < width; e++ {
+		s.margin[e], s.factor[e], s.tau[e] = 0, 0, float32(math.Inf(1))
+	}
+	for from := 0; from < dim; from += denseBlock {
+		n := min(denseBlock, dim-from)
+		k.Pack(s.panels[from*width:], s.query[from:], dim, len(js), n, width)
+	}
+}
+
+// tile multiplies rows lo..hi-1 by the packed queries and scores what may be
+// among the best.
+func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo, hi int) {
+	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
+	s.dots, s.masks = grow(s.dots, denseTile*width), grow(s.masks, denseTile)
+	for from := 0; from < dim; from += denseBlock {
+		b := min(denseBlock, dim-from)
+		k.Gemm(s.dots, width, x.c.Rows[lo*dim+from:], dim, n, s.panels[from*width:], b, width, from > 0)
+	}
+	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi], s.masks[:n])
+	asked := ^uint64(0) >> (64 - len(js)) // the other places are padding
+	for i, mask := range s.masks[:n] {
+		for mask &= asked; mask != 0; mask &= mask - 1 {
+			e := bits.TrailingZeros64(mask)
+			q := &x.states[js[e]]
+			if q.allows(int(t.inverse[lo+i])) {
+				s.offer(q, e, scored{q.exact(lo + i), uint32(lo + i)})
+			}
+		}
+	}
+}
+
+// denseTau is the threshold of the float32 test: products below the normal
+// numbers are off by up to half a step of the least one each.
+func denseTau(dim int, tau float64) float32 {
+	return float32(tau) - float32(dim)*math.SmallestNonzeroFloat32
+}
+
+// offer takes an exact score of the query in place k.
+func (s *denseScratch) offer(q *state, k int, a scored) {
+	if a.score < q.floor {
 		return
 	}
-	x := scored{s.exact(row), uint32(row)}
-	if x.score < s.floor {
-		return
-	}
-	d.best[k].push(x)
-	if d.best[k].full() {
-		d.tau[k] = max(d.tau[k], d.best[k].heap[0].score)
+	s.tops[k].push(a)
+	if s.tops[k].full() {
+		s.tau[k] = max(s.tau[k], denseTau(q.c.Dim, s.tops[k].heap[0].score))
 	}
 }

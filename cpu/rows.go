@@ -6,83 +6,217 @@ import (
 	"math"
 
 	"thresher/backend"
+	"thresher/cpu/simd"
 )
+
+// cachedRows is the size of the stretch of rows that a group of queries
+// revisits together: it stays in a core's second-level cache.
+const cachedRows = 1 << 20
 
 // revisit takes a later look, row by row, at the survivors.
 func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() {
 		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
 	}
-	reach := reach(x.c, l)
-	return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error {
-		s := &x.states[j]
-		if s.dense || s.toDense {
-			return nil
-		}
-		b, err := s.newBound(l, reach, &s.rows)
-		if err != nil {
-			return err
-		}
-		return s.revisit(ctx, &b, x.raise.Source)
+	t, err := x.r.terms(l)
+	if err != nil {
+		return err
+	}
+	return x.r.blocks(ctx, len(x.states), func(w *scratch, lo, hi int) error {
+		return x.revisitBlock(ctx, w, t, x.states[lo:hi])
 	})
 }
 
-func (s *state) revisit(ctx context.Context, b *bound, source backend.Source) error {
-	if !s.listed { // no first look: everybody is a survivor
-		for i := s.next * 64; i < s.c.N; i++ {
-			if s.allows(i) {
-				s.list = append(s.list, arm{bound: s.prep.Norm*float64(s.c.Norm[i])*up + s.offset(i) + slop*math.Abs(s.offset(i)), i: uint32(i)})
-			}
+// revisiting is one query's look at its list.
+type revisiting struct {
+	*state
+	bound
+	list    survivors // being looked at; what is kept moves to its front
+	at      int       // of those, the first not looked at yet
+	kept    int
+	seen    int
+	dropped int
+	left    int // moved on to the finalists or scored
+}
+
+// revisitBlock walks a block of queries through the atoms together, so that a row
+// that several of them look at is in the cache.
+func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []state) error {
+	var qs []revisiting
+	for j := range states {
+		s := &states[j]
+		if s.dense || s.toDense {
+			continue
 		}
-		s.listed = true
+		s.everybody()
+		if n, _ := s.open(); n == 0 {
+			continue
+		}
+		s.fine(w)
+		qs = append(qs, revisiting{state: s, bound: s.bound(t, s.rows.steps), list: s.list})
 	}
-	if n, _ := s.open(); n == 0 {
-		return nil
-	}
-	seen, dropped, scored := 0, 0, 0
-	kept := s.list[:0]
-	for k, a := range s.list {
-		if k%1024 == 1023 && ctx.Err() != nil {
-			s.list = append(kept, s.list[k:]...) // these keep their bounds
-			if b.random {
-				s.random = s.random || dropped > 0
-				s.owe()
+	step := max(64, cachedRows/(x.c.R+x.c.D))
+	for end := step; len(qs) > 0; end += step {
+		if ctx.Err() != nil {
+			for k := range qs {
+				qs[k].leave()
 			}
-			s.account(b.width(s.c), seen)
-			s.report(b.look, seen, len(s.list)+scored)
 			return ctx.Err()
 		}
-		if a.bound < s.tau {
-			continue
-		}
-		if a.whole { // its whole row was read before
-			kept = append(kept, a)
-			continue
-		}
-		seen++
-		estimate, upper := b.row(s, int(a.i))
-		if upper < s.tau {
-			dropped++
-			continue
-		}
-		a.bound = min(a.bound, upper)
-		if s.goal.K > 0 && estimate >= s.tau {
-			var more bool
-			if a, more = s.lift(source, a); !more {
-				scored++
+		live := qs[:0]
+		for k := range qs {
+			q := &qs[k]
+			q.stretch(w, x.raise.Source, uint32(min(end, x.c.N)))
+			if q.at < len(q.list.ids) {
+				live = append(live, *q)
 				continue
 			}
+			q.leave()
 		}
-		kept = append(kept, a)
+		qs = live
 	}
-	s.list = kept
-	s.prune()
-	dropped += len(kept) - len(s.list)
-	if b.random {
-		s.random = s.random || dropped > 0
-		s.owe()
-	}
-	s.account(b.width(s.c), seen)
-	s.report(b.look, seen, len(s.list)+scored)
 	return nil
+}
+
+// everybody lists all atoms before any look: then they are the survivors.
+func (s *state) everybody() {
+	if s.listed {
+		return
+	}
+	for i := s.next * 64; i < s.c.N; i++ {
+		if s.allows(i) {
+			s.list.ids = append(s.list.ids, uint32(i))
+			s.list.bounds = append(s.list.bounds, up32(s.prep.Norm*float64(s.c.Norm[i])*up+s.offset(i)+slop*math.Abs(s.offset(i))))
+		}
+	}
+	s.listed = true
+}
+
+// stretch looks at the listed atoms below end.
+func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
+	from := q.at
+	for q.at < len(q.list.ids) && q.list.ids[q.at] < end {
+		q.at++
+	}
+	if from == q.at {
+		return
+	}
+	seg := survivors{q.list.ids[from:q.at], q.list.bounds[from:q.at]}
+	w.picked.cut(0)
+	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
+	ids := w.picked.ids
+	w.sums = grow(w.sums, len(ids))
+	q.seen += len(ids)
+	wide := q.sums(w, ids, q.look.To)
+	w.hot.cut(0)
+	w.hot.room(len(ids))
+	whole := q.look.To == q.c.D
+	for k, i := range ids {
+		estimate, upper := q.sized(&q.bound, w, k, i, wide)
+		switch {
+		case upper < q.tau:
+			q.dropped++
+		case whole && (source == backend.LowerBound || estimate < q.tau || q.goal.K == 0):
+			q.left++
+			q.finalist(source, int(i), estimate, upper)
+		case whole:
+			q.left++
+			q.score(int(i))
+		case estimate >= q.tau && q.goal.K > 0:
+			q.left++
+			w.hot.ids, w.hot.bounds = append(w.hot.ids, i), append(w.hot.bounds, w.picked.bounds[k])
+		default:
+			q.list.ids[q.kept], q.list.bounds[q.kept] = i, min(w.picked.bounds[k], up32(upper))
+			q.kept++
+		}
+	}
+	if len(w.hot.ids) > 0 {
+		q.lift(w, source, w.hot)
+	}
+}
+
+// sums reads rows ids, head and width rest codes each, into w.sums. It reports
+// true, and reads nothing, when the sums would not fit.
+func (s *state) sums(w *scratch, ids []uint32, width int) (wide bool) {
+	c := s.c
+	if c.R+width > simd.MaxScan {
+		return true
+	}
+	s.k.Rows(w.sums, c.Codes, c.R+c.D, ids, c.R, width, &s.rows.codes)
+	return false
+}
+
+// sized bounds atom i, entry k of w.sums.
+func (s *state) sized(b *bound, w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
+	if wide {
+		return s.wideRow(b, int(i))
+	}
+	return s.row(b, int(i), &w.sums[k])
+}
+
+// leave takes the look's figures into the query's, at its end or where it was
+// stopped: then the arms not looked at keep their bounds.
+func (q *revisiting) leave() {
+	rest := copy(q.list.ids[q.kept:], q.list.ids[q.at:])
+	copy(q.list.bounds[q.kept:], q.list.bounds[q.at:])
+	q.state.list = q.list
+	q.state.list.cut(q.kept + rest)
+	before := len(q.state.list.ids)
+	q.prune()
+	q.dropped += before - len(q.state.list.ids)
+	if q.bound.random {
+		q.state.random = q.state.random || q.dropped > 0
+		q.owe()
+	}
+	q.account(q.width(q.c), q.seen)
+	q.report(q.look, q.seen, len(q.state.list.ids)+q.left)
+}
+
+// lift scores arms by source, in order, which may raise the threshold: exactly,
+// or by lower bounds, and then they are still to be scored.
+func (s *state) lift(w *scratch, source backend.Source, a survivors) {
+	if source == backend.Exact {
+		for _, i := range a.ids {
+			s.score(int(i))
+		}
+		return
+	}
+	b := s.wholeRows(w)
+	w.sums = grow(w.sums, len(a.ids))
+	wide := s.sums(w, a.ids, s.c.D)
+	s.account(b.width(s.c), len(a.ids))
+	for k, i := range a.ids {
+		estimate, upper := s.sized(b, w, k, i, wide)
+		s.finalist(source, int(i), estimate, upper)
+	}
+}
+
+// wholeRows readies the bound of whole rows.
+func (s *state) wholeRows(w *scratch) *bound {
+	s.fine(w)
+	if s.whole.terms == nil {
+		c := s.c
+		l := &c.Levels[len(c.Levels)-1]
+		s.whole = s.bound(&terms{look: backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}, level: len(c.Levels) - 1,
+			scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm}, s.rows.steps)
+	}
+	return &s.whole
+}
+
+// finalist takes an arm whose whole row was read. Its lower bound may lift the
+// threshold, if that is the source.
+func (s *state) finalist(source backend.Source, i int, estimate, upper float64) {
+	if source == backend.LowerBound && s.goal.K > 0 {
+		lower := estimate - (upper - estimate) - s.offsetWidth(i)
+		if lower >= s.floor {
+			s.lower.push(scored{lower, s.c.Order[i]})
+			if s.lower.full() {
+				// without epsilon, which would drop these very arms unscored
+				s.tau = max(s.tau, s.lower.heap[0].score)
+			}
+		}
+	}
+	if upper >= s.tau {
+		s.finalists = append(s.finalists, arm{bound: upper, i: uint32(i)})
+	}
 }

@@ -10,18 +10,40 @@ import (
 	"thresher/collection"
 )
 
-// run is one batch. The states are walked one by one, by several goroutines.
+// run is one batch. The states are walked in blocks, by several goroutines.
 type run struct {
 	r      *resident
 	c      *collection.Collection
 	states []state
+	scaled []float64 // [queries][Dim]
+	heads  []float32 // [queries][R]
+	rests  []float32 // [queries][D]
 	raise  backend.RaiseSpec
 	first  int // panels the first raise scored
 	closed bool
 }
 
+// reset makes room for m queries.
+func (x *run) reset(m int) {
+	c := x.c
+	if cap(x.states) < m {
+		x.states = append(x.states[:cap(x.states)], make([]state, m-cap(x.states))...)
+	}
+	x.states = x.states[:m]
+	x.scaled = grow(x.scaled, m*c.Dim)
+	if c.Coded() {
+		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
+	}
+	x.raise, x.first, x.closed = backend.RaiseSpec{}, 0, false
+}
+
+// Close gives the batch's memory back; what Finish returned is not part of it.
 func (x *run) Close() error {
+	if x.closed {
+		return nil
+	}
 	x.closed = true
+	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests})
 	x.states = nil
 	return nil
 }
@@ -36,7 +58,7 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 	if x.c.Coded() && x.first == 0 {
 		x.first = min((spec.PerQuery+63)/64, x.c.PanelCount())
 	}
-	return x.r.each(ctx, len(x.states), func(_ *scratch, j int) error {
+	return x.r.each(ctx, len(x.states), func(w *scratch, j int) error {
 		s := &x.states[j]
 		switch {
 		case s.dense:
@@ -44,63 +66,50 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 			s.slab.leaders(s, spec.PerQuery)
 		case !x.c.Coded():
 		case s.listed:
-			s.leaders(spec)
-		case s.next == 0:
+			s.leaders(w, spec)
+		case s.next == 0 && x.first > 0:
+			w.picked.cut(0)
 			for i := range min(x.first*64, x.c.N) {
-				if !s.allows(i) {
-					continue
-				}
-				if a, more := s.lift(spec.Source, arm{bound: math.Inf(1), i: uint32(i)}); more {
-					s.list = append(s.list, a)
+				if s.allows(i) {
+					w.picked.ids = append(w.picked.ids, uint32(i))
 				}
 			}
+			s.lift(w, spec.Source, w.picked)
 			s.next = x.first
 		}
 		return nil
 	})
 }
 
-// leaders scores the survivors of greatest bound and drops what falls below the
-// lifted threshold.
-func (s *state) leaders(spec backend.RaiseSpec) {
-	if spec.PerQuery <= 0 {
-		s.prune()
+// leaders looks at the listed survivors of greatest bound, of equal ones at the
+// first, and drops what falls below the lifted threshold.
+func (s *state) leaders(w *scratch, spec backend.RaiseSpec) {
+	s.prune()
+	n := min(spec.PerQuery, len(s.list.ids))
+	if n <= 0 {
 		return
 	}
-	order := make([]int, len(s.list))
-	for k := range order {
-		order[k] = k
+	best := &w.top
+	best.k, best.heap = n, best.heap[:0]
+	for k, b := range s.list.bounds {
+		best.push(scored{float64(b), uint32(k)})
 	}
-	slices.SortFunc(order, func(a, b int) int { return byBound(s.list[a], s.list[b]) })
-	gone := make([]bool, len(s.list))
-	for _, k := range order[:min(spec.PerQuery, len(order))] {
-		if s.list[k].bound < s.tau {
-			break
-		}
-		if s.list[k].whole {
-			continue
-		}
-		a, more := s.lift(spec.Source, s.list[k])
-		s.list[k], gone[k] = a, !more
+	gone := make([]bool, len(s.list.ids))
+	w.hot.cut(0)
+	for _, b := range best.sorted() {
+		gone[b.row] = true
+		w.hot.ids = append(w.hot.ids, s.list.ids[b.row])
 	}
-	kept := s.list[:0]
-	for k, a := range s.list {
-		if !gone[k] && a.bound >= s.tau {
-			kept = append(kept, a)
+	kept := 0
+	for k, i := range s.list.ids {
+		if !gone[k] {
+			s.list.ids[kept], s.list.bounds[kept] = i, s.list.bounds[k]
+			kept++
 		}
 	}
-	s.list = kept
-}
-
-// byBound orders arms by bound descending, then by index.
-func byBound(a, b arm) int {
-	switch {
-	case a.bound > b.bound:
-		return -1
-	case a.bound < b.bound:
-		return 1
-	}
-	return int(a.i) - int(b.i)
+	s.list.cut(kept)
+	s.lift(w, spec.Source, w.hot)
+	s.prune()
 }
 
 // Pull takes the looks in order.
@@ -180,7 +189,14 @@ func (s *state) open() (n int, most float64) {
 	if s.slab != nil {
 		return s.slab.open(s)
 	}
-	for _, a := range s.list {
+	least := s.least32()
+	for _, b := range s.list.bounds {
+		if b >= least {
+			n++
+			most = max(most, float64(b))
+		}
+	}
+	for _, a := range s.finalists {
 		if a.bound >= s.tau {
 			n++
 			most = max(most, a.bound)
@@ -217,9 +233,9 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	out := make(backend.Answers, len(x.states))
 	// a context that ended must not keep the leaders from being scored
-	err := x.r.each(context.WithoutCancel(ctx), len(x.states), func(_ *scratch, j int) error {
+	err := x.r.each(context.WithoutCancel(ctx), len(x.states), func(w *scratch, j int) error {
 		s := &x.states[j]
-		s.finish(ctx)
+		s.finish(ctx, w)
 		out[j] = s.answer()
 		return nil
 	})
@@ -247,25 +263,69 @@ func (x *run) sendUnseen(ctx context.Context) error {
 	return nil
 }
 
-func (s *state) finish(ctx context.Context) {
+func (s *state) finish(ctx context.Context, w *scratch) {
+	left := s.finalists
+	s.finalists = nil
+	defer func() { s.finalists = left }()
 	if s.dense {
-		s.list, s.listed = nil, true
+		left, s.list, s.listed = left[:0], survivors{}, true
 		return
 	}
 	defer s.takeSpare()
 	if s.slab != nil {
-		s.slab.release(s)
+		left = s.slab.release(left)
+		s.slab = nil
 	}
-	slices.SortFunc(s.list, byBound)
+	for k, i := range s.list.ids {
+		if b := float64(s.list.bounds[k]); b >= s.tau || s.list.bounds[k] >= s.least32() {
+			left = append(left, arm{bound: b, i: i})
+		}
+	}
+	s.list.cut(0)
+	slices.SortFunc(left, byBound)
 	few := min(max(s.goal.K, 1), partialRows)
-	for n := 0; len(s.list) > 0 && s.list[0].bound >= s.tau; n++ {
-		if ctx.Err() != nil && n >= few {
+	// the k best at once, then a few at a time: each may lift the threshold
+	for n, done := few, 0; len(left) > 0 && s.reaches(left[0].bound); n = 4 {
+		if ctx.Err() != nil && done >= few {
 			return
 		}
-		s.score(int(s.list[0].i))
-		s.list = s.list[1:]
+		n = min(n, len(left))
+		for n > 1 && !s.reaches(left[n-1].bound) {
+			n--
+		}
+		s.scoreAll(w, left[:n])
+		left, done = left[n:], done+n
 	}
-	s.list = nil
+	left = left[:0]
+}
+
+// byBound orders arms by bound descending, then by index.
+func byBound(a, b arm) int {
+	switch {
+	case a.bound > b.bound:
+		return -1
+	case a.bound < b.bound:
+		return 1
+	}
+	return int(a.i) - int(b.i)
+}
+
+// reaches reports whether a bound, perhaps from a list, reaches the threshold.
+func (s *state) reaches(bound float64) bool {
+	return bound >= s.tau || float32(bound) >= s.least32()
+}
+
+// scoreAll scores arms exactly, their rows fetched ahead.
+func (s *state) scoreAll(w *scratch, arms []arm) {
+	w.ids, w.scores = grow(w.ids, len(arms)), grow(w.scores, len(arms))
+	for k, a := range arms {
+		w.ids[k] = s.c.Order[a.i]
+	}
+	s.k.Dots(w.scores, s.c.Rows, s.c.Dim, w.ids, s.q)
+	s.readRows(len(arms))
+	for k, row := range w.ids {
+		s.take(scored{s.scoreOf(int(row), w.scores[k]), row})
+	}
 }
 
 // takeSpare takes what dense scans that were stopped had found, less what was

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 
 	"thresher/backend"
@@ -26,11 +25,16 @@ func chunkEnd(base, first, lo, panels int) int {
 // dense; 16 k of them are, or the running threshold says too little.
 const survey = 1024
 
-// scan is the first look at everybody, on panels.
+// scan is the first look at everybody, on panels; wider ones are made of rows.
 func (x *run) scan(ctx context.Context, l backend.Look) error {
-	if !x.c.Coded() || l.To > x.c.PanelWidth {
-		return fmt.Errorf("panels of width %d, asked for %d: %w", x.c.PanelWidth, l.To, backend.ErrRuleUnsupported)
+	if !x.c.Coded() || max(l.To, x.c.R) > simd.MaxScan {
+		return fmt.Errorf("panels of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
+	t, err := x.r.terms(l)
+	if err != nil {
+		return err
+	}
+	x.r.summarise(t)
 	// a call that was stopped leaves its queries at panels of their own, from
 	// which they go on
 	from := map[int][]int{}
@@ -39,9 +43,8 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 			from[s.next] = append(from[s.next], j)
 		}
 	}
-	reach := reach(x.c, l)
 	for _, next := range slices.Sorted(maps.Keys(from)) {
-		if err := x.scanFrom(ctx, l, reach, from[next]); err != nil {
+		if err := x.scanFrom(ctx, t, from[next]); err != nil {
 			return err
 		}
 	}
@@ -49,16 +52,14 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 }
 
 // scanFrom scans for queries that all stand at the same panel.
-func (x *run) scanFrom(ctx context.Context, l backend.Look, reach float64, live []int) error {
+func (x *run) scanFrom(ctx context.Context, t *terms, live []int) error {
 	// many queries: a block of them a goroutine; few: all of them together,
 	// each chunk's panels split over goroutines
 	if len(live) < 4*x.r.threads {
-		return x.scanBlock(ctx, l, reach, live, x.r.threads)
+		return x.scanBlock(ctx, t, live, x.r.threads)
 	}
-	block := min(64, (len(live)+x.r.threads-1)/x.r.threads)
-	n := (len(live) + block - 1) / block
-	return x.r.each(ctx, n, func(_ *scratch, b int) error {
-		return x.scanBlock(ctx, l, reach, live[b*block:min((b+1)*block, len(live))], 1)
+	return x.r.blocks(ctx, len(live), func(_ *scratch, lo, hi int) error {
+		return x.scanBlock(ctx, t, live[lo:hi], 1)
 	})
 }
 
@@ -66,55 +67,70 @@ func (x *run) scanFrom(ctx context.Context, l backend.Look, reach float64, live 
 type scanning struct {
 	*state
 	bound
-	terms        simd.ScanQuery
-	before       int   // arms listed before this look
-	hot          []arm // scratch of settle
-	seen, scored int
+	codes  []int8 // of the look's width
+	test   simd.ScanQuery
+	before int // arms listed before this look
+	seen   int
+	lifted int // of those seen, whose whole row was read or scored
+}
+
+// part is what one goroutine does of a chunk.
+type part struct {
+	w      *scratch
+	lo, hi int // panels
 }
 
 // scanBlock walks a block of queries through all panels, chunk by chunk; the
 // panels of a chunk are split over par goroutines.
-func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js []int, par int) error {
-	qs := make([]*scanning, len(js))
-	for k, j := range js {
-		s := &x.states[j]
-		b, err := s.newBound(l, reach, &s.panel)
-		if err != nil {
-			return err
-		}
-		qs[k] = &scanning{state: s, bound: b, before: len(s.list), terms: simd.ScanQuery{
-			Head: float32(s.panel.headStep), Rest: float32(s.panel.restStep), Radius: float32(b.radiusFactor), Offset: float32(b.offsetFactor)}}
+func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error {
+	parts := make([]part, par)
+	for p := range parts {
+		parts[p].w = x.r.get()
+		defer x.r.scratch.Put(parts[p].w)
 	}
-	hits := make([][][]arm, par)
-	for p := range hits {
-		hits[p] = make([][]arm, len(js))
-	}
+	w := parts[0].w
+	qs := x.scanners(w, t, js)
 	panels := x.c.PanelCount()
-	lo := x.states[js[0]].next
+	lo := qs[0].next
+	if lo == panels { // a raise has seen everybody
+		for k := range qs {
+			qs[k].ended(panels)
+		}
+		return nil
+	}
 	for len(qs) > 0 {
-		hi := chunkEnd(x.first, max(1, l.First/64), lo, panels)
-		parts := min(par, hi-lo)
-		err := x.r.each(ctx, parts, func(w *scratch, p int) error {
-			x.scanPanels(w, qs, lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts, hits[p])
-			return nil
-		})
+		hi := chunkEnd(x.first, max(1, t.look.First/64), lo, panels)
+		n := min(par, hi-lo)
+		for p := range n {
+			parts[p].lo, parts[p].hi = lo+(hi-lo)*p/n, lo+(hi-lo)*(p+1)/n
+		}
+		err := ctx.Err()
+		if n == 1 && err == nil {
+			x.scanPanels(&parts[0], t, qs)
+		} else if err == nil {
+			err = x.r.each(ctx, n, func(_ *scratch, p int) error {
+				x.scanPanels(&parts[p], t, qs)
+				return nil
+			})
+		}
 		if err != nil {
-			for _, q := range qs {
-				q.leave()
+			for k := range qs {
+				qs[k].leave()
 			}
 			return err
 		}
 		live := qs[:0]
-		for k, q := range qs {
-			all := hits[0][k]
-			for p := 1; p < parts; p++ {
-				all = append(all, hits[p][k]...)
+		for k := range qs {
+			q := &qs[k]
+			hits := &w.hits[k]
+			for p := 1; p < n; p++ {
+				more := parts[p].w.hits[k]
+				hits.ids, hits.bounds = append(hits.ids, more.ids...), append(hits.bounds, more.bounds...)
 			}
-			hits[0][k] = all // keeps what it grew to
 			q.next, q.seen = hi, q.seen+q.allowedIn(lo, hi)
-			q.settle(x.raise.Source, all)
+			q.settle(w, x.raise.Source, *hits, &t.strips[lo/stripPanels])
 			if !q.ended(panels) {
-				live = append(live, q)
+				live = append(live, *q)
 			}
 		}
 		qs = live
@@ -123,129 +139,142 @@ func (x *run) scanBlock(ctx context.Context, l backend.Look, reach float64, js [
 	return nil
 }
 
-// scanPanels lists what passes of panels from..to-1 in hits, per query.
-func (x *run) scanPanels(w *scratch, qs []*scanning, from, to int, hits [][]arm) {
-	c := x.c
-	width := qs[0].width(c)
+// scanners readies the queries js for look t.
+func (x *run) scanners(w *scratch, t *terms, js []int) []scanning {
+	width := t.width(x.c)
+	w.codes = grow(w.codes, len(js)*width)
+	qs := make([]scanning, len(js))
+	for k, j := range js {
+		s := &x.states[j]
+		q := scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids)}
+		worth, headBias, restBias := s.coarse(w, q.codes, t.look.To)
+		q.bound = s.bound(t, worth)
+		q.test = simd.ScanQuery{Head: float32(worth.headStep), Rest: float32(worth.restStep), Radius: float32(q.radiusFactor),
+			Offset: float32(q.offsetFactor), HeadBias: headBias, RestBias: restBias}
+		qs[k] = q
+	}
+	return qs
+}
+
+// scanPanels lists what passes of a part's panels in its hits, per query.
+func (x *run) scanPanels(p *part, t *terms, qs []scanning) {
+	w := p.w
+	atoms := (p.hi - p.lo) * 64
+	for len(w.hits) < len(qs) {
+		w.hits = append(w.hits, survivors{})
+	}
+	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
+	w.values = grow(w.values, 64*len(qs))
+	w.slacks = grow(w.slacks, len(qs))
 	for k := range qs {
-		hits[k] = hits[k][:0]
+		w.hits[k].cut(0)
+		w.hits[k].room(atoms)
+		w.tests[k] = qs[k].test
 	}
-	for p := from; p < to; p++ {
-		panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
-		lo := p * 64
-		for k, q := range qs {
-			mask := q.allowed(p)
-			if mask == 0 {
-				continue
-			}
-			t := simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(q.scale[lo:]), Radius: (*[64]float32)(q.radius[lo:])}
-			if c.Offset != nil {
-				t.Offset = (*[64]float32)(c.Offset[lo:])
-			}
-			q.terms.Cut = float32(q.tau - q.panelRounding(c, p) - slop*math.Abs(q.tau))
-			var got [1]uint64
-			simd.Generic.Scan(&w.scan, panel, c.R, width-c.R, q.panel.narrow, width, []simd.ScanQuery{q.terms}, &t, got[:], w.out[:])
-			mask &= got[0]
-			for ; mask != 0; mask &= mask - 1 {
-				i := lo + bits.TrailingZeros64(mask)
-				v := float64(w.out[i-lo])
-				hits[k] = append(hits[k], arm{bound: v + q.rounding(c, i) + slop*math.Abs(v), i: uint32(i)})
-			}
+	// the codes of those left may have gaps between them
+	stride := t.width(x.c)
+	codes := qs[0].codes
+	if len(qs) > 1 {
+		codes = w.gather(qs, stride)
+	}
+	for lo := p.lo; lo < p.hi; {
+		hi := min(p.hi, (lo/stripPanels+1)*stripPanels)
+		s := &t.strips[lo/stripPanels]
+		for k := range qs {
+			e := qs[k].stripRounding(s)
+			w.slacks[k] = e
+			w.tests[k].Cut = float32(qs[k].tau - e)
+		}
+		for ; lo < hi; lo++ {
+			x.scanPanel(w, t, qs, codes, stride, lo)
 		}
 	}
 }
 
-// settle takes what passed of one chunk, in internal order: arms whose estimate
-// reaches the threshold are scored at once, best first, which lifts it; the
-// others wait in the list with their bound.
-func (q *scanning) settle(source backend.Source, hits []arm) {
-	cut := q.opening(hits)
-	waiting := len(q.list)
-	q.hot = q.hot[:0]
-	for _, a := range hits {
-		if a.bound >= cut { // among the first k: they make the threshold
-			q.take(source, a)
-		}
+// scanPanel tests the atoms of one panel.
+func (x *run) scanPanel(w *scratch, t *terms, qs []scanning, codes []int8, stride, p int) {
+	c := x.c
+	lo := p * 64
+	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
+	if t.look.To > c.PanelWidth {
+		w.panel = grow(w.panel, 64*stride)
+		row := c.R + c.D
+		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(64, c.N-lo), stride)
+		panel = w.panel
 	}
-	for _, a := range hits {
-		switch {
-		case a.bound >= cut || a.bound < q.tau:
-		case q.estimate(a) >= q.tau && q.goal.K > 0:
-			q.hot = append(q.hot, a)
-		default:
-			q.list = append(q.list, a)
-		}
+	lanes := simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
+	if c.Offset != nil {
+		lanes.Offset = (*[64]float32)(c.Offset[lo:])
 	}
-	slices.SortFunc(q.hot, byBound)
-	for _, a := range q.hot {
-		switch {
-		case q.estimate(a) >= q.tau: // the threshold may have risen since
-			q.take(source, a)
-		case a.bound >= q.tau:
-			q.list = append(q.list, a)
+	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, &lanes, w.masks, w.values)
+	partly := c.N-lo < 64
+	for k, mask := range w.masks {
+		if mask == 0 {
+			continue
 		}
+		s := qs[k].state
+		if partly || s.goal.Filter != nil || s.goal.Skip>>6 == p {
+			mask &= s.allowed(p)
+		}
+		h := &w.hits[k]
+		n := len(h.ids)
+		h.cut(n + s.k.Collect(h.ids[n:n+simdOverrun], h.bounds[n:n+simdOverrun], mask, (*[64]float32)(w.values[64*k:]), uint32(lo), up32(w.slacks[k])))
 	}
-	slices.SortFunc(q.list[waiting:], func(a, b arm) int { return int(a.i) - int(b.i) })
 }
 
-// estimate is the middle of what an arm's bound allows.
-func (q *scanning) estimate(a arm) float64 {
-	return a.bound - float64(q.radius[a.i])*q.radiusFactor - q.rounding(q.c, int(a.i))
+// gather puts the codes of the queries left side by side.
+func (w *scratch) gather(qs []scanning, stride int) []int8 {
+	w.dense8 = grow(w.dense8, len(qs)*stride)
+	for k := range qs {
+		copy(w.dense8[k*stride:(k+1)*stride], qs[k].codes)
+	}
+	return w.dense8
+}
+
+// settle takes what passed of one chunk: arms whose estimate reaches the
+// threshold are looked at at once, which lifts it; the others wait in the list
+// with their bound.
+func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *strip) {
+	top := float32(math.Inf(1))
+	if cut := q.opening(w, hits); cut < top {
+		// among the first k: they make the threshold
+		w.hot.cut(0)
+		w.hot.choose(q.k, hits, cut, float32(math.Inf(1)))
+		q.take(w, source, w.hot)
+		top = cut
+	}
+	hot := top
+	if q.goal.K > 0 {
+		hot = min(top, float32(q.tau+q.stripRounding(s)+s.meanRadius*q.radiusFactor))
+	}
+	w.hot.cut(0)
+	w.hot.choose(q.k, hits, max(hot, q.least32()), top)
+	q.take(w, source, w.hot)
+	q.list.choose(q.k, hits, q.least32(), hot)
 }
 
 // opening is the bound of the arms to score before there is a threshold: as
 // many as are missing to k, those of greatest bound. +Inf when none are.
-func (q *scanning) opening(hits []arm) float64 {
+func (q *scanning) opening(w *scratch, hits survivors) float32 {
 	missing := q.goal.K - len(q.best.heap) - len(q.lower.heap)
 	if missing <= 0 {
-		return math.Inf(1)
+		return float32(math.Inf(1))
 	}
-	first := top{k: missing}
-	for _, a := range hits {
-		first.push(scored{a.bound, a.i})
+	if len(hits.ids) <= missing {
+		return float32(math.Inf(-1))
 	}
-	if !first.full() {
-		return math.Inf(-1)
+	first := &w.top
+	first.k, first.heap = missing, first.heap[:0]
+	for k, b := range hits.bounds {
+		first.push(scored{float64(b), hits.ids[k]})
 	}
-	return first.heap[0].score
+	return float32(first.heap[0].score)
 }
 
-// take scores an arm by source; what is still to be scored exactly waits.
-func (q *scanning) take(source backend.Source, a arm) {
-	if a, more := q.lift(source, a); more {
-		q.list = append(q.list, a)
-		return
-	}
-	q.scored++
-}
-
-// lift scores one arm by source, which may raise the threshold. It returns the
-// arm with its new bound and true when it is still to be scored exactly.
-func (s *state) lift(source backend.Source, a arm) (arm, bool) {
-	if source == backend.Exact {
-		s.score(int(a.i))
-		return a, false
-	}
-	if s.whole == nil {
-		b, err := s.newBound(backend.Look{Rep: backend.Rows, To: s.c.D, Rule: backend.Cauchy}, 0, &s.rows)
-		if err != nil {
-			s.score(int(a.i))
-			return a, false
-		}
-		s.whole = &b
-	}
-	estimate, upper := s.whole.row(s, int(a.i))
-	s.account(s.whole.width(s.c), 1)
-	lower := estimate - (upper - estimate) - s.offsetWidth(int(a.i))
-	if lower >= s.floor {
-		s.lower.push(scored{lower, s.c.Order[a.i]})
-		if s.lower.full() {
-			// without epsilon, which would drop these very arms unscored
-			s.tau = max(s.tau, s.lower.heap[0].score)
-		}
-	}
-	// an arm that supports the threshold stays, whatever a bound that failed says
-	return arm{bound: max(lower, min(a.bound, upper)), i: a.i, whole: true}, true
+// take looks at arms by source and counts them.
+func (q *scanning) take(w *scratch, source backend.Source, a survivors) {
+	q.lifted += len(a.ids)
+	q.lift(w, source, a)
 }
 
 // ended settles a query's scan at the last panel, where norms alone end it, or
@@ -253,9 +282,9 @@ func (s *state) lift(source backend.Source, a arm) (arm, bool) {
 func (q *scanning) ended(panels int) bool {
 	end := q.next >= panels || q.cap(q.next) < q.tau
 	most := q.look.MaxSurvivors
-	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list)) > most*float64(q.seen) {
+	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most*float64(q.seen) {
 		q.prune()
-		q.toDense = float64(len(q.list)) > most*float64(q.seen)
+		q.toDense = float64(len(q.list.ids)) > most*float64(q.seen)
 	}
 	if !end && !q.toDense {
 		return false
@@ -272,37 +301,11 @@ func (q *scanning) leave() {
 	if q.seen == 0 && !q.listed {
 		return
 	}
-	kept := len(q.list) + q.scored
+	kept := len(q.list.ids) + q.lifted
 	q.account(q.width(q.c), q.seen)
 	q.report(q.look, q.seen, kept)
 	if q.bound.random {
 		q.state.random = q.state.random || kept < q.before+q.seen
 		q.owe()
 	}
-}
-
-// owe notes that from here on an arm can be dropped by a bound that can fail,
-// unless every one listed now is scored.
-func (s *state) owe() {
-	if s.owed == 0 {
-		s.owed = s.rowsRead + len(s.list)
-	}
-}
-
-// prune drops listed arms whose bound no longer reaches the threshold.
-func (s *state) prune() {
-	kept := s.list[:0]
-	for _, a := range s.list {
-		if a.bound >= s.tau {
-			kept = append(kept, a)
-		}
-	}
-	s.list = kept
-}
-
-// account counts a look of width codes at n atoms; each also reads three
-// float32 terms.
-func (s *state) account(width, n int) {
-	s.pulls += int64(width) * int64(n)
-	s.bytes += int64(width+12) * int64(n)
 }

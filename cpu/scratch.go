@@ -5,17 +5,73 @@ import (
 	"thresher/cpu/simd"
 )
 
-// scratch is one goroutine's memory.
+// scratch is one goroutine's memory; what a job needs grows to its size and
+// stays.
 type scratch struct {
-	query []float32
-	scan  simd.ScanScratch
-	out   [64]float32
+	prepare collection.PrepareScratch
+	scales  []float64
+	queries []collection.Query
+
+	scan   simd.ScanScratch
+	codes  []int8 // of a block of queries for the scan
+	dense8 []int8 // of those of them that are left
+	small  []int16
+	panel  []uint8 // rows of a panel, transposed
+	tests  []simd.ScanQuery
+	masks  []uint64
+	slacks []float64 // roundings of a strip, per query
+	values []float32
+	hits   []survivors // of a chunk, per query
+
+	picked survivors // chosen from a list
+	hot    survivors
+	sums   []simd.RowSums
+	top    top
+
+	scores []float64
+	ids    []uint32
+	dense  denseScratch
 }
 
-func newScratch(c *collection.Collection) *scratch {
-	s := &scratch{}
-	if c.Coded() {
-		s.query = make([]float32, c.Dim+c.D)
+// grow returns s with room for n entries; what it held is lost.
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
 	}
-	return s
+	return s[:n]
+}
+
+// survivors are arms with their least upper bounds so far, in the query's scaled
+// units, by internal index ascending.
+type survivors struct {
+	ids    []uint32
+	bounds []float32
+}
+
+// room makes sure that n entries, and as many more as kernels overrun, can be
+// written behind the entries held.
+func (s *survivors) room(n int) {
+	n += len(s.ids) + simdOverrun
+	if min(cap(s.ids), cap(s.bounds)) >= n {
+		return
+	}
+	n = max(n, 2*cap(s.ids))
+	ids, bounds := make([]uint32, len(s.ids), n), make([]float32, len(s.ids), n)
+	copy(ids, s.ids)
+	copy(bounds, s.bounds)
+	s.ids, s.bounds = ids, bounds
+}
+
+// simdOverrun is how many entries Collect and Select may write beyond theirs.
+const simdOverrun = 64
+
+// cut drops the entries from n on.
+func (s *survivors) cut(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
+
+// choose appends the entries of from with lo <= bound < hi.
+func (s *survivors) choose(k simd.Level, from survivors, lo, hi float32) {
+	s.room(len(from.ids))
+	n := len(s.ids)
+	all := n + len(from.ids) + simdOverrun
+	s.cut(n + k.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
 }

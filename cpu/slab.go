@@ -9,7 +9,6 @@ import (
 	"thresher/backend"
 	"thresher/bandit"
 	"thresher/collection"
-	"thresher/cpu/simd"
 )
 
 // slab is a query's elimination by float32 coordinates in the collection's
@@ -132,7 +131,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 	tiny := least * float64(c.D) * rest
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
 		row := c.Rotated32[int(a.i)*c.D:]
-		sum, squares := simd.DotSquares(row[l.From:l.To], s.prep.Rest[l.From:l.To])
+		sum, squares := s.k.DotSquares(row[l.From:l.To], s.prep.Rest[l.From:l.To])
 		a.sum += sum
 		a.squares += squares
 		slack := tiny + (c.Slack*s.prep.Norm+c.CodeSlack*rest)*float64(c.Norm[a.i])
@@ -151,7 +150,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 func cauchy(s *state, l backend.Look, to int) rule {
 	c, q := s.c, s.slab
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
-		sum, _ := simd.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
+		sum, _ := s.k.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
 		a.sum += sum * s.working(a.i)
 		off := s.offset(int(a.i))
 		a.estimate = a.sum*float64(c.Dim)/float64(l.To) + off
@@ -175,7 +174,7 @@ func martingale(s *state, l backend.Look, from int) (rule, error) {
 	return func(s *state, a *slabArm, m *bandit.MartingaleState) {
 		bet := step.Bet(*m, float64(c.SuffixMax[from][a.i]))
 		w := s.working(a.i)
-		sum, squares := simd.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
+		sum, squares := s.k.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
 		sum, squares = sum*w, squares*w*w
 		*m = step.Update(*m, bet, sum, bandit.Centred(sum, squares, l.To-l.From, bet.Centre))
 		a.sum += sum
@@ -205,7 +204,7 @@ func (x *run) mean(s *state, l backend.Look) rule {
 		radius = bandit.MeanRadius(sigma, max(s.goal.Allowed, 1), l.To, l.Alpha)
 	}
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
-		sum, _ := simd.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
+		sum, _ := s.k.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
 		a.sum += sum * s.working(a.i)
 		mu := a.sum / float64(l.To)
 		a.estimate = mu * float64(c.Dim)
@@ -378,9 +377,9 @@ func (s *state) normCap() float64 {
 }
 
 // release hands the survivors to the exact scoring at the end.
-func (q *slab) release(s *state) {
+func (q *slab) release(to []arm) []arm {
 	for _, a := range q.arms {
-		s.list = append(s.list, arm{bound: a.bound, i: a.i})
+		to = append(to, arm{bound: a.bound, i: a.i})
 	}
-	s.slab = nil
+	return to
 }

@@ -3,142 +3,106 @@ package cpu
 import (
 	"math"
 	"math/bits"
-	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
 	"thresher/cpu/simd"
 )
 
-// arm is a survivor: an atom by internal index and its least upper bound so
-// far, in the query's scaled units.
+// arm is a survivor whose whole coded row was read: an atom by internal index
+// and a bound that cannot fail, in the query's scaled units.
 type arm struct {
 	bound float64
 	i     uint32
-	whole bool // bound comes from the whole coded row
 }
 
 // state is one query under elimination. Scores inside are scaled by 2^-exp;
 // they leave it unscaled.
 type state struct {
 	c    *collection.Collection
+	k    simd.Level
 	goal backend.Goal
 	exp  int
 	q    []float64 // scaled (and normalised for cosine), in given coordinates
 	prep collection.Query
-
-	panel, rows codes // 8-bit codes for panels, 16-bit for rows
 
 	epsilon, floor float64
 	best           top
 	lower          top // deterministic lower bounds, when they raise
 	tau            float64
 
-	whole    *bound // for deterministic lower bounds
-	list     []arm  // survivors in internal order
-	listed   bool   // list holds all survivors: some look has seen everybody
-	next     int    // first panel not scanned
-	dense    bool
-	toDense  bool // a look sent the query to the dense path
-	random   bool
-	owed     int      // rows to be scored if no arm is dropped by a random bound
-	spare    []scored // of dense scans that were stopped
-	looks    []backend.LookReport
-	pulls    int64
-	bytes    int64
-	rowsRead int
-	slab     *slab // float32 looks
-}
-
-// codes are a query's integer codes and what one step of them is worth.
-type codes struct {
-	head, rest       []int16
-	wide             []int64 // head then rest, for the panel kernel
-	narrow           []int8  // likewise, for few queries
-	headStep         float64
-	restStep         float64
-	headErr, restErr float64 // |w - coded w|, rounded upward
-	headBias         int64   // 128 sum of head
-	restBias         []int64 // 128 sum of the first width of rest, per level
+	rows      rowCodes
+	whole     bound     // of whole rows, once rows are ready
+	list      survivors // arms that a look on part of their coordinates kept
+	finalists []arm     // arms whose whole row was read, to be scored exactly
+	listed    bool      // some look has seen everybody
+	next      int       // first panel not scanned
+	dense     bool
+	toDense   bool // a look sent the query to the dense path
+	random    bool
+	owed      int      // rows to be scored if no arm is dropped by a random bound
+	spare     []scored // of dense scans that were stopped
+	looks     []backend.LookReport
+	pulls     int64
+	bytes     int64
+	rowsRead  int
+	slab      *slab // float32 looks
 }
 
 const (
 	up   = 1 + 1e-9
 	unit = 1.0 / (1 << 24)
-	// slop covers the float32 operations of one panel test: eight roundings
-	// of terms no greater than their norms' product.
-	slop = 8 * unit
+	// slop covers the float32 operations of one panel test and of the lists
+	// that keep its bounds: at most twelve roundings of terms no greater than
+	// their norms' product.
+	slop = 12 * unit
 	// least covers what those operations lose below the normal numbers, half a
 	// step each.
-	least = 8 * math.SmallestNonzeroFloat32
+	least = 12 * math.SmallestNonzeroFloat32
 )
 
-// begin makes query q ready.
-func (s *state) begin(c *collection.Collection, q []float32, g backend.Goal, w *scratch) {
-	s.c, s.goal = c, g
-	norm := math.Sqrt(simd.SumSquares(q))
-	scale := 1.0
-	if c.Metric == collection.Cosine && norm > 0 {
-		scale = 1 / norm
+// begin readies queries lo..hi-1 of a batch.
+func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {
+	c, n := x.c, hi-lo
+	w.scales = grow(w.scales, n)
+	for j := lo; j < hi; j++ {
+		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
+		scale := 1.0
+		if c.Metric == collection.Cosine && norm > 0 {
+			scale = 1 / norm
+		}
+		w.scales[j-lo] = scale
+		x.states[j].begin(x, q.Row(j), goals[j], scale, c.Metric.Exponent(norm*scale), x.scaled[j*c.Dim:(j+1)*c.Dim])
 	}
-	s.exp = c.Metric.Exponent(norm * scale)
-	f := math.Ldexp(scale, -s.exp)
-	s.q = make([]float64, len(q))
+	if !c.Coded() {
+		return
+	}
+	w.queries = grow(w.queries, n)
+	for k := range w.queries {
+		j := lo + k
+		w.queries[k] = collection.Query{Head: x.heads[j*c.R : (j+1)*c.R : (j+1)*c.R], Rest: x.rests[j*c.D : (j+1)*c.D : (j+1)*c.D]}
+	}
+	c.PrepareBatch(w.queries, q.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
+	for k := range w.queries {
+		x.states[lo+k].prep = w.queries[k]
+	}
+}
+
+// begin makes query q ready but for its rotation; scaled becomes the query in
+// float64, times 2^-exp.
+func (s *state) begin(x *run, q []float32, g backend.Goal, scale float64, exp int, scaled []float64) {
+	// slices of an earlier batch give their memory
+	*s = state{c: x.c, k: x.r.kernels, goal: g, exp: exp, q: scaled,
+		best: top{k: g.K, heap: s.best.heap[:0]}, lower: top{k: g.K, heap: s.lower.heap[:0]},
+		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
+		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
+	f := math.Ldexp(scale, -exp)
 	for j, v := range q {
-		s.q[j] = float64(v) * f
+		scaled[j] = float64(v) * f
 	}
-	s.epsilon = math.Ldexp(g.Epsilon, -s.exp)
-	s.floor = math.Ldexp(g.Floor, -s.exp)
-	s.best.k, s.lower.k = g.K, g.K
+	s.epsilon = math.Ldexp(g.Epsilon, -exp)
+	s.floor = math.Ldexp(g.Floor, -exp)
 	s.tau = s.floor
-	if c.Coded() {
-		c.Prepare(&s.prep, q, scale, w.query)
-		s.panel = s.encode(127, c.PanelWidth)
-		s.rows = s.encode(32767, c.D)
-	}
-}
-
-// encode rounds the query's head and the first width rest coordinates to
-// integers of magnitude at most limit.
-func (s *state) encode(limit int32, width int) codes {
-	c := s.c
-	k := codes{head: make([]int16, c.R), rest: make([]int16, width)}
-	k.headStep, k.headErr = encode(k.head, s.prep.Head, limit)
-	k.restStep, k.restErr = encode(k.rest, s.prep.Rest[:width], limit)
-	for _, v := range k.head {
-		k.headBias += simd.Bias * int64(v)
-	}
-	k.restBias = make([]int64, len(c.Levels))
-	var sum int64
-	from := 0
-	for l := range c.Levels {
-		for ; from < min(c.Levels[l].Width, width); from++ {
-			sum += int64(k.rest[from])
-		}
-		k.restBias[l] = simd.Bias * sum
-	}
-	if limit <= 127 {
-		k.wide, k.narrow = make([]int64, c.R+width), make([]int8, c.R+width)
-		for j, v := range slices.Concat(k.head, k.rest) {
-			k.wide[j], k.narrow[j] = int64(v), int8(v)
-		}
-	}
-	return k
-}
-
-func encode(dst []int16, x []float32, limit int32) (step, err float64) {
-	step = float64(simd.MaxAbs(x)) / float64(limit)
-	if step < 1e-30 {
-		return 0, math.Sqrt(simd.SumSquares(x)) * up
-	}
-	simd.QuantizeSigned(dst, x, float32(1/step), limit)
-	step = float64(float32(step))
-	var sum float64
-	for j, v := range x {
-		d := float64(v) - step*float64(dst[j])
-		sum += d * d
-	}
-	return step, math.Sqrt(sum) * up
 }
 
 // allows reports whether atom i may be returned.
@@ -163,6 +127,13 @@ func (s *state) allowed(p int) uint64 {
 
 // allowedIn counts the atoms of panels lo..hi-1 that may be returned.
 func (s *state) allowedIn(lo, hi int) int {
+	if s.goal.Filter == nil {
+		n := min(hi*64, s.c.N) - lo*64
+		if k := s.goal.Skip; k >= lo*64 && k < hi*64 {
+			n--
+		}
+		return n
+	}
 	n := 0
 	for p := lo; p < hi; p++ {
 		n += bits.OnesCount64(s.allowed(p))
@@ -195,19 +166,20 @@ func (s *state) take(x scored) {
 }
 
 // exact is the search score of a row, scaled.
-func (s *state) exact(row int) float64 {
-	v := s.c.Row(row)
-	t := simd.Dot(v, s.q)
+func (s *state) exact(row int) float64 { return s.scoreOf(row, s.k.Dot(s.c.Row(row), s.q)) }
+
+// scoreOf turns a row's product with the query into its search score, scaled.
+func (s *state) scoreOf(row int, dot float64) float64 {
 	switch s.c.Metric {
 	case collection.Cosine:
 		if n := s.c.RowNorm[row]; n > 0 {
-			return t / n
+			return dot / n
 		}
 		return 0
 	case collection.Euclidean:
-		return t - math.Ldexp(simd.SumSquares(v)/2, -s.exp)
+		return dot - math.Ldexp(s.k.SumSquares(s.c.Row(row))/2, -s.exp)
 	}
-	return t
+	return dot
 }
 
 // offset is atom i's offset, scaled; an upper bound of the true one.
@@ -237,7 +209,38 @@ func (s *state) cap(p int) float64 {
 	return s.prep.Norm * float64(s.c.PanelMax(p).Norm) * up
 }
 
+// least32 is the least float32 a list's bound may have and still reach the
+// threshold; the roundings of both are in slop.
+func (s *state) least32() float32 { return float32(s.tau) }
+
 // report notes what a look did.
 func (s *state) report(l backend.Look, seen, kept int) {
 	s.looks = append(s.looks, backend.LookReport{Look: l, Seen: seen, Survivors: kept})
+}
+
+// account counts a look of width codes at n atoms; each also reads three
+// float32 terms.
+func (s *state) account(width, n int) {
+	s.pulls += int64(width) * int64(n)
+	s.bytes += int64(width+12) * int64(n)
+}
+
+// owe notes that from here on an arm can be dropped by a bound that can fail,
+// unless every one left now is scored.
+func (s *state) owe() {
+	if s.owed == 0 {
+		s.owed = s.rowsRead + len(s.list.ids) + len(s.finalists)
+	}
+}
+
+// prune drops listed arms whose bound no longer reaches the threshold.
+func (s *state) prune() {
+	s.list.cut(s.k.Select(s.list.ids, s.list.bounds, s.list.ids, s.list.bounds, s.least32(), float32(math.Inf(1))))
+	kept := s.finalists[:0]
+	for _, a := range s.finalists {
+		if a.bound >= s.tau {
+			kept = append(kept, a)
+		}
+	}
+	s.finalists = kept
 }

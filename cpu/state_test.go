@@ -31,23 +31,21 @@ func begun(t *testing.T, n, dim, k int) *run {
 	return x.(*run)
 }
 
-// TestSupportersStay gives arms whose bounds have failed to a raise by lower
-// bounds: those that make the threshold must not fall below it.
+// TestSupportersStay raises by lower bounds: the arms that make the threshold
+// must not fall below it.
 func TestSupportersStay(t *testing.T) {
 	const k = 3
 	s := &begun(t, 200, 64, k).states[0]
+	var first survivors
 	for i := range uint32(20) {
-		a, more := s.lift(backend.LowerBound, arm{bound: -1e9, i: i})
-		if !more {
-			t.Fatalf("arm %d was scored exactly", i)
-		}
-		s.list = append(s.list, a)
+		first.ids = append(first.ids, i)
 	}
+	s.lift(&scratch{}, backend.LowerBound, first)
 	if math.IsInf(s.tau, -1) {
 		t.Fatal("no threshold")
 	}
-	if s.prune(); len(s.list) < k {
-		t.Errorf("%d of the %d arms behind the threshold %g are left", len(s.list), k, s.tau)
+	if s.prune(); len(s.finalists) < k {
+		t.Errorf("%d of the %d arms behind the threshold %g are left", len(s.finalists), k, s.tau)
 	}
 }
 
@@ -55,10 +53,10 @@ func TestSupportersStay(t *testing.T) {
 // they are none of the listed arms, whose drops can fail.
 func TestStoppedDenseScoresNobody(t *testing.T) {
 	s := &begun(t, 200, 64, 3).states[0]
-	s.list = []arm{{bound: 1, i: 1}, {bound: 1, i: 2}}
+	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
 	s.owe()
-	s.settleDense([]denseWork{{rows: [4]int{100}}}, 0)
-	s.list = nil // by a threshold that rose
+	s.settleDense([]denseWork{{rows: []int{100}}}, 0)
+	s.list.cut(0) // by a threshold that rose
 	if a := s.answer(); !a.Random {
 		t.Errorf("%d rows read of %d owed, and no drop is called random", s.rowsRead, s.owed)
 	}

@@ -1,0 +1,81 @@
+package cpu
+
+import (
+	"math"
+
+	"thresher/cpu/simd"
+)
+
+// steps say what one step of a query's integer codes is worth and what rounding
+// to them can cost: |w - coded w|, rounded upward.
+type steps struct {
+	headStep, restStep float64
+	headErr, restErr   float64
+}
+
+// rowCodes are a query's 16-bit codes of head and rest for looks at rows.
+type rowCodes struct {
+	steps
+	ready    bool
+	codes    simd.RowQuery
+	headBias float64   // 128 sum of the head's codes
+	levels   []float64 // 128 sum of the rest's codes up to each level
+}
+
+// fine readies the 16-bit codes.
+func (s *state) fine(w *scratch) {
+	if s.rows.ready {
+		return
+	}
+	c, r := s.c, &s.rows
+	all := c.R + c.D
+	padded := (all + 63) &^ 63
+	if len(r.codes.Hi) != padded {
+		half := make([]int8, 2*padded)
+		r.codes.Hi, r.codes.Lo = half[:padded:padded], half[padded:]
+		r.levels = make([]float64, len(c.Levels))
+	}
+	w.small = grow(w.small, all)
+	var sum int64
+	r.headStep, r.headErr, sum = encode(s.k, w.small[:c.R], s.prep.Head, simd.MaxRow)
+	r.headBias = simd.Bias * float64(sum)
+	r.restStep, r.restErr, _ = encode(s.k, w.small[c.R:], s.prep.Rest, simd.MaxRow)
+	simd.SplitCodes(r.codes.Hi, r.codes.Lo, w.small)
+	sum = 0
+	from := 0
+	for l := range c.Levels {
+		for _, v := range w.small[c.R+from : c.R+c.Levels[l].Width] {
+			sum += int64(v)
+		}
+		from = c.Levels[l].Width
+		r.levels[l] = simd.Bias * float64(sum)
+	}
+	r.ready = true
+}
+
+// coarse writes the 8-bit codes of the head and the first width rest
+// coordinates to dst and returns 128 times the sums of either.
+func (s *state) coarse(w *scratch, dst []int8, width int) (k steps, headBias, restBias int32) {
+	r := s.c.R
+	w.small = grow(w.small, r+width)
+	var h, o int64
+	k.headStep, k.headErr, h = encode(s.k, w.small[:r], s.prep.Head, 127)
+	k.restStep, k.restErr, o = encode(s.k, w.small[r:], s.prep.Rest[:width], 127)
+	for j, v := range w.small {
+		dst[j] = int8(v)
+	}
+	return k, simd.Bias * int32(h), simd.Bias * int32(o)
+}
+
+// encode rounds x to integers of magnitude at most limit and returns the value
+// of a step, a bound of the rounding's norm, and the sum of the codes.
+func encode(k simd.Level, dst []int16, x []float32, limit int32) (step, err float64, sum int64) {
+	step = float64(k.MaxAbs(x)) / float64(limit)
+	if step < 1e-30 {
+		clear(dst)
+		return 0, math.Sqrt(k.SumSquares(x)) * up, 0
+	}
+	f := float32(step)
+	sum, err2 := k.QuantizeError(dst, x, float32(1/step), limit, f)
+	return float64(f), math.Sqrt(err2) * up, sum
+}
