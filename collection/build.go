@@ -1,18 +1,14 @@
 package collection
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"thresher/bandit"
 )
 
 // Limits of a collection.
@@ -24,7 +20,8 @@ const (
 // maxNorm bounds |v|, maxNormEuclidean |v| where |v|^2 is added to scores: with
 // a query of norm 1 every term and score then fits float32 with room.
 const (
-	maxNorm          = 1 << 110
+	maxNormExponent  = 110
+	maxNorm          = 1 << maxNormExponent
 	maxNormEuclidean = 1 << 55
 )
 
@@ -75,54 +72,15 @@ func begin(n, dim int, o *Options) (*Collection, error) {
 
 // build fills all sections from Rows.
 func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
-	if o == nil {
-		o = &Options{}
-	}
-	b := &builder{c: c, ctx: ctx, o: o, threads: o.Threads}
-	if b.threads <= 0 {
-		b.threads = runtime.GOMAXPROCS(0)
-	}
-	if c.D > 0 {
-		c.transform = newTransform(c.Dim, c.Seed)
-		c.transform.r = c.R
-	}
-	haar := []float32(nil)
-	if c.transform != nil {
-		haar = c.transform.haar
-	}
-	if err := c.layout(m, c.Rows != nil); err != nil {
+	b, err := newBuilder(ctx, c, m, o)
+	if err != nil {
 		return err
 	}
-	if haar != nil {
-		copy(c.transform.haar, haar)
-	}
-	if err := b.norms(); err != nil {
-		return err
-	}
-	switch {
-	case c.Basis == Raw:
-		return b.raw()
-	case c.D == 0: // no second pass
-		if o.Progress != nil {
-			o.Progress(2*int64(c.N), 2*int64(c.N))
+	for _, p := range b.phases() {
+		if err := p.run(); err != nil {
+			return err
 		}
-		return nil
 	}
-	if c.R > 0 {
-		b.head()
-	}
-	c.transform.pack()
-	c.Slack = bandit.Slack(c.Dim, c.D, c.R, c.transform.rounds, c.transform.defect)
-	c.CodeSlack = bandit.CodeSlack(c.D, c.transform.rounds)
-	c.Kappa = bandit.Kappa(c.D)
-	if o.KeepRotated {
-		c.Rotated32 = make([]float32, c.N*c.D)
-	}
-	if err := b.codes(); err != nil {
-		return err
-	}
-	b.maxima()
-	b.pilot()
 	return ctx.Err() // a pilot cut short is no forecast
 }
 
@@ -134,6 +92,54 @@ type builder struct {
 	threads int
 	exact   []float64 // norm of each row, by row number
 	done    atomic.Int64
+}
+
+// newBuilder lays out the sections of c in m.
+func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*builder, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	b := &builder{c: c, ctx: ctx, o: o, threads: o.Threads}
+	if b.threads <= 0 {
+		b.threads = runtime.GOMAXPROCS(0)
+	}
+	var haar []float32
+	if c.D > 0 {
+		c.transform = newTransform(c.Dim, c.Seed)
+		c.transform.r = c.R
+		haar = c.transform.haar
+	}
+	if err := c.layout(m, c.Rows != nil); err != nil {
+		return nil, err
+	}
+	if haar != nil {
+		copy(c.transform.haar, haar)
+	}
+	return b, nil
+}
+
+// phase is a part of a build.
+type phase struct {
+	name string
+	run  func() error
+}
+
+// phases are the parts of a build in their order.
+func (b *builder) phases() []phase {
+	switch {
+	case b.c.Basis == Raw:
+		return []phase{{"norms", b.norms}, {"raw", b.raw}}
+	case b.c.D == 0: // no second pass
+		return []phase{{"norms", b.norms}, {"done", func() error { b.progress(b.c.N); return nil }}}
+	}
+	return []phase{{"norms", b.norms}, {"head", b.head}, {"codes", b.codes}, {"pilot", b.pilot}}
+}
+
+// progress reports n more rows done.
+func (b *builder) progress(n int) {
+	if b.o.Progress != nil {
+		b.o.Progress(b.done.Add(int64(n)), 2*int64(b.c.N))
+	}
 }
 
 // each calls f for every chunk [lo, hi) of n items, from several goroutines,
@@ -155,130 +161,11 @@ func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 				if err := f(w, lo, hi); err != nil {
 					return err
 				}
-				if b.o.Progress != nil {
-					b.o.Progress(b.done.Add(int64(hi-lo)), 2*int64(b.c.N))
-				}
+				b.progress(hi - lo)
 			}
 		})
 	}
 	return g.Wait()
-}
-
-// norms checks every row, takes its norm in float64 and orders the atoms: by
-// norm in steps of 4%, descending, and at random within a step, so that the
-// first panels are a sample of the greatest atoms whatever the file's order.
-func (b *builder) norms() error {
-	c := b.c
-	b.exact = make([]float64, c.N)
-	limit := float64(maxNorm)
-	if c.Metric == Euclidean {
-		limit = maxNormEuclidean
-	}
-	chunk := max(1, min(4096, 1<<20/c.Dim))
-	err := b.each(c.N, chunk, func(_, lo, hi int) error {
-		for i := lo; i < hi; i++ {
-			s := math.Sqrt(kernels.SumSquares(c.Row(i)))
-			if !(s < limit) {
-				return rowError(c.Row(i), i, s, limit)
-			}
-			b.exact[i] = s
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	type place struct {
-		step int
-		tie  uint64
-	}
-	places := make([]place, c.N)
-	tie := generator(c.Seed, streamOrder)
-	for i, s := range b.exact {
-		w := s
-		if c.Metric == Cosine && s > 0 {
-			w = 1
-		}
-		p := place{tie: tie.Uint64()}
-		if w == 0 {
-			p.step = math.MaxInt
-		} else {
-			p.step = -int(math.Floor(16 * math.Log2(w)))
-		}
-		places[i] = p
-	}
-	for i := range c.Order {
-		c.Order[i] = uint32(i)
-	}
-	slices.SortFunc(c.Order, func(i, j uint32) int {
-		p, q := places[i], places[j]
-		if d := cmp.Compare(p.step, q.step); d != 0 {
-			return d
-		}
-		if d := cmp.Compare(p.tie, q.tie); d != 0 {
-			return d
-		}
-		return cmp.Compare(i, j)
-	})
-	for i, row := range c.Order {
-		w := b.exact[row]
-		switch c.Metric {
-		case Cosine:
-			c.RowNorm[row] = w
-			if w > 0 {
-				w = 1
-			}
-		case Euclidean:
-			c.Offset[i] = upward(-w * w / 2)
-		}
-		c.Norm[i] = upward(w * up)
-	}
-	return nil
-}
-
-// rowError says what is wrong with a row whose norm is not below limit.
-func rowError(row []float32, i int, norm, limit float64) error {
-	for j, v := range row {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return &RowError{Row: i, Column: j, Err: fmt.Errorf("value %g", v)}
-		}
-	}
-	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
-}
-
-// working is the factor that makes a row the vector that is coded: 1/|v| for
-// cosine, else 1.
-func (b *builder) working(row uint32) float64 {
-	if b.c.Metric == Cosine && b.exact[row] > 0 {
-		return 1 / b.exact[row]
-	}
-	return 1
-}
-
-// head fits the principal directions to a random sample of the atoms.
-func (b *builder) head() {
-	c := b.c
-	n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
-	pick := generator(c.Seed, streamSample).Perm(c.N)[:n]
-	sample := make([]float32, n*c.Dim)
-	for k, i := range pick {
-		s := b.exact[i]
-		if s == 0 {
-			continue
-		}
-		// norms of a sample spread over e60 would drown all but the largest
-		f := b.working(uint32(i))
-		if c.Metric != Cosine {
-			f = 1 / max(s, float64(c.Norm[0])*1e-3)
-			f *= min(1, s/float64(c.Norm[0])*1e3)
-		}
-		for j, v := range c.Row(i) {
-			sample[k*c.Dim+j] = float32(float64(v) * f)
-		}
-	}
-	u, d := fitHead(sample, n, c.Dim, c.R, c.Seed)
-	copy(c.transform.u, u)
-	c.transform.defect = d
 }
 
 // upward rounds x to float32 toward +Inf.
@@ -288,30 +175,4 @@ func upward(x float64) float32 {
 		f = math.Nextafter32(f, float32(math.Inf(1)))
 	}
 	return f
-}
-
-// maxima takes the greatest terms of each panel.
-func (b *builder) maxima() {
-	c := b.c
-	for p := c.PanelCount() - 1; p >= 0; p-- {
-		lo, hi := p*PanelAtoms, min((p+1)*PanelAtoms, c.N)
-		h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
-		for i := lo; i < hi; i++ {
-			h[0], h[1], h[2] = max(h[0], c.HeadNorm[i]), max(h[1], c.HeadErr[i]), max(h[2], c.Norm[i])
-			if c.Offset != nil {
-				h[3] = max(h[3], -c.Offset[i])
-			}
-		}
-		if p+1 < c.PanelCount() {
-			// a cap on this and all later panels: norms fall but for their step
-			h[2] = max(h[2], c.HeadMax[(p+1)*headMaxTerms+2])
-		}
-		for k := range c.Levels {
-			l := &c.Levels[k]
-			m := l.Max[3*p : 3*p+3]
-			for i := lo; i < hi; i++ {
-				m[0], m[1], m[2] = max(m[0], l.XNorm[i]), max(m[1], l.Radius[i]), max(m[2], l.Beyond[i])
-			}
-		}
-	}
 }

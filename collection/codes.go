@@ -2,6 +2,7 @@ package collection
 
 import (
 	"math"
+	"slices"
 
 	"thresher/bandit"
 	"thresher/cpu/simd"
@@ -18,14 +19,22 @@ type coder struct {
 
 func (b *builder) codes() error {
 	c := b.c
+	if b.o.KeepRotated {
+		c.Rotated32 = make([]float32, c.N*c.D)
+	}
 	coders := make([]*coder, b.threads)
-	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
+	err := b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
 		coders[w].panel(lo, hi)
 		return nil
 	})
+	// a cap on the norms of a panel and all later ones: they fall but for their step
+	for p := c.PanelCount() - 2; p >= 0; p-- {
+		c.HeadMax[p*headMaxTerms+2] = max(c.HeadMax[p*headMaxTerms+2], c.HeadMax[(p+1)*headMaxTerms+2])
+	}
+	return err
 }
 
 func newCoder(b *builder) *coder {
@@ -46,8 +55,24 @@ func (k *coder) panel(lo, hi int) {
 			k.code(i, i-from)
 		}
 	}
-	p, width := lo/PanelAtoms, c.R+c.PanelWidth
-	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, width)
+	p := lo / PanelAtoms
+	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
+	k.b.maxima(p, lo, hi)
+}
+
+// maxima takes the greatest terms of panel p, atoms lo..hi-1.
+func (b *builder) maxima(p, lo, hi int) {
+	c := b.c
+	h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
+	h[0], h[1], h[2] = slices.Max(c.HeadNorm[lo:hi]), slices.Max(c.HeadErr[lo:hi]), slices.Max(c.Norm[lo:hi])
+	if c.Offset != nil {
+		h[3] = -slices.Min(c.Offset[lo:hi])
+	}
+	for k := range c.Levels {
+		l := &c.Levels[k]
+		m := l.Max[3*p : 3*p+3]
+		m[0], m[1], m[2] = slices.Max(l.XNorm[lo:hi]), slices.Max(l.Radius[lo:hi]), slices.Max(l.Beyond[lo:hi])
+	}
 }
 
 // load puts atom i, scaled to a norm in [1/2, 1), into a slot. The power of two
@@ -87,14 +112,10 @@ func (k *coder) code(i, slot int) {
 	// what is coded is what the stored float32 scale makes of the codes
 	c.HeadScale[i] = float32(scale * unit)
 	scale = float64(c.HeadScale[i]) / unit
-	hNorm, hErr := 0.0, 0.0
-	for j, v := range head {
-		y := scale * float64(int(code[j])-simd.Bias)
-		hNorm += y * y
-		hErr += (float64(v) - y) * (float64(v) - y)
-	}
-	c.HeadNorm[i] = upward(math.Sqrt(hNorm) * unit * up)
-	c.HeadErr[i] = upward(math.Sqrt(hErr) * unit * up)
+	co, cc := kernels.CodeMoments(code[:c.R], head)
+	h2 := kernels.SumSquares(head)
+	c.HeadNorm[i] = upward(scale * math.Sqrt(cc) * unit * up)
+	c.HeadErr[i] = upward(math.Sqrt(max(0, h2-2*scale*co+scale*scale*cc)+hidden(c.R)*h2) * unit * up)
 
 	rest := code[c.R:]
 	scale = float64(kernels.MaxAbs(rot)) / 127
@@ -102,8 +123,7 @@ func (k *coder) code(i, slot int) {
 	rowScale := float32(scale * unit)
 	scale = float64(rowScale) / unit
 	o2 := kernels.SumSquares(rot)
-	// what float64 sums of D terms can hide from |o - x|^2
-	hidden := float64(c.D+8) * 0x1p-50 * o2
+	hide := hidden(c.D) * o2
 	// sums of code times o and of code^2 up to each level
 	var dot, squares float64
 	from := 0
@@ -112,7 +132,7 @@ func (k *coder) code(i, slot int) {
 		co, cc := kernels.CodeMoments(rest[from:l.Width], rot[from:l.Width])
 		dot, squares, from = dot+co, squares+cc, l.Width
 		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
-		l.Beyond[i] = upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hidden) * unit * up)
+		l.Beyond[i] = upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hide) * unit * up)
 		l.Scale[i] = rowScale
 		if l.Width < c.D { // the whole row has no failure probability, radius zero
 			terms := bandit.Linear(m, c.Kappa)
@@ -122,6 +142,10 @@ func (k *coder) code(i, slot int) {
 		l.XNorm[i] = upward(math.Sqrt(squares) * float64(l.Scale[i]) * up)
 	}
 }
+
+// hidden is what float64 sums of n terms can hide from |o - x|^2, relative to
+// |o|^2.
+func hidden(n int) float64 { return float64(n+8) * 0x1p-50 }
 
 // uncoded gives an atom too small for float32 terms a radius that covers all
 // of it and codes of zero.

@@ -3,17 +3,20 @@ package collection
 import (
 	"math"
 	"sort"
+	"sync"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/mat"
+
+	"thresher/bandit"
 )
 
 const (
 	headSample     = 2048    // atoms whose second moments give the head, at most; an eighth of few
 	headSampleMax  = 1 << 24 // floats of the sample, at most
 	headIterations = 2
-	headSpare      = 16 // extra directions of the range finder
+	headSpare      = 16  // extra directions of the range finder
+	headColumns    = 64  // of the sample in one block
+	headRows       = 256 // of the sample in one product
 )
 
 // headSize is the number of head directions for n atoms of dim coordinates. A
@@ -33,45 +36,133 @@ func headSize(n, dim int) int {
 	return 0
 }
 
-// fitHead finds the r leading principal directions of sample ([rows][dim],
-// second moments, not centred) by a randomised range finder with power
-// iterations (Halko, Martinsson, Tropp, arXiv 0909.4061, algorithm 4.4), then
-// mixes them by a random rotation so that no direction eats the int8 range.
-// It returns the directions as rows, [r][dim], and the Frobenius norm of
-// U U^T - I.
-func fitHead(sample []float32, rows, dim, r int, seed uint64) ([]float32, float64) {
-	g := generator(seed, streamHead)
-	impl := gonum.Implementation{}
-	w := min(r+headSpare, dim, rows)
-	y := make([]float32, w*dim)
-	z := make([]float32, rows*w)
-	for i := range y {
-		y[i] = float32(g.NormFloat64())
-	}
-	orthonormalize(y, w, dim)
-	for it := 0; ; it++ {
-		impl.Sgemm(blas.NoTrans, blas.Trans, rows, w, dim, 1, sample, dim, y, dim, 0, z, w)
-		if it == headIterations {
-			break
-		}
-		impl.Sgemm(blas.Trans, blas.NoTrans, w, dim, rows, 1, z, w, sample, dim, 0, y, dim)
-		orthonormalize(y, w, dim)
-	}
-	gram := mat.NewSymDense(w, nil)
-	for i := range w {
-		for j := i; j < w; j++ {
-			var s float64
-			for k := 0; k < len(z); k += w {
-				s += float64(z[k+i]) * float64(z[k+j])
+// head fits the principal directions to a random sample of the atoms and fixes
+// what depends on them.
+func (b *builder) head() error {
+	c, t := b.c, b.c.transform
+	if c.R > 0 {
+		n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
+		s := newSample(n, c.Dim)
+		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {
+			norm := b.exact[i]
+			if norm == 0 {
+				continue
 			}
-			gram.SetSym(i, j, s)
+			// norms of a sample spread over e60 would drown all but the largest
+			f := b.working(uint32(i))
+			if c.Metric != Cosine {
+				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
+				f *= min(1, norm/float64(c.Norm[0])*1e3)
+			}
+			s.set(k, c.Row(i), f)
+		}
+		u, d := fitHead(s, c.R, c.Seed, b.threads)
+		copy(t.u, u)
+		t.defect = d
+	}
+	t.pack()
+	c.Slack = bandit.Slack(c.Dim, c.D, c.R, t.rounds, t.defect)
+	c.CodeSlack = bandit.CodeSlack(c.D, t.rounds)
+	c.Kappa = bandit.Kappa(c.D)
+	return b.ctx.Err()
+}
+
+// sample holds rows of dim coordinates, zero where none is set, in blocks of
+// headColumns columns, each [rows][headColumns]: as a matrix's rows and as a
+// packed panel at once.
+type sample struct {
+	rows, dim, blocks int
+	data              []float32
+}
+
+func newSample(rows, dim int) *sample {
+	n := (dim + headColumns - 1) / headColumns
+	return &sample{rows: rows, dim: dim, blocks: n, data: make([]float32, n*rows*headColumns)}
+}
+
+// block is block k, rows from i on.
+func (s *sample) block(k, i int) []float32 { return s.data[(k*s.rows+i)*headColumns:] }
+
+// set makes row i f v.
+func (s *sample) set(i int, v []float32, f float64) {
+	for k := range s.blocks {
+		dst := s.block(k, i)[:headColumns]
+		for j, x := range v[k*headColumns : min((k+1)*headColumns, s.dim)] {
+			dst[j] = float32(float64(x) * f)
 		}
 	}
+}
+
+// onto writes the products of all rows with the w rows of y, ld floats apart, to
+// z, one row of it for each row of y.
+func (s *sample) onto(z, y []float32, w, threads int) {
+	ld := s.blocks * headColumns
+	p := newPacked(ld, w)
+	p.fill(y, ld, w)
+	spread(threads, (s.rows+headRows-1)/headRows, func(part int) {
+		lo := part * headRows
+		n := min(headRows, s.rows-lo)
+		out := make([]float32, n*p.columns)
+		for k := range s.blocks {
+			p.times(out, p.columns, s.block(k, lo), headColumns, n, k*headColumns, headColumns, k > 0)
+		}
+		for i := range n {
+			for j := range w {
+				z[j*s.rows+lo+i] = out[i*p.columns+j]
+			}
+		}
+	})
+}
+
+// back writes to y the sums of all rows weighted by each of the w rows of z.
+func (s *sample) back(y, z []float32, w, threads int) {
+	spread(threads, s.blocks, func(k int) {
+		for lo := 0; lo < s.rows; lo += headRows {
+			n := min(headRows, s.rows-lo)
+			kernels.Gemm(y[k*headColumns:], s.blocks*headColumns, z[lo:], s.rows, w, s.block(k, lo), n, headColumns, lo > 0)
+		}
+	})
+}
+
+// spread calls f for 0..n-1 from up to threads goroutines and waits for them.
+func spread(threads, n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for w := range min(threads, n) {
+		wg.Go(func() {
+			for i := w; i < n; i += threads {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// fitHead finds the r leading principal directions of a sample (second moments,
+// not centred) by a randomised range finder with power iterations (Halko,
+// Martinsson, Tropp, arXiv 0909.4061, algorithm 4.4), then mixes them by a random
+// rotation so that no direction eats the int8 range. It returns the directions
+// as rows, [r][dim], and the Frobenius norm of U U^T - I. It does not depend on
+// threads.
+func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
+	g := generator(seed, streamHead)
+	w := min(r+headSpare, s.dim, s.rows)
+	ld := s.blocks * headColumns
+	y, z := make([]float32, w*ld), make([]float32, w*s.rows)
+	for i := range w { // nearly orthogonal as drawn
+		for j := range s.dim {
+			y[i*ld+j] = float32(g.NormFloat64())
+		}
+	}
+	for range headIterations {
+		s.onto(z, y, w, threads)
+		s.back(y, z, w, threads)
+		orthonormalize(y, w, ld)
+	}
+	s.onto(z, y, w, threads)
 	var eig mat.EigenSym
-	if !eig.Factorize(gram, true) {
+	if !eig.Factorize(mat.NewSymDense(w, gram(z, w, s.rows)), true) {
 		// cannot happen for a finite symmetric matrix; the plain range serves
-		u := y[:r*dim]
-		return u, defect(u, r, dim)
+		return narrow(y, r, ld, s.dim)
 	}
 	values := eig.Values(nil)
 	order := make([]int, w)
@@ -85,23 +176,59 @@ func fitHead(sample []float32, rows, dim, r int, seed uint64) ([]float32, float6
 	coef := make([]float32, r*w) // rows: new direction in terms of y's rows
 	for i := range r {
 		for l := range w {
-			var s float64
+			var sum float64
 			for j := range r {
-				s += float64(mix[i*r+j]) * vec.At(l, order[j])
+				sum += float64(mix[i*r+j]) * vec.At(l, order[j])
 			}
-			coef[i*w+l] = float32(s)
+			coef[i*w+l] = float32(sum)
 		}
 	}
+	p := newPacked(w, ld)
+	p.fillRows(y, ld, ld)
+	u := make([]float32, r*ld)
+	p.times(u, ld, coef, w, r, 0, w, false)
+	orthonormalize(u, r, ld)
+	return narrow(u, r, ld, s.dim)
+}
+
+// narrow is the first dim entries of the r rows of y, ld apart, and their defect.
+func narrow(y []float32, r, ld, dim int) ([]float32, float64) {
 	u := make([]float32, r*dim)
-	impl.Sgemm(blas.NoTrans, blas.NoTrans, r, dim, w, 1, coef, w, y, dim, 0, u, dim)
-	orthonormalize(u, r, dim)
+	for i := range r {
+		copy(u[i*dim:(i+1)*dim], y[i*ld:])
+	}
 	return u, defect(u, r, dim)
+}
+
+// gram returns Y Y^T for the k rows of y, of n entries, in float64.
+func gram(y []float32, k, n int) []float64 {
+	out := make([]float64, k*k)
+	row, ids := make([]float64, n), firsts(k)
+	for i := range k {
+		for c, v := range y[i*n : (i+1)*n] {
+			row[c] = float64(v)
+		}
+		kernels.Dots(out[i*k:i*k+i+1], y, n, ids[:i+1], row)
+		for j := range i {
+			out[j*k+i] = out[i*k+j]
+		}
+	}
+	return out
+}
+
+// firsts are the numbers 0..n-1.
+func firsts(n int) []uint32 {
+	ids := make([]uint32, n)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	return ids
 }
 
 // orthonormalize makes the rows of y, [k][dim], orthonormal by Gram-Schmidt in
 // float64, twice. A row that vanishes becomes zero.
 func orthonormalize(y []float32, k, dim int) {
-	row := make([]float64, dim)
+	row, parts, ids := make([]float64, dim), make([]float64, k), firsts(k)
 	for i := range k {
 		a := y[i*dim : (i+1)*dim]
 		for c, v := range a {
@@ -109,24 +236,35 @@ func orthonormalize(y []float32, k, dim int) {
 		}
 		before := norm64(row)
 		for range 2 {
-			for j := range i {
-				b := y[j*dim : (j+1)*dim]
-				var s float64
-				for c, v := range b {
-					s += row[c] * float64(v)
-				}
-				for c, v := range b {
-					row[c] -= s * float64(v)
-				}
-			}
+			kernels.Dots(parts[:i], y, dim, ids[:i], row)
+			subtract(row, y, parts[:i])
 		}
 		s := norm64(row)
 		if s <= 1e-6*before || s == 0 {
 			clear(a)
 			continue
 		}
+		f := 1 / s
 		for c := range a {
-			a[c] = float32(row[c] / s)
+			a[c] = float32(row[c] * f)
+		}
+	}
+}
+
+// subtract takes parts[j] times row j of y from row, four at a time.
+func subtract(row []float64, y []float32, parts []float64) {
+	n := len(row)
+	for ; len(parts) >= 4; parts = parts[4:] {
+		a, b, c, d := y[:n], y[n:2*n], y[2*n:3*n], y[3*n:4*n]
+		p, q, r, s := parts[0], parts[1], parts[2], parts[3]
+		for i := range row {
+			row[i] -= (p*float64(a[i]) + q*float64(b[i])) + (r*float64(c[i]) + s*float64(d[i]))
+		}
+		y = y[4*n:]
+	}
+	for j, p := range parts {
+		for i, v := range y[j*n : (j+1)*n] {
+			row[i] -= p * float64(v)
 		}
 	}
 }
@@ -143,21 +281,11 @@ func norm64(x []float64) float64 {
 // rounded upward.
 func defect(u []float32, r, dim int) float64 {
 	var sum float64
-	for i := range r {
-		for j := i; j < r; j++ {
-			var s float64
-			for c := range dim {
-				s += float64(u[i*dim+c]) * float64(u[j*dim+c])
-			}
-			if i == j {
-				if s > 0.5 {
-					s--
-				}
-				sum += s * s
-			} else {
-				sum += 2 * s * s
-			}
+	for i, s := range gram(u, r, dim) {
+		if i%(r+1) == 0 && s > 0.5 {
+			s--
 		}
+		sum += s * s
 	}
 	return math.Sqrt(sum) * (1 + 1e-6)
 }

@@ -36,6 +36,17 @@ func (p *packed) fill(src []float32, ld, n int) {
 	}
 }
 
+// fillRows makes k vectors of n entries, ld apart in src, the rows.
+func (p *packed) fillRows(src []float32, ld, n int) {
+	for j := 0; j < p.columns; {
+		w := p.width(p.columns - j)
+		for c := range p.k {
+			copy(p.data[j*p.k+c*w:][:w], src[c*ld+j:c*ld+n])
+		}
+		j += w
+	}
+}
+
 // times multiplies n vectors of w entries, ldr apart, by rows from..from+w-1:
 // out, ldo apart, gets a product of all columns for each, or its sum with what
 // it holds when add is set.

@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -12,6 +13,7 @@ const (
 	pilotAtoms   = 2048
 	pilotAlpha   = .001 // nominal; the share depends on it weakly
 	queryStep    = .005 // relative rounding of an 8-bit query
+	tailSigmas   = 5    // beyond these the law's tails, 3e-7, count as nothing
 )
 
 // pilotKs are the k for which the pilot forecasts; the planner interpolates.
@@ -33,67 +35,75 @@ func (p *Pilot) fits(levels int) bool {
 // error, so the share kept is an integral over that law, with the terms a
 // rotation has on average. Nothing of this rotation's codes is read, so choosing
 // by it costs no alpha.
-func (b *builder) pilot() {
+func (b *builder) pilot() error {
 	c := b.c
-	r := generator(c.Seed, streamPilot)
-	n := min(c.N, pilotAtoms)
-	sample := r.Perm(c.N)[:n]
-	m := min(pilotQueries, n)
 	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
 		c.Pilot.Shares[i] = make([]float64, len(c.Levels))
 	}
-	levels := make([]typical, len(c.Levels))
-	for j := range levels {
-		levels[j] = c.typical(c.Levels[j].Width)
+	n := min(c.N, pilotAtoms)
+	arms := make([]uint32, n) // internal indexes
+	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
+		arms[k] = uint32(i)
 	}
-	reach := bandit.Reach(pilotAlpha, c.Kappa, c.D)
-	inverse := make([]int, c.N)
-	for i, row := range c.Order {
-		inverse[row] = i
-	}
-	q64 := make([]float64, c.Dim)
-	var q Query
-	score := make([]float64, n)
-	sorted := make([]float64, n)
-	used := 0
-	for _, row := range sample[:m] {
-		norm := b.exact[row]
-		if norm == 0 || b.ctx.Err() != nil {
-			continue
+	queries, scores := b.pilotScores(arms)
+	f := c.newForecast(arms)
+	for j := range queries {
+		if b.ctx.Err() != nil {
+			break
 		}
-		scale := b.working(uint32(row))
-		c.Prepare(&q, c.Row(row), scale, nil)
-		f := math.Ldexp(scale, -q.Exp)
-		for j, v := range c.Row(row) {
-			q64[j] = float64(v) * f
-		}
-		for k, other := range sample {
-			score[k] = kernels.Dot(c.Row(other), q64) * b.working(uint32(other))
-			if c.Offset != nil {
-				score[k] += float64(c.Offset[inverse[other]]) * math.Ldexp(1, -q.Exp)
-			}
-		}
-		copy(sorted, score)
-		slices.Sort(sorted)
-		slices.Reverse(sorted)
-		used++
-		for i, k := range pilotKs {
-			theta := tail(sorted, float64(k)/float64(c.N)*float64(n))
-			for j := range c.Levels {
-				var sum float64
-				for s, other := range sample {
-					sum += c.keeps(inverse[other], levels[j], score[s], theta, reach, &q)
-				}
-				c.Pilot.Shares[i][j] += sum / float64(n)
-			}
-		}
+		f.add(&c.Pilot, &queries[j], scores[j])
 	}
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
-			c.Pilot.Shares[i][j] /= float64(max(used, 1))
+			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
+	return nil
+}
+
+// pilotScores takes the first arms that are not zero as queries and returns
+// their exact scores of all arms.
+func (b *builder) pilotScores(arms []uint32) (queries []Query, scores [][]float64) {
+	c := b.c
+	var rows []float32
+	var scales []float64
+	for _, i := range arms[:min(pilotQueries, len(arms))] {
+		if row := c.Order[i]; b.exact[row] > 0 {
+			rows, scales = append(rows, c.Row(int(row))...), append(scales, b.working(row))
+		}
+	}
+	queries = make([]Query, len(scales))
+	c.PrepareBatch(queries, rows, scales, nil)
+	wide := make([][]float64, len(queries))
+	scores = make([][]float64, len(queries))
+	for j := range queries {
+		f := math.Ldexp(scales[j], -queries[j].Exp)
+		wide[j], scores[j] = make([]float64, c.Dim), make([]float64, len(arms))
+		for k, v := range rows[j*c.Dim : (j+1)*c.Dim] {
+			wide[j][k] = float64(v) * f
+		}
+	}
+	ids := make([]uint32, len(arms))
+	for k, i := range arms {
+		ids[k] = c.Order[i]
+	}
+	const rowsAtOnce = 16 // stay in cache from one query to the next
+	for lo := 0; lo < len(ids) && b.ctx.Err() == nil; lo += rowsAtOnce {
+		hi := min(lo+rowsAtOnce, len(ids))
+		for j, q := range wide {
+			kernels.Dots(scores[j][lo:hi], c.Rows, c.Dim, ids[lo:hi], q)
+		}
+	}
+	for j, score := range scores {
+		for k, row := range ids {
+			score[k] *= b.working(row)
+			if c.Offset != nil {
+				score[k] += math.Ldexp(float64(c.Offset[arms[k]]), -queries[j].Exp)
+			}
+		}
+	}
+	return queries, scores
 }
 
 // tail is the score at rank (1 = greatest, the query itself excluded) of a
@@ -111,8 +121,8 @@ func tail(sorted []float64, rank float64) float64 {
 // typical are the terms of a level for a rest of norm 1, as a Haar rotation makes
 // them on average: nothing of this rotation's codes.
 type typical struct {
-	width                        int
-	scale, radius, xnorm, beyond float64
+	whole                 bool
+	radius, xnorm, beyond float64
 }
 
 func (c *Collection) typical(width int) typical {
@@ -120,39 +130,74 @@ func (c *Collection) typical(width int) typical {
 	// int8 steps of the greatest of D coordinates, rounded evenly
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
 	if width == c.D {
-		return typical{width: width, scale: 1, xnorm: 1, beyond: math.Sqrt(err2)}
+		return typical{whole: true, xnorm: 1, beyond: math.Sqrt(err2)}
 	}
 	share := float64(width) / d
 	t := bandit.Linear(bandit.Moments{A: share, X2: share * (1 + err2), O2: 1}, c.Kappa)
-	return typical{width: width, scale: t.Scale, radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale}
+	return typical{radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale}
 }
 
-// rest is the norm of atom i's rest, from its norm and its head.
-func (c *Collection) rest(i int) float64 {
-	n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
-	return math.Sqrt(max(0, n*n-h*h))
+// forecast is what the pilot needs to know of its arms.
+type forecast struct {
+	rest, headErr []float64 // norm of the arm's rest, error of its head's code
+	levels        []typical
+	reach         float64
+	ranks         []float64 // in the sample, of the k-th best of all
+	dims          float64   // D-2
+	sorted        []float64
 }
 
-// keeps is the probability that the atom's upper bound reaches theta at a level
-// of terms t, given its score: bound = score + error + radius, with the error of
-// scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law. c is taken as 0.
-func (c *Collection) keeps(i int, t typical, score, theta, reach float64, q *Query) float64 {
-	rest := c.rest(i) * q.RestNorm
-	x := theta - score - rest*t.xnorm*queryStep - q.HeadNorm*float64(c.HeadErr[i])
-	if t.width == c.D {
+func (c *Collection) newForecast(arms []uint32) *forecast {
+	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), dims: float64(c.D - 2)}
+	for _, i := range arms {
+		n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
+		f.rest = append(f.rest, math.Sqrt(max(0, n*n-h*h)))
+		f.headErr = append(f.headErr, float64(c.HeadErr[i]))
+	}
+	for _, l := range c.Levels {
+		f.levels = append(f.levels, c.typical(l.Width))
+	}
+	for _, k := range pilotKs {
+		f.ranks = append(f.ranks, float64(k)/float64(c.N)*float64(len(arms)))
+	}
+	return f
+}
+
+// add adds to the shares of p the numbers of arms that query q would keep, given
+// their scores.
+func (f *forecast) add(p *Pilot, q *Query, scores []float64) {
+	f.sorted = append(f.sorted[:0], scores...)
+	slices.SortFunc(f.sorted, func(a, b float64) int { return cmp.Compare(b, a) })
+	for i, rank := range f.ranks {
+		theta := tail(f.sorted, rank)
+		for j := range f.levels {
+			for s, score := range scores {
+				p.Shares[i][j] += f.keeps(s, &f.levels[j], theta-score, q)
+			}
+		}
+	}
+}
+
+// keeps is the probability that the upper bound of arm s reaches a threshold that
+// is gap above its score, at a level of terms t: bound = score + error + radius,
+// with the error of scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law. c is
+// taken as 0.
+func (f *forecast) keeps(s int, t *typical, gap float64, q *Query) float64 {
+	rest := f.rest[s] * q.RestNorm
+	x := gap - rest*t.xnorm*queryStep - q.HeadNorm*f.headErr[s]
+	if t.whole {
 		if x <= t.beyond*rest {
 			return 1
 		}
 		return 0
 	}
 	radius := t.radius * rest
-	x -= reach * radius
-	sigma := radius / math.Sqrt(float64(c.D-2))
-	if sigma == 0 {
-		if x <= 0 {
-			return 1
-		}
+	x -= f.reach * radius
+	switch limit := tailSigmas * radius / math.Sqrt(f.dims); {
+	case x <= -limit:
+		return 1
+	case x >= limit:
 		return 0
 	}
-	return .5 * math.Erfc(x/sigma/math.Sqrt2)
+	return .5 * math.Erfc(x/radius*math.Sqrt(f.dims/2))
 }

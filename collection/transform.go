@@ -164,14 +164,11 @@ func (t *transform) pack() {
 	}
 	t.onto = newPacked(t.dim, t.r)
 	t.onto.fill(t.u, t.dim, t.r)
-	minus := make([]float32, t.dim*t.r)
-	for j := range t.r {
-		for i, v := range t.u[j*t.dim : (j+1)*t.dim] {
-			minus[i*t.r+j] = -v
-		}
-	}
 	t.less = newPacked(t.r, t.dim)
-	t.less.fill(minus, t.r, t.dim)
+	t.less.fillRows(t.u, t.dim, t.dim)
+	for i, v := range t.less.data {
+		t.less.data[i] = -v
+	}
 	t.u = nil
 }
 

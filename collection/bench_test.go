@@ -1,0 +1,83 @@
+package collection
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+// BenchmarkBuild builds with one goroutine and reports MB of float32 rows a
+// second, the least time of each phase in microseconds an atom, and memory.
+func BenchmarkBuild(b *testing.B) {
+	const n = 20000
+	for _, dim := range []int{128, 512, 768, 1000, 1536, 4096} {
+		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
+			rows := data("powerlaw", n, dim, 1)
+			b.SetBytes(4 * n * int64(dim))
+			least := map[string]float64{}
+			var size int64
+			for b.Loop() {
+				c, err := begin(n, dim, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				c.Rows = rows
+				start := time.Now()
+				lap := func(name string) {
+					us := time.Since(start).Seconds() * 1e6 / n
+					if have, ok := least[name]; !ok || us < have {
+						least[name] = us
+					}
+					start = time.Now()
+				}
+				k, err := newBuilder(context.Background(), c, heap{}, &Options{Threads: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				lap("layout")
+				for _, p := range k.phases() {
+					if err := p.run(); err != nil {
+						b.Fatal(err)
+					}
+					lap(p.name)
+				}
+				size = c.Bytes()
+			}
+			var sum float64
+			for name, us := range least {
+				b.ReportMetric(us, name+"-us/atom")
+				sum += us
+			}
+			b.ReportMetric(4*float64(dim)/sum, "least-MB/s")
+			b.ReportMetric(float64(size)/float64(4*n*dim), "memory/data")
+		})
+	}
+}
+
+// BenchmarkPrepare reports the time of a query in batches of 64, into memory
+// that is there.
+func BenchmarkPrepare(b *testing.B) {
+	for _, dim := range []int{128, 512, 768, 1536, 4096} {
+		for _, batch := range []int{1, 64} {
+			b.Run(fmt.Sprintf("dim=%d/batch=%d", dim, batch), func(b *testing.B) {
+				const n = 2000
+				rows := data("powerlaw", n, dim, 1)
+				c := build(b, rows, dim, &Options{Threads: 1})
+				dst, scale := make([]Query, batch), make([]float64, batch)
+				for i := range scale {
+					scale[i] = 1
+				}
+				var tmp PrepareScratch
+				least := math.Inf(1)
+				for b.Loop() {
+					start := time.Now()
+					c.PrepareBatch(dst, rows[:batch*dim], scale, &tmp)
+					least = min(least, time.Since(start).Seconds())
+				}
+				b.ReportMetric(least*1e6/float64(batch), "least-us/query")
+			})
+		}
+	}
+}

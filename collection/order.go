@@ -1,0 +1,107 @@
+package collection
+
+import (
+	"fmt"
+	"math"
+)
+
+// Atoms stand by descending norm in steps of 2^(1/stepsPerOctave), 4%, step 0
+// the greatest.
+const (
+	stepsPerOctave = 16
+	stepCount      = stepsPerOctave*(maxNormExponent+149) + 2 // 2^-149 is the least float32
+)
+
+// normStep is the step of a working norm below maxNorm; zero has the last.
+func normStep(w float64) uint16 {
+	if w == 0 {
+		return stepCount - 1
+	}
+	return uint16(stepsPerOctave*maxNormExponent - int(math.Floor(stepsPerOctave*math.Log2(w))))
+}
+
+// norms checks every row, takes its norm in float64 and orders the atoms.
+func (b *builder) norms() error {
+	c := b.c
+	b.exact = make([]float64, c.N)
+	steps := make([]uint16, c.N)
+	limit := float64(maxNorm)
+	if c.Metric == Euclidean {
+		limit = maxNormEuclidean
+	}
+	chunk := max(1, min(4096, 1<<20/c.Dim))
+	err := b.each(c.N, chunk, func(_, lo, hi int) error {
+		for i := lo; i < hi; i++ {
+			s := math.Sqrt(kernels.SumSquares(c.Row(i)))
+			if !(s < limit) {
+				return rowError(c.Row(i), i, s, limit)
+			}
+			b.exact[i] = s
+			steps[i] = normStep(b.working(uint32(i)) * s)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.order(steps)
+	for i, row := range c.Order {
+		w := b.exact[row]
+		switch c.Metric {
+		case Cosine:
+			c.RowNorm[row] = w
+			if w > 0 {
+				w = 1
+			}
+		case Euclidean:
+			c.Offset[i] = upward(-w * w / 2)
+		}
+		c.Norm[i] = upward(w * up)
+	}
+	return nil
+}
+
+// order sorts the atoms by their steps and shuffles them within each, so that
+// the first panels are a sample of the greatest atoms whatever the file's order.
+func (b *builder) order(steps []uint16) {
+	order := b.c.Order
+	var ends [stepCount]int // of each step, once its atoms stand
+	for _, s := range steps {
+		ends[s]++
+	}
+	sum := 0
+	for s, n := range ends {
+		ends[s] = sum
+		sum += n
+	}
+	for i, s := range steps {
+		order[ends[s]] = uint32(i)
+		ends[s]++
+	}
+	r := generator(b.c.Seed, streamOrder)
+	lo := 0
+	for _, hi := range ends {
+		step := order[lo:hi]
+		r.Shuffle(len(step), func(i, j int) { step[i], step[j] = step[j], step[i] })
+		lo = hi
+	}
+}
+
+// rowError says what is wrong with a row whose norm is not below limit.
+func rowError(row []float32, i int, norm, limit float64) error {
+	for j, v := range row {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return &RowError{Row: i, Column: j, Err: fmt.Errorf("value %g", v)}
+		}
+	}
+	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
+}
+
+// working is the factor that makes a row the vector that is coded: 1/|v| for
+// cosine, else 1.
+func (b *builder) working(row uint32) float64 {
+	if b.c.Metric == Cosine && b.exact[row] > 0 {
+		return 1 / b.exact[row]
+	}
+	return 1
+}
