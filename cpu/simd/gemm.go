@@ -6,11 +6,10 @@ var PanelWidths = [...]int{16, 32, 64}
 // Pack writes n <= width vectors of k entries, ld apart, into a panel:
 // panel[c*width+j] = src[j*ld+c], zero for j >= n.
 func (l Level) Pack(panel, src []float32, ld, n, k, width int) {
-	packGeneric(panel, src, ld, n, k, width)
+	l.pack(panel[:k*width], src, ld, n, k, width)
 }
 
 func packGeneric(panel, src []float32, ld, n, k, width int) {
-	panel = panel[:k*width]
 	clear(panel)
 	for j := range n {
 		for c, v := range src[j*ld:][:k] {
@@ -24,32 +23,48 @@ func packGeneric(panel, src []float32, ld, n, k, width int) {
 //	out[i*ldo+j] (+)= sum_c rows[i*ldr+c] panel[c*width+j],  j < width
 //
 // adding to out when add is set. Each entry is one chain of k products and sums
-// (fused or not) in the order of c, then the addition to out: its error is
-// below (k+1) 2^-24 sum_c |rows_ic panel_cj| (+ 2^-24 |out|), and it is the same for
-// every n. width is one of PanelWidths.
+// (fused or not) in the order of c, the same for every n: its error is below
+// k 2^-24 sum_c |rows_ic panel_cj| + k 2^-150. The addition to out is one
+// rounding more. width is one of PanelWidths; out shares no memory with the
+// others.
+//
+// The panel is read anew for every six or eight rows: at 4 k width bytes of half
+// the second cache or less (k <= 1024 at width 64 for 512 KiB) it costs nothing.
+// The kernels fetch rows ahead, past the last too, as the next call goes on
+// there; out should be in a cache.
 func (l Level) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
-	gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
+	if n <= 0 {
+		return
+	}
+	_, _, _ = out[(n-1)*ldo:][:width], rows[(n-1)*ldr:][:k], panel[:k*width]
+	l.gemm(out, ldo, rows, ldr, n, panel, k, width, add)
 }
 
+// gemmGeneric takes four columns of two rows at a time, whose sums fit registers.
 func gemmGeneric(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
-	for i := range n {
-		row, dst := rows[i*ldr:][:k], out[i*ldo:][:width]
-		for j := 0; j < width; j += 8 {
-			var s [8]float32
-			for c, x := range row {
-				p := (*[8]float32)(panel[c*width+j:])
-				for e := range s {
-					s[e] += x * p[e]
-				}
+	for i := 0; i < n; i += 2 {
+		last := min(i+1, n-1) // an odd last row is its own neighbour
+		a, b := rows[i*ldr:][:k], rows[last*ldr:][:k]
+		for j := 0; j < width; j += 4 {
+			var a0, a1, a2, a3, b0, b1, b2, b3 float32
+			for c, x := range a {
+				p, y := (*[4]float32)(panel[c*width+j:]), b[c]
+				a0, a1, a2, a3 = a0+x*p[0], a1+x*p[1], a2+x*p[2], a3+x*p[3]
+				b0, b1, b2, b3 = b0+y*p[0], b1+y*p[1], b2+y*p[2], b3+y*p[3]
 			}
-			for e, v := range s {
-				if add {
-					v += dst[j+e]
-				}
-				dst[j+e] = v
+			put4((*[4]float32)(out[i*ldo+j:]), a0, a1, a2, a3, add)
+			if last > i {
+				put4((*[4]float32)(out[last*ldo+j:]), b0, b1, b2, b3, add)
 			}
 		}
 	}
+}
+
+func put4(to *[4]float32, a, b, c, d float32, add bool) {
+	if add {
+		a, b, c, d = a+to[0], b+to[1], c+to[2], d+to[3]
+	}
+	*to = [4]float32{a, b, c, d}
 }
 
 // DenseTest returns the mask of the queries whose score may reach their
@@ -57,31 +72,39 @@ func gemmGeneric(out []float32, ldo int, rows []float32, ldr, n int, panel []flo
 //
 //	dots[j]*scale + margin[j]*size + offset*factor[j] < tau[j]
 //
-// in float32, each operation rounded, for j < width, one of PanelWidths. NaN sets the bit.
+// in float32, each operation rounded, for j < width, one of PanelWidths. NaN
+// sets the bit. The mask is the same at every level.
 func (l Level) DenseTest(dots, margin, factor, tau []float32, width int, scale, size, offset float32) uint64 {
-	return denseTestGeneric(dots, margin, factor, tau, width, scale, size, offset)
-}
-
-func denseTestGeneric(dots, margin, factor, tau []float32, width int, scale, size, offset float32) uint64 {
-	dots, margin, factor, tau = dots[:width], margin[:width], factor[:width], tau[:width]
-	var mask uint64
-	for j, v := range dots {
-		// Conversions keep the products unfused: the same mask on every machine.
-		if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
-			mask |= 1 << j
-		}
-	}
-	return mask
+	var mask [1]uint64
+	l.DenseTestRows(dots, width, margin, factor, tau, width, []float32{scale}, []float32{size}, []float32{offset}, mask[:])
+	return mask[0]
 }
 
 // DenseTestRows is DenseTest of len(masks) rows, ld apart in dots, each with a
 // scale, a size and an offset of its own: masks[i] receives row i's mask.
 func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
-	denseTestRowsGeneric(dots, ld, margin, factor, tau, width, scale, size, offset, masks)
+	n := len(masks)
+	if n == 0 {
+		return
+	}
+	_ = dots[(n-1)*ld:][:width]
+	l.denseTestRows(dots, ld, margin[:width], factor[:width], tau[:width], scale[:n], size[:n], offset[:n], masks)
 }
 
-func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
+func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
 	for i := range masks {
-		masks[i] = denseTestGeneric(dots[i*ld:], margin, factor, tau, width, scale[i], size[i], offset[i])
+		masks[i] = denseTestGeneric(dots[i*ld:], margin, factor, tau, scale[i], size[i], offset[i])
 	}
+}
+
+func denseTestGeneric(dots, margin, factor, tau []float32, scale, size, offset float32) uint64 {
+	dots, factor, tau = dots[:len(margin)], factor[:len(margin)], tau[:len(margin)]
+	var mask uint64
+	for j, v := range dots {
+		// the conversions keep compilers from fusing products and sums
+		if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
+			mask |= 1 << j
+		}
+	}
+	return mask
 }

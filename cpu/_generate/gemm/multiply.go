@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// shape is a multiplication of rows by a panel. It goes over the rows in tiles
+// whose sums stay in registers for all of k, so that every sum is one chain of
+// fused multiply-adds in the order of c, whatever the tile's height.
+type shape struct {
+	name    string
+	vector  func() VecVirtual
+	bytes   int   // of a vector
+	vectors int   // of a step of the panel
+	width   int   // floats from step to step of the panel; 0: an argument
+	tiles   []int // heights, at most 8 rows: the first repeats, the others finish
+	hold    int   // steps whose vectors stay in registers while rows pass
+	unroll  int   // steps of a turn of the loop, a multiple of hold
+}
+
+// A tile reads a step's vectors and one entry a row for vectors * height
+// multiply-adds, of which 8 must be in flight (two units, four cycles). Tiles of
+// 8 rows hold several steps: rows that are a multiple of 4 KiB apart compete for
+// the same 8 lines of the first cache, so all of a line that fits is used at
+// once.
+var shapes = []shape{
+	{"gemm64AVX512", ZMM, 64, 4, 64, []int{6, 4, 2, 1}, 1, 4},
+	{"gemm32AVX512", ZMM, 64, 2, 32, []int{8, 4, 2, 1}, 4, 4},
+	{"gemm16AVX512", ZMM, 64, 1, 16, []int{8, 4, 2, 1}, 16, 16},
+	{"gemm16AVX2", YMM, 32, 2, 0, []int{6, 4, 2, 1}, 1, 4},
+}
+
+// product is the code of a shape.
+type product struct {
+	shape
+	out, ldo  GPVirtual
+	rows      GPVirtual    // of the next tile
+	stride    [4]GPVirtual // 1, 3, 5 and 7 times the distance of rows
+	ldp, ldp3 GPVirtual    // 1 and 3 times that of steps when it is an argument
+
+	// of the tile
+	at    GPVirtual // its rows
+	panel GPVirtual
+	sums  [][]VecVirtual
+}
+
+func multiply(s shape) {
+	ldp := ""
+	if s.width == 0 {
+		ldp = "ldp, "
+	}
+	TEXT(s.name, NOSPLIT, "func(out *float32, ldo int, rows *float32, ldr, n int, panel *float32, "+ldp+"k int, add bool)")
+	Doc(fmt.Sprintf("%s multiplies n rows by %d columns of a panel.", s.name, s.vectors*s.bytes/4))
+	Pragma("noescape")
+	p := &product{shape: s, out: argument("out"), ldo: distance("ldo"), rows: argument("rows")}
+	p.stride[0] = distance("ldr")
+	p.stride[1] = times(p.stride[0], p.stride[0], 2)
+	p.stride[2] = times(p.stride[0], p.stride[0], 4)
+	if s.tiles[0] > 7 {
+		p.stride[3] = times(p.stride[1], p.stride[0], 4)
+	}
+	if s.width == 0 {
+		p.ldp = distance("ldp")
+		p.ldp3 = times(p.ldp, p.ldp, 2)
+	}
+	n := argument("n")
+	for i, height := range s.tiles {
+		next := "done"
+		if i+1 < len(s.tiles) {
+			next = fmt.Sprint("rows", s.tiles[i+1])
+		}
+		Label(fmt.Sprint("rows", height))
+		SUBQ(U8(height), n)
+		JLT(LabelRef(fmt.Sprint("fewer", height)))
+		p.tile(height, i == 0)
+		if i == 0 {
+			JMP(LabelRef(fmt.Sprint("rows", height)))
+		} else {
+			JMP(LabelRef(next))
+		}
+		Label(fmt.Sprint("fewer", height))
+		ADDQ(U8(height), n)
+	}
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+func argument(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
+
+// distance is an argument in floats, in bytes.
+func distance(name string) GPVirtual {
+	v := argument(name)
+	SHLQ(U8(2), v)
+	return v
+}
+
+// times is base + scale index.
+func times(base, index GPVirtual, scale uint8) GPVirtual {
+	v := GP64()
+	LEAQ(Mem{Base: base, Index: index, Scale: scale}, v)
+	return v
+}
+
+// row is the place disp bytes into row r < 8 from the one at base.
+func (p *product) row(base GPVirtual, r, disp int) Mem {
+	if r == 0 {
+		return Mem{Base: base, Disp: disp}
+	}
+	scale := 1
+	for ; r%2 == 0; r /= 2 {
+		scale *= 2
+	}
+	return Mem{Base: base, Index: p.stride[r/2], Scale: uint8(scale), Disp: disp}
+}
+
+// step is the place of vector j of the panel's step u < 4, any u when its width
+// is known.
+func (p *product) step(u, j int) Mem {
+	m := Mem{Base: p.panel, Disp: 4*p.width*u + p.bytes*j}
+	if p.width > 0 {
+		return m
+	}
+	switch u {
+	case 1, 2:
+		m.Index, m.Scale = p.ldp, uint8(u)
+	case 3:
+		m.Index, m.Scale = p.ldp3, 1
+	}
+	return m
+}
+
+// tile multiplies the next rows. While it does, it fetches as many behind them
+// into the second cache if more is set.
+func (p *product) tile(height int, more bool) {
+	label := func(name string) string { return fmt.Sprint(name, height) }
+	p.at, p.panel = GP64(), argument("panel")
+	MOVQ(p.rows, p.at)
+	if height == 6 {
+		LEAQ(Mem{Base: p.rows, Index: p.stride[1], Scale: 2}, p.rows)
+	} else {
+		LEAQ(Mem{Base: p.rows, Index: p.stride[0], Scale: uint8(height)}, p.rows)
+	}
+	var ahead GPVirtual
+	if more {
+		ahead = GP64()
+		MOVQ(p.rows, ahead)
+	}
+	p.sums = make([][]VecVirtual, height)
+	for r := range p.sums {
+		for range p.vectors {
+			v := p.vector()
+			VXORPS(v, v, v)
+			p.sums[r] = append(p.sums[r], v)
+		}
+	}
+	k := argument("k")
+
+	Label(label("many"))
+	SUBQ(U8(p.unroll), k)
+	JLT(LabelRef(label("few")))
+	if more {
+		for r := range height {
+			PREFETCHT1(p.row(ahead, r, 0))
+		}
+		ADDQ(U8(4*p.unroll), ahead)
+	}
+	for u := 0; u < p.unroll; u += p.hold {
+		p.steps(u, p.hold)
+	}
+	p.advance(p.unroll)
+	JMP(LabelRef(label("many")))
+
+	Label(label("few"))
+	ADDQ(U8(p.unroll), k)
+	Label(label("one"))
+	SUBQ(U8(1), k)
+	JLT(LabelRef(label("sum")))
+	p.steps(0, 1)
+	p.advance(1)
+	JMP(LabelRef(label("one")))
+
+	Label(label("sum"))
+	add := GP8()
+	Load(Param("add"), add)
+	TESTB(add, add)
+	JEQ(LabelRef(label("store")))
+	from := GP64()
+	MOVQ(p.out, from)
+	for _, s := range p.sums {
+		for j, v := range s {
+			VADDPS(Mem{Base: from, Disp: p.bytes * j}, v, v)
+		}
+		ADDQ(p.ldo, from)
+	}
+	Label(label("store"))
+	for _, s := range p.sums {
+		for j, v := range s {
+			VMOVUPS(v, Mem{Base: p.out, Disp: p.bytes * j})
+		}
+		ADDQ(p.ldo, p.out)
+	}
+}
+
+// steps adds the products of count steps from u on to the sums: rows in groups
+// of 8 chains, which hide each other's latency.
+func (p *product) steps(u, count int) {
+	held := make([][]VecVirtual, count)
+	for i := range held {
+		for j := range p.vectors {
+			v := p.vector()
+			VMOVUPS(p.step(u+i, j), v)
+			held[i] = append(held[i], v)
+		}
+	}
+	group := 8 / p.vectors
+	for from := 0; from < len(p.sums); from += group {
+		for i, columns := range held {
+			for r := from; r < min(from+group, len(p.sums)); r++ {
+				p.entry(p.row(p.at, r, 4*(u+i)), columns, p.sums[r])
+			}
+		}
+	}
+}
+
+// entry adds a row's entry times the columns to the row's sums.
+func (p *product) entry(x Mem, columns, sums []VecVirtual) {
+	if len(columns) == 1 {
+		VFMADD231PS_BCST(x, columns[0], sums[0])
+		return
+	}
+	v := p.vector()
+	VBROADCASTSS(x, v)
+	for j, c := range columns {
+		VFMADD231PS(c, v, sums[j])
+	}
+}
+
+// advance moves rows and panel by some steps: 1 or unroll.
+func (p *product) advance(steps int) {
+	ADDQ(U8(4*steps), p.at)
+	if p.width > 0 {
+		ADDQ(U32(4*p.width*steps), p.panel)
+		return
+	}
+	LEAQ(Mem{Base: p.panel, Index: p.ldp, Scale: uint8(steps)}, p.panel)
+}

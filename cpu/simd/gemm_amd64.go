@@ -1,0 +1,68 @@
+//go:build !noasm && !purego
+
+package simd
+
+import "unsafe"
+
+// kernelWidth tells the widths the kernels know from those that only the
+// generic code computes.
+func kernelWidth(width int) bool { return width == 16 || width == 32 || width == 64 }
+
+func (l Level) pack(panel, src []float32, ld, n, k, width int) {
+	if l == Generic || n < 8 || k < 8 || n > width {
+		packGeneric(panel, src, ld, n, k, width)
+		return
+	}
+	if n < width {
+		clear(panel)
+	}
+	for j := 0; j < n; j += 8 {
+		j := min(j, n-8) // the last blocks write some of the ones before again
+		_ = src[(j+7)*ld:][:k]
+		packAVX2(&panel[j], width, &src[j*ld], ld, k/8)
+		packAVX2(&panel[(k-8)*width+j], width, &src[j*ld+k-8], ld, 1)
+	}
+}
+
+// rowsAVX2 is how many rows the AVX2 kernel, of 16 columns, multiplies before
+// it turns to the next columns: they stay in the second cache. A multiple of 6.
+const rowsAVX2 = 24
+
+func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+	switch {
+	case l == AVX512 && width == 64:
+		gemm64AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
+	case l == AVX512 && width == 32:
+		gemm32AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
+	case l == AVX512 && width == 16:
+		gemm16AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
+	case l == AVX2 && kernelWidth(width):
+		for i := 0; i < n; i += rowsAVX2 {
+			for j := 0; j < width; j += 16 {
+				gemm16AVX2(&out[i*ldo+j], ldo, unsafe.SliceData(rows[i*ldr:]), ldr, min(rowsAVX2, n-i),
+					unsafe.SliceData(panel[min(j, len(panel)):]), width, k, add) // k may be 0
+			}
+		}
+	default:
+		gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
+	}
+}
+
+func (l Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+	width, n := len(margin), len(masks)
+	if l == Generic || !kernelWidth(width) {
+		denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
+		return
+	}
+	clear(masks)
+	at := unsafe.Pointer(&masks[0])
+	if l == AVX512 {
+		for j := 0; j < width; j += 16 {
+			dense16AVX512(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, (*byte)(unsafe.Add(at, j/8)))
+		}
+		return
+	}
+	for j := 0; j < width; j += 8 {
+		dense8AVX2(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, (*byte)(unsafe.Add(at, j/8)))
+	}
+}

@@ -1,0 +1,415 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// foreign fills all memory of a grid that is not its rows: a NaN, so that it
+// shows in any sum it gets into.
+var foreign = math.Float32frombits(0x7fc0beef)
+
+// grid is rows of width floats, ld apart, in data, which ends with the last of
+// them and lies amid foreign memory.
+type grid struct {
+	all, data       []float32
+	rows, width, ld int
+}
+
+func newGrid(rows, width, ld int, at func(i, j int) float32) grid {
+	const band = 70
+	size := max(0, (rows-1)*ld+width)
+	g := grid{all: make([]float32, size+2*band), rows: rows, width: width, ld: ld}
+	for i := range g.all {
+		g.all[i] = foreign
+	}
+	g.data = g.all[band : band+size : band+size]
+	for i := range rows {
+		for j, row := 0, g.row(i); j < width; j++ {
+			row[j] = at(i, j)
+		}
+	}
+	return g
+}
+
+func (g grid) row(i int) []float32 { return g.data[i*g.ld:][:g.width] }
+
+// intact tells whether the memory around and between the rows is as it was.
+func (g grid) intact() bool {
+	n := 0
+	for _, v := range g.all {
+		if math.Float32bits(v) == math.Float32bits(foreign) {
+			n++
+		}
+	}
+	return n == len(g.all)-g.rows*g.width
+}
+
+// fma is x y + z rounded once: the sum is rounded to odd in float64, whose digits
+// are more than two more than those of the result.
+func fma(x, y, z float32) float32 {
+	p, c := float64(x)*float64(y), float64(z)
+	s := p + c
+	b := s - p
+	if e := p - (s - b) + (c - b); e != 0 && math.Abs(s) < math.MaxFloat64 {
+		if u := math.Float64bits(s); u&1 == 0 {
+			if (e > 0) == (s > 0) {
+				u++
+			} else {
+				u--
+			}
+			s = math.Float64frombits(u)
+		}
+	}
+	return float32(s)
+}
+
+// chain is the product Gemm promises, fused or not, but for the addition to out.
+func chain(row []float32, panel []float32, width, j int, fused bool) float32 {
+	var s float32
+	for c, x := range row {
+		if p := panel[c*width+j]; fused {
+			s = fma(x, p, s)
+		} else {
+			s += float32(x * p)
+		}
+	}
+	return s
+}
+
+// gemmKinds are the entries of rows and panels under test.
+var gemmKinds = []struct {
+	name string
+	draw func(r *rand.Rand) float32
+}{
+	{"normal", func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }},
+	{"integer", func(r *rand.Rand) float32 { return float32(r.IntN(257) - 128) }},
+	{"wild", func(r *rand.Rand) float32 {
+		return float32(math.Ldexp(r.NormFloat64(), r.IntN(140)-100))
+	}},
+	{"cancelling", func(r *rand.Rand) float32 {
+		return float32(1-2*r.IntN(2)) * (1 + float32(r.IntN(3)-1)*0x1p-23)
+	}},
+}
+
+// TestGemm: each entry is, bit for bit, one chain in the order of c, fused in all
+// entries or in none, whatever n is; it is off by no more than promised; nothing
+// else is read or written.
+func TestGemm(t *testing.T) {
+	heights := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 23, 24, 25, 31, 50}
+	for _, kind := range gemmKinds {
+		for _, width := range PanelWidths {
+			for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 19, 31, 33, 64, 67} {
+				r := rand.New(rand.NewPCG(uint64(k), uint64(width)))
+				draw := func(int, int) float32 { return kind.draw(r) }
+				const most = 50
+				rows := newGrid(most, k, k+k%3, draw)
+				panel := newGrid(k, width, width, draw)
+				old := newGrid(most, width, width, draw)
+				var want [2][most][64]float32 // not fused, fused
+				for i := range most {
+					for j := range width {
+						want[0][i][j] = chain(rows.row(i), panel.data, width, j, false)
+						want[1][i][j] = chain(rows.row(i), panel.data, width, j, true)
+						checkError(t, want[1][i][j], rows.row(i), panel.data, width, j)
+						checkError(t, want[0][i][j], rows.row(i), panel.data, width, j)
+					}
+				}
+				for _, n := range heights {
+					for _, l := range Levels() {
+						for _, add := range []bool{false, true} {
+							out := newGrid(n, width, width+n%4, func(i, j int) float32 { return old.row(i)[j] })
+							l.Gemm(out.data, out.ld, rows.data[:max(0, (n-1)*rows.ld+k)], rows.ld, n, panel.data, k, width, add)
+							var differ [2]int
+							for i := range n {
+								for j, got := range out.row(i) {
+									for f := range want {
+										w := want[f][i][j]
+										if add {
+											w += old.row(i)[j]
+										}
+										if math.Float32bits(got) != math.Float32bits(w) {
+											differ[f]++
+										}
+									}
+								}
+							}
+							if min(differ[0], differ[1]) > 0 {
+								t.Fatalf("%v %s width %d k %d n %d add %v: %d entries differ from the chain, %d from the fused one",
+									l, kind.name, width, k, n, add, differ[0], differ[1])
+							}
+							if !out.intact() || !rows.intact() || !panel.intact() {
+								t.Fatalf("%v width %d k %d n %d: wrote outside out", l, width, k, n)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkError compares a chain with the bound Gemm states for it.
+func checkError(t *testing.T, got float32, row, panel []float32, width, j int) {
+	t.Helper()
+	var sum, size float64
+	for c, x := range row {
+		p := float64(x) * float64(panel[c*width+j])
+		sum, size = sum+p, size+math.Abs(p)
+	}
+	k := float64(len(row))
+	// the last term is that of the sums in float64
+	if e := math.Abs(float64(got) - sum); !(e <= k*0x1p-24*size+k*0x1p-150+k*0x1p-52*size) {
+		t.Fatalf("a chain of %d is off by %g, its terms' size is %g", len(row), e, size)
+	}
+}
+
+// TestGemmRefuses: a slice too short for the shape is refused before the kernel
+// runs.
+func TestGemmRefuses(t *testing.T) {
+	const n, k, width, ld = 9, 10, 32, 40
+	out, rows, panel := make([]float32, (n-1)*ld+width), make([]float32, (n-1)*ld+k), make([]float32, k*width)
+	masks := make([]uint64, n)
+	short := func(x []float32) []float32 { return x[: len(x)-1 : len(x)-1] }
+	for _, l := range Levels() {
+		gemm := func(out, rows, panel []float32) { l.Gemm(out, ld, rows, ld, n, panel, k, width, false) }
+		dense := func(dots, column, row []float32) {
+			l.DenseTestRows(dots, ld, column, column, column, width, row, row, row, masks)
+		}
+		column, row := make([]float32, width), make([]float32, n)
+		gemm(out, rows, panel)
+		dense(out, column, row)
+		l.Pack(panel, rows, ld, n, k, width)
+		for name, call := range map[string]func(){
+			"out":        func() { gemm(short(out), rows, panel) },
+			"rows":       func() { gemm(out, short(rows), panel) },
+			"panel":      func() { gemm(out, rows, short(panel)) },
+			"dots":       func() { dense(short(out), column, row) },
+			"terms":      func() { dense(out, short(column), row) },
+			"row terms":  func() { dense(out, column, short(row)) },
+			"packed":     func() { l.Pack(short(panel), rows, ld, n, k, width) },
+			"vectors":    func() { l.Pack(panel, short(rows), ld, n, k, width) },
+			"many":       func() { l.Pack(panel, make([]float32, 40*ld), ld, 40, k, width) },
+			"back":       func() { l.Gemm(out, ld, rows, -1, n, panel, k, width, false) },
+			"negative k": func() { l.Gemm(out, ld, rows, ld, n, panel, -1, width, false) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%v: %s too short, and accepted", l, name)
+					}
+				}()
+				call()
+			}()
+		}
+	}
+}
+
+func TestPack(t *testing.T) {
+	for _, l := range Levels() {
+		for _, width := range PanelWidths {
+			for _, k := range []int{0, 1, 5, 7, 8, 9, 15, 16, 23, 40, 67} {
+				for n := range width + 1 {
+					src := newGrid(n, k, k+n%3, func(i, j int) float32 { return float32(1 + i*k + j) })
+					panel := newGrid(k, width, width, func(int, int) float32 { return -1 })
+					l.Pack(panel.data, src.data, src.ld, n, k, width)
+					for c := range k {
+						for j, got := range panel.row(c) {
+							want := float32(0)
+							if j < n {
+								want = src.row(j)[c]
+							}
+							if got != want {
+								t.Fatalf("%v width %d k %d n %d: entry %d of vector %d is %g, want %g", l, width, k, n, c, j, got, want)
+							}
+						}
+					}
+					if !panel.intact() || !src.intact() {
+						t.Fatalf("%v width %d k %d n %d: wrote outside the panel", l, width, k, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDenseTest: the same mask at every level, at the threshold and one rounding
+// from it, where a fused product would show, and for numbers that are none.
+func TestDenseTest(t *testing.T) {
+	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, math.MaxFloat32}
+	for _, width := range PanelWidths {
+		for n := range 20 {
+			r := rand.New(rand.NewPCG(uint64(n), uint64(width)))
+			draw := func(int, int) float32 {
+				if r.IntN(30) == 0 {
+					return odd[r.IntN(len(odd))]
+				}
+				return float32(r.NormFloat64())
+			}
+			dots := newGrid(n, width, width+n%5, draw)
+			columns, terms := newGrid(3, width, width+90, draw), newGrid(3, n, n+90, draw)
+			want := make([]uint64, n)
+			var bits int
+			for j := range width {
+				// each column's threshold is the value of one of the rows, or its neighbour
+				i := 0
+				if n > 0 {
+					i = r.IntN(n)
+				}
+				value := func(i int) float32 {
+					a, b, c := dots.row(i)[j]*terms.row(0)[i], columns.row(0)[j]*terms.row(1)[i], columns.row(1)[j]*terms.row(2)[i]
+					s := a + b
+					return s + c
+				}
+				tau := &columns.row(2)[j]
+				if n > 0 && r.IntN(10) > 0 {
+					*tau = value(i)
+					if r.IntN(2) == 0 {
+						*tau = math.Nextafter32(*tau, float32(math.Inf(1)))
+					}
+				}
+				for i := range n {
+					if v := value(i); v >= *tau || v != v || *tau != *tau {
+						want[i] |= 1 << j
+						bits++
+					}
+				}
+			}
+			if n > 4 && (bits < n*width/10 || bits > n*width*9/10) {
+				t.Fatalf("width %d n %d: %d bits set, the data test little", width, n, bits)
+			}
+			for _, l := range Levels() {
+				masks := make([]uint64, n+2)
+				for i := range masks {
+					masks[i] = 0x5555aaaa5555aaaa
+				}
+				l.DenseTestRows(dots.data, dots.ld, columns.row(0), columns.row(1), columns.row(2), width,
+					terms.row(0), terms.row(1), terms.row(2), masks[1:n+1])
+				if masks[0] != 0x5555aaaa5555aaaa || masks[n+1] != masks[0] || !dots.intact() {
+					t.Fatalf("%v width %d n %d: wrote outside the masks", l, width, n)
+				}
+				for i, m := range masks[1 : n+1] {
+					one := l.DenseTest(dots.row(i), columns.row(0), columns.row(1), columns.row(2), width,
+						terms.row(0)[i], terms.row(1)[i], terms.row(2)[i])
+					if m != want[i] || one != want[i] {
+						t.Fatalf("%v width %d row %d of %d: mask %x, alone %x, want %x", l, width, i, n, m, one, want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestGemmAllocatesNothing(t *testing.T) {
+	const n, k, width = 10, 20, 32
+	x, panel, masks := make([]float32, n*width), make([]float32, k*width), make([]uint64, n)
+	for _, l := range Levels() {
+		got := testing.AllocsPerRun(10, func() {
+			l.Pack(panel, x, k, 16, k, width)
+			l.Gemm(x, width, panel, k, n, panel, k, width, false)
+			l.DenseTestRows(x, width, panel, panel, panel, width, x, x, x, masks)
+			masks[0] |= l.DenseTest(x, panel, panel, panel, width, 1, 2, 3)
+		})
+		if got != 0 {
+			t.Errorf("%v: %g allocations", l, got)
+		}
+	}
+}
+
+// FuzzGemm packs vectors of any bits and multiplies rows by them: every level
+// gives the chain, fused or not, or a NaN where it is one.
+func FuzzGemm(f *testing.F) {
+	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), uint8(0), uint8(0), false)
+	f.Add(uint64(2), uint8(1), uint8(33), uint8(17), uint8(2), uint8(5), true)
+	f.Add(uint64(3), uint8(2), uint8(70), uint8(64), uint8(0), uint8(1), true)
+	f.Fuzz(func(t *testing.T, seed uint64, w, k8, n8, gapIn, gapOut uint8, add bool) {
+		width, k, n := PanelWidths[int(w)%len(PanelWidths)], int(k8), int(n8)%80
+		r := rand.New(rand.NewPCG(seed, 1))
+		any := func(int, int) float32 {
+			u := r.Uint32()
+			if seed%2 == 0 {
+				u = u&0x807fffff | uint32(64+r.IntN(128))<<23 // neither none nor extreme
+			}
+			return math.Float32frombits(u)
+		}
+		src := newGrid(int(seed)&math.MaxInt%(width+1), k, k+int(gapIn), any)
+		rows := newGrid(n, k, k+int(gapIn), any)
+		old := newGrid(n, width, width, any)
+		for _, l := range Levels() {
+			panel := newGrid(k, width, width, any)
+			l.Pack(panel.data, src.data, src.ld, src.rows, k, width)
+			out := newGrid(n, width, width+int(gapOut), func(i, j int) float32 { return old.row(i)[j] })
+			l.Gemm(out.data, out.ld, rows.data, rows.ld, n, panel.data, k, width, add)
+			if !out.intact() || !panel.intact() {
+				t.Fatalf("%v: wrote outside", l)
+			}
+			for i := range n {
+				for j, got := range out.row(i) {
+					fused, plain := chain(rows.row(i), panel.data, width, j, true), chain(rows.row(i), panel.data, width, j, false)
+					if add {
+						fused, plain = fused+old.row(i)[j], plain+old.row(i)[j]
+					}
+					if got != fused && got != plain && (got == got || fused == fused && plain == plain) {
+						t.Fatalf("%v row %d column %d: %g, want %g or %g", l, i, j, got, fused, plain)
+					}
+				}
+			}
+		}
+	})
+}
+
+// BenchmarkGemm is in GMAC/s, shape/level so that levels alternate.
+func BenchmarkGemm(b *testing.B) {
+	for _, s := range []struct{ k, width, n int }{{768, 64, 4096}, {768, 16, 4096}, {64, 64, 4096}, {256, 64, 64}} {
+		r := rand.New(rand.NewPCG(1, 2))
+		draw := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			return x
+		}
+		rows, panel, out := draw(s.n*s.k), draw(s.k*s.width), make([]float32, s.n*s.width)
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%dx%dx%d", l, s.k, s.width, s.n), func(b *testing.B) {
+				for b.Loop() {
+					l.Gemm(out, s.width, rows, s.k, s.n, panel, s.k, s.width, false)
+				}
+				b.ReportMetric(float64(s.k*s.width*s.n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+			})
+		}
+	}
+}
+
+// BenchmarkPack is in GB/s of panel written.
+func BenchmarkPack(b *testing.B) {
+	for _, s := range []struct{ k, width int }{{768, 64}, {512, 16}} {
+		src, panel := make([]float32, s.k*s.width), make([]float32, s.k*s.width)
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%dx%d", l, s.k, s.width), func(b *testing.B) {
+				for b.Loop() {
+					l.Pack(panel, src, s.k, s.width, s.k, s.width)
+				}
+				b.ReportMetric(4*float64(s.k*s.width)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+			})
+		}
+	}
+}
+
+// BenchmarkDenseTest is in rows a microsecond, a tile of 128 rows a call.
+func BenchmarkDenseTest(b *testing.B) {
+	const n = 128
+	for _, width := range PanelWidths {
+		dots, x, masks := make([]float32, n*width), make([]float32, n), make([]uint64, n)
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%d", l, width), func(b *testing.B) {
+				for b.Loop() {
+					l.DenseTestRows(dots, width, x[:width], x[:width], x[:width], width, x, x, x, masks)
+				}
+				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "rows/us")
+			})
+		}
+	}
+}
