@@ -219,9 +219,15 @@ func (s *Stats) add(c *Certificate) {
 
 // norm64 is |x| in float64.
 func norm64(x []float32) float64 {
-	var s float64
-	for _, v := range x {
-		s += float64(v) * float64(v)
+	var a, b, c, d float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		p := (*[4]float32)(x[i:])
+		s, t, u, v := float64(p[0]), float64(p[1]), float64(p[2]), float64(p[3])
+		a, b, c, d = a+s*s, b+t*t, c+u*u, d+v*v
 	}
-	return math.Sqrt(s)
+	for _, v := range x[i:] {
+		a += float64(v) * float64(v)
+	}
+	return math.Sqrt((a + b) + (c + d))
 }

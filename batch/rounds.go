@@ -21,10 +21,12 @@ func rounds(ctx context.Context, r backend.Resident, w *work, lo, hi int) (backe
 		return run.Finish(ctx)
 	}
 	for i, look := range w.plan.looks {
-		if i > 0 { // the first look makes its own threshold
-			if err := run.Raise(ctx, w.plan.raise); err != nil && !stopped(err) {
-				return nil, err
-			}
+		raise := w.plan.raise
+		if i == 0 { // the first look makes its own threshold, from the same source
+			raise.PerQuery = 0
+		}
+		if err := run.Raise(ctx, raise); err != nil && !stopped(err) {
+			return nil, err
 		}
 		tally, err := run.Pull(ctx, look)
 		if err != nil && !stopped(err) {
