@@ -7,9 +7,12 @@ const (
 	unit = 0x1p-24
 	// unit64 is the unit roundoff of float64.
 	unit64 = 0x1p-53
-	// HeadChunk is the number of coordinates a head projection may sum in
-	// float32 before the partial sum moves on to float64.
-	HeadChunk = 128
+	// HeadChunk is the number of coordinates in one float32 chain of a head
+	// projection. Up to HeadChunks chains are added up in float32 before their
+	// sum moves on to float64.
+	HeadChunk  = 64
+	HeadChunks = 16
+	headChain  = HeadChunk + HeadChunks // roundings of one product at most
 	// HaarChunk is the number of coordinates in one float32 chain of a Haar
 	// matrix's product; the chains are added up in float32 too.
 	HaarChunk = 16
@@ -87,19 +90,20 @@ func HaarError(D int, wide bool) float64 {
 // g^, h^ the computed head coordinates of q and v, and q^, o^ the computed rests,
 // |<g^,h^> + <q^,o^> - <q,v>| <= HeadError |q||v|, all four taken as exact.
 //
-// Coordinates are summed in float32 over chunks of at most HeadChunk of the d
-// coordinates and in float64 beyond; a rest is v less r products, in float32.
-// defect bounds the spectral norm of U^T U - I for the d x r float32 matrix U in
-// use (its Frobenius norm, computed in float64, will do). docs/guarantee.md
-// derives the formula.
+// Coordinates are summed in float32 over chains of at most HeadChunk of the d
+// coordinates, the chains in float32 up to HeadChunks of them, and in float64
+// beyond; a rest is v less a sum of r products, in float32. defect bounds the
+// spectral norm of U^T U - I for the d x r float32 matrix U in use (its
+// Frobenius norm, computed in float64, will do). docs/guarantee.md derives the
+// formula.
 func HeadError(d, r int, defect float64) float64 {
-	return HeadErrorChain(d, r, HeadChunk, defect)
+	return HeadErrorChain(d, r, headChain, defect)
 }
 
 // HeadErrorChain is HeadError for another length of the float32 chains:
 // `chain` is the largest number of additions one product passes in float32
-// before its sum is float64. The head's error is nearly proportional to it. chain = 0
-// means products and sums in float64 throughout.
+// before its sum is float64. The head's error is nearly proportional to it.
+// chain = 0 means products and sums in float64 throughout.
 func HeadErrorChain(d, r, chain int, defect float64) float64 {
 	if r <= 0 {
 		return 0
@@ -121,7 +125,7 @@ func HeadErrorChain(d, r, chain int, defect float64) float64 {
 // more). d is the dimension of the data, D that of the rotation, r the head's
 // width (0: no head), defect as in HeadError.
 func Slack(d, D, r, rounds int, defect float64) float64 {
-	return SlackChain(d, D, r, rounds, HeadChunk, defect)
+	return SlackChain(d, D, r, rounds, headChain, defect)
 }
 
 // SlackChain is Slack with HeadErrorChain's length of the float32 chains.

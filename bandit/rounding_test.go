@@ -200,11 +200,7 @@ func TestRotationErrorHaar(t *testing.T) {
 			exact := apply64(turn, wide(x))
 			short, long := make([]float64, D), make([]float64, D)
 			for i, row := range turn32 {
-				var s float32
-				for j, v := range x {
-					s += row[j] * v
-				}
-				short[i] = float64(s)
+				short[i] = float64(chained(row, x, HaarChunk))
 				long[i] = float64(float32(dot64(wide(row), wide(x))))
 			}
 			size := norm64(wide(x))
@@ -218,26 +214,39 @@ func TestRotationErrorHaar(t *testing.T) {
 	}
 }
 
-// headOf splits v as the collection does: float32 chunks summed in float64,
-// then r float32 subtractions a coordinate.
-func headOf(u [][]float32, v []float32, chunk int) (h, o []float32) {
+// chained is the product of x and y in float32, over chains of some length and
+// then over the chains.
+func chained(x, y []float32, length int) float32 {
+	var sum float32
+	for from := 0; from < len(x); from += length {
+		var s float32
+		for i := from; i < min(from+length, len(x)); i++ {
+			s += x[i] * y[i]
+		}
+		sum += s
+	}
+	return sum
+}
+
+// headOf splits v as the collection does: float32 chains, a number of them added
+// in float32, the rest in float64; then v less a float32 chain a coordinate.
+func headOf(u [][]float32, v []float32, length, chains int) (h, o []float32) {
 	h = make([]float32, len(u))
 	for j, column := range u {
 		total := 0.0
-		for from := 0; from < len(v); from += chunk {
-			var s float32
-			for i := from; i < min(from+chunk, len(v)); i++ {
-				s += column[i] * v[i]
-			}
-			total += float64(s)
+		for from := 0; from < len(v); from += length * chains {
+			to := min(from+length*chains, len(v))
+			total += float64(chained(column[from:to], v[from:to], length))
 		}
 		h[j] = float32(total)
 	}
-	o = append([]float32(nil), v...)
-	for j, column := range u {
-		for i := range o {
-			o[i] -= h[j] * column[i]
+	o = make([]float32, len(v))
+	for i := range o {
+		var s float32
+		for j, column := range u {
+			s += h[j] * column[i]
 		}
+		o[i] = v[i] - s
 	}
 	return h, o
 }
@@ -287,12 +296,18 @@ func headColumns(rng *rand.Rand, d, r int, stretch float64) ([][]float32, float6
 func TestHeadErrorAndSlack(t *testing.T) {
 	r := ratios{}
 	for _, c := range []struct {
-		d, r, rounds, chunk int
-		stretch             float64 // makes U less orthonormal than rounding does
+		d, r, rounds, length, chains int
+		stretch                      float64 // makes U less orthonormal than rounding does
 	}{
-		{300, 16, 3, 512, 1}, {768, 32, 2, 512, 1}, {768, 64, 2, 64, 1}, {4096, 32, 2, 512, 1}, {200, 16, 0, 512, 1},
-		{2048, 1, 2, 512, 1}, {512, 8, 2, 512, 1.001}, {512, 8, 2, 512, 0.999},
+		{300, 16, 3, HeadChunk, HeadChunks, 1}, {768, 32, 2, HeadChunk, HeadChunks, 1}, {768, 64, 2, HeadChunk, HeadChunks, 1},
+		{4096, 32, 2, HeadChunk, HeadChunks, 1}, {200, 16, 0, HeadChunk, HeadChunks, 1}, {60, 16, 0, HeadChunk, HeadChunks, 1},
+		{768, 32, 2, 512, 1, 1}, {2048, 1, 2, 512, 1, 1},
+		{512, 8, 2, HeadChunk, HeadChunks, 1.001}, {512, 8, 2, HeadChunk, HeadChunks, 0.999},
 	} {
+		chain := c.length
+		if c.chains > 1 {
+			chain += c.chains
+		}
 		rng := rand.New(rand.NewPCG(44, uint64(c.d+c.r)))
 		u, defect := headColumns(rng, c.d, c.r, c.stretch)
 		D := c.d
@@ -310,9 +325,7 @@ func TestHeadErrorAndSlack(t *testing.T) {
 			turn = func(x []float32) []float32 {
 				y := make([]float32, D)
 				for i, row := range matrix {
-					for j, v := range x {
-						y[i] += float32(row[j]) * v
-					}
+					y[i] = chained(narrow(row)[:c.d], x, HaarChunk)
 				}
 				return y
 			}
@@ -320,33 +333,33 @@ func TestHeadErrorAndSlack(t *testing.T) {
 		vectors := hardVectors(rng, c.d)
 		vectors["head alone"] = append([]float32(nil), u[c.r-1]...)
 		for qName, q := range vectors {
-			g, qRest := headOf(u, q, c.chunk)
+			g, qRest := headOf(u, q, c.length, c.chains)
 			qTurned := turn(qRest)
 			for vName, v := range vectors {
-				h, vRest := headOf(u, v, c.chunk)
+				h, vRest := headOf(u, v, c.length, c.chains)
 				size := norm64(wide(q)) * norm64(wide(v))
 				exact := dot64(wide(q), wide(v))
 				head := dot64(wide(g), wide(h))
 				r.note(t, "head", qName+"/"+vName,
 					math.Abs(head+dot64(wide(qRest), wide(vRest))-exact)/size,
-					HeadErrorChain(c.d, c.r, c.chunk, defect))
+					HeadErrorChain(c.d, c.r, chain, defect))
 				whole := float32(head) + float32(dot64(wide(qTurned), wide(turn(vRest))))
 				r.note(t, "slack", qName+"/"+vName,
 					math.Abs(float64(whole)-exact)/size,
-					SlackChain(c.d, D, c.r, c.rounds, c.chunk, defect))
+					SlackChain(c.d, D, c.r, c.rounds, chain, defect))
 			}
 		}
 	}
 	r.report(t, 400)
-	if HeadError(768, 32, 1e-6) != HeadErrorChain(768, 32, HeadChunk, 1e-6) || HeadError(768, 0, 1) != 0 {
-		t.Error("HeadError is not HeadErrorChain at HeadChunk, or costs something without a head")
+	if HeadError(768, 32, 1e-6) != HeadErrorChain(768, 32, HeadChunk+HeadChunks, 1e-6) || HeadError(768, 0, 1) != 0 {
+		t.Error("HeadError is not HeadErrorChain of its chains, or costs something without a head")
 	}
 	if Slack(768, 768, 0, 2, 0) >= Slack(768, 768, 0, 3, 0) || Slack(768, 768, 32, 2, 0) <= Slack(768, 768, 0, 2, 0) {
 		t.Error("Slack does not grow with rounds and head")
 	}
-	t.Logf("slack at d 768, 2 rounds: %.2g without head, %.2g with 32, %.2g with 32 in chains of 64, %.2g in float64",
+	t.Logf("slack at d 768, 2 rounds: %.2g without head, %.2g with 32, %.2g with 32 in chains of 512, %.2g in float64",
 		Slack(768, 768, 0, 2, 0), Slack(768, 768, 32, 2, 1e-6),
-		SlackChain(768, 768, 32, 2, 64, 1e-6), SlackChain(768, 768, 32, 2, 0, 1e-6))
+		SlackChain(768, 768, 32, 2, 512, 1e-6), SlackChain(768, 768, 32, 2, 0, 1e-6))
 }
 
 // A look uses moments, radius and product of the computed rotation. Its bound

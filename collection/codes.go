@@ -8,6 +8,9 @@ import (
 	"thresher/cpu/simd"
 )
 
+// nearExponent is the exponent up to which a norm need not be scaled to 1.
+const nearExponent = 32
+
 // coder is one goroutine's scratch for coding a panel of atoms.
 type coder struct {
 	b     *builder
@@ -75,12 +78,16 @@ func (b *builder) maxima(p, lo, hi int) {
 	}
 }
 
-// load puts atom i, scaled to a norm in [1/2, 1), into a slot. The power of two
-// of its norm is kept.
+// load puts atom i into a slot, scaled to a norm in [1/2, 1) by a power of two
+// that is kept. Most rows are near enough to stay as they are: nothing of them
+// overflows, and what vanishes is no part of the bounds' sums.
 func (k *coder) load(i, slot int) {
 	row := k.b.c.Order[i]
 	norm := k.b.exact[row]
 	_, e := math.Frexp(norm)
+	if max(e, -e) <= nearExponent {
+		e = 0
+	}
 	f := math.Ldexp(1, -e)
 	if norm == 0 {
 		f = 0

@@ -11,9 +11,10 @@ import (
 var kernels = simd.Best()
 
 const (
-	headBlock  = bandit.HeadChunk // coordinates summed in float32 before float64 takes over
-	haarBlock  = bandit.HaarChunk // coordinates in one chain of a Haar product
-	slotFloats = 1 << 22          // floats of vectors a goroutine works on at a time
+	haarBlock  = bandit.HaarChunk              // coordinates in one chain of a Haar product
+	headBlock  = bandit.HeadChunk              // coordinates in one chain of a head
+	headSpan   = headBlock * bandit.HeadChunks // coordinates summed in float32 before float64 takes over
+	slotFloats = 1 << 22                       // floats of vectors a goroutine works on at a time
 )
 
 // splitter is one goroutine's memory for splitting vectors, a few at a time,
@@ -57,13 +58,15 @@ func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r]
 func (s *splitter) load(i int, v []float32, f float64) {
 	x := s.x[i*s.stride : (i+1)*s.stride]
 	clear(x[len(v):])
-	x = x[:len(v)]
-	// a factor that float32 holds gives the same products sooner
-	if g := float32(f); float64(g) == f {
-		for j, w := range v {
-			x[j] = w * g
-		}
+	if f == 1 {
+		copy(x, v)
 		return
+	}
+	for len(v) >= 4 {
+		a, b := (*[4]float32)(x), (*[4]float32)(v)
+		a[0], a[1] = float32(float64(b[0])*f), float32(float64(b[1])*f)
+		a[2], a[3] = float32(float64(b[2])*f), float32(float64(b[3])*f)
+		x, v = x[4:], v[4:]
 	}
 	for j, w := range v {
 		x[j] = float32(float64(w) * f)
@@ -86,15 +89,17 @@ func (s *splitter) split(n int) {
 	}
 }
 
-// project takes heads, U^T v in float32 blocks added up in float64, and leaves
-// v - U U^T v in x.
+// project takes heads, U^T v in float32 chains, spans of them added up in
+// float64, and leaves v - U U^T v in x.
 func (s *splitter) project(n int) {
 	t, m := s.t, n*s.t.r
 	sums := s.sums[:m]
 	clear(sums)
-	for from := 0; from < t.dim; from += headBlock {
-		w := min(headBlock, t.dim-from)
-		t.onto.times(s.part, t.r, s.x[from:], s.stride, n, from, w, false)
+	for span := 0; span < t.dim; span += headSpan {
+		end := min(span+headSpan, t.dim)
+		for from := span; from < end; from += headBlock {
+			t.onto.times(s.part, t.r, s.x[from:], s.stride, n, from, min(headBlock, end-from), from > span)
+		}
 		for i, v := range s.part[:m] {
 			sums[i] += float64(v)
 		}

@@ -33,7 +33,6 @@ type transform struct {
 	perm              [][]uint32  // [rounds][D]
 	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
-	ones              []float32   // [D] when there are rounds: no scale
 
 	onto packed // U^T: dim rows, r columns
 	less packed // -U: r rows, dim columns
@@ -72,10 +71,6 @@ func newTransform(dim int, seed uint64) *transform {
 	if t.rounds == 0 {
 		t.haar = haarMatrix(t.D, r)
 		return t
-	}
-	t.ones = make([]float32, t.D)
-	for i := range t.ones {
-		t.ones[i] = 1
 	}
 	for range t.rounds {
 		s, p := make([]float32, t.D), make([]uint32, t.D)
@@ -136,7 +131,9 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 		if k == t.rounds-1 {
 			to = dst
 		}
-		kernels.PermuteScale(to, x, t.perm[k], t.ones)
+		for i, p := range t.perm[k] {
+			to[i] = x[p]
+		}
 		x, tmp = tmp, x
 	}
 }
@@ -174,7 +171,7 @@ func (t *transform) pack() {
 
 // bytes is the memory of the rotation and of the head once packed.
 func (t *transform) bytes() int64 {
-	n := int64(t.r)*int64(t.dim+padded(t.dim)) + int64(len(t.ones))
+	n := int64(t.r) * int64(t.dim+padded(t.dim))
 	if t.rounds == 0 {
 		n += int64(t.dim) * int64(padded(t.D))
 	}
