@@ -17,7 +17,7 @@ func (l Level) DotSquares(a, q []float32) (sum, squares float64) {
 }
 
 // DotGather is the function DotGather at level l; the errors are below
-// (len(q)+2) 2^-53 times the sum of the magnitudes of the terms.
+// (len(q)+4) 2^-53 times the sum of the magnitudes of the terms.
 func (l Level) DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	return l.dotGather(a, perm, q[:len(perm)])
 }
@@ -57,14 +57,7 @@ func (l Level) FWHTScale(x, sign []float32, block int, f float32) {
 	l.fwhtScale(x, sign[:len(x)], block, f)
 }
 
-// PermuteScale writes dst[i] = src[perm[i]] * scale[i].
+// PermuteScale is the function PermuteScale at level l, bit for bit.
 func (l Level) PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
-	permuteScaleGeneric(dst, src, perm, scale)
-}
-
-func permuteScaleGeneric(dst, src []float32, perm []uint32, scale []float32) {
-	perm, scale = perm[:len(dst)], scale[:len(dst)]
-	for i := range dst {
-		dst[i] = src[perm[i]] * scale[i]
-	}
+	l.permuteScale(dst, src, perm[:len(dst)], scale[:len(dst)])
 }

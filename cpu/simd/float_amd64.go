@@ -3,6 +3,7 @@
 package simd
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 )
@@ -19,7 +20,7 @@ func (l Level) dot(a []float32, q []float64) float64 {
 
 // fetched is about how many bytes of rows are on their way to the caches while
 // one is summed.
-const fetched = 4096
+const fetched = 8192
 
 func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	if l == Generic || len(ids) == 0 || len(q) == 0 {
@@ -46,8 +47,17 @@ func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
 }
 
 func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
-	return DotGather(a, perm, q)
+	if l == Generic || len(a) == 0 {
+		return DotGather(a, perm, q)
+	}
+	n, sum, squares := dotGatherAVX2(a, perm, q, last(a))
+	// the rest, or the panic of an index beyond a
+	s, t := DotGather(a, perm[n:], q[n:])
+	return sum + s, squares + t
 }
+
+// last is the greatest index of x that a uint32 holds; x is not empty.
+func last(x []float32) uint32 { return uint32(min(len(x)-1, math.MaxUint32)) }
 
 func (l Level) sumSquares(x []float32) float64 {
 	switch l {
@@ -172,4 +182,13 @@ func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	case 256:
 		fwht256xAVX2(x, sign, f)
 	}
+}
+
+func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+	n := 0
+	if l != Generic && len(src) > 0 {
+		n = permuteScaleAVX2(dst, src, perm, scale, last(src))
+	}
+	// the rest, or the panic of an index beyond src
+	PermuteScale(dst[n:], src, perm[n:], scale[n:])
 }

@@ -69,23 +69,43 @@ end:
 // func dotsAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, CMOV, MMX+
 TEXT ·dotsAVX512(SB), NOSPLIT, $0-112
-	MOVQ out_base+0(FP), AX
-	MOVQ ids_base+56(FP), DX
-	MOVQ rows_base+24(FP), BX
-	MOVQ ld+48(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ids_len+64(FP), DI
-	MOVQ ahead+104(FP), R8
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), DX
+	MOVQ    rows_base+24(FP), BX
+	MOVQ    ld+48(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ids_len+64(FP), DI
+	MOVQ    ahead+104(FP), R8
+	MOVQ    R8, CX
+	CMPQ    DI, CX
+	CMOVQLT DI, CX
+
+early:
+	DECQ  CX
+	MOVL  (DX)(CX*4), R10
+	IMULQ SI, R10
+	ADDQ  BX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x02, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      CX, CX
+	JNZ        early
 
 row:
-	MOVQ    DI, R9
-	DECQ    R9
-	CMPQ    R9, R8
-	CMOVQGT R8, R9
-	MOVL    (DX)(R9*4), R9
+	MOVQ    DI, CX
+	DECQ    CX
+	CMPQ    CX, R8
+	CMOVQGT R8, CX
+	MOVL    (DX)(CX*4), R9
 	IMULQ   SI, R9
 	ADDQ    BX, R9
-	MOVL    (DX), R10
+	XORQ    CX, CX
+	MOVL    (DX)(CX*4), R10
 	IMULQ   SI, R10
 	ADDQ    BX, R10
 	MOVQ    q_base+80(FP), R11
@@ -98,8 +118,8 @@ row:
 many:
 	CMPQ        CX, $+32
 	JLT         one
-	PREFETCHT0  (R9)
-	PREFETCHT0  64(R9)
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
 	ADDQ        $+128, R9
 	VCVTPS2PD   (R10), Z4
 	VFMADD231PD (R11), Z4, Z0
@@ -136,7 +156,7 @@ tail:
 	VFMADD231PD Z4, Z5, Z0
 
 end:
-	PREFETCHT0    (R9)
+	PREFETCHT1    (R9)
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
 	VADDPD        Z1, Z0, Z0
@@ -1579,37 +1599,57 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $32
 // func dotsAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-112
-	MOVQ out_base+0(FP), AX
-	MOVQ ids_base+56(FP), CX
-	MOVQ rows_base+24(FP), DX
-	MOVQ ld+48(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ids_len+64(FP), SI
-	MOVQ ahead+104(FP), DI
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), CX
+	MOVQ    rows_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ids_len+64(FP), SI
+	MOVQ    ahead+104(FP), DI
+	MOVQ    DI, R8
+	CMPQ    SI, R8
+	CMOVQLT SI, R8
+
+early:
+	DECQ  R8
+	MOVL  (CX)(R8*4), R10
+	IMULQ BX, R10
+	ADDQ  DX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x02, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      R8, R8
+	JNZ        early
 
 row:
 	MOVQ    SI, R8
 	DECQ    R8
 	CMPQ    R8, DI
 	CMOVQGT DI, R8
-	MOVL    (CX)(R8*4), R8
-	IMULQ   BX, R8
-	ADDQ    DX, R8
-	MOVL    (CX), R10
+	MOVL    (CX)(R8*4), R9
+	IMULQ   BX, R9
+	ADDQ    DX, R9
+	XORQ    R8, R8
+	MOVL    (CX)(R8*4), R10
 	IMULQ   BX, R10
 	ADDQ    DX, R10
 	MOVQ    q_base+80(FP), R11
-	MOVQ    q_len+88(FP), R9
+	MOVQ    q_len+88(FP), R8
 	VPXOR   X0, X0, X0
 	VPXOR   X1, X1, X1
 	VPXOR   X2, X2, X2
 	VPXOR   X3, X3, X3
 
 many:
-	CMPQ        R9, $+16
+	CMPQ        R8, $+16
 	JLT         one
-	PREFETCHT0  (R8)
-	ADDQ        $+64, R8
+	PREFETCHT1  (R9)
+	ADDQ        $+64, R9
 	VCVTPS2PD   (R10), Y4
 	VFMADD231PD (R11), Y4, Y0
 	VCVTPS2PD   16(R10), Y4
@@ -1620,25 +1660,25 @@ many:
 	VFMADD231PD 96(R11), Y4, Y3
 	ADDQ        $+64, R10
 	ADDQ        $+128, R11
-	SUBQ        $+16, R9
+	SUBQ        $+16, R8
 	JMP         many
 
 one:
-	CMPQ        R9, $+4
+	CMPQ        R8, $+4
 	JLT         tail
 	VCVTPS2PD   (R10), Y4
 	VFMADD231PD (R11), Y4, Y0
 	ADDQ        $+16, R10
 	ADDQ        $+32, R11
-	SUBQ        $+4, R9
+	SUBQ        $+4, R8
 	JMP         one
 
 tail:
-	TESTQ       R9, R9
+	TESTQ       R8, R8
 	JZ          end
 	LEAQ        lanes<>+0(SB), R12
-	SHLQ        $0x02, R9
-	SUBQ        R9, R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
 	VMOVDQU     16(R12), X4
 	VPMOVSXDQ   X4, Y5
 	VMASKMOVPD  (R11), Y5, Y5
@@ -1647,7 +1687,7 @@ tail:
 	VFMADD231PD Y5, Y4, Y0
 
 end:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R9)
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -3421,4 +3461,202 @@ next:
 
 end:
 	VZEROUPPER
+	RET
+
+// func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
+// Requires: AVX, AVX2
+TEXT ·permuteScaleAVX2(SB), NOSPLIT, $0-112
+	VBROADCASTSS last+96(FP), Y0
+	MOVQ         perm_base+48(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         scale_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+
+one:
+	CMPQ        SI, $+16
+	JLT         tail
+	VMOVDQU     (AX), Y1
+	VPMAXUD     32(AX), Y1, Y1
+	VPMAXUD     Y0, Y1, Y1
+	VPCMPEQD    Y0, Y1, Y1
+	VPMOVMSKB   Y1, DI
+	CMPL        DI, $-1
+	JNE         tail
+	MOVQ        (AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X2
+	VINSERTPS   $0x10, (CX)(R8*4), X2, X2
+	MOVQ        8(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X1
+	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
+	VMOVLHPS    X1, X2, X2
+	MOVQ        16(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X1
+	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
+	MOVQ        24(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X3
+	VINSERTPS   $0x10, (CX)(R8*4), X3, X3
+	VMOVLHPS    X3, X1, X1
+	VINSERTF128 $0x01, X1, Y2, Y1
+	VMULPS      (BX), Y1, Y1
+	VMOVUPS     Y1, (DX)
+	MOVQ        32(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X2
+	VINSERTPS   $0x10, (CX)(R8*4), X2, X2
+	MOVQ        40(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X1
+	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
+	VMOVLHPS    X1, X2, X2
+	MOVQ        48(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X1
+	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
+	MOVQ        56(AX), R8
+	MOVL        R8, DI
+	SHRQ        $0x20, R8
+	VMOVSS      (CX)(DI*4), X3
+	VINSERTPS   $0x10, (CX)(R8*4), X3, X3
+	VMOVLHPS    X3, X1, X1
+	VINSERTF128 $0x01, X1, Y2, Y1
+	VMULPS      32(BX), Y1, Y1
+	VMOVUPS     Y1, 32(DX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, BX
+	ADDQ        $+64, DX
+	SUBQ        $+16, SI
+	JMP         one
+
+tail:
+	MOVQ dst_len+8(FP), AX
+	SUBQ SI, AX
+	VZEROUPPER
+	MOVQ AX, done+104(FP)
+	RET
+
+// func dotGatherAVX2(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·dotGatherAVX2(SB), NOSPLIT, $0-104
+	VBROADCASTSS last+72(FP), Y0
+	MOVQ         perm_base+24(FP), AX
+	MOVQ         a_base+0(FP), CX
+	MOVQ         q_base+48(FP), DX
+	MOVQ         perm_len+32(FP), BX
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	VPXOR        X3, X3, X3
+	VPXOR        X4, X4, X4
+	VPXOR        X5, X5, X5
+	VPXOR        X6, X6, X6
+	VPXOR        X7, X7, X7
+	VPXOR        X8, X8, X8
+
+one:
+	CMPQ        BX, $+16
+	JLT         tail
+	VMOVDQU     (AX), Y9
+	VPMAXUD     32(AX), Y9, Y9
+	VPMAXUD     Y0, Y9, Y9
+	VPCMPEQD    Y0, Y9, Y9
+	VPMOVMSKB   Y9, SI
+	CMPL        SI, $-1
+	JNE         tail
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X9
+	VINSERTPS   $0x10, (CX)(DI*4), X9, X9
+	MOVQ        8(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X10
+	VINSERTPS   $0x10, (CX)(DI*4), X10, X10
+	VMOVLHPS    X10, X9, X9
+	VCVTPS2PD   X9, Y9
+	VMULPD      (DX), Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	VFMADD231PD Y9, Y9, Y5
+	MOVQ        16(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X9
+	VINSERTPS   $0x10, (CX)(DI*4), X9, X9
+	MOVQ        24(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X10
+	VINSERTPS   $0x10, (CX)(DI*4), X10, X10
+	VMOVLHPS    X10, X9, X9
+	VCVTPS2PD   X9, Y9
+	VMULPD      32(DX), Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VFMADD231PD Y9, Y9, Y6
+	MOVQ        32(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X9
+	VINSERTPS   $0x10, (CX)(DI*4), X9, X9
+	MOVQ        40(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X10
+	VINSERTPS   $0x10, (CX)(DI*4), X10, X10
+	VMOVLHPS    X10, X9, X9
+	VCVTPS2PD   X9, Y9
+	VMULPD      64(DX), Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	VFMADD231PD Y9, Y9, Y7
+	MOVQ        48(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X9
+	VINSERTPS   $0x10, (CX)(DI*4), X9, X9
+	MOVQ        56(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSS      (CX)(SI*4), X10
+	VINSERTPS   $0x10, (CX)(DI*4), X10, X10
+	VMOVLHPS    X10, X9, X9
+	VCVTPS2PD   X9, Y9
+	VMULPD      96(DX), Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VFMADD231PD Y9, Y9, Y8
+	ADDQ        $+64, AX
+	ADDQ        $+128, DX
+	SUBQ        $+16, BX
+	JMP         one
+
+tail:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VADDPD       Y7, Y5, Y5
+	VADDPD       Y8, Y6, Y6
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VPERMILPD    $0x01, X5, X0
+	VADDSD       X0, X5, X5
+	MOVQ         perm_len+32(FP), AX
+	SUBQ         BX, AX
+	VZEROUPPER
+	MOVQ         AX, done+80(FP)
+	MOVSD        X1, sum+88(FP)
+	MOVSD        X5, squares+96(FP)
 	RET

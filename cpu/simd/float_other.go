@@ -31,3 +31,7 @@ func (Level) quantizeError(dst []int16, x []float32, inv float32, limit int32, s
 func (Level) codeMoments(code []uint8, o []float32) (co, cc float64) { return CodeMoments(code, o) }
 
 func (Level) fwhtScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign, block, f) }
+
+func (Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+	PermuteScale(dst, src, perm, scale)
+}

@@ -9,8 +9,8 @@ package simd
 //go:noescape
 func dotAVX512(a []float32, q []float64) float64
 
-// dotsAVX512 is Dots, whose rows are all inside rows; ids is not empty.
-// The row ahead places later is fetched while one is summed.
+// dotsAVX512 is Dots, whose rows are all inside rows; neither ids nor q is empty.
+// The row ahead places later, at least one, is fetched while one is summed.
 //
 //go:noescape
 func dotsAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
@@ -80,8 +80,8 @@ func fwht256xAVX512(x []float32, sign *float32, f float32)
 //go:noescape
 func dotAVX2(a []float32, q []float64) float64
 
-// dotsAVX2 is Dots, whose rows are all inside rows; ids is not empty.
-// The row ahead places later is fetched while one is summed.
+// dotsAVX2 is Dots, whose rows are all inside rows; neither ids nor q is empty.
+// The row ahead places later, at least one, is fetched while one is summed.
 //
 //go:noescape
 func dotsAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
@@ -145,3 +145,15 @@ func fwht128xAVX2(x []float32, sign *float32, f float32)
 //
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)
+
+// permuteScaleAVX2 is PermuteScale of whole sixteens, and tells how many entries
+// it did: it stops before sixteen of perm with one beyond last, the last of src.
+//
+//go:noescape
+func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
+
+// dotGatherAVX2 is DotGather of whole sixteens, and tells how many entries
+// it did: it stops before sixteen of perm with one beyond last, the last of a.
+//
+//go:noescape
+func dotGatherAVX2(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)

@@ -12,6 +12,15 @@ func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	return sum, squares
 }
 
+// PermuteScale writes dst[i] = src[perm[i]] * scale[i]; perm and scale are as
+// long as dst, which does not overlap src.
+func PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
+	perm, scale = perm[:len(dst)], scale[:len(dst)]
+	for i := range dst {
+		dst[i] = src[perm[i]] * scale[i]
+	}
+}
+
 // DotSquares returns sum q_j a_j and sum a_j^2; both slices have one length.
 func DotSquares(a, q []float32) (sum, squares float64) {
 	q = q[:len(a)]

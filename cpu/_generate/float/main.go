@@ -22,5 +22,7 @@ func main() {
 			fwht(s, n)
 		}
 	}
+	permuteScale()
+	dotGather()
 	Generate()
 }

@@ -72,49 +72,71 @@ func dot(s set) {
 	done(s.sum64(acc))
 }
 
-// dots: Dot of rows found by their number. While a row is summed, the one
-// ahead places later in the list is fetched: rows lie anywhere in memory, and
-// the processor follows a run of addresses no further than the page's end.
+// dots: Dot of rows found by their number. Rows lie anywhere in memory, and
+// the processor by itself follows a run of addresses no further than the
+// page's end, so the first rows are asked for at once and, while a row is
+// summed, the one ahead places later. They are asked into the second cache:
+// more lines can be on their way there than to the first.
 func dots(s set) {
 	s.text("dots", "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
-		"is Dots, whose rows are all inside rows; ids is not empty.",
-		"The row ahead places later is fetched while one is summed.")
+		"is Dots, whose rows are all inside rows; neither ids nor q is empty.",
+		"The row ahead places later, at least one, is fetched while one is summed.")
 	out, ids := param("out", 8), param("ids", 4)
 	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
 	ld := Load(Param("ld"), GP64()).(GPVirtual)
 	SHLQ(U8(2), ld)
 	left := Load(Param("ids").Len(), GP64()).(GPVirtual)
 	ahead := Load(Param("ahead"), GP64()).(GPVirtual)
+	// row is the address of the row index places on in the list
+	row := func(index GPVirtual) GPVirtual {
+		p := GP64()
+		MOVL(Mem{Base: ids.p, Index: index, Scale: 4}, p.As32())
+		IMULQ(ld, p)
+		ADDQ(rows, p)
+		return p
+	}
+
+	first, bytes := GP64(), GP64()
+	MOVQ(ahead, first)
+	CMPQ(left, first)
+	CMOVQLT(left, first)
+	Label("early")
+	DECQ(first)
+	early := row(first)
+	Load(Param("q").Len(), bytes)
+	SHLQ(U8(2), bytes)
+	Label("line")
+	PREFETCHT1(Mem{Base: early})
+	ADDQ(I32(64), early)
+	SUBQ(I32(64), bytes)
+	JGE(LabelRef("line"))
+	TESTQ(first, first)
+	JNZ(LabelRef("early"))
 
 	Label("row")
-	// the row to fetch: ahead on, but not beyond the last
-	far, n := GP64(), GP64()
-	MOVQ(left, far)
-	DECQ(far)
-	CMPQ(far, ahead)
-	CMOVQGT(ahead, far)
-	MOVL(Mem{Base: ids.p, Index: far, Scale: 4}, far.As32())
-	IMULQ(ld, far)
-	ADDQ(rows, far)
-	a := stream{GP64(), 4}
-	MOVL(ids.at(0), a.p.As32())
-	IMULQ(ld, a.p)
-	ADDQ(rows, a.p)
+	// ahead on, but not beyond the last
+	n, zero := GP64(), GP64()
+	MOVQ(left, n)
+	DECQ(n)
+	CMPQ(n, ahead)
+	CMOVQGT(ahead, n)
+	far := row(n)
+	XORQ(zero, zero)
+	a := stream{row(zero), 4}
 	q := stream{GP64(), 8}
 	Load(Param("q").Base(), q.p)
 	Load(Param("q").Len(), n)
-
 	acc := s.zero(unroll)
 	s.sums(n, func(k, disp int, m *mask) {
 		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc[k])
 	}, func() {
 		turn := unroll * s.bytes / 2
 		for line := 0; line < turn; line += 64 {
-			PREFETCHT0(Mem{Base: far, Disp: line})
+			PREFETCHT1(Mem{Base: far, Disp: line})
 		}
 		ADDQ(I32(turn), far)
 	}, a, q)
-	PREFETCHT0(Mem{Base: far})
+	PREFETCHT1(Mem{Base: far})
 	VMOVSD(s.sum64(acc), out.at(0))
 	ADDQ(I8(8), out.p)
 	ADDQ(I8(4), ids.p)

@@ -1,0 +1,72 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestFloatPermuteScale(t *testing.T) {
+	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+		src, _ := fencedFloats(normals(r, n+3, wild))
+		scale, _ := fencedFloats(normals(r, n, wild))
+		perm, _ := fenced(n, math.MaxUint32, equal[uint32])
+		for i := range perm {
+			perm[i] = uint32(r.IntN(n + 3))
+		}
+		dst, intact := fenced(n, nan32, sameBits32)
+		l.PermuteScale(dst, src, perm, scale)
+		for i, p := range perm {
+			if want := src[p] * scale[i]; !sameBits32(dst[i], want) {
+				t.Fatalf("entry %d of %d: %g, want %g", i, n, dst[i], want)
+			}
+		}
+		if !intact() {
+			t.Fatalf("%d entries: wrote beyond", n)
+		}
+	})
+}
+
+func TestFloatDotGather(t *testing.T) {
+	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+		a, _ := fencedFloats(normals(r, n+3, wild))
+		q, _ := fenced(n, math.NaN(), equal[float64])
+		perm, _ := fenced(n, math.MaxUint32, equal[uint32])
+		sum, squares := newExactly(), newExactly()
+		for i := range perm {
+			perm[i], q[i] = uint32(r.IntN(n+3)), r.NormFloat64()
+			v := float64(a[perm[i]])
+			sum.add(v, q[i])
+			squares.add(v*q[i], v*q[i])
+		}
+		s, t2 := l.DotGather(a, perm, q)
+		if !sum.within(s, n+4) || !squares.within(t2, n+4) {
+			t.Fatalf("DotGather of %d: %g and %g, want %g and %g", n, s, t2, sum.sum, squares.sum)
+		}
+	})
+}
+
+// TestFloatGatherRefusesIndex: an index beyond the array, wherever it stands,
+// is caught before it is followed.
+func TestFloatGatherRefusesIndex(t *testing.T) {
+	const n = 67
+	src, scale, dst, q := make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
+	perm := make([]uint32, n)
+	for _, l := range Levels() {
+		for at := range perm {
+			for _, beyond := range []uint32{n, 1 << 31, math.MaxUint32} {
+				perm[at] = beyond
+				for name, run := range map[string]func(){
+					"PermuteScale": func() { l.PermuteScale(dst, src, perm, scale) },
+					"DotGather":    func() { l.DotGather(src, perm, q) },
+				} {
+					if !panics(run) {
+						t.Errorf("%v: %s followed index %d of %d at %d", l, name, beyond, n, at)
+					}
+				}
+			}
+			perm[at] = n - 1
+		}
+		clear(perm)
+	}
+}
