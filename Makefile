@@ -1,7 +1,8 @@
 # Everything here also runs by its command alone; targets only name them.
 GO ?= go
+PYTHON ?= python3
 
-.PHONY: test race vet lint fuzz calibrate bench noasm clean
+.PHONY: test race vet lint fuzz calibrate bench bench-peers bench-peers-small noasm clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -28,6 +29,12 @@ calibrate: ## failures of each bound at 100,000 draws a cell, written into docs/
 
 bench: ## adaptive against the dense scan, build rate, kernels
 	$(GO) test -run '^$$' -bench . ./cpu/simd ./batch
+
+bench-peers: ## the race against FAISS and hnswlib, 40 minutes; writes docs/benchmarks
+	$(PYTHON) bench/bench.py
+
+bench-peers-small: ## a minute of it; fails on wrong answers only
+	$(PYTHON) bench/bench.py --small
 
 clean:
 	rm -rf build

@@ -30,6 +30,7 @@ var knows = map[string][]string{
 	"cpu":                 {"backend", "collection", "bandit", "cpu/simd"},
 	"cpu/simd":            {},
 	"dataset":             {},
+	"bench":               {"batch", "backend", "collection", "cpu", "cpu/simd", "dataset"},
 }
 
 // only says which outside modules are kept to which rooms.
@@ -41,6 +42,7 @@ var only = map[string][]string{
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "collection", "backend/backendtest"},
+	"gonum.org/v1/plot":                    {"bench"},
 	"github.com/prometheus/client_golang/": {},
 }
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""The race of thresher against FAISS, hnswlib and itself: one command.
+
+    python3 bench/bench.py                      everything, about 40 minutes
+    python3 bench/bench.py --only lsa768,tiny   some tasks
+    python3 bench/bench.py --small              a minute; fails on wrong answers only
+
+It makes a virtual environment in bench/.venv, the data in bench/.data, runs what
+has no result yet, and writes docs/benchmarks. An interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+import environment
+
+RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="thresher against its peers, on one core")
+    parser.add_argument("--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows")
+    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them")
+    parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
+    parser.add_argument("--data", action="store_true", help="only make the data")
+    parser.add_argument("--report", action="store_true", help="only write the report from the results there are")
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments()
+    environment.enter("requirements-small.txt" if args.small else "requirements.txt")
+    import report
+    import tasks
+
+    chosen = tasks.choose(args.only, args.small)
+    results = environment.BUILD / "small" / "cpu" if args.small else RESULTS
+    environment.build_racer()
+    if args.fresh or args.small:
+        for task in chosen:
+            (results / f"{task.name}.jsonl").unlink(missing_ok=True)
+    if not args.report:
+        # a process of its own, with all cores; the race has one
+        sets = list(dict.fromkeys(s for task in chosen for s in task.sets))
+        subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
+    if args.data:
+        return 0
+    right = True
+    if not args.report:
+        environment.pin(0, 1)
+        command = " ".join(["python3 bench/bench.py", *sys.argv[1:]])
+        for task in chosen:
+            right = tasks.run(task, results, command) and right
+    report.write(results)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Whether answers are right: every answer against float64, by the definition of
+failure in docs/guarantee.md.
+
+A query fails if some returned atom's score, in float64, is below that of the
+k-th best atom by more than 2^-22 |q| max(|v|, |v_k|), or if its answer is not k
+different atoms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from data import DataSet
+
+TOLERANCE = 2.0**-22
+FALSE_ALARM = 1e-6  # chance that a cell of right answers is called wrong
+
+
+@dataclass
+class Verdict:
+    """What was found among the queries of a cell. A query asked several times
+    is counted once, and as wrong if it ever was."""
+
+    checked: set[int] = field(default_factory=set)
+    wrong: set[int] = field(default_factory=set)
+    # wrong although the answer's certificate says no probability was needed
+    certain_wrong: set[int] = field(default_factory=set)
+
+    def compatible(self, delta: float) -> bool:
+        """Whether so many failures can come from a failure probability of delta
+        a query: never under a certificate that needs none, else by a one-sided
+        binomial test."""
+        return not self.certain_wrong and chance(len(self.wrong), len(self.checked), delta) >= FALSE_ALARM
+
+
+def chance(wrong: int, n: int, delta: float) -> float:
+    """P(X >= wrong), X binomial(n, delta)."""
+    if wrong <= 0:
+        return 1.0
+
+    def log_term(i: int) -> float:
+        return (
+            math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
+            + i * math.log(delta) + (n - i) * math.log1p(-delta)
+        )  # fmt: skip
+
+    return min(1.0, math.fsum(math.exp(log_term(i)) for i in range(wrong, n + 1)))
+
+
+def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
+    """How many of the ids are among the k best of a query, ties within the
+    tolerance included; -1 if they are not different atoms of the set."""
+    if len(np.unique(ids)) != len(ids) or np.any((ids < 0) | (ids >= data.n)):
+        return -1
+    best = data.top_ids[query, :k]
+    if np.array_equal(np.sort(ids), np.sort(best)):
+        return k
+    q = data.queries[query].astype(np.float64)
+    scores = data.atoms[ids].astype(np.float64) @ q
+    slack = TOLERANCE * np.linalg.norm(q) * np.maximum(data.norms[ids], data.norms[best[-1]])
+    return int(np.sum(scores >= data.top_scores[query, k - 1] - slack))
+
+
+def judge(verdict: Verdict, data: DataSet, queries: np.ndarray, answers: np.ndarray, certain: np.ndarray, k: int) -> None:
+    """Adds answers [m, at least min(k, n)] to the queries of these indexes;
+    certain says whose certificate needs no probability."""
+    k = min(k, data.n)
+    for query, ids, sure in zip(queries.tolist(), answers, certain.tolist(), strict=True):
+        verdict.checked.add(query)
+        if hits(data, query, ids[:k], k) < k:
+            verdict.wrong.add(query)
+            if sure:
+                verdict.certain_wrong.add(query)
+
+
+def recall(data: DataSet, answers: np.ndarray, k: int) -> tuple[float, int]:
+    """The mean share of the k best that is found for all queries, and how many
+    queries fail."""
+    found = np.array([max(0, hits(data, j, ids[ids >= 0][:k], k)) for j, ids in enumerate(answers)])
+    return float(found.mean() / k), int(np.sum(found < k))
+
+
+def prove(data: DataSet, k: int) -> None:
+    """Shows that wrong answers are caught: right ones pass, and fail once their
+    last atom is replaced by a worse one, by the first again, or by none. k is at
+    least 2 and less than the set's count of best atoms. Raises AssertionError."""
+    queries = np.arange(len(data.queries))
+    sure = np.ones(len(queries), bool)
+    right = data.top_ids[:, :k].astype(np.int64)
+
+    def failures(answers: np.ndarray) -> set[int]:
+        v = Verdict()
+        judge(v, data, queries, answers, sure, k)
+        assert v.certain_wrong == v.wrong and v.compatible(0.01) == (not v.wrong)
+        return v.wrong
+
+    assert not failures(right), "right answers are called wrong"
+    for at, other in ((0, data.top_ids[0, k]), (1, right[1, 0]), (2, data.n), (3, -1)):
+        bad = right.copy()
+        bad[at, k - 1] = other
+        assert failures(bad) == {at}, f"query {at}: atom {other} in place of {right[at, k - 1]} is not noticed"
+    assert chance(0, 100, 0.01) == 1 and 1e-8 < chance(10, 100, 0.01) < 1e-6

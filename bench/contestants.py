@@ -1,0 +1,115 @@
+"""Who runs: thresher in a child process, FAISS's flat index in this one. Both are
+given batches of the set's queries and say how long they took."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import faiss
+import numpy as np
+
+from data import DataSet
+from environment import RACER, one_thread, pin
+
+
+class Contestant(Protocol):
+    name: str
+
+    def run(self, m: int, k: int, first: int, count: int) -> float:
+        """Seconds for count batches of m queries, from batch first on, the
+        set's whole batches counted round and round."""
+
+
+class Racer:
+    """A thresher process with one set prepared in it."""
+
+    def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1) -> None:
+        command = [RACER, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
+        command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed)]
+        self.data = data
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: pin(0, threads),
+            env=one_thread() | {"GOMAXPROCS": str(threads), "GODEBUG": godebug},
+        )  # fmt: skip
+        self.prepared: dict[str, Any] = self._line()
+
+    def __enter__(self) -> Racer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def _line(self) -> dict[str, Any]:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"racer ended with code {self.process.wait()} on {self.data.name}")
+        return json.loads(line)
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self._line()
+
+
+class Thresher:
+    """A method of a Racer. last holds what the racer said of the last run."""
+
+    def __init__(self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "") -> None:
+        self.name = name or method
+        self.racer, self.method, self.delta = racer, method, delta
+        self.last: dict[str, Any] = {}
+
+    def run(self, m: int, k: int, first: int, count: int, dump: str = "", profile: str = "") -> float:
+        self.last = self.racer.ask(
+            m=m, k=k, first=first, count=count, method=self.method, delta=self.delta, dump=dump, profile=profile
+        )
+        return self.last["seconds"]
+
+    def answers(self, m: int, k: int, first: int, count: int, file: Path) -> tuple[np.ndarray, np.ndarray]:
+        """The ids [count m, k] and whose certificate needs no probability."""
+        self.run(m, k, first, count, dump=str(file))
+        rows = np.fromfile(file, np.int32).reshape(-1, k + 1)
+        return rows[:, :k], rows[:, k] == 1
+
+
+class Flat:
+    """FAISS's IndexFlatIP, called below its Python wrappers. blas chooses
+    between its two ways: products of matrices, and row by row."""
+
+    def __init__(self, data: DataSet) -> None:
+        faiss.omp_set_num_threads(1)
+        self.queries = data.queries
+        self.index = faiss.IndexFlatIP(data.d)
+        for lo in range(0, data.n, 16384):
+            self.index.add(np.ascontiguousarray(data.atoms[lo : lo + 16384]))
+
+    def search(self, m: int, k: int, first: int, count: int, blas: bool) -> tuple[float, np.ndarray]:
+        scores, ids = np.empty((m, k), np.float32), np.empty((m, k), np.int64)
+        out = faiss.swig_ptr(scores), faiss.swig_ptr(ids)
+        batches = len(self.queries) // m
+        inputs = [faiss.swig_ptr(self.queries[b * m : (b + 1) * m]) for b in ((first + i) % batches for i in range(count))]
+        faiss.cvar.distance_compute_blas_threshold = 1 if blas else 1 << 30
+        began = time.perf_counter()
+        for x in inputs:
+            self.index.search_c(m, x, k, *out)
+        return time.perf_counter() - began, ids
+
+
+class FlatPath:
+    """One of the two ways of a Flat."""
+
+    def __init__(self, flat: Flat, blas: bool) -> None:
+        self.name = "faiss-blas" if blas else "faiss-rows"
+        self.flat, self.blas = flat, blas
+
+    def run(self, m: int, k: int, first: int, count: int) -> float:
+        return self.flat.search(m, k, first, count, self.blas)[0]

@@ -1,0 +1,131 @@
+"""Where the race runs: Python packages, the child process, the machine's facts.
+
+Only the standard library is imported here: this module makes the environment
+that the others need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILD = HERE / ".build"
+RACER = BUILD / "racer"
+
+# Flags of the processor that decide which kernels run.
+FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
+
+
+def enter(requirements: str) -> None:
+    """Goes on in the virtual environment that holds these requirements, making
+    it first if need be. Returns when this already is that environment."""
+    wanted = HERE / requirements
+    key = hashlib.sha256("".join(f.read_text() for f in sorted(HERE.glob("requirements*.txt"))).encode()).hexdigest()[:12]
+    home = HERE / ".venv"
+    python = home / "bin" / "python"
+    stamp = home / f"{wanted.stem}-{key}"
+    if not stamp.exists() and not (home / f"requirements-{key}").exists():
+        print(f"installing {wanted.name} into {home.relative_to(ROOT)}", flush=True)
+        if not python.exists():
+            venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", wanted], check=True)
+        stamp.touch()
+    if Path(sys.prefix).resolve() != home.resolve():
+        os.execve(python, [str(python), *sys.argv], one_thread())
+
+
+def one_thread() -> dict[str, str]:
+    """The environment of a process whose libraries use one thread."""
+    return os.environ | {n: "1" for n in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOMAXPROCS")}
+
+
+def all_threads() -> dict[str, str]:
+    """The environment of a process whose libraries use every core."""
+    return os.environ | {n: str(os.cpu_count()) for n in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOMAXPROCS")}
+
+
+CORES: tuple[int, ...] = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
+
+
+def pin(pid: int, threads: int) -> None:
+    """Keeps a process on the first cores, where the system can."""
+    if CORES:
+        os.sched_setaffinity(pid, CORES[:threads])
+
+
+def build_racer() -> None:
+    BUILD.mkdir(exist_ok=True)
+    subprocess.run(["go", "build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer"], cwd=ROOT, check=True)
+
+
+def facts() -> dict[str, Any]:
+    """What the results depend on. Equal facts mean that results may be joined."""
+    import faiss
+    import numpy
+
+    return {
+        "cpu": processor(),
+        "flags": [f for f in FLAGS if f in cpu_flags()],
+        "cores": len(CORES) or os.cpu_count(),
+        "caches": caches(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "go": output("go", "env", "GOVERSION"),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "faiss": faiss.__version__,
+        "faiss_options": faiss.get_compile_options().split(),
+        "racer": hashlib.sha256(RACER.read_bytes()).hexdigest()[:16],
+    }
+
+
+def commit() -> str:
+    """The checked-out commit, with + when files differ from it; "" outside git."""
+    head = output("git", "rev-parse", "--short", "HEAD")
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", "*.go", "*.s", "go.mod", "bench")
+    return head + ("+" if changed else "")
+
+
+def output(*command: str) -> str:
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def processor() -> str:
+    """The processor as /proc/cpuinfo names it; family and model tell apart what
+    a hypervisor calls alike."""
+    fields = cpuinfo()
+    numbers = "/".join(fields.get(f, "?") for f in ("cpu family", "model", "stepping"))
+    return f"{fields.get('model name', platform.processor())} (family/model/stepping {numbers})"
+
+
+def cpu_flags() -> list[str]:
+    return cpuinfo().get("flags", "").split()
+
+
+def cpuinfo() -> dict[str, str]:
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        return {}
+    pairs = (line.split(":", 1) for line in first.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+def caches() -> str:
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((index / f).read_text().strip() for f in ("level", "type", "size"))
+        if kind != "Instruction":
+            found.append(f"L{level} {size}")
+    return ", ".join(found)

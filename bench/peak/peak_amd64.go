@@ -1,0 +1,31 @@
+//go:build !noasm && !purego
+
+package peak
+
+// Each loop runs n times over 12 independent sums in registers, enough to hide
+// the latency of an instruction.
+
+// int8AVX512 does 12 x 64 products of bytes a turn (VPDPBUSD).
+//
+//go:noescape
+func int8AVX512(n int)
+
+// int8AVX2 does 12 x 32 products of bytes a turn (VPMADDUBSW, VPMADDWD, VPADDD).
+//
+//go:noescape
+func int8AVX2(n int)
+
+// floatAVX512 does 12 x 16 products of float32 a turn (VFMADD231PS).
+//
+//go:noescape
+func floatAVX512(n int)
+
+// floatAVX2 does 12 x 8 products of float32 a turn (VFMADD231PS).
+//
+//go:noescape
+func floatAVX2(n int)
+
+// read loads n bytes, a positive multiple of 256, from p on, 32 at a time.
+//
+//go:noescape
+func read(p *byte, n int)

@@ -1,0 +1,168 @@
+"""One cell of the race: contestants in turns on the same batches, then the
+answers checked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from check import Verdict, chance, judge, recall
+from contestants import Contestant, Flat, FlatPath, Racer, Thresher
+from data import DataSet
+from environment import RACER, ROOT
+
+TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
+BUDGET = 10.0  # seconds the turns of a cell may take together, beyond three rounds
+ROUNDS = (3, 9)  # at least and at most
+# FAISS's own threshold: below so many values it goes row by row.
+ROW_PATH = 128000
+
+Times = dict[str, list[float]]  # seconds a query, round by round
+
+
+def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float = BUDGET) -> Times:
+    """Times of each contestant. In every round each has one turn; who begins
+    moves on. A turn is one batch, or as many as fill TURN."""
+    counts, first_round = {}, 0.0
+    for c in contestants:
+        c.run(m, k, 0, 1)  # warms caches and pools
+        once = c.run(m, k, 1, 1)
+        counts[c.name] = max(1, round(TURN / max(once, 1e-6)))
+        first_round += once * counts[c.name]
+    rounds = int(np.clip(budget / first_round, *ROUNDS))
+    times: Times = {c.name: [] for c in contestants}
+    for r in range(rounds):
+        for i in range(len(contestants)):
+            c = contestants[(r + i) % len(contestants)]
+            # batches a prime apart, so that rounds differ in their queries
+            seconds = c.run(m, k, r * 37, counts[c.name])
+            times[c.name].append(seconds / counts[c.name] / m)
+    return times
+
+
+def paired(over: list[float], under: list[float]) -> float:
+    """The median of the rounds' ratios."""
+    return median(a / b for a, b in zip(over, under, strict=True))
+
+
+class Field:
+    """A set with everyone ready to run on it, each on one core."""
+
+    def __init__(self, data: DataSet, work: Path) -> None:
+        self.data, self.work = data, work
+        self.flat = Flat(data)
+        self.racer = Racer(data)
+
+    def __enter__(self) -> Field:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.racer.__exit__(*exception)
+
+    def cell(self, m: int, k: int, delta: float = 0.01, dense: bool = True, budget: float = BUDGET) -> dict[str, Any]:
+        """Thresher as the planner chooses against FAISS and, if dense, against
+        its own dense path; every query checked."""
+        auto = Thresher(self.racer, delta=delta)
+        contestants: list[Contestant] = [FlatPath(self.flat, blas=True), auto]
+        if m == 1 or m < 20 and m * self.data.d < ROW_PATH:
+            contestants.append(FlatPath(self.flat, blas=False))
+        if dense:
+            contestants.append(Thresher(self.racer, "exact"))
+        times = take_turns(contestants, m, k, budget)
+        faiss = min((n for n in times if n.startswith("faiss")), key=lambda n: median(times[n]))
+        ratios = [a / b for a, b in zip(times[faiss], times["auto"], strict=True)]
+        record = {
+            "m": m, "k": k, "delta": delta, "rounds": len(ratios), "faiss": faiss,
+            "faiss_us": median(times[faiss]) * 1e6, "ours_us": median(times["auto"]) * 1e6,
+            "ratio": median(ratios), "ratio_range": [min(ratios), max(ratios)],
+            "faiss_gflops": 2e-9 * self.data.n * self.data.d / median(times[faiss]),
+            "us": {name: [t * 1e6 for t in ts] for name, ts in times.items()},
+        }  # fmt: skip
+        if dense:
+            record |= {"exact_us": median(times["exact"]) * 1e6, "over_exact": paired(times["exact"], times["auto"])}
+        return record | self.checked(auto, m, k, times)
+
+    def checked(self, auto: Thresher, m: int, k: int, times: Times) -> dict[str, Any]:
+        """All queries in batches of m, and the batches of the timed turns of the
+        dense path, against float64; what the answers cost."""
+        batches = len(self.data.queries) // m
+        verdict = self.verdict(auto, m, k, batches)
+        queries = len(verdict.checked)
+        last = auto.last
+        record = {
+            "checked": queries, "wrong": len(verdict.wrong), "certain_wrong": len(verdict.certain_wrong),
+            "allowed": auto.delta * queries, "p": chance(len(verdict.wrong), queries, auto.delta),
+            "compatible": verdict.compatible(auto.delta),
+            "saving": last["dense_pulls"] / max(1, last["pulls"]), "rows": last["rows"] / last["queries"],
+            "certain": last["exact"] / last["queries"], "fallback": last["dense"] / last["queries"],
+            "plans": last["plans"],
+            "looks": [
+                f"{look['reads']} {look['width']} {look['rule']}: {look['survivors'] / max(1, look['seen']):.3%} of "
+                f"{look['seen'] / max(1, look['queries']):.0f}"
+                for look in last["looks"] or []
+            ],
+        }  # fmt: skip
+        if "exact" in times:
+            exact = Thresher(self.racer, "exact")
+            # the dense path is one code for all m: a few batches where m is small
+            dense = self.verdict(exact, m, k, min(batches, max(1, 64 // m)))
+            record |= {"exact_checked": len(dense.checked), "exact_wrong": len(dense.wrong)}
+            record["compatible"] = record["compatible"] and not dense.wrong
+        return record
+
+    def verdict(self, thresher: Thresher, m: int, k: int, batches: int) -> Verdict:
+        answers, certain = thresher.answers(m, k, 0, batches, self.work / "answers.bin")
+        verdict = Verdict()
+        judge(verdict, self.data, np.arange(batches * m), answers, certain, k)
+        return verdict
+
+    def faiss_wrong(self, k: int) -> int:
+        """Queries whose float32 answers of FAISS fail the same check."""
+        m = len(self.data.queries)
+        return recall(self.data, self.flat.search(m, k, 0, 1, blas=True)[1], min(k, self.data.n))[1]
+
+    def split(self, m: int, k: int, seconds: float = 1.5) -> list[list[Any]]:
+        """Where the time of searches goes: functions by their share of a CPU
+        profile, the first twelve."""
+        auto = Thresher(self.racer)
+        count = max(1, round(seconds / auto.run(m, k, 0, 1)))
+        profile = self.work / "cpu.prof"
+        auto.run(m, k, 0, count, profile=str(profile))
+        top = subprocess.run(
+            ["go", "tool", "pprof", "-top", "-nodecount=12", RACER, profile],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        rows = re.findall(r"^\s*\S+\s+([\d.]+)%\s+[\d.]+%\s+\S+\s+[\d.]+%\s+(.+)$", top, re.M)
+        return [[name.strip(), float(share)] for share, name in rows]
+
+
+def builds(data: DataSet, threads: int = 1, godebug: str = "", repeats: int = 3) -> dict[str, Any]:
+    """What preparing the set costs, the median of several processes."""
+    runs = []
+    for _ in range(repeats):
+        with Racer(data, threads, godebug) as racer:
+            runs.append(racer.prepared)
+    size = 4 * data.n * data.d
+    seconds = median(r["build_seconds"] for r in runs)
+    return {
+        "threads": threads, "kernels": runs[0]["kernels"], "load_seconds": median(r["load_seconds"] for r in runs),
+        "build_seconds": seconds, "open_seconds": median(r["open_seconds"] for r in runs),
+        "build_mb_s": size / 1e6 / seconds, "memory": runs[0]["collection_bytes"] / size,
+        "peak": max(r["peak_bytes"] for r in runs) / size,
+    }  # fmt: skip
+
+
+def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = 6.0) -> dict[str, Any]:
+    """Two threshers in turns; ratio is the time of the first over the other's."""
+    times = take_turns([one, other], m, k, budget)
+    return {
+        "m": m, "k": k, "rounds": len(times[one.name]), "one_us": median(times[one.name]) * 1e6,
+        "other_us": median(times[other.name]) * 1e6, "ratio": paired(times[one.name], times[other.name]),
+        "us": {name: [t * 1e6 for t in ts] for name, ts in times.items()},
+    }  # fmt: skip
