@@ -28,10 +28,10 @@ func packGeneric(panel, src []float32, ld, n, k, width int) {
 // rounding more. width is one of PanelWidths; out shares no memory with the
 // others.
 //
-// The panel is read anew for every six or eight rows: at 4 k width bytes of half
-// the second cache or less (k <= 1024 at width 64 for 512 KiB) it costs nothing.
-// The kernels fetch rows ahead, past the last too, as the next call goes on
-// there; out should be in a cache.
+// The panel is read anew for every six or eight rows. That costs a few per cent
+// at most while its 4 k width bytes fill half the second cache or less: k <= 1024
+// at width 64 where it has 512 KiB. The kernels fetch rows ahead, past the last
+// too, as the next call goes on there; out should be in a cache.
 func (l Level) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	if n <= 0 {
 		return
@@ -67,21 +67,14 @@ func put4(to *[4]float32, a, b, c, d float32, add bool) {
 	*to = [4]float32{a, b, c, d}
 }
 
-// DenseTest returns the mask of the queries whose score may reach their
-// threshold: bit j is set unless
+// DenseTestRows returns, for len(masks) rows of products, ld apart, the masks of
+// the queries whose score may reach their threshold: bit j of masks[i] is set
+// unless
 //
-//	dots[j]*scale + margin[j]*size + offset*factor[j] < tau[j]
+//	dots[i*ld+j]*scale[i] + margin[j]*size[i] + offset[i]*factor[j] < tau[j]
 //
 // in float32, each operation rounded, for j < width, one of PanelWidths. NaN
-// sets the bit. The mask is the same at every level.
-func (l Level) DenseTest(dots, margin, factor, tau []float32, width int, scale, size, offset float32) uint64 {
-	var mask [1]uint64
-	l.DenseTestRows(dots, width, margin, factor, tau, width, []float32{scale}, []float32{size}, []float32{offset}, mask[:])
-	return mask[0]
-}
-
-// DenseTestRows is DenseTest of len(masks) rows, ld apart in dots, each with a
-// scale, a size and an offset of its own: masks[i] receives row i's mask.
+// sets the bit. The masks are the same at every level.
 func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
 	n := len(masks)
 	if n == 0 {
@@ -92,19 +85,16 @@ func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float
 }
 
 func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+	factor, tau = factor[:len(margin)], tau[:len(margin)]
 	for i := range masks {
-		masks[i] = denseTestGeneric(dots[i*ld:], margin, factor, tau, scale[i], size[i], offset[i])
-	}
-}
-
-func denseTestGeneric(dots, margin, factor, tau []float32, scale, size, offset float32) uint64 {
-	dots, factor, tau = dots[:len(margin)], factor[:len(margin)], tau[:len(margin)]
-	var mask uint64
-	for j, v := range dots {
-		// the conversions keep compilers from fusing products and sums
-		if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
-			mask |= 1 << j
+		row, scale, size, offset := dots[i*ld:][:len(margin)], scale[i], size[i], offset[i]
+		var mask uint64
+		for j, v := range row {
+			// the conversions keep compilers from fusing products and sums
+			if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
+				mask |= 1 << j
+			}
 		}
+		masks[i] = mask
 	}
-	return mask
 }

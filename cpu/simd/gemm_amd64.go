@@ -2,11 +2,14 @@
 
 package simd
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
-// kernelWidth tells the widths the kernels know from those that only the
-// generic code computes.
-func kernelWidth(width int) bool { return width == 16 || width == 32 || width == 64 }
+// kernelWidth reports whether the kernels know a width; the generic code takes
+// others too.
+func kernelWidth(width int) bool { return slices.Contains(PanelWidths[:], width) }
 
 func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 	if l == Generic || n < 8 || k < 8 || n > width {
@@ -55,14 +58,12 @@ func (l Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale,
 		return
 	}
 	clear(masks)
-	at := unsafe.Pointer(&masks[0])
-	if l == AVX512 {
-		for j := 0; j < width; j += 16 {
-			dense16AVX512(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, (*byte)(unsafe.Add(at, j/8)))
+	for j := 0; j < width; j += 16 {
+		bits := (*uint16)(unsafe.Add(unsafe.Pointer(&masks[0]), j/8))
+		if l == AVX512 {
+			denseAVX512(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)
+		} else {
+			denseAVX2(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)
 		}
-		return
-	}
-	for j := 0; j < width; j += 8 {
-		dense8AVX2(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, (*byte)(unsafe.Add(at, j/8)))
 	}
 }

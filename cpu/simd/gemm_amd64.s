@@ -2478,9 +2478,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dense16AVX512(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *byte)
+// func denseAVX512(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *uint16)
 // Requires: AVX, AVX512F
-TEXT ·dense16AVX512(SB), NOSPLIT, $0-80
+TEXT ·denseAVX512(SB), NOSPLIT, $0-80
 	MOVQ    dots+0(FP), AX
 	MOVQ    ld+8(FP), CX
 	SHLQ    $0x02, CX
@@ -2501,12 +2501,12 @@ row:
 	CMPQ         R9, DI
 	JGE          done
 	VBROADCASTSS (DX)(R9*4), Z3
-	VMULPS       (AX), Z3, Z3
 	VBROADCASTSS (BX)(R9*4), Z4
+	VBROADCASTSS (SI)(R9*4), Z5
+	VMULPS       (AX), Z3, Z3
 	VMULPS       Z0, Z4, Z4
 	VADDPS       Z4, Z3, Z3
-	VBROADCASTSS (SI)(R9*4), Z4
-	VMULPS       Z1, Z4, Z4
+	VMULPS       Z1, Z5, Z4
 	VADDPS       Z4, Z3, Z3
 	VCMPPS       $0x15, Z2, Z3, K1
 	KMOVW        K1, (R8)(R9*8)
@@ -2518,18 +2518,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func dense8AVX2(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *byte)
+// func denseAVX2(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *uint16)
 // Requires: AVX
-TEXT ·dense8AVX2(SB), NOSPLIT, $0-80
+TEXT ·denseAVX2(SB), NOSPLIT, $0-80
 	MOVQ    dots+0(FP), AX
 	MOVQ    ld+8(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    margin+16(FP), DX
 	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
 	MOVQ    factor+24(FP), DX
-	VMOVUPS (DX), Y1
-	MOVQ    tau+32(FP), DX
 	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	MOVQ    tau+32(FP), DX
+	VMOVUPS (DX), Y4
+	VMOVUPS 32(DX), Y5
 	MOVQ    scale+40(FP), DX
 	MOVQ    size+48(FP), BX
 	MOVQ    offset+56(FP), SI
@@ -2540,17 +2543,26 @@ TEXT ·dense8AVX2(SB), NOSPLIT, $0-80
 row:
 	CMPQ         R9, DI
 	JGE          done
-	VBROADCASTSS (DX)(R9*4), Y3
-	VMULPS       (AX), Y3, Y3
-	VBROADCASTSS (BX)(R9*4), Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	VBROADCASTSS (SI)(R9*4), Y4
-	VMULPS       Y1, Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	VCMPPS       $0x15, Y2, Y3, Y3
-	VMOVMSKPS    Y3, R10
-	MOVB         R10, (R8)(R9*8)
+	VBROADCASTSS (DX)(R9*4), Y6
+	VBROADCASTSS (BX)(R9*4), Y7
+	VBROADCASTSS (SI)(R9*4), Y8
+	VMULPS       (AX), Y6, Y9
+	VMULPS       Y0, Y7, Y10
+	VADDPS       Y10, Y9, Y9
+	VMULPS       Y2, Y8, Y10
+	VADDPS       Y10, Y9, Y9
+	VMULPS       32(AX), Y6, Y6
+	VMULPS       Y1, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VMULPS       Y3, Y8, Y7
+	VADDPS       Y7, Y6, Y6
+	VCMPPS       $0x15, Y4, Y9, Y9
+	VMOVMSKPS    Y9, R10
+	VCMPPS       $0x15, Y5, Y6, Y6
+	VMOVMSKPS    Y6, R11
+	SHLL         $0x08, R11
+	ORL          R11, R10
+	MOVW         R10, (R8)(R9*8)
 	ADDQ         CX, AX
 	INCQ         R9
 	JMP          row

@@ -29,12 +29,12 @@ func gemm16AVX2(out *float32, ldo int, rows *float32, ldr int, n int, panel *flo
 //go:noescape
 func packAVX2(panel *float32, width int, src *float32, ld int, blocks int)
 
-// dense16AVX512 tests 16 columns of n rows; masks are 8 bytes apart.
+// denseAVX512 tests 16 columns of n rows; masks are 8 bytes apart.
 //
 //go:noescape
-func dense16AVX512(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *byte)
+func denseAVX512(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *uint16)
 
-// dense8AVX2 tests 8 columns of n rows; masks are 8 bytes apart.
+// denseAVX2 tests 16 columns of n rows; masks are 8 bytes apart.
 //
 //go:noescape
-func dense8AVX2(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *byte)
+func denseAVX2(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *uint16)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -11,21 +9,25 @@ import (
 // notLess is the predicate of VCMPPS for "not less, or NaN", quiet.
 const notLess = 0x15
 
-// dense tests as many columns as a vector has lanes in n rows. The columns'
-// terms stay in registers; a row's bits go to its mask's place in memory. No
-// product is fused with a sum, as in the generic test.
-func dense(name string, vector func() VecVirtual, lanes int) {
-	TEXT(name, NOSPLIT, "func(dots *float32, ld int, margin, factor, tau, scale, size, offset *float32, n int, masks *byte)")
-	Doc(fmt.Sprintf("%s tests %d columns of n rows; masks are 8 bytes apart.", name, lanes))
+// dense tests 16 columns, in one vector or two, in n rows. The columns' terms
+// stay in registers; a row's bits go to its mask's place in memory. No product is
+// fused with a sum, as in the generic test.
+func dense(name string, vector func() VecVirtual, vectors int) {
+	TEXT(name, NOSPLIT, "func(dots *float32, ld int, margin, factor, tau, scale, size, offset *float32, n int, masks *uint16)")
+	Doc(name + " tests 16 columns of n rows; masks are 8 bytes apart.")
 	Pragma("noescape")
+	bytes := 64 / vectors
 	dots, ld := argument("dots"), distance("ld")
-	columns := func(name string) VecVirtual {
-		v := vector()
-		VMOVUPS(Mem{Base: argument(name)}, v)
-		return v
+	columns := func(name string) []VecVirtual {
+		at, all := argument(name), make([]VecVirtual, vectors)
+		for j := range all {
+			all[j] = vector()
+			VMOVUPS(Mem{Base: at, Disp: bytes * j}, all[j])
+		}
+		return all
 	}
 	margin, factor, tau := columns("margin"), columns("factor"), columns("tau")
-	scale, size, offset := argument("scale"), argument("size"), argument("offset")
+	terms := []GPVirtual{argument("scale"), argument("size"), argument("offset")}
 	n, masks := argument("n"), argument("masks")
 	i := GP64()
 	XORQ(i, i)
@@ -33,25 +35,35 @@ func dense(name string, vector func() VecVirtual, lanes int) {
 	Label("row")
 	CMPQ(i, n)
 	JGE(LabelRef("done"))
-	term := func(of GPVirtual, columns Op) VecVirtual {
-		v := vector()
-		VBROADCASTSS(Mem{Base: of, Index: i, Scale: 4}, v)
-		VMULPS(columns, v, v)
-		return v
+	var row [3]VecVirtual
+	for t, at := range terms {
+		row[t] = vector()
+		VBROADCASTSS(Mem{Base: at, Index: i, Scale: 4}, row[t])
 	}
-	sum := term(scale, Mem{Base: dots})
-	VADDPS(term(size, margin), sum, sum)
-	VADDPS(term(offset, factor), sum, sum)
+	sums := make([]VecVirtual, vectors)
+	for j := range sums {
+		sum, term := vector(), vector()
+		VMULPS(Mem{Base: dots, Disp: bytes * j}, row[0], sum)
+		VMULPS(margin[j], row[1], term)
+		VADDPS(term, sum, sum)
+		VMULPS(factor[j], row[2], term)
+		VADDPS(term, sum, sum)
+		sums[j] = sum
+	}
 	mask := Mem{Base: masks, Index: i, Scale: 8}
-	if lanes == 16 {
+	if vectors == 1 {
 		k := K()
-		VCMPPS(U8(notLess), tau, sum, k)
+		VCMPPS(U8(notLess), tau[0], sums[0], k)
 		KMOVW(k, mask)
 	} else {
-		bits := GP32()
-		VCMPPS(U8(notLess), tau, sum, sum)
-		VMOVMSKPS(sum, bits)
-		MOVB(bits.As8(), mask)
+		low, high := GP32(), GP32()
+		VCMPPS(U8(notLess), tau[0], sums[0], sums[0])
+		VMOVMSKPS(sums[0], low)
+		VCMPPS(U8(notLess), tau[1], sums[1], sums[1])
+		VMOVMSKPS(sums[1], high)
+		SHLL(U8(8), high)
+		ORL(high, low)
+		MOVW(low.As16(), mask)
 	}
 	ADDQ(ld, dots)
 	INCQ(i)

@@ -12,7 +12,7 @@ func main() {
 		multiply(s)
 	}
 	pack()
-	dense("dense16AVX512", ZMM, 16)
-	dense("dense8AVX2", YMM, 8)
+	dense("denseAVX512", ZMM, 1)
+	dense("denseAVX2", YMM, 2)
 	Generate()
 }
