@@ -2,7 +2,6 @@ package collection
 
 import (
 	"math"
-	"sort"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,12 +10,12 @@ import (
 )
 
 const (
-	headSample     = 2048    // atoms whose second moments give the head, at most; an eighth of few
-	headSampleMax  = 1 << 24 // floats of the sample, at most
-	headIterations = 2
-	headSpare      = 16  // extra directions of the range finder
-	headColumns    = 64  // of the sample in one block
-	headRows       = 256 // of the sample in one product
+	headSample    = 2048    // atoms whose second moments give the head, at most; an eighth of few
+	headSampleMax = 1 << 24 // floats of the sample, at most
+	headPart      = 4       // the first power iteration reads this part of it
+	headSpare     = 16      // extra directions of the range finder
+	headColumns   = 64      // of the sample in one block
+	headRows      = 256     // of the sample in one product
 )
 
 // headSize is the number of head directions for n atoms of dim coordinates. A
@@ -93,33 +92,35 @@ func (s *sample) set(i int, v []float32, f float64) {
 	}
 }
 
-// onto writes the products of all rows with the w rows of y, ld floats apart, to
-// z, one row of it for each row of y.
-func (s *sample) onto(z, y []float32, w, threads int) {
+// onto writes the products of the first n rows with the w rows of y, ld floats
+// apart, to z, one row of n for each row of y.
+func (s *sample) onto(z, y []float32, n, w, threads int) {
 	ld := s.blocks * headColumns
 	p := newPacked(ld, w)
 	p.fill(y, ld, w)
-	spread(threads, (s.rows+headRows-1)/headRows, func(part int) {
+	spread(threads, (n+headRows-1)/headRows, func(part int) {
 		lo := part * headRows
-		n := min(headRows, s.rows-lo)
-		out := make([]float32, n*p.columns)
+		m := min(headRows, n-lo)
+		out := make([]float32, m*p.columns)
 		for k := range s.blocks {
-			p.times(out, p.columns, s.block(k, lo), headColumns, n, k*headColumns, headColumns, k > 0)
+			p.times(out, p.columns, s.block(k, lo), headColumns, m, k*headColumns, headColumns, k > 0)
 		}
-		for i := range n {
-			for j := range w {
-				z[j*s.rows+lo+i] = out[i*p.columns+j]
+		for j := range w {
+			dst := z[j*n+lo:][:m]
+			for i := range dst {
+				dst[i] = out[i*p.columns+j]
 			}
 		}
 	})
 }
 
-// back writes to y the sums of all rows weighted by each of the w rows of z.
-func (s *sample) back(y, z []float32, w, threads int) {
+// back writes to y the sums of the first n rows weighted by each of the w rows
+// of z.
+func (s *sample) back(y, z []float32, n, w, threads int) {
 	spread(threads, s.blocks, func(k int) {
-		for lo := 0; lo < s.rows; lo += headRows {
-			n := min(headRows, s.rows-lo)
-			kernels.Gemm(y[k*headColumns:], s.blocks*headColumns, z[lo:], s.rows, w, s.block(k, lo), n, headColumns, lo > 0)
+		for lo := 0; lo < n; lo += headRows {
+			m := min(headRows, n-lo)
+			kernels.Gemm(y[k*headColumns:], s.blocks*headColumns, z[lo:], n, w, s.block(k, lo), m, headColumns, lo > 0)
 		}
 	})
 }
@@ -148,40 +149,29 @@ func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	w := min(r+headSpare, s.dim, s.rows)
 	ld := s.blocks * headColumns
 	y, z := make([]float32, w*ld), make([]float32, w*s.rows)
-	for i := range w { // nearly orthogonal as drawn
-		for j := range s.dim {
-			y[i*ld+j] = float32(g.NormFloat64())
-		}
+	for i := range w { // random signs, nearly orthogonal as drawn
+		signs(y[i*ld:i*ld+s.dim], g)
 	}
-	for range headIterations {
-		s.onto(z, y, w, threads)
-		s.back(y, z, w, threads)
+	// a part of the sample points out the way for the whole
+	for _, n := range [...]int{max(s.rows/headPart, min(s.rows, 2*w)), s.rows} {
+		s.onto(z, y, n, w, threads)
+		s.back(y, z, n, w, threads)
 		orthonormalize(y, w, ld)
 	}
-	s.onto(z, y, w, threads)
+	s.onto(z, y, s.rows, w, threads)
 	var eig mat.EigenSym
 	if !eig.Factorize(mat.NewSymDense(w, gram(z, w, s.rows)), true) {
 		// cannot happen for a finite symmetric matrix; the plain range serves
 		return narrow(y, r, ld, s.dim)
 	}
-	values := eig.Values(nil)
-	order := make([]int, w)
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return values[order[a]] > values[order[b]] })
-	var vec mat.Dense
-	eig.VectorsTo(&vec)
-	mix := haarMatrix(r, g)
+	mix := mat.NewDense(r, r, nil)
+	widen(mix.RawMatrix().Data, haarMatrix(r, g))
+	var vectors, mixed mat.Dense // values ascend: the last columns lead
+	eig.VectorsTo(&vectors)
+	mixed.Mul(mix, vectors.Slice(0, w, w-r, w).T())
 	coef := make([]float32, r*w) // rows: new direction in terms of y's rows
-	for i := range r {
-		for l := range w {
-			var sum float64
-			for j := range r {
-				sum += float64(mix[i*r+j]) * vec.At(l, order[j])
-			}
-			coef[i*w+l] = float32(sum)
-		}
+	for i, v := range mixed.RawMatrix().Data {
+		coef[i] = float32(v)
 	}
 	p := newPacked(w, ld)
 	p.fillRows(y, ld, ld)
@@ -205,15 +195,19 @@ func gram(y []float32, k, n int) []float64 {
 	out := make([]float64, k*k)
 	row, ids := make([]float64, n), firsts(k)
 	for i := range k {
-		for c, v := range y[i*n : (i+1)*n] {
-			row[c] = float64(v)
-		}
+		widen(row, y[i*n:(i+1)*n])
 		kernels.Dots(out[i*k:i*k+i+1], y, n, ids[:i+1], row)
 		for j := range i {
 			out[j*k+i] = out[i*k+j]
 		}
 	}
 	return out
+}
+
+func widen(dst []float64, x []float32) {
+	for i, v := range x {
+		dst[i] = float64(v)
+	}
 }
 
 // firsts are the numbers 0..n-1.
@@ -226,20 +220,23 @@ func firsts(n int) []uint32 {
 }
 
 // orthonormalize makes the rows of y, [k][dim], orthonormal by Gram-Schmidt in
-// float64, twice. A row that vanishes becomes zero.
+// float64, twice where a row loses half its length and with it digits. A row
+// that vanishes becomes zero.
 func orthonormalize(y []float32, k, dim int) {
 	row, parts, ids := make([]float64, dim), make([]float64, k), firsts(k)
 	for i := range k {
 		a := y[i*dim : (i+1)*dim]
-		for c, v := range a {
-			row[c] = float64(v)
-		}
+		widen(row, a)
 		before := norm64(row)
+		s := before
 		for range 2 {
+			last := s
 			kernels.Dots(parts[:i], y, dim, ids[:i], row)
 			subtract(row, y, parts[:i])
+			if s = norm64(row); s > last/2 {
+				break
+			}
 		}
-		s := norm64(row)
 		if s <= 1e-6*before || s == 0 {
 			clear(a)
 			continue

@@ -1,7 +1,6 @@
 package collection
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -121,8 +120,7 @@ func tail(sorted []float64, rank float64) float64 {
 // typical are the terms of a level for a rest of norm 1, as a Haar rotation makes
 // them on average: nothing of this rotation's codes.
 type typical struct {
-	whole                 bool
-	radius, xnorm, beyond float64
+	radius, xnorm, beyond float64 // beyond is that of the whole row
 }
 
 func (c *Collection) typical(width int) typical {
@@ -130,7 +128,7 @@ func (c *Collection) typical(width int) typical {
 	// int8 steps of the greatest of D coordinates, rounded evenly
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
 	if width == c.D {
-		return typical{whole: true, xnorm: 1, beyond: math.Sqrt(err2)}
+		return typical{xnorm: 1, beyond: math.Sqrt(err2)}
 	}
 	share := float64(width) / d
 	t := bandit.Linear(bandit.Moments{A: share, X2: share * (1 + err2), O2: 1}, c.Kappa)
@@ -143,12 +141,14 @@ type forecast struct {
 	levels        []typical
 	reach         float64
 	ranks         []float64 // in the sample, of the k-th best of all
-	dims          float64   // D-2
+	limit         float64   // tailSigmas standard errors in radii
+	sharp         float64   // 1/sqrt(2) over a standard error in radii
 	sorted        []float64
 }
 
 func (c *Collection) newForecast(arms []uint32) *forecast {
-	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), dims: float64(c.D - 2)}
+	sigma := 1 / math.Sqrt(float64(c.D-2)) // of the error, in radii
+	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), limit: tailSigmas * sigma, sharp: math.Sqrt(.5) / sigma}
 	for _, i := range arms {
 		n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
 		f.rest = append(f.rest, math.Sqrt(max(0, n*n-h*h)))
@@ -167,37 +167,40 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 // their scores.
 func (f *forecast) add(p *Pilot, q *Query, scores []float64) {
 	f.sorted = append(f.sorted[:0], scores...)
-	slices.SortFunc(f.sorted, func(a, b float64) int { return cmp.Compare(b, a) })
+	slices.Sort(f.sorted)
+	slices.Reverse(f.sorted)
+	thetas := make([]float64, len(f.ranks))
 	for i, rank := range f.ranks {
-		theta := tail(f.sorted, rank)
-		for j := range f.levels {
-			for s, score := range scores {
-				p.Shares[i][j] += f.keeps(s, &f.levels[j], theta-score, q)
+		thetas[i] = tail(f.sorted, rank)
+	}
+	for j := range f.levels {
+		t := &f.levels[j]
+		for s, score := range scores {
+			bound, radius := f.bound(s, t, q)
+			for i, theta := range thetas {
+				p.Shares[i][j] += f.keeps(theta-score-bound, radius)
 			}
 		}
 	}
 }
 
-// keeps is the probability that the upper bound of arm s reaches a threshold that
-// is gap above its score, at a level of terms t: bound = score + error + radius,
-// with the error of scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) of the law. c is
-// taken as 0.
-func (f *forecast) keeps(s int, t *typical, gap float64, q *Query) float64 {
+// bound is how far the upper bound of arm s lies above its score at a level of
+// terms t, but for the error of its estimate, and the radius, to which the
+// error is proportional; 0 where there is none.
+func (f *forecast) bound(s int, t *typical, q *Query) (bound, radius float64) {
 	rest := f.rest[s] * q.RestNorm
-	x := gap - rest*t.xnorm*queryStep - q.HeadNorm*f.headErr[s]
-	if t.whole {
-		if x <= t.beyond*rest {
-			return 1
-		}
-		return 0
-	}
-	radius := t.radius * rest
-	x -= f.reach * radius
-	switch limit := tailSigmas * radius / math.Sqrt(f.dims); {
-	case x <= -limit:
+	radius = t.radius * rest
+	return rest*(t.xnorm*queryStep+t.beyond) + q.HeadNorm*f.headErr[s] + f.reach*radius, radius
+}
+
+// keeps is the probability that an error lifts a bound by gap at least. The law
+// has error scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2); c is taken as 0.
+func (f *forecast) keeps(gap, radius float64) float64 {
+	switch limit := f.limit * radius; {
+	case gap <= -limit:
 		return 1
-	case x >= limit:
+	case gap >= limit:
 		return 0
 	}
-	return .5 * math.Erfc(x/radius*math.Sqrt(f.dims/2))
+	return .5 * math.Erfc(gap / radius * f.sharp)
 }

@@ -33,6 +33,7 @@ type transform struct {
 	perm              [][]uint32  // [rounds][D]
 	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
+	ones              []float32   // [D] when there are rounds: permutations scale nothing
 
 	onto packed // U^T: dim rows, r columns
 	less packed // -U: r rows, dim columns
@@ -72,20 +73,31 @@ func newTransform(dim int, seed uint64) *transform {
 		t.haar = haarMatrix(t.D, r)
 		return t
 	}
+	t.ones = make([]float32, t.D)
+	for i := range t.ones {
+		t.ones[i] = 1
+	}
 	for range t.rounds {
 		s, p := make([]float32, t.D), make([]uint32, t.D)
-		var bits uint64
-		for i := range s {
-			if i%64 == 0 {
-				bits = r.Uint64()
-			}
-			s[i] = 1 - 2*float32(bits>>(i%64)&1)
+		signs(s, r)
+		for i := range p {
 			p[i] = uint32(i)
 		}
 		r.Shuffle(t.D, func(i, j int) { p[i], p[j] = p[j], p[i] })
 		t.sign, t.perm = append(t.sign, s), append(t.perm, p)
 	}
 	return t
+}
+
+// signs fills dst with random signs, +1 or -1.
+func signs(dst []float32, r *rand.Rand) {
+	var bits uint64
+	for i := range dst {
+		if i%64 == 0 {
+			bits = r.Uint64()
+		}
+		dst[i] = 1 - 2*float32(bits>>(i%64)&1)
+	}
 }
 
 // haarMatrix draws an orthogonal matrix from Haar measure: QR of a Gaussian
@@ -131,9 +143,7 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 		if k == t.rounds-1 {
 			to = dst
 		}
-		for i, p := range t.perm[k] {
-			to[i] = x[p]
-		}
+		kernels.PermuteScale(to, x, t.perm[k], t.ones)
 		x, tmp = tmp, x
 	}
 }
@@ -171,7 +181,7 @@ func (t *transform) pack() {
 
 // bytes is the memory of the rotation and of the head once packed.
 func (t *transform) bytes() int64 {
-	n := int64(t.r) * int64(t.dim+padded(t.dim))
+	n := int64(t.r)*int64(t.dim+padded(t.dim)) + int64(len(t.ones))
 	if t.rounds == 0 {
 		n += int64(t.dim) * int64(padded(t.D))
 	}
