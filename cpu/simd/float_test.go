@@ -184,3 +184,29 @@ func sameFloats(t *testing.T, what string, got, want []float32) {
 		}
 	}
 }
+
+func TestFloatAllocatesNothing(t *testing.T) {
+	const n = 67
+	x, y, q, perm := make([]float32, n), make([]float32, n), make([]float64, n), make([]uint32, n)
+	bytes, shorts, out, ids := make([]uint8, n), make([]int16, n), make([]float64, 2), make([]uint32, 2)
+	for _, l := range Levels() {
+		got := testing.AllocsPerRun(10, func() {
+			l.Dot(x, q)
+			l.Dots(out, x, n, ids, q)
+			l.DotSquares(x, y)
+			l.DotGather(x, perm, q)
+			l.SumSquares(x)
+			l.MaxAbs(x)
+			l.Quantize(bytes, x, 1)
+			l.QuantizeSigned(shorts, x, 1, 9)
+			l.QuantizeError(shorts, x, 1, 9, 1)
+			l.CodeMoments(bytes, x)
+			l.FWHT(x[:64])
+			l.FWHTScale(x[:64], y[:64], 32, 1)
+			l.PermuteScale(y, x, perm, x)
+		})
+		if got != 0 {
+			t.Errorf("%v: %g allocations", l, got)
+		}
+	}
+}
