@@ -202,5 +202,5 @@ func (f *forecast) keeps(gap, radius float64) float64 {
 	case gap >= limit:
 		return 0
 	}
-	return .5 * math.Erfc(gap / radius * f.sharp)
+	return .5 * math.Erfc(gap/radius*f.sharp)
 }

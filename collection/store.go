@@ -62,24 +62,25 @@ type Source interface {
 	Read(dst []float32) (rows int, err error)
 }
 
-// stream hands the rows of src to f in order, a few MB at a time.
-func stream(ctx context.Context, src Source, f func(rows []float32, n int) error) (int, error) {
+// streamFloats is how much of a source is read at a time.
+const streamFloats = 1 << 20
+
+// stream reads the rows of src in order into what room gives, whole rows of it,
+// and hands them to f. It returns their number.
+func stream(ctx context.Context, src Source, room func() []float32, f func(rows []float32) error) (int, error) {
 	dim := src.Dim()
-	if dim < 1 || dim > MaxDim {
-		return 0, fmt.Errorf("%d columns, at least 1 and at most %d", dim, MaxDim)
-	}
-	buf := make([]float32, max(1, (1<<20)/dim)*dim)
 	total := 0
 	for {
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
-		n, err := src.Read(buf)
+		dst := room()
+		n, err := src.Read(dst[:len(dst)/dim*dim])
 		if n > 0 {
 			if total += n; total > MaxAtoms {
 				return total, fmt.Errorf("more than %d rows", MaxAtoms)
 			}
-			if err := f(buf[:n*dim], n); err != nil {
+			if err := f(dst[:n*dim]); err != nil {
 				return total, err
 			}
 		}
@@ -92,16 +93,47 @@ func stream(ctx context.Context, src Source, f func(rows []float32, n int) error
 	}
 }
 
-// BuildFrom reads all rows of src into memory and builds.
-func BuildFrom(ctx context.Context, src Source, o *Options) (*Collection, error) {
-	var rows []float32
-	if n, dim := src.Len(), src.Dim(); n > 0 && n <= MaxAtoms && dim > 0 && dim <= MaxDim {
-		rows = make([]float32, 0, min(n*int64(dim), 1<<28))
+// columns checks the dimension of a source.
+func columns(src Source) error {
+	if dim := src.Dim(); dim < 1 || dim > MaxDim {
+		return fmt.Errorf("%d columns, at least 1 and at most %d", dim, MaxDim)
 	}
-	if _, err := stream(ctx, src, func(r []float32, _ int) error { rows = append(rows, r...); return nil }); err != nil {
+	return nil
+}
+
+// BuildFrom reads all rows of src into memory, in place where it says how many
+// they are, and builds.
+func BuildFrom(ctx context.Context, src Source, o *Options) (*Collection, error) {
+	if err := columns(src); err != nil {
 		return nil, err
 	}
-	return Build(ctx, rows, src.Dim(), o)
+	dim := src.Dim()
+	var rows, spare []float32
+	if n := src.Len(); n > 0 && n <= MaxAtoms {
+		rows = make([]float32, 0, min(n*int64(dim), 1<<28))
+	}
+	room := func() []float32 {
+		free := rows[len(rows):cap(rows)]
+		if len(free) >= dim {
+			return free[:min(len(free), max(dim, streamFloats))]
+		}
+		if spare == nil {
+			spare = make([]float32, max(dim, streamFloats))
+		}
+		return spare
+	}
+	keep := func(r []float32) error {
+		if spare != nil {
+			rows = append(rows, r...)
+		} else { // they are where they belong
+			rows = rows[:len(rows)+len(r)]
+		}
+		return nil
+	}
+	if _, err := stream(ctx, src, room, keep); err != nil {
+		return nil, err
+	}
+	return Build(ctx, rows, dim, o)
 }
 
 // file is memory in the mapped sections of a file being written.
@@ -192,7 +224,11 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	if _, err := f.Seek(headerBytes, io.SeekStart); err != nil {
 		return err
 	}
-	n, err := stream(ctx, src, func(r []float32, _ int) error {
+	if err := columns(src); err != nil {
+		return err
+	}
+	buf := make([]float32, max(src.Dim(), streamFloats))
+	n, err := stream(ctx, src, func() []float32 { return buf }, func(r []float32) error {
 		_, err := f.Write(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), 4*len(r)))
 		return err
 	})

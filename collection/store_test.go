@@ -23,6 +23,7 @@ type rowsSource struct {
 	rows  []float32
 	dim   int
 	known bool  // Len tells
+	claim int64 // what Len says in place of the truth, if not 0
 	fail  int   // after that many rows Read fails; 0 = never
 	eof   bool  // EOF comes with the last rows, not after
 	err   error // what Read fails with
@@ -33,6 +34,9 @@ type rowsSource struct {
 func (s *rowsSource) Dim() int { return s.dim }
 
 func (s *rowsSource) Len() int64 {
+	if s.claim != 0 {
+		return s.claim
+	}
 	if s.known {
 		return int64(len(s.rows) / s.dim)
 	}
@@ -247,6 +251,24 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 	}
 	if _, err := BuildFrom(context.Background(), &rowsSource{rows: []float32{1}, dim: -1, known: true}, nil); err == nil {
 		t.Error("BuildFrom -1 columns")
+	}
+}
+
+// Rows are read where they stay as far as Len told the truth.
+func TestBuildFromAnyLength(t *testing.T) {
+	for _, dim := range []int{3, 40} {
+		rows := data("gaussian", 200, dim, 1)
+		for _, claim := range []int64{-1, 1, 150, 199, 200, 201, 5000, MaxAtoms + 1} {
+			for _, eof := range []bool{false, true} {
+				c, err := BuildFrom(context.Background(), &rowsSource{rows: rows, dim: dim, claim: claim, eof: eof}, nil)
+				if err != nil {
+					t.Fatalf("dimension %d, %d rows said: %v", dim, claim, err)
+				}
+				if c.N != 200 || !slices.Equal(c.Rows, rows) {
+					t.Errorf("dimension %d, %d rows said: %d rows, or others", dim, claim, c.N)
+				}
+			}
+		}
 	}
 }
 
