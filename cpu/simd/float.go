@@ -59,5 +59,8 @@ func (l Level) FWHTScale(x, sign []float32, block int, f float32) {
 
 // PermuteScale is the function PermuteScale at level l, bit for bit.
 func (l Level) PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
-	l.permuteScale(dst, src, perm[:len(dst)], scale[:len(dst)])
+	if scale != nil {
+		scale = scale[:len(dst)]
+	}
+	l.permuteScale(dst, src, perm[:len(dst)], scale)
 }

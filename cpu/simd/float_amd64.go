@@ -186,9 +186,14 @@ func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 
 func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	n := 0
-	if l != Generic && len(src) > 0 {
+	switch {
+	case l == Generic || len(src) == 0:
+	case scale == nil:
+		n = permuteAVX2(dst, src, perm, scale, last(src))
+	default:
 		n = permuteScaleAVX2(dst, src, perm, scale, last(src))
+		scale = scale[n:]
 	}
 	// the rest, or the panic of an index beyond src
-	PermuteScale(dst[n:], src, perm[n:], scale[n:])
+	PermuteScale(dst[n:], src, perm[n:], scale)
 }

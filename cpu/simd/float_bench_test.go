@@ -38,6 +38,7 @@ func BenchmarkFloat(b *testing.B) {
 		{"CodeMoments", func(l Level, n int) float64 { return both(l.CodeMoments(bytes[:n], x[:n])) }},
 		{"FWHTScale", func(l Level, n int) float64 { l.FWHTScale(y[:n], sign[:n], min(n, 256), 1./16); return 0 }},
 		{"PermuteScale", func(l Level, n int) float64 { l.PermuteScale(y[:n], x, perm[:n], sign[:n]); return 0 }},
+		{"Permute", func(l Level, n int) float64 { l.PermuteScale(y[:n], x, perm[:n], nil); return 0 }},
 		{"DotGather", func(l Level, n int) float64 { return both(l.DotGather(x, perm[:n], q[:n])) }},
 	}
 	var sum float64

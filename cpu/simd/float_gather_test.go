@@ -21,6 +21,12 @@ func TestFloatPermuteScale(t *testing.T) {
 				t.Fatalf("entry %d of %d: %g, want %g", i, n, dst[i], want)
 			}
 		}
+		l.PermuteScale(dst, src, perm, nil)
+		for i, p := range perm {
+			if !sameBits32(dst[i], src[p]) {
+				t.Fatalf("entry %d of %d, no scale: %g, want %g", i, n, dst[i], src[p])
+			}
+		}
 		if !intact() {
 			t.Fatalf("%d entries: wrote beyond", n)
 		}
@@ -57,8 +63,9 @@ func TestFloatGatherRefusesIndex(t *testing.T) {
 			for _, beyond := range []uint32{n, 1 << 31, math.MaxUint32} {
 				perm[at] = beyond
 				for name, run := range map[string]func(){
-					"PermuteScale": func() { l.PermuteScale(dst, src, perm, scale) },
-					"DotGather":    func() { l.DotGather(src, perm, q) },
+					"PermuteScale":  func() { l.PermuteScale(dst, src, perm, scale) },
+					"without scale": func() { l.PermuteScale(dst, src, perm, nil) },
+					"DotGather":     func() { l.DotGather(src, perm, q) },
 				} {
 					if !panics(run) {
 						t.Errorf("%v: %s followed index %d of %d at %d", l, name, beyond, n, at)

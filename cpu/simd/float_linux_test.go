@@ -67,6 +67,7 @@ func TestFloatEdges(t *testing.T) {
 				add(l.CodeMoments(bytes, x))
 				l.QuantizeSigned(shorts, x, 30, 127)
 				l.QuantizeError(shorts, x, 30, 127, 1./30)
+				l.PermuteScale(out, x, perm, nil)
 				l.PermuteScale(out, x, perm, y)
 				for block := 4; block <= n; block *= 2 {
 					if n%block == 0 {

@@ -146,11 +146,19 @@ func fwht128xAVX2(x []float32, sign *float32, f float32)
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)
 
-// permuteScaleAVX2 is PermuteScale of whole sixteens, and tells how many entries
-// it did: it stops before sixteen of perm with one beyond last, the last of src.
+// permuteScaleAVX2 is PermuteScale of whole sixteens, and tells how
+// many entries it did: it stops before sixteen of perm with one beyond last,
+// the last of src.
 //
 //go:noescape
 func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
+
+// permuteAVX2 is PermuteScale of whole sixteens without a scale, and tells how
+// many entries it did: it stops before sixteen of perm with one beyond last,
+// the last of src.
+//
+//go:noescape
+func permuteAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
 
 // dotGatherAVX2 is DotGather of whole sixteens, and tells how many entries
 // it did: it stops before sixteen of perm with one beyond last, the last of a.

@@ -12,10 +12,18 @@ func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	return sum, squares
 }
 
-// PermuteScale writes dst[i] = src[perm[i]] * scale[i]; perm and scale are as
-// long as dst, which does not overlap src.
+// PermuteScale writes dst[i] = src[perm[i]] * scale[i], or without the product
+// when scale is nil. perm and scale are as long as dst, which does not overlap
+// src.
 func PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
-	perm, scale = perm[:len(dst)], scale[:len(dst)]
+	perm = perm[:len(dst)]
+	if scale == nil {
+		for i := range dst {
+			dst[i] = src[perm[i]]
+		}
+		return
+	}
+	scale = scale[:len(dst)]
 	for i := range dst {
 		dst[i] = src[perm[i]] * scale[i]
 	}

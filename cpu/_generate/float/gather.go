@@ -51,13 +51,19 @@ func (x indices) four(disp int) VecVirtual {
 	return pair[0]
 }
 
-// permuteScale: PermuteScale.
-func permuteScale() {
-	avx2.text("permuteScale", "func(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)",
-		"is PermuteScale of whole sixteens, and tells how many entries",
-		"it did: it stops before sixteen of perm with one beyond last, the last of src.")
+// permute: PermuteScale, with or without a scale.
+func permute(name, doc string, scaled bool) {
+	avx2.text(name, "func(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)",
+		"is PermuteScale "+doc+", and tells how",
+		"many entries it did: it stops before sixteen of perm with one beyond last,",
+		"the last of src.")
 	x := newIndices("perm", "src")
-	dst, scale := param("dst", 4), param("scale", 4)
+	dst, scale := param("dst", 4), stream{}
+	move := []stream{x.list, dst}
+	if scaled {
+		scale = param("scale", 4)
+		move = append(move, scale)
+	}
 	n := Load(Param("dst").Len(), GP64()).(GPVirtual)
 	loop(n, 16, 1, func(_, _ int) {
 		x.refuse("tail")
@@ -65,10 +71,12 @@ func permuteScale() {
 			lo, hi := x.four(at), x.four(at+4)
 			v := YMM()
 			VINSERTF128(U8(1), hi, lo.AsY(), v)
-			VMULPS(scale.at(at), v, v)
+			if scaled {
+				VMULPS(scale.at(at), v, v)
+			}
 			VMOVUPS(v, dst.at(at))
 		}
-	}, nil, x.list, scale, dst)
+	}, nil, move...)
 	did(n, "dst")
 }
 

@@ -22,7 +22,8 @@ func main() {
 			fwht(s, n)
 		}
 	}
-	permuteScale()
+	permute("permuteScale", "of whole sixteens", true)
+	permute("permute", "of whole sixteens without a scale", false)
 	dotGather()
 	Generate()
 }
