@@ -14,17 +14,17 @@ const (
 	wordLanes  = 22 // words a coordinate: lanes l, l+22, l+44
 	wordPad    = 24 // words a coordinate, padded to three groups of eight
 	laneBits   = 21
-	// BlockCodes is the number of coordinates whose sums fit a lane.
-	BlockCodes = 64
+	// blockCodes is the number of coordinates whose sums fit a lane.
+	blockCodes = 64
 )
 
-// WordsLen is the size of the scratch Expand needs for a panel of width codes.
-func WordsLen(width int) int { return width * wordPad }
+// wordsLen is the size of the scratch expand needs for a panel of width codes.
+func wordsLen(width int) int { return width * wordPad }
 
-// Expand spreads the first width codes of a panel into words for PanelDots.
-// width is a multiple of 4; len(words) >= WordsLen(width). Words are laid out
+// expand spreads the first width codes of a panel into words for panelDots.
+// width is a multiple of 4; len(words) >= wordsLen(width). Words are laid out
 // [group of 8][coordinate][8].
-func Expand(words []int64, panel []uint8, width int) {
+func expand(words []int64, panel []uint8, width int) {
 	for g := 0; g < 3; g++ {
 		dst := words[g*8*width : (g+1)*8*width]
 		for c := 0; c < width; c++ {
@@ -46,13 +46,13 @@ func Expand(words []int64, panel []uint8, width int) {
 	}
 }
 
-// PanelDots adds up codes from to to of an expanded panel (of width codes)
+// panelDots adds up codes from to to of an expanded panel (of width codes)
 // against the query codes q, one int64 a coordinate, in [-127, 127], and writes
 // the 64 sums to out. It is exact.
-func PanelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]int32) {
+func panelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]int32) {
 	*out = [panelLanes]int32{}
-	for lo := from; lo < to; lo += BlockCodes {
-		hi := min(lo+BlockCodes, to)
+	for lo := from; lo < to; lo += blockCodes {
+		hi := min(lo+blockCodes, to)
 		for g := 0; g < 3; g++ {
 			w := words[(g*width+lo)*8 : (g*width+hi)*8]
 			x := q[lo:hi]
@@ -96,10 +96,10 @@ func addLanes(out *[panelLanes]int32, l int, v int64) {
 	}
 }
 
-// PanelDotsDirect is PanelDots on the stored panel, for few queries, when
+// panelDotsDirect is panelDots on the stored panel, for few queries, when
 // spreading it would cost more than it saves. q is int8, len(q) >= to; from and
 // to are multiples of 4.
-func PanelDotsDirect(panel []uint8, from, to int, q []int8, out *[panelLanes]int32) {
+func panelDotsDirect(panel []uint8, from, to int, q []int8, out *[panelLanes]int32) {
 	*out = [panelLanes]int32{}
 	var bias int32
 	for c := from; c < to; c += 4 {

@@ -42,9 +42,11 @@ type ScanScratch struct {
 // in float32, off by at most eight roundings of the terms' magnitudes, the same
 // for every number of queries in the call. values[64 q + i] receives it, and
 // bit i of masks[q] says whether it is at least q.Cut (never so when it is NaN).
+// AVX2 and AVX512 agree bit for bit. Where a panel of up to 16 KiB ends the next
+// one is expected, and fetched on the way for calls with many queries.
 func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
-	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
+	l.scan(w, panel, head, width, codes, stride, queries, t, masks, values)
 }
 
 // wordsFrom is the number of queries from which spreading a panel for the
@@ -56,10 +58,10 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 	all := head + width
 	spread := len(queries) >= wordsFrom
 	if spread {
-		if len(w.words) < WordsLen(all) {
-			w.words, w.wide = make([]int64, WordsLen(all)), make([]int64, all)
+		if len(w.words) < wordsLen(all) {
+			w.words, w.wide = make([]int64, wordsLen(all)), make([]int64, all)
 		}
-		Expand(w.words, panel, all)
+		expand(w.words, panel, all)
 	}
 	for j := range queries {
 		q, x := &queries[j], codes[j*stride:][:all]
@@ -67,11 +69,11 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 			for c, v := range x {
 				w.wide[c] = int64(v)
 			}
-			PanelDots(w.words, all, 0, head, w.wide, &w.dh)
-			PanelDots(w.words, all, head, all, w.wide, &w.dr)
+			panelDots(w.words, all, 0, head, w.wide, &w.dh)
+			panelDots(w.words, all, head, all, w.wide, &w.dr)
 		} else {
-			PanelDotsDirect(panel, 0, head, x, &w.dh)
-			PanelDotsDirect(panel, head, all, x, &w.dr)
+			panelDotsDirect(panel, 0, head, x, &w.dh)
+			panelDotsDirect(panel, head, all, x, &w.dr)
 		}
 		masks[j] = panelTest(&w.dh, &w.dr, t, q, (*[panelLanes]float32)(values[j*panelLanes:]))
 	}
@@ -98,11 +100,12 @@ func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[pan
 // Transpose writes the first width codes of n <= 64 rows, stride bytes apart,
 // into a panel; lanes from n on hold the code of zero. width is a multiple of 4.
 func (l Level) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
-	transposeGeneric(panel, rows, stride, n, width)
+	l.transpose(panel, rows, stride, n, width)
 }
 
-func transposeGeneric(panel []uint8, rows []uint8, stride, n, width int) {
-	for i := range panelLanes {
+// transposeGeneric is Transpose of the rows and lanes from from on.
+func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
+	for i := from; i < panelLanes; i++ {
 		for c := 0; c < width; c += 4 {
 			dst := (*[4]uint8)(panel[c*panelLanes+4*i:])
 			if i < n {
@@ -114,11 +117,11 @@ func transposeGeneric(panel []uint8, rows []uint8, stride, n, width int) {
 	}
 }
 
-// Collect appends what a mask selects: lane numbers plus base go to ids, values
-// plus add to bounds. It returns how many there are and may write up to 64
-// entries whatever their number.
+// Collect lists what a mask selects: lane numbers plus base go to ids, values
+// plus add to bounds, in order. It returns how many there are. Both have room
+// for 64 entries, which it may write whatever their number.
 func (l Level) Collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
-	return collectGeneric(ids, bounds, mask, values, base, add)
+	return l.collect(ids, bounds, mask, values, base, add)
 }
 
 func collectGeneric(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
@@ -133,9 +136,10 @@ func collectGeneric(ids []uint32, bounds []float32, mask uint64, values *[panelL
 
 // Select copies the entries with lo <= bound < hi, in order, to the front of
 // toIDs and toBounds, which may be ids and bounds themselves, and returns how
-// many there are. When they are not, it may write up to len(ids) + 16 entries.
+// many there are. All four have room for len(ids) entries, and it may write as
+// many.
 func (l Level) Select(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
-	return selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+	return l.selects(toIDs, toBounds, ids, bounds, lo, hi)
 }
 
 func selectGeneric(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {

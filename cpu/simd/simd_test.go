@@ -6,67 +6,6 @@ import (
 	"testing"
 )
 
-func randomPanel(r *rand.Rand, width int) ([]uint8, [][]int32) {
-	panel := make([]uint8, width*panelLanes)
-	codes := make([][]int32, panelLanes)
-	for l := range codes {
-		codes[l] = make([]int32, width)
-		for c := range codes[l] {
-			v := int32(r.IntN(255)) - 127
-			if r.IntN(4) == 0 {
-				v = 127 * (1 - 2*int32(r.IntN(2)))
-			}
-			codes[l][c] = v
-			panel[c/4*256+l*4+c%4] = uint8(v + Bias)
-		}
-	}
-	return panel, codes
-}
-
-// TestPanelDots compares both scans with a plain loop, extreme codes included:
-// a whole block of 127 times -127 must not spill into the next lane.
-func TestPanelDots(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, width := range []int{4, 32, 64, 96, 192, 256} {
-		panel, codes := randomPanel(r, width)
-		for kind := 0; kind < 3; kind++ {
-			q := make([]int64, width)
-			q8 := make([]int8, width)
-			for c := range q {
-				v := int64(r.IntN(255)) - 127
-				if kind == 1 {
-					v = -127
-				}
-				if kind == 2 {
-					for l := range codes {
-						s := int32(1 - 2*(l%2))
-						codes[l][c] = 127 * s
-						panel[c/4*256+l*4+c%4] = uint8(127*s + Bias)
-					}
-					v = 127
-				}
-				q[c], q8[c] = v, int8(v)
-			}
-			words := make([]int64, WordsLen(width))
-			Expand(words, panel, width)
-			for _, span := range [][2]int{{0, width}, {0, width / 2 &^ 3}, {width / 2 &^ 3, width}} {
-				var got, direct [panelLanes]int32
-				PanelDots(words, width, span[0], span[1], q, &got)
-				PanelDotsDirect(panel, span[0], span[1], q8, &direct)
-				for l := range codes {
-					var want int32
-					for c := span[0]; c < span[1]; c++ {
-						want += codes[l][c] * int32(q[c])
-					}
-					if got[l] != want || direct[l] != want {
-						t.Fatalf("width %d span %v lane %d: words %d, direct %d, want %d", width, span, l, got[l], direct[l], want)
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestFWHT(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := 4; n <= 1024; n *= 2 {
@@ -153,51 +92,12 @@ func TestDots(t *testing.T) {
 	}
 }
 
-func BenchmarkPanelDots(b *testing.B) {
-	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
-	words, q := make([]int64, WordsLen(128)), make([]int64, 128)
-	Expand(words, panel, 128)
-	var out [64]int32
-	for b.Loop() {
-		PanelDots(words, 128, 0, 64, q, &out)
-		PanelDots(words, 128, 64, 128, q, &out)
-	}
-	b.ReportMetric(128*64*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-}
-
-func BenchmarkPanelDotsDirect(b *testing.B) {
-	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
-	q := make([]int8, 128)
-	var out [64]int32
-	for b.Loop() {
-		PanelDotsDirect(panel, 0, 128, q, &out)
-	}
-	b.ReportMetric(128*64*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-}
-
-func BenchmarkExpand(b *testing.B) {
-	panel, _ := randomPanel(rand.New(rand.NewPCG(1, 2)), 128)
-	words := make([]int64, WordsLen(128))
-	b.SetBytes(int64(len(panel)))
-	for b.Loop() {
-		Expand(words, panel, 128)
-	}
-}
-
 func BenchmarkRowDot(b *testing.B) {
 	code, q := make([]uint8, 832), make([]int16, 832)
 	for b.Loop() {
 		RowDot(code, q, 0)
 	}
 	b.ReportMetric(832*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-}
-
-func BenchmarkFWHT(b *testing.B) {
-	x := make([]float32, 256)
-	b.SetBytes(1024)
-	for b.Loop() {
-		FWHT(x)
-	}
 }
 
 func BenchmarkDense4x2(b *testing.B) {

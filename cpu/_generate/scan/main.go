@@ -1,0 +1,19 @@
+// Command scan writes the kernels of package simd that walk panels: the scan,
+// the making of panels, and the lists of what passed.
+//
+//	go run ./scan -out ../simd/scan_amd64.s -stubs ../simd/scan_stubs_amd64.go -pkg simd
+package main
+
+import . "github.com/mmcloughlin/avo/build"
+
+func main() {
+	ConstraintExpr("amd64,!noasm,!purego")
+	tile{name: "scanAVX512", queries: 4, vectors: 4, fetch: true, dots: avx512{}}.emit()
+	tile{name: "scanOneAVX512", queries: 1, vectors: 4, dots: avx512{}}.emit()
+	tile{name: "scanAVX2", queries: 1, vectors: 8, fetch: true, dots: &avx2{}}.emit()
+	transpose()
+	lanes := places()
+	collect(lanes)
+	selects(lanes)
+	Generate()
+}

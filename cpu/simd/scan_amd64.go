@@ -1,0 +1,85 @@
+//go:build !noasm && !purego
+
+package simd
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// A scan of at least fetchingQueries queries has the time to fetch the panel
+// after its own. Panels beyond fetchedPanel bytes have none there: they are made
+// of rows, one after the other in the same place.
+const (
+	fetchingQueries = 8
+	fetchedPanel    = 1 << 14
+)
+
+func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+	t *PanelTerms, masks []uint64, values []float32) {
+	n, all := len(queries), head+width
+	if l == Generic || n == 0 {
+		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
+		return
+	}
+	ahead := 0
+	if n >= fetchingQueries && len(panel) <= fetchedPanel {
+		ahead = len(panel)
+	}
+	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
+	masks, values = masks[:n], values[:panelLanes*n]
+	heads, rests, radii := &t.Head[0], &t.Rest[0], &t.Radius[0]
+	var offsets *float32
+	if t.Offset != nil {
+		offsets = &t.Offset[0]
+	}
+	// a scan without codes has empty slices
+	atoms, code := unsafe.SliceData(panel), unsafe.SliceData(codes)
+	if l == AVX2 {
+		scanAVX2(atoms, ahead, head, width, code, stride, &queries[0].Head, n, heads, rests, radii, offsets, &masks[0], &values[0])
+		return
+	}
+	fours := n &^ 3
+	if fours > 0 {
+		scanAVX512(atoms, ahead, head, width, code, stride, &queries[0].Head, fours/4, heads, rests, radii, offsets, &masks[0], &values[0])
+	}
+	if fours < n {
+		code = unsafe.SliceData(codes[fours*stride:])
+		scanOneAVX512(atoms, 0, head, width, code, stride, &queries[fours].Head, n-fours, heads, rests, radii, offsets,
+			&masks[fours], &values[panelLanes*fours])
+	}
+}
+
+func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
+	i := 0
+	if l != Generic && width >= 16 {
+		panel = panel[:panelLanes*width]
+		for ; i+16 <= n; i += 16 {
+			block := rows[i*stride:][:15*stride+width]
+			transposeAVX2(&panel[4*i], &block[0], stride, width)
+		}
+	}
+	transposeGeneric(panel, rows, stride, i, n, width)
+}
+
+// sparse is the number of lanes up to which taking one after the other is
+// faster than the kernel, which takes all.
+const sparse = 12
+
+func (l Level) collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
+	n := bits.OnesCount64(mask)
+	if l == Generic || n <= sparse {
+		return collectGeneric(ids, bounds, mask, values, base, add)
+	}
+	collectAVX2(&ids[:panelLanes][0], &bounds[:panelLanes][0], mask, &values[0], base, add)
+	return n
+}
+
+func (l Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	n, eights := 0, len(ids)&^7
+	if l != Generic && eights > 0 {
+		n = selectAVX2(&toIDs[:eights][0], &toBounds[:eights][0], &ids[0], &bounds[:eights][0], eights, lo, hi)
+		toIDs, toBounds, ids, bounds = toIDs[n:], toBounds[n:], ids[eights:], bounds[eights:]
+	}
+	return n + selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+}

@@ -1,0 +1,106 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkScan: level/head+width/queries, in GMAC/s. Panels of up to 16 KiB
+// follow each other through 64 MiB; wider ones are made in one place.
+func BenchmarkScan(b *testing.B) {
+	const all = 64 << 20
+	r := rand.New(rand.NewPCG(31, 32))
+	panels := make([]uint8, all)
+	for i := range panels {
+		panels[i] = uint8(1 + i%255)
+	}
+	for _, s := range [][2]int{{32, 32}, {64, 64}, {64, 128}, {0, 768}} {
+		size := panelLanes * (s[0] + s[1])
+		end := all - size
+		if size > 1<<14 {
+			end = 0
+		}
+		for _, n := range []int{1, 4, 64, 256} {
+			c := newScanCase(r, s[0], s[1], 0, n, false)
+			masks, values := make([]uint64, n), make([]float32, panelLanes*n)
+			for _, l := range Levels() {
+				b.Run(fmt.Sprintf("%v/%d+%d/%d", l, s[0], s[1], n), func(b *testing.B) {
+					var w ScanScratch
+					at := 0
+					for b.Loop() {
+						l.Scan(&w, panels[at:at+size], s[0], s[1], c.codes, c.stride, c.queries, &c.terms, masks, values)
+						if at += size; at > end {
+							at = 0
+						}
+					}
+					b.ReportMetric(float64(size)*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkTranspose: level/width, of rows in the second cache.
+func BenchmarkTranspose(b *testing.B) {
+	for _, width := range []int{128, 832, 1024} {
+		rows, panel := make([]uint8, panelLanes*width), make([]uint8, panelLanes*width)
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%d", l, width), func(b *testing.B) {
+				b.SetBytes(int64(len(rows)))
+				for b.Loop() {
+					l.Transpose(panel, rows, width, panelLanes, width)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkCollect: level/percent of the lanes; masks without any are left out.
+func BenchmarkCollect(b *testing.B) {
+	r := rand.New(rand.NewPCG(33, 34))
+	var values [panelLanes]float32
+	ids, bounds := make([]uint32, panelLanes), make([]float32, panelLanes)
+	for _, percent := range []int{1, 10, 50} {
+		masks := make([]uint64, 1<<10)
+		for k := range masks {
+			for masks[k] == 0 {
+				for i := range panelLanes {
+					if r.IntN(100) < percent {
+						masks[k] |= 1 << i
+					}
+				}
+			}
+		}
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%d%%", l, percent), func(b *testing.B) {
+				k := 0
+				for b.Loop() {
+					l.Collect(ids, bounds, masks[k%len(masks)], &values, 0, 1)
+					k++
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkSelect: level/percent selected of 4,096.
+func BenchmarkSelect(b *testing.B) {
+	const n = 4096
+	r := rand.New(rand.NewPCG(35, 36))
+	ids, bounds := make([]uint32, n), make([]float32, n)
+	toIDs, toBounds := make([]uint32, n), make([]float32, n)
+	for k := range bounds {
+		bounds[k] = r.Float32()
+	}
+	for _, percent := range []int{1, 10, 50} {
+		for _, l := range Levels() {
+			b.Run(fmt.Sprintf("%v/%d%%", l, percent), func(b *testing.B) {
+				for b.Loop() {
+					l.Select(toIDs, toBounds, ids, bounds, 0, float32(percent)/100)
+				}
+				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gentries/s")
+			})
+		}
+	}
+}

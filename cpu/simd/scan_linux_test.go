@@ -1,0 +1,36 @@
+package simd
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestScanEdges: no kernel reads or writes beyond its slices.
+func TestScanEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	for _, before := range []bool{false, true} {
+		for k, s := range []struct{ head, width, n int }{
+			{0, 4, 1}, {4, 0, 2}, {0, 12, 4}, {32, 32, 5}, {64, 64, 8}, {64, 128, 9}, {0, 300, 17},
+		} {
+			c := newScanCase(r, s.head, s.width, 4*(k%2), s.n, true)
+			all := s.head + s.width
+			panel, codes, queries := edge(t, before, c.panel), edge(t, before, c.codes), edge(t, before, c.queries)
+			term := func(x *[panelLanes]float32) *[panelLanes]float32 {
+				return (*[panelLanes]float32)(edge(t, before, x[:]))
+			}
+			terms := PanelTerms{term(c.terms.Head), term(c.terms.Rest), term(c.terms.Radius), term(c.terms.Offset)}
+			masks, values := edge(t, before, make([]uint64, s.n)), edge(t, before, make([]float32, panelLanes*s.n))
+			ids := edge(t, before, make([]uint32, panelLanes))
+			list, bounds := edge(t, before, make([]uint32, s.n)), edge(t, before, make([]float32, s.n))
+			rows := edge(t, before, make([]uint8, (panelLanes-1)*c.stride+all))
+			for _, l := range Levels() {
+				var w ScanScratch
+				l.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
+				l.Collect(ids, terms.Rest[:], 1<<63-1, terms.Head, 1, 2)
+				l.Select(list, bounds, list, bounds, -1, 1)
+				l.Transpose(panel, rows, c.stride, panelLanes, all)
+				l.Transpose(panel, rows[:(s.n-1)*c.stride+all], c.stride, s.n, all)
+			}
+		}
+	}
+}

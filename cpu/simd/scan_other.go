@@ -1,0 +1,20 @@
+//go:build !amd64 || noasm || purego
+
+package simd
+
+func (Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+	t *PanelTerms, masks []uint64, values []float32) {
+	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
+}
+
+func (Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
+	transposeGeneric(panel, rows, stride, 0, n, width)
+}
+
+func (Level) collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
+	return collectGeneric(ids, bounds, mask, values, base, add)
+}
+
+func (Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	return selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+}

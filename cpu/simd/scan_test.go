@@ -1,0 +1,306 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// scanCase is everything a scan reads.
+type scanCase struct {
+	head, width, stride int
+	panel               []uint8
+	codes               []int8
+	queries             []ScanQuery
+	terms               PanelTerms
+}
+
+// newScanCase draws a case: codes small, extreme, or all of one product's sign
+// and greatest magnitude.
+func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
+	all := head + width
+	c := &scanCase{head: head, width: width, stride: all + gap, panel: make([]uint8, panelLanes*all), queries: make([]ScanQuery, n)}
+	c.codes = make([]int8, max(0, (n-1)*c.stride+all))
+	kind := r.IntN(3)
+	code := func(sign int) int {
+		switch {
+		case kind == 0:
+			return r.IntN(255) - 127
+		case kind == 1:
+			return 127 * (r.IntN(3) - 1)
+		}
+		return 127 * sign
+	}
+	sign := 1 - 2*r.IntN(2)
+	for i := range c.panel {
+		c.panel[i] = uint8(Bias + code(sign))
+	}
+	for i := range c.codes {
+		c.codes[i] = int8(code(1 - 2*r.IntN(2)*(i/4%2)))
+	}
+	term := func() *[panelLanes]float32 {
+		x := new([panelLanes]float32)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		return x
+	}
+	c.terms = PanelTerms{Head: term(), Rest: term(), Radius: term()}
+	if offset {
+		c.terms.Offset = term()
+	}
+	for q := range c.queries {
+		f := func() float32 { return float32(r.NormFloat64()) }
+		c.queries[q] = ScanQuery{Head: f(), Rest: f(), Radius: 1000 * f(), Offset: 1000 * f(), Cut: 1000 * f()}
+		for k, v := range c.codes[q*c.stride:][:all] {
+			if k < head {
+				c.queries[q].HeadBias += Bias * int32(v)
+			} else {
+				c.queries[q].RestBias += Bias * int32(v)
+			}
+		}
+	}
+	return c
+}
+
+// run scans queries from to to, with guards around what is written.
+func (c *scanCase) run(t *testing.T, l Level, from, to int) ([]uint64, []float32) {
+	t.Helper()
+	n := to - from
+	values, intact := fencedFloats(make([]float32, panelLanes*n))
+	for i := range values {
+		values[i] = nan32
+	}
+	masks, intactMasks := fenced(n, uint64(0xa5a5a5a5a5a5a5a5), equal[uint64])
+	codes := c.codes
+	if n > 0 {
+		codes = codes[from*c.stride:][:(n-1)*c.stride+c.head+c.width]
+	}
+	var w ScanScratch
+	l.Scan(&w, c.panel, c.head, c.width, codes, c.stride, c.queries[from:to], &c.terms, masks, values)
+	if !intact() || !intactMasks() {
+		t.Fatalf("%v, %d+%d codes, %d queries: wrote beyond", l, c.head, c.width, n)
+	}
+	return masks, values
+}
+
+// products returns the exact products of lane i with query q.
+func (c *scanCase) products(i, q int) (dh, dr int) {
+	for k, v := range c.codes[q*c.stride:][:c.head+c.width] {
+		p := (int(c.panel[k/4*quadBytes+i*4+k%4]) - Bias) * int(v)
+		if k < c.head {
+			dh += p
+		} else {
+			dr += p
+		}
+	}
+	return dh, dr
+}
+
+const quadBytes = 4 * panelLanes
+
+// check compares masks and values with the definition.
+func (c *scanCase) check(t *testing.T, l Level, masks []uint64, values []float32) {
+	t.Helper()
+	for q := range c.queries {
+		s := &c.queries[q]
+		for i := range panelLanes {
+			dh, dr := c.products(i, q)
+			terms := []float64{
+				float64(c.terms.Head[i]) * float64(s.Head) * float64(dh),
+				float64(c.terms.Rest[i]) * float64(s.Rest) * float64(dr),
+				float64(c.terms.Radius[i]) * float64(s.Radius),
+			}
+			if c.terms.Offset != nil {
+				terms = append(terms, float64(c.terms.Offset[i])*float64(s.Offset))
+			}
+			var want, size float64
+			for _, v := range terms {
+				want, size = want+v, size+math.Abs(v)
+			}
+			got := values[panelLanes*q+i]
+			if !(math.Abs(float64(got)-want) <= 8*size/(1<<24)) {
+				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d is %g, want %g", l, c.head, c.width, len(c.queries), i, q, got, want)
+			}
+			if passed := masks[q]>>i&1 != 0; passed != (got >= s.Cut) {
+				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d, %g against %g: passed %v",
+					l, c.head, c.width, len(c.queries), i, q, got, s.Cut, passed)
+			}
+		}
+	}
+}
+
+// TestScan holds every level against the definition, the assembly levels against
+// each other bit for bit, and calls with some of the queries against the call
+// with all.
+func TestScan(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	counts := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 31, 70}
+	for _, head := range []int{0, 4, 32, 64} {
+		for _, width := range []int{0, 4, 8, 12, 16, 20, 60, 64, 68, 100, 128, 300} {
+			for k, n := range counts {
+				c := newScanCase(r, head, width, 4*(k%3), n, k%2 == 0)
+				var assembly []float32
+				for _, l := range Levels() {
+					masks, values := c.run(t, l, 0, n)
+					c.check(t, l, masks, values)
+					if l == AVX2 {
+						assembly = values
+					}
+					if l == AVX512 {
+						sameFloats(t, fmt.Sprintf("AVX512 and AVX2, %d+%d codes", head, width), values, assembly)
+					}
+					for from, to := 0, 0; from < n; from = to {
+						to = min(n, from+1+r.IntN(10))
+						some, part := c.run(t, l, from, to)
+						sameFloats(t, fmt.Sprintf("%v, queries %d to %d of %d", l, from, to, n), part, values[panelLanes*from:panelLanes*to])
+						for j, m := range some {
+							if m != masks[from+j] {
+								t.Fatalf("%v: query %d passes %x among %d, %x among %d", l, from+j, m, to-from, masks[from+j], n)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestScanExact: the products of codes are exact whatever their signs, up to
+// the greatest sums there are.
+func TestScanExact(t *testing.T) {
+	const long = MaxScan
+	r := rand.New(rand.NewPCG(13, 14))
+	for _, s := range []struct{ head, width, n int }{{0, 768, 70}, {64, 128, 9}, {100, 1020, 5}, {long, long, 1}, {long, long, 9}} {
+		for kind := range 5 {
+			if s.head == long && (kind == 0 || testing.Short()) {
+				continue // too long a sum for products
+			}
+			all := s.head + s.width
+			c := newScanCase(r, s.head, s.width, 0, s.n, false)
+			if kind > 0 {
+				atom, query := 127*(1-2*(kind&1)), 127*(1-(kind&2))
+				for i := range c.panel {
+					c.panel[i] = uint8(Bias + atom)
+				}
+				for i := range c.codes {
+					c.codes[i] = int8(query)
+				}
+				for q := range c.queries {
+					c.queries[q].HeadBias, c.queries[q].RestBias = int32(Bias*query*s.head), int32(Bias*query*s.width)
+				}
+			}
+			for part := range 2 {
+				*c.terms.Head, *c.terms.Rest, *c.terms.Radius = [panelLanes]float32{}, [panelLanes]float32{}, [panelLanes]float32{}
+				for i := range panelLanes {
+					c.terms.Head[i], c.terms.Rest[i] = float32(1-part), float32(part)
+				}
+				for q := range c.queries {
+					c.queries[q].Head, c.queries[q].Rest = 1, 1
+				}
+				for _, l := range Levels() {
+					_, values := c.run(t, l, 0, s.n)
+					for k, got := range values {
+						var dots [2]int
+						if kind > 0 {
+							one := int(c.codes[0]) * (int(c.panel[0]) - Bias)
+							dots = [2]int{one * s.head, one * s.width}
+						} else {
+							dots[0], dots[1] = c.products(k%panelLanes, k/panelLanes)
+						}
+						if got != float32(dots[part]) {
+							t.Fatalf("%v, kind %d, %d codes, part %d, lane %d of query %d: %g, want %d",
+								l, kind, all, part, k%panelLanes, k/panelLanes, got, dots[part])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestScanCut: equal passes, NaN never does, infinities compare as they are.
+func TestScanCut(t *testing.T) {
+	inf := float32(math.Inf(1))
+	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, inf, -inf, nan32}
+	c := newScanCase(rand.New(rand.NewPCG(15, 16)), 0, 4, 0, len(special), false)
+	for i := range panelLanes {
+		c.terms.Head[i], c.terms.Rest[i], c.terms.Radius[i] = 0, 0, special[i%len(special)]
+	}
+	for q, v := range special {
+		c.queries[q] = ScanQuery{Radius: 1, Cut: v}
+	}
+	for _, l := range Levels() {
+		for _, to := range []int{len(special), 1} {
+			masks, values := c.run(t, l, 0, to)
+			for q, mask := range masks {
+				for i := range panelLanes {
+					v := special[i%len(special)]
+					if got := values[panelLanes*q+i]; got != v && v == v || mask>>i&1 != 0 != (v >= special[q]) {
+						t.Fatalf("%v: %g at cut %g has the value %g, mask %x", l, v, special[q], got, mask)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestScanAllocatesNothing(t *testing.T) {
+	c := newScanCase(rand.New(rand.NewPCG(17, 18)), 32, 64, 0, 9, true)
+	var w ScanScratch
+	masks, values := make([]uint64, 9), make([]float32, 9*panelLanes)
+	ids := make([]uint32, panelLanes)
+	for _, l := range Levels() {
+		if n := testing.AllocsPerRun(10, func() {
+			l.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
+			l.Transpose(c.panel, c.panel, 96, 64, 96)
+			l.Collect(ids, values, masks[0]|1, (*[panelLanes]float32)(values), 0, 0)
+			l.Select(ids, values, ids, values, 0, 1)
+		}); n != 0 {
+			t.Errorf("%v: %g allocations", l, n)
+		}
+	}
+}
+
+// FuzzScan compares the levels with each other where they must agree, on codes
+// and shapes from the input.
+func FuzzScan(f *testing.F) {
+	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), []byte{1})
+	f.Add(uint64(2), uint8(8), uint8(16), uint8(9), []byte{0, 255, 128, 1})
+	f.Add(uint64(3), uint8(16), uint8(25), uint8(64), []byte{255})
+	f.Add(uint64(4), uint8(1), uint8(0), uint8(7), []byte{127, 129, 3})
+	f.Fuzz(func(t *testing.T, seed uint64, head, width, n uint8, bytes []byte) {
+		if len(bytes) == 0 {
+			return
+		}
+		r := rand.New(rand.NewPCG(seed, 19))
+		c := newScanCase(r, 4*int(head%32), 4*int(width%64), 0, int(n%80), seed%2 == 0)
+		for i := range c.panel {
+			c.panel[i] = max(1, bytes[i%len(bytes)])
+		}
+		for q := range c.queries {
+			s := &c.queries[q]
+			s.HeadBias, s.RestBias = 0, 0
+			for k := range c.stride {
+				v := int8(max(1, bytes[(q*c.stride+k+1)%len(bytes)]) - Bias)
+				c.codes[q*c.stride+k] = v
+				if k < c.head {
+					s.HeadBias += Bias * int32(v)
+				} else {
+					s.RestBias += Bias * int32(v)
+				}
+			}
+		}
+		for _, l := range Levels() {
+			masks, values := c.run(t, l, 0, len(c.queries))
+			c.check(t, l, masks, values)
+			for q, mask := range masks {
+				v := (*[panelLanes]float32)(values[panelLanes*q:])
+				checkLists(t, l, mask, v, uint32(seed), v[0], c.queries[q].Cut)
+			}
+		}
+		rows := int(n) % (panelLanes + 1)
+		checkTranspose(t, rows, c.head+c.width, c.head+c.width+int(seed%5), bytes)
+	})
+}
