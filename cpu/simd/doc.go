@@ -1,8 +1,12 @@
 // Package simd holds the arithmetic kernels on plain slices: Walsh-Hadamard,
-// quantisation, dot products of codes and of floats, and the fused scan of a
-// panel. This file set is the generic Go of every kernel, always compiled; it
-// defines what each must compute. The package knows nothing of collections or
-// searches.
+// quantisation, dot products of codes and of floats, matrix products and the fused
+// scan of a panel. The package knows nothing of collections or searches.
+//
+// A Level says which instructions run. The generic Go of every kernel is always
+// compiled and defines what each must compute; the files of a kernel are NAME.go
+// with the contract and the generic code, NAME_amd64.go with what checks slices
+// and chooses, and NAME_amd64.s, written by the programs in ../_generate
+// (make generate).
 //
 // Slices are given in matching lengths by the caller; kernels slice them once
 // and keep bounds checks out of the inner loops. None allocates.

@@ -12,14 +12,14 @@ type Level uint8
 const (
 	// Generic is portable Go, compiled everywhere.
 	Generic Level = iota
-	// AVX2 needs AVX2 and FMA.
+	// AVX2 needs AVX2, FMA and POPCNT.
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512
 )
 
-// best is the highest level this processor runs, chosen once. GODEBUG=cpu.avx512f=off
-// and GODEBUG=cpu.avx2=off lower it.
+// best is the highest level this processor runs, chosen once. GODEBUG lowers it:
+// cpu.avx512f=off to AVX2, cpu.avx2=off to Generic.
 var best = detect()
 
 // Best returns the highest level this processor runs.
