@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint fuzz calibrate bench bench-peers bench-peers-small noasm clean
+.PHONY: test race vet lint generate fuzz calibrate bench bench-peers bench-peers-small noasm clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -16,6 +16,13 @@ vet:
 
 lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+KERNELS = scan rows gemm float
+generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
+	@cd cpu/_generate && for k in $(KERNELS); do \
+	  if [ -d $$k ]; then $(GO) run ./$$k -out ../simd/$${k}_amd64.s -stubs ../simd/$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
+	done
+	test -z "$$(gofmt -l cpu/simd cpu/_generate)"
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME
