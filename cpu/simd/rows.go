@@ -29,32 +29,100 @@ type RowSums struct {
 // codes each; head and width are multiples of 4 and at most MaxScan. Rows of the
 // ids to come are fetched ahead. len(out) >= len(ids).
 func (l Level) Rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
-	rowsGeneric(out, codes, stride, ids, head, width, q)
+	l.rows(out, codes, stride, ids, head, width, q)
+}
+
+// RowSums8 are an atom's sums of unsigned (biased) codes times 8-bit codes of a
+// query, over the head and over the rest. The product of the codes is the sum
+// - 128 sum q, which the caller takes.
+type RowSums8 struct {
+	Head, Rest int32
+}
+
+// Rows8 is Rows for a query of 8-bit codes q, head first, len(q) >= head+width:
+// half the arithmetic, and as much memory to read.
+func (l Level) Rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
+	l.rows8(out, codes, stride, ids, head, width, q)
+}
+
+// rowGroup is the number of rows the generic kernels sum at a time.
+const rowGroup = 4
+
+// takeRows takes the next rows of n codes off ids. After the last one it comes
+// again: sums that nobody asked for.
+func takeRows(codes []uint8, stride int, ids []uint32, n int) (rows [rowGroup][]uint8, rest []uint32) {
+	for j := range rows {
+		rows[j] = codes[int(ids[min(j, len(ids)-1)])*stride:][:n]
+	}
+	return rows, ids[min(rowGroup, len(ids)):]
 }
 
 func rowsGeneric(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
-	out = out[:len(ids)]
-	for k, i := range ids {
-		row := codes[int(i)*stride:][:head+width]
-		out[k].HeadHi, out[k].HeadLo = halves(row[:head], q.Hi[:head], q.Lo[:head])
-		out[k].RestHi, out[k].RestLo = halves(row[head:], q.Hi[head:head+width], q.Lo[head:head+width])
+	end := head + width
+	out, hi, lo := out[:len(ids)], q.Hi[:end], q.Lo[:end]
+	var rows [rowGroup][]uint8
+	for len(ids) > 0 {
+		rows, ids = takeRows(codes, stride, ids, end)
+		h, r := bothHalves(&rows, hi[:head], lo[:head], 0), bothHalves(&rows, hi[head:], lo[head:], head)
+		n := min(rowGroup, len(out))
+		for j := range n {
+			s := &out[j]
+			s.HeadHi, s.HeadLo = apart(h[j])
+			s.RestHi, s.RestLo = apart(r[j])
+		}
+		out = out[n:]
 	}
 }
 
-func halves(row []uint8, hi, lo []int8) (int32, int32) {
-	hi, lo = hi[:len(row)], lo[:len(row)]
+// bothHalves sums codes from a place in the rows on, 2^32 hi + lo at a time: each
+// sum fits int32, so that a word holds both.
+func bothHalves(rows *[rowGroup][]uint8, hi, lo []int8, from int) [rowGroup]int64 {
+	n := len(hi)
+	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]
+	lo = lo[:n]
+	var a, b, c, d int64
+	for i, h := range hi {
+		w := int64(h)<<32 + int64(lo[i])
+		a += int64(r0[i]) * w
+		b += int64(r1[i]) * w
+		c += int64(r2[i]) * w
+		d += int64(r3[i]) * w
+	}
+	return [...]int64{a, b, c, d}
+}
+
+// apart takes a sum of bothHalves apart.
+func apart(s int64) (hi, lo int32) {
+	lo = int32(s)
+	return int32((s - int64(lo)) >> 32), lo
+}
+
+func rows8Generic(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
+	end := head + width
+	out, q = out[:len(ids)], q[:end]
+	var rows [rowGroup][]uint8
+	for len(ids) > 0 {
+		rows, ids = takeRows(codes, stride, ids, end)
+		h, r := oneHalf(&rows, q[:head], 0), oneHalf(&rows, q[head:], head)
+		n := min(rowGroup, len(out))
+		for j := range n {
+			out[j] = RowSums8{h[j], r[j]}
+		}
+		out = out[n:]
+	}
+}
+
+// oneHalf is bothHalves of one.
+func oneHalf(rows *[rowGroup][]uint8, q []int8, from int) [rowGroup]int32 {
+	n := len(q)
+	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]
 	var a, b, c, d int32
-	i := 0
-	for ; i+2 <= len(row); i += 2 {
-		x, y := int32(row[i]), int32(row[i+1])
-		a += x * int32(hi[i])
-		b += x * int32(lo[i])
-		c += y * int32(hi[i+1])
-		d += y * int32(lo[i+1])
+	for i, v := range q {
+		w := int32(v)
+		a += int32(r0[i]) * w
+		b += int32(r1[i]) * w
+		c += int32(r2[i]) * w
+		d += int32(r3[i]) * w
 	}
-	if i < len(row) {
-		a += int32(row[i]) * int32(hi[i])
-		b += int32(row[i]) * int32(lo[i])
-	}
-	return a + c, b + d
+	return [...]int32{a, b, c, d}
 }

@@ -1,0 +1,62 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkRows: kernel/level/head+width/rows/share of rows looked at, in ns a row
+// and GB/s of codes. Rows lie 832 bytes apart in the second cache, the third or
+// in memory: lists of ids follow each other until they have named all rows about
+// once. Levels take turns at each shape.
+func BenchmarkRows(b *testing.B) {
+	const stride, most = 832, 200_000
+	r := rand.New(rand.NewPCG(71, 72))
+	codes := make([]uint8, stride*most)
+	for i := range codes {
+		codes[i] = uint8(i*7 + i>>9)
+	}
+	q := RowQuery{make([]int8, stride), make([]int8, stride)}
+	for c := range q.Hi {
+		q.Hi[c], q.Lo[c] = int8(r.IntN(255)-127), int8(r.IntN(256)-128)
+	}
+	out, out8 := make([]RowSums, most), make([]RowSums8, most)
+	for _, s := range []struct{ head, width, rows, percent int }{
+		{64, 768, 1000, 1}, {64, 768, 1000, 10}, {64, 768, 20_000, 1}, {64, 768, 20_000, 10}, {64, 768, most, 1}, {64, 768, most, 10},
+		{32, 256, 1000, 1}, {32, 256, 1000, 10}, {32, 256, 20_000, 1}, {32, 256, 20_000, 10}, {32, 256, most, 1}, {32, 256, most, 10},
+	} {
+		var lists [][]uint32
+		for range 100 / s.percent {
+			var l []uint32
+			for i := range s.rows {
+				if r.IntN(100) < s.percent {
+					l = append(l, uint32(i))
+				}
+			}
+			lists = append(lists, l)
+		}
+		m := codes[:stride*s.rows]
+		for _, kernel := range []struct {
+			name string
+			run  func(l Level, ids []uint32)
+		}{
+			{"16", func(l Level, ids []uint32) { l.Rows(out, m, stride, ids, s.head, s.width, &q) }},
+			{"8", func(l Level, ids []uint32) { l.Rows8(out8, m, stride, ids, s.head, s.width, q.Hi) }},
+		} {
+			for _, l := range Levels() {
+				b.Run(fmt.Sprintf("%s/%v/%d+%d/%d/%d%%", kernel.name, l, s.head, s.width, s.rows, s.percent), func(b *testing.B) {
+					n, at := 0, 0
+					for b.Loop() {
+						kernel.run(l, lists[at])
+						n += len(lists[at])
+						at = (at + 1) % len(lists)
+					}
+					ns := float64(b.Elapsed().Nanoseconds()) / float64(n)
+					b.ReportMetric(ns, "ns/row")
+					b.ReportMetric(float64(s.head+s.width)/ns, "GB/s")
+				})
+			}
+		}
+	}
+}
