@@ -60,9 +60,10 @@ func (avx512) mask(to Mem, values []VecVirtual, cut VecVirtual) {
 // avx2 multiplies with VPMADDUBSW, whose 16 bits do not hold two products of a
 // biased code: it takes the bias off and the query's code q by its magnitude, and
 // multiplies |q| with the atom's code x or, where q < 0, with its complement
-// ~x = -x-1 (one operation, together with the bias, where -x were two). Products of
-// -128 fit, too. What the -1 added is the same for every atom: it is what an
-// atom of zeros would get, and is summed up like one and taken off at the end.
+// ~x = -x-1 (one operation, together with the bias, where -x were two); two
+// products, 2*127*128 at most, fit. What the -1 added is the same for every atom:
+// it is what an atom of zeros would get, is summed up like one and taken off at
+// the end.
 type avx2 struct {
 	bias, ones, zero VecVirtual
 	nothing          VecVirtual // the sums of an atom of zeros

@@ -50,8 +50,8 @@ type dots interface {
 	begin(sums []VecVirtual, bias Mem)
 	// step adds the products of four codes, panel's of 64 atoms and queries'.
 	step(sums [][]VecVirtual, panel Mem, queries []Mem)
-	end(sums []VecVirtual)
-	// mask writes the bits of values >= cut.
+	end(sums []VecVirtual) // of a query, after its last step
+	// mask writes the bits of values >= cut, and may write over values.
 	mask(to Mem, values []VecVirtual, cut VecVirtual)
 }
 
