@@ -22,7 +22,9 @@ RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="thresher against its peers, on one core")
-    parser.add_argument("--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows")
+    parser.add_argument(
+        "--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows"
+    )
     parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
     parser.add_argument("--data", action="store_true", help="only make the data")
@@ -32,7 +34,10 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
-    environment.enter("requirements-small.txt" if args.small else "requirements.txt")
+    if args.small:
+        environment.enter("requirements.txt")
+    else:
+        environment.enter("requirements-full.txt", optional="requirements-compiled.txt")
     import report
     import tasks
 

@@ -43,9 +43,12 @@ def chance(wrong: int, n: int, delta: float) -> float:
 
     def log_term(i: int) -> float:
         return (
-            math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
-            + i * math.log(delta) + (n - i) * math.log1p(-delta)
-        )  # fmt: skip
+            math.lgamma(n + 1)
+            - math.lgamma(i + 1)
+            - math.lgamma(n - i + 1)
+            + i * math.log(delta)
+            + (n - i) * math.log1p(-delta)
+        )
 
     return min(1.0, math.fsum(math.exp(log_term(i)) for i in range(wrong, n + 1)))
 
@@ -64,7 +67,9 @@ def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
     return int(np.sum(scores >= data.top_scores[query, k - 1] - slack))
 
 
-def judge(verdict: Verdict, data: DataSet, queries: np.ndarray, answers: np.ndarray, certain: np.ndarray, k: int) -> None:
+def judge(
+    verdict: Verdict, data: DataSet, queries: np.ndarray, answers: np.ndarray, certain: np.ndarray, k: int
+) -> None:
     """Adds answers [m, at least min(k, n)] to the queries of these indexes;
     certain says whose certificate needs no probability."""
     k = min(k, data.n)

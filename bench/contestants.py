@@ -28,13 +28,17 @@ class Racer:
     """A thresher process with one set prepared in it."""
 
     def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1) -> None:
-        command = [RACER, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
+        command: list[str | Path] = [RACER, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
         command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed)]
         self.data = data
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: pin(0, threads),
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: pin(0, threads),
             env=one_thread() | {"GOMAXPROCS": str(threads), "GODEBUG": godebug},
-        )  # fmt: skip
+        )
         self.prepared: dict[str, Any] = self._line()
 
     def __enter__(self) -> Racer:
@@ -51,7 +55,8 @@ class Racer:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"racer ended with code {self.process.wait()} on {self.data.name}")
-        return json.loads(line)
+        said: dict[str, Any] = json.loads(line)
+        return said
 
     def ask(self, **request: Any) -> dict[str, Any]:
         assert self.process.stdin
@@ -72,7 +77,7 @@ class Thresher:
         self.last = self.racer.ask(
             m=m, k=k, first=first, count=count, method=self.method, delta=self.delta, dump=dump, profile=profile
         )
-        return self.last["seconds"]
+        return float(self.last["seconds"])
 
     def answers(self, m: int, k: int, first: int, count: int, file: Path) -> tuple[np.ndarray, np.ndarray]:
         """The ids [count m, k] and whose certificate needs no probability."""
@@ -96,7 +101,9 @@ class Flat:
         scores, ids = np.empty((m, k), np.float32), np.empty((m, k), np.int64)
         out = faiss.swig_ptr(scores), faiss.swig_ptr(ids)
         batches = len(self.queries) // m
-        inputs = [faiss.swig_ptr(self.queries[b * m : (b + 1) * m]) for b in ((first + i) % batches for i in range(count))]
+        inputs = [
+            faiss.swig_ptr(self.queries[b * m : (b + 1) * m]) for b in ((first + i) % batches for i in range(count))
+        ]
         faiss.cvar.distance_compute_blas_threshold = 1 if blas else 1 << 30
         began = time.perf_counter()
         for x in inputs:

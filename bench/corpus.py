@@ -80,8 +80,7 @@ def debian_doc(root: Path) -> Iterator[str]:
         return stem.suffix in wanted and not SKIP.match(stem.name)
 
     for path in files(root, keep):
-        for text in paragraphs(re.sub(r"<[^>]*>", " ", read(path))):
-            yield text
+        yield from paragraphs(re.sub(r"<[^>]*>", " ", read(path)))
 
 
 def manuals(root: Path) -> Iterator[str]:

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,15 @@ class DataSet:
         path = FOLDER / name
         top = np.load(path / "top.npz")
         return DataSet(
-            name, path, json.loads((path / "about.json").read_text()), np.load(path / "atoms.npy", mmap_mode="r"),
-            np.load(path / "queries.npy"), np.load(path / "norms.npy"), top["ids"], top["scores"],
-        )  # fmt: skip
+            name=name,
+            path=path,
+            about=json.loads((path / "about.json").read_text()),
+            atoms=np.load(path / "atoms.npy", mmap_mode="r"),
+            queries=np.load(path / "queries.npy"),
+            norms=np.load(path / "norms.npy"),
+            top_ids=top["ids"],
+            top_scores=top["scores"],
+        )
 
     def first(self, n: int) -> DataSet:
         """The set of the first n atoms."""
@@ -80,11 +87,11 @@ class DataSet:
 
     @property
     def n(self) -> int:
-        return self.atoms.shape[0]
+        return len(self.atoms)
 
     @property
     def d(self) -> int:
-        return self.atoms.shape[1]
+        return int(self.atoms.shape[1])
 
 
 # Text
@@ -179,10 +186,10 @@ def embeddings(n: int, d: int, decay: float, queries: int = QUERIES) -> Made:
     return x[:n], x[n:], {"from": said}
 
 
-def gaussian(n: int, d: int) -> Made:
+def gaussian(n: int, d: int, queries: int = QUERIES) -> Made:
     r = np.random.default_rng(SEED)
     atoms = r.standard_normal((n, d), dtype=np.float32)
-    return atoms, r.standard_normal((QUERIES, d), dtype=np.float32), {"from": f"iid standard normal, seed {SEED}"}
+    return atoms, r.standard_normal((queries, d), dtype=np.float32), {"from": f"iid standard normal, seed {SEED}"}
 
 
 # Shared
@@ -211,7 +218,9 @@ def movies() -> Made:
     count = np.sum(~np.isnan(rated), axis=1)
     mean = (np.nansum(rated, axis=1) + 5 * np.nanmean(rated)) / (count + 5)
     filled = np.where(np.isnan(rated), mean[:, None], rated)
-    return held_out(filled, 256, "MovieLens 1M, movies by users; what is missing is the movie's mean, five average ratings added")
+    return held_out(
+        filled, 256, "MovieLens 1M, movies by users; what is missing is the movie's mean, five average ratings added"
+    )
 
 
 def held_out(x: np.ndarray, queries: int, said: str) -> Made:
@@ -230,18 +239,18 @@ SMALL = ("small-power", "small-iid")
 RECIPES: dict[str, Recipe] = {
     r.name: r
     for r in [
-        Recipe("lsa768", lambda: lsa(768), best=1000),
-        Recipe("lsa1536", lambda: lsa(1536)),
-        Recipe("power768", lambda: embeddings(100000, 768, 0.6)),
-        Recipe("flat1536", lambda: embeddings(100000, 1536, 0)),
-        Recipe("power4096", lambda: embeddings(60000, 4096, 0.6)),
-        Recipe("iid768", lambda: gaussian(60000, 768)),
+        Recipe("lsa768", partial(lsa, 768), best=1000),
+        Recipe("lsa1536", partial(lsa, 1536)),
+        Recipe("power768", partial(embeddings, 100000, 768, 0.6)),
+        Recipe("flat1536", partial(embeddings, 100000, 1536, 0)),
+        Recipe("power4096", partial(embeddings, 60000, 4096, 0.6)),
+        Recipe("iid768", partial(gaussian, 60000, 768)),
         Recipe("mnist", mnist),
         Recipe("ml1m", movies),
-        *(Recipe(f"tiny-{n}x{d}", lambda n=n, d=d: embeddings(n, d, 0.6)) for n, d in TINY),
-        *(Recipe(f"sweep-{d}", lambda d=d: embeddings(SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
-        Recipe("small-power", lambda: embeddings(5000, 256, 0.6, queries=512)),
-        Recipe("small-iid", lambda: (lambda v, q, a: (v, q[:512], a))(*gaussian(2000, 64))),
+        *(Recipe(f"tiny-{n}x{d}", partial(embeddings, n, d, 0.6)) for n, d in TINY),
+        *(Recipe(f"sweep-{d}", partial(embeddings, SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
+        Recipe("small-power", partial(embeddings, 5000, 256, 0.6, queries=512)),
+        Recipe("small-iid", partial(gaussian, 2000, 64, queries=512)),
     ]
 }
 

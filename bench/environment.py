@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 import venv
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,33 @@ RACER = BUILD / "racer"
 FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
 
 
-def enter(requirements: str) -> None:
+def enter(requirements: str, optional: str = "") -> None:
     """Goes on in the virtual environment that holds these requirements, making
-    it first if need be. Returns when this already is that environment."""
-    wanted = HERE / requirements
-    key = hashlib.sha256("".join(f.read_text() for f in sorted(HERE.glob("requirements*.txt"))).encode()).hexdigest()[:12]
+    it first if need be. What is optional may fail to install. Returns when this
+    already is that environment."""
+    if sys.version_info < (3, 11):
+        sys.exit(f"the pinned packages need Python 3.11 or newer, this is {platform.python_version()}")
     home = HERE / ".venv"
     python = home / "bin" / "python"
-    stamp = home / f"{wanted.stem}-{key}"
-    if not stamp.exists() and not (home / f"requirements-{key}").exists():
-        print(f"installing {wanted.name} into {home.relative_to(ROOT)}", flush=True)
-        if not python.exists():
-            venv.create(home, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", wanted], check=True)
-        stamp.touch()
+    if not python.exists():
+        venv.create(home, with_pip=True)
+    for name, needed in ((requirements, True), (optional, False)):
+        if name:
+            install(python, HERE / name, needed)
     if Path(sys.prefix).resolve() != home.resolve():
         os.execve(python, [str(python), *sys.argv], one_thread())
+
+
+def install(python: Path, wanted: Path, needed: bool) -> None:
+    """Installs pinned packages, once."""
+    stamp = python.parent.parent / f"{wanted.stem}-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]}"
+    if stamp.exists():
+        return
+    print(f"installing {wanted.relative_to(ROOT)}", flush=True)
+    command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", wanted]
+    done = subprocess.run(command, check=needed)
+    if done.returncode == 0:
+        stamp.touch()
 
 
 def one_thread() -> dict[str, str]:
@@ -71,6 +83,10 @@ def facts() -> dict[str, Any]:
     import faiss
     import numpy
 
+    try:
+        hnswlib = f"hnswlib {version('hnswlib')}"
+    except PackageNotFoundError:
+        hnswlib = "no hnswlib (no C++ compiler?)"
     return {
         "cpu": processor(),
         "flags": [f for f in FLAGS if f in cpu_flags()],
@@ -82,6 +98,7 @@ def facts() -> dict[str, Any]:
         "numpy": numpy.__version__,
         "faiss": faiss.__version__,
         "faiss_options": faiss.get_compile_options().split(),
+        "hnswlib": hnswlib,
         "racer": hashlib.sha256(RACER.read_bytes()).hexdigest()[:16],
     }
 

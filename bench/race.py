@@ -18,9 +18,9 @@ from data import DataSet
 from environment import RACER, ROOT
 
 TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
-BUDGET = 10.0  # seconds the turns of a cell may take together, beyond three rounds
+BUDGET = 8.0  # seconds the turns of a cell may take together, beyond three rounds
 ROUNDS = (3, 9)  # at least and at most
-# FAISS's own threshold: below so many values it goes row by row.
+# FAISS goes row by row below so many values, unless told otherwise.
 ROW_PATH = 128000
 
 Times = dict[str, list[float]]  # seconds a query, round by round
@@ -31,8 +31,9 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
     moves on. A turn is one batch, or as many as fill TURN."""
     counts, first_round = {}, 0.0
     for c in contestants:
-        c.run(m, k, 0, 1)  # warms caches and pools
-        once = c.run(m, k, 1, 1)
+        once = c.run(m, k, 0, 1)  # warms caches and pools
+        if once < TURN:
+            once = c.run(m, k, 1, 1)
         counts[c.name] = max(1, round(TURN / max(once, 1e-6)))
         first_round += once * counts[c.name]
     rounds = int(np.clip(budget / first_round, *ROUNDS))
@@ -70,7 +71,7 @@ class Field:
         its own dense path; every query checked."""
         auto = Thresher(self.racer, delta=delta)
         contestants: list[Contestant] = [FlatPath(self.flat, blas=True), auto]
-        if m == 1 or m < 20 and m * self.data.d < ROW_PATH:
+        if m * self.data.d < ROW_PATH:
             contestants.append(FlatPath(self.flat, blas=False))
         if dense:
             contestants.append(Thresher(self.racer, "exact"))
@@ -78,12 +79,18 @@ class Field:
         faiss = min((n for n in times if n.startswith("faiss")), key=lambda n: median(times[n]))
         ratios = [a / b for a, b in zip(times[faiss], times["auto"], strict=True)]
         record = {
-            "m": m, "k": k, "delta": delta, "rounds": len(ratios), "faiss": faiss,
-            "faiss_us": median(times[faiss]) * 1e6, "ours_us": median(times["auto"]) * 1e6,
-            "ratio": median(ratios), "ratio_range": [min(ratios), max(ratios)],
+            "m": m,
+            "k": k,
+            "delta": delta,
+            "rounds": len(ratios),
+            "faiss": faiss,
+            "faiss_us": median(times[faiss]) * 1e6,
+            "ours_us": median(times["auto"]) * 1e6,
+            "ratio": median(ratios),
+            "ratio_range": [min(ratios), max(ratios)],
             "faiss_gflops": 2e-9 * self.data.n * self.data.d / median(times[faiss]),
             "us": {name: [t * 1e6 for t in ts] for name, ts in times.items()},
-        }  # fmt: skip
+        }
         if dense:
             record |= {"exact_us": median(times["exact"]) * 1e6, "over_exact": paired(times["exact"], times["auto"])}
         return record | self.checked(auto, m, k, times)
@@ -96,18 +103,23 @@ class Field:
         queries = len(verdict.checked)
         last = auto.last
         record = {
-            "checked": queries, "wrong": len(verdict.wrong), "certain_wrong": len(verdict.certain_wrong),
-            "allowed": auto.delta * queries, "p": chance(len(verdict.wrong), queries, auto.delta),
+            "checked": queries,
+            "wrong": len(verdict.wrong),
+            "certain_wrong": len(verdict.certain_wrong),
+            "allowed": auto.delta * queries,
+            "p": chance(len(verdict.wrong), queries, auto.delta),
             "compatible": verdict.compatible(auto.delta),
-            "saving": last["dense_pulls"] / max(1, last["pulls"]), "rows": last["rows"] / last["queries"],
-            "certain": last["exact"] / last["queries"], "fallback": last["dense"] / last["queries"],
+            "saving": last["dense_pulls"] / max(1, last["pulls"]),
+            "rows": last["rows"] / last["queries"],
+            "certain": last["exact"] / last["queries"],
+            "fallback": last["dense"] / last["queries"],
             "plans": last["plans"],
             "looks": [
                 f"{look['reads']} {look['width']} {look['rule']}: {look['survivors'] / max(1, look['seen']):.3%} of "
                 f"{look['seen'] / max(1, look['queries']):.0f}"
                 for look in last["looks"] or []
             ],
-        }  # fmt: skip
+        }
         if "exact" in times:
             exact = Thresher(self.racer, "exact")
             # the dense path is one code for all m: a few batches where m is small
@@ -122,22 +134,34 @@ class Field:
         judge(verdict, self.data, np.arange(batches * m), answers, certain, k)
         return verdict
 
+    def answers(self, method: str, m: int, k: int) -> dict[str, Any]:
+        """How many of all queries' answers by a method are wrong."""
+        verdict = self.verdict(Thresher(self.racer, method), m, k, len(self.data.queries) // m)
+        return {
+            "method": method,
+            "m": m,
+            "k": k,
+            "checked": len(verdict.checked),
+            "wrong": len(verdict.wrong),
+            "certain_wrong": len(verdict.certain_wrong),
+            "compatible": not verdict.wrong,
+        }
+
     def faiss_wrong(self, k: int) -> int:
         """Queries whose float32 answers of FAISS fail the same check."""
         m = len(self.data.queries)
         return recall(self.data, self.flat.search(m, k, 0, 1, blas=True)[1], min(k, self.data.n))[1]
 
-    def split(self, m: int, k: int, seconds: float = 1.5) -> list[list[Any]]:
+    def split(self, m: int, k: int, seconds: float = 3.0) -> list[list[Any]]:
         """Where the time of searches goes: functions by their share of a CPU
-        profile, the first twelve."""
+        profile, the first twelve; none if the profile cannot be read."""
         auto = Thresher(self.racer)
-        count = max(1, round(seconds / auto.run(m, k, 0, 1)))
+        auto.run(m, k, 0, 1)
+        count = max(1, round(seconds / auto.run(m, k, 1, 1)))
         profile = self.work / "cpu.prof"
         auto.run(m, k, 0, count, profile=str(profile))
-        top = subprocess.run(
-            ["go", "tool", "pprof", "-top", "-nodecount=12", RACER, profile],
-            cwd=ROOT, capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
+        command: list[str | Path] = ["go", "tool", "pprof", "-top", "-nodecount=12", RACER, profile]
+        top = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
         rows = re.findall(r"^\s*\S+\s+([\d.]+)%\s+[\d.]+%\s+\S+\s+[\d.]+%\s+(.+)$", top, re.M)
         return [[name.strip(), float(share)] for share, name in rows]
 
@@ -151,18 +175,26 @@ def builds(data: DataSet, threads: int = 1, godebug: str = "", repeats: int = 3)
     size = 4 * data.n * data.d
     seconds = median(r["build_seconds"] for r in runs)
     return {
-        "threads": threads, "kernels": runs[0]["kernels"], "load_seconds": median(r["load_seconds"] for r in runs),
-        "build_seconds": seconds, "open_seconds": median(r["open_seconds"] for r in runs),
-        "build_mb_s": size / 1e6 / seconds, "memory": runs[0]["collection_bytes"] / size,
+        "threads": threads,
+        "kernels": runs[0]["kernels"],
+        "load_seconds": median(r["load_seconds"] for r in runs),
+        "build_seconds": seconds,
+        "open_seconds": median(r["open_seconds"] for r in runs),
+        "build_mb_s": size / 1e6 / seconds,
+        "memory": runs[0]["collection_bytes"] / size,
         "peak": max(r["peak_bytes"] for r in runs) / size,
-    }  # fmt: skip
+    }
 
 
 def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = 6.0) -> dict[str, Any]:
     """Two threshers in turns; ratio is the time of the first over the other's."""
     times = take_turns([one, other], m, k, budget)
     return {
-        "m": m, "k": k, "rounds": len(times[one.name]), "one_us": median(times[one.name]) * 1e6,
-        "other_us": median(times[other.name]) * 1e6, "ratio": paired(times[one.name], times[other.name]),
+        "m": m,
+        "k": k,
+        "rounds": len(times[one.name]),
+        "one_us": median(times[one.name]) * 1e6,
+        "other_us": median(times[other.name]) * 1e6,
+        "ratio": paired(times[one.name], times[other.name]),
         "us": {name: [t * 1e6 for t in ts] for name, ts in times.items()},
-    }  # fmt: skip
+    }

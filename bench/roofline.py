@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from environment import BUILD, ROOT, one_thread
@@ -12,15 +13,67 @@ PEAKS = "./bench/peak"
 KERNELS = "./cpu/simd"
 
 
-def benchmarks(package: str, seconds: float = 0.3) -> list[dict[str, Any]]:
+# Kernels whose products are of float32; those of others are of bytes.
+FLOAT = re.compile(r"Gemm|Dense|Float|^Dots?\b")
+LEVELS = ("generic", "avx2", "avx512")
+
+
+def benchmarks(package: str, seconds: float = 0.05, repeats: int = 3) -> list[dict[str, Any]]:
     """What a package's benchmarks report on one core: for each its name and its
-    metrics by unit."""
+    metrics by unit, of the fastest of the repeats."""
     binary = BUILD / "benchmarks.test"
     subprocess.run(["go", "test", "-c", "-o", binary, package], cwd=ROOT, check=True)
-    command = [binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", f"{seconds}s"]
+    command: list[str | Path] = [
+        binary,
+        "-test.run",
+        "^$",
+        "-test.bench",
+        ".",
+        "-test.benchtime",
+        f"{seconds}s",
+        "-test.count",
+        str(repeats),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=one_thread())
-    found = []
+    found: dict[str, dict[str, float]] = {}
     for name, rest in re.findall(r"^Benchmark(\S+)\s+\d+\s+(.*)$", done.stdout, re.M):
         metrics = {unit: float(value) for value, unit in re.findall(r"([\d.e+-]+) (\S+)", rest)}
-        found.append({"name": name, "metrics": metrics})
-    return found
+        if name not in found or metrics["ns/op"] < found[name]["ns/op"]:
+            found[name] = metrics
+    return [{"name": name, "metrics": metrics} for name, metrics in found.items()]
+
+
+def rate(metrics: dict[str, float]) -> tuple[float, str]:
+    """A benchmark's rate and its unit; (0, "") if it reports none."""
+    if "GMAC/s" in metrics:
+        return metrics["GMAC/s"], "GMAC/s"
+    if "GB/s" in metrics or "MB/s" in metrics:
+        return metrics.get("GB/s", metrics.get("MB/s", 0) / 1000), "GB/s"
+    return 0, ""
+
+
+Row = tuple[str, str, dict[str, float], float | None]  # name, unit, rate by level, share of the peak
+
+
+def rows(peaks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> list[Row]:
+    """For each kernel at the size where it is fastest: its name, unit, rate by
+    level, and the share of the processor's peak that its best level reaches,
+    where that peak is of products."""
+    most = {p["name"]: rate(p["metrics"])[0] for p in peaks}
+    # by kernel, then by size: unit and rates by level
+    table: dict[str, dict[str, tuple[str, dict[str, float]]]] = {}
+    for k in kernels:
+        value, unit = rate(k["metrics"])
+        parts = k["name"].split("/")
+        level = next((p for p in parts if p in LEVELS), LEVELS[0])
+        parts = [p for p in parts if p not in LEVELS]
+        size = parts.pop() if len(parts) > 1 and parts[-1][0].isdigit() else ""
+        if unit:
+            table.setdefault("/".join(parts), {}).setdefault(size, (unit, {}))[1][level] = value
+    out = []
+    for name, sizes in table.items():
+        size, (unit, rates) = max(sizes.items(), key=lambda s: max(s[1][1].values()))
+        level = max(rates, key=rates.__getitem__)
+        peak = most.get(f"Products/{'float32' if FLOAT.search(name) else 'int8'}/{level}") if unit == "GMAC/s" else None
+        out.append((f"{name} {size}".strip(), unit, rates, rates[level] / peak if peak else None))
+    return out

@@ -23,8 +23,9 @@ KS = (1, 10, 100)
 NO_AVX512 = "cpu.avx512f=off"
 COMPARED = ("lsa768", "power768", "power4096", "iid768")
 INDEXED = ("lsa768", "power768")
+# Fields of a record that are printed as it is made.
+TOLD = ("set", "over", "value", "index", "name", "method", "m", "k", "ratio", "over_exact", "wrong", "build_mb_s")
 TINY_SETS = tuple(f"tiny-{n}x{d}" for n, d in TINY)
-SWEPT = "lsa768"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Task:
 
 def cells(log: Log, data: DataSet, ms: tuple[int, ...], ks: tuple[int, ...] = KS, **options: Any) -> None:
     """The cells of one set that are missing."""
-    wanted = [(m, k) for m in ms for k in ks if m <= len(data.queries) and not log.has(kind="race", set=data.name, m=m, k=k)]
+    wanted = [
+        (m, k) for m in ms for k in ks if m <= len(data.queries) and not log.has(kind="race", set=data.name, m=m, k=k)
+    ]
     if not wanted:
         return
     with Field(data, FOLDER) as field:
@@ -47,8 +50,7 @@ def cells(log: Log, data: DataSet, ms: tuple[int, ...], ks: tuple[int, ...] = KS
 def keep(log: Log, record: dict[str, Any]) -> None:
     """Appends a record, under its task's name, and says so."""
     log.append(rounded(record | {"task": log.task}))
-    told = {f: record.get(f) for f in ("set", "over", "value", "index", "m", "k", "ratio", "over_exact", "wrong", "build_mb_s")}
-    told = {f: f"{v:.3g}" if isinstance(v, float) else v for f, v in told.items() if v is not None}
+    told = {f: f"{v:.3g}" if isinstance(v := record[f], float) else v for f in TOLD if record.get(f) is not None}
     print(f"{time.strftime('%H:%M:%S')} {record['kind']} {told}", flush=True)
 
 
@@ -60,13 +62,25 @@ def main_set(task: Task, log: Log) -> None:
     if not log.has(kind="build"):
         keep(log, {"kind": "build", "set": data.name} | builds(data))
     cells(log, data, (1, 16, 256, 1024))
-    if log.has(kind="split"):
+    flat = [k for k in KS if not log.has(kind="faiss", k=k)]
+    split = [m for m in (1, 256) if not log.has(kind="split", m=m)]
+    if not flat and not split:
         return
     with Field(data, FOLDER) as field:
-        for k in KS:
-            keep(log, {"kind": "faiss", "set": data.name, "k": k, "checked": len(data.queries), "wrong": field.faiss_wrong(k)})
-        for m in (1, 256):
+        surely(log, field, 256)
+        for m in split:
             keep(log, {"kind": "split", "set": data.name, "m": m, "k": 10, "functions": field.split(m, 10)})
+        for k in flat:
+            said = {"checked": len(data.queries), "wrong": field.faiss_wrong(k)}
+            keep(log, {"kind": "faiss", "set": data.name, "k": k} | said)
+
+
+def surely(log: Log, field: Field, m: int) -> None:
+    """The answers of the methods that may never be wrong."""
+    for method in ("exact", "certain"):
+        for k in KS:
+            if not log.has(kind="answers", set=field.data.name, method=method, k=k):
+                keep(log, {"kind": "answers", "set": field.data.name} | field.answers(method, m, k))
 
 
 def tiny(task: Task, log: Log) -> None:
@@ -76,25 +90,39 @@ def tiny(task: Task, log: Log) -> None:
 
 def sweeps(task: Task, log: Log) -> None:
     """The speed-up against one quantity at a time."""
+    for d in SWEEP_DIMS:
+        sweep(log, lambda: DataSet.open(f"sweep-{d}"), [Stop("d", d, m) for m in (1, 256)])
+    for n in (1000, 3000, 10000, 30000, 100000):
+        sweep(log, lambda: DataSet.open("power768").first(n), [Stop("n", n, m) for m in (1, 256)])
+    stops = [Stop("k", k, m, k=k) for k in (1, 3, 10, 30, 100, 300, 1000) for m in (1, 256)]
+    stops += [
+        Stop("delta", delta, m, delta=delta) for delta in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6) for m in (1, 256)
+    ]
+    stops += [Stop("m", m, m) for m in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)]
+    sweep(log, lambda: DataSet.open("lsa768"), stops)
 
-    def sweep(over: str, value: float, data: Callable[[], DataSet], m: int, k: int, delta: float = 0.01) -> None:
-        if log.has(kind="sweep", over=over, value=value, m=m):
-            return
-        with Field(data(), FOLDER) as field:
-            cell = field.cell(m, k, delta, dense=False, budget=3.0)
-        keep(log, {"kind": "sweep", "over": over, "value": value, "set": field.data.name, "atoms": field.data.n} | cell)
 
-    for m in (1, 256):
-        for d in SWEEP_DIMS:
-            sweep("d", d, lambda d=d: DataSet.open(f"sweep-{d}"), m, 10)
-        for n in (1000, 3000, 10000, 30000, 100000):
-            sweep("n", n, lambda n=n: DataSet.open("power768").first(n), m, 10)
-        for k in (1, 3, 10, 30, 100, 300, 1000):
-            sweep("k", k, lambda: DataSet.open(SWEPT), m, k)
-        for delta in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6):
-            sweep("delta", delta, lambda: DataSet.open(SWEPT), m, 10, delta)
-    for m in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
-        sweep("m", m, lambda: DataSet.open(SWEPT), m, 10)
+@dataclass(frozen=True)
+class Stop:
+    """One value of a sweep."""
+
+    over: str
+    value: float
+    m: int
+    k: int = 10
+    delta: float = 0.01
+
+
+def sweep(log: Log, data: Callable[[], DataSet], stops: list[Stop]) -> None:
+    """The stops of one set that are missing."""
+    missing = [s for s in stops if not log.has(kind="sweep", over=s.over, value=s.value, m=s.m)]
+    if not missing:
+        return
+    with Field(data(), FOLDER) as field:
+        for s in missing:
+            cell = field.cell(s.m, s.k, s.delta, dense=False, budget=2.0)
+            at = {"over": s.over, "value": s.value, "set": field.data.name, "atoms": field.data.n}
+            keep(log, {"kind": "sweep"} | at | cell)
 
 
 def threads(task: Task, log: Log) -> None:
@@ -125,8 +153,8 @@ def versus(task: Task, log: Log, pair: Callable[[DataSet], tuple[Racer, Racer]],
         with one, other:
             for m, k in wanted:
                 of = Thresher(one, name=names[0]), Thresher(other, name=names[1])
-                said = {"kind": "versus", "set": name, "one": names[0], "other": names[1]}
-                said |= {"kernels": [r.prepared["kernels"] for r in (one, other)]}
+                said: dict[str, Any] = {"kind": "versus", "set": name, "one": names[0], "other": names[1]}
+                said["kernels"] = [r.prepared["kernels"] for r in (one, other)]
                 keep(log, said | duel(*of, m, k))
 
 
@@ -157,6 +185,8 @@ def small(task: Task, log: Log) -> None:
         keep(log, {"kind": "set"} | data.about)
         keep(log, {"kind": "build", "set": name} | builds(data, repeats=1))
         cells(log, data, (1, 64), budget=0.5)
+        with Field(data, FOLDER) as field:
+            surely(log, field, 64)
 
 
 TASKS = [
@@ -165,7 +195,7 @@ TASKS = [
     Task("threads", COMPARED, threads),
     Task("kernels", COMPARED, kernels),
     Task("indexes", INDEXED, indexes),
-    Task("sweeps", ("power768", SWEPT, *(f"sweep-{d}" for d in SWEEP_DIMS)), sweeps),
+    Task("sweeps", ("power768", "lsa768", *(f"sweep-{d}" for d in SWEEP_DIMS)), sweeps),
     Task("limits", (), limits),
 ]
 
@@ -194,6 +224,10 @@ def run(task: Task, results: Path, command: str) -> bool:
     task.work(task, log)
     bad = [r for r in log.records if r.get("compatible") is False]
     for r in bad:
-        print(f"WRONG ANSWERS: {r['set']} m={r['m']} k={r['k']}: {r['wrong']} of {r['checked']} queries, p {r['p']:.2g}, "
-              f"{r['certain_wrong']} of them certain", flush=True)  # fmt: skip
+        found = {
+            f: r[f]
+            for f in ("set", "method", "m", "k", "checked", "wrong", "certain_wrong", "exact_wrong", "p")
+            if f in r
+        }
+        print(f"WRONG ANSWERS: {found}", flush=True)
     return not bad

@@ -1,0 +1,323 @@
+"""The report's sections. Each is empty where its task has no results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import roofline
+import targets
+from data import MAIN
+from markdown import digits, section, table
+from results import Record
+from targets import Misses
+
+BATCHES = (1, 16, 256, 1024)
+COMPARED = [(m, k) for m in (1, 256) for k in (1, 10, 100)]
+RECALLS = (0.95, 0.99, 0.999)
+
+
+def of(records: list[Record], kind: str, **fields: object) -> list[Record]:
+    """The records of a kind with these fields."""
+    return [r for r in records if r["kind"] == kind and all(r.get(f) == v for f, v in fields.items())]
+
+
+def names(records: list[Record]) -> list[str]:
+    """The sets of some records, in their order."""
+    return list(dict.fromkeys(r["set"] for r in records))
+
+
+def cell(r: Record) -> str:
+    return f"{r['set']}, m = {r['m']}, k = {r['k']}"
+
+
+def speed(records: list[Record], misses: Misses) -> str:
+    rows = []
+    for name in MAIN:
+        cells = {(r["m"], r["k"]): r for r in of(records, "race", set=name)}
+        for k in sorted({k for _, k in cells}):
+            row = [name, str(k)]
+            for m in BATCHES:
+                row.append(against_target(cells[m, k], misses) if (m, k) in cells else "")
+            rows.append(row)
+    if not rows:
+        return ""
+    return section(
+        "Times faster than FAISS's exact search",
+        "FAISS IndexFlatIP's time over thresher's on the same queries, in brackets the target; m queries a call, "
+        "delta .01, one core, median of the ratios of paired turns. thresher runs through its library as a caller "
+        "would, by the plan it chooses itself. FAISS is called below its Python wrapper, by its BLAS path, and for "
+        "small batches also row by row: its faster way counts.",
+        table(("data", "k", *(f"m = {m:,}" for m in BATCHES)), rows),
+    )
+
+
+def against_target(r: Record, misses: Misses) -> str:
+    target = targets.faiss(r["set"], r["m"], r["k"])
+    if target is None:
+        return digits(r["ratio"])
+    said = f"{cell(r)}: {digits(r['ratio'])} times FAISS, target {digits(target)}"
+    return f"{digits(r['ratio'])} ({digits(target)})" + misses.judge(r["ratio"] >= target, said)
+
+
+def own_dense(records: list[Record], misses: Misses) -> str:
+    cells = [r for r in of(records, "race") if "over_exact" in r]
+    if not cells:
+        return ""
+    for r in cells:
+        said = f"{cell(r)}: {digits(r['over_exact'])} of the speed of its own dense path, target {targets.OVER_EXACT}"
+        misses.judge(r["over_exact"] >= targets.OVER_EXACT, said)
+    rows = []
+    for name in names(cells):
+        mine = [r for r in cells if r["set"] == name]
+        least = min(mine, key=lambda r: r["over_exact"])
+        beside = [r["faiss_us"] / r["exact_us"] for r in mine]
+        at = f"m = {least['m']}, k = {least['k']}"
+        rows.append((name, digits(least["over_exact"]), at, f"{digits(min(beside))} to {digits(max(beside))}"))
+    return section(
+        "Never slower than its own dense scan",
+        "Time of method `exact`, thresher's dense path, over the time of its own choice: the least of each set; "
+        f"target {targets.OVER_EXACT} in each of {len(cells)} cells. Beside it FAISS's time over that dense path's.",
+        table(("data", "least", "at", "`exact` against FAISS"), rows),
+    )
+
+
+def wrong(records: list[Record]) -> str:
+    cells = of(records, "race") + of(records, "sweep")
+    if not cells:
+        return ""
+
+    def total(field: str) -> int:
+        return sum(r.get(field, 0) for r in cells)
+
+    parts = [
+        "Every query of every cell is checked against float64 sums. An answer is wrong if one of its atoms scores "
+        "below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). Queries of one set share a random rotation, so "
+        "they fail together.",
+        f"thresher: {total('wrong')} wrong of {total('checked'):,} answers in {len(cells)} cells; delta allows "
+        f"{total('allowed'):,.0f} on average. {total('certain_wrong')} of them under a certificate that needs no "
+        f"probability. Its dense path, in the same cells: {total('exact_wrong')} of {total('exact_checked'):,}.",
+        surely(of(records, "answers")),
+    ]
+    bad = [r for r in cells if not r["compatible"]]
+    if bad:
+        parts.append(f"**Not compatible with delta (binomial, 1e-6)**: {'; '.join(cell(r) for r in bad)}.")
+    failing = [r for r in cells if r["wrong"]]
+    if failing:
+        rows = [
+            (r["set"], r["m"], r["k"], r["delta"], r["wrong"], r["checked"], digits(r["allowed"]), f"{r['p']:.2g}")
+            for r in failing
+        ]
+        parts.append(table(("data", "m", "k", "delta", "wrong", "of", "delta allows", "p, if independent"), rows))
+    flat = of(records, "faiss")
+    if flat:
+        said = ", ".join(f"{r['set']} k = {r['k']}: {r['wrong']} of {r['checked']:,}" for r in flat if r["wrong"])
+        parts.append(f"FAISS's float32 answers by the same check: {said or 'none wrong'}.")
+    return section("Wrong answers", *parts)
+
+
+def surely(answers: list[Record]) -> str:
+    """The methods that may never be wrong."""
+    said = []
+    for method in dict.fromkeys(r["method"] for r in answers):
+        mine = [r for r in answers if r["method"] == method]
+        said.append(f"`{method}` {sum(r['wrong'] for r in mine)} of {sum(r['checked'] for r in mine):,}")
+    return f"Methods that may never be wrong, each query at k = 1, 10, 100: {', '.join(said)}." if said else ""
+
+
+def two_threads(records: list[Record], misses: Misses) -> str:
+    cells = of(records, "versus", one="1 thread")
+    target = targets.TWO_THREADS
+    marks = [
+        misses.judge(r["ratio"] >= target, f"two cores, {cell(r)}: {digits(r['ratio'])} times one, target {target}")
+        for r in cells
+    ]
+    said = f"thresher's time on one core over its time on two, in turns; target at least {target}."
+    return versus("Two cores against one", said, cells, marks)
+
+
+def avx2(records: list[Record], misses: Misses) -> str:
+    cells = of(records, "versus", one="avx2")
+    target = targets.AVX2
+    marks = [
+        misses.judge(r["ratio"] <= target, f"AVX2, {cell(r)}: {digits(r['ratio'])} times as long, target {target}")
+        for r in cells
+    ]
+    said = f"thresher's time with AVX2 kernels over its time with the best, in turns; target at most {target}."
+    return versus("AVX2 against the best kernels", said, cells, marks)
+
+
+def versus(title: str, said: str, cells: list[Record], marks: list[str]) -> str:
+    if not cells:
+        return ""
+    shown = {(r["set"], r["m"], r["k"]): digits(r["ratio"]) + mark for r, mark in zip(cells, marks, strict=True)}
+    rows = [(name, *(shown.get((name, m, k), "") for m, k in COMPARED)) for name in names(cells)]
+    kernels = "Kernels: " + " and ".join(dict.fromkeys(cells[0]["kernels"])) + "."
+    return section(title, f"{said} {kernels}", table(("data", *(f"m = {m}, k = {k}" for m, k in COMPARED)), rows))
+
+
+def builds(records: list[Record], misses: Misses) -> str:
+    dimension = {r["name"]: r["dimension"] for r in of(records, "set")}
+    rows = []
+    for r in of(records, "build"):
+        rate = r["build_mb_s"] / r["threads"]
+        who = f"{r['set']}, {r['kernels']}, {r['threads']} threads"
+        slow = misses.judge(
+            rate >= targets.BUILD, f"build of {who}: {digits(rate)} MB/s a core, target {targets.BUILD:g}"
+        )
+        large = ""
+        if dimension.get(r["set"], 0) >= targets.MEMORY_FROM:
+            said = f"memory of {who}: {r['memory']:.3g} of the data, target {targets.MEMORY}"
+            large = misses.judge(r["memory"] <= targets.MEMORY, said)
+        seconds = (digits(r["load_seconds"]), digits(r["build_seconds"]))
+        sizes = (f"{r['memory']:.3g}{large}", digits(r["peak"]))
+        rows.append((r["set"], r["kernels"], r["threads"], *seconds, digits(rate) + slow, *sizes))
+    if not rows:
+        return ""
+    return section(
+        "Build time and memory",
+        "Seconds to read the file and to prepare it, the median of several processes. Targets: "
+        f"{targets.BUILD:g} MB of float32 a second and core; from {targets.MEMORY_FROM} dimensions on a collection of "
+        f"at most {targets.MEMORY} times the data. Peak is the process's greatest resident memory over the data.",
+        table(("data", "kernels", "threads", "read, s", "build, s", "MB/s a core", "memory", "peak"), rows),
+    )
+
+
+def indexes(records: list[Record]) -> str:
+    """For each recall the fastest setting of each index that reaches it, and
+    after how many queries its build is paid."""
+    parts = []
+    for name in names(of(records, "peer")):
+        mine = of(records, "build", set=name, task=name)
+        if not mine:
+            continue
+        built = mine[0]["build_seconds"]
+        rows = [
+            (recall, peer["index"], *payment(peer, recall, built))
+            for recall in RECALLS
+            for peer in of(records, "peer", set=name)
+        ]
+        race = of(records, "race", set=name, m=256, k=10)
+        right = f"; {race[0]['wrong']} of its {race[0]['checked']:,} answers are wrong" if race else ""
+        header = ["recall", "index", "build, s"]
+        for m in (1, 256):
+            header += [f"m = {m}", "µs", "thresher µs", "pays after"]
+        title = f"### {name}, k = 10\n\nthresher is built in {digits(built)} s{right}."
+        parts.append(f"{title}\n\n{table(header, rows)}")
+    if not parts:
+        return ""
+    return section(
+        "Indexes with a recall",
+        "The fastest setting that reaches a recall, and how many queries it takes until the index's longer build is "
+        "paid: (its build - thresher's build) / (thresher's time a query - its own). One core, µs a query, thresher's "
+        "in the same turns.",
+        *parts,
+    )
+
+
+def payment(peer: Record, recall: float, built: float) -> list[str]:
+    good = [p for p in peer["points"] if p["recall"] >= recall]
+    cells = [digits(peer["build_seconds"])]
+    for m in (1, 256):
+        if not good:
+            cells += ["not reached", "", "", ""]
+            continue
+        p = min(good, key=lambda p: p[f"us_m{m}"])
+        index, ours = p[f"us_m{m}"], p[f"thresher_us_m{m}"]
+        pays = f"{max(0, 1e6 * (peer['build_seconds'] - built) / (ours - index)):,.0f}" if index < ours else "never"
+        cells += [f"{p['setting']}: {p['recall']:.4f}", digits(index), digits(ours), pays]
+    return cells
+
+
+def every_cell(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "race"):
+        low, high = r["ratio_range"]
+        faiss = digits(r["faiss_us"]) + (" rows" if r["faiss"] == "faiss-rows" else "")
+        ratio = (digits(r["ratio"]), f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("over_exact")))
+        answers = f"{r['wrong']} of {r['checked']} ({digits(r['allowed'])})"
+        rows.append((r["set"], r["m"], r["k"], faiss, digits(r["faiss_gflops"]), digits(r["ours_us"]), *ratio, answers))
+    if not rows:
+        return ""
+    header = ("data", "m", "k", "FAISS µs", "GFLOP/s", "thresher µs", "ratio", "range, rounds", "over `exact`")
+    return section(
+        "Every cell",
+        "µs a query; `rows` where FAISS's row by row path was the faster; the range is that of the rounds.",
+        table((*header, "wrong (allowed)"), rows),
+    )
+
+
+def reading(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "race"):
+        if r["set"] not in MAIN or r["m"] not in (1, 256):
+            continue
+        plan = "; ".join(f"{p} ({count / r['checked']:.0%})" for p, count in r["plans"].items())
+        looks = "; ".join(r["looks"])
+        rows.append(
+            (r["set"], r["m"], r["k"], digits(r["saving"]), digits(r["rows"]), looks, f"{r['certain']:.0%}", plan)
+        )
+    if not rows:
+        return ""
+    header = ("data", "m", "k", "saving", "rows a query", "looks: kept of those seen", "certain", "plan")
+    return section(
+        "What is read",
+        "Coordinates a dense scan reads over those read, atoms scored in full, what each look kept, the share of "
+        "answers that needed no probability, and method, guarantee and plan.",
+        table(header, rows),
+    )
+
+
+def split(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "split"):
+        shares = (f"{name.replace('thresher/', '')} {share:.0f}%" for name, share in r["functions"][:8] if share >= 1)
+        rows.append((r["set"], r["m"], r["k"], ", ".join(shares)))
+    if not rows:
+        return ""
+    said = "Functions by their share of a CPU profile of searches."
+    return section("Where the time goes", said, table(("data", "m", "k", "functions"), rows))
+
+
+def limits(records: list[Record], by_hand: Path) -> str:
+    """The kernels' rates beside the processor's. What explains the distance is
+    written by hand in its own file."""
+    peaks = of(records, "benchmark", package=roofline.PEAKS)
+    kernels = of(records, "benchmark", package=roofline.KERNELS)
+    parts = []
+    if peaks:
+        rows = [(p["name"], "{:.3g} {}".format(*roofline.rate(p["metrics"]))) for p in peaks]
+        parts += [
+            "What one core can do at most: products of registers that wait for nothing, and reads of one buffer again "
+            "and again.",
+            table(("processor", "rate"), rows),
+        ]
+    if kernels:
+        levels = [
+            (name, *(digits(rates.get(level)) for level in roofline.LEVELS), unit, f"{share:.0%}" if share else "")
+            for name, unit, rates, share in roofline.rows(peaks, kernels)
+        ]
+        parts += [
+            "Kernels alone, at the size where each is fastest, and the best level's share of the products that the "
+            "processor can do at that level.",
+            table(("kernel", *roofline.LEVELS, "unit", "of the peak"), levels),
+        ]
+    if by_hand.exists():
+        parts.append(by_hand.read_text().strip())
+    if not parts:
+        return ""
+    command = f"`go test -run '^$' -bench . {roofline.PEAKS} {roofline.KERNELS}`, on one core."
+    return section("Roofline", command, *parts)
+
+
+def data(records: list[Record]) -> str:
+    made = of(records, "set")
+    if not made:
+        return ""
+    rows = [
+        (r["name"], f"{r['atoms']:,} x {r['dimension']}", f"{r['queries']:,}", f"{r['norm_spread']:.2f}", r["from"])
+        for r in made
+    ]
+    absent = [name for name in MAIN if not of(records, "set", name=name)]
+    missing = f"Not run: {', '.join(absent)}." if absent else ""
+    header = ("data", "atoms", "queries", "norms: deviation over mean", "made of")
+    return section("Data", table(header, rows), missing)
