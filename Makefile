@@ -35,7 +35,7 @@ calibrate: ## failures of each bound at 100,000 draws a cell, written into docs/
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
 bench: ## adaptive against the dense scan, build rate, kernels
-	$(GO) test -run '^$$' -bench . ./cpu/simd ./batch
+	$(GO) test -run '^$$' -bench . ./cpu/simd ./collection ./batch
 
 bench-peers: ## the race against FAISS and hnswlib, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py

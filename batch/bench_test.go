@@ -57,20 +57,3 @@ func BenchmarkAgainstDense(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkBuild reports MB of float32 rows a second and core.
-func BenchmarkBuild(b *testing.B) {
-	for _, dim := range []int{128, 512, 768, 2048} {
-		rows := backendtest.PowerLaw(backendtest.Rand(1), 16<<20/dim, dim)
-		b.Run("dim="+map[int]string{128: "128", 512: "512", 768: "768", 2048: "2048"}[dim], func(b *testing.B) {
-			b.SetBytes(int64(4 * len(rows)))
-			for b.Loop() {
-				c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Threads: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64(c.Bytes())/float64(4*len(rows)), "memory/data")
-			}
-		})
-	}
-}
