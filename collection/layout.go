@@ -119,10 +119,11 @@ const panelWidth = 128
 // headMaxTerms is how many terms HeadMax keeps a panel.
 const headMaxTerms = 4
 
-// levelWidths are the prefixes of the rest that a look can stop at, D last.
+// levelWidths are the prefixes of the rest that a look can stop at, D last. Each
+// costs 16 bytes an atom.
 func levelWidths(D int) []int {
 	var w []int
-	for _, v := range [][2]int{{32, 768}, {64, 128}, {128, 256}, {256, 768}, {1024, 4096}} {
+	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 768}, {256, 640}, {384, 768}, {1024, 4096}} {
 		if D >= v[1] {
 			w = append(w, v[0])
 		}
