@@ -36,22 +36,21 @@ func (l Level) rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, he
 	rowSums8AVX2(&out[0].Head, &codes[0], stride, &ids[0], len(ids), &q[0], head, end, near, far)
 }
 
-// What is fetched ahead, in bytes of rows and in rows. Nearly all of the rate of
-// memory is reached from half of these on, and little is lost at twice them.
+// What is fetched ahead, in bytes of rows and in rows: the rate at which rows come
+// from memory hardly changes from half of these to twice them.
 const (
 	nearBytes, fewestNear, mostNear = 10 << 10, 4, 12
 	farBytes, fewestFar, mostFar    = 40 << 10, 8, 48
 	// cachedCodes is the size up to which codes are taken to be in the second
-	// cache, where fetching from afar would only take time.
+	// cache, where fetching more than the next rows only takes time.
 	cachedCodes = 1 << 20
 )
 
 // rowsAhead is how many rows ahead of those being summed rows of size codes are
 // fetched to the first cache, and to the second.
 func rowsAhead(codes, size int) (near, far int) {
-	near = min(max(nearBytes/size, fewestNear), mostNear)
-	if codes > cachedCodes {
-		far = min(max(farBytes/size, fewestFar), mostFar)
+	if codes <= cachedCodes {
+		return fewestNear, 0
 	}
-	return near, far
+	return min(max(nearBytes/size, fewestNear), mostNear), min(max(farBytes/size, fewestFar), mostFar)
 }
