@@ -1,8 +1,8 @@
-"""Text found on this machine: documentation of Go and of Debian, as documents.
+"""Text found on this machine: documentation of Go and of Debian, as passages.
 
-A document is one paragraph of documentation (or one package's description) of
-at least MIN_WORDS words. Documents whose letters agree are one: the module cache
-holds the same comment in several versions, and licences repeat everywhere.
+A passage is a run of paragraphs of one file, of about 100 words, as retrieval
+over text commonly takes them. Paragraphs whose letters agree are taken once: the
+module cache holds the same comment in several versions, and much text repeats.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import hashlib
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
-MIN_WORDS = 24
-MAX_WORDS = 400
+WHOLE = 100  # words of a passage at least
+LEAST = 50  # of what is left at the end of a file
+FRAGMENT = 5  # words of a paragraph at least
 MAX_FILE = 1 << 20  # bytes; larger files are tables and logs
 
 WORD = re.compile(r"[A-Za-z]{2,}")
@@ -52,27 +54,31 @@ def files(root: Path, keep: Callable[[Path], bool]) -> list[Path]:
     return sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink() and keep(p))
 
 
-def paragraphs(text: str) -> Iterator[str]:
+def paragraphs(text: str) -> list[str]:
     """Blocks between blank lines."""
-    yield from re.split(r"\n\s*\n", text)
+    return re.split(r"\n\s*\n", text)
 
 
-def go_comments(root: Path) -> Iterator[str]:
+# Each source yields the paragraphs of one file at a time.
+Source = Iterator[list[str]]
+
+
+def go_comments(root: Path) -> Source:
     """Blocks of // comments at the start of lines, which is where Go's doc
     comments stand."""
     for path in files(root, lambda p: p.suffix == ".go" and not p.name.endswith("_test.go")):
-        for block in re.finditer(r"(?:^//(?!go:).*\n)+", read(path), re.M):
-            yield re.sub(r"^// ?", "", block[0], flags=re.M)
+        blocks = re.finditer(r"(?:^//(?!go:).*\n)+", read(path), re.M)
+        yield [re.sub(r"^// ?", "", block[0], flags=re.M) for block in blocks]
 
 
-def markdown(root: Path) -> Iterator[str]:
+def markdown(root: Path) -> Source:
     for path in files(root, lambda p: p.suffix == ".md"):
-        yield from paragraphs(read(path))
+        yield paragraphs(read(path))
 
 
-def debian_doc(root: Path) -> Iterator[str]:
-    """Paragraphs below /usr/share/doc but for copyright files; tags of HTML are
-    removed."""
+def debian_doc(root: Path) -> Source:
+    """What lies below /usr/share/doc but for lists of names and logs of changes;
+    tags of HTML are removed."""
     wanted = {"", ".txt", ".md", ".html", ".rst", ".Debian"}
 
     def keep(p: Path) -> bool:
@@ -80,54 +86,65 @@ def debian_doc(root: Path) -> Iterator[str]:
         return stem.suffix in wanted and not SKIP.match(stem.name)
 
     for path in files(root, keep):
-        yield from paragraphs(re.sub(r"<[^>]*>", " ", read(path)))
+        yield paragraphs(re.sub(r"<[^>]*>", " ", read(path)))
 
 
-def manuals(root: Path) -> Iterator[str]:
-    """Paragraphs of English manual pages, without troff's requests and escapes."""
+def manuals(root: Path) -> Source:
+    """English manual pages, without troff's requests and escapes."""
     request = re.compile(r"^[.'].*$", re.M)
     break_ = re.compile(r"^[.'](?:PP|P|LP|TP|IP|SH|SS|sp|Pp|It|Sh|Ss)\b.*$", re.M)
     escape = re.compile(r"\\(?:f(?:\[\w*\]|\(..|.)|s[-+]?\d|\(..|\[\w+\]|\*(?:\(..|\[\w*\]|.)|.)")
     for section in range(1, 9):
         for path in files(root / f"man{section}", lambda p: True):
             body = re.split(r"^\.S[Hh]", read(path), maxsplit=1, flags=re.M)[-1]  # the preamble defines macros
-            yield from paragraphs(escape.sub("", request.sub("", break_.sub("\n", body))))
+            yield paragraphs(escape.sub("", request.sub("", break_.sub("\n", body))))
 
 
-def descriptions(status: Path) -> Iterator[str]:
-    """Descriptions of the packages dpkg knows."""
-    for entry in re.finditer(r"^Description: (.*(?:\n .*)*)", read_whole(status), re.M):
-        yield entry[1]
+def descriptions(status: Path) -> Source:
+    """Descriptions of the installed packages."""
+    text = status.read_text(errors="ignore") if status.is_file() else ""
+    for entry in re.finditer(r"^Description: (.*(?:\n .*)*)", text, re.M):
+        yield [entry[1]]
 
 
-def read_whole(path: Path) -> str:
-    return path.read_text(errors="ignore") if path.is_file() else ""
+def passages(source: Source, seen: set[bytes]) -> Iterator[str]:
+    """The passages of a source. seen holds the paragraphs met so far."""
+    for file in source:
+        run: list[str] = []
+        length = 0
+        for paragraph in file:
+            words = WORD.findall(paragraph)
+            if len(words) < FRAGMENT or NOT_PROSE.search(paragraph):
+                continue
+            key = hashlib.blake2b(" ".join(words).lower().encode(), digest_size=16).digest()
+            if key in seen:
+                continue
+            seen.add(key)
+            run.append(paragraph)
+            length += len(words)
+            if length >= WHOLE:
+                yield "\n".join(run)
+                run, length = [], 0
+        if length >= LEAST:
+            yield "\n".join(run)
 
 
 def documents() -> tuple[list[str], dict[str, int]]:
-    """All documents found here, without repetition, and how many came from
-    where."""
+    """All passages found here and how many came from where."""
     goroot, modules = go_env("GOROOT"), go_env("GOMODCACHE")
-    sources: dict[str, Iterator[str]] = {
+    sources = {
         "Go's doc comments": go_comments(goroot / "src"),
         "doc comments of cached modules": go_comments(modules),
-        "markdown of Go and of cached modules": (t for r in (goroot, modules) for t in markdown(r)),
+        "markdown of Go and of cached modules": chain(markdown(goroot), markdown(modules)),
         "manual pages": manuals(Path("/usr/share/man")),
         "/usr/share/doc": debian_doc(Path("/usr/share/doc")),
-        "package descriptions": descriptions(Path("/var/lib/dpkg/status")),
+        "descriptions of installed packages": descriptions(Path("/var/lib/dpkg/status")),
     }
     kept: list[str] = []
     counts: dict[str, int] = {}
     seen: set[bytes] = set()
     for name, source in sources.items():
         before = len(kept)
-        for text in source:
-            words = WORD.findall(text)
-            if not MIN_WORDS <= len(words) <= MAX_WORDS or NOT_PROSE.search(text):
-                continue
-            key = hashlib.blake2b(" ".join(words).lower().encode(), digest_size=16).digest()
-            if key not in seen:
-                seen.add(key)
-                kept.append(text)
+        kept.extend(passages(source, seen))
         counts[name] = len(kept) - before
     return kept, counts

@@ -100,7 +100,7 @@ class DataSet:
 def lsa_factors() -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
     """Latent semantic analysis of text found here: 1,536 coordinates of the
     atoms and of held-out queries, largest singular value first, and how many
-    documents came from where.
+    passages came from where.
 
     Weights are sublinear tf-idf of the 50,000 commonest words, fitted to the
     atoms alone; queries are projected on the atoms' right singular vectors.
@@ -131,7 +131,8 @@ def lsa_factors() -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
 def lsa(d: int) -> Made:
     atoms, queries, counts = lsa_factors()
     places = ", ".join(f"{n:,} from {name}" for name, n in counts.items())
-    said = f"sublinear tf-idf, randomised SVD, rows of norm 1; a sample of paragraphs found on this machine ({places})"
+    said = f"text found on this machine in passages of about 100 words, a sample of these: {places}; "
+    said += "sublinear tf-idf, randomised SVD, rows of norm 1"
     return unit(atoms[:, :d]), unit(queries[:, :d])[:QUERIES], {"from": said}
 
 
