@@ -26,6 +26,7 @@ type bound struct {
 	radiusFactor       float64
 	hn, he, xn, nn, we float64
 	offsetFactor       float64
+	rf, all            float64 // radiusFactor with its slop, hn + xn + nn: factors of side
 }
 
 // terms are what a look reads of the collection, the same for all queries.
@@ -36,7 +37,33 @@ type terms struct {
 	random               bool
 	scale, radius, xnorm []float32
 	wholeErr             []float32 // of Cauchy's looks at prefixes, or nil
+	side                 []side    // of whole rows, or nil
 	strips               []strip
+}
+
+// side holds what a look at an atom's whole row needs besides the codes, side by
+// side: survivors are few and far apart, and seven arrays are seven cache misses.
+type side struct {
+	headScale, scale, radius, headErr, offset float32
+	size                                      float32 // greatest of HeadNorm, XNorm and Norm
+	_                                         [2]float32
+}
+
+// sides returns them for all atoms, made at first use.
+func (r *resident) sides() []side {
+	r.once.sides.Do(func() {
+		c := r.c
+		l := &c.Levels[len(c.Levels)-1]
+		r.side = make([]side, c.N)
+		for i := range r.side {
+			r.side[i] = side{headScale: c.HeadScale[i], scale: l.Scale[i], radius: l.Beyond[i], headErr: c.HeadErr[i],
+				size: max(c.HeadNorm[i], l.XNorm[i], c.Norm[i])}
+			if c.Offset != nil {
+				r.side[i].offset = c.Offset[i]
+			}
+		}
+	})
+	return r.side
 }
 
 // stripPanels is how many panels share their maxima in a scan.
@@ -69,6 +96,9 @@ func (r *resident) terms(l backend.Look) (*terms, error) {
 	case l.To == c.D:
 		// x codes all of o: |o - x| |q_rest| is all that is left open
 		t.scale, t.radius, t.xnorm = whole.Scale, whole.Beyond, whole.XNorm
+		if l.Rep == backend.Rows {
+			t.side = r.sides()
+		}
 	case l.Rule == backend.Student:
 		t.scale, t.radius, t.xnorm = at.Scale, at.Radius, at.XNorm
 		t.reach = bandit.Reach(l.Alpha, c.Kappa, c.D)
@@ -78,6 +108,13 @@ func (r *resident) terms(l backend.Look) (*terms, error) {
 		t.scale, t.radius, t.xnorm, t.wholeErr = whole.Scale, at.Beyond, whole.XNorm, whole.Beyond
 	}
 	return t, nil
+}
+
+// wholeTerms are the terms of deterministic looks at whole rows.
+func (r *resident) wholeTerms() *terms {
+	l := &r.c.Levels[len(r.c.Levels)-1]
+	return &terms{look: backend.Look{Rep: backend.Rows, To: r.c.D, Rule: backend.Cauchy}, level: len(r.c.Levels) - 1,
+		scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm, side: r.sides()}
 }
 
 // width is the number of codes an atom is looked at with.
@@ -149,6 +186,7 @@ func (s *state) bound(t *terms, k steps) bound {
 	b.he = p.HeadNorm
 	b.xn = k.restErr + slop*(rest+k.restErr) + c.CodeSlack*rest
 	b.nn = c.Slack*p.Norm + c.CodeSlack*rest
+	b.rf, b.all = (1+slop)*b.radiusFactor, b.hn+b.xn+b.nn
 	return b
 }
 
@@ -193,7 +231,12 @@ func (b *bound) of(c *collection.Collection, i int, dh, dr float64) (estimate, u
 func (s *state) row(b *bound, i int, t *simd.RowSums) (estimate, upper float64) {
 	dh := 256*float64(t.HeadHi) + float64(t.HeadLo) - s.rows.headBias
 	dr := 256*float64(t.RestHi) + float64(t.RestLo) - s.rows.levels[b.level]
-	return b.of(s.c, i, dh, dr)
+	if b.side == nil {
+		return b.of(s.c, i, dh, dr)
+	}
+	p := &b.side[i]
+	estimate = float64(p.headScale)*b.headStep*dh + float64(p.scale)*b.restStep*dr + float64(p.offset)*b.offsetFactor
+	return estimate, estimate + float64(p.radius)*b.rf + float64(p.headErr)*b.he + float64(p.size)*b.all - slop*b.offsetFactor*float64(p.offset) + least
 }
 
 // wideRow is row where a row's sums do not fit int32.

@@ -71,11 +71,12 @@ type resident struct {
 	runs    sync.Pool // *run, whose memory the next batch uses again
 	closed  atomic.Bool
 
-	once struct{ squares, values, dense sync.Once }
+	once struct{ squares, values, dense, sides sync.Once }
 	o2   []float64 // |o|^2 of the rotated rows, internal order
 	lo   float64   // least and greatest coordinate of the working vectors
 	hi   float64
 	rows denseTerms
+	side []side
 
 	mu     sync.Mutex
 	strips map[stripKey][]strip
@@ -103,9 +104,9 @@ func (r *resident) Close() error {
 	return nil
 }
 
-// group is how many queries are made ready, or revisit survivors, together:
-// they share rows in the cache.
-const group = 64
+// group is how many queries are made ready, or scan, together: they share what
+// is read.
+const group = 256
 
 // Begin prepares the queries; the work is done by several goroutines.
 func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {

@@ -13,12 +13,23 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/cpu/simd"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestConformance runs the suite with every set of kernels this processor has;
+// with -short the best one only.
 func TestConformance(t *testing.T) {
-	backendtest.Run(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2}) })
+	levels := simd.Levels()
+	if testing.Short() {
+		levels = levels[len(levels)-1:]
+	}
+	for _, l := range levels {
+		t.Run(l.String(), func(t *testing.T) {
+			backendtest.Run(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2, Kernels: &l}) })
+		})
+	}
 }
 
 // TestThreads holds every ladder's answers, with all their figures, against

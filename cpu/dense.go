@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// denseGroup is how many queries one pass over the rows serves.
+	denseGroup = 64
 	// denseTile is how many rows are multiplied at a time in the dense path.
 	denseTile = 128
 	// denseBlock is how many coordinates are summed in float32 before a sum is
@@ -74,7 +76,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		}
 	}
 	// groups of queries share the rows they read; few groups are split by rows
-	groups := (len(queries) + group - 1) / group
+	groups := (len(queries) + denseGroup - 1) / denseGroup
 	parts := 1
 	if groups < 2*x.r.threads && x.r.threads > 1 {
 		parts = min((2*x.r.threads+groups-1)/groups, (x.c.N+denseTile-1)/denseTile)
@@ -83,11 +85,11 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	work := make([]denseWork, groups*parts)
 	err := x.r.each(ctx, len(work), func(w *scratch, t int) error {
 		g, p := t/parts, t%parts
-		js := queries[group*g : min(group*(g+1), len(queries))]
+		js := queries[denseGroup*g : min(denseGroup*(g+1), len(queries))]
 		return work[t].run(ctx, x, w, terms, js, x.c.N*p/parts, x.c.N*(p+1)/parts)
 	})
 	for k, j := range queries {
-		x.states[j].settleDense(work[k/group*parts:][:parts], k%group)
+		x.states[j].settleDense(work[k/denseGroup*parts:][:parts], k%denseGroup)
 	}
 	return err
 }

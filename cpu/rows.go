@@ -10,8 +10,11 @@ import (
 )
 
 // cachedRows is the size of the stretch of rows that a group of queries
-// revisits together: it stays in a core's second-level cache.
-const cachedRows = 1 << 20
+// revisits together: it stays in the last-level cache, and holds enough survivors to fetch ahead.
+const cachedRows = 8 << 20
+
+// fewRows are left for the next stretch.
+const fewRows = 32
 
 // revisit takes a later look, row by row, at the survivors.
 func (x *run) revisit(ctx context.Context, l backend.Look) error {
@@ -22,8 +25,11 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if err != nil {
 		return err
 	}
-	return x.r.blocks(ctx, len(x.states), func(w *scratch, lo, hi int) error {
-		return x.revisitBlock(ctx, w, t, x.states[lo:hi])
+	// a thread's queries go together: the more look at a stretch, the more find a
+	// row that another has just read
+	n := min(x.r.threads, len(x.states))
+	return x.r.each(ctx, n, func(w *scratch, p int) error {
+		return x.revisitBlock(ctx, w, t, x.states[len(x.states)*p/n:len(x.states)*(p+1)/n])
 	})
 }
 
@@ -92,16 +98,18 @@ func (s *state) everybody() {
 	s.listed = true
 }
 
-// stretch looks at the listed atoms below end.
+// stretch looks at the listed atoms below end, if they are worth a visit yet: a
+// few rows are not fetched ahead. What is worth it depends on the list alone.
 func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
-	from := q.at
-	for q.at < len(q.list.ids) && q.list.ids[q.at] < end {
-		q.at++
+	from, to := q.at, q.at
+	for to < len(q.list.ids) && q.list.ids[to] < end {
+		to++
 	}
-	if from == q.at {
+	if from == to || to-from < fewRows && to < len(q.list.ids) {
 		return
 	}
-	seg := survivors{q.list.ids[from:q.at], q.list.bounds[from:q.at]}
+	q.at = to
+	seg := survivors{q.list.ids[from:to], q.list.bounds[from:to]}
 	w.picked.cut(0)
 	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
 	ids := w.picked.ids
@@ -181,7 +189,7 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 		}
 		return
 	}
-	b := s.wholeRows(w)
+	b := s.wholeBound(w)
 	w.sums = grow(w.sums, len(a.ids))
 	wide := s.sums(w, a.ids, s.c.D)
 	s.account(b.width(s.c), len(a.ids))
@@ -191,14 +199,11 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 	}
 }
 
-// wholeRows readies the bound of whole rows.
-func (s *state) wholeRows(w *scratch) *bound {
+// wholeBound readies the bound of whole rows.
+func (s *state) wholeBound(w *scratch) *bound {
 	s.fine(w)
 	if s.whole.terms == nil {
-		c := s.c
-		l := &c.Levels[len(c.Levels)-1]
-		s.whole = s.bound(&terms{look: backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}, level: len(c.Levels) - 1,
-			scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm}, s.rows.steps)
+		s.whole = s.bound(s.wholeTerms, s.rows.steps)
 	}
 	return &s.whole
 }

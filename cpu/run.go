@@ -18,6 +18,7 @@ type run struct {
 	scaled []float64 // [queries][Dim]
 	heads  []float32 // [queries][R]
 	rests  []float32 // [queries][D]
+	whole  *terms    // of looks at whole rows
 	raise  backend.RaiseSpec
 	first  int // panels the first raise scored
 	closed bool
@@ -33,6 +34,7 @@ func (x *run) reset(m int) {
 	x.scaled = grow(x.scaled, m*c.Dim)
 	if c.Coded() {
 		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
+		x.whole = x.r.wholeTerms()
 	}
 	x.raise, x.first, x.closed = backend.RaiseSpec{}, 0, false
 }

@@ -245,13 +245,22 @@ func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *
 	}
 	hot := top
 	if q.goal.K > 0 {
-		hot = min(top, float32(q.tau+q.stripRounding(s)+s.meanRadius*q.radiusFactor))
+		// those of greatest bound first: they may lift the threshold past others
+		radius := s.meanRadius * q.radiusFactor
+		e := q.stripRounding(s)
+		for _, f := range hotSteps {
+			cut := max(min(hot, float32(q.tau+e+f*radius)), q.least32())
+			w.hot.cut(0)
+			w.hot.choose(q.k, hits, cut, hot)
+			q.take(w, source, w.hot)
+			hot = min(hot, cut)
+		}
 	}
-	w.hot.cut(0)
-	w.hot.choose(q.k, hits, max(hot, q.least32()), top)
-	q.take(w, source, w.hot)
 	q.list.choose(q.k, hits, q.least32(), hot)
 }
+
+// hotSteps are the radii above the threshold at which arms are taken at once.
+var hotSteps = [...]float64{2, 1.5, 1.25, 1}
 
 // opening is the bound of the arms to score before there is a threshold: as
 // many as are missing to k, those of greatest bound. +Inf when none are.

@@ -31,22 +31,23 @@ type state struct {
 	lower          top // deterministic lower bounds, when they raise
 	tau            float64
 
-	rows      rowCodes
-	whole     bound     // of whole rows, once rows are ready
-	list      survivors // arms that a look on part of their coordinates kept
-	finalists []arm     // arms whose whole row was read, to be scored exactly
-	listed    bool      // some look has seen everybody
-	next      int       // first panel not scanned
-	dense     bool
-	toDense   bool // a look sent the query to the dense path
-	random    bool
-	owed      int      // rows to be scored if no arm is dropped by a random bound
-	spare     []scored // of dense scans that were stopped
-	looks     []backend.LookReport
-	pulls     int64
-	bytes     int64
-	rowsRead  int
-	slab      *slab // float32 looks
+	rows       rowCodes
+	whole      bound // of whole rows, once rows are ready
+	wholeTerms *terms
+	list       survivors // arms that a look on part of their coordinates kept
+	finalists  []arm     // arms whose whole row was read, to be scored exactly
+	listed     bool      // some look has seen everybody
+	next       int       // first panel not scanned
+	dense      bool
+	toDense    bool // a look sent the query to the dense path
+	random     bool
+	owed       int      // rows to be scored if no arm is dropped by a random bound
+	spare      []scored // of dense scans that were stopped
+	looks      []backend.LookReport
+	pulls      int64
+	bytes      int64
+	rowsRead   int
+	slab       *slab // float32 looks
 }
 
 const (
@@ -64,35 +65,35 @@ const (
 // begin readies queries lo..hi-1 of a batch.
 func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {
 	c, n := x.c, hi-lo
-	w.scales = grow(w.scales, n)
-	for j := lo; j < hi; j++ {
-		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
-		scale := 1.0
-		if c.Metric == collection.Cosine && norm > 0 {
-			scale = 1 / norm
-		}
-		w.scales[j-lo] = scale
-		x.states[j].begin(x, q.Row(j), goals[j], scale, c.Metric.Exponent(norm*scale), x.scaled[j*c.Dim:(j+1)*c.Dim])
-	}
-	if !c.Coded() {
-		return
-	}
-	w.queries = grow(w.queries, n)
+	w.scales, w.queries = grow(w.scales, n), grow(w.queries, n)
 	for k := range w.queries {
 		j := lo + k
-		w.queries[k] = collection.Query{Head: x.heads[j*c.R : (j+1)*c.R : (j+1)*c.R], Rest: x.rests[j*c.D : (j+1)*c.D : (j+1)*c.D]}
+		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
+		w.scales[k] = 1
+		if c.Metric == collection.Cosine && norm > 0 {
+			w.scales[k] = 1 / norm
+		}
+		// of a coded collection, PrepareBatch decides: both must scale alike
+		w.queries[k] = collection.Query{Exp: c.Metric.Exponent(norm * w.scales[k])}
+		if c.Coded() {
+			w.queries[k].Head, w.queries[k].Rest = x.heads[j*c.R:(j+1)*c.R:(j+1)*c.R], x.rests[j*c.D:(j+1)*c.D:(j+1)*c.D]
+		}
 	}
-	c.PrepareBatch(w.queries, q.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
+	if c.Coded() {
+		c.PrepareBatch(w.queries, q.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
+	}
 	for k := range w.queries {
-		x.states[lo+k].prep = w.queries[k]
+		j := lo + k
+		x.states[j].begin(x, q.Row(j), goals[j], w.queries[k], w.scales[k], x.scaled[j*c.Dim:(j+1)*c.Dim])
 	}
 }
 
-// begin makes query q ready but for its rotation; scaled becomes the query in
-// float64, times 2^-exp.
-func (s *state) begin(x *run, q []float32, g backend.Goal, scale float64, exp int, scaled []float64) {
+// begin makes query q ready; scaled becomes the query in float64, times
+// 2^-exp.
+func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query, scale float64, scaled []float64) {
+	exp := prep.Exp
 	// slices of an earlier batch give their memory
-	*s = state{c: x.c, k: x.r.kernels, goal: g, exp: exp, q: scaled,
+	*s = state{c: x.c, k: x.r.kernels, wholeTerms: x.whole, goal: g, exp: exp, q: scaled, prep: prep,
 		best: top{k: g.K, heap: s.best.heap[:0]}, lower: top{k: g.K, heap: s.lower.heap[:0]},
 		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
