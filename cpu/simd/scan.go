@@ -79,6 +79,25 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 	}
 }
 
+// Test is Scan for one query and one panel of len(sums) <= 64 atoms whose sums
+// Rows8 made, from rows as they lie: values and mask are those of Scan at the
+// same level, bit for bit. values has room for 64; those of lanes without sums
+// are of no meaning, and their bits are zero.
+func (l Level) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	return l.test(sums, t, q, values)
+}
+
+func testGeneric(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	var dh, dr [panelLanes]int32
+	for i, s := range sums {
+		dh[i], dr[i] = s.Head-q.HeadBias, s.Rest-q.RestBias
+	}
+	return panelTest(&dh, &dr, t, q, (*[panelLanes]float32)(values)) & laneMask(len(sums))
+}
+
+// laneMask has the bits of the first n <= 64 lanes.
+func laneMask(n int) uint64 { return 1<<n - 1 }
+
 func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[panelLanes]float32) uint64 {
 	for i := range out {
 		out[i] = t.Head[i]*(q.Head*float32(dh[i])) + t.Rest[i]*(q.Rest*float32(dr[i])) + t.Radius[i]*q.Radius

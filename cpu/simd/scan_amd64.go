@@ -50,6 +50,10 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	}
 }
 
+func (Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	return testGeneric(sums, t, q, values)
+}
+
 func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	i := 0
 	if l != Generic && width >= 16 {

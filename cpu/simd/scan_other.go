@@ -7,6 +7,10 @@ func (Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, 
 	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 }
 
+func (Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	return testGeneric(sums, t, q, values)
+}
+
 func (Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	transposeGeneric(panel, rows, stride, 0, n, width)
 }
