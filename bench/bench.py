@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import unittest
 
 import environment
 
@@ -43,6 +44,8 @@ def main() -> int:
 
     chosen = tasks.choose(args.only, args.small)
     results = environment.BUILD / "small" / "cpu" if args.small else RESULTS
+    if args.small and not unittest.main("test_bench", argv=["bench"], exit=False).result.wasSuccessful():
+        return 1
     environment.build_racer()
     if args.fresh or args.small:
         for task in chosen:

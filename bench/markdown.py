@@ -20,4 +20,4 @@ def digits(x: float | None) -> str:
         return ""
     if abs(x) >= 99.95:
         return f"{x:,.0f}"
-    return f"{float(f'{x:.2g}' if abs(x) < 9.95 else f'{x:.3g}'):g}"
+    return f"{float(f'{x:.2g}' if abs(x) < 10 else f'{x:.3g}'):g}"

@@ -187,6 +187,8 @@ def small(task: Task, log: Log) -> None:
         cells(log, data, (1, 64), budget=0.5)
         with Field(data, FOLDER) as field:
             surely(log, field, 64)
+    # for the plots' sake
+    sweep(log, lambda: DataSet.open(SMALL[0]), [Stop("delta", delta, 64, delta=delta) for delta in (0.1, 0.01)])
 
 
 TASKS = [

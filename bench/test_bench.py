@@ -1,0 +1,130 @@
+"""Tests of what the race's words rest on. `bench.py --small` runs them first."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+
+import numpy as np
+
+import check
+import corpus
+import results
+import roofline
+from data import DataSet, best_atoms
+from markdown import digits
+
+
+def tiny_set(atoms: np.ndarray, queries: np.ndarray, k: int) -> DataSet:
+    atoms, queries = atoms.astype(np.float32), queries.astype(np.float32)
+    ids, scores, norms = best_atoms(atoms, queries, k)
+    return DataSet("test", Path(), {}, atoms, queries, norms, ids, scores)
+
+
+class Best(unittest.TestCase):
+    def test_agrees_with_all_scores_in_float64(self) -> None:
+        r = np.random.default_rng(1)
+        atoms = r.standard_normal((500, 33)).astype(np.float32)
+        atoms[100:110] = atoms[90:100]  # ties: the lower id first
+        queries = r.standard_normal((7, 33)).astype(np.float32)
+        ids, scores, norms = best_atoms(atoms, queries, 20)
+        exact = queries.astype(np.float64) @ atoms.astype(np.float64).T
+        for j in range(7):
+            order = np.lexsort((np.arange(500), -exact[j]))[:20]
+            self.assertEqual(ids[j].tolist(), order.tolist())
+            np.testing.assert_allclose(scores[j], exact[j, order], rtol=1e-12)
+        np.testing.assert_allclose(norms, np.linalg.norm(atoms.astype(np.float64), axis=1), rtol=1e-12)
+
+
+class Hits(unittest.TestCase):
+    def test_tolerance(self) -> None:
+        step = 2.0**-24  # of float32 below 1; four are the tolerance
+        atoms = np.array([[1 - 4 * step, 0], [1 - 5 * step, 0], [0, 1], [1, 0]])
+        data = tiny_set(atoms, np.array([[1, 0]]), 1)
+        for atom, hit in ((3, 1), (0, 1), (1, 0), (2, 0), (4, -1), (-1, -1)):
+            self.assertEqual(check.hits(data, 0, np.array([atom]), 1), hit, f"atom {atom}")
+
+    def test_wrong_answers_are_caught(self) -> None:
+        r = np.random.default_rng(2)
+        check.prove(tiny_set(r.standard_normal((300, 16)), r.standard_normal((40, 16)), 20), 10)
+
+
+class Chance(unittest.TestCase):
+    def test_agrees_with_rational_arithmetic(self) -> None:
+        for n, delta in ((20, Fraction(1, 100)), (50, Fraction(1, 10))):
+            for wrong in range(0, n + 1, 5):
+                terms = (comb(n, i) * delta**i * (1 - delta) ** (n - i) for i in range(wrong, n + 1))
+                self.assertAlmostEqual(check.chance(wrong, n, float(delta)) / float(sum(terms)), 1, places=9)
+
+
+class Log(unittest.TestCase):
+    def test_goes_on_only_with_its_own(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            log = results.Log(Path(folder), "task", {"cpu": "a"}, "c0", "command")
+            log.append({"kind": "race", "m": 1})
+            log.path.write_text(log.path.read_text() + '{"kind": "race", "m": 2')  # interrupted
+            again = results.Log(Path(folder), "task", {"cpu": "a"}, "c1", "command")
+            self.assertTrue(again.has(kind="race", m=1))
+            self.assertFalse(again.has(kind="race", m=2))
+            again.append({"kind": "race", "m": 2})
+            self.assertEqual(
+                [json.loads(line)["kind"] for line in again.path.read_text().splitlines()], ["run", "race", "race"]
+            )
+            other = results.Log(Path(folder), "task", {"cpu": "b"}, "c1", "command")
+            self.assertFalse(other.has(kind="race"))
+
+
+class Passages(unittest.TestCase):
+    def test_runs_of_paragraphs_once_each(self) -> None:
+        def paragraph(start: int, words: int) -> str:
+            letters = (chr(97 + (start + i) // 26 % 26) + chr(97 + (start + i) % 26) for i in range(words))
+            return " ".join(letters)
+
+        first, second, third, short = paragraph(0, 60), paragraph(60, 60), paragraph(120, 60), paragraph(180, 20)
+        licence = "licence " + paragraph(200, 60)
+        files = [[first, "too short", second, licence, third], [first, third], [short]]
+        self.assertEqual(list(corpus.passages(iter(files), set())), [f"{first}\n{second}", third])
+
+
+class Rows(unittest.TestCase):
+    def test_levels_side_by_side_at_the_best_size(self) -> None:
+        def of(name: str, unit: str, value: float) -> results.Record:
+            return {"name": name, "metrics": {"ns/op": 1.0, unit: value}}
+
+        peaks = [of("Products/float32/avx2", "GMAC/s", 40), of("Products/int8/avx2", "GMAC/s", 100)]
+        kernels = [
+            of("Gemm/generic/64x64", "GMAC/s", 2),
+            of("Gemm/avx2/64x64", "GMAC/s", 20),
+            of("Gemm/avx2/8x8", "GMAC/s", 10),
+            of("Scan/avx2/32", "GMAC/s", 50),
+            of("Pack/avx2/32", "MB/s", 5000),
+        ]
+        self.assertEqual(
+            roofline.rows(peaks, kernels),
+            [
+                ("Gemm 64x64", "GMAC/s", {"generic": 2, "avx2": 20}, 0.5),
+                ("Scan 32", "GMAC/s", {"avx2": 50}, 0.5),
+                ("Pack 32", "GB/s", {"avx2": 5}, None),
+            ],
+        )
+
+
+class Digits(unittest.TestCase):
+    def test_figures(self) -> None:
+        for x, text in (
+            (None, ""),
+            (0.0456, "0.046"),
+            (9.96, "10"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (12345.6, "12,346"),
+        ):
+            self.assertEqual(digits(x), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
