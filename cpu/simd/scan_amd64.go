@@ -28,11 +28,7 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	}
 	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:panelLanes*n]
-	heads, rests, radii := &t.Head[0], &t.Rest[0], &t.Radius[0]
-	var offsets *float32
-	if t.Offset != nil {
-		offsets = &t.Offset[0]
-	}
+	heads, rests, radii, offsets := t.pointers()
 	// a scan without codes has empty slices
 	atoms, code := unsafe.SliceData(panel), unsafe.SliceData(codes)
 	if l == AVX2 {
@@ -50,8 +46,30 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	}
 }
 
-func (Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
-	return testGeneric(sums, t, q, values)
+// pointers are those of the terms' lanes; offsets is nil where there are none.
+func (t *PanelTerms) pointers() (heads, rests, radii, offsets *float32) {
+	if t.Offset != nil {
+		offsets = &t.Offset[0]
+	}
+	return &t.Head[0], &t.Rest[0], &t.Radius[0], offsets
+}
+
+func (l Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	if l == Generic {
+		return testGeneric(sums, t, q, values)
+	}
+	n := len(sums)
+	if n < panelLanes {
+		var whole [panelLanes]RowSums8
+		copy(whole[:], sums)
+		sums = whole[:]
+	}
+	heads, rests, radii, offsets := t.pointers()
+	_, values = sums[:panelLanes], values[:panelLanes]
+	if l == AVX2 {
+		return testAVX2(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
+	}
+	return testAVX512(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
 }
 
 func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {

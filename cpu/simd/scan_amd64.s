@@ -4,6 +4,40 @@
 
 #include "textflag.h"
 
+DATA everySecond<>+0(SB)/4, $0x00000000
+DATA everySecond<>+4(SB)/4, $0x00000002
+DATA everySecond<>+8(SB)/4, $0x00000004
+DATA everySecond<>+12(SB)/4, $0x00000006
+DATA everySecond<>+16(SB)/4, $0x00000008
+DATA everySecond<>+20(SB)/4, $0x0000000a
+DATA everySecond<>+24(SB)/4, $0x0000000c
+DATA everySecond<>+28(SB)/4, $0x0000000e
+DATA everySecond<>+32(SB)/4, $0x00000010
+DATA everySecond<>+36(SB)/4, $0x00000012
+DATA everySecond<>+40(SB)/4, $0x00000014
+DATA everySecond<>+44(SB)/4, $0x00000016
+DATA everySecond<>+48(SB)/4, $0x00000018
+DATA everySecond<>+52(SB)/4, $0x0000001a
+DATA everySecond<>+56(SB)/4, $0x0000001c
+DATA everySecond<>+60(SB)/4, $0x0000001e
+DATA everySecond<>+64(SB)/4, $0x00000001
+DATA everySecond<>+68(SB)/4, $0x00000003
+DATA everySecond<>+72(SB)/4, $0x00000005
+DATA everySecond<>+76(SB)/4, $0x00000007
+DATA everySecond<>+80(SB)/4, $0x00000009
+DATA everySecond<>+84(SB)/4, $0x0000000b
+DATA everySecond<>+88(SB)/4, $0x0000000d
+DATA everySecond<>+92(SB)/4, $0x0000000f
+DATA everySecond<>+96(SB)/4, $0x00000011
+DATA everySecond<>+100(SB)/4, $0x00000013
+DATA everySecond<>+104(SB)/4, $0x00000015
+DATA everySecond<>+108(SB)/4, $0x00000017
+DATA everySecond<>+112(SB)/4, $0x00000019
+DATA everySecond<>+116(SB)/4, $0x0000001b
+DATA everySecond<>+120(SB)/4, $0x0000001d
+DATA everySecond<>+124(SB)/4, $0x0000001f
+GLOBL everySecond<>(SB), RODATA|NOPTR, $128
+
 // func scanAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·scanAVX512(SB), NOSPLIT, $0-112
@@ -721,6 +755,115 @@ test:
 	VZEROUPPER
 	RET
 
+// func testAVX512(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·testAVX512(SB), NOSPLIT, $0-64
+	MOVQ         sums+0(FP), AX
+	MOVQ         query+8(FP), CX
+	MOVQ         values+48(FP), DX
+	VBROADCASTSS 20(CX), Z0
+	VMOVDQU32    everySecond<>+0(SB), Z2
+	VMOVDQU32    (AX), Z1
+	VPERMI2D     64(AX), Z1, Z2
+	VPSUBD       Z0, Z2, Z2
+	VMOVDQU32    everySecond<>+0(SB), Z3
+	VMOVDQU32    128(AX), Z1
+	VPERMI2D     192(AX), Z1, Z3
+	VPSUBD       Z0, Z3, Z3
+	VMOVDQU32    everySecond<>+0(SB), Z4
+	VMOVDQU32    256(AX), Z1
+	VPERMI2D     320(AX), Z1, Z4
+	VPSUBD       Z0, Z4, Z4
+	VMOVDQU32    everySecond<>+0(SB), Z5
+	VMOVDQU32    384(AX), Z1
+	VPERMI2D     448(AX), Z1, Z5
+	VPSUBD       Z0, Z5, Z5
+	MOVQ         heads+16(FP), BX
+	VBROADCASTSS (CX), Z0
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMULPS       (BX), Z2, Z2
+	VMOVUPS      Z2, (DX)
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMULPS       64(BX), Z3, Z3
+	VMOVUPS      Z3, 64(DX)
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       128(BX), Z4, Z4
+	VMOVUPS      Z4, 128(DX)
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMULPS       192(BX), Z5, Z5
+	VMOVUPS      Z5, 192(DX)
+	VBROADCASTSS 24(CX), Z0
+	VMOVDQU32    everySecond<>+64(SB), Z2
+	VMOVDQU32    (AX), Z1
+	VPERMI2D     64(AX), Z1, Z2
+	VPSUBD       Z0, Z2, Z2
+	VMOVDQU32    everySecond<>+64(SB), Z3
+	VMOVDQU32    128(AX), Z1
+	VPERMI2D     192(AX), Z1, Z3
+	VPSUBD       Z0, Z3, Z3
+	VMOVDQU32    everySecond<>+64(SB), Z4
+	VMOVDQU32    256(AX), Z1
+	VPERMI2D     320(AX), Z1, Z4
+	VPSUBD       Z0, Z4, Z4
+	VMOVDQU32    everySecond<>+64(SB), Z5
+	VMOVDQU32    384(AX), Z1
+	VPERMI2D     448(AX), Z1, Z5
+	VPSUBD       Z0, Z5, Z5
+	MOVQ         rests+24(FP), AX
+	MOVQ         radii+32(FP), BX
+	VBROADCASTSS 4(CX), Z0
+	VBROADCASTSS 8(CX), Z1
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      (DX), Z6
+	VFMADD132PS  (AX), Z6, Z2
+	VFMADD231PS  (BX), Z1, Z2
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      64(DX), Z6
+	VFMADD132PS  64(AX), Z6, Z3
+	VFMADD231PS  64(BX), Z1, Z3
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      128(DX), Z6
+	VFMADD132PS  128(AX), Z6, Z4
+	VFMADD231PS  128(BX), Z1, Z4
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      192(DX), Z0
+	VFMADD132PS  192(AX), Z0, Z5
+	VFMADD231PS  192(BX), Z1, Z5
+	MOVQ         offsets+40(FP), AX
+	TESTQ        AX, AX
+	JEQ          test
+	MOVQ         offsets+40(FP), AX
+	VBROADCASTSS 12(CX), Z0
+	VFMADD231PS  (AX), Z0, Z2
+	VFMADD231PS  64(AX), Z0, Z3
+	VFMADD231PS  128(AX), Z0, Z4
+	VFMADD231PS  192(AX), Z0, Z5
+
+test:
+	VMOVUPS      Z2, (DX)
+	VMOVUPS      Z3, 64(DX)
+	VMOVUPS      Z4, 128(DX)
+	VMOVUPS      Z5, 192(DX)
+	VBROADCASTSS 16(CX), Z0
+	VCMPPS       $0x1d, Z0, Z2, K1
+	VCMPPS       $0x1d, Z0, Z3, K2
+	VCMPPS       $0x1d, Z0, Z4, K3
+	VCMPPS       $0x1d, Z0, Z5, K4
+	KUNPCKWD     K1, K2, K1
+	KUNPCKWD     K3, K4, K2
+	KUNPCKDQ     K1, K2, K1
+	KMOVQ        K1, ret+56(FP)
+	VZEROUPPER
+	RET
+
 // func scanAVX2(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·scanAVX2(SB), NOSPLIT, $0-112
@@ -1208,6 +1351,214 @@ test:
 	ADDQ         $+256, R11
 	DECQ         R9
 	JNE          group
+	VZEROUPPER
+	RET
+
+// func testAVX2(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
+// Requires: AVX, AVX2, FMA3
+TEXT ·testAVX2(SB), NOSPLIT, $0-64
+	MOVQ         sums+0(FP), AX
+	MOVQ         query+8(FP), CX
+	MOVQ         values+48(FP), DX
+	VBROADCASTSS 20(CX), Y0
+	VMOVUPS      (AX), Y1
+	VSHUFPS      $0x88, 32(AX), Y1, Y1
+	VPERMQ       $0xd8, Y1, Y1
+	VPSUBD       Y0, Y1, Y1
+	VMOVUPS      64(AX), Y2
+	VSHUFPS      $0x88, 96(AX), Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPSUBD       Y0, Y2, Y2
+	VMOVUPS      128(AX), Y3
+	VSHUFPS      $0x88, 160(AX), Y3, Y3
+	VPERMQ       $0xd8, Y3, Y3
+	VPSUBD       Y0, Y3, Y3
+	VMOVUPS      192(AX), Y4
+	VSHUFPS      $0x88, 224(AX), Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPSUBD       Y0, Y4, Y4
+	VMOVUPS      256(AX), Y5
+	VSHUFPS      $0x88, 288(AX), Y5, Y5
+	VPERMQ       $0xd8, Y5, Y5
+	VPSUBD       Y0, Y5, Y5
+	VMOVUPS      320(AX), Y6
+	VSHUFPS      $0x88, 352(AX), Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VPSUBD       Y0, Y6, Y6
+	VMOVUPS      384(AX), Y7
+	VSHUFPS      $0x88, 416(AX), Y7, Y7
+	VPERMQ       $0xd8, Y7, Y7
+	VPSUBD       Y0, Y7, Y7
+	VMOVUPS      448(AX), Y8
+	VSHUFPS      $0x88, 480(AX), Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VPSUBD       Y0, Y8, Y8
+	MOVQ         heads+16(FP), BX
+	VBROADCASTSS (CX), Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       (BX), Y1, Y1
+	VMOVUPS      Y1, (DX)
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       32(BX), Y2, Y2
+	VMOVUPS      Y2, 32(DX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       64(BX), Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       96(BX), Y4, Y4
+	VMOVUPS      Y4, 96(DX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       128(BX), Y5, Y5
+	VMOVUPS      Y5, 128(DX)
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMULPS       160(BX), Y6, Y6
+	VMOVUPS      Y6, 160(DX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMULPS       192(BX), Y7, Y7
+	VMOVUPS      Y7, 192(DX)
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMULPS       224(BX), Y8, Y8
+	VMOVUPS      Y8, 224(DX)
+	VBROADCASTSS 24(CX), Y0
+	VMOVUPS      (AX), Y1
+	VSHUFPS      $0xdd, 32(AX), Y1, Y1
+	VPERMQ       $0xd8, Y1, Y1
+	VPSUBD       Y0, Y1, Y1
+	VMOVUPS      64(AX), Y2
+	VSHUFPS      $0xdd, 96(AX), Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPSUBD       Y0, Y2, Y2
+	VMOVUPS      128(AX), Y3
+	VSHUFPS      $0xdd, 160(AX), Y3, Y3
+	VPERMQ       $0xd8, Y3, Y3
+	VPSUBD       Y0, Y3, Y3
+	VMOVUPS      192(AX), Y4
+	VSHUFPS      $0xdd, 224(AX), Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPSUBD       Y0, Y4, Y4
+	VMOVUPS      256(AX), Y5
+	VSHUFPS      $0xdd, 288(AX), Y5, Y5
+	VPERMQ       $0xd8, Y5, Y5
+	VPSUBD       Y0, Y5, Y5
+	VMOVUPS      320(AX), Y6
+	VSHUFPS      $0xdd, 352(AX), Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VPSUBD       Y0, Y6, Y6
+	VMOVUPS      384(AX), Y7
+	VSHUFPS      $0xdd, 416(AX), Y7, Y7
+	VPERMQ       $0xd8, Y7, Y7
+	VPSUBD       Y0, Y7, Y7
+	VMOVUPS      448(AX), Y8
+	VSHUFPS      $0xdd, 480(AX), Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VPSUBD       Y0, Y8, Y8
+	MOVQ         rests+24(FP), AX
+	MOVQ         radii+32(FP), BX
+	VBROADCASTSS 4(CX), Y0
+	VBROADCASTSS 8(CX), Y9
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (DX), Y10
+	VFMADD132PS  (AX), Y10, Y1
+	VFMADD231PS  (BX), Y9, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      32(DX), Y10
+	VFMADD132PS  32(AX), Y10, Y2
+	VFMADD231PS  32(BX), Y9, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      64(DX), Y10
+	VFMADD132PS  64(AX), Y10, Y3
+	VFMADD231PS  64(BX), Y9, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      96(DX), Y10
+	VFMADD132PS  96(AX), Y10, Y4
+	VFMADD231PS  96(BX), Y9, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      128(DX), Y10
+	VFMADD132PS  128(AX), Y10, Y5
+	VFMADD231PS  128(BX), Y9, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      160(DX), Y10
+	VFMADD132PS  160(AX), Y10, Y6
+	VFMADD231PS  160(BX), Y9, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      192(DX), Y10
+	VFMADD132PS  192(AX), Y10, Y7
+	VFMADD231PS  192(BX), Y9, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMOVUPS      224(DX), Y0
+	VFMADD132PS  224(AX), Y0, Y8
+	VFMADD231PS  224(BX), Y9, Y8
+	MOVQ         offsets+40(FP), AX
+	TESTQ        AX, AX
+	JEQ          test
+	MOVQ         offsets+40(FP), AX
+	VBROADCASTSS 12(CX), Y0
+	VFMADD231PS  (AX), Y0, Y1
+	VFMADD231PS  32(AX), Y0, Y2
+	VFMADD231PS  64(AX), Y0, Y3
+	VFMADD231PS  96(AX), Y0, Y4
+	VFMADD231PS  128(AX), Y0, Y5
+	VFMADD231PS  160(AX), Y0, Y6
+	VFMADD231PS  192(AX), Y0, Y7
+	VFMADD231PS  224(AX), Y0, Y8
+
+test:
+	VMOVUPS      Y1, (DX)
+	VMOVUPS      Y2, 32(DX)
+	VMOVUPS      Y3, 64(DX)
+	VMOVUPS      Y4, 96(DX)
+	VMOVUPS      Y5, 128(DX)
+	VMOVUPS      Y6, 160(DX)
+	VMOVUPS      Y7, 192(DX)
+	VMOVUPS      Y8, 224(DX)
+	VBROADCASTSS 16(CX), Y0
+	VCMPPS       $0x1d, Y0, Y8, Y8
+	VMOVMSKPS    Y8, AX
+	VCMPPS       $0x1d, Y0, Y7, Y7
+	VMOVMSKPS    Y7, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y6, Y6
+	VMOVMSKPS    Y6, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y5, Y5
+	VMOVMSKPS    Y5, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y4, Y4
+	VMOVMSKPS    Y4, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y3, Y3
+	VMOVMSKPS    Y3, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	VCMPPS       $0x1d, Y0, Y1, Y1
+	VMOVMSKPS    Y1, CX
+	SHLQ         $0x08, AX
+	ORQ          CX, AX
+	MOVQ         AX, ret+56(FP)
 	VZEROUPPER
 	RET
 

@@ -16,11 +16,21 @@ func scanAVX512(panel *uint8, ahead int, head int, width int, codes *int8, strid
 //go:noescape
 func scanOneAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
 
+// testAVX512 is Test of 64 atoms. offsets may be nil.
+//
+//go:noescape
+func testAVX512(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
+
 // scanAVX2 is Scan for groups queries; lines ahead bytes on are fetched on
 // the way. groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanAVX2(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
+
+// testAVX2 is Test of 64 atoms. offsets may be nil.
+//
+//go:noescape
+func testAVX2(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
 
 // transposeAVX2 is Transpose of 16 rows to 16 lanes, from panel's first on.
 // width >= 16.

@@ -250,11 +250,13 @@ func TestScanAllocatesNothing(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(17, 18)), 32, 64, 0, 9, true)
 	var w ScanScratch
 	masks, values := make([]uint64, 9), make([]float32, 9*panelLanes)
-	ids := make([]uint32, panelLanes)
+	ids, sums := make([]uint32, panelLanes), make([]RowSums8, panelLanes)
 	for _, l := range Levels() {
 		if n := testing.AllocsPerRun(10, func() {
 			l.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
 			l.Transpose(c.panel, c.panel, 96, 64, 96)
+			l.Test(sums, &c.terms, &c.queries[0], values)
+			l.Test(sums[:9], &c.terms, &c.queries[0], values)
 			l.Collect(ids, values, masks[0]|1, (*[panelLanes]float32)(values), 0, 0)
 			l.Select(ids, values, ids, values, 0, 1)
 		}); n != 0 {
@@ -295,6 +297,7 @@ func FuzzScan(f *testing.F) {
 		for _, l := range Levels() {
 			masks, values := c.run(t, l, 0, len(c.queries))
 			c.check(t, l, masks, values)
+			c.checkSums(t, l, int(seed%(panelLanes+1)), int(n%3))
 			for q, mask := range masks {
 				v := (*[panelLanes]float32)(values[panelLanes*q:])
 				checkLists(t, l, mask, v, uint32(seed), v[0], c.queries[q].Cut)

@@ -9,8 +9,22 @@ import (
 // atLeast is the ordered, quiet comparison >=.
 const atLeast = 29
 
+// everySecond is the numbers of the even doublewords of two vectors of sixteen,
+// and then of the odd ones.
+func everySecond() Mem {
+	table := GLOBL("everySecond", RODATA|NOPTR)
+	for which := range 2 {
+		for i := range 16 {
+			DATA(64*which+4*i, U32(2*i+which))
+		}
+	}
+	return table
+}
+
 // avx512 multiplies with VPDPBUSD, which takes biased codes as they are.
-type avx512 struct{}
+type avx512 struct {
+	everySecond Mem
+}
 
 func (avx512) vector() VecVirtual { return ZMM() }
 func (avx512) bytes() int         { return 64 }
@@ -55,6 +69,14 @@ func (avx512) mask(to Mem, values []VecVirtual, cut VecVirtual) {
 	KUNPCKWD(k[2], k[3], hi)
 	KUNPCKDQ(lo, hi, all)
 	KMOVQ(all, to)
+}
+
+func (a avx512) every2(from Mem, which int) VecVirtual {
+	low, v := ZMM(), ZMM()
+	VMOVDQU32(a.everySecond.Offset(64*which), v)
+	VMOVDQU32(from, low)
+	VPERMI2D(from.Offset(64), low, v)
+	return v
 }
 
 // avx2 multiplies with VPMADDUBSW, whose 16 bits do not hold two products of a
@@ -116,6 +138,14 @@ func (a *avx2) step(sums [][]VecVirtual, panel Mem, queries []Mem) {
 		VPXOR(panel.Offset(32*j), flip, x)
 		add(x, sum)
 	}
+}
+
+func (*avx2) every2(from Mem, which int) VecVirtual {
+	v := YMM()
+	VMOVUPS(from, v)
+	VSHUFPS(U8(0x88+0x55*which), from.Offset(32), v, v) // of each half of both
+	VPERMQ(U8(0xd8), v, v)
+	return v
 }
 
 func (*avx2) mask(to Mem, values []VecVirtual, cut VecVirtual) {

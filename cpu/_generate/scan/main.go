@@ -8,9 +8,14 @@ import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
-	tile{name: "scanAVX512", queries: 4, vectors: 4, fetch: true, dots: avx512{}}.emit()
-	tile{name: "scanOneAVX512", queries: 1, vectors: 4, dots: avx512{}}.emit()
-	tile{name: "scanAVX2", queries: 1, vectors: 8, fetch: true, dots: &avx2{}}.emit()
+	wide := avx512{everySecond()}
+	tile{name: "scanAVX512", queries: 4, vectors: 4, fetch: true, dots: wide}.emit()
+	one := tile{name: "scanOneAVX512", queries: 1, vectors: 4, dots: wide}
+	one.emit()
+	one.test("testAVX512")
+	one = tile{name: "scanAVX2", queries: 1, vectors: 8, fetch: true, dots: &avx2{}}
+	one.emit()
+	one.test("testAVX2")
 	transpose()
 	lanes := places()
 	collect(lanes)

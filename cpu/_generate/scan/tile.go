@@ -51,6 +51,9 @@ type dots interface {
 	// step adds the products of four codes, panel's of 64 atoms and queries'.
 	step(sums [][]VecVirtual, panel Mem, queries []Mem)
 	end(sums []VecVirtual) // of a query, after its last step
+	// every2 takes the even (which = 0) or odd (1) doublewords of the two vectors
+	// at from.
+	every2(from Mem, which int) VecVirtual
 	// mask writes the bits of values >= cut, and may write over values.
 	mask(to Mem, values []VecVirtual, cut VecVirtual)
 }

@@ -1,0 +1,116 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// checkSums holds Rows8 and Test of n rows, gap codes between them, against the
+// scan of the panel that they make: equal bits, whatever the terms are.
+func (c *scanCase) checkSums(t *testing.T, l Level, n, gap int) {
+	t.Helper()
+	all := c.head + c.width
+	stride := all + gap
+	rows := make([]uint8, panelLanes*stride)
+	for i := range panelLanes {
+		for k := range all {
+			rows[i*stride+k] = c.panel[k/4*quadBytes+4*i+k%4]
+		}
+	}
+	ids := make([]uint32, n)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	panel := make([]uint8, panelLanes*all)
+	l.Transpose(panel, rows, stride, n, all)
+	masks, want := make([]uint64, len(c.queries)), make([]float32, panelLanes*len(c.queries))
+	l.Scan(new(ScanScratch), panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, want)
+	for q := range c.queries {
+		sums := make([]RowSums8, n)
+		l.Rows8(sums, rows, stride, ids, c.head, c.width, c.codes[q*c.stride:][:all])
+		values, intact := fencedFloats(make([]float32, panelLanes))
+		mask := l.Test(sums, &c.terms, &c.queries[q], values)
+		what := fmt.Sprintf("%v, %d rows of %d+%d codes, query %d of %d", l, n, c.head, c.width, q, len(c.queries))
+		sameFloats(t, what, values[:n], want[panelLanes*q:][:n])
+		for i := range panelLanes {
+			if got, passed := mask>>i&1 != 0, i < n && masks[q]>>i&1 != 0; got != passed {
+				t.Fatalf("%s: lane %d of value %g at cut %g passes: %v, want %v", what, i, values[i], c.queries[q].Cut, got, passed)
+			}
+		}
+		if !intact() {
+			t.Fatalf("%s: wrote beyond", what)
+		}
+	}
+}
+
+// TestSums takes all numbers of rows, random and extreme codes, and terms of all
+// sizes, which round, overflow and vanish.
+func TestSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	for n := range panelLanes + 1 {
+		for _, s := range [][2]int{{0, 0}, {0, 64}, {4, 0}, {32, 36}, {64, 768}} {
+			c := newScanCase(r, s[0], s[1], 4*(n%2), 1+n%6, n%3 > 0)
+			if n%4 == 0 {
+				c.wild(r)
+			}
+			for _, l := range Levels() {
+				c.checkSums(t, l, n, n%7)
+			}
+		}
+	}
+	c := newScanCase(r, MaxScan, MaxScan, 0, 5, true)
+	for i := range c.panel {
+		c.panel[i] = math.MaxUint8
+	}
+	for i := range c.codes {
+		c.codes[i] = 127
+	}
+	for q := range c.queries {
+		c.queries[q].HeadBias, c.queries[q].RestBias = Bias*127*MaxScan, Bias*127*MaxScan
+	}
+	for _, l := range Levels() {
+		c.checkSums(t, l, panelLanes, 0)
+	}
+}
+
+// wild draws the floats of a case anew, of all sizes, some neither finite nor
+// numbers, and some equal to each other.
+func (c *scanCase) wild(r *rand.Rand) {
+	draw := func() float32 {
+		if r.IntN(20) == 0 {
+			return []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), nan32}[r.IntN(4)]
+		}
+		return float32(math.Ldexp(r.NormFloat64(), r.IntN(300)-150))
+	}
+	for _, x := range []*[panelLanes]float32{c.terms.Head, c.terms.Rest, c.terms.Radius, c.terms.Offset} {
+		for i := 0; x != nil && i < len(x); i++ {
+			x[i] = draw()
+		}
+	}
+	for q := range c.queries {
+		s := &c.queries[q]
+		s.Head, s.Rest, s.Radius, s.Offset, s.Cut = draw(), draw(), draw(), draw(), draw()
+	}
+}
+
+// TestSumsCut: equal passes, and what no lane of sums has does not.
+func TestSumsCut(t *testing.T) {
+	c := newScanCase(rand.New(rand.NewPCG(63, 64)), 0, 4, 0, 1, false)
+	q := &ScanQuery{Radius: 1}
+	values := make([]float32, panelLanes)
+	for _, l := range Levels() {
+		for _, n := range []int{0, 1, 15, 16, 33, 63, 64} {
+			for i := range panelLanes {
+				c.terms.Radius[i] = float32(i%3) - 1
+			}
+			mask := l.Test(make([]RowSums8, n), &c.terms, q, values)
+			for i := range panelLanes {
+				if want := i < n && i%3 > 0; mask>>i&1 != 0 != want {
+					t.Fatalf("%v: lane %d of %d passes: %v", l, i, n, !want)
+				}
+			}
+		}
+	}
+}
