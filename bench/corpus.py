@@ -10,10 +10,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+
+from environment import go
 
 WHOLE = 100  # words of a passage at least
 LEAST = 50  # of what is left at the end of a file
@@ -26,11 +27,6 @@ NOT_PROSE = re.compile(
 )
 
 SKIP = re.compile(r"copyright|authors|thanks|install|change", re.I)  # lists of names, logs of changes
-
-
-def go_env(name: str) -> Path:
-    """A folder named by `go env`."""
-    return Path(subprocess.run(["go", "env", name], check=True, capture_output=True, text=True).stdout.strip())
 
 
 def read(path: Path) -> str:
@@ -131,7 +127,7 @@ def passages(source: Source, seen: set[bytes]) -> Iterator[str]:
 
 def documents() -> tuple[list[str], dict[str, int]]:
     """All passages found here and how many came from where."""
-    goroot, modules = go_env("GOROOT"), go_env("GOMODCACHE")
+    goroot, modules = (Path(folder) for folder in go("env", "GOROOT", "GOMODCACHE").splitlines())
     sources = {
         "Go's doc comments": go_comments(goroot / "src"),
         "doc comments of cached modules": go_comments(modules),

@@ -73,9 +73,18 @@ def pin(pid: int, threads: int) -> None:
         os.sched_setaffinity(pid, CORES[:threads])
 
 
+def go(*arguments: str | Path, check: bool = True) -> str:
+    """Runs the go command at the root, on all cores there are, and returns its
+    output."""
+    done = subprocess.run(
+        ["go", *arguments], cwd=ROOT, env=all_threads(), check=check, stdout=subprocess.PIPE, text=True
+    )
+    return done.stdout
+
+
 def build_racer() -> None:
     BUILD.mkdir(exist_ok=True)
-    subprocess.run(["go", "build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer"], cwd=ROOT, check=True)
+    go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer")
 
 
 def facts() -> dict[str, Any]:
@@ -93,7 +102,7 @@ def facts() -> dict[str, Any]:
         "cores": len(CORES) or os.cpu_count(),
         "caches": caches(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "go": output("go", "env", "GOVERSION"),
+        "go": go("env", "GOVERSION").strip(),
         "python": platform.python_version(),
         "numpy": numpy.__version__,
         "faiss": faiss.__version__,

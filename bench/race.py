@@ -4,7 +4,6 @@ answers checked."""
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -15,7 +14,7 @@ import numpy as np
 from check import Verdict, chance, judge, recall
 from contestants import Contestant, Flat, FlatPath, Racer, Thresher
 from data import DataSet
-from environment import RACER, ROOT
+from environment import RACER, go
 
 TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
 BUDGET = 8.0  # seconds the turns of a cell may take together, beyond three rounds
@@ -160,8 +159,7 @@ class Field:
         count = max(1, round(seconds / auto.run(m, k, 1, 1)))
         profile = self.work / "cpu.prof"
         auto.run(m, k, 0, count, profile=str(profile))
-        command: list[str | Path] = ["go", "tool", "pprof", "-top", "-nodecount=12", RACER, profile]
-        top = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
+        top = go("tool", "pprof", "-top", "-nodecount=12", RACER, profile, check=False)
         rows = re.findall(r"^\s*\S+\s+([\d.]+)%\s+[\d.]+%\s+\S+\s+[\d.]+%\s+(.+)$", top, re.M)
         return [[name.strip(), float(share)] for share, name in rows]
 
@@ -186,7 +184,7 @@ def builds(data: DataSet, threads: int = 1, godebug: str = "", repeats: int = 3)
     }
 
 
-def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = 6.0) -> dict[str, Any]:
+def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = 4.0) -> dict[str, Any]:
     """Two threshers in turns; ratio is the time of the first over the other's."""
     times = take_turns([one, other], m, k, budget)
     return {

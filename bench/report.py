@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import sections
-from environment import ROOT
+from environment import go
 from markdown import section, table
 from results import Record, load
 from targets import Misses
@@ -27,8 +26,7 @@ def write(results: Path) -> None:
     files = {p.stem: load(p) for p in sorted(results.glob("*.jsonl"))}
     records = [r for f in files.values() for r in f]
     if sections.of(records, "sweep") or sections.of(records, "peer"):
-        draw = ["go", "run", "./bench/plots", "-results", str(results.resolve())]
-        subprocess.run(draw, cwd=ROOT, check=True)
+        go("run", "./bench/plots", "-results", results.resolve())
     misses = Misses()
     parts = [
         sections.speed(records, misses),

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from environment import BUILD, ROOT, one_thread
+from environment import BUILD, go, one_thread
 
 PEAKS = "./bench/peak"
 KERNELS = "./cpu/simd"
@@ -22,7 +22,7 @@ def benchmarks(package: str, seconds: float = 0.05, repeats: int = 3) -> list[di
     """What a package's benchmarks report on one core: for each its name and its
     metrics by unit, of the fastest of the repeats."""
     binary = BUILD / "benchmarks.test"
-    subprocess.run(["go", "test", "-c", "-o", binary, package], cwd=ROOT, check=True)
+    go("test", "-c", "-o", binary, package)
     command: list[str | Path] = [
         binary,
         "-test.run",
