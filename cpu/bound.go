@@ -37,33 +37,42 @@ type terms struct {
 	random               bool
 	scale, radius, xnorm []float32
 	wholeErr             []float32 // of Cauchy's looks at prefixes, or nil
-	side                 []side    // of whole rows, or nil
+	side                 []side    // of looks at rows, but for Cauchy's at prefixes
 	strips               []strip
 }
 
-// side holds what a look at an atom's whole row needs besides the codes, side by
-// side: survivors are few and far apart, and seven arrays are seven cache misses.
+// side holds what a look at an atom's row needs besides the codes, side by side:
+// survivors are few and far apart, and seven arrays are seven cache misses.
 type side struct {
 	headScale, scale, radius, headErr, offset float32
 	size                                      float32 // greatest of HeadNorm, XNorm and Norm
 	_                                         [2]float32
 }
 
-// sides returns them for all atoms, made at first use.
-func (r *resident) sides() []side {
-	r.once.sides.Do(func() {
-		c := r.c
-		l := &c.Levels[len(c.Levels)-1]
-		r.side = make([]side, c.N)
-		for i := range r.side {
-			r.side[i] = side{headScale: c.HeadScale[i], scale: l.Scale[i], radius: l.Beyond[i], headErr: c.HeadErr[i],
+// sides returns them of a level for all atoms; the resident keeps them.
+func (r *resident) sides(level int) []side {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.side == nil {
+		r.side = make([][]side, len(r.c.Levels))
+	}
+	if r.side[level] == nil {
+		c, l := r.c, &r.c.Levels[level]
+		radius := l.Radius
+		if l.Width == c.D {
+			radius = l.Beyond
+		}
+		all := make([]side, c.N)
+		for i := range all {
+			all[i] = side{headScale: c.HeadScale[i], scale: l.Scale[i], radius: radius[i], headErr: c.HeadErr[i],
 				size: max(c.HeadNorm[i], l.XNorm[i], c.Norm[i])}
 			if c.Offset != nil {
-				r.side[i].offset = c.Offset[i]
+				all[i].offset = c.Offset[i]
 			}
 		}
-	})
-	return r.side
+		r.side[level] = all
+	}
+	return r.side[level]
 }
 
 // stripPanels is how many panels share their maxima in a scan.
@@ -96,9 +105,6 @@ func (r *resident) terms(l backend.Look) (*terms, error) {
 	case l.To == c.D:
 		// x codes all of o: |o - x| |q_rest| is all that is left open
 		t.scale, t.radius, t.xnorm = whole.Scale, whole.Beyond, whole.XNorm
-		if l.Rep == backend.Rows {
-			t.side = r.sides()
-		}
 	case l.Rule == backend.Student:
 		t.scale, t.radius, t.xnorm = at.Scale, at.Radius, at.XNorm
 		t.reach = bandit.Reach(l.Alpha, c.Kappa, c.D)
@@ -107,14 +113,18 @@ func (r *resident) terms(l backend.Look) (*terms, error) {
 		// beyond the prefix by its norms, within it by the whole code's error
 		t.scale, t.radius, t.xnorm, t.wholeErr = whole.Scale, at.Beyond, whole.XNorm, whole.Beyond
 	}
+	if l.Rep == backend.Rows && t.wholeErr == nil {
+		t.side = r.sides(level)
+	}
 	return t, nil
 }
 
 // wholeTerms are the terms of deterministic looks at whole rows.
 func (r *resident) wholeTerms() *terms {
-	l := &r.c.Levels[len(r.c.Levels)-1]
-	return &terms{look: backend.Look{Rep: backend.Rows, To: r.c.D, Rule: backend.Cauchy}, level: len(r.c.Levels) - 1,
-		scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm, side: r.sides()}
+	last := len(r.c.Levels) - 1
+	l := &r.c.Levels[last]
+	return &terms{look: backend.Look{Rep: backend.Rows, To: r.c.D, Rule: backend.Cauchy}, level: last,
+		scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm, side: r.sides(last)}
 }
 
 // width is the number of codes an atom is looked at with.

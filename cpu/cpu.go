@@ -71,15 +71,15 @@ type resident struct {
 	runs    sync.Pool // *run, whose memory the next batch uses again
 	closed  atomic.Bool
 
-	once struct{ squares, values, dense, sides sync.Once }
+	once struct{ squares, values, dense sync.Once }
 	o2   []float64 // |o|^2 of the rotated rows, internal order
 	lo   float64   // least and greatest coordinate of the working vectors
 	hi   float64
 	rows denseTerms
-	side []side
 
 	mu     sync.Mutex
 	strips map[stripKey][]strip
+	side   [][]side // per level
 }
 
 // squares returns |o|^2 of each rotated float32 row.

@@ -55,7 +55,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 			continue
 		}
 		s.everybody()
-		if n, _ := s.open(); n == 0 {
+		if len(s.list.ids) == 0 {
 			continue
 		}
 		s.fine(w)
@@ -214,10 +214,10 @@ func (s *state) finalist(source backend.Source, i int, estimate, upper float64) 
 	if source == backend.LowerBound && s.goal.K > 0 {
 		lower := estimate - (upper - estimate) - s.offsetWidth(i)
 		if lower >= s.floor {
-			s.lower.push(scored{lower, s.c.Order[i]})
+			s.lower.push(lower)
 			if s.lower.full() {
 				// without epsilon, which would drop these very arms unscored
-				s.tau = max(s.tau, s.lower.heap[0].score)
+				s.tau = max(s.tau, s.lower.heap[0])
 			}
 		}
 	}

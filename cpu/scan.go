@@ -68,6 +68,7 @@ type scanning struct {
 	*state
 	bound
 	codes  []int8 // of the look's width
+	plain  bool   // every atom may be returned
 	test   simd.ScanQuery
 	before int // arms listed before this look
 	seen   int
@@ -93,11 +94,12 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 	panels := x.c.PanelCount()
 	lo := qs[0].next
 	if lo == panels { // a raise has seen everybody
-		for k := range qs {
-			qs[k].ended(panels)
+		for _, q := range qs {
+			q.ended(panels)
 		}
 		return nil
 	}
+	var merged survivors
 	for len(qs) > 0 {
 		hi := chunkEnd(x.first, max(1, t.look.First/64), lo, panels)
 		n := min(par, hi-lo)
@@ -114,23 +116,26 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 			})
 		}
 		if err != nil {
-			for k := range qs {
-				qs[k].leave()
+			for _, q := range qs {
+				q.leave()
 			}
 			return err
 		}
 		live := qs[:0]
-		for k := range qs {
-			q := &qs[k]
-			hits := &w.hits[k]
-			for p := 1; p < n; p++ {
-				more := parts[p].w.hits[k]
-				hits.ids, hits.bounds = append(hits.ids, more.ids...), append(hits.bounds, more.bounds...)
+		for k, q := range qs {
+			hits := w.hits.of(k)
+			if n > 1 {
+				merged.cut(0)
+				for p := range n {
+					more := parts[p].w.hits.of(k)
+					merged.ids, merged.bounds = append(merged.ids, more.ids...), append(merged.bounds, more.bounds...)
+				}
+				hits = merged
 			}
 			q.next, q.seen = hi, q.seen+q.allowedIn(lo, hi)
-			q.settle(w, x.raise.Source, *hits, &t.strips[lo/stripPanels])
+			q.settle(w, x.raise.Source, hits, &t.strips[lo/stripPanels])
 			if !q.ended(panels) {
-				live = append(live, *q)
+				live = append(live, q)
 			}
 		}
 		qs = live
@@ -140,13 +145,15 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 }
 
 // scanners readies the queries js for look t.
-func (x *run) scanners(w *scratch, t *terms, js []int) []scanning {
+func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
 	width := t.width(x.c)
 	w.codes = grow(w.codes, len(js)*width)
-	qs := make([]scanning, len(js))
+	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
 	for k, j := range js {
 		s := &x.states[j]
-		q := scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids)}
+		q := &all[k]
+		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
+			plain: s.goal.Filter == nil && s.goal.Skip < 0}
 		worth, headBias, restBias := s.coarse(w, q.codes, t.look.To)
 		q.bound = s.bound(t, worth)
 		q.test = simd.ScanQuery{Head: float32(worth.headStep), Rest: float32(worth.restStep), Radius: float32(q.radiusFactor),
@@ -157,19 +164,15 @@ func (x *run) scanners(w *scratch, t *terms, js []int) []scanning {
 }
 
 // scanPanels lists what passes of a part's panels in its hits, per query.
-func (x *run) scanPanels(p *part, t *terms, qs []scanning) {
+func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 	w := p.w
-	atoms := (p.hi - p.lo) * 64
-	for len(w.hits) < len(qs) {
-		w.hits = append(w.hits, survivors{})
-	}
+	w.hits.reset(len(qs), (p.hi-p.lo)*64)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
-	w.values = grow(w.values, 64*len(qs))
-	w.slacks = grow(w.slacks, len(qs))
-	for k := range qs {
-		w.hits[k].cut(0)
-		w.hits[k].room(atoms)
-		w.tests[k] = qs[k].test
+	w.values, w.slacks = grow(w.values, 64*len(qs)), grow(w.slacks, len(qs))
+	plain := true
+	for k, q := range qs {
+		w.tests[k] = q.test
+		plain = plain && q.plain
 	}
 	// the codes of those left may have gaps between them
 	stride := t.width(x.c)
@@ -180,19 +183,35 @@ func (x *run) scanPanels(p *part, t *terms, qs []scanning) {
 	for lo := p.lo; lo < p.hi; {
 		hi := min(p.hi, (lo/stripPanels+1)*stripPanels)
 		s := &t.strips[lo/stripPanels]
-		for k := range qs {
-			e := qs[k].stripRounding(s)
-			w.slacks[k] = e
-			w.tests[k].Cut = float32(qs[k].tau - e)
+		for k, q := range qs {
+			e := q.stripRounding(s)
+			w.slacks[k] = up32(e)
+			w.tests[k].Cut = float32(q.tau - e)
 		}
-		for ; lo < hi; lo++ {
-			x.scanPanel(w, t, qs, codes, stride, lo)
+		// whole rows of one query need no panels made of them
+		rows := len(qs) == 1 && t.look.To > x.c.PanelWidth
+		if rows {
+			x.sumRows(w, codes, t.look.To, lo*64, min(hi*64, x.c.N))
+		}
+		for first := lo; lo < hi; lo++ {
+			if rows {
+				from := (lo - first) * 64
+				w.masks[0] = x.r.kernels.Test(w.sums8[from:min(from+64, len(w.sums8))], x.lanes(t, lo), &w.tests[0], w.values)
+			} else {
+				x.scanPanel(w, t, codes, stride, lo)
+			}
+			if !plain || x.c.N-lo*64 < 64 {
+				for k, q := range qs {
+					w.masks[k] &= q.allowed(lo)
+				}
+			}
+			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*64), w.slacks)
 		}
 	}
 }
 
 // scanPanel tests the atoms of one panel.
-func (x *run) scanPanel(w *scratch, t *terms, qs []scanning, codes []int8, stride, p int) {
+func (x *run) scanPanel(w *scratch, t *terms, codes []int8, stride, p int) {
 	c := x.c
 	lo := p * 64
 	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
@@ -202,31 +221,34 @@ func (x *run) scanPanel(w *scratch, t *terms, qs []scanning, codes []int8, strid
 		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(64, c.N-lo), stride)
 		panel = w.panel
 	}
-	lanes := simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
+	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, x.lanes(t, p), w.masks, w.values)
+}
+
+// lanes are the terms of panel p.
+func (x *run) lanes(t *terms, p int) *simd.PanelTerms {
+	c, lo := x.c, p*64
+	lanes := &simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
 	if c.Offset != nil {
 		lanes.Offset = (*[64]float32)(c.Offset[lo:])
 	}
-	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, &lanes, w.masks, w.values)
-	partly := c.N-lo < 64
-	for k, mask := range w.masks {
-		if mask == 0 {
-			continue
-		}
-		s := qs[k].state
-		if partly || s.goal.Filter != nil || s.goal.Skip>>6 == p {
-			mask &= s.allowed(p)
-		}
-		h := &w.hits[k]
-		n := len(h.ids)
-		h.cut(n + s.k.Collect(h.ids[n:n+simdOverrun], h.bounds[n:n+simdOverrun], mask, (*[64]float32)(w.values[64*k:]), uint32(lo), up32(w.slacks[k])))
+	return lanes
+}
+
+// sumRows sums rows lo..hi-1 with one query's codes into w.sums8.
+func (x *run) sumRows(w *scratch, codes []int8, width, lo, hi int) {
+	c := x.c
+	w.ids, w.sums8 = grow(w.ids, hi-lo), grow(w.sums8, hi-lo)
+	for i := range w.ids {
+		w.ids[i] = uint32(lo + i)
 	}
+	x.r.kernels.Rows8(w.sums8, c.Codes, c.R+c.D, w.ids, c.R, width, codes)
 }
 
 // gather puts the codes of the queries left side by side.
-func (w *scratch) gather(qs []scanning, stride int) []int8 {
+func (w *scratch) gather(qs []*scanning, stride int) []int8 {
 	w.dense8 = grow(w.dense8, len(qs)*stride)
-	for k := range qs {
-		copy(w.dense8[k*stride:(k+1)*stride], qs[k].codes)
+	for k, q := range qs {
+		copy(w.dense8[k*stride:(k+1)*stride], q.codes)
 	}
 	return w.dense8
 }
@@ -246,12 +268,13 @@ func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *
 	hot := top
 	if q.goal.K > 0 {
 		// those of greatest bound first: they may lift the threshold past others
-		radius := s.meanRadius * q.radiusFactor
-		e := q.stripRounding(s)
+		e, radius := q.stripRounding(s), s.meanRadius*q.radiusFactor
+		w.picked.cut(0)
+		w.picked.choose(q.k, hits, max(float32(q.tau+e+radius), q.least32()), top)
 		for _, f := range hotSteps {
 			cut := max(min(hot, float32(q.tau+e+f*radius)), q.least32())
 			w.hot.cut(0)
-			w.hot.choose(q.k, hits, cut, hot)
+			w.hot.choose(q.k, w.picked, cut, hot)
 			q.take(w, source, w.hot)
 			hot = min(hot, cut)
 		}
@@ -274,10 +297,36 @@ func (q *scanning) opening(w *scratch, hits survivors) float32 {
 	}
 	first := &w.top
 	first.k, first.heap = missing, first.heap[:0]
+	hits = q.promising(w, hits, missing)
 	for k, b := range hits.bounds {
 		first.push(scored{float64(b), hits.ids[k]})
 	}
 	return float32(first.heap[0].score)
+}
+
+// promising leaves of many hits some that hold the n greatest: those above a
+// bound that a sample of them suggests.
+func (q *scanning) promising(w *scratch, hits survivors, n int) survivors {
+	const size = 64
+	every := len(hits.bounds) / size
+	if every < 4 {
+		return hits
+	}
+	var sample [size]float32
+	for k := range sample {
+		sample[k] = hits.bounds[k*every]
+	}
+	slices.Sort(sample[:])
+	rank := n*size*3/2/len(hits.bounds) + 4
+	if rank >= size {
+		return hits
+	}
+	w.picked.cut(0)
+	w.picked.choose(q.k, hits, sample[size-1-rank], float32(math.Inf(1)))
+	if len(w.picked.ids) < n {
+		return hits
+	}
+	return w.picked
 }
 
 // take looks at arms by source and counts them.

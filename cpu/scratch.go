@@ -19,13 +19,14 @@ type scratch struct {
 	panel  []uint8 // rows of a panel, transposed
 	tests  []simd.ScanQuery
 	masks  []uint64
-	slacks []float64 // roundings of a strip, per query
+	slacks []float32 // roundings of a strip, per query
 	values []float32
-	hits   []survivors // of a chunk, per query
+	hits   hits // of a chunk
 
 	picked survivors // chosen from a list
 	hot    survivors
 	sums   []simd.RowSums
+	sums8  []simd.RowSums8 // of a strip
 	top    top
 
 	scores []float64
@@ -74,4 +75,26 @@ func (s *survivors) choose(k simd.Level, from survivors, lo, hi float32) {
 	n := len(s.ids)
 	all := n + len(from.ids) + simdOverrun
 	s.cut(n + k.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
+}
+
+// hits are what passed of a chunk, per query, stride entries apart.
+type hits struct {
+	ids    []uint32
+	bounds []float32
+	counts []int32
+	stride int
+}
+
+// reset makes room for the given number of atoms a query.
+func (h *hits) reset(queries, atoms int) {
+	h.stride = atoms + simdOverrun
+	h.ids, h.bounds = grow(h.ids, queries*h.stride), grow(h.bounds, queries*h.stride)
+	h.counts = grow(h.counts, queries)
+	clear(h.counts)
+}
+
+// of returns query k's; they are the scratch's.
+func (h *hits) of(k int) survivors {
+	lo, hi := k*h.stride, k*h.stride+int(h.counts[k])
+	return survivors{h.ids[lo:hi:hi], h.bounds[lo:hi:hi]}
 }

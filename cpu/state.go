@@ -28,7 +28,7 @@ type state struct {
 
 	epsilon, floor float64
 	best           top
-	lower          top // deterministic lower bounds, when they raise
+	lower          lowest // deterministic lower bounds, when they raise
 	tau            float64
 
 	rows       rowCodes
@@ -94,7 +94,7 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 	exp := prep.Exp
 	// slices of an earlier batch give their memory
 	*s = state{c: x.c, k: x.r.kernels, wholeTerms: x.whole, goal: g, exp: exp, q: scaled, prep: prep,
-		best: top{k: g.K, heap: s.best.heap[:0]}, lower: top{k: g.K, heap: s.lower.heap[:0]},
+		best: top{k: g.K, heap: s.best.heap[:0]}, lower: lowest{k: g.K, heap: s.lower.heap[:0]},
 		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
 	f := math.Ldexp(scale, -exp)

@@ -71,3 +71,51 @@ func (t *top) sorted() []scored {
 	})
 	return t.heap
 }
+
+// lowest keeps the k greatest of what is pushed; the least of them is at the
+// root.
+type lowest struct {
+	k    int
+	heap []float64
+}
+
+func (t *lowest) push(x float64) {
+	h := t.heap
+	if len(h) < t.k {
+		h = append(h, x)
+		for i := len(h) - 1; i > 0; {
+			p := (i - 1) / 2
+			if h[p] <= h[i] {
+				break
+			}
+			h[p], h[i] = h[i], h[p]
+			i = p
+		}
+		t.heap = h
+		return
+	}
+	if x <= h[0] {
+		return
+	}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			break
+		}
+		least := h[c]
+		if c+1 < len(h) && h[c+1] < least {
+			c++
+			least = h[c]
+		}
+		if least >= x {
+			break
+		}
+		h[i] = least
+		i = c
+	}
+	h[i] = x
+}
+
+// full reports whether k are held; the root is then the k-th greatest.
+func (t *lowest) full() bool { return len(t.heap) == t.k }
