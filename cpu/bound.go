@@ -49,10 +49,9 @@ type side struct {
 	_                                         [2]float32
 }
 
-// sides returns them of a level for all atoms; the resident keeps them.
+// sides returns them of a level for all atoms; the resident keeps them. r.mu is
+// held.
 func (r *resident) sides(level int) []side {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.side == nil {
 		r.side = make([][]side, len(r.c.Levels))
 	}
@@ -89,8 +88,39 @@ type stripKey struct {
 	rule  backend.Rule
 }
 
-// terms readies look l.
+// termsKept is how many looks' terms a resident keeps; plans are few.
+const termsKept = 64
+
+// termsKey is what terms depend on.
+type termsKey struct {
+	rep      backend.Representation
+	rule     backend.Rule
+	from, to int
+	alpha    float64
+}
+
+// terms readies look l, once for all batches that take it.
 func (r *resident) terms(l backend.Look) (*terms, error) {
+	key := termsKey{l.Rep, l.Rule, l.From, l.To, l.Alpha}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept, ok := r.looks[key]
+	if !ok {
+		var err error
+		if kept, err = r.newTerms(l); err != nil {
+			return nil, err
+		}
+		if len(r.looks) >= termsKept || r.looks == nil {
+			r.looks = make(map[termsKey]*terms)
+		}
+		r.looks[key] = kept
+	}
+	t := *kept
+	t.look = l
+	return &t, nil
+}
+
+func (r *resident) newTerms(l backend.Look) (*terms, error) {
 	c := r.c
 	if l.Rule != backend.Student && l.Rule != backend.Cauchy {
 		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
@@ -113,38 +143,31 @@ func (r *resident) terms(l backend.Look) (*terms, error) {
 		// beyond the prefix by its norms, within it by the whole code's error
 		t.scale, t.radius, t.xnorm, t.wholeErr = whole.Scale, at.Beyond, whole.XNorm, whole.Beyond
 	}
-	if l.Rep == backend.Rows && t.wholeErr == nil {
+	switch {
+	case l.Rep == backend.Panels:
+		t.strips = r.summary(t)
+	case t.wholeErr == nil:
 		t.side = r.sides(level)
 	}
 	return t, nil
 }
 
-// wholeTerms are the terms of deterministic looks at whole rows.
-func (r *resident) wholeTerms() *terms {
-	last := len(r.c.Levels) - 1
-	l := &r.c.Levels[last]
-	return &terms{look: backend.Look{Rep: backend.Rows, To: r.c.D, Rule: backend.Cauchy}, level: last,
-		scale: l.Scale, radius: l.Beyond, xnorm: l.XNorm, side: r.sides(last)}
-}
-
 // width is the number of codes an atom is looked at with.
 func (t *terms) width(c *collection.Collection) int { return c.R + t.look.To }
 
-// summarise fills t.strips, which the resident keeps.
-func (r *resident) summarise(t *terms) {
+// summary returns the strips of a look, which the resident keeps. r.mu is held.
+func (r *resident) summary(t *terms) []strip {
 	key := stripKey{t.level, t.look.Rule}
 	if t.look.To == r.c.D {
 		key.rule = backend.Cauchy
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.strips == nil {
 		r.strips = map[stripKey][]strip{}
 	}
 	if r.strips[key] == nil {
 		r.strips[key] = t.strip(r.c)
 	}
-	t.strips = r.strips[key]
+	return r.strips[key]
 }
 
 func (t *terms) strip(c *collection.Collection) []strip {

@@ -78,6 +78,7 @@ type resident struct {
 	rows denseTerms
 
 	mu     sync.Mutex
+	looks  map[termsKey]*terms
 	strips map[stripKey][]strip
 	side   [][]side // per level
 }
@@ -121,7 +122,9 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	if !ok {
 		x = &run{r: r, c: r.c}
 	}
-	x.reset(q.M)
+	if err := x.reset(q.M); err != nil {
+		return nil, err
+	}
 	err := r.blocks(ctx, q.M, func(w *scratch, lo, hi int) error {
 		x.begin(w, q, goals, lo, hi)
 		return nil

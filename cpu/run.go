@@ -25,7 +25,7 @@ type run struct {
 }
 
 // reset makes room for m queries.
-func (x *run) reset(m int) {
+func (x *run) reset(m int) (err error) {
 	c := x.c
 	if cap(x.states) < m {
 		x.states = append(x.states[:cap(x.states)], make([]state, m-cap(x.states))...)
@@ -34,9 +34,10 @@ func (x *run) reset(m int) {
 	x.scaled = grow(x.scaled, m*c.Dim)
 	if c.Coded() {
 		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
-		x.whole = x.r.wholeTerms()
+		x.whole, err = x.r.terms(backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
 	}
 	x.raise, x.first, x.closed = backend.RaiseSpec{}, 0, false
+	return err
 }
 
 // Close gives the batch's memory back; what Finish returned is not part of it.

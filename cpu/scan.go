@@ -21,6 +21,9 @@ func chunkEnd(base, first, lo, panels int) int {
 	return min(lo+max(first, min(lo-base, mostPanels)), panels)
 }
 
+// splitBytes is how much of a chunk is worth a goroutine.
+const splitBytes = 1 << 20
+
 // survey is how many atoms, at least, must be seen before a query is sent
 // dense; 16 k of them are, or the running threshold says too little.
 const survey = 1024
@@ -34,7 +37,6 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 	if err != nil {
 		return err
 	}
-	x.r.summarise(t)
 	// a call that was stopped leaves its queries at panels of their own, from
 	// which they go on
 	from := map[int][]int{}
@@ -53,9 +55,9 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 
 // scanFrom scans for queries that all stand at the same panel.
 func (x *run) scanFrom(ctx context.Context, t *terms, live []int) error {
-	// many queries: a block of them a goroutine; few: all of them together,
-	// each chunk's panels split over goroutines
-	if len(live) < 4*x.r.threads {
+	// queries are shared out; of fewer queries than threads, the panels of each
+	// chunk are
+	if len(live) < x.r.threads {
 		return x.scanBlock(ctx, t, live, x.r.threads)
 	}
 	return x.r.blocks(ctx, len(live), func(_ *scratch, lo, hi int) error {
@@ -102,7 +104,7 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 	var merged survivors
 	for len(qs) > 0 {
 		hi := chunkEnd(x.first, max(1, t.look.First/64), lo, panels)
-		n := min(par, hi-lo)
+		n := min(par, hi-lo, 1+(hi-lo)*64*t.width(x.c)*len(qs)/splitBytes)
 		for p := range n {
 			parts[p].lo, parts[p].hi = lo+(hi-lo)*p/n, lo+(hi-lo)*(p+1)/n
 		}
@@ -196,7 +198,7 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 		for first := lo; lo < hi; lo++ {
 			if rows {
 				from := (lo - first) * 64
-				w.masks[0] = x.r.kernels.Test(w.sums8[from:min(from+64, len(w.sums8))], x.lanes(t, lo), &w.tests[0], w.values)
+				w.masks[0] = x.r.kernels.Test(w.sums8[from:min(from+64, len(w.sums8))], x.lanes(w, t, lo), &w.tests[0], w.values)
 			} else {
 				x.scanPanel(w, t, codes, stride, lo)
 			}
@@ -221,13 +223,13 @@ func (x *run) scanPanel(w *scratch, t *terms, codes []int8, stride, p int) {
 		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(64, c.N-lo), stride)
 		panel = w.panel
 	}
-	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, x.lanes(t, p), w.masks, w.values)
+	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, x.lanes(w, t, p), w.masks, w.values)
 }
 
 // lanes are the terms of panel p.
-func (x *run) lanes(t *terms, p int) *simd.PanelTerms {
-	c, lo := x.c, p*64
-	lanes := &simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
+func (x *run) lanes(w *scratch, t *terms, p int) *simd.PanelTerms {
+	c, lo, lanes := x.c, p*64, &w.lanes
+	*lanes = simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
 	if c.Offset != nil {
 		lanes.Offset = (*[64]float32)(c.Offset[lo:])
 	}

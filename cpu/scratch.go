@@ -18,6 +18,7 @@ type scratch struct {
 	small  []int16
 	panel  []uint8 // rows of a panel, transposed
 	tests  []simd.ScanQuery
+	lanes  simd.PanelTerms
 	masks  []uint64
 	slacks []float32 // roundings of a strip, per query
 	values []float32
