@@ -51,20 +51,12 @@ func TestQuantize(t *testing.T) {
 func TestDots(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 64, 129} {
-		code, q, a := make([]uint8, n), make([]int16, n), make([]float32, n)
-		q64 := make([]float64, n)
-		var bias, want int64
+		a, q64 := make([]float32, n), make([]float64, n)
 		var wf, ws float64
-		for i := range code {
-			code[i], q[i] = uint8(1+r.IntN(255)), int16(r.IntN(65535)-32767)
+		for i := range a {
 			a[i], q64[i] = float32(r.NormFloat64()), r.NormFloat64()
-			bias += Bias * int64(q[i])
-			want += (int64(code[i]) - Bias) * int64(q[i])
 			wf += float64(a[i]) * q64[i]
 			ws += float64(a[i]) * float64(a[i])
-		}
-		if got := RowDot(code, q, bias); got != want {
-			t.Fatalf("RowDot n %d: %d, want %d", n, got, want)
 		}
 		if got := Dot(a, q64); math.Abs(got-wf) > 1e-12*float64(n) {
 			t.Fatalf("Dot n %d: %g, want %g", n, got, wf)
@@ -72,39 +64,5 @@ func TestDots(t *testing.T) {
 		if got := SumSquares(a); math.Abs(got-ws) > 1e-12*float64(n) {
 			t.Fatalf("SumSquares n %d: %g, want %g", n, got, ws)
 		}
-		var out, ref [8]float64
-		v := [6][]float32{}
-		for i := range v {
-			v[i] = make([]float32, n)
-			for j := range v[i] {
-				v[i][j] = float32(r.NormFloat64())
-			}
-		}
-		Dense4x2(v[0], v[1], v[2], v[3], v[4], v[5], &out)
-		for i := range ref {
-			for j := range v[0] {
-				ref[i] += float64(v[i/4][j]) * float64(v[2+i%4][j])
-			}
-			if math.Abs(ref[i]-out[i]) > 1e-5*float64(n) {
-				t.Fatalf("Dense4x2 n %d out %d: %g, want %g", n, i, out[i], ref[i])
-			}
-		}
 	}
-}
-
-func BenchmarkRowDot(b *testing.B) {
-	code, q := make([]uint8, 832), make([]int16, 832)
-	for b.Loop() {
-		RowDot(code, q, 0)
-	}
-	b.ReportMetric(832*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-}
-
-func BenchmarkDense4x2(b *testing.B) {
-	x := make([]float32, 6*512)
-	var out [8]float64
-	for b.Loop() {
-		Dense4x2(x[:512], x[512:1024], x[1024:1536], x[1536:2048], x[2048:2560], x[2560:], &out)
-	}
-	b.ReportMetric(8*512*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
 }
