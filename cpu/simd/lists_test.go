@@ -7,29 +7,32 @@ import (
 )
 
 // checkTranspose holds every level against the layout of panel.go, on rows that
-// repeat bytes.
+// repeat bytes, where the rows end and where more follow.
 func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	t.Helper()
-	rows := make([]uint8, max(0, (n-1)*stride+width))
+	end := max(0, (n-1)*stride+width)
+	rows := make([]uint8, end+100*stride)
 	for i := range rows {
 		rows[i] = bytes[i%len(bytes)]
 	}
 	for _, l := range Levels() {
-		panel, intact := fenced(panelLanes*width, uint8(0xa5), equal[uint8])
-		l.Transpose(panel, rows, stride, n, width)
-		for i := range panelLanes {
-			for c := range width {
-				want := uint8(Bias)
-				if i < n {
-					want = rows[i*stride+c]
-				}
-				if got := panel[c/4*quadBytes+4*i+c%4]; got != want {
-					t.Fatalf("%v: code %d of row %d of %d, width %d, stride %d: %d, want %d", l, c, i, n, width, stride, got, want)
+		for _, rows := range [][]uint8{rows, rows[:end:end]} {
+			panel, intact := fenced(panelLanes*width, uint8(0xa5), equal[uint8])
+			l.Transpose(panel, rows, stride, n, width)
+			for i := range panelLanes {
+				for c := range width {
+					want := uint8(Bias)
+					if i < n {
+						want = rows[i*stride+c]
+					}
+					if got := panel[c/4*quadBytes+4*i+c%4]; got != want {
+						t.Fatalf("%v: code %d of row %d of %d, width %d, stride %d: %d, want %d", l, c, i, n, width, stride, got, want)
+					}
 				}
 			}
-		}
-		if !intact() {
-			t.Fatalf("%v: %d rows of width %d: wrote beyond", l, n, width)
+			if !intact() {
+				t.Fatalf("%v: %d rows of width %d: wrote beyond", l, n, width)
+			}
 		}
 	}
 }
@@ -48,6 +51,18 @@ func TestTranspose(t *testing.T) {
 	}
 	checkTranspose(t, panelLanes, 832, 832, bytes)
 	checkTranspose(t, panelLanes, 1020, 1024, bytes)
+}
+
+// TestTransposeRefuses: rows that end early panic before anything beyond is read.
+func TestTransposeRefuses(t *testing.T) {
+	for _, l := range Levels() {
+		for _, n := range []int{1, 16, 37, 64} {
+			rows := make([]uint8, (n-1)*36+32-1)
+			if !panics(func() { l.Transpose(make([]uint8, panelLanes*32), rows, 36, n, 32) }) {
+				t.Errorf("%v: went on with a byte of %d rows missing", l, n)
+			}
+		}
+	}
 }
 
 // checkLists holds Collect and Select against their definitions.

@@ -118,6 +118,8 @@ func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[pan
 
 // Transpose writes the first width codes of n <= 64 rows, stride bytes apart,
 // into a panel; lanes from n on hold the code of zero. width is a multiple of 4.
+// The 64 rows after those of the panel are expected next, and fetched on the way
+// where rows goes on to them.
 func (l Level) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	l.transpose(panel, rows, stride, n, width)
 }

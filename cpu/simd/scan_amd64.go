@@ -77,8 +77,12 @@ func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	if l != Generic && width >= 16 {
 		panel = panel[:panelLanes*width]
 		for ; i+16 <= n; i += 16 {
-			block := rows[i*stride:][:15*stride+width]
-			transposeAVX2(&panel[4*i], &block[0], stride, width)
+			from, size := rows[i*stride:], 15*stride+width
+			ahead := panelLanes * stride
+			if len(from) < ahead+size {
+				ahead = 0
+			}
+			transposeAVX2(&panel[4*i], &from[:size][0], stride, width, ahead)
 		}
 	}
 	transposeGeneric(panel, rows, stride, i, n, width)

@@ -1562,9 +1562,9 @@ test:
 	VZEROUPPER
 	RET
 
-// func transposeAVX2(panel *uint8, rows *uint8, stride int, width int)
-// Requires: AVX, AVX2, CMOV
-TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
+// func transposeAVX2(panel *uint8, rows *uint8, stride int, width int, ahead int)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-40
 	MOVQ panel+0(FP), AX
 	MOVQ rows+8(FP), CX
 	MOVQ stride+16(FP), DX
@@ -1578,9 +1578,31 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	LEAQ (CX)(DX*4), CX
 	MOVQ CX, R10
 	LEAQ (CX)(DX*4), CX
+	MOVQ DI, CX
+	MOVQ ahead+32(FP), R11
+	ADDQ R11, CX
+	MOVQ $+4, R11
 	SUBQ $+16, BX
 
 codes:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 (CX)(DX*2)
+	PREFETCHT1 (CX)(SI*1)
+	PREFETCHT1 -64(CX)
+	PREFETCHT1 -64(CX)(DX*1)
+	PREFETCHT1 -64(CX)(DX*2)
+	PREFETCHT1 -64(CX)(SI*1)
+	LEAQ       (CX)(DX*4), CX
+	DECQ       R11
+	JNE        fetched
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	SUBQ       R11, CX
+	ADDQ       $+64, CX
+	MOVQ       $+4, R11
+
+fetched:
 	VMOVDQU     (DI), X0
 	VINSERTI128 $0x01, (R8), Y0, Y0
 	VMOVDQU     (DI)(DX*1), X1
@@ -1623,16 +1645,16 @@ codes:
 	VMOVDQU     Y4, 800(AX)
 	TESTQ       BX, BX
 	JEQ         done
-	MOVQ        $+16, CX
-	CMPQ        BX, CX
-	CMOVQLT     BX, CX
-	SUBQ        CX, BX
-	ADDQ        CX, DI
-	ADDQ        CX, R8
-	ADDQ        CX, R9
-	ADDQ        CX, R10
-	SHLQ        $0x06, CX
-	ADDQ        CX, AX
+	MOVQ        $+16, R12
+	CMPQ        BX, R12
+	CMOVQLT     BX, R12
+	SUBQ        R12, BX
+	ADDQ        R12, DI
+	ADDQ        R12, R8
+	ADDQ        R12, R9
+	ADDQ        R12, R10
+	SHLQ        $0x06, R12
+	ADDQ        R12, AX
 	JMP         codes
 
 done:

@@ -56,6 +56,59 @@ func BenchmarkTranspose(b *testing.B) {
 	}
 }
 
+// BenchmarkWholeRows: level/queries/way, in GB/s of rows, 64 of which are tested
+// after 64 others through 48 MiB. Transposing is alone with 0 queries; "cut" keeps
+// the rows to come from it, which it then does not fetch. "rows" is Rows8 and Test.
+func BenchmarkWholeRows(b *testing.B) {
+	const head, width, all = 64, 768, 48 << 20
+	const stride, size = head + width, panelLanes * (head + width)
+	r := rand.New(rand.NewPCG(37, 38))
+	rows, panel, sums := make([]uint8, all), make([]uint8, size), make([]RowSums8, panelLanes)
+	for i := range rows {
+		rows[i] = uint8(1 + i%255)
+	}
+	ids := make([]uint32, all/stride)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	for _, n := range []int{0, 1, 32, 256} {
+		c := newScanCase(r, head, width, 0, n, false)
+		masks, values := make([]uint64, n), make([]float32, panelLanes*n)
+		for _, l := range Levels() {
+			var w ScanScratch
+			scan := func(at, end int) {
+				l.Transpose(panel, rows[at:end], stride, panelLanes, stride)
+				l.Scan(&w, panel, head, width, c.codes, stride, c.queries, &c.terms, masks, values)
+			}
+			ways := map[string]func(at int){
+				"cut":  func(at int) { scan(at, at+size) },
+				"open": func(at int) { scan(at, all) },
+			}
+			if n == 1 {
+				ways["rows"] = func(at int) {
+					l.Rows8(sums, rows, stride, ids[at/stride:][:panelLanes], head, width, c.codes)
+					masks[0] = l.Test(sums, &c.terms, &c.queries[0], values)
+				}
+			}
+			for _, way := range []string{"cut", "open", "rows"} {
+				if ways[way] == nil {
+					continue
+				}
+				b.Run(fmt.Sprintf("%v/%d/%s", l, n, way), func(b *testing.B) {
+					b.SetBytes(size)
+					at := 0
+					for b.Loop() {
+						ways[way](at)
+						if at += size; at+size > all {
+							at = 0
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkCollect: level/percent of the lanes; masks without any are left out.
 func BenchmarkCollect(b *testing.B) {
 	r := rand.New(rand.NewPCG(33, 34))

@@ -32,11 +32,11 @@ func scanAVX2(panel *uint8, ahead int, head int, width int, codes *int8, stride 
 //go:noescape
 func testAVX2(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
 
-// transposeAVX2 is Transpose of 16 rows to 16 lanes, from panel's first on.
-// width >= 16.
+// transposeAVX2 is Transpose of 16 rows to 16 lanes, from panel's first on;
+// the rows ahead bytes on are fetched on the way. width >= 16.
 //
 //go:noescape
-func transposeAVX2(panel *uint8, rows *uint8, stride int, width int)
+func transposeAVX2(panel *uint8, rows *uint8, stride int, width int, ahead int)
 
 // collectAVX2 is Collect.
 //

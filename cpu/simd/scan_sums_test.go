@@ -114,3 +114,16 @@ func TestSumsCut(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsRefuses: values have room for all lanes whatever the number of sums.
+func TestSumsRefuses(t *testing.T) {
+	c := newScanCase(rand.New(rand.NewPCG(65, 66)), 0, 4, 0, 1, false)
+	for _, l := range Levels() {
+		for _, n := range []int{1, 64} {
+			values := make([]float32, panelLanes-1)
+			if !panics(func() { l.Test(make([]RowSums8, n), &c.terms, &c.queries[0], values) }) {
+				t.Errorf("%v: went on with room for %d values of %d rows", l, len(values), n)
+			}
+		}
+	}
+}
