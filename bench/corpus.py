@@ -1,4 +1,5 @@
-"""Text found on this machine: documentation of Go and of Debian, as passages.
+"""Text found on this machine: records of Debian's packages, and documentation of
+Go and of Debian as passages.
 
 A passage is a run of paragraphs of one file, of about 100 words, as retrieval
 over text commonly takes them. Paragraphs whose letters agree are taken once: the
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from environment import go
+from environment import go, output
 
 WHOLE = 100  # words of a passage at least
 LEAST = 50  # of what is left at the end of a file
@@ -25,6 +26,9 @@ WORD = re.compile(r"[A-Za-z]{2,}")
 NOT_PROSE = re.compile(
     r"copyright|licen[sc]e|warrant(y|ies)|go:build|\+build|code generated|do not edit|redistribut", re.I
 )
+
+# What a package is called, is for, belongs to and needs.
+FIELDS = ("Package", "Description", "Tag", "Section", "Depends", "Recommends", "Suggests", "Maintainer", "Homepage")
 
 SKIP = re.compile(r"copyright|authors|thanks|install|change", re.I)  # lists of names, logs of changes
 
@@ -125,8 +129,25 @@ def passages(source: Source, seen: set[bytes]) -> Iterator[str]:
             yield "\n".join(run)
 
 
-def documents() -> tuple[list[str], dict[str, int]]:
-    """All passages found here and how many came from where."""
+def packages(listing: str) -> list[str]:
+    """The values of FIELDS of each package record, those that have any."""
+    field = re.compile(rf"^(?:{'|'.join(FIELDS)}):(.*(?:\n .*)*)", re.M)
+    records = (field.findall(record) for record in listing.split("\n\n"))
+    return [" ".join(values) for values in records if values]
+
+
+# What follows returns texts, and what the report says of them.
+
+
+def records() -> tuple[list[str], str]:
+    """The package records that apt knows; those of installed packages alone
+    where it has no lists, none where there is no apt."""
+    found = packages(output("apt-cache", "dumpavail"))
+    return found, f"the package records that apt knows, {len(found):,}: {', '.join(FIELDS)}"
+
+
+def documents() -> tuple[list[str], str]:
+    """All passages found here."""
     goroot, modules = (Path(folder) for folder in go("env", "GOROOT", "GOMODCACHE").splitlines())
     sources = {
         "Go's doc comments": go_comments(goroot / "src"),
@@ -143,4 +164,5 @@ def documents() -> tuple[list[str], dict[str, int]]:
         before = len(kept)
         kept.extend(passages(source, seen))
         counts[name] = len(kept) - before
-    return kept, counts
+    places = ", ".join(f"{n:,} from {name}" for name, n in counts.items())
+    return kept, f"text found on this machine in passages of about 100 words, a sample of these: {places}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import random
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import corpus
+import lsa
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / ".data"
@@ -34,21 +34,26 @@ SHARED = HERE.parent.parent / "shared" / "data"
 QUERIES = 1024
 SEED = 20240614
 
+# Texts of an analysis: atoms at most, and what is too few to analyse.
+ATOMS = 61440
+FEWEST = 10000
+
 Made = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # atoms, queries, what to say about them
 
 
 class Absent(Exception):
-    """Says which file a set is made of and is not there."""
+    """What a set is made of is not there."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How to make one set. best is how many best atoms of each query are
-    recomputed in float64."""
+    recomputed in float64, needs what some machines do not have."""
 
     name: str
     make: Callable[[], Made]
     best: int = 100
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,13 @@ class DataSet:
             top_scores=top["scores"],
         )
 
+    @staticmethod
+    def about_of(name: str) -> dict[str, Any]:
+        """What a set is, as far as it was made: {} if it is not there."""
+        path = FOLDER / name / "about.json"
+        about: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return about
+
     def first(self, n: int) -> DataSet:
         """The set of the first n atoms."""
         ids, scores, norms = best_atoms(self.atoms[:n], self.queries, min(n, self.top_ids.shape[1]))
@@ -97,43 +109,26 @@ class DataSet:
 # Text
 
 
-def lsa_factors() -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-    """Latent semantic analysis of text found here: 1,536 coordinates of the
-    atoms and of held-out queries, largest singular value first, and how many
-    passages came from where.
-
-    Weights are sublinear tf-idf of the 50,000 commonest words, fitted to the
-    atoms alone; queries are projected on the atoms' right singular vectors.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.utils.extmath import randomized_svd
-
-    folder = FOLDER / "lsa"
-    files = [folder / f for f in ("atoms.npy", "queries.npy", "counts.json")]
-    if not all(f.exists() for f in files):
-        texts, counts = corpus.documents()
-        random.Random(SEED).shuffle(texts)
+def factors(name: str, find: Callable[[], tuple[list[str], str]]) -> Made:
+    """Coordinates of texts found here. They are kept in a folder of this name,
+    for the sets that are cut from them. Raises Absent."""
+    folder = FOLDER / name
+    if not (folder / "about.json").exists():
+        texts, said = find()
+        if len(texts) < FEWEST:
+            raise Absent
         # some held-out texts share no word with the atoms; a few to spare
-        held, texts = texts[: QUERIES + 64], texts[QUERIES + 64 : QUERIES + 64 + 61440]
-        words = TfidfVectorizer(
-            max_features=50000, min_df=2, sublinear_tf=True, token_pattern=r"[A-Za-z][A-Za-z0-9]+", dtype=np.float32
-        )
-        weights = words.fit_transform(texts)
-        left, values, right = randomized_svd(weights, 1536, n_oversamples=20, n_iter=2, random_state=0)
-        queries = words.transform(held) @ right.T
-        folder.mkdir(parents=True, exist_ok=True)
-        np.save(files[0], (left * values).astype(np.float32))
-        np.save(files[1], queries.astype(np.float32))
-        files[2].write_text(json.dumps(counts))
-    return np.load(files[0], mmap_mode="r"), np.load(files[1]), json.loads(files[2].read_text())
+        atoms, queries = lsa.analyse(texts, ATOMS, QUERIES + 64, SEED)
+        said += "; sublinear tf-idf, randomised SVD, rows of norm 1"
+        save(folder, {"from": said}, atoms=atoms, queries=queries)
+    about = json.loads((folder / "about.json").read_text())
+    return np.load(folder / "atoms.npy", mmap_mode="r"), np.load(folder / "queries.npy"), about
 
 
-def lsa(d: int) -> Made:
-    atoms, queries, counts = lsa_factors()
-    places = ", ".join(f"{n:,} from {name}" for name, n in counts.items())
-    said = f"text found on this machine in passages of about 100 words, a sample of these: {places}; "
-    said += "sublinear tf-idf, randomised SVD, rows of norm 1"
-    return unit(atoms[:, :d]), unit(queries[:, :d])[:QUERIES], {"from": said}
+def text(name: str, find: Callable[[], tuple[list[str], str]], d: int) -> Made:
+    """The first d coordinates of factors."""
+    atoms, queries, about = factors(name, find)
+    return unit(atoms[:, :d]), unit(queries[:, :d])[:QUERIES], about
 
 
 def unit(x: np.ndarray) -> np.ndarray:
@@ -199,7 +194,7 @@ def gaussian(n: int, d: int, queries: int = QUERIES) -> Made:
 def mnist() -> Made:
     path = SHARED / "mnist-t10k" / "t10k-images-idx3-ubyte.gz"
     if not path.exists():
-        raise Absent("mnist-t10k/t10k-images-idx3-ubyte.gz")
+        raise Absent
     pixels = np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=16).reshape(10000, 784)
     return held_out(pixels.astype(np.float32), QUERIES, "MNIST's 10,000 test images, values 0 to 255")
 
@@ -207,7 +202,7 @@ def mnist() -> Made:
 def movies() -> Made:
     path = SHARED / "ml-1m" / "ratings.csv"
     if not path.exists():
-        raise Absent("ml-1m/ratings.csv")
+        raise Absent
     with path.open() as f:
         rows = csv.reader(f)
         next(rows)
@@ -231,23 +226,39 @@ def held_out(x: np.ndarray, queries: int, said: str) -> Made:
 
 # Making
 
-MAIN = ("lsa768", "lsa1536", "power768", "flat1536", "power4096", "iid768", "mnist", "ml1m")
+# The most telling first: a run may be cut short.
+MAIN = (
+    "records768",
+    "power768",
+    "power4096",
+    "records1536",
+    "iid768",
+    "lsa768",
+    "flat1536",
+    "lsa1536",
+    "mnist",
+    "ml1m",
+)
 TINY = tuple((n, d) for d in (128, 768) for n in (100, 500, 1000))
 SWEEP_DIMS = (64, 128, 256, 512, 1024, 2048, 4096)
 SWEEP_ATOMS = 20000
 SMALL = ("small-power", "small-iid")
+LISTS = "the package lists of Debian's apt"
+DOCUMENTS = "10,000 passages of documentation"
 
 RECIPES: dict[str, Recipe] = {
     r.name: r
     for r in [
-        Recipe("lsa768", partial(lsa, 768), best=1000),
-        Recipe("lsa1536", partial(lsa, 1536)),
+        Recipe("records768", partial(text, "records", corpus.records, 768), best=1000, needs=LISTS),
+        Recipe("records1536", partial(text, "records", corpus.records, 1536), needs=LISTS),
+        Recipe("lsa768", partial(text, "lsa", corpus.documents, 768), needs=DOCUMENTS),
+        Recipe("lsa1536", partial(text, "lsa", corpus.documents, 1536), needs=DOCUMENTS),
         Recipe("power768", partial(embeddings, 100000, 768, 0.6)),
         Recipe("flat1536", partial(embeddings, 100000, 1536, 0)),
         Recipe("power4096", partial(embeddings, 60000, 4096, 0.6)),
         Recipe("iid768", partial(gaussian, 60000, 768)),
-        Recipe("mnist", mnist),
-        Recipe("ml1m", movies),
+        Recipe("mnist", mnist, needs="../shared/data/mnist-t10k"),
+        Recipe("ml1m", movies, needs="../shared/data/ml-1m"),
         *(Recipe(f"tiny-{n}x{d}", partial(embeddings, n, d, 0.6)) for n, d in TINY),
         *(Recipe(f"sweep-{d}", partial(embeddings, SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
         Recipe("small-power", partial(embeddings, 5000, 256, 0.6, queries=512)),
@@ -281,6 +292,15 @@ def best_atoms(atoms: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarr
     return ids, scores, norms
 
 
+def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
+    """Writes arrays, one a file, and last what they are: then the folder is
+    whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    (folder / "about.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
 def make(name: str) -> None:
     """Makes one set, unless it is there. Raises Absent."""
     folder = FOLDER / name
@@ -291,14 +311,11 @@ def make(name: str) -> None:
     atoms, queries, about = recipe.make()
     atoms, queries = (np.ascontiguousarray(x, dtype=np.float32) for x in (atoms, queries))
     ids, scores, norms = best_atoms(atoms, queries, min(recipe.best, len(atoms)))
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "atoms.npy", atoms)
-    np.save(folder / "queries.npy", queries)
-    np.save(folder / "norms.npy", norms)
-    np.savez(folder / "top.npz", ids=ids, scores=scores)
     about |= {"name": name, "atoms": len(atoms), "dimension": atoms.shape[1], "queries": len(queries)}
     about["norm_spread"] = float(norms.std() / norms.mean())
-    (folder / "about.json").write_text(json.dumps(about, indent=1) + "\n")  # last: the set is whole
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "top.npz", ids=ids, scores=scores)
+    save(folder, about, atoms=atoms, queries=queries, norms=norms)
     print(f"{name}: {len(atoms):,} x {atoms.shape[1]}, {time.perf_counter() - began:.0f} s", flush=True)
 
 
@@ -306,5 +323,5 @@ if __name__ == "__main__":
     for wanted in sys.argv[1:]:
         try:
             make(wanted)
-        except Absent as e:
-            print(f"{wanted}: skipped, {e} is not there", flush=True)
+        except Absent:
+            print(f"{wanted}: not made, for want of {RECIPES[wanted].needs}", flush=True)

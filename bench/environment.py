@@ -121,7 +121,7 @@ def commit() -> str:
 
 def output(*command: str) -> str:
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
