@@ -2,7 +2,7 @@
 """The race of thresher against FAISS, hnswlib and itself: one command.
 
     python3 bench/bench.py                      everything, about 40 minutes
-    python3 bench/bench.py --only lsa768,tiny   some tasks
+    python3 bench/bench.py --only records768,tiny   some tasks
     python3 bench/bench.py --small              a minute; fails on wrong answers only
 
 It makes a virtual environment in bench/.venv, the data in bench/.data, runs what
@@ -59,6 +59,7 @@ def main() -> int:
     right = True
     if not args.report:
         environment.pin(0, 1)
+        print(tasks.forecast(chosen), flush=True)
         command = " ".join(["python3 bench/bench.py", *sys.argv[1:]])
         for task in chosen:
             right = tasks.run(task, results, command) and right

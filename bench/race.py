@@ -16,8 +16,10 @@ from contestants import Contestant, Flat, FlatPath, Racer, Thresher
 from data import DataSet
 from environment import RACER, go
 
+KS = (1, 10, 100)
 TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
-BUDGET = 8.0  # seconds the turns of a cell may take together, beyond three rounds
+BUDGET = 6.0  # seconds the turns of a cell may take together, beyond three rounds
+DUEL_BUDGET = 4.0  # likewise of two threshers
 ROUNDS = (3, 9)  # at least and at most
 # FAISS goes row by row below so many values, unless told otherwise.
 ROW_PATH = 128000
@@ -35,15 +37,19 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
             once = c.run(m, k, 1, 1)
         counts[c.name] = max(1, round(TURN / max(once, 1e-6)))
         first_round += once * counts[c.name]
-    rounds = int(np.clip(budget / first_round, *ROUNDS))
     times: Times = {c.name: [] for c in contestants}
-    for r in range(rounds):
+    for r in range(rounds(first_round, budget)):
         for i in range(len(contestants)):
             c = contestants[(r + i) % len(contestants)]
             # batches a prime apart, so that rounds differ in their queries
             seconds = c.run(m, k, r * 37, counts[c.name])
             times[c.name].append(seconds / counts[c.name] / m)
     return times
+
+
+def rounds(first_round: float, budget: float) -> int:
+    """How many rounds of so many seconds there are."""
+    return int(np.clip(budget / first_round, *ROUNDS))
 
 
 def paired(over: list[float], under: list[float]) -> float:
@@ -184,7 +190,7 @@ def builds(data: DataSet, threads: int = 1, godebug: str = "", repeats: int = 3)
     }
 
 
-def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = 4.0) -> dict[str, Any]:
+def duel(one: Thresher, other: Thresher, m: int, k: int, budget: float = DUEL_BUDGET) -> dict[str, Any]:
     """Two threshers in turns; ratio is the time of the first over the other's."""
     times = take_turns([one, other], m, k, budget)
     return {

@@ -16,8 +16,7 @@ PLOTS = (
     ("speedup-k", "Speed-up by k"),
     ("speedup-m", "Speed-up by batch"),
     ("speedup-delta", "Speed-up by delta"),
-    ("indexes-lsa768", "Recall and time, building included: LSA"),
-    ("indexes-power768", "Recall and time, building included: synthetic embeddings"),
+    ("indexes-records768", "Recall and time, building included: LSA of package records"),
 )
 
 

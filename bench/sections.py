@@ -6,7 +6,7 @@ from pathlib import Path
 
 import roofline
 import targets
-from data import MAIN
+from data import MAIN, RECIPES
 from markdown import digits, section, table
 from results import Record
 from targets import Misses
@@ -47,6 +47,8 @@ def speed(records: list[Record], misses: Misses) -> str:
         "delta .01, one core, median of the ratios of paired turns. thresher runs through its library as a caller "
         "would, by the plan it chooses itself. FAISS is called below its Python wrapper, by its BLAS path, and for "
         "small batches also row by row: its faster way counts.",
+        "The targets of the LSA rows were set on package records (records768, records1536). The same stand beside "
+        "passages of documentation (lsa768, lsa1536), whose best atoms stand out less: they are harder.",
         table(("data", "k", *(f"m = {m:,}" for m in BATCHES)), rows),
     )
 
@@ -318,6 +320,7 @@ def data(records: list[Record]) -> str:
         for r in made
     ]
     absent = [name for name in MAIN if not of(records, "set", name=name)]
-    missing = f"Not run: {', '.join(absent)}." if absent else ""
+    needs = (f"{name} (it needs {RECIPES[name].needs})" if RECIPES[name].needs else name for name in absent)
+    missing = f"Not run: {', '.join(needs)}." if absent else ""
     header = ("data", "atoms", "queries", "norms: deviation over mean", "made of")
     return section("Data", table(header, rows), missing)

@@ -6,23 +6,29 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import environment
+import estimate
 import roofline
 from check import prove
 from contestants import Racer, Thresher
 from data import FOLDER, MAIN, SMALL, SWEEP_DIMS, TINY, DataSet
-from race import Field, builds, duel
+from estimate import Size
+from race import BUDGET, KS, Field, builds, duel
 from results import Log, rounded
 
-KS = (1, 10, 100)
 # What switches this program's use of AVX-512 off, in Go's standard way.
 NO_AVX512 = "cpu.avx512f=off"
-COMPARED = ("lsa768", "power768", "power4096", "iid768")
-INDEXED = ("lsa768", "power768")
+# Seconds for the turns of a cell, by batch; 0 means the fewest rounds, for a
+# round of 1,024 queries takes 2 to 10 seconds.
+BUDGETS = {1: BUDGET, 16: BUDGET, 256: BUDGET, 1024: 0.0}
+TINY_BUDGETS = {1: 1.5, 16: 1.5, 256: 1.5}
+SHORT = 1.5  # for a cell of a sweep
+COMPARED = ("records768", "power768", "power4096", "iid768")
+INDEXED = ("records768",)
 # Fields of a record that are printed as it is made.
 TOLD = ("set", "over", "value", "index", "name", "method", "m", "k", "ratio", "over_exact", "wrong", "build_mb_s")
 TINY_SETS = tuple(f"tiny-{n}x{d}" for n, d in TINY)
@@ -30,21 +36,38 @@ TINY_SETS = tuple(f"tiny-{n}x{d}" for n, d in TINY)
 
 @dataclass(frozen=True)
 class Task:
+    """A name, the sets it can use, what to do with those that are there, and
+    how many seconds that takes, roughly, by their sizes."""
+
     name: str
     sets: tuple[str, ...]
     work: Callable[[Task, Log], None]
+    seconds: Callable[[dict[str, Size]], float]
+
+    def sizes(self) -> dict[str, Size]:
+        """Of its sets that are there."""
+        about = (DataSet.about_of(name) for name in self.sets)
+        return {a["name"]: (a["atoms"], a["dimension"]) for a in about if a}
+
+    def here(self) -> Task | None:
+        """The task with its sets that are there; None if it has none of them."""
+        there = tuple(self.sizes())
+        return replace(self, sets=there) if there or not self.sets else None
 
 
-def cells(log: Log, data: DataSet, ms: tuple[int, ...], ks: tuple[int, ...] = KS, **options: Any) -> None:
-    """The cells of one set that are missing."""
+def cells(log: Log, data: DataSet, budgets: dict[int, float]) -> None:
+    """The cells of one set that are missing, for seconds by batch."""
     wanted = [
-        (m, k) for m in ms for k in ks if m <= len(data.queries) and not log.has(kind="race", set=data.name, m=m, k=k)
+        (m, k)
+        for m in budgets
+        for k in KS
+        if m <= len(data.queries) and not log.has(kind="race", set=data.name, m=m, k=k)
     ]
     if not wanted:
         return
     with Field(data, FOLDER) as field:
         for m, k in wanted:
-            keep(log, {"kind": "race", "set": data.name} | field.cell(m, k, **options))
+            keep(log, {"kind": "race", "set": data.name} | field.cell(m, k, budget=budgets[m]))
 
 
 def keep(log: Log, record: dict[str, Any]) -> None:
@@ -61,7 +84,7 @@ def main_set(task: Task, log: Log) -> None:
         keep(log, {"kind": "set"} | data.about)
     if not log.has(kind="build"):
         keep(log, {"kind": "build", "set": data.name} | builds(data))
-    cells(log, data, (1, 16, 256, 1024))
+    cells(log, data, BUDGETS)
     flat = [k for k in KS if not log.has(kind="faiss", k=k)]
     split = [m for m in (1, 256) if not log.has(kind="split", m=m)]
     if not flat and not split:
@@ -85,21 +108,7 @@ def surely(log: Log, field: Field, m: int) -> None:
 
 def tiny(task: Task, log: Log) -> None:
     for name in task.sets:
-        cells(log, DataSet.open(name), (1, 16, 256), budget=2.0)
-
-
-def sweeps(task: Task, log: Log) -> None:
-    """The speed-up against one quantity at a time."""
-    for d in SWEEP_DIMS:
-        sweep(log, lambda: DataSet.open(f"sweep-{d}"), [Stop("d", d, m) for m in (1, 256)])
-    for n in (1000, 3000, 10000, 30000, 100000):
-        sweep(log, lambda: DataSet.open("power768").first(n), [Stop("n", n, m) for m in (1, 256)])
-    stops = [Stop("k", k, m, k=k) for k in (1, 3, 10, 30, 100, 300, 1000) for m in (1, 256)]
-    stops += [
-        Stop("delta", delta, m, delta=delta) for delta in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6) for m in (1, 256)
-    ]
-    stops += [Stop("m", m, m) for m in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)]
-    sweep(log, lambda: DataSet.open("lsa768"), stops)
+        cells(log, DataSet.open(name), TINY_BUDGETS)
 
 
 @dataclass(frozen=True)
@@ -113,16 +122,58 @@ class Stop:
     delta: float = 0.01
 
 
-def sweep(log: Log, data: Callable[[], DataSet], stops: list[Stop]) -> None:
-    """The stops of one set that are missing."""
-    missing = [s for s in stops if not log.has(kind="sweep", over=s.over, value=s.value, m=s.m)]
+@dataclass(frozen=True)
+class Leg:
+    """The stops of a sweep on one set, or on its first atoms."""
+
+    name: str
+    stops: list[Stop]
+    first: int = 0
+
+    def open(self) -> DataSet:
+        data = DataSet.open(self.name)
+        return data.first(self.first) if self.first else data
+
+
+# The speed-up against one quantity at a time.
+LEGS = [
+    Leg(
+        "records768",
+        [Stop("m", m, m) for m in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)]
+        + [Stop("k", k, m, k=k) for k in (1, 3, 10, 30, 100, 300, 1000) for m in (1, 256)]
+        + [Stop("delta", x, m, delta=x) for x in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6) for m in (1, 256)],
+    ),
+    *(Leg("power768", [Stop("n", n, m) for m in (1, 256)], first=n) for n in (1000, 3000, 10000, 30000, 100000)),
+    *(Leg(f"sweep-{d}", [Stop("d", d, m) for m in (1, 256)]) for d in SWEEP_DIMS),
+]
+
+
+def sweeps(task: Task, log: Log) -> None:
+    for leg in LEGS:
+        if leg.name in task.sets:
+            sweep(log, leg)
+
+
+def sweep(log: Log, leg: Leg) -> None:
+    """The stops of a leg that are missing."""
+    missing = [s for s in leg.stops if not log.has(kind="sweep", over=s.over, value=s.value, m=s.m)]
     if not missing:
         return
-    with Field(data(), FOLDER) as field:
+    with Field(leg.open(), FOLDER) as field:
         for s in missing:
-            cell = field.cell(s.m, s.k, s.delta, dense=False, budget=2.0)
+            cell = field.cell(s.m, s.k, s.delta, dense=False, budget=SHORT)
             at = {"over": s.over, "value": s.value, "set": field.data.name, "atoms": field.data.n}
             keep(log, {"kind": "sweep"} | at | cell)
+
+
+def sweep_seconds(sizes: dict[str, Size]) -> float:
+    total = 0.0
+    for leg in LEGS:
+        if leg.name in sizes:
+            n, d = sizes[leg.name]
+            of = (leg.first or n, d)
+            total += estimate.opening(of) + sum(estimate.cell(of, s.m, s.k, SHORT, dense=False) for s in leg.stops)
+    return total
 
 
 def threads(task: Task, log: Log) -> None:
@@ -184,28 +235,33 @@ def small(task: Task, log: Log) -> None:
         prove(data, 10)
         keep(log, {"kind": "set"} | data.about)
         keep(log, {"kind": "build", "set": name} | builds(data, repeats=1))
-        cells(log, data, (1, 64), budget=0.5)
+        cells(log, data, {1: 0.5, 64: 0.5})
         with Field(data, FOLDER) as field:
             surely(log, field, 64)
     # for the plots' sake
-    sweep(log, lambda: DataSet.open(SMALL[0]), [Stop("delta", delta, 64, delta=delta) for delta in (0.1, 0.01)])
+    sweep(log, Leg(task.sets[0], [Stop("delta", delta, 64, delta=delta) for delta in (0.1, 0.01)]))
+
+
+def each(seconds: Callable[[Size], float]) -> Callable[[dict[str, Size]], float]:
+    """The sum over a task's sets."""
+    return lambda sizes: sum(map(seconds, sizes.values()))
 
 
 TASKS = [
-    *(Task(name, (name,), main_set) for name in MAIN),
-    Task("tiny", TINY_SETS, tiny),
-    Task("threads", COMPARED, threads),
-    Task("kernels", COMPARED, kernels),
-    Task("indexes", INDEXED, indexes),
-    Task("sweeps", ("power768", "lsa768", *(f"sweep-{d}" for d in SWEEP_DIMS)), sweeps),
-    Task("limits", (), limits),
+    *(Task(name, (name,), main_set, each(lambda size: estimate.main_set(size, BUDGETS))) for name in MAIN),
+    Task("tiny", TINY_SETS, tiny, each(lambda size: estimate.race(size, TINY_BUDGETS))),
+    Task("threads", COMPARED, threads, each(estimate.versus)),
+    Task("kernels", COMPARED, kernels, each(estimate.versus)),
+    Task("indexes", INDEXED, indexes, each(estimate.indexes)),
+    Task("sweeps", tuple(dict.fromkeys(leg.name for leg in LEGS)), sweeps, sweep_seconds),
+    Task("limits", (), limits, lambda sizes: 90),
 ]
 
 
 def choose(only: str, is_small: bool) -> list[Task]:
     """The tasks of --only, or all."""
     if is_small:
-        return [Task("small", SMALL, small)]
+        return [Task("small", SMALL, small, lambda sizes: 30)]
     if not only:
         return TASKS
     by_name = {t.name: t for t in TASKS}
@@ -215,15 +271,25 @@ def choose(only: str, is_small: bool) -> list[Task]:
     return [by_name[n] for n in names]
 
 
+def forecast(chosen: list[Task]) -> str:
+    """How long the tasks take if nothing of them is done yet."""
+    minutes = {t.name: t.seconds(t.sizes()) / 60 for t in chosen if t.here()}
+    parts = ", ".join(f"{name} {m:.1f}" for name, m in minutes.items())
+    return f"about {sum(minutes.values()):.2g} minutes, less what has results: {parts}"
+
+
 def run(task: Task, results: Path, command: str) -> bool:
-    """Does what is missing of a task. False if answers were wrong that should
-    not have been."""
-    absent = [s for s in task.sets if not (FOLDER / s / "about.json").exists()]
-    if absent:
-        print(f"{task.name}: skipped, no data for {', '.join(absent)}", flush=True)
+    """Does what is missing of a task, as far as its sets are there. False if
+    answers were wrong that should not have been."""
+    here = task.here()
+    if absent := sorted(set(task.sets) - set(here.sets if here else ())):
+        print(f"{task.name}: no data for {', '.join(absent)}", flush=True)
+    if not here:
         return True
+    began = time.perf_counter()
     log = Log(results, task.name, environment.facts(), environment.commit(), command)
-    task.work(task, log)
+    task.work(here, log)
+    print(f"{task.name}: {time.perf_counter() - began:.0f} s", flush=True)
     bad = [r for r in log.records if r.get("compatible") is False]
     for r in bad:
         found = {

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import tempfile
 import unittest
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 import check
 import corpus
+import estimate
+import race
 import results
 import roofline
-from data import DataSet, best_atoms
+import tasks
+from data import RECIPES, DataSet, best_atoms, save
 from markdown import digits
 
 
@@ -88,6 +93,49 @@ class Passages(unittest.TestCase):
         licence = "licence " + paragraph(200, 60)
         files = [[first, "too short", second, licence, third], [first, third], [short]]
         self.assertEqual(list(corpus.passages(iter(files), set())), [f"{first}\n{second}", third])
+
+
+class Packages(unittest.TestCase):
+    def test_values_of_the_fields(self) -> None:
+        whole = "Package: a\nVersion: 1\nTag: x,\n y\nSize: 2\n"
+        listing = f"{whole}\nVersion: 2\n\nPackage: b\nPre-Depends: c\nDepends: d\n"
+        self.assertEqual(corpus.packages(listing), [" a  x,\n y", " b  d"])
+
+
+class Stopwatch:
+    """A contestant that says a batch took so long."""
+
+    def __init__(self, name: str, once: float) -> None:
+        self.name, self.once, self.total = name, once, 0.0
+
+    def run(self, m: int, k: int, first: int, count: int) -> float:
+        self.total += count * self.once
+        return count * self.once
+
+
+class Turns(unittest.TestCase):
+    def test_take_as_long_as_estimated(self) -> None:
+        for once in ([0.02, 0.5], [0.05, 0.02], [1.5, 0.25]):
+            for budget in (0.0, 2.0, 60.0):
+                those = [Stopwatch(str(i), t) for i, t in enumerate(once)]
+                times = race.take_turns(those, 1, 1, budget)
+                self.assertAlmostEqual(sum(c.total for c in those), estimate.turns(once, budget))
+                self.assertIn(len(times["0"]), range(race.ROUNDS[0], race.ROUNDS[1] + 1))
+
+
+class Here(unittest.TestCase):
+    def test_a_task_goes_without_sets_that_are_not_there(self) -> None:
+        task = tasks.Task("t", ("a", "nowhere"), tasks.small, lambda sizes: 0)
+        with tempfile.TemporaryDirectory() as folder, patch("data.FOLDER", Path(folder)):
+            save(Path(folder) / "a", {"name": "a", "atoms": 5, "dimension": 3})
+            self.assertEqual(task.sizes(), {"a": (5, 3)})
+            self.assertEqual(task.here(), replace(task, sets=("a",)))
+            self.assertIsNone(replace(task, sets=("nowhere",)).here())
+            self.assertIsNotNone(replace(task, sets=()).here())
+
+    def test_sweeps_find_as_many_best_atoms_as_they_ask_for(self) -> None:
+        for leg in tasks.LEGS:
+            self.assertLessEqual(max(stop.k for stop in leg.stops), RECIPES[leg.name].best, leg.name)
 
 
 class Rows(unittest.TestCase):

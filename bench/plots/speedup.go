@@ -14,7 +14,7 @@ import (
 type sweep struct{ over, axis, fixed string }
 
 func sweeps() []sweep {
-	const text = "LSA of text, 61,440 x 768"
+	const text = "LSA of package records, d = 768"
 	return []sweep{
 		{"d", "dimension d", "synthetic embeddings, 20,000 atoms, k = 10"},
 		{"n", "atoms n", "synthetic embeddings, d = 768, k = 10"},

@@ -1,0 +1,69 @@
+"""How long a run takes, roughly, from the sizes of its sets: so that one knows
+before. The speeds are of one core of a server of the early 2020s."""
+
+from __future__ import annotations
+
+from race import BUDGET, DUEL_BUDGET, KS, ROW_PATH, TURN, rounds
+
+Size = tuple[int, int]  # atoms, dimension
+
+READ = 0.19e-9  # seconds FAISS takes for a float32 of the atoms with one query
+MULTIPLY = 0.019e-9  # and more with each further query of a batch
+OPEN = 7e-9  # seconds a float32 of the atoms takes a racer to read and prepare
+CHECK = 0.3  # seconds of a cell's checks beside the searches
+QUERIES = 1024
+
+
+def batch(size: Size, m: int) -> float:
+    """Seconds of a dense scan."""
+    return size[0] * size[1] * (READ + MULTIPLY * m)
+
+
+def ours(size: Size, m: int, k: int) -> float:
+    """Seconds of thresher's, by a cautious guess: 12 times faster at k = 1, 2 at
+    k = 100."""
+    return batch(size, m) / max(1, 12 / k**0.4)
+
+
+def turns(once: list[float], budget: float) -> float:
+    """Of contestants that take so long for a batch, by race.take_turns."""
+    first_round = sum(max(TURN, t) for t in once)
+    warm = sum(t if t > TURN else 2 * t for t in once)
+    return warm + first_round * rounds(first_round, budget)
+
+
+def cell(size: Size, m: int, k: int, budget: float = BUDGET, dense: bool = True) -> float:
+    scan = batch(size, m)
+    once = [scan, ours(size, m, k)]
+    checks = CHECK + ours(size, m, k) * QUERIES / m
+    if m * size[1] < ROW_PATH:
+        once.append(m * batch(size, 1))
+    if dense:
+        once.append(scan)
+        checks += scan * max(1, 64 // m)
+    return turns(once, budget) + checks
+
+
+def opening(size: Size) -> float:
+    return OPEN * size[0] * size[1]
+
+
+def race(size: Size, budgets: dict[int, float]) -> float:
+    """The cells of a set, by batch and for each k."""
+    return opening(size) + sum(cell(size, m, k, budget) for m, budget in budgets.items() for k in KS)
+
+
+def main_set(size: Size, budgets: dict[int, float]) -> float:
+    """The cells; three builds and another opening, two profiles, and all queries
+    by three methods for each k."""
+    return race(size, budgets) + 4 * opening(size) + 12 + 3 * len(KS) * QUERIES / 256 * batch(size, 256)
+
+
+def versus(size: Size) -> float:
+    """Two racers, their cells, and three builds."""
+    return 5 * opening(size) + sum(turns([ours(size, m, k)] * 2, DUEL_BUDGET) for m in (1, 256) for k in KS)
+
+
+def indexes(size: Size) -> float:
+    """HNSW's build and the scan of the 8-bit codes are most of it."""
+    return 260 * size[0] * size[1] / (61440 * 768)
