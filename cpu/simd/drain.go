@@ -1,51 +1,59 @@
 package simd
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
 
-// Drain appends what a Scan selected to lists, one a query: entries q*stride to
-// q*stride + counts[q] of ids and bounds are query q's list. For every bit i of
-// masks[q], lowest first, base + i goes to its ids and values[64 q + i] + add[q]
-// to its bounds, and counts[q] goes up by one. ids and bounds have stride
-// entries a query, values 64. Each list has room for 64 entries before the call,
-// counts[q] + 64 <= stride, which Drain may write whatever their number; it
-// panics, with nothing written, when one has not.
+// Drain appends what a Scan selected to lists, one a query: query q's list are
+// the counts[q] entries of ids and of bounds from q*stride on. For each bit i of
+// masks[q], lowest first, base + i goes to its ids, values[64 q + i] + add[q] to
+// its bounds, and counts[q] goes up by one. All levels agree bit for bit.
+//
+// ids and bounds have stride entries a query, of which each list has 64 left
+// before the call, whatever it gets: Drain may write to them all. It panics when
+// a list has fewer.
 func (l Level) Drain(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
 	base uint32, add []float32) {
-	n := len(masks)
+	n, room := len(masks), stride-panelLanes
 	if n == 0 {
 		return
 	}
-	counts, add, values = counts[:n], add[:n], values[:panelLanes*n]
-	ids, bounds = ids[:n*stride], bounds[:n*stride]
-	checkRoom(counts, stride)
-	drainGeneric(ids, bounds, stride, counts, masks, values, base, add)
-}
-
-// checkRoom panics unless every list has room for a panel's lanes.
-func checkRoom(counts []int32, stride int) {
-	room := stride - panelLanes
-	wrong := 0 // negative once a count is, or room less a count
-	for _, c := range counts {
-		wrong |= int(c) | (room - int(c))
+	ids, bounds, counts = ids[:n*stride], bounds[:n*stride], counts[:n]
+	values, add = values[:panelLanes*n], add[:n]
+	done := 0
+	if room >= 0 {
+		done = l.drain(ids, bounds, stride, counts, int32(min(room, math.MaxInt32)), masks, values, base, add)
 	}
-	if wrong >= 0 {
-		return
-	}
-	for q, c := range counts {
+	for q, c := range counts[done:] {
 		if c < 0 || int(c) > room {
-			panic(fmt.Sprintf("simd: Drain: list %d holds %d entries of %d, want room for %d", q, c, stride, panelLanes))
+			panic(fmt.Sprintf("drain: list %d holds %d entries of %d, want room for %d more", done+q, c, stride, panelLanes))
 		}
 	}
 }
 
-func drainGeneric(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
-	base uint32, add []float32) {
+// drainGeneric drains all lists, or none when one holds more than room entries;
+// it returns how many.
+func drainGeneric(ids []uint32, bounds []float32, stride int, counts []int32, room int32, masks []uint64, values []float32,
+	base uint32, add []float32) int {
+	for _, c := range counts {
+		if c < 0 || c > room {
+			return 0
+		}
+	}
 	for q, mask := range masks {
 		if mask == 0 {
 			continue
 		}
-		n := int(counts[q])
-		n += collectGeneric(ids[q*stride+n:], bounds[q*stride+n:], mask, (*[panelLanes]float32)(values[panelLanes*q:]), base, add[q])
-		counts[q] = int32(n)
+		n, from := counts[q], values[panelLanes*q:][:panelLanes]
+		toIDs, toBounds := ids[q*stride:][:stride], bounds[q*stride:][:stride]
+		for ; mask != 0; mask &= mask - 1 {
+			i := bits.TrailingZeros64(mask)
+			toIDs[n], toBounds[n] = base+uint32(i), from[i]+add[q]
+			n++
+		}
+		counts[q] = n
 	}
+	return len(masks)
 }

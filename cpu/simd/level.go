@@ -12,7 +12,7 @@ type Level uint8
 const (
 	// Generic is portable Go, compiled everywhere.
 	Generic Level = iota
-	// AVX2 needs AVX2, FMA and POPCNT.
+	// AVX2 needs AVX2, FMA, POPCNT and BMI1.
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512

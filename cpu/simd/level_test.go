@@ -71,6 +71,7 @@ func TestBestLowered(t *testing.T) {
 		{"cpu.avx512f=off,cpu.avx2=off", Generic},
 		{"cpu.fma=off", Generic},
 		{"cpu.popcnt=off", Generic},
+		{"cpu.bmi1=off", Generic},
 	} {
 		cmd := exec.Command(self, "-test.run=^TestBestLowered$", "-test.v")
 		cmd.Env = append(os.Environ(), "GODEBUG="+strings.Trim(os.Getenv("GODEBUG")+","+c.off, ","), wantBest+"="+c.want.String())

@@ -1,0 +1,42 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkDrain: level/queries/percent of the lanes, of random masks, in ns a
+// query and panel. Lists fill from their beginning to the end of 64 panels.
+func BenchmarkDrain(b *testing.B) {
+	const panels, chunk, stride = 512, 64, 4160
+	r := rand.New(rand.NewPCG(63, 64))
+	for _, n := range []int{1, 64, 256} {
+		ids, bounds, counts := make([]uint32, n*stride), make([]float32, n*stride), make([]int32, n)
+		masks, values, add := make([]uint64, n*panels), make([]float32, panelLanes*n), make([]float32, n)
+		for _, percent := range []float64{0, .3, 1, 3, 10, 50, 100} {
+			for k := range masks {
+				masks[k] = 0
+				for i := range panelLanes {
+					if 100*r.Float64() < percent {
+						masks[k] |= 1 << i
+					}
+				}
+			}
+			for _, l := range Levels() {
+				b.Run(fmt.Sprintf("%v/%d/%g%%", l, n, percent), func(b *testing.B) {
+					p := 0
+					for b.Loop() {
+						if p%chunk == 0 {
+							clear(counts)
+							p %= panels
+						}
+						l.Drain(ids, bounds, stride, counts, masks[p*n:][:n], values, uint32(panelLanes*p), add)
+						p++
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/query")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// drainCase is everything a drain reads.
+type drainCase struct {
+	stride int
+	counts []int32
+	masks  []uint64
+	values []float32
+	base   uint32
+	add    []float32
+}
+
+// manyBits is the number of bits beyond which the kernel takes a mask another way.
+const manyBits = 16
+
+// newDrainCase draws a case: masks of all numbers of bits, of few or of many,
+// lists that are empty, as full as may be, or in between.
+func newDrainCase(r *rand.Rand, n, stride int) *drainCase {
+	c := &drainCase{stride: stride, counts: make([]int32, n), masks: make([]uint64, n), values: normals(r, panelLanes*n, true),
+		base: r.Uint32(), add: normals(r, n, true)}
+	kind := r.IntN(4)
+	for q := range n {
+		room := stride - panelLanes
+		c.counts[q] = []int32{0, int32(room), int32(r.IntN(room + 1))}[r.IntN(3)]
+		passed := []int{r.IntN(panelLanes + 1), r.IntN(3), manyBits - 2 + r.IntN(5), panelLanes * r.IntN(2)}[kind]
+		for _, i := range r.Perm(panelLanes)[:passed] {
+			c.masks[q] |= 1 << i
+		}
+	}
+	if n > 0 {
+		inf := float32(math.Inf(1))
+		c.values[r.IntN(len(c.values))], c.values[r.IntN(len(c.values))] = inf, -inf
+	}
+	return c
+}
+
+// of is the case of queries from to to.
+func (c *drainCase) of(from, to int) *drainCase {
+	return &drainCase{c.stride, c.counts[from:to], c.masks[from:to], c.values[panelLanes*from : panelLanes*to], c.base, c.add[from:to]}
+}
+
+const untouchedID = 0xa5a5a5a5
+
+// run drains to lists whose entries are all marked, and between guards.
+func (c *drainCase) run(t *testing.T, l Level) (ids []uint32, bounds []float32, counts []int32) {
+	t.Helper()
+	n := len(c.masks)
+	ids, intactIDs := fenced(n*c.stride, uint32(untouchedID), equal[uint32])
+	bounds, intactBounds := fenced(n*c.stride, nan32, sameBits32)
+	for k := range ids {
+		ids[k], bounds[k] = untouchedID, nan32
+	}
+	counts, intactCounts := fenced(n, int32(-1), equal[int32])
+	copy(counts, c.counts)
+	masks, values, add := slices.Clone(c.masks), slices.Clone(c.values), slices.Clone(c.add)
+	l.Drain(ids, bounds, c.stride, counts, masks, values, c.base, add)
+	if !intactIDs() || !intactBounds() || !intactCounts() {
+		t.Fatalf("%v, %d queries, stride %d: wrote beyond", l, n, c.stride)
+	}
+	if !slices.Equal(masks, c.masks) || !slices.EqualFunc(values, c.values, sameBits32) || !slices.Equal(add, c.add) {
+		t.Fatalf("%v, %d queries: wrote to what it reads", l, n)
+	}
+	return ids, bounds, counts
+}
+
+// check holds a level against the definition.
+func (c *drainCase) check(t *testing.T, l Level) {
+	t.Helper()
+	ids, bounds, counts := c.run(t, l)
+	for q, mask := range c.masks {
+		fail := func(what string, k int, got, want any) {
+			t.Helper()
+			t.Fatalf("%v, query %d of %d, stride %d, %d entries before, mask %x: %s of entry %d: %v, want %v",
+				l, q, len(c.masks), c.stride, c.counts[q], mask, what, k, got, want)
+		}
+		n := int(c.counts[q])
+		ids, bounds := ids[q*c.stride:][:c.stride], bounds[q*c.stride:][:c.stride]
+		at := n
+		for i := range panelLanes {
+			if mask>>i&1 == 0 {
+				continue
+			}
+			if want := c.base + uint32(i); ids[at] != want {
+				fail("number", at, ids[at], want)
+			}
+			if want := c.values[panelLanes*q+i] + c.add[q]; !sameBits32(bounds[at], want) {
+				fail("bound", at, bounds[at], want)
+			}
+			at++
+		}
+		if counts[q] != int32(at) {
+			fail("count", at, counts[q], at)
+		}
+		for k := range ids {
+			if (k < n || k >= n+panelLanes) && (ids[k] != untouchedID || !sameBits32(bounds[k], nan32)) {
+				fail("untouched", k, ids[k], untouchedID)
+			}
+		}
+	}
+}
+
+// TestDrain holds every level against the definition, and calls with some of the
+// queries against the call with all.
+func TestDrain(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	for _, stride := range []int{64, 65, 71, 128, 200, 1000} {
+		for n := 0; n <= 600; n += 1 + n/70*37 {
+			for range 3 {
+				c := newDrainCase(r, n, stride)
+				for _, l := range Levels() {
+					c.check(t, l)
+					for from, to := 0, 0; from < n; from = to {
+						to = min(n, from+1+r.IntN(1+n/2))
+						c.of(from, to).check(t, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDrainMasks: every mask of up to two bits, and every mask without them.
+func TestDrainMasks(t *testing.T) {
+	c := newDrainCase(rand.New(rand.NewPCG(65, 66)), 2*panelLanes*panelLanes, 70)
+	for i := range panelLanes {
+		for j := range panelLanes {
+			m := uint64(1)<<i | 1<<j
+			c.masks[2*(panelLanes*i+j)], c.masks[2*(panelLanes*i+j)+1] = m, ^m
+		}
+	}
+	for _, l := range Levels() {
+		c.check(t, l)
+	}
+}
+
+// TestDrainSpecial: sums are those of float32, whatever they are.
+func TestDrainSpecial(t *testing.T) {
+	inf := float32(math.Inf(1))
+	special := []float32{0, float32(math.Copysign(0, -1)), 1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, inf, -inf}
+	c := newDrainCase(rand.New(rand.NewPCG(67, 68)), len(special), 64)
+	for q, v := range special {
+		c.counts[q], c.add[q], c.masks[q] = 0, v, 1<<(4*q)-1
+		for i := range panelLanes {
+			w := special[i%len(special)]
+			if sum := v + w; sum != sum {
+				w = 0 // which NaN an infinity less itself gives is of no interest
+			}
+			c.values[panelLanes*q+i] = w
+		}
+	}
+	for _, c.base = range []uint32{0, math.MaxUint32, math.MaxUint32 - 5} {
+		for _, l := range Levels() {
+			c.check(t, l)
+		}
+	}
+}
+
+// TestDrainRefuses: a list without room, wherever it stands, and what does not
+// fit its slice.
+func TestDrainRefuses(t *testing.T) {
+	const n, stride = 300, 80
+	c := newDrainCase(rand.New(rand.NewPCG(69, 70)), n, stride)
+	drain := func(l Level, change func(ids *[]uint32, bounds *[]float32, stride *int, c *drainCase)) (message string, counts []int32) {
+		ids, bounds, stride := make([]uint32, n*stride), make([]float32, n*stride), stride
+		d := drainCase{stride, slices.Clone(c.counts), c.masks, c.values, c.base, c.add}
+		change(&ids, &bounds, &stride, &d)
+		defer func() { message, counts = fmt.Sprint(recover()), d.counts }()
+		l.Drain(ids, bounds, stride, d.counts, d.masks, d.values, d.base, d.add)
+		return
+	}
+	for _, l := range Levels() {
+		for q := range n {
+			for _, count := range []int32{stride - panelLanes + 1, math.MaxInt32, -1, math.MinInt32} {
+				message, counts := drain(l, func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.counts[q] = count })
+				if !strings.Contains(message, fmt.Sprintf("list %d holds %d entries of %d", q, count, stride)) {
+					t.Fatalf("%v: list %d of %d entries: %s", l, q, count, message)
+				}
+				for k := q / 256 * 256; k < min(n, q/256*256+256); k++ {
+					if k != q && counts[k] != c.counts[k] {
+						t.Fatalf("%v: list %d of %d entries: list %d was written to", l, q, count, k)
+					}
+				}
+			}
+		}
+		for name, change := range map[string]func(ids *[]uint32, bounds *[]float32, stride *int, c *drainCase){
+			"a short list of numbers": func(ids *[]uint32, _ *[]float32, _ *int, _ *drainCase) { *ids = slices.Clip((*ids)[1:]) },
+			"a short list of bounds":  func(_ *[]uint32, b *[]float32, _ *int, _ *drainCase) { *b = slices.Clip((*b)[1:]) },
+			"few counts":              func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.counts = slices.Clip(c.counts[:n-1]) },
+			"few values":              func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.values = slices.Clip(c.values[1:]) },
+			"few slacks":              func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.add = slices.Clip(c.add[1:]) },
+			"lists too short for any": func(_ *[]uint32, _ *[]float32, s *int, c *drainCase) { *s = 63; clear(c.counts) },
+			"a negative stride":       func(_ *[]uint32, _ *[]float32, s *int, _ *drainCase) { *s = -64 },
+		} {
+			if message, _ := drain(l, change); message == "<nil>" {
+				t.Errorf("%v: went on with %s", l, name)
+			}
+		}
+		if message, _ := drain(l, func(*[]uint32, *[]float32, *int, *drainCase) {}); message != "<nil>" {
+			t.Errorf("%v: refused what fits: %s", l, message)
+		}
+	}
+}
+
+func TestDrainAllocatesNothing(t *testing.T) {
+	const n, stride = 300, 80
+	c := newDrainCase(rand.New(rand.NewPCG(71, 72)), n, stride)
+	ids, bounds := make([]uint32, n*stride), make([]float32, n*stride)
+	for _, l := range Levels() {
+		if allocs := testing.AllocsPerRun(10, func() {
+			clear(c.counts)
+			l.Drain(ids, bounds, stride, c.counts, c.masks, c.values, c.base, c.add)
+		}); allocs != 0 {
+			t.Errorf("%v: %g allocations", l, allocs)
+		}
+	}
+}
+
+// FuzzDrain compares the levels with the definition, masks and floats made of
+// bytes.
+func FuzzDrain(f *testing.F) {
+	f.Add(uint64(1), uint16(1), uint8(0), []byte{1})
+	f.Add(uint64(2), uint16(9), uint8(1), []byte{0, 0, 0, 1, 0, 128})
+	f.Add(uint64(3), uint16(300), uint8(20), []byte{255, 255, 0})
+	f.Add(uint64(4), uint16(70), uint8(255), []byte("masks of sixteen bits or so"))
+	f.Fuzz(func(t *testing.T, seed uint64, n uint16, room uint8, bytes []byte) {
+		if len(bytes) == 0 {
+			return
+		}
+		c := newDrainCase(rand.New(rand.NewPCG(seed, 73)), int(n%600), panelLanes+int(room))
+		for q := range c.masks {
+			for b := range 8 {
+				c.masks[q] ^= uint64(bytes[(8*q+b)%len(bytes)]) << (8 * b)
+			}
+		}
+		for i := range c.values {
+			if v := math.Float32frombits(uint32(bytes[i%len(bytes)]) << 24); v == v {
+				c.values[i] += v
+			}
+		}
+		for _, l := range Levels() {
+			c.check(t, l)
+		}
+	})
+}
