@@ -145,8 +145,9 @@ type Look struct {
 	// by the k of greatest bound among them; then as many again, twice as
 	// many, and so on. Whole panels; 0 means one.
 	First int
-	// MaxSurvivors is the share of the atoms seen, in (0, 1], beyond which a
-	// first look sends a query to the dense path on its way; 0 means no limit.
+	// MaxSurvivors is the share of the atoms allowed, in (0, 1], beyond which
+	// what a first look keeps sends a query to the dense path on its way; 0 means
+	// no limit.
 	MaxSurvivors float64
 }
 

@@ -341,10 +341,10 @@ func (q *scanning) take(w *scratch, source backend.Source, a survivors) {
 // where so much is kept that the dense path is cheaper.
 func (q *scanning) ended(panels int) bool {
 	end := q.next >= panels || q.cap(q.next) < q.tau
-	most := q.look.MaxSurvivors
-	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most*float64(q.seen) {
+	most := q.look.MaxSurvivors * float64(q.goal.Allowed)
+	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most {
 		q.prune()
-		q.toDense = float64(len(q.list.ids)) > most*float64(q.seen)
+		q.toDense = float64(len(q.list.ids)) > most
 	}
 	if !end && !q.toDense {
 		return false

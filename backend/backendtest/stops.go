@@ -128,7 +128,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
 	}
 	l := Ladder{Name: "student, few survivors allowed", Random: true, Raise: backend.RaiseSpec{PerQuery: 64},
-		Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .01}}}
+		Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .3}}}
 	got, tallies, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +139,9 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 	for j := range got {
 		if !tallies[0].Dense[j] || !got[j].Dense || got[j].Random {
 			t.Errorf("query %d: tally dense %v, answer dense %v, random %v", j, tallies[0].Dense[j], got[j].Dense, got[j].Random)
+		}
+		if kept := got[j].Looks[0].Survivors; float64(kept) <= .3*float64(s.N()) {
+			t.Errorf("query %d: dense after %d atoms of %d were kept", j, kept, s.N())
 		}
 		if ds := o.Explain(s.Query(j), a.goals[j], got[j], a.want[j]); len(ds) > 0 {
 			t.Errorf("query %d: %v", j, ds)

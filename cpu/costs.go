@@ -1,0 +1,290 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"thresher/backend"
+	"thresher/collection"
+	"thresher/cpu/simd"
+)
+
+// Made-up atoms that costs are measured on: few, so that they are ready in a
+// moment.
+const (
+	costAtoms   = 2048
+	costDim     = 512
+	costLess    = 64 // another dimension, for the dense scan
+	costQueries = 64
+	// costMemory is the size of the float32 rows that are reached at random: those
+	// of a large collection are in no cache.
+	costMemory  = 64 << 20
+	costRow     = 1024 // coordinates of such a row
+	costFetches = 256  // of them in a round
+	costCodes   = 64   // rows of codes summed as often
+
+	costTime   = 250 * time.Millisecond
+	costRounds = 3 // at least
+)
+
+// Costs returns what Measure found for these kernels on an AMD EPYC 9004.
+func (b *Backend) Costs() backend.Costs {
+	switch b.kernels {
+	case simd.AVX512:
+		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Fetch: 100, Score: .32,
+			Dense: .0178, DenseTest: .226, DenseOne: .088, Turn: 2.15, Query: 500}
+	case simd.AVX2:
+		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Fetch: 83, Score: .38,
+			Dense: .0182, DenseTest: .4, DenseOne: .1, Turn: 2.15, Query: 565}
+	}
+	c := backend.Portable()
+	c.Wide = .248
+	return c
+}
+
+// Measure times searches of made-up atoms on one core, round after round, and
+// keeps the least of each. Looks of different widths that keep different shares
+// tell apart what is done once a code, an atom, a survivor and a query.
+func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	one := &Backend{threads: 1, kernels: b.kernels}
+	m, err := newMeasurement(ctx, one)
+	if err == nil {
+		begun := threadTime()
+		for round := 0; err == nil && (round < costRounds || threadTime()-begun < costTime); round++ {
+			err = m.round(ctx)
+		}
+	}
+	if err != nil {
+		return backend.Costs{}, fmt.Errorf("measuring costs: %w", err)
+	}
+	c := m.costs()
+	return c, c.Check()
+}
+
+// measurement holds the trials of a calibration, with the least time of each.
+type measurement struct {
+	c       *collection.Collection
+	kernels simd.Level
+	// Looks that keep nothing, at two widths of panels and at whole rows; one that
+	// keeps some arms, whose rows are looked at again; one at so few atoms that
+	// queries are what costs.
+	narrow, panel, whole, some, few trial
+	// Dense scans of many coordinates, of less, and of one query alone.
+	dense, less, alone trial
+
+	short, long time.Duration // sums of rows of codes in the cache
+	random      *rand.Rand
+	memory      []float32     // rows that are in no cache
+	half, full  time.Duration // of rows of memory, never the same ones
+}
+
+// trial is one way to search, with the least times it took.
+type trial struct {
+	r     backend.Resident
+	q     backend.Queries
+	floor float64
+	looks []backend.Look // none: the dense path
+
+	begin, finish time.Duration
+	pulls         []time.Duration
+	answers       backend.Answers
+	// refused says that the backend has no such looks.
+	refused bool
+}
+
+func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
+	r := rand.New(rand.NewPCG(1, 2))
+	gaussian := func(n, dim int) []float32 {
+		x := make([]float32, n*dim)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		return x
+	}
+	ready := func(n, dim int) (*collection.Collection, backend.Resident, backend.Queries, error) {
+		q := backend.Queries{M: costQueries, Dim: dim, Data: gaussian(costQueries, dim)}
+		c, err := collection.Build(ctx, gaussian(n, dim), dim, &collection.Options{Threads: 1})
+		if err != nil {
+			return nil, nil, q, err
+		}
+		resident, err := b.Load(ctx, c)
+		return c, resident, q, err
+	}
+	c, large, q, err := ready(costAtoms, costDim)
+	if err != nil {
+		return nil, err
+	}
+	_, small, shorts, err := ready(costAtoms, costLess)
+	if err != nil {
+		return nil, err
+	}
+	_, tiny, _, err := ready(collection.PanelAtoms, costDim)
+	if err != nil {
+		return nil, err
+	}
+
+	// scores of these atoms have deviation sqrt(dim); at alpha 1/2 a bound is
+	// little more than the estimate
+	look := func(rep backend.Representation, level int) backend.Look {
+		return backend.Look{Rep: rep, To: c.Levels[level].Width, Rule: backend.Student, Alpha: .5, First: costAtoms / 2}
+	}
+	last, panel := len(c.Levels)-1, 0
+	for c.Levels[panel+1].Width <= c.PanelWidth {
+		panel++
+	}
+	deviation := math.Sqrt(costDim)
+	none, some := 18*deviation, 3*deviation
+	m := &measurement{c: c,
+		narrow: trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
+		panel:  trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, panel)}},
+		whole:  trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, last)}},
+		some:   trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
+		dense:  trial{r: large, q: q, floor: none},
+		less:   trial{r: small, q: shorts, floor: none},
+		few:    trial{r: tiny, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
+		alone:  trial{r: large, q: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: none},
+	}
+	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
+	for i := range m.memory { // pages that were never written may all be one
+		m.memory[i] = q.Data[i%len(q.Data)]
+	}
+	return m, nil
+}
+
+// round takes every trial once.
+func (m *measurement) round(ctx context.Context) error {
+	for _, t := range []*trial{&m.narrow, &m.panel, &m.whole, &m.some, &m.dense, &m.less, &m.alone, &m.few} {
+		if err := t.run(ctx); err != nil {
+			return err
+		}
+	}
+	m.codes(&m.short, m.c.Levels[0].Width)
+	m.codes(&m.long, m.c.D)
+	m.reach(&m.half, costRow/2)
+	m.reach(&m.full, costRow)
+	return nil
+}
+
+// codes sums head and width rest codes of costCodes rows, over and over.
+func (m *measurement) codes(least *time.Duration, width int) {
+	half := make([]int8, (m.c.R+m.c.D+63)&^63)
+	query := simd.RowQuery{Hi: half, Lo: half}
+	ids, out := make([]uint32, costCodes), make([]simd.RowSums, costCodes)
+	for k := range ids {
+		ids[k] = uint32(3 * k)
+	}
+	begun := threadTime()
+	for range costCodes {
+		m.kernels.Rows(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
+	}
+	keep(least, begun)
+}
+
+// reach scores costFetches rows at random in width coordinates.
+func (m *measurement) reach(least *time.Duration, width int) {
+	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFetches)
+	for k := range ids {
+		ids[k] = uint32(m.random.IntN(len(m.memory) / costRow))
+	}
+	begun := threadTime()
+	for ; len(ids) > 0; ids = ids[len(out):] {
+		m.kernels.Dots(out, m.memory, costRow, ids[:len(out)], query)
+	}
+	keep(least, begun)
+}
+
+// run searches once.
+func (t *trial) run(ctx context.Context) error {
+	if t.refused {
+		return nil
+	}
+	goals := make([]backend.Goal, t.q.M)
+	for j := range goals {
+		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Skip: -1}
+	}
+	begun := threadTime()
+	run, err := t.r.Begin(ctx, t.q, goals)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	keep(&t.begin, begun)
+	if len(t.pulls) == 0 {
+		t.pulls = make([]time.Duration, max(1, len(t.looks)))
+	}
+	if len(t.looks) == 0 {
+		all := make([]int, t.q.M)
+		for j := range all {
+			all[j] = j
+		}
+		begun = threadTime()
+		err = run.Dense(ctx, all...)
+		keep(&t.pulls[0], begun)
+		return err
+	}
+	for k, l := range t.looks {
+		begun = threadTime()
+		_, err := run.Pull(ctx, l)
+		if errors.Is(err, backend.ErrRuleUnsupported) {
+			t.refused = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		keep(&t.pulls[k], begun)
+	}
+	begun = threadTime()
+	t.answers, err = run.Finish(ctx)
+	keep(&t.finish, begun)
+	return err
+}
+
+// keep notes the time since begun, if it is the least.
+func keep(least *time.Duration, begun time.Duration) {
+	if took := threadTime() - begun; *least == 0 || took < *least {
+		*least = took
+	}
+}
+
+// costs solves for the figures.
+func (m *measurement) costs() backend.Costs {
+	const pairs = costAtoms * costQueries
+	width := func(t *trial, look int) float64 { return float64(m.c.R + t.looks[look].To) }
+	per := func(t time.Duration, n float64) float64 { return float64(t.Nanoseconds()) / n }
+	// line is the slope and the intercept of a cost that grows with width.
+	line := func(x0, y0, x1, y1 float64) (slope, at0 float64) {
+		slope = max(leastCost, (y1-y0)/(x1-x0))
+		return slope, max(leastCost, y0-slope*x0)
+	}
+
+	var c backend.Costs
+	c.Scan, c.Test = line(width(&m.narrow, 0), per(m.narrow.pulls[0], pairs), width(&m.panel, 0), per(m.panel.pulls[0], pairs))
+	if !m.whole.refused {
+		c.Wide = max(leastCost, (per(m.whole.pulls[0], pairs)-c.Test)/width(&m.whole, 0))
+	}
+	passed := 1.
+	for _, a := range m.some.answers {
+		passed += float64(a.Looks[1].Seen)
+	}
+	c.List = max(leastCost, per(m.some.pulls[0]-m.panel.pulls[0], passed))
+	c.Code, _ = line(float64(m.c.Levels[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
+	c.Visit = max(leastCost, per(m.some.pulls[1], passed)-c.Code*width(&m.some, 1))
+	c.Score, c.Fetch = line(costRow/2, per(m.half, costFetches), costRow, per(m.full, costFetches))
+	c.Dense, c.DenseTest = line(costLess, per(m.less.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
+	c.DenseOne = per(m.alone.pulls[0], costAtoms*costDim)
+	products := float64(2*m.c.R*costDim) * c.Dense
+	c.Turn = max(leastCost, (per(m.some.begin, costQueries)-products)/float64(m.c.D))
+	c.Query = per(m.few.pulls[0]+m.few.finish, costQueries)
+	return c
+}
+
+// leastCost stands for what is too little to be seen.
+const leastCost = 1e-4

@@ -1,0 +1,91 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+	"thresher/cpu/simd"
+)
+
+func TestCostsOfEveryLevel(t *testing.T) {
+	for _, level := range simd.Levels() {
+		b := New(Options{Threads: 1, Kernels: &level})
+		c := b.Costs()
+		if err := c.Check(); err != nil || c.Wide == 0 {
+			t.Errorf("%v, built in: %v, %+v", level, err, c)
+		}
+	}
+}
+
+// TestMeasure: what comes out can be planned by; how long things take is not
+// tested.
+func TestMeasure(t *testing.T) {
+	b := New(Options{})
+	var _ backend.Coster = b
+	c, err := b.Measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Wide == 0 {
+		t.Errorf("no first look is wider than panels: %+v", c)
+	}
+	for n := range 3 {
+		ctx := backendtest.NewCountdown(50*n, context.Canceled)
+		if _, err := b.Measure(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("ended after %d: %v", 50*n, err)
+		}
+	}
+}
+
+// TestMeasurementSolves makes up the times that known costs would take, and asks
+// for the costs.
+func TestMeasurementSolves(t *testing.T) {
+	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Fetch: 100, Score: .3,
+		Dense: .02, DenseTest: .25, DenseOne: .1, Turn: 3, Query: 800}
+	const head, pairs, passed = 32, costAtoms * costQueries, 9000
+	c := &collection.Collection{R: head, D: 512, Levels: []collection.Level{{Width: 64}, {Width: 128}, {Width: 512}}}
+	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
+	looks := func(widths ...int) (l []backend.Look) {
+		for _, w := range widths {
+			l = append(l, backend.Look{To: w})
+		}
+		return l
+	}
+	scan := func(code, width float64) float64 { return pairs * (want.Test + code*(head+width)) }
+	m := &measurement{c: c,
+		narrow: trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
+		panel:  trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
+		whole:  trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
+		some: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Turn*512 + want.Dense*2*head*costDim)),
+			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
+			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
+		dense: trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},
+		less:  trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costLess))}},
+		alone: trial{pulls: []time.Duration{ns(want.DenseOne * costAtoms * costDim)}},
+		few:   trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
+		short: ns(costCodes * costCodes * (7 + want.Code*64)), long: ns(costCodes * costCodes * (7 + want.Code*512)),
+		half: ns(costFetches * (want.Fetch + want.Score*costRow/2)), full: ns(costFetches * (want.Fetch + want.Score*costRow)),
+	}
+	got := m.costs()
+	a, b := want.Table(), got.Table()
+	for i := range a {
+		if math.Abs(a[i].Value-b[i].Value) > .002*a[i].Value {
+			t.Errorf("%s: %g ns, made up of %g", a[i].Name, b[i].Value, a[i].Value)
+		}
+	}
+	m.whole.refused = true
+	if got := m.costs(); got.Wide != 0 {
+		t.Errorf("refused, wide looks cost %g", got.Wide)
+	}
+	// times that noise has turned around still make costs
+	m.panel.pulls[0], m.long, m.full, m.dense.pulls[0] = 1, 1, 1, 1
+	if got := m.costs(); got.Check() != nil {
+		t.Error(got.Check())
+	}
+}
