@@ -48,6 +48,12 @@ type Request struct {
 	Relative bool
 	// Method is how to search; "" means Auto.
 	Method Method
+	// Plan, if not "", is how methods auto, exact, certain and adaptive look,
+	// instead of the planner's choice: "dense", or the numbers of coordinates
+	// that each look takes of the rest, ascending, "whole" for all, and at the
+	// end "rows", the float32 rows of what is left: "64,256,rows",
+	// "128,whole,rows". Certificates name plans so; Engine.Plans lists them.
+	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (for
 	// Euclidean distance: at most *MinScore). Each such atom is missed with
 	// probability at most Delta; there is no joint promise.
@@ -145,7 +151,10 @@ type Certificate struct {
 	// Predicted is the pilot's forecast of the share of arms that pass the
 	// first look; 0 when there was none.
 	Predicted float64 `json:"predicted_survivors,omitempty"`
-	Fallback  string  `json:"fallback,omitempty"`
+	// PredictedCost is what the planner expected of the plan, in ns of one core
+	// an atom and query; 0 when it made no forecast.
+	PredictedCost float64 `json:"predicted_ns,omitempty"`
+	Fallback      string  `json:"fallback,omitempty"`
 }
 
 // Stats sums a Response.
@@ -199,4 +208,8 @@ type Options struct {
 	// Fallback answers what the first backend cannot; nil means none.
 	Fallback backend.Backend
 	Observer Observer
+	// Costs are what the planner compares plans by; nil means the backend's own
+	// figures, which are the same on every machine with its kernels. Answers
+	// keep their promise whatever they are, but another plan can answer.
+	Costs *backend.Costs
 }

@@ -19,6 +19,9 @@ type Engine struct {
 	opt     Options
 	inverse []uint32 // row number to internal index
 	maxNorm float64  // greatest working norm
+	costs   backend.Costs
+	curves  *curves
+	plans   plans
 
 	values func() (lo, hi float64) // range of the working coordinates, taken once
 
@@ -31,11 +34,16 @@ type Engine struct {
 // Open loads c on b and returns an engine over it. The caller keeps c and b,
 // which must outlive the engine.
 func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *Options) (*Engine, error) {
-	e := &Engine{c: c, first: b}
+	e := &Engine{c: c, first: b, curves: newCurves(&c.Pilot)}
 	if o != nil {
 		e.opt = *o
 	}
 	e.values = sync.OnceValues(c.Values)
+	if e.opt.Costs != nil {
+		if err := e.opt.Costs.Check(); err != nil {
+			return nil, err
+		}
+	}
 	e.inverse = make([]uint32, c.N)
 	for i, row := range c.Order {
 		e.inverse[row] = uint32(i)
@@ -53,7 +61,19 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 		}
 	}
 	e.residents = []backend.Resident{r}
+	e.costs = e.opt.costsOf(e.first)
 	return e, nil
+}
+
+// costsOf are the costs that plans for b are compared by.
+func (o *Options) costsOf(b backend.Backend) backend.Costs {
+	if o.Costs != nil {
+		return *o.Costs
+	}
+	if b, ok := b.(backend.Coster); ok {
+		return b.Costs()
+	}
+	return backend.Portable()
 }
 
 func (e *Engine) fellBack(b backend.Backend, err error) {

@@ -1,19 +1,20 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"sync"
 
 	"thresher/backend"
 	"thresher/collection"
 )
 
 // plan is how a request is answered: a function of the collection, method, k,
-// delta, epsilon and the number of atoms allowed alone, never of codes read for
-// the query.
+// delta, the number of atoms allowed and the machine's costs alone, never of codes
+// read for the query or of the batch. An allowed gap only ends searches earlier.
 type plan struct {
 	name      string
 	method    Method
@@ -21,7 +22,9 @@ type plan struct {
 	dense     bool
 	raise     backend.RaiseSpec
 	looks     []backend.Look
-	predicted float64
+	// predicted is the share of arms that the pilot expects to pass the first
+	// look, cost what the plan is expected to take, in ns an arm.
+	predicted, cost float64
 	// perArm says that the backend keeps state for every arm of every query,
 	// so that few queries are answered at a time.
 	perArm bool
@@ -30,206 +33,177 @@ type plan struct {
 	reference func(ctx context.Context, w *work, lo, hi int, out []Answer) error
 }
 
-// Costs of the portable kernels in ns per coordinate and per arm, measured by
-// the benchmarks of cpu/simd; they only rank plans against each other.
+// Preferences at nearly equal cost: an answer that cannot fail is worth a little,
+// and the dense scan, whose forecast is the surest, somewhat more.
 const (
-	scanCost  = .17 // a code of a panel
-	rowCost   = .65 // a code of a row
-	exactCost = .30 // a float32 coordinate scored in float64
-	denseCost = .25 // a float32 coordinate of the dense path
-	visitCost = 40  // reaching an arm's row
-	// entries is how many arms enter the running k best, in units of
-	// k log(n/k) + k: those are scored on the way.
-	entries = 1.5
+	certainWorth = 1.05
+	denseWorth   = 1.1
 )
 
-// Shares kept by the first look beyond which a query goes dense: rows scored
-// one by one cost about as much as the dense path, a second look little.
-const (
-	maxBeforeRows = .6
-	maxBeforeLook = .95
-)
+// leastArms is how many arms a wanted atom needs beside it for elimination to be
+// tried: of fewer, most are read in full anyway.
+const leastArms = 4
 
-// tinyWork is the number of coordinates below which nothing beats a dense scan.
-const tinyWork = 1 << 16
+// planned reports whether a method's looks are the planner's.
+func planned(m Method) bool { return m == Auto || m == Exact || m == Certain || m == Adaptive }
 
-func (e *Engine) plan(w *work, k, allowed int) (*plan, error) {
-	bad := func(format string, a ...any) error {
-		return &RequestError{Field: "method", Query: -1, Err: fmt.Errorf(format, a...)}
+// plan checks what is asked of a method and says how it is answered.
+func (e *Engine) plan(w *work) (*plan, error) {
+	bad := func(field, format string, a ...any) error {
+		return &RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, a...)}
 	}
 	c := e.c
-	m := w.req.Method
-	if m == "" {
-		m = Auto
+	m := cmp.Or(w.req.Method, Auto)
+	switch {
+	case !slices.Contains(Methods(), m):
+		return nil, bad("method", "%q is none of %v", m, Methods())
+	case m == Adaptive && c.Basis == collection.Raw:
+		return nil, bad("method", "adaptive needs rotated codes; the basis is raw")
+	case m == Adaptive && !c.Coded():
+		return nil, bad("method", "adaptive needs at least %d dimensions, there are %d; use certain or exact", collection.MinRotated, c.Dim)
+	case !planned(m) && w.req.Plan != "":
+		return nil, bad("plan", "method %s has looks of its own", m)
+	case !planned(m):
+		return e.published(w, m, w.k)
+	case c.Basis == collection.Raw && w.req.Plan == "" && (m == Certain || m == Auto && w.k <= w.allowed/leastArms):
+		return e.certainRaw(w.k), nil
 	}
-	switch m {
-	case Exact:
-		return exactPlan(), nil
-	case Auto:
-		return e.auto(w, k, allowed), nil
-	case Adaptive:
-		if c.Basis == collection.Raw {
-			return nil, bad("adaptive needs rotated codes; the basis is raw")
+	asked := question{m, w.req.Plan, w.k, w.allowed, w.delta}
+	if made := e.plans.get(asked); made != nil {
+		return made, nil
+	}
+	p := e.problem(w)
+	l := p.choose(m)
+	if w.req.Plan != "" {
+		var err error
+		if l, err = p.parse(w.req.Plan, m); err != nil {
+			return nil, bad("plan", "%w", err)
 		}
-		if !c.Coded() {
-			return nil, bad("adaptive needs at least %d dimensions, there are %d; use certain or exact", collection.MinRotated, c.Dim)
-		}
-		p, _ := e.adaptive(w, k)
-		return p, nil
-	case Certain:
-		return e.certain(k), nil
+		l, _ = p.lifted(l)
 	}
-	if slices.Contains(Methods(), m) {
-		return e.published(w, m, k)
-	}
-	return nil, bad("%q is none of %v", m, Methods())
+	made := p.plan(l, m)
+	e.plans.put(asked, made)
+	return made, nil
 }
 
-func exactPlan() *plan {
-	return &plan{name: "dense", method: Exact, guarantee: GuaranteeExact, dense: true}
+// question is what a plan depends on beside the engine.
+type question struct {
+	method     Method
+	plan       string // asked for, "" for the best
+	k, allowed int
+	delta      float64
 }
 
-// auto picks among adaptive, certain and exact (basis rotated) or certain and
-// exact (basis raw) by predicted cost.
-func (e *Engine) auto(w *work, k, allowed int) *plan {
+// plans remembers the plans made: choosing takes longer than small searches. It is
+// safe for concurrent use.
+type plans struct {
+	mu   sync.Mutex
+	made map[question]*plan
+}
+
+// plansKept bounds how many are remembered.
+const plansKept = 256
+
+func (p *plans) get(q question) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.made[q]
+}
+
+func (p *plans) put(q question, made *plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == nil || len(p.made) >= plansKept {
+		p.made = map[question]*plan{}
+	}
+	p.made[q] = made
+}
+
+// problem states what the planner is asked.
+func (e *Engine) problem(w *work) *problem {
 	c := e.c
-	dense := denseCost * float64(c.Dim)
-	if allowed*c.Dim < tinyWork || k > allowed/4 {
-		return exactPlan()
-	}
-	if !c.Coded() {
-		return e.certain(k)
-	}
-	p, cost := e.adaptive(w, k)
-	if cost > .9*dense {
-		return exactPlan()
+	p := &problem{arms: max(1, w.allowed), atoms: c.N, dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
+		curves: e.curves, k: w.k, delta: w.delta, costs: e.costs}
+	if c.Coded() {
+		for _, l := range c.Levels {
+			p.widths = append(p.widths, l.Width)
+		}
 	}
 	return p
 }
 
-// moreLooks is how many looks at rows may follow the first; each divides alpha.
-const moreLooks = 2
-
-// adaptive picks the cheapest ladder by the pilot's forecast: a first look at
-// a prefix, perhaps longer prefixes of the survivors' rows, then exact rows.
-// It also returns the predicted cost of an arm in ns.
-func (e *Engine) adaptive(w *work, k int) (*plan, float64) {
-	c := e.c
-	exact := visitCost + exactCost*float64(c.Dim)
-	// arms scored on the way to the final threshold, whatever the ladder
-	kk := float64(max(k, 1))
-	entering := min(1, entries*kk*(1+math.Log(float64(c.N)/kk))/float64(c.N))
-	var best []int
-	bestCost := math.Inf(1)
-	// extend tries every longer ladder behind looks at levels, of cost so far;
-	// the last of them leaves share(k, last)
-	var extend func(levels []int, cost float64)
-	extend = func(levels []int, cost float64) {
-		last := levels[len(levels)-1]
-		left := e.share(k, last)
-		// a longer ladder has to pay for its smaller alpha
-		if total := (cost + left*exact) * (1 + .05*float64(len(levels)-1)); total < bestCost {
-			best, bestCost = slices.Clone(levels), total
-		}
-		if len(levels) > moreLooks {
-			return
-		}
-		for j := last + 1; j < len(c.Levels); j++ {
-			extend(append(levels, j), cost+left*(visitCost+rowCost*float64(c.R+c.Levels[j].Width)))
+// choose is the ladder of least forecast cost among those that a method may take.
+// Without codes, and for Auto where most arms are wanted, that is the dense scan.
+func (p *problem) choose(m Method) ladder {
+	var best ladder
+	least := math.Inf(1)
+	if m == Auto && p.k > p.arms/leastArms {
+		return best
+	}
+	for _, l := range p.ladders(m) {
+		if l, cost := p.lifted(l); cost < least {
+			best, least = l, cost
 		}
 	}
-	for i, first := range c.Levels {
-		if first.Width <= c.PanelWidth {
-			extend([]int{i}, scanCost*float64(c.R+first.Width)+entering*exact)
-		}
-	}
-	p := e.ladder(w, k, best)
-	p.predicted = e.share(k, best[0])
-	return p, bestCost
+	return best
 }
 
-// share is the pilot's forecast for level i, geometric between its ks.
-func (e *Engine) share(k, i int) float64 {
-	p := &e.c.Pilot
-	if len(p.Ks) == 0 {
-		return 1
-	}
-	if k == 0 {
-		k = p.Ks[len(p.Ks)-1] // a range: as for many
-	}
-	at := func(j int) float64 { return max(p.Shares[j][i], 1e-9) }
-	if k <= p.Ks[0] {
-		return at(0)
-	}
-	for j := 1; j < len(p.Ks); j++ {
-		if k <= p.Ks[j] || j+1 == len(p.Ks) {
-			t := math.Log(float64(k)/float64(p.Ks[j-1])) / math.Log(float64(p.Ks[j])/float64(p.Ks[j-1]))
-			return min(1, math.Exp(math.Log(at(j-1))*(1-t)+math.Log(at(j))*t))
+// lifted gives a ladder the source of thresholds that costs least, and returns that
+// cost as choose compares it, in ns an arm.
+func (p *problem) lifted(l ladder) (best ladder, least float64) {
+	least = math.Inf(1)
+	for _, source := range p.sources() {
+		l.source = source
+		f := p.forecast(l, p.rank(source))
+		cost := f.total()
+		switch {
+		case l.dense():
+			cost /= denseWorth
+		case p.random(l) == 0:
+			cost /= certainWorth
+		}
+		if cost < least {
+			best, least = l, cost
 		}
 	}
-	return at(0)
+	return best, least
 }
 
-// ladder is the plan that looks at panels to the first of levels and at rows to
-// the others.
-func (e *Engine) ladder(w *work, k int, levels []int) *plan {
-	c := e.c
-	random := 0
-	for _, l := range levels {
-		if c.Levels[l].Width < c.D {
-			random++
-		}
-	}
-	p := &plan{method: Adaptive, guarantee: GuaranteeProbabilistic}
-	if random == 0 {
-		p.guarantee = GuaranteeCertain
-	}
-	alpha := w.armAlpha(k) / float64(max(1, random))
-	var names []string
-	for n, l := range levels {
-		look := backend.Look{Rep: backend.Rows, To: c.Levels[l].Width, Rule: backend.Student, Alpha: alpha}
-		if look.To == c.D {
-			look.Rule, look.Alpha = backend.Cauchy, 0
-		}
-		if n == 0 {
-			look.Rep, look.First, look.MaxSurvivors = backend.Panels, firstAtoms(k), maxBeforeLook
-			if len(levels) == 1 {
-				look.MaxSurvivors = maxBeforeRows
-			}
-		}
-		names = append(names, fmt.Sprintf("%s %d+%d", reads(look.Rep), c.R, look.To))
-		p.looks = append(p.looks, look)
-	}
-	p.name = strings.Join(append(names, "float32 rows"), ", ")
-	return p
+// Forecast is a plan that could answer a request, with what it is expected to
+// cost.
+type Forecast struct {
+	// Plan is what Request.Plan takes.
+	Plan      string
+	Method    Method
+	Guarantee Guarantee
+	// Cost is in ns of one core an atom and query.
+	Cost float64
+	// Survivors are the shares of the atoms left after each look.
+	Survivors []float64
+	// Chosen says that Search takes this plan for the request.
+	Chosen bool
 }
 
-// firstAtoms is how many atoms the first look sees before there is a threshold:
-// the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
-func firstAtoms(k int) int { return max(1024, (4*k+63)/64*64) }
-
-// certain eliminates by deterministic bounds only.
-func (e *Engine) certain(k int) *plan {
-	c := e.c
-	if c.Basis == collection.Raw {
-		return e.certainRaw(k)
+// Plans lists the plans that req could be answered by, cheapest by forecast
+// first; none for methods whose looks are their own. Errors are those of Search.
+func (e *Engine) Plans(req Request) ([]Forecast, error) {
+	w, err := e.work(&req)
+	if err != nil {
+		return nil, err
 	}
-	if !c.Coded() {
-		return &plan{name: "dense", method: Certain, guarantee: GuaranteeCertain, dense: true}
+	m := cmp.Or(req.Method, Auto)
+	if !planned(m) || e.c.Basis == collection.Raw {
+		return nil, nil
 	}
-	first := 0
-	for i := range c.Levels {
-		if c.Levels[i].Width <= c.PanelWidth {
-			first = i
-		}
+	p := e.problem(w)
+	var all []Forecast
+	for _, l := range p.ladders(m) {
+		l, _ = p.lifted(l)
+		f := p.forecast(l, p.rank(l.source))
+		made := p.plan(l, m)
+		all = append(all, Forecast{Plan: made.name, Method: made.method, Guarantee: made.guarantee,
+			Cost: f.total(), Survivors: slices.Clone(f.kept[:len(l.levels)]), Chosen: made.name == w.plan.name})
 	}
-	p := &plan{method: Certain, guarantee: GuaranteeCertain,
-		looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[first].Width, Rule: backend.Cauchy, First: firstAtoms(k)}},
-		name:  fmt.Sprintf("panels %d+%d", c.R, c.Levels[first].Width)}
-	if c.Levels[first].Width < c.D {
-		p.looks = append(p.looks, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
-		p.name += fmt.Sprintf(", rows %d+%d", c.R, c.D)
-	}
-	p.name += ", float32 rows"
-	return p
+	slices.SortStableFunc(all, func(a, b Forecast) int { return cmp.Compare(a.Cost, b.Cost) })
+	return all, nil
 }

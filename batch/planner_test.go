@@ -1,12 +1,16 @@
 package batch_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/cpu"
 )
 
 // TestAuto checks which method auto picks: exact where nothing can be saved,
@@ -67,22 +71,22 @@ func TestAlphaIsShared(t *testing.T) {
 		opt    collection.Options
 	}{
 		{2000, 384, collection.Options{}},
-		{1000, 4096, collection.Options{}}, // two looks at prefixes
 		{2000, 384, collection.Options{NoHead: true, KeepRotated: true}},
 		{2000, 384, collection.Options{Basis: collection.Raw}},
 	} {
 		dim := set.dim
-		if testing.Short() && dim == 4096 {
-			continue
-		}
 		rows := backendtest.PowerLaw(backendtest.Rand(3), set.n, dim)
 		e := open(t, rows, dim, &set.opt, 1)
 		for _, x := range []struct {
 			k, arms int
 			least   *float64
 		}{{1, 1, nil}, {10, 10, nil}, {100, 100, nil}, {0, 1, &least}} {
-			for _, method := range []batch.Method{batch.Adaptive, batch.PrefixF32, batch.Strict} {
-				resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:20*dim], K: x.k, MinScore: x.least, Method: method, Delta: delta})
+			for _, way := range []struct {
+				method batch.Method
+				plan   string
+			}{{batch.Adaptive, ""}, {batch.Adaptive, "64,128,rows"}, {batch.Adaptive, "64,whole,rows"}, {batch.PrefixF32, ""}, {batch.Strict, ""}} {
+				method := way.method
+				resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:20*dim], K: x.k, MinScore: x.least, Method: method, Plan: way.plan, Delta: delta})
 				if err != nil {
 					continue
 				}
@@ -108,7 +112,140 @@ func TestAlphaIsShared(t *testing.T) {
 			}
 		}
 	}
-	if looks < 2 && !testing.Short() {
+	if looks < 2 {
 		t.Errorf("%d looks that can fail at most: sharing was not seen", looks)
+	}
+}
+
+// TestPlansAnswer asks for every plan there is and holds the answers against the
+// oracle. At delta 1e-6 the 400 answers under a promise that can fail raise a false
+// alarm with probability below .0005.
+func TestPlansAnswer(t *testing.T) {
+	const dim, k = 384, 10
+	rng := backendtest.Rand(4)
+	for _, opt := range []collection.Options{{Seed: 1}, {Seed: 1, Metric: collection.Cosine}} {
+		c := build(t, backendtest.PowerLaw(rng, 3000, dim), dim, &opt)
+		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
+		queries := backendtest.PowerLaw(rng, 5, dim)
+		for _, method := range []batch.Method{batch.Auto, batch.Adaptive, batch.Certain, batch.Exact} {
+			req := batch.Request{Queries: queries, K: k, Delta: 1e-6, Method: method}
+			plans, err := e.Plans(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chosen := 0
+			for i, f := range plans {
+				if i > 0 && f.Cost < plans[i-1].Cost {
+					t.Errorf("%s: %s at %g ns comes after %s at %g", method, f.Plan, f.Cost, plans[i-1].Plan, plans[i-1].Cost)
+				}
+				free := req
+				free.Plan = ""
+				want := search(t, e, free).Answers[0].Certificate
+				if f.Chosen {
+					chosen++
+				}
+				if f.Chosen != (f.Plan == want.Plan) {
+					t.Errorf("%s: %s is chosen: %v; Search takes %s", method, f.Plan, f.Chosen, want.Plan)
+				}
+				req.Plan = f.Plan
+				resp := search(t, e, req)
+				if n := wrong(t, o, c, queries, goal(c, k), resp); n > 0 {
+					t.Errorf("%v %s: %d wrong answers", c.Metric, f.Plan, n)
+				}
+				cert := resp.Answers[0].Certificate
+				if cert.Plan != f.Plan || cert.Method != f.Method || cert.Guarantee != f.Guarantee || cert.PredictedCost != f.Cost {
+					t.Errorf("%s: forecast %+v, certificate of %s, %s, %s, %g ns", method, f, cert.Plan, cert.Method, cert.Guarantee, cert.PredictedCost)
+				}
+				if looks := strings.Count(f.Plan, ","); len(f.Survivors) != looks || len(cert.Looks) > looks {
+					t.Errorf("%s: shares %v after looks, %d looks were taken", f.Plan, f.Survivors, len(cert.Looks))
+				}
+				for _, l := range cert.Looks {
+					if whole := l.Width == c.R+c.D; whole != (l.Rule == "rounding") {
+						t.Errorf("%s: look of %d coordinates by rule %s", f.Plan, l.Width, l.Rule)
+					}
+				}
+			}
+			if chosen != 1 {
+				t.Errorf("%s: %d of %d plans are chosen", method, chosen, len(plans))
+			}
+		}
+	}
+}
+
+func TestPlansRefused(t *testing.T) {
+	rows := backendtest.PowerLaw(backendtest.Rand(5), 300, 300)
+	rotated, raw := open(t, rows, 300, nil, 1), open(t, rows, 300, &collection.Options{Basis: collection.Raw}, 1)
+	for _, x := range []struct {
+		e    *batch.Engine
+		req  batch.Request
+		want string
+	}{
+		{rotated, batch.Request{Plan: "65,rows"}, "65"},
+		{rotated, batch.Request{Plan: "dense", Method: batch.Adaptive}, "adaptive"},
+		{rotated, batch.Request{Plan: "64,rows", Method: batch.Exact}, "exact"},
+		{raw, batch.Request{Plan: "64,rows"}, "none"},
+		{raw, batch.Request{Plan: "dense", Method: batch.Strict}, "strict"},
+	} {
+		x.req.Queries, x.req.K = rows[:300], 3
+		_, err := x.e.Search(t.Context(), x.req)
+		var refused *batch.RequestError
+		if !errors.As(err, &refused) || refused.Field != "plan" || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("plan %q for %s: %v", x.req.Plan, x.req.Method, err)
+		}
+		if _, again := x.e.Plans(x.req); again == nil || again.Error() != err.Error() {
+			t.Errorf("plan %q: Plans says %v, Search %v", x.req.Plan, again, err)
+		}
+	}
+	for _, req := range []batch.Request{{}, {Method: batch.Strict}} {
+		req.Queries, req.K = rows[:300], 3
+		if all, err := raw.Plans(req); err != nil || len(all) != 0 {
+			t.Errorf("plans on raw coordinates: %v, %v", all, err)
+		}
+	}
+}
+
+// TestCostsDecide: the costs given rule the plan, and those that cannot be are
+// refused.
+func TestCostsDecide(t *testing.T) {
+	const dim = 384
+	c := build(t, backendtest.PowerLaw(backendtest.Rand(6), 3000, dim), dim, nil)
+	plan := func(costs *backend.Costs) string {
+		e := over(t, c, 1, &batch.Options{Costs: costs})
+		return search(t, e, batch.Request{Queries: c.Rows[:dim], K: 10}).Answers[0].Certificate.Plan
+	}
+	costs := cpu.New(cpu.Options{}).Costs()
+	if own, same := plan(nil), plan(&costs); own != same || own == "dense" {
+		t.Errorf("plan %s by the backend's costs, %s by the same given", own, same)
+	}
+	free := costs
+	free.Dense, free.DenseTest, free.DenseOne = 1e-9, 1e-9, 1e-9
+	if got := plan(&free); got != "dense" {
+		t.Errorf("plan %s where a dense scan costs nothing", got)
+	}
+	free.Visit = -1
+	if _, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{}), &batch.Options{Costs: &free}); err == nil || !strings.Contains(err.Error(), "visit: -1") {
+		t.Errorf("a negative cost: %v", err)
+	}
+}
+
+// TestPlansAreRememberedApart: an engine that was asked much answers as a fresh
+// one does.
+func TestPlansAreRememberedApart(t *testing.T) {
+	const dim = 384
+	c := build(t, backendtest.PowerLaw(backendtest.Rand(7), 3000, dim), dim, nil)
+	asked := over(t, c, 1, nil)
+	var deny []int64
+	for i := range int64(2900) {
+		deny = append(deny, i)
+	}
+	for range 2 {
+		for _, req := range []batch.Request{
+			{K: 10}, {K: 1}, {K: 10, Delta: 1e-5}, {K: 10, Deny: deny}, {K: 10, Plan: "128,rows"}, {K: 10, Plan: "64,128,rows"},
+			{K: 10, Method: batch.Certain}, {K: 10, Method: batch.Exact}, {K: 10, Method: batch.Adaptive},
+		} {
+			req.Queries = c.Rows[:dim]
+			got, want := search(t, asked, req), search(t, over(t, c, 1, nil), req)
+			same(t, got.Answers, want.Answers)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func float32Looks(bounds []int, rule backend.Rule, alpha float64) []backend.Look
 
 // armAlpha divides delta over the true arms: k of them; for k = 0, a range, each
 // has all of it.
-func (w *work) armAlpha(k int) float64 { return w.delta / float64(max(k, 1)) }
+func armAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) }
 
 // leaders is how many arms are scored exactly after a look.
 func leaders(k int) int { return k + (k+1)/2 }
@@ -87,7 +87,7 @@ func leaders(k int) int { return k + (k+1)/2 }
 // strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
 func (e *Engine) strict(w *work, k int) *plan {
 	return &plan{name: "float32 coordinates 16, 32, 64, ..", method: Strict, guarantee: GuaranteeProbabilistic, perArm: true,
-		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Martingale, w.armAlpha(k))}
+		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Martingale, armAlpha(w.delta, k))}
 }
 
 // certainRaw is certain on raw coordinates: what is unseen counts by its norm.
@@ -104,7 +104,7 @@ func (e *Engine) prefix(w *work, k int) *plan {
 	}
 	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0)
 	for i := range looks {
-		looks[i].Alpha = w.armAlpha(k) / float64(max(1, len(looks)-1))
+		looks[i].Alpha = armAlpha(w.delta, k) / float64(max(1, len(looks)-1))
 	}
 	return &plan{name: "float32 rotated coordinates 16, 32, 64, ..", method: PrefixF32, guarantee: GuaranteeProbabilistic, perArm: true,
 		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: looks}

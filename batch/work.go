@@ -16,6 +16,8 @@ type work struct {
 	e        *Engine
 	req      *Request
 	m        int
+	k        int // atoms wanted, at most those there are; 0: a range
+	allowed  int // atoms that may be returned
 	delta    float64
 	plan     *plan
 	goals    []backend.Goal
@@ -90,7 +92,8 @@ func (e *Engine) work(req *Request) (*work, error) {
 		}
 		w.goals[j] = g
 	}
-	w.plan, err = e.plan(w, k, allowed)
+	w.k, w.allowed = k, allowed
+	w.plan, err = e.plan(w)
 	return w, err
 }
 
@@ -220,7 +223,8 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	p := w.plan
 	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
-		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name, Predicted: p.predicted}
+		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name,
+		Predicted: p.predicted, PredictedCost: p.cost}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		cert.Delta = 0
 	}
@@ -261,11 +265,7 @@ func (w *work) distances(j int, a *Answer) {
 	q := w.query(j)
 	all := make([]far, len(a.IDs))
 	for i, id := range a.IDs {
-		all[i].id = id
-		for k, v := range w.e.c.Row(int(id)) {
-			x := float64(q[k]) - float64(v)
-			all[i].d += x * x
-		}
+		all[i].id, all[i].d = id, distance(q, w.e.c.Row(int(id)))
 	}
 	if least := w.req.MinScore; least != nil {
 		all = slices.DeleteFunc(all, func(f far) bool { return f.d > *least*(1+1e-12) })
@@ -285,6 +285,23 @@ func (w *work) distances(j int, a *Answer) {
 	}
 }
 
+// distance is |q - v|^2 in float64, in four sums.
+func distance(q, v []float32) float64 {
+	q = q[:len(v)]
+	var a, b, c, d float64
+	i := 0
+	for ; i+4 <= len(v); i += 4 {
+		x, y := (*[4]float32)(q[i:]), (*[4]float32)(v[i:])
+		e, f, g, h := float64(x[0])-float64(y[0]), float64(x[1])-float64(y[1]), float64(x[2])-float64(y[2]), float64(x[3])-float64(y[3])
+		a, b, c, d = a+e*e, b+f*f, c+g*g, d+h*h
+	}
+	for ; i < len(v); i++ {
+		e := float64(q[i]) - float64(v[i])
+		a += e * e
+	}
+	return (a + b) + (c + d)
+}
+
 func (w *work) record(l backend.LookReport) LookRecord {
 	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Survivors: l.Survivors}
 	r.Reads = reads(l.Look.Rep)
@@ -292,7 +309,7 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Width += w.e.c.R
 	}
 	switch {
-	case l.Look.Rep != backend.Panels && l.Look.Rule <= backend.Cauchy && w.e.c.D > 0 && l.Look.To == w.e.c.D:
+	case l.Look.Rule <= backend.Cauchy && w.e.c.D > 0 && l.Look.To == w.e.c.D:
 		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"

@@ -1,0 +1,201 @@
+package batch
+
+import (
+	"math"
+
+	"thresher/backend"
+)
+
+// problem is all that a plan depends on: no code of this rotation, no query and
+// no size of a batch.
+type problem struct {
+	arms, atoms int   // atoms allowed, atoms there are
+	dim         int   // coordinates as given
+	head, rest  int   // directions of the head, coordinates of the rotated rest
+	widths      []int // of the looks there can be, the last is the whole rest; none without codes
+	panel       int   // widest first look for which no rows are brought into panels
+	curves      *curves
+	k           int // 0: a range
+	delta       float64
+	costs       backend.Costs
+}
+
+func (p *problem) whole(level int) bool { return level == len(p.widths)-1 }
+
+// forecast is what a plan is predicted to take, in nanoseconds of one core an
+// arm and query, term by term.
+type forecast struct {
+	prepare float64 // head, rotation and codes of the query, over its arms
+	scan    float64 // the first look at everybody, or the products of the dense scan
+	list    float64 // arms that passed it under the threshold of the time
+	lift    float64 // rows that made the thresholds
+	rows    float64 // later looks
+	score   float64 // float32 rows of what was left
+	// kept is the share of arms left after each look.
+	kept [mostLooks]float64
+}
+
+func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() }
+
+// after is what a query costs once everybody was looked at.
+func (f *forecast) after() float64 { return f.list + f.lift + f.rows + f.score }
+
+// forecast prices a ladder whose thresholds end at a rank, given by its log. It is
+// the whole cost model; rank comes from p.rank.
+func (p *problem) forecast(l ladder, rank float64) forecast {
+	c := &p.costs
+	arms := float64(p.arms)
+	answers := float64(max(p.k, 1)) / arms
+	if l.dense() {
+		// the i-th arm is among the k best so far with probability k/i
+		entering := min(1, answers*(1-math.Log(min(1, answers))))
+		return forecast{scan: c.DenseTest + c.Dense*float64(p.dim), lift: c.DenseOne * float64(p.dim) * entering}
+	}
+	first := p.widths[l.levels[0]]
+	row := c.Visit + c.Code*float64(p.head+p.rest) // a whole row of codes
+	exact := c.Fetch + c.Score*float64(p.dim)      // a float32 row
+
+	f := forecast{prepare: (p.prepare() + c.Query*float64(len(l.levels))) / arms}
+	code, lift := c.Scan, exact
+	if first > p.panel {
+		code = c.Wide
+	}
+	if l.source == backend.LowerBound {
+		lift = row
+	}
+	wider := p.wider(l)
+	f.scan = c.Test + code*float64(p.head+first)
+	f.list = c.List * p.listed(l, rank, wider)
+	f.lift = lift * p.entering(rank)
+	left := p.share(l, 0, rank, wider)
+	f.kept[0] = left
+	for i := 1; i < len(l.levels); i++ {
+		f.rows += left * (c.Visit + c.Code*float64(p.head+p.widths[l.levels[i]]))
+		left = min(left, p.share(l, i, rank, wider))
+		f.kept[i] = left
+	}
+	if l.source == backend.Exact {
+		f.score = exact * max(0, left-answers) // the answers were scored on the way
+		return f
+	}
+	// the best are scored first, which makes the threshold exact
+	rank += p.rank(backend.Exact) - p.rank(l.source)
+	f.score = exact * max(answers, min(left, p.share(l, len(l.levels)-1, rank, wider)))
+	return f
+}
+
+// haarLimit is the greatest dimension that is rotated by a matrix.
+const haarLimit = 256
+
+// prepare is what a query costs before its first look, in ns.
+func (p *problem) prepare() float64 {
+	c := &p.costs
+	products := 2 * p.head * p.dim // the head, and its removal from the rest
+	if p.rest <= haarLimit {
+		products += p.rest * p.rest
+	}
+	return c.Turn*float64(p.rest) + c.Dense*float64(products)
+}
+
+// rank is the log of where among all atoms the threshold ends that a source makes:
+// at the k-th best of those allowed, or, by lower bounds of whole rows, below as
+// many as such rows cannot tell from it.
+func (p *problem) rank(source backend.Source) float64 {
+	all := math.Log(float64(p.atoms))
+	rank := math.Log(float64(max(1, p.k))) + all - math.Log(float64(p.arms))
+	if ks := p.curves.ks; p.k == 0 && len(ks) > 0 {
+		rank = ks[len(ks)-1] // a range: as for many
+	}
+	if source == backend.LowerBound {
+		rank = max(rank, all+p.curves.at(len(p.widths)-1, rank))
+	}
+	return rank
+}
+
+// wider is the log of the factor by which a ladder's looks that can fail keep more
+// than the pilot's did.
+func (p *problem) wider(l ladder) float64 {
+	if p.random(l) == 0 || !p.curves.known() {
+		return 0
+	}
+	return p.curves.wider(p.alpha(l))
+}
+
+// share is the forecast of the arms that look i of a ladder keeps.
+func (p *problem) share(l ladder, i int, rank, wider float64) float64 {
+	level := l.levels[i]
+	switch {
+	case p.whole(level):
+		return math.Exp(p.curves.at(level, rank))
+	case l.certain:
+		return 1 // no forecast
+	}
+	return min(1, math.Exp(p.curves.at(level, rank)+wider))
+}
+
+// listed is the share of arms that pass the first look when they are met: all
+// of the first chunk, and then what the threshold of the time lets pass. After
+// a share t of the arms it stands where rank/t will in the end.
+func (p *problem) listed(l ladder, rank, wider float64) float64 {
+	t := float64(p.opening()) / float64(p.arms)
+	if t >= 1 {
+		return 1
+	}
+	listed, early := t, rank-math.Log(t)
+	for t < 1 {
+		next := min(1, 2*t)
+		step := math.Ln2
+		if next == 1 {
+			step = -math.Log(t)
+		}
+		listed += (next - t) * p.share(l, 0, early-step/2, wider)
+		t, early = next, early-step
+	}
+	return listed
+}
+
+// opening is how many atoms the first look sees before there is a threshold:
+// the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
+func (p *problem) opening() int { return max(1024, (4*p.k+63)/64*64) }
+
+// entries is how many arms a first look scores on its way for each that makes the
+// threshold, in the first chunk and in every chunk after it that is as large as
+// all before: some only look as if they belonged to the best. Measured 1.2 to 1.3.
+const entries = 1.25
+
+// entering is the share of arms that are scored, by either source, when the first
+// look meets them. Of arms in random order, the i-th replaces one of the leaders
+// of the first chunk with probability rank/i.
+func (p *problem) entering(rank float64) float64 {
+	chunks := math.Log(max(1, float64(p.arms)/float64(p.opening())))
+	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
+}
+
+// limit is the share of the arms beyond which a query that keeps more than
+// foreseen had better go dense: as many as if its threshold stood at the rank from
+// which going on costs as much. 0 is no limit.
+func (p *problem) limit(l ladder) float64 {
+	dense := p.forecast(ladder{}, 0)
+	dear := func(rank float64) bool {
+		f := p.forecast(l, rank)
+		return f.after() > dense.total()
+	}
+	usual := p.rank(l.source)
+	low, high := usual, math.Log(float64(p.atoms))
+	if !dear(high) {
+		return 0
+	}
+	for high-low > .05 {
+		if mid := (low + high) / 2; dear(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	wider := p.wider(l)
+	most := max(p.share(l, 0, high, wider), 2*p.share(l, 0, usual, wider)) // forecasts err
+	if most >= 1 {
+		return 0
+	}
+	return most
+}

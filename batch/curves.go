@@ -1,0 +1,62 @@
+package batch
+
+import (
+	"math"
+
+	"thresher/collection"
+)
+
+// curves are a pilot's forecasts between its ks and beyond: the share of the arms
+// that a look of each level keeps, against the rank at which the threshold ends.
+// Both are logarithms here, and the share is linear between the pilot's points.
+type curves struct {
+	alpha  float64 // log of the pilot's
+	ks     []float64
+	shares [][]float64 // [len(ks)][levels]
+}
+
+// leastShare stands for a forecast of nothing.
+const leastShare = 1e-9
+
+func newCurves(p *collection.Pilot) *curves {
+	c := &curves{alpha: math.Log(p.Alpha)}
+	for i, k := range p.Ks {
+		c.ks = append(c.ks, math.Log(float64(k)))
+		row := make([]float64, len(p.Shares[i]))
+		for j, s := range p.Shares[i] {
+			row[j] = math.Log(max(s, leastShare))
+		}
+		c.shares = append(c.shares, row)
+	}
+	return c
+}
+
+// known reports whether there was a pilot.
+func (c *curves) known() bool { return len(c.ks) > 0 }
+
+// at is the log of the share that a level keeps, at most 0. Below the least k it
+// stays, beyond the greatest it goes on as before.
+func (c *curves) at(level int, rank float64) float64 {
+	switch {
+	case !c.known():
+		return 0
+	case len(c.ks) == 1 || rank <= c.ks[0]:
+		return c.shares[0][level]
+	}
+	j := 1
+	for j+1 < len(c.ks) && rank > c.ks[j] {
+		j++
+	}
+	a, b := c.shares[j-1][level], c.shares[j][level]
+	return min(0, a+(b-a)*(rank-c.ks[j-1])/(c.ks[j]-c.ks[j-1]))
+}
+
+// perDecade is by how much the survivors of a prefix grow for each factor of ten
+// by which alpha falls: from 1.1 to 1.25 for power laws and iid rests alike.
+const perDecade = 1.2
+
+// wider is the log of the factor by which a look at level alpha keeps more than
+// the pilot's did.
+func (c *curves) wider(alpha float64) float64 {
+	return math.Log(perDecade) / math.Ln10 * (c.alpha - math.Log(alpha))
+}

@@ -1,0 +1,221 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"thresher/backend"
+)
+
+// ladder is a way to eliminate: a first look at everybody, later looks at the
+// rows of codes of what is left, then the float32 rows of what is left. No levels
+// is the dense scan.
+type ladder struct {
+	levels []int // of the collection's Levels, ascending
+	// certain takes deterministic bounds at every level; without, prefixes are
+	// bounded by the Student law.
+	certain bool
+	// source is what lifts the thresholds; the planner's choice, by cost.
+	source backend.Source
+}
+
+func (l ladder) dense() bool { return len(l.levels) == 0 }
+
+// Names of the parts of a plan, besides numbers.
+const (
+	planDense = "dense" // the plan of a dense scan
+	planWhole = "whole" // a look at all codes of a row
+	planRows  = "rows"  // the float32 rows of what is left
+)
+
+// mostLooks is how many looks a ladder may have. Every one that can fail divides
+// alpha.
+const mostLooks = 3
+
+// name is what Request.Plan takes for the ladder: the widths of its looks.
+func (p *problem) name(l ladder) string {
+	if l.dense() {
+		return planDense
+	}
+	var parts []string
+	for _, level := range l.levels {
+		if p.whole(level) {
+			parts = append(parts, planWhole)
+			continue
+		}
+		parts = append(parts, strconv.Itoa(p.widths[level]))
+	}
+	return strings.Join(append(parts, planRows), ",")
+}
+
+// parse reads a plan's name for a method.
+func (p *problem) parse(name string, m Method) (ladder, error) {
+	if name == planDense {
+		if m == Adaptive {
+			return ladder{}, fmt.Errorf("%q has no look for method %s to take", name, m)
+		}
+		return ladder{}, nil
+	}
+	parts := strings.Split(name, ",")
+	last := len(parts) - 1
+	switch {
+	case parts[last] != planRows:
+		return ladder{}, fmt.Errorf("%q is neither %q nor widths of looks that end in %q", name, planDense, planRows)
+	case m == Exact:
+		return ladder{}, fmt.Errorf("%q looks at codes; the plan of method %s is %q", name, m, planDense)
+	case len(p.widths) == 0:
+		return ladder{}, fmt.Errorf("%q looks at codes, of which the collection has none; %q is left", name, planDense)
+	}
+	l := ladder{certain: m == Certain}
+	for _, part := range parts[:last] {
+		level, err := p.level(part)
+		if err != nil {
+			return ladder{}, fmt.Errorf("%q: %w", name, err)
+		}
+		l.levels = append(l.levels, level)
+	}
+	if err := p.check(l); err != nil {
+		return ladder{}, fmt.Errorf("%q: %w", name, err)
+	}
+	return l, nil
+}
+
+// level reads the width of a look.
+func (p *problem) level(text string) (int, error) {
+	if text == planWhole {
+		return len(p.widths) - 1, nil
+	}
+	width, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
+	}
+	level := slices.Index(p.widths, width)
+	if level < 0 {
+		return 0, fmt.Errorf("no look has %d coordinates; they have one of %v, the last of which is %q", width, p.widths, planWhole)
+	}
+	return level, nil
+}
+
+// check says what keeps a ladder of looks from being run.
+func (p *problem) check(l ladder) error {
+	switch {
+	case len(l.levels) == 0:
+		return errors.New("no look before the rows")
+	case len(l.levels) > mostLooks:
+		return fmt.Errorf("%d looks, at most %d", len(l.levels), mostLooks)
+	case !p.first(l.levels[0]):
+		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.levels[0]], p.panel)
+	}
+	for i, level := range l.levels[1:] {
+		if level <= l.levels[i] {
+			return fmt.Errorf("a look of %d coordinates after one of %d", p.widths[level], p.widths[l.levels[i]])
+		}
+	}
+	return nil
+}
+
+// first reports whether a first look can have a level's width.
+func (p *problem) first(level int) bool {
+	return p.widths[level] <= p.panel || p.costs.Wide > 0
+}
+
+// ladders lists the ladders that a method may take.
+func (p *problem) ladders(m Method) []ladder {
+	if m == Exact || len(p.widths) == 0 {
+		return []ladder{{}}
+	}
+	if m == Certain {
+		return []ladder{p.certain()}
+	}
+	var all []ladder
+	if m == Auto {
+		all = append(all, ladder{})
+	}
+	var extend func(levels []int)
+	extend = func(levels []int) {
+		all = append(all, ladder{levels: levels})
+		if len(levels) == mostLooks {
+			return
+		}
+		for next := levels[len(levels)-1] + 1; next < len(p.widths); next++ {
+			extend(append(slices.Clone(levels), next))
+		}
+	}
+	for level := range p.widths {
+		if p.first(level) {
+			extend([]int{level})
+		}
+	}
+	return all
+}
+
+// certain is the ladder of method certain: whole rows, behind panels if rows
+// cannot be looked at first. Nothing forecasts what deterministic bounds of a
+// prefix keep.
+func (p *problem) certain() ladder {
+	l := ladder{certain: true}
+	whole := len(p.widths) - 1
+	for level := range p.widths {
+		if !p.first(whole) && p.widths[level] <= p.panel {
+			l.levels = []int{level}
+		}
+	}
+	l.levels = append(l.levels, whole)
+	return l
+}
+
+// sources are what may lift thresholds. A range has its threshold from the start.
+func (p *problem) sources() []backend.Source {
+	if p.k == 0 {
+		return []backend.Source{backend.Exact}
+	}
+	return []backend.Source{backend.Exact, backend.LowerBound}
+}
+
+// random counts the looks whose bound can fail.
+func (p *problem) random(l ladder) int {
+	n := 0
+	for _, level := range l.levels {
+		if !l.certain && !p.whole(level) {
+			n++
+		}
+	}
+	return n
+}
+
+// alpha is the failure probability that each such look may spend on an arm.
+func (p *problem) alpha(l ladder) float64 {
+	return armAlpha(p.delta, p.k) / float64(max(1, p.random(l)))
+}
+
+// plan makes a ladder what backends run for a method.
+func (p *problem) plan(l ladder, m Method) *plan {
+	f := p.forecast(l, p.rank(l.source))
+	out := &plan{name: p.name(l), method: m, cost: f.total(), dense: l.dense(), raise: backend.RaiseSpec{Source: l.source}}
+	certain := p.random(l) == 0
+	switch {
+	case m == Exact || m == Auto && l.dense():
+		out.method, out.guarantee = Exact, GuaranteeExact
+	case certain && m == Auto:
+		out.method, out.guarantee = Certain, GuaranteeCertain
+	case certain:
+		out.guarantee = GuaranteeCertain
+	default:
+		out.method, out.guarantee = Adaptive, GuaranteeProbabilistic
+	}
+	for i, level := range l.levels {
+		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l)}
+		if l.certain || p.whole(level) {
+			look.Rule, look.Alpha = backend.Cauchy, 0
+		}
+		if i == 0 {
+			out.predicted = f.kept[0]
+			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.opening(), p.limit(l)
+		}
+		out.looks = append(out.looks, look)
+	}
+	return out
+}

@@ -1,0 +1,444 @@
+package batch
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// fast are costs as assembly kernels have them.
+func fast() backend.Costs {
+	return backend.Costs{Scan: .005, Wide: .0055, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
+		Dense: .018, DenseTest: .2, DenseOne: .15, Turn: 3, Query: 1000}
+}
+
+// text is a problem of embeddings that elimination suits: few pass.
+func text() *problem {
+	return &problem{arms: 60000, atoms: 60000, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768}, panel: 128,
+		curves: newCurves(&collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001, Shares: [][]float64{
+			{.0012, .0006, .0003, .00015, .00005},
+			{.015, .0078, .0045, .0025, .0004},
+			{.15, .09, .055, .03, .004},
+		}}),
+		k: 10, delta: .01, costs: fast()}
+}
+
+func TestChoice(t *testing.T) {
+	same := func(share, whole float64) *curves {
+		p := &collection.Pilot{Ks: []int{1, 10}, Alpha: .001}
+		for range p.Ks {
+			p.Shares = append(p.Shares, []float64{share, share, share, share, whole})
+		}
+		return newCurves(p)
+	}
+	for _, x := range []struct {
+		name   string
+		method Method
+		change func(p *problem)
+		want   string
+	}{
+		{"text", Auto, func(*problem) {}, "64,whole,rows"},
+		{"k 1", Auto, func(p *problem) { p.k = 1 }, "32,whole,rows"},
+		{"k 100", Auto, func(p *problem) { p.k = 100 }, "256,whole,rows"},
+		{"everything passes but whole rows tell", Auto, func(p *problem) {
+			p.curves = same(1, .001)
+		}, "whole,rows"},
+		{"the same, and no scans of whole rows", Auto, func(p *problem) {
+			p.curves = same(1, .001)
+			p.costs.Wide = 0
+		}, "dense"},
+		{"everything passes", Auto, func(p *problem) { p.curves = same(1, 1) }, "dense"},
+		{"everything passes, adaptive", Adaptive, func(p *problem) { p.curves = same(1, 1) }, "whole,rows"},
+		{"nothing passes", Auto, func(p *problem) { p.curves = same(1e-7, 1e-7) }, "32,rows"},
+		{"a whole row tells no more than a prefix", Auto, func(p *problem) { p.curves = same(.01, .01) }, "32,rows"},
+		{"few atoms", Auto, func(p *problem) { p.arms, p.atoms = 40, 40 }, "dense"},
+		{"few atoms allowed", Auto, func(p *problem) { p.arms = 40 }, "dense"},
+		{"no codes", Auto, func(p *problem) { p.widths, p.curves = nil, newCurves(&collection.Pilot{}) }, "dense"},
+		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
+		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
+		{"certain", Certain, func(*problem) {}, "whole,rows"},
+		{"certain without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rows"},
+		{"exact", Exact, func(*problem) {}, "dense"},
+		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rows"},
+		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rows"},
+		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Visit = 1e6 }, "128,rows"},
+		{"a dense scan for nothing", Auto, func(p *problem) { p.costs.Dense, p.costs.DenseTest, p.costs.DenseOne = 1e-6, 1e-6, 1e-6 }, "dense"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			p := text()
+			x.change(p)
+			if got := p.name(p.choose(x.method)); got != x.want {
+				for _, l := range p.ladders(x.method) {
+					l, _ = p.lifted(l)
+					f := p.forecast(l, p.rank(l.source))
+					t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), f.total(), l.source, f)
+				}
+				t.Errorf("chose %s, want %s", got, x.want)
+			}
+		})
+	}
+}
+
+// drawn makes problems of every kind: forecasts that fall as looks widen and rise
+// with k, costs over orders of magnitude.
+func drawn(t *rapid.T) *problem {
+	figure := func(name string, low, high float64) float64 {
+		return math.Exp(rapid.Float64Range(math.Log(low), math.Log(high)).Draw(t, name))
+	}
+	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
+		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.IntRange(0, 300).Draw(t, "k"), panel: 128,
+		delta: figure("delta", 1e-9, .99)}
+	p.arms = rapid.IntRange(1, p.atoms).Draw(t, "arms")
+	p.rest = (p.dim + 31) &^ 31
+	for _, w := range []int{32, 64, 128, 256, 1024} {
+		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "level")) {
+			p.widths = append(p.widths, w)
+		}
+	}
+	p.widths = append(p.widths, p.rest)
+	pilot := &collection.Pilot{Alpha: .001, Ks: []int{1, 10, 100}[:rapid.IntRange(0, 3).Draw(t, "ks")]}
+	least := make([]float64, len(p.widths)) // of the k before
+	for range pilot.Ks {
+		shares, most := make([]float64, len(p.widths)), 1.
+		for j := range shares {
+			most = max(least[j], min(most, figure("share", 1e-7, 1)))
+			shares[j] = most
+		}
+		least = shares
+		pilot.Shares = append(pilot.Shares, shares)
+	}
+	p.curves = newCurves(pilot)
+	for _, x := range figures(&p.costs) {
+		*x = figure("cost", 1e-3, 1e3)
+	}
+	if rapid.Bool().Draw(t, "no wide looks") {
+		p.costs.Wide = 0
+	}
+	return p
+}
+
+func figures(c *backend.Costs) []*float64 {
+	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
+}
+
+// plainCost prices a ladder a second time, atom by atom of the sum rather than
+// term by term; widths are indexes, source as in a ladder.
+func plainCost(p *problem, levels []int, source backend.Source) float64 {
+	c := p.costs
+	n := float64(p.arms)
+	if len(levels) == 0 {
+		k := math.Min(n, math.Max(1, float64(p.k)))
+		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
+		return float64(p.dim)*(c.Dense+c.DenseOne*entering/n) + c.DenseTest
+	}
+	l := ladder{levels: levels, source: source}
+	wider, rank := p.wider(l), math.Exp(p.rank(source))
+	share := func(i int, rank float64) float64 { return p.share(l, i, math.Log(rank), wider) }
+	codes := func(level int) float64 { return float64(p.widths[level] + p.head) }
+	whole := len(p.widths) - 1
+
+	// what a query costs, in ns
+	total := c.Query * float64(len(levels))
+	total += c.Turn * float64(p.rest)
+	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
+	if p.rest <= 256 {
+		total += c.Dense * float64(p.rest) * float64(p.rest)
+	}
+	if levels[0] <= whole && p.widths[levels[0]] <= p.panel {
+		total += n * codes(levels[0]) * c.Scan
+	} else {
+		total += n * codes(levels[0]) * c.Wide
+	}
+	total += n * c.Test
+	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
+	for seen := 0.; seen < n; {
+		// chunks: the first without a threshold, then each as large as all before
+		if seen == 0 {
+			seen = math.Min(first, n)
+			total += c.List * seen
+			continue
+		}
+		next := math.Min(2*seen, n)
+		total += c.List * (next - seen) * share(0, rank*n/math.Sqrt(seen*next))
+		seen = next
+	}
+	entering := n * math.Min(1, 1.25*rank/float64(p.atoms)*(1+math.Log(math.Max(first, n)/first)))
+	read := c.Fetch + c.Score*float64(p.dim)
+	lifted := read
+	if source == backend.LowerBound {
+		lifted = c.Visit + c.Code*codes(whole)
+	}
+	total += entering * lifted
+	left := n * share(0, rank)
+	for i := 1; i < len(levels); i++ {
+		total += left * (c.Visit + c.Code*codes(levels[i]))
+		left = math.Min(left, n*share(i, rank))
+	}
+	answers := math.Max(1, float64(p.k))
+	if source == backend.Exact {
+		total += read * math.Max(0, left-answers)
+	} else {
+		total += read * math.Max(answers, math.Min(left, n*share(len(levels)-1, math.Exp(p.rank(backend.Exact)))))
+	}
+	return total / n
+}
+
+// TestNoRegret holds the planner's choice against every ladder there is, priced
+// by plainCost.
+func TestNoRegret(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		m := rapid.SampledFrom([]Method{Auto, Adaptive}).Draw(t, "method")
+		least, best := math.Inf(1), ""
+		weigh := func(levels []int, source backend.Source) float64 {
+			x := plainCost(p, levels, source)
+			switch {
+			case len(levels) == 0:
+				x /= 1.1
+			case levels[0] == len(p.widths)-1:
+				x /= 1.05
+			}
+			return x
+		}
+		for set := range 1 << len(p.widths) {
+			if m == Auto && set > 0 && 4*p.k > p.arms {
+				break // so many are wanted that nothing is tried
+			}
+			var levels []int
+			for level := range p.widths {
+				if set>>level&1 == 1 {
+					levels = append(levels, level)
+				}
+			}
+			if len(levels) > 3 || len(levels) == 0 && m == Adaptive || len(levels) > 0 && p.costs.Wide == 0 && p.widths[levels[0]] > 128 {
+				continue
+			}
+			for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
+				if source == backend.LowerBound && p.k == 0 {
+					continue
+				}
+				if x := weigh(levels, source); x < least {
+					least, best = x, p.name(ladder{levels: levels})
+				}
+			}
+		}
+		l := p.choose(m)
+		if got := weigh(l.levels, l.source); got > least*(1+1e-9) {
+			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
+		}
+		f := p.forecast(l, p.rank(l.source))
+		if want := plainCost(p, l.levels, l.source); math.Abs(f.total()-want) > 1e-9*want {
+			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
+		}
+	})
+}
+
+// TestForecastsMoveWithCosts: no kind of work that becomes dearer makes a ladder
+// cheaper, and the unit of time makes no difference.
+func TestForecastsMoveWithCosts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		dearer := *p
+		*rapid.SampledFrom(figures(&dearer.costs)).Draw(t, "figure") *= 3
+		hours := *p
+		for _, x := range figures(&hours.costs) {
+			*x *= 1 << 20
+		}
+		for _, l := range p.ladders(Auto) {
+			for _, source := range p.sources() {
+				l.source = source
+				a, b, c := p.forecast(l, p.rank(source)), dearer.forecast(l, p.rank(source)), hours.forecast(l, p.rank(source))
+				if b.total() < a.total() {
+					t.Errorf("%s: %g ns becomes %g", p.name(l), a.total(), b.total())
+				}
+				kept := a.kept[:len(l.levels)]
+				if !slices.IsSortedFunc(kept, func(x, y float64) int { return cmp.Compare(y, x) }) || len(kept) > 0 && (kept[0] > 1 || kept[len(kept)-1] <= 0) {
+					t.Errorf("%s: shares kept %v", p.name(l), kept)
+				}
+				if math.Abs(c.total()-a.total()*(1<<20)) > 1e-9*c.total() {
+					t.Errorf("%s: %g ns, %g in units of 2^-20", p.name(l), a.total(), c.total())
+				}
+			}
+		}
+		if a, b := p.choose(Auto), hours.choose(Auto); !slices.Equal(a.levels, b.levels) || a.source != b.source {
+			t.Errorf("chose %s, in other units %s", p.name(a), p.name(b))
+		}
+	})
+}
+
+// TestSharesMoveWithTheQuestion: more wanted, less chance of failure or more
+// looks that can fail keep no fewer arms.
+func TestSharesMoveWithTheQuestion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		surer, more := *p, *p
+		surer.delta /= 10
+		more.k = max(1, p.k) * 2
+		if p.k == 0 {
+			more.k = 0
+		}
+		for level := range p.widths {
+			l := ladder{levels: []int{level}}
+			rank := p.rank(backend.Exact)
+			if p.share(l, 0, rank, p.wider(l)) > surer.share(l, 0, rank, surer.wider(l)) {
+				t.Errorf("width %d: at a tenth of delta fewer are kept", p.widths[level])
+			}
+			if p.curves.at(level, rank) > p.curves.at(level, more.rank(backend.Exact))+1e-12 {
+				t.Errorf("width %d: of twice the k fewer are kept", p.widths[level])
+			}
+			if lower := p.rank(backend.LowerBound); lower < rank {
+				t.Errorf("lower bounds end at rank %g, exact scores at %g", lower, rank)
+			}
+		}
+	})
+}
+
+func TestPilotBetweenItsKs(t *testing.T) {
+	p := text()
+	for _, x := range []struct{ rank, want float64 }{
+		{.1, .0006}, {1, .0006}, {10, .0078}, {100, .09}, {math.Sqrt(10), math.Sqrt(.0006 * .0078)}, {math.Sqrt(1000), math.Sqrt(.0078 * .09)},
+		{1000, 1}, {math.Sqrt(100000), .09 * math.Sqrt(.09/.0078)},
+	} {
+		if got := math.Exp(p.curves.at(1, math.Log(x.rank))); math.Abs(got-x.want) > 1e-12 {
+			t.Errorf("rank %g: share %g, want %g", x.rank, got, x.want)
+		}
+	}
+}
+
+// TestLooks checks what a plan hands to a backend.
+func TestLooks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method")
+		for _, l := range p.ladders(m) {
+			l, _ = p.lifted(l)
+			plan := p.plan(l, m)
+			spent := 0.
+			for i, look := range plan.looks {
+				spent += look.Alpha
+				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest {
+					t.Errorf("%s: look %+v", plan.name, look)
+				}
+				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.First > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
+					t.Errorf("%s: look %d %+v", plan.name, i, look)
+				}
+				if look.MaxSurvivors < 0 || look.MaxSurvivors >= 1 || look.First%64 != 0 || i == 0 && look.First < 4*p.k {
+					t.Errorf("%s: look %+v", plan.name, look)
+				}
+			}
+			promised := plan.guarantee == GuaranteeProbabilistic
+			if share := p.delta / float64(max(1, p.k)); promised && math.Abs(spent-share) > 1e-12*share || !promised && spent != 0 {
+				t.Errorf("%s, %s: looks spend %g of %g an arm", plan.name, plan.guarantee, spent, share)
+			}
+			if plan.dense != (len(plan.looks) == 0) || plan.dense != (plan.name == "dense") {
+				t.Errorf("%s: dense %v with %d looks", plan.name, plan.dense, len(plan.looks))
+			}
+			if m != Auto && plan.method != m || m == Certain && plan.guarantee != GuaranteeCertain {
+				t.Errorf("%s for %s: method %s, guarantee %s", plan.name, m, plan.method, plan.guarantee)
+			}
+		}
+	})
+}
+
+// TestLimit: where a query is sent dense, going on costs as much, and it keeps
+// more than an error of the forecast explains.
+func TestLimit(t *testing.T) {
+	limited := 0
+	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
+		dense := p.forecast(ladder{}, 0)
+		for _, l := range p.ladders(Adaptive) {
+			limit, usual, wider := p.limit(l), p.rank(l.source), p.wider(l)
+			if made := p.plan(l, Adaptive); made.looks[0].MaxSurvivors != limit {
+				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.looks[0].MaxSurvivors)
+			}
+			if limit == 0 {
+				continue
+			}
+			limited++
+			if limit < 2*p.share(l, 0, usual, wider) {
+				t.Errorf("%s: limit %g, forecast %g", p.name(l), limit, p.share(l, 0, usual, wider))
+			}
+			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= dense.total() {
+				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), dense.total())
+			}
+			// the greatest rank at which no more is kept
+			low, high := usual, math.Log(float64(p.atoms))
+			for high-low > .001 {
+				if mid := (low + high) / 2; p.share(l, 0, mid, wider) <= limit*(1+1e-9) {
+					low = mid
+				} else {
+					high = mid
+				}
+			}
+			if f := p.forecast(l, high+.1); f.after() < .9*dense.total() {
+				t.Errorf("%s: limit %g is kept at rank %g, where going on costs %g ns and a dense scan %g", p.name(l), limit, math.Exp(high), f.after(), dense.total())
+			}
+		}
+	}
+	for _, k := range []int{1, 10, 100} {
+		p := text()
+		p.k = k
+		check(t, p)
+	}
+	if limited == 0 {
+		t.Error("no ladder has a limit")
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, drawn(t)) })
+}
+
+// TestNames: a ladder's name is read as that ladder, and names of nothing are
+// refused by what is wrong with them.
+func TestNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
+			for _, l := range p.ladders(m) {
+				got, err := p.parse(p.name(l), m)
+				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain {
+					t.Errorf("%s for %s: read as %+v, %v", p.name(l), m, got, err)
+				}
+			}
+		}
+	})
+	none := &problem{dim: 8, costs: fast()}
+	panels := text()
+	panels.costs.Wide = 0
+	for _, x := range []struct {
+		p    *problem
+		m    Method
+		name string
+		want []string
+	}{
+		{text(), Auto, "", []string{`""`, `"dense"`, `"rows"`}},
+		{text(), Auto, "64", []string{`"64"`, `"rows"`}},
+		{text(), Auto, "rows", []string{"no look"}},
+		{text(), Auto, "65,rows", []string{"65", "[32 64 128 256 768]"}},
+		{text(), Auto, "64, 128,rows", []string{`" 128"`}},
+		{text(), Auto, "wide,rows", []string{`"wide"`, `"whole"`}},
+		{text(), Auto, "128,64,rows", []string{"64 coordinates after one of 128"}},
+		{text(), Auto, "whole,768,rows", []string{"768 coordinates after one of 768"}},
+		{text(), Auto, "32,64,128,256,rows", []string{"4 looks, at most 3"}},
+		{text(), Exact, "64,rows", []string{"exact", `"dense"`}},
+		{text(), Adaptive, "dense", []string{"adaptive"}},
+		{panels, Auto, "256,rows", []string{"256", "at most 128"}},
+		{none, Auto, "64,rows", []string{"none", `"dense"`}},
+	} {
+		_, err := x.p.parse(x.name, x.m)
+		if err == nil {
+			t.Errorf("%q is accepted for %s", x.name, x.m)
+			continue
+		}
+		for _, part := range x.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: error %q lacks %q", x.name, err, part)
+			}
+		}
+	}
+}
