@@ -23,6 +23,8 @@ type Config struct {
 	// Chunk in [1, MaxChunk] is how many queries are searched, and become
 	// durable, together.
 	Chunk int
+	// Costs says by what plans are compared: auto, builtin, or a file.
+	Costs string
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// LogFormat is text or json.

@@ -21,18 +21,29 @@ type benchFlags struct {
 	count          int
 	repeats        int
 	sigma          float64
-	pulls, json    bool
+	pulls, plans   bool
+	calibrate      bool
+	json           bool
 	setGiven       bool // --set was
 }
 
 func newBenchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench [--pulls] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
+		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
 the ratios hold on a machine that others use too; or, with --pulls, count the
 coordinates that each method reads, which no machine changes.
+
+With --plans, time every ladder of looks that the planner gives a chance, the
+whole-row and the dense scan, and its own choice: regret is the time of the choice
+over that of the best. Predicted and measured are in ns of one core an atom and
+query, measured as processor time where the system tells it; the planner predicts
+for many queries, so --count should be 64 or more.
+
+With --calibrate, measure again what the planner compares plans by, and keep it
+for the runs to come; with --json, print it in the form that --costs reads.
 
 Wrong sets are counted against sums in float64 over all atoms.
 
@@ -48,17 +59,22 @@ normal-custom (arXiv 2212.07551).`,
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
 	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
-	fs.IntSliceVar(&f.ks, "ks", []int{1, 10}, "numbers of atoms wanted")
+	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of atoms wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
 	fs.IntVar(&f.repeats, "repeats", 5, "timed rounds")
 	fs.Float64Var(&f.sigma, "sigma", 0, "sub-Gaussian `parameter` of one product, for banditmips; 0 = from the range of the data, which always holds")
 	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")
+	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
+	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object a row on stdout")
-	addSettings(cmd, "metric", "delta", "seed", "threads", "backend")
+	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "costs")
 	return cmd
 }
 
 func (f *benchFlags) check() error {
+	if f.pulls && f.plans || f.pulls && f.calibrate || f.plans && f.calibrate {
+		return errors.New("bench: --pulls, --plans and --calibrate exclude each other")
+	}
 	if (f.atoms == "") != (f.queries == "") {
 		return errors.New("bench: --atoms and --queries go together")
 	}
@@ -95,10 +111,16 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if f.calibrate {
+		return a.calibrate(ctx, f.json)
+	}
 	var rows benchTable
-	if f.pulls {
+	switch {
+	case f.pulls:
 		rows = newPullsTable(a.out, f.json)
-	} else {
+	case f.plans:
+		rows = newPlansTable(a.out, f.json)
+	default:
 		rows = newTimesTable(a.out, f.json)
 	}
 	if f.atoms != "" {
@@ -142,10 +164,16 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 	}
 	threads := max(1, backendThreads(backend))
 	data.oracle = newOracle(data.atoms, data.d, data.metric, threads)
-	b := &bench{app: a, flags: f, backend: backend, data: data, rows: rows}
-	if f.pulls {
+	b := &bench{app: a, flags: f, backend: backend, threads: threads, data: data, rows: rows}
+	if b.costs, err = a.costs(ctx, backend); err != nil {
+		return errors.Join(err, backend.Close())
+	}
+	switch {
+	case f.pulls:
 		err = b.pulls(ctx)
-	} else {
+	case f.plans:
+		err = b.plans(ctx)
+	default:
 		err = b.times(ctx)
 	}
 	return errors.Join(err, backend.Close())
@@ -195,6 +223,18 @@ type benchRow struct {
 	// over rounds of the dense scan's seconds through these.
 	Seconds float64 `json:"seconds,omitempty"`
 	Ratio   float64 `json:"ratio,omitempty"`
+	// Measured is what a timed search takes in ns of one core an atom and query,
+	// Survivors are the shares of the atoms left after each look. When plans are
+	// timed, Plan is what was asked for, Guarantee what it promises, Predicted what
+	// it should take; Chosen marks the planner's, and its Regret is its time over
+	// the best plan's.
+	Plan      string          `json:"plan,omitempty"`
+	Guarantee batch.Guarantee `json:"guarantee,omitempty"`
+	Predicted float64         `json:"predicted_ns,omitempty"`
+	Measured  float64         `json:"measured_ns,omitempty"`
+	Survivors []float64       `json:"survivors,omitempty"`
+	Chosen    bool            `json:"chosen,omitempty"`
+	Regret    float64         `json:"regret,omitempty"`
 	// Refused says why the method cannot be used here.
 	Refused string `json:"refused,omitempty"`
 }

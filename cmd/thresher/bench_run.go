@@ -21,6 +21,8 @@ type bench struct {
 	*app
 	flags   *benchFlags
 	backend backend.Backend
+	threads int
+	costs   *backend.Costs // nil: the backend's
 	data    *benchData
 	rows    benchTable
 }
@@ -39,7 +41,7 @@ func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Bas
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", b.data.name, err)
 	}
-	e, err := batch.Open(ctx, c, b.backend, nil)
+	e, err := batch.Open(ctx, c, b.backend, &batch.Options{Costs: b.costs})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, c.Close())
 	}
@@ -64,7 +66,7 @@ func (b *bench) pulls(ctx context.Context) error {
 			return err
 		}
 		for _, k := range b.flags.ks {
-			row, _, err := b.search(ctx, e, x.method, k)
+			row, err := b.search(ctx, e, contestant{method: x.method}, k)
 			if err == nil {
 				row.Basis = c.Basis.String()
 				err = b.rows.add(row)
@@ -80,29 +82,53 @@ func (b *bench) pulls(ctx context.Context) error {
 	return nil
 }
 
+// contestant is one way to search.
+type contestant struct {
+	method batch.Method
+	plan   string // "" is the planner's
+}
+
+func (b *bench) request(c contestant, k int) batch.Request {
+	return batch.Request{Queries: b.data.queries, K: k, Delta: b.config.Delta, Method: c.method, Plan: c.plan, Sigma: b.flags.sigma}
+}
+
 // search answers all queries once. A method that refuses the data gives a row
 // that says so.
-func (b *bench) search(ctx context.Context, e *batch.Engine, m batch.Method, k int) (benchRow, time.Duration, error) {
-	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: m, Wrong: -1}
-	begun := time.Now()
-	resp, err := e.Search(ctx, batch.Request{Queries: b.data.queries, K: row.K, Delta: b.config.Delta, Method: m, Sigma: b.flags.sigma})
-	took := time.Since(begun)
+func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int) (benchRow, error) {
+	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: c.method, Wrong: -1}
+	resp, err := e.Search(ctx, b.request(c, row.K))
 	var refused *batch.RequestError
 	if errors.As(err, &refused) || errors.Is(err, backend.ErrRuleUnsupported) {
 		row.Refused = err.Error()
-		return row, took, nil
+		return row, nil
 	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return row, took, err
+		return row, err
 	}
 	row.Saving = resp.Stats.Saving()
 	row.BytesSaving = 4 * float64(resp.Stats.DensePulls) / math.Max(1, float64(resp.Stats.Bytes))
 	row.Rows = float64(resp.Stats.RowsScored) / float64(b.data.m)
+	row.Survivors = survivors(resp, b.data.n)
 	row.Wrong, err = b.wrong(ctx, resp, row.K)
-	return row, took, err
+	return row, err
+}
+
+// survivors are the shares of n atoms that a query had left after each look, on
+// average.
+func survivors(resp *batch.Response, n int) []float64 {
+	var left []float64
+	for i := range resp.Answers {
+		for k, l := range resp.Answers[i].Certificate.Looks {
+			if k == len(left) {
+				left = append(left, 0)
+			}
+			left[k] += float64(l.Survivors) / float64(n*len(resp.Answers))
+		}
+	}
+	return left
 }
 
 // wrong counts the answers that the oracle does not agree with.
@@ -127,53 +153,87 @@ func (b *bench) times(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	methods := []batch.Method{batch.Exact, batch.Adaptive, batch.Certain, batch.Auto}
 	for _, k := range b.flags.ks {
-		if err := b.timesAt(ctx, e, c.Basis.String(), methods, k); err != nil {
+		rows, err := b.interleaved(ctx, e, []contestant{{method: batch.Exact}, {method: batch.Adaptive}, {method: batch.Certain}, {method: batch.Auto}}, k)
+		if err != nil {
 			return errors.Join(err, free())
+		}
+		for _, row := range rows {
+			row.Basis = c.Basis.String()
+			if err := b.rows.add(row); err != nil {
+				return errors.Join(err, free())
+			}
 		}
 	}
 	return free()
 }
 
-// timesAt takes the first method as the one that others are compared with.
-func (b *bench) timesAt(ctx context.Context, e *batch.Engine, basis string, methods []batch.Method, k int) error {
-	rows := make([]benchRow, len(methods))
-	took := make([][]float64, len(methods))
-	for i, m := range methods { // unmeasured: warms up, and counts wrong sets
-		row, _, err := b.search(ctx, e, m, k)
-		if err != nil {
-			return err
+// interleaved times contestants in turn. The first is the one that others are
+// compared with.
+func (b *bench) interleaved(ctx context.Context, e *batch.Engine, all []contestant, k int) ([]benchRow, error) {
+	rows := make([]benchRow, len(all))
+	times := make([]int, len(all)) // searches in a round
+	took, busy := make([][]float64, len(all)), make([][]float64, len(all))
+	for i, c := range all { // unmeasured: warms up, and counts wrong sets
+		var err error
+		if rows[i], err = b.search(ctx, e, c, k); err != nil {
+			return nil, err
 		}
-		row.Basis = basis
-		rows[i] = row
+		seconds, _, err := b.timed(ctx, e, b.request(c, rows[i].K), 1)
+		if err != nil && rows[i].Refused == "" {
+			return nil, err
+		}
+		times[i] = 1 + int(leastTimed/max(seconds, leastTimed/mostTimed))
 	}
 	for range b.flags.repeats {
-		for i, m := range methods {
+		for i, c := range all {
 			if rows[i].Refused != "" {
 				continue
 			}
-			begun := time.Now()
-			_, err := e.Search(ctx, batch.Request{Queries: b.data.queries, K: rows[i].K, Delta: b.config.Delta, Method: m})
-			if err = errors.Join(err, ctx.Err()); err != nil {
-				return err
+			seconds, processor, err := b.timed(ctx, e, b.request(c, rows[i].K), times[i])
+			if err != nil {
+				return nil, err
 			}
-			took[i] = append(took[i], time.Since(begun).Seconds())
+			took[i], busy[i] = append(took[i], seconds), append(busy[i], processor)
 		}
 	}
 	for i := range rows {
-		if rows[i].Refused == "" {
-			ratios := make([]float64, len(took[i]))
-			for r := range ratios {
-				ratios[r] = took[0][r] / took[i][r]
-			}
-			rows[i].Seconds, rows[i].Ratio = median(took[i]), median(ratios)
+		if rows[i].Refused != "" {
+			continue
 		}
-		if err := b.rows.add(rows[i]); err != nil {
-			return err
+		ratios := make([]float64, len(took[i]))
+		for r := range ratios {
+			ratios[r] = took[0][r] / took[i][r]
+		}
+		rows[i].Seconds, rows[i].Ratio = median(took[i]), median(ratios)
+		rows[i].Measured = median(busy[i]) * 1e9 / (float64(b.data.n) * float64(b.data.m))
+	}
+	return rows, nil
+}
+
+// Searches shorter than leastTimed seconds are repeated, mostTimed times at most,
+// and timed together.
+const (
+	leastTimed = .02
+	mostTimed  = 50
+)
+
+// timed searches n times and returns the seconds of one search and those of
+// processors, or, where the system does not tell, of all threads.
+func (b *bench) timed(ctx context.Context, e *batch.Engine, req batch.Request, n int) (seconds, processor float64, err error) {
+	begun := time.Now()
+	before, told := processorTime()
+	for range n {
+		if _, err := e.Search(ctx, req); err != nil {
+			return 0, 0, err
 		}
 	}
-	return nil
+	seconds = time.Since(begun).Seconds() / float64(n)
+	processor = seconds * float64(b.threads)
+	if after, _ := processorTime(); told {
+		processor = (after - before).Seconds() / float64(n)
+	}
+	return seconds, processor, ctx.Err()
 }
 
 func median(x []float64) float64 {

@@ -106,3 +106,38 @@ func TestMedian(t *testing.T) {
 		t.Error("wrong median")
 	}
 }
+
+func TestBenchPlans(t *testing.T) {
+	rows := benchRows(t, "--plans", "--set", "embeddings:1500x400", "-k", "1,10", "--count", "20", "--repeats", "2")
+	plans := map[int][]string{}
+	for _, r := range rows {
+		plans[r.K] = append(plans[r.K], r.Plan)
+		// At delta .01 wrong sets are possible; the seed is fixed and there are
+		// none.
+		if r.Refused != "" || r.Wrong != 0 || r.Predicted <= 0 || r.Measured <= 0 || r.Ratio <= 0 || r.Guarantee == "" {
+			t.Errorf("row %+v", r)
+		}
+		if r.Chosen != (r.Regret >= 1) || !r.Chosen && r.Regret != 0 {
+			t.Errorf("%s: chosen %v, regret %g", r.Plan, r.Chosen, r.Regret)
+		}
+		if looks := strings.Count(r.Plan, ","); len(r.Survivors) != looks || !slices.IsSortedFunc(r.Survivors, func(a, b float64) int { return int(1e9 * (b - a)) }) {
+			t.Errorf("%s: survivors %v", r.Plan, r.Survivors)
+		}
+	}
+	for _, k := range []int{1, 10} {
+		chosen := 0
+		for _, r := range rows {
+			if r.K == k && r.Chosen {
+				chosen++
+			}
+		}
+		if len(plans[k]) < 4 || plans[k][0] != "dense" || !slices.Contains(plans[k], "whole,rows") || chosen != 1 {
+			t.Errorf("k %d: plans %v, %d chosen", k, plans[k], chosen)
+		}
+	}
+	r := thresher(t, "bench", "--plans", "--set", "gaussian:300x64", "-k", "3", "--count", "4", "--repeats", "1")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "PREDICTED") || strings.Count(r.out, "(chosen)") != 1 {
+		t.Error(r.out)
+	}
+}

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(withSignals())
 	}
+	os.Setenv("THRESHER_COSTS", costsBuiltin) // what tests do depends on no machine
 	goleak.VerifyTestMain(m)
 }
 
@@ -139,6 +140,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"bench", "--ks=0"}, "0 is below 1"},
 		{[]string{"bench", "--sigma=-1"}, "--sigma -1"},
 		{[]string{"bench", "--count=0"}, "--count 0"},
+		{[]string{"bench", "--plans", "--pulls"}, "exclude each other"},
 		{[]string{"version", "--config=/nothing/c.yaml", "more"}, "unknown"},
 		{[]string{"config", "show", "--config=/nothing/c.yaml"}, "/nothing/c.yaml"},
 		{[]string{"config", "show", "--delta=7"}, "delta: 7 is not in (0, 1) (flag --delta)"},

@@ -49,7 +49,7 @@ one certificate line by line.`,
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file of --save")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object with all figures on stdout")
 	cmd.Flags().BoolVar(&f.showLicense, "license", false, "print the licence of the texts and stop")
-	addSettings(cmd, "delta", "seed", "threads", "backend")
+	addSettings(cmd, "delta", "seed", "threads", "backend", "costs")
 	return cmd
 }
 
@@ -94,6 +94,9 @@ func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	}
 	defer b.Close()
 	o.Backend = b
+	if o.Costs, err = a.costs(cmd.Context(), b); err != nil {
+		return err
+	}
 	stages := &stageProgress{app: a}
 	defer stages.end()
 	o.Progress = stages.set

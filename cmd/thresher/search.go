@@ -174,12 +174,16 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 		err := fmt.Errorf("--method prefix-f32: %s lacks the coordinates that it looks at; name the file of vectors that it was built from", s.in.atoms.name)
 		return nil, errors.Join(err, backend.Close())
 	}
+	costs, err := s.costs(ctx, backend)
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
 	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids}, o)
 	if err != nil {
 		return nil, errors.Join(err, backend.Close())
 	}
 	begun := time.Now()
-	s.engine, err = batch.Open(ctx, s.atoms.Collection, backend, nil)
+	s.engine, err = batch.Open(ctx, s.atoms.Collection, backend, &batch.Options{Costs: costs})
 	if err != nil {
 		return nil, errors.Join(err, s.atoms.Close(), backend.Close())
 	}

@@ -85,9 +85,9 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
 	r := thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 200, 500), "--queries", vectors(t, dir, "q.npy", 2, 5, 500),
-		"--method", "adaptive", "--out", filepath.Join(dir, "r.npz"))
+		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitOK)
-	for _, part := range []string{"200 x 500", "queries/s", "saving", "adaptive", "probability at most 0.01", "load", "build", "search", "r.npz"} {
+	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
 		if !strings.Contains(r.err, part) {
 			t.Errorf("summary lacks %q:\n%s", part, r.err)
 		}

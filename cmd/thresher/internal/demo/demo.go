@@ -24,6 +24,8 @@ const wanted = 10
 // rest mean defaults.
 type Options struct {
 	Backend backend.Backend // stays the caller's
+	// Costs are as in batch.Options.
+	Costs *backend.Costs
 	// Load reads the texts; nil takes those of the Go tree at hand or, where
 	// there is none, the embedded ones.
 	Load func(context.Context) (*corpus.Corpus, error)
@@ -123,7 +125,7 @@ func (t *tour) prepare(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("prepare the demo's vectors: %w", err)
 	}
 	// The collection lives in memory and has nothing to close.
-	if t.engine, err = batch.Open(ctx, c, t.Backend, nil); err != nil {
+	if t.engine, err = batch.Open(ctx, c, t.Backend, &batch.Options{Costs: t.Costs}); err != nil {
 		return nil, fmt.Errorf("open the demo's vectors: %w", err)
 	}
 	return &Report{

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"thresher/backend"
+)
+
+// calibrate measures the costs of this machine anew, keeps them and prints them
+// beside those built in and those kept before.
+func (a *app) calibrate(ctx context.Context, asJSON bool) error {
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	coster, ok := b.(backend.Coster)
+	if !ok {
+		return fmt.Errorf("bench: --calibrate: backend %s has no costs to measure", b.Name())
+	}
+	path, err := costsCache()
+	var kept []machineCosts
+	if err == nil {
+		kept, err = readCache(path)
+	}
+	if err != nil {
+		a.log.Warn("costs kept of this machine cannot be read", "error", err)
+	}
+	machine := thisMachine(b)
+	before := slices.IndexFunc(kept, machine.of)
+	measured, err := coster.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	var old *backend.Costs
+	if before >= 0 {
+		costs := kept[before].Costs
+		old = &costs
+	}
+	machine.Costs = measured
+	a.keepCosts(path, kept, machine)
+	if asJSON {
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		return e.Encode(machine)
+	}
+	return a.printCosts(machine, coster.Costs(), old)
+}
+
+// printCosts prints figures in ns.
+func (a *app) printCosts(machine machineCosts, builtin backend.Costs, before *backend.Costs) error {
+	fmt.Fprintf(a.out, "%s, backend %s, kernels %s: ns of one core\n", machine.CPU, machine.Backend, machine.Kernels)
+	t := newTable(a.out)
+	t.row("COST", "BUILT IN", "BEFORE", "NOW", "OF")
+	builtins, now := builtin.Table(), machine.Costs.Table()
+	for i, x := range now {
+		old := "-"
+		if before != nil {
+			old = fmt.Sprintf("%.3g", before.Table()[i].Value)
+		}
+		t.row(x.Name, fmt.Sprintf("%.3g", builtins[i].Value), old, fmt.Sprintf("%.3g", x.Value), x.Meaning)
+	}
+	return t.flush()
+}

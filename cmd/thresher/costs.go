@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"thresher/backend"
+	"thresher/cpu/simd"
+)
+
+// Values of the setting costs besides the name of a file.
+const (
+	costsAuto    = "auto"    // measured once a machine and kept
+	costsBuiltin = "builtin" // the backend's own, the same everywhere
+)
+
+// costsFormat counts the meanings that the figures of costs have had; those of
+// another format are measured again.
+const costsFormat = 1
+
+// costsLimit is more than any file of costs holds.
+const costsLimit = 1 << 20
+
+// machineCosts are costs and what they were measured on.
+type machineCosts struct {
+	Format  int           `json:"format"`
+	CPU     string        `json:"cpu"`
+	Backend string        `json:"backend"`
+	Kernels string        `json:"kernels"`
+	Costs   backend.Costs `json:"costs"`
+}
+
+// thisMachine is the machine under b, without costs.
+func thisMachine(b backend.Backend) machineCosts {
+	return machineCosts{
+		Format: costsFormat, CPU: cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH),
+		Backend: b.Name(), Kernels: backendKernels(b),
+	}
+}
+
+// of reports whether m was measured on machine x.
+func (m machineCosts) of(x machineCosts) bool {
+	m.Costs = x.Costs
+	return m == x
+}
+
+// backendKernels names the kernels of a backend that has a choice.
+func backendKernels(b backend.Backend) string {
+	if k, ok := b.(interface{ Kernels() simd.Level }); ok {
+		return k.Kernels().String()
+	}
+	return ""
+}
+
+// costs are what the planner is to compare plans by, as the setting says; nil
+// leaves it to the backend. What the cache cannot do is a warning: answers keep
+// their promise by any costs.
+func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, error) {
+	coster, ok := b.(backend.Coster)
+	switch setting := a.config.Costs; {
+	case setting == costsBuiltin:
+		return nil, nil
+	case setting != costsAuto:
+		return readCosts(setting)
+	case !ok:
+		return nil, nil
+	}
+	path, err := costsCache()
+	var kept []machineCosts
+	if err == nil {
+		kept, err = readCache(path)
+	}
+	if err != nil {
+		a.log.Warn("costs kept of this machine cannot be read; they are measured again", "error", err)
+	}
+	machine := thisMachine(b)
+	if i := slices.IndexFunc(kept, machine.of); i >= 0 {
+		return &kept[i].Costs, nil
+	}
+	if machine.Costs, err = coster.Measure(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a.log.Warn("costs cannot be measured; those built in serve", "error", err)
+		return nil, nil
+	}
+	a.log.Info("costs measured", "cpu", machine.CPU, "kernels", machine.Kernels)
+	a.keepCosts(path, kept, machine)
+	return &machine.Costs, nil
+}
+
+// keepCosts puts the costs of a machine into the cache.
+func (a *app) keepCosts(path string, kept []machineCosts, machine machineCosts) {
+	if path == "" {
+		return // the warning said why
+	}
+	kept = append(slices.DeleteFunc(kept, machine.of), machine)
+	if err := writeCache(path, kept); err != nil {
+		a.log.Warn("costs measured on this machine cannot be kept; the next run measures them again", "error", err)
+	}
+}
+
+// costsCache is the file that keeps costs, for all machines that share a home.
+func costsCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "thresher", "costs.json"), nil
+}
+
+// readCache returns the costs kept in the present format, none when there is no
+// file. Of a file that holds anything else it returns the error alone.
+func readCache(path string) ([]machineCosts, error) {
+	text, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var kept []machineCosts
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	kept = slices.DeleteFunc(kept, func(m machineCosts) bool { return m.Format != costsFormat })
+	for i := range kept {
+		if err := kept[i].Costs.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return kept, nil
+}
+
+// writeCache replaces the cache, whole or not at all.
+func writeCache(path string, kept []machineCosts) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "costs-*.json")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// readCosts reads the costs that a file pins, as bench --calibrate --json prints
+// them, whatever machine they are from.
+func readCosts(path string) (*backend.Costs, error) {
+	text, err := readSmall(path)
+	if err != nil {
+		return nil, fmt.Errorf("costs: %w", err)
+	}
+	var m machineCosts
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&m); err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	if err == nil && m.Format != costsFormat {
+		err = fmt.Errorf("format %d; this version reads %d", m.Format, costsFormat)
+	}
+	if err == nil {
+		err = m.Costs.Check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("costs: %s: %w", path, err)
+	}
+	return &m.Costs, nil
+}
+
+// readSmall reads a file that should hold less than costsLimit bytes.
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, costsLimit))
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/backend"
+	"thresher/config"
+	"thresher/cpu"
+)
+
+// measured is a backend whose costs count how often they were measured.
+type measured struct {
+	backend.Backend
+	times int
+	err   error
+}
+
+func (m *measured) Costs() backend.Costs { return backend.Portable() }
+
+func (m *measured) Measure(context.Context) (backend.Costs, error) {
+	m.times++
+	c := backend.Portable()
+	c.Visit = float64(100 + m.times)
+	return c, m.err
+}
+
+// costsApp is an app whose cache is a folder of the test, with its log.
+func costsApp(t *testing.T, setting string) (*app, string, *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of any system
+		t.Setenv(name, dir)
+	}
+	path, err := costsCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	return &app{config: &config.Config{Costs: setting}, log: slog.New(slog.NewTextHandler(&log, nil))}, path, &log
+}
+
+func newMeasured() *measured { return &measured{Backend: cpu.New(cpu.Options{Threads: 1})} }
+
+func visit(t *testing.T, a *app, b backend.Backend) float64 {
+	t.Helper()
+	c, err := a.costs(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c == nil {
+		return 0
+	}
+	return c.Visit
+}
+
+func TestCostsAreMeasuredOnce(t *testing.T) {
+	a, path, log := costsApp(t, costsAuto)
+	b := newMeasured()
+	for range 3 {
+		if v := visit(t, a, b); v != 101 {
+			t.Errorf("visit costs %g ns, measured 101", v)
+		}
+	}
+	if b.times != 1 || strings.Contains(log.String(), "WARN") {
+		t.Errorf("measured %d times; log %s", b.times, log)
+	}
+	var kept []machineCosts
+	if err := json.Unmarshal(readFile(t, path), &kept); err != nil || len(kept) != 1 {
+		t.Fatalf("cache %s: %v", readFile(t, path), err)
+	}
+	if m := kept[0]; m.Format != costsFormat || m.CPU == "" || m.Backend != "cpu" || m.Costs.Visit != 101 {
+		t.Errorf("kept %+v", m)
+	}
+	// Other machines that share the home, and formats to come, are no match.
+	for name, change := range map[string]func(m *machineCosts){
+		"processor": func(m *machineCosts) { m.CPU += "!" },
+		"kernels":   func(m *machineCosts) { m.Kernels += "!" },
+		"backend":   func(m *machineCosts) { m.Backend += "!" },
+		"format":    func(m *machineCosts) { m.Format++; m.Costs = backend.Costs{} },
+	} {
+		other := kept[0]
+		change(&other)
+		text, err := json.Marshal([]machineCosts{other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Dir(path), filepath.Base(path), text)
+		b := newMeasured()
+		if v := visit(t, a, b); v != 101 || b.times != 1 || strings.Contains(log.String(), "WARN") {
+			t.Errorf("other %s: visit costs %g, measured %d times; log %s", name, v, b.times, log)
+		}
+		if all, err := readCache(path); err != nil || len(all) != 2 && name != "format" {
+			t.Errorf("other %s: kept %+v, %v", name, all, err)
+		}
+	}
+}
+
+// TestCostsWithoutCache: what is wrong with the cache is a warning and a
+// measurement, never a failure.
+func TestCostsWithoutCache(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"no JSON":    func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte("costs!")) },
+		"other JSON": func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte(`{"a": 1}`)) },
+		"cut": func(t *testing.T, path string) {
+			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "cpu": "x"`))
+		},
+		"no costs in it": func(t *testing.T, path string) {
+			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "cpu": "x"}]`))
+		},
+		"a folder": func(t *testing.T, path string) { mkdir(t, filepath.Join(path, "full")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, path, log := costsApp(t, costsAuto)
+			mkdir(t, filepath.Dir(path))
+			spoil(t, path)
+			b := newMeasured()
+			if v := visit(t, a, b); v != 101 || !strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "costs.json") {
+				t.Errorf("visit costs %g; log %s", v, log)
+			}
+			again := visit(t, a, b)
+			if mended := name != "a folder"; mended != (again == 101) {
+				t.Errorf("measured %d times; log %s", b.times, log)
+			}
+		})
+	}
+	t.Run("no folder can be made", func(t *testing.T) {
+		a, path, log := costsApp(t, costsAuto)
+		dir := filepath.Dir(filepath.Dir(path))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Dir(dir), filepath.Base(dir), nil)
+		if v := visit(t, a, newMeasured()); v != 101 || !strings.Contains(log.String(), "WARN") {
+			t.Errorf("visit costs %g; log %s", v, log)
+		}
+	})
+	t.Run("nothing can be measured", func(t *testing.T) {
+		a, path, log := costsApp(t, costsAuto)
+		b := newMeasured()
+		b.err = errors.New("no clock")
+		if v := visit(t, a, b); v != 0 || !strings.Contains(log.String(), "no clock") || exists(path) {
+			t.Errorf("visit costs %g; log %s", v, log)
+		}
+	})
+}
+
+func TestCostsOfASetting(t *testing.T) {
+	a, path, _ := costsApp(t, costsBuiltin)
+	b := newMeasured()
+	if v := visit(t, a, b); v != 0 || b.times != 0 || exists(path) {
+		t.Errorf("builtin: visit costs %g, measured %d times", v, b.times)
+	}
+	// a backend that cannot measure
+	a.config.Costs = costsAuto
+	if v := visit(t, a, struct{ backend.Backend }{b}); v != 0 {
+		t.Errorf("no costs to measure: visit costs %g", v)
+	}
+
+	dir := t.TempDir()
+	pinned := machineCosts{Format: costsFormat, CPU: "elsewhere", Costs: backend.Portable()}
+	pinned.Costs.Visit = 7
+	text, err := json.Marshal(pinned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.config.Costs = writeFile(t, dir, "pinned.json", text)
+	if v := visit(t, a, b); v != 7 || b.times != 0 || exists(path) {
+		t.Errorf("pinned: visit costs %g, measured %d times", v, b.times)
+	}
+	for name, x := range map[string]struct{ text, want string }{
+		"empty.json":   {"", "EOF"},
+		"format.json":  {strings.Replace(string(text), `"format":1`, `"format":2`, 1), "format 2"},
+		"unknown.json": {strings.Replace(string(text), `"cpu"`, `"cpus"`, 1), "cpus"},
+		"bad.json":     {strings.Replace(string(text), `"visit":7`, `"visit":-7`, 1), "visit: -7"},
+		"lacks.json":   {strings.Replace(string(text), `"visit":7,`, ``, 1), "visit: 0"},
+		"two.json":     {string(text) + string(text), "more than one"},
+	} {
+		a.config.Costs = writeFile(t, dir, name, []byte(x.text))
+		if _, err := a.costs(t.Context(), b); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	a.config.Costs = filepath.Join(dir, "none.json")
+	if _, err := a.costs(t.Context(), b); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+}
+
+// TestCalibrate measures this machine, which takes some hundred milliseconds of a
+// core, and pins what it printed.
+func TestCalibrate(t *testing.T) {
+	_, path, _ := costsApp(t, costsAuto)
+	dir := t.TempDir()
+	r := thresher(t, "bench", "--calibrate", "--json")
+	r.wantCode(t, exitOK)
+	file := writeFile(t, dir, "costs.json", []byte(r.out))
+	c, err := readCosts(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := readCache(path)
+	if err != nil || len(kept) != 1 || kept[0].Costs != *c {
+		t.Errorf("kept %+v, %v; printed %+v", kept, err, c)
+	}
+	if testing.Short() {
+		return
+	}
+	r = thresher(t, "bench", "--calibrate")
+	r.wantCode(t, exitOK)
+	for _, part := range []string{"BUILT IN", "BEFORE", "NOW", "dense_one", "a code of the first look"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("table lacks %q:\n%s", part, r.out)
+		}
+	}
+	atoms, queries := vectors(t, dir, "a.npy", 1, 100, 40), vectors(t, dir, "q.npy", 2, 3, 40)
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--costs", file).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--costs", filepath.Join(dir, "none.json")).wantError(t, "costs", "none.json")
+}
+
+func mkdir(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
