@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"thresher/cpu/simd"
 )
 
 // buildInfo is what a bug report needs to know of this binary.
@@ -15,7 +17,7 @@ type buildInfo struct {
 	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Kernels  string `json:"kernels"` // of the CPU backend
+	Kernels  string `json:"kernels"` // the best this processor runs
 }
 
 func readBuildInfo() buildInfo {
@@ -23,7 +25,7 @@ func readBuildInfo() buildInfo {
 		Version:  "(unknown)",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Kernels:  "portable Go",
+		Kernels:  simd.Best().String(),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
