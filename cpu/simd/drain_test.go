@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -112,7 +113,11 @@ func (c *drainCase) check(t *testing.T, l Level) {
 // queries against the call with all.
 func TestDrain(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
-	for _, stride := range []int{64, 65, 71, 128, 200, 1000} {
+	strides := []int{64, 71, 200, 65, 128, 1000}
+	if testing.Short() {
+		strides = strides[:3]
+	}
+	for _, stride := range strides {
 		for n := 0; n <= 600; n += 1 + n/70*37 {
 			for range 3 {
 				c := newDrainCase(r, n, stride)
@@ -184,9 +189,13 @@ func TestDrainRefuses(t *testing.T) {
 				if !strings.Contains(message, fmt.Sprintf("list %d holds %d entries of %d", q, count, stride)) {
 					t.Fatalf("%v: list %d of %d entries: %s", l, q, count, message)
 				}
-				for k := q / 256 * 256; k < min(n, q/256*256+256); k++ {
-					if k != q && counts[k] != c.counts[k] {
-						t.Fatalf("%v: list %d of %d entries: list %d was written to", l, q, count, k)
+				for k, was := range c.counts {
+					want := was
+					if k < q {
+						want += int32(bits.OnesCount64(c.masks[k]))
+					}
+					if k != q && counts[k] != want {
+						t.Fatalf("%v: list %d of %d entries: list %d has gone from %d to %d, want %d", l, q, count, k, was, counts[k], want)
 					}
 				}
 			}
