@@ -46,7 +46,8 @@ func TestChoice(t *testing.T) {
 	}{
 		{"text", Auto, func(*problem) {}, "64,whole,rows"},
 		{"k 1", Auto, func(p *problem) { p.k = 1 }, "32,whole,rows"},
-		{"k 100", Auto, func(p *problem) { p.k = 100 }, "256,whole,rows"},
+		{"k 100, a wider look is cheaper but for queries alone", Auto, func(p *problem) { p.k = 100 }, "128,whole,rows"},
+		{"k 100, wider panels", Auto, func(p *problem) { p.k, p.panel = 100, 256 }, "256,whole,rows"},
 		{"everything passes but whole rows tell", Auto, func(p *problem) {
 			p.curves = same(1, .001)
 		}, "whole,rows"},
@@ -199,6 +200,9 @@ func TestNoRegret(t *testing.T) {
 		least, best := math.Inf(1), ""
 		weigh := func(levels []int, source backend.Source) float64 {
 			x := plainCost(p, levels, source)
+			if len(levels) > 0 && p.widths[levels[0]] > p.panel { // a query alone reads more
+				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]]))
+			}
 			switch {
 			case len(levels) == 0:
 				x /= 1.1

@@ -38,6 +38,10 @@ type plan struct {
 const (
 	certainWorth = 1.05
 	denseWorth   = 1.1
+	// widePrice is on the scan of a first look that panels are not wide enough
+	// for: a query alone, of which the forecasts know nothing, takes several times
+	// as long then.
+	widePrice = 1.5
 )
 
 // leastArms is how many arms a wanted atom needs beside it for elimination to be
@@ -156,6 +160,9 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 		l.source = source
 		f := p.forecast(l, p.rank(source))
 		cost := f.total()
+		if !l.dense() && p.widths[l.levels[0]] > p.panel {
+			cost += (widePrice - 1) * f.scan
+		}
 		switch {
 		case l.dense():
 			cost /= denseWorth

@@ -100,7 +100,7 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	}
 	if err == nil {
 		c.RowScale = c.Levels[len(c.Levels)-1].Scale
-		c.PanelWidth = min(panelWidth, c.D)
+		c.PanelWidth = panelWidth(c.D)
 		c.Panels, err = array[uint8](m, "panels", c.PanelCount()*c.PanelStride())
 	}
 	if err == nil {
@@ -113,8 +113,14 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	return err
 }
 
-// panelWidth is the number of rest coordinates a panel holds.
-const panelWidth = 128
+// panelWidth is the number of rest coordinates a panel holds: as many as a first
+// look of many atoms wanted may need, within the memory there is for it.
+func panelWidth(D int) int {
+	if D >= 768 {
+		return 192
+	}
+	return min(128, D)
+}
 
 // headMaxTerms is how many terms HeadMax keeps a panel.
 const headMaxTerms = 4
