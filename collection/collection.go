@@ -299,4 +299,6 @@ type Pilot struct {
 	Ks     []int
 	Alpha  float64
 	Shares [][]float64 // [len(Ks)][len(Levels)]
+	// Certain are the shares by the deterministic bound of each prefix.
+	Certain [][]float64
 }

@@ -25,7 +25,7 @@ func (p *Pilot) fits(levels int) bool {
 			return false
 		}
 	}
-	return len(p.Shares) == len(p.Ks)
+	return len(p.Shares) == len(p.Ks) && p.certainFits(levels)
 }
 
 // pilot forecasts how many arms each look would keep. Sampled atoms serve as
@@ -58,6 +58,7 @@ func (b *builder) pilot() error {
 			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
+	c.forecastCertain(f, arms, queries, scores)
 	return nil
 }
 

@@ -1,0 +1,78 @@
+package collection
+
+import (
+	"math"
+	"slices"
+
+	"thresher/cpu/simd"
+)
+
+// certainFits reports whether p has a share by certain looks for every k and
+// level, or none at all, as in files from before there were any.
+func (p *Pilot) certainFits(levels int) bool {
+	for _, s := range p.Certain {
+		if len(s) != levels {
+			return false
+		}
+	}
+	return p.Certain == nil || len(p.Certain) == len(p.Ks)
+}
+
+// forecastCertain fills in how many arms deterministic looks would keep, from the
+// pilot's queries and their scores of its arms. Of rests o and w with product t, a
+// prefix of share s of the coordinates holds s t, give or take little beside what
+// is beyond it, which counts by its norms: (1-s)|o||w|. Whole rows are as the pilot
+// has them.
+func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores [][]float64) {
+	p := &c.Pilot
+	last := len(c.Levels) - 1
+	p.Certain = make([][]float64, len(p.Ks))
+	for i := range p.Certain {
+		p.Certain[i] = make([]float64, len(c.Levels))
+		p.Certain[i][last] = p.Shares[i][last]
+	}
+	pairs := float64(max(len(queries), 1) * len(arms))
+	for n := range queries {
+		q := &queries[n]
+		sorted := slices.Clone(scores[n])
+		slices.Sort(sorted)
+		slices.Reverse(sorted)
+		thetas := make([]float64, len(f.ranks))
+		for i, rank := range f.ranks {
+			thetas[i] = tail(sorted, rank)
+		}
+		heads := c.headProducts(arms, q)
+		for j := range c.Levels[:last] {
+			share := float64(c.Levels[j].Width) / float64(c.D)
+			rounding := math.Sqrt(share) * (queryStep + f.levels[last].beyond)
+			for s, score := range scores[n] {
+				size, t := f.rest[s]*q.RestNorm, score-heads[s]
+				bound := score + (1-share)*(size-t) + size*rounding + q.HeadNorm*f.headErr[s]
+				for i, theta := range thetas {
+					if bound >= theta {
+						p.Certain[i][j] += 1 / pairs
+					}
+				}
+			}
+		}
+	}
+}
+
+// headProducts are the parts of the arms' scores that look the same at every
+// level: the product of their coded head with q's, and their offset.
+func (c *Collection) headProducts(arms []uint32, q *Query) []float64 {
+	out := make([]float64, len(arms))
+	for k, i := range arms {
+		if c.R > 0 {
+			var sum float64
+			for j, code := range c.Code(int(i))[:c.R] {
+				sum += float64(int(code)-simd.Bias) * float64(q.Head[j])
+			}
+			out[k] = sum * float64(c.HeadScale[i])
+		}
+		if c.Offset != nil {
+			out[k] += math.Ldexp(float64(c.Offset[i]), -q.Exp)
+		}
+	}
+	return out
+}

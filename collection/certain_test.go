@@ -1,0 +1,114 @@
+package collection
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"thresher/cpu/simd"
+)
+
+// measuredCertain is, for each level, the share of atoms whose deterministic upper
+// bound reaches the k-th best exact score of another atom, by looking at the codes
+// with the query as it is.
+func measuredCertain(c *Collection, k, queries int) []float64 {
+	shares := make([]float64, len(c.Levels))
+	whole := &c.Levels[len(c.Levels)-1]
+	var p Query
+	scores := make([]float64, c.N)
+	for m := range queries {
+		self := (m*7919 + 13) % c.N
+		c.Prepare(&p, c.Row(int(c.Order[self])), 1, nil)
+		offset := func(i int) float64 {
+			if c.Offset == nil {
+				return 0
+			}
+			return math.Ldexp(float64(c.Offset[i]), -p.Exp)
+		}
+		q := c.testWorking(self)
+		floats.Scale(math.Ldexp(1, -p.Exp), q)
+		for i := range c.N {
+			scores[i] = simd.Dot(c.Row(int(c.Order[i])), q) + offset(i)
+		}
+		scores[self] = math.Inf(-1)
+		slices.Sort(scores)
+		theta := scores[c.N-k]
+		for i := range c.N {
+			code := c.Code(i)
+			bound, from := p.HeadNorm*float64(c.HeadErr[i])+offset(i), 0
+			for j, v := range p.Head {
+				bound += float64(c.HeadScale[i]) * float64(int(code[j])-simd.Bias) * float64(v)
+			}
+			for n := range c.Levels {
+				l := &c.Levels[n]
+				for ; from < l.Width; from++ {
+					bound += float64(c.RowScale[i]) * float64(int(code[c.R+from])-simd.Bias) * float64(p.Rest[from])
+				}
+				seen, beyond := norm(p.Rest[:l.Width]), norm(p.Rest[l.Width:])
+				if l.Width == c.D {
+					seen, beyond = 0, p.RestNorm // Beyond is the code's error
+				}
+				if bound+float64(l.Beyond[i])*beyond+float64(whole.Beyond[i])*seen >= theta {
+					shares[n] += 1 / float64(queries*c.N)
+				}
+			}
+		}
+	}
+	return shares
+}
+
+func norm(x []float32) float64 { return math.Sqrt(simd.SumSquares(x)) }
+
+// The forecast is for choosing a plan: within a factor of two of what is kept
+// (shares below .1% count as .1%), from 12 sampled queries, here against 15
+// others. Both are seeded.
+func TestCertainForecasts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: measures shares by hand")
+	}
+	for _, s := range []struct {
+		name   string
+		rows   []float32
+		dim    int
+		noHead bool
+		metric Metric
+	}{
+		{"gaussian 3000 x 256", data("gaussian", 3000, 256, 5), 256, false, InnerProduct},
+		{"clustered 3500 x 300", clustered(3500, 300, 2), 300, true, InnerProduct},
+		{"clustered 3500 x 300, head", clustered(3500, 300, 2), 300, false, InnerProduct},
+		{"clustered 3500 x 300, l2", clustered(3500, 300, 2), 300, false, Euclidean},
+		{"powerlaw 2500 x 800", data("powerlaw", 2500, 800, 4), 800, false, InnerProduct},
+		{"powerlaw 2500 x 800, no head", data("powerlaw", 2500, 800, 4), 800, true, InnerProduct},
+	} {
+		c := build(t, s.rows, s.dim, &Options{Seed: 3, NoHead: s.noHead, Metric: s.metric})
+		const k = 10
+		for j, want := range measuredCertain(c, k, 15) {
+			got := c.Pilot.Certain[slices.Index(c.Pilot.Ks, k)][j]
+			t.Logf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+			if ratio := max(got, .001) / max(want, .001); ratio > 2 || ratio < .5 {
+				t.Errorf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+			}
+		}
+		for i := range c.Pilot.Ks {
+			for j, share := range c.Pilot.Certain[i] {
+				if !(share >= 0 && share <= 1) || i > 0 && share < c.Pilot.Certain[i-1][j]*(1-1e-9) {
+					t.Errorf("%s: shares %v", s.name, c.Pilot.Certain)
+				}
+			}
+		}
+	}
+}
+
+// TestPilotsWithoutCertain: files from before there was this forecast are read.
+func TestPilotsWithoutCertain(t *testing.T) {
+	old := Pilot{Ks: []int{1, 10}, Alpha: .001, Shares: [][]float64{{.1, .2}, {.3, .4}}}
+	some, short, all := old, old, old
+	some.Certain = old.Shares[:1]
+	short.Certain = [][]float64{{.1, .2}, {.3}}
+	all.Certain = old.Shares
+	if !old.fits(2) || !all.fits(2) || some.fits(2) || short.fits(2) {
+		t.Errorf("without %v, with %v, for some ks %v, for some levels %v", old.fits(2), all.fits(2), some.fits(2), short.fits(2))
+	}
+}
