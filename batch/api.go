@@ -52,7 +52,9 @@ type Request struct {
 	// instead of the planner's choice: "dense", or the numbers of coordinates
 	// that each look takes of the rest, ascending, "whole" for all, and at the
 	// end "rows", the float32 rows of what is left: "64,256,rows",
-	// "128,whole,rows". Certificates name plans so; Engine.Plans lists them.
+	// "128,whole,rows". Looks that are not whole are by the Student bound, by
+	// deterministic ones for method certain. Certificates name plans so;
+	// Engine.Plans lists them.
 	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (for
 	// Euclidean distance: at most *MinScore). Each such atom is missed with

@@ -112,7 +112,7 @@ func (p *problem) rank(source backend.Source) float64 {
 		rank = ks[len(ks)-1] // a range: as for many
 	}
 	if source == backend.LowerBound {
-		unclear := math.Exp(all+p.curves.at(len(p.widths)-1, rank)) - math.Exp(rank)
+		unclear := math.Exp(all+p.curves.at(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
 		rank = math.Log(math.Exp(rank) + fineUnclear*max(0, unclear))
 	}
 	return rank
@@ -132,11 +132,11 @@ func (p *problem) share(l ladder, i int, rank, wider float64) float64 {
 	level := l.levels[i]
 	switch {
 	case p.whole(level):
-		return math.Exp(p.curves.at(level, rank))
+		return math.Exp(p.curves.at(p.curves.shares, level, rank))
 	case l.certain:
-		return 1 // no forecast
+		return math.Exp(p.curves.at(p.curves.certain, level, rank))
 	}
-	return min(1, math.Exp(p.curves.at(level, rank)+wider))
+	return min(1, math.Exp(p.curves.at(p.curves.shares, level, rank)+wider))
 }
 
 // listed is the share of arms that pass the first look when they are met: all

@@ -10,25 +10,36 @@ import (
 // that a look of each level keeps, against the rank at which the threshold ends.
 // Both are logarithms here, and the share is linear between the pilot's points.
 type curves struct {
-	alpha  float64 // log of the pilot's
-	ks     []float64
-	shares [][]float64 // [len(ks)][levels]
+	alpha           float64 // log of the pilot's
+	ks              []float64
+	shares, certain points // certain is nil when there is no forecast of such looks
 }
+
+// points are logs of shares, [len(ks)][levels].
+type points [][]float64
 
 // leastShare stands for a forecast of nothing.
 const leastShare = 1e-9
 
 func newCurves(p *collection.Pilot) *curves {
 	c := &curves{alpha: math.Log(p.Alpha)}
-	for i, k := range p.Ks {
+	for _, k := range p.Ks {
 		c.ks = append(c.ks, math.Log(float64(k)))
-		row := make([]float64, len(p.Shares[i]))
-		for j, s := range p.Shares[i] {
+	}
+	c.shares, c.certain = logs(p.Shares), logs(p.Certain)
+	return c
+}
+
+func logs(shares [][]float64) points {
+	var all points
+	for _, of := range shares {
+		row := make([]float64, len(of))
+		for j, s := range of {
 			row[j] = math.Log(max(s, leastShare))
 		}
-		c.shares = append(c.shares, row)
+		all = append(all, row)
 	}
-	return c
+	return all
 }
 
 // known reports whether there was a pilot.
@@ -36,18 +47,18 @@ func (c *curves) known() bool { return len(c.ks) > 0 }
 
 // at is the log of the share that a level keeps, at most 0. Below the least k it
 // stays, beyond the greatest it goes on as before.
-func (c *curves) at(level int, rank float64) float64 {
+func (c *curves) at(p points, level int, rank float64) float64 {
 	switch {
-	case !c.known():
+	case len(p) == 0:
 		return 0
 	case len(c.ks) == 1 || rank <= c.ks[0]:
-		return c.shares[0][level]
+		return p[0][level]
 	}
 	j := 1
 	for j+1 < len(c.ks) && rank > c.ks[j] {
 		j++
 	}
-	a, b := c.shares[j-1][level], c.shares[j][level]
+	a, b := p[j-1][level], p[j][level]
 	return min(0, a+(b-a)*(rank-c.ks[j-1])/(c.ks[j]-c.ks[j-1]))
 }
 

@@ -122,21 +122,28 @@ func (p *problem) first(level int) bool {
 	return p.widths[level] <= p.panel || p.costs.Wide > 0
 }
 
-// ladders lists the ladders that a method may take.
+// ladders lists the ladders that a method may take. Of certain ones Auto weighs
+// whole rows alone: where thresholds are extrapolated, few of so many arms wanted,
+// the forecast of deterministic looks at prefixes was off by a factor of two.
 func (p *problem) ladders(m Method) []ladder {
-	if m == Exact || len(p.widths) == 0 {
+	switch {
+	case m == Exact || len(p.widths) == 0:
 		return []ladder{{}}
+	case m == Auto:
+		return append(p.climbs(false), ladder{})
 	}
-	if m == Certain {
-		return []ladder{p.certain()}
+	return p.climbs(m == Certain)
+}
+
+// climbs lists the ladders of looks by one kind of bound.
+func (p *problem) climbs(certain bool) []ladder {
+	if certain && p.curves.certain == nil {
+		return []ladder{p.unforeseen()}
 	}
 	var all []ladder
-	if m == Auto {
-		all = append(all, ladder{})
-	}
 	var extend func(levels []int)
 	extend = func(levels []int) {
-		all = append(all, ladder{levels: levels})
+		all = append(all, ladder{levels: levels, certain: certain})
 		if len(levels) == mostLooks {
 			return
 		}
@@ -152,10 +159,9 @@ func (p *problem) ladders(m Method) []ladder {
 	return all
 }
 
-// certain is the ladder of method certain: whole rows, behind panels if rows
-// cannot be looked at first. Nothing forecasts what deterministic bounds of a
-// prefix keep.
-func (p *problem) certain() ladder {
+// unforeseen is the ladder of certain looks where nothing forecasts what they keep
+// of a prefix: whole rows, behind panels if rows cannot be looked at first.
+func (p *problem) unforeseen() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
 	for level := range p.widths {

@@ -32,7 +32,7 @@ func text() *problem {
 
 func TestChoice(t *testing.T) {
 	same := func(share, whole float64) *curves {
-		p := &collection.Pilot{Ks: []int{1, 10}, Alpha: .001}
+		p := &collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001}
 		for range p.Ks {
 			p.Shares = append(p.Shares, []float64{share, share, share, share, whole})
 		}
@@ -64,8 +64,11 @@ func TestChoice(t *testing.T) {
 		{"no codes", Auto, func(p *problem) { p.widths, p.curves = nil, newCurves(&collection.Pilot{}) }, "dense"},
 		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
 		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
-		{"certain", Certain, func(*problem) {}, "whole,rows"},
-		{"certain without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rows"},
+		{"certain, unforeseen", Certain, func(*problem) {}, "whole,rows"},
+		{"certain, unforeseen, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rows"},
+		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rows"},
+		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "32,whole,rows"},
+		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rows"},
 		{"exact", Exact, func(*problem) {}, "dense"},
 		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rows"},
 		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rows"},
@@ -115,6 +118,16 @@ func drawn(t *rapid.T) *problem {
 		least = shares
 		pilot.Shares = append(pilot.Shares, shares)
 	}
+	if rapid.Bool().Draw(t, "certain") {
+		more := rapid.Float64Range(0, 1).Draw(t, "more") // of what a Student bound drops
+		for _, shares := range pilot.Shares {
+			row := slices.Clone(shares)
+			for j := range row[:len(row)-1] {
+				row[j] += more * (1 - row[j])
+			}
+			pilot.Certain = append(pilot.Certain, row)
+		}
+	}
 	p.curves = newCurves(pilot)
 	for _, x := range figures(&p.costs) {
 		*x = figure("cost", 1e-3, 1e3)
@@ -131,7 +144,7 @@ func figures(c *backend.Costs) []*float64 {
 
 // plainCost prices a ladder a second time, atom by atom of the sum rather than
 // term by term; widths are indexes, source as in a ladder.
-func plainCost(p *problem, levels []int, source backend.Source) float64 {
+func plainCost(p *problem, levels []int, certain bool, source backend.Source) float64 {
 	c := p.costs
 	n := float64(p.arms)
 	if len(levels) == 0 {
@@ -139,7 +152,7 @@ func plainCost(p *problem, levels []int, source backend.Source) float64 {
 		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
 		return float64(p.dim)*(c.Dense+c.DenseOne*entering/n) + c.DenseTest
 	}
-	l := ladder{levels: levels, source: source}
+	l := ladder{levels: levels, certain: certain, source: source}
 	wider, rank := p.wider(l), math.Exp(p.rank(source))
 	share := func(i int, rank float64) float64 { return p.share(l, i, math.Log(rank), wider) }
 	codes := func(level int) float64 { return float64(p.widths[level] + p.head) }
@@ -196,17 +209,17 @@ func plainCost(p *problem, levels []int, source backend.Source) float64 {
 func TestNoRegret(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
-		m := rapid.SampledFrom([]Method{Auto, Adaptive}).Draw(t, "method")
+		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
-		weigh := func(levels []int, source backend.Source) float64 {
-			x := plainCost(p, levels, source)
+		weigh := func(levels []int, certain bool, source backend.Source) float64 {
+			x := plainCost(p, levels, certain, source)
 			if len(levels) > 0 && p.widths[levels[0]] > p.panel { // a query alone reads more
 				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]]))
 			}
 			switch {
 			case len(levels) == 0:
 				x /= 1.1
-			case levels[0] == len(p.widths)-1:
+			case certain || levels[0] == len(p.widths)-1:
 				x /= 1.05
 			}
 			return x
@@ -221,24 +234,35 @@ func TestNoRegret(t *testing.T) {
 					levels = append(levels, level)
 				}
 			}
-			if len(levels) > 3 || len(levels) == 0 && m == Adaptive || len(levels) > 0 && p.costs.Wide == 0 && p.widths[levels[0]] > 128 {
+			if m == Certain && p.curves.certain == nil {
+				break // nothing to choose by
+			}
+			if len(levels) > 3 || len(levels) == 0 && m != Auto || len(levels) > 0 && p.costs.Wide == 0 && p.widths[levels[0]] > 128 {
 				continue
 			}
-			for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
-				if source == backend.LowerBound && p.k == 0 {
+			for _, certain := range []bool{false, true} {
+				if certain != (m == Certain) {
 					continue
 				}
-				if x := weigh(levels, source); x < least {
-					least, best = x, p.name(ladder{levels: levels})
+				for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
+					if source == backend.LowerBound && p.k == 0 {
+						continue
+					}
+					if x := weigh(levels, certain, source); x < least {
+						least, best = x, p.name(ladder{levels: levels})
+					}
 				}
 			}
 		}
 		l := p.choose(m)
-		if got := weigh(l.levels, l.source); got > least*(1+1e-9) {
+		if math.IsInf(least, 1) {
+			least = weigh(l.levels, l.certain, l.source)
+		}
+		if got := weigh(l.levels, l.certain, l.source); got > least*(1+1e-9) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
 		f := p.forecast(l, p.rank(l.source))
-		if want := plainCost(p, l.levels, l.source); math.Abs(f.total()-want) > 1e-9*want {
+		if want := plainCost(p, l.levels, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 		}
 	})
@@ -294,7 +318,7 @@ func TestSharesMoveWithTheQuestion(t *testing.T) {
 			if p.share(l, 0, rank, p.wider(l)) > surer.share(l, 0, rank, surer.wider(l)) {
 				t.Errorf("width %d: at a tenth of delta fewer are kept", p.widths[level])
 			}
-			if p.curves.at(level, rank) > p.curves.at(level, more.rank(backend.Exact))+1e-12 {
+			if p.curves.at(p.curves.shares, level, rank) > p.curves.at(p.curves.shares, level, more.rank(backend.Exact))+1e-12 {
 				t.Errorf("width %d: of twice the k fewer are kept", p.widths[level])
 			}
 			if lower := p.rank(backend.LowerBound); lower < rank {
@@ -310,7 +334,7 @@ func TestPilotBetweenItsKs(t *testing.T) {
 		{.1, .0006}, {1, .0006}, {10, .0078}, {100, .09}, {math.Sqrt(10), math.Sqrt(.0006 * .0078)}, {math.Sqrt(1000), math.Sqrt(.0078 * .09)},
 		{1000, 1}, {math.Sqrt(100000), .09 * math.Sqrt(.09/.0078)},
 	} {
-		if got := math.Exp(p.curves.at(1, math.Log(x.rank))); math.Abs(got-x.want) > 1e-12 {
+		if got := math.Exp(p.curves.at(p.curves.shares, 1, math.Log(x.rank))); math.Abs(got-x.want) > 1e-12 {
 			t.Errorf("rank %g: share %g, want %g", x.rank, got, x.want)
 		}
 	}
@@ -403,7 +427,13 @@ func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
+			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
+				if made := p.plan(l, m); seen[made.name+string(made.method)] {
+					t.Errorf("%s of %s is there twice for %s", made.name, made.method, m)
+				} else {
+					seen[made.name+string(made.method)] = true
+				}
 				got, err := p.parse(p.name(l), m)
 				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain {
 					t.Errorf("%s for %s: read as %+v, %v", p.name(l), m, got, err)

@@ -179,7 +179,7 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 // Forecast is a plan that could answer a request, with what it is expected to
 // cost.
 type Forecast struct {
-	// Plan is what Request.Plan takes.
+	// Plan and Method are what a Request takes to be answered so.
 	Plan      string
 	Method    Method
 	Guarantee Guarantee
@@ -209,7 +209,7 @@ func (e *Engine) Plans(req Request) ([]Forecast, error) {
 		f := p.forecast(l, p.rank(l.source))
 		made := p.plan(l, m)
 		all = append(all, Forecast{Plan: made.name, Method: made.method, Guarantee: made.guarantee,
-			Cost: f.total(), Survivors: slices.Clone(f.kept[:len(l.levels)]), Chosen: made.name == w.plan.name})
+			Cost: f.total(), Survivors: slices.Clone(f.kept[:len(l.levels)]), Chosen: made.name == w.plan.name && made.method == w.plan.method})
 	}
 	slices.SortStableFunc(all, func(a, b Forecast) int { return cmp.Compare(a.Cost, b.Cost) })
 	return all, nil

@@ -30,7 +30,7 @@ func TestAuto(t *testing.T) {
 		{"most of the atoms wanted", 300, backendtest.PowerLaw(rng, 1000, 300), collection.Options{}, 500, []batch.Method{batch.Exact}},
 		{"all wanted", 300, backendtest.PowerLaw(rng, 1000, 300), collection.Options{}, 1000, []batch.Method{batch.Exact}},
 		{"iid", 256, backendtest.Gaussian(rng, 3000, 256), collection.Options{}, 100, []batch.Method{batch.Exact}},
-		{"embeddings", 768, backendtest.PowerLaw(rng, 4000, 768), collection.Options{}, 1, []batch.Method{batch.Adaptive}},
+		{"embeddings", 768, backendtest.PowerLaw(rng, 4000, 768), collection.Options{}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
 		{"few dimensions", 8, backendtest.Gaussian(rng, 20000, 8), collection.Options{}, 1, []batch.Method{batch.Certain, batch.Exact}},
 		{"raw", 300, backendtest.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
 	} {
@@ -139,15 +139,15 @@ func TestPlansAnswer(t *testing.T) {
 					t.Errorf("%s: %s at %g ns comes after %s at %g", method, f.Plan, f.Cost, plans[i-1].Plan, plans[i-1].Cost)
 				}
 				free := req
-				free.Plan = ""
+				free.Plan, free.Method = "", method
 				want := search(t, e, free).Answers[0].Certificate
 				if f.Chosen {
 					chosen++
 				}
-				if f.Chosen != (f.Plan == want.Plan) {
-					t.Errorf("%s: %s is chosen: %v; Search takes %s", method, f.Plan, f.Chosen, want.Plan)
+				if f.Chosen != (f.Plan == want.Plan && f.Method == want.Method) {
+					t.Errorf("%s: %s of %s is chosen: %v; Search takes %s of %s", method, f.Plan, f.Method, f.Chosen, want.Plan, want.Method)
 				}
-				req.Plan = f.Plan
+				req.Plan, req.Method = f.Plan, f.Method
 				resp := search(t, e, req)
 				if n := wrong(t, o, c, queries, goal(c, k), resp); n > 0 {
 					t.Errorf("%v %s: %d wrong answers", c.Metric, f.Plan, n)
@@ -160,8 +160,15 @@ func TestPlansAnswer(t *testing.T) {
 					t.Errorf("%s: shares %v after looks, %d looks were taken", f.Plan, f.Survivors, len(cert.Looks))
 				}
 				for _, l := range cert.Looks {
-					if whole := l.Width == c.R+c.D; whole != (l.Rule == "rounding") {
-						t.Errorf("%s: look of %d coordinates by rule %s", f.Plan, l.Width, l.Rule)
+					rule := "student"
+					if f.Method == batch.Certain {
+						rule = "cauchy"
+					}
+					if l.Width == c.R+c.D {
+						rule = "rounding"
+					}
+					if l.Rule != rule {
+						t.Errorf("%s of %s: look of %d coordinates by rule %s", f.Plan, f.Method, l.Width, l.Rule)
 					}
 				}
 			}

@@ -17,6 +17,8 @@ const (
 	// has a chance to be the best; plansMost bounds how many are timed.
 	plansWithin = 4
 	plansMost   = 14
+
+	wholeRows = "whole,rows"
 )
 
 // plans times the plans that have a chance and the planner's choice.
@@ -41,7 +43,7 @@ func (b *bench) plansAt(ctx context.Context, e *batch.Engine, c *collection.Coll
 	forecasts = worthTiming(forecasts)
 	var all []contestant
 	for _, f := range forecasts {
-		all = append(all, contestant{batch.Auto, f.Plan})
+		all = append(all, contestant{f.Method, f.Plan})
 	}
 	rows, err := b.interleaved(ctx, e, all, k)
 	if err != nil {
@@ -74,7 +76,7 @@ func worthTiming(all []batch.Forecast) []batch.Forecast {
 		switch {
 		case f.Guarantee == batch.GuaranteeExact:
 			dense = append(dense, f)
-		case f.Chosen || f.Guarantee == batch.GuaranteeCertain || f.Cost < plansWithin*all[0].Cost && len(kept) < plansMost:
+		case f.Chosen || f.Plan == wholeRows || f.Cost < plansWithin*all[0].Cost && len(kept) < plansMost:
 			kept = append(kept, f)
 		}
 	}
