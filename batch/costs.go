@@ -113,7 +113,7 @@ func (p *problem) rank(source backend.Source) float64 {
 	}
 	if source == backend.LowerBound {
 		unclear := math.Exp(all+p.curves.at(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
-		rank = math.Log(math.Exp(rank) + fineUnclear*max(0, unclear))
+		rank = max(rank, math.Log(math.Exp(rank)+fineUnclear*max(0, unclear))) // not lower by a rounding
 	}
 	return rank
 }
