@@ -29,9 +29,10 @@ type Resident interface {
 }
 
 // Run is one batch under elimination. Calls come from one goroutine.
-// A context that ends stops the work at the next panel boundary: the call
-// returns the context's error, the Run stays valid, and Finish then gives the
-// best answers so far with their open upper bound.
+// A context that ends stops the work within some milliseconds, after a chunk of
+// at most a few thousand atoms: the call returns the context's error, the Run
+// stays valid, and Finish then gives the best answers so far with their open
+// upper bound.
 type Run interface {
 	// Raise lifts each query's threshold by scoring atoms chosen by spec.
 	Raise(ctx context.Context, spec RaiseSpec) error

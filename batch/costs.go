@@ -177,14 +177,17 @@ func (p *problem) entering(rank float64) float64 {
 	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
 }
 
+// alone is what a dense scan costs a query that no other shares it with, as one
+// that leaves its batch in mid-flight: every row is read for it.
+func (p *problem) alone() float64 { return p.costs.DenseOne * float64(p.dim) }
+
 // limit is the share of the arms beyond which a query that keeps more than
 // foreseen had better go dense: as many as if its threshold stood at the rank from
 // which going on costs as much. 0 is no limit.
 func (p *problem) limit(l ladder) float64 {
-	dense := p.forecast(ladder{}, 0)
 	dear := func(rank float64) bool {
 		f := p.forecast(l, rank)
-		return f.after() > dense.total()
+		return f.after() > p.alone()
 	}
 	usual := p.rank(l.source)
 	low, high := usual, math.Log(float64(p.atoms))

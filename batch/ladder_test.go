@@ -380,7 +380,6 @@ func TestLooks(t *testing.T) {
 func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
-		dense := p.forecast(ladder{}, 0)
 		for _, l := range p.ladders(Adaptive) {
 			limit, usual, wider := p.limit(l), p.rank(l.source), p.wider(l)
 			if made := p.plan(l, Adaptive); made.looks[0].MaxSurvivors != limit {
@@ -393,8 +392,8 @@ func TestLimit(t *testing.T) {
 			if limit < 2*p.share(l, 0, usual, wider) {
 				t.Errorf("%s: limit %g, forecast %g", p.name(l), limit, p.share(l, 0, usual, wider))
 			}
-			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= dense.total() {
-				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), dense.total())
+			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= p.alone() {
+				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), p.alone())
 			}
 			// the greatest rank at which no more is kept
 			low, high := usual, math.Log(float64(p.atoms))
@@ -405,8 +404,8 @@ func TestLimit(t *testing.T) {
 					high = mid
 				}
 			}
-			if f := p.forecast(l, high+.1); f.after() < .9*dense.total() {
-				t.Errorf("%s: limit %g is kept at rank %g, where going on costs %g ns and a dense scan %g", p.name(l), limit, math.Exp(high), f.after(), dense.total())
+			if f := p.forecast(l, high+.1); f.after() < .9*p.alone() {
+				t.Errorf("%s: limit %g is kept at rank %g, where going on costs %g ns and a dense scan %g", p.name(l), limit, math.Exp(high), f.after(), p.alone())
 			}
 		}
 	}

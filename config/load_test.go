@@ -50,7 +50,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 	want := map[string]any{
 		"method": "auto", "metric": "ip", "basis": "auto", "backend": "auto", "k": 10, "delta": .01, "epsilon": 0.,
-		"seed": uint64(1), "threads": 0, "chunk": 1024, "costs": "auto", "log.level": "warn", "log.format": "text",
+		"seed": uint64(1), "threads": 0, "chunk": 1024, "kernels": "auto", "costs": "auto", "log.level": "warn", "log.format": "text",
 	}
 	got := map[string]any{}
 	for _, v := range c.Values() {

@@ -18,6 +18,9 @@ const (
 	// denseBlock is how many coordinates are summed in float32 before a sum is
 	// added to the others; 64 queries of them fill half a second-level cache.
 	denseBlock = 512
+	// leastNorm is the norm below which float32 products of a row with a query of
+	// norm 1 may be too far off for cosines.
+	leastNorm = 0x1p-100
 	// denseFew queries are scored exactly at once: reading the rows is the cost.
 	denseFew = 2
 )
@@ -36,6 +39,7 @@ type denseScratch struct {
 	margin, factor [64]float32
 	tau            [64]float32
 	tops           [64]top
+	lower          lowest
 }
 
 // denseTerms returns them, made at first use.
@@ -50,9 +54,13 @@ func (r *resident) denseTerms() *denseTerms {
 			t.scale[row], t.size[row] = 1, c.Norm[i]
 			switch c.Metric {
 			case collection.Cosine:
-				t.scale[row] = 0
-				if n := c.RowNorm[row]; n > 0 {
+				switch n := c.RowNorm[row]; {
+				case n >= leastNorm:
 					t.scale[row] = float32(1 / n)
+				case n > 0: // its products may have vanished: never out of reach
+					t.scale[row], t.size[row] = 0, float32(math.Inf(1))
+				default:
+					t.scale[row] = 0
 				}
 			case collection.Euclidean:
 				// an upper bound of the true offset after the test's roundings
@@ -246,6 +254,9 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo,
 		b := min(denseBlock, dim-from)
 		k.Gemm(s.dots, width, x.c.Rows[lo*dim+from:], dim, n, s.panels[from*width:], b, width, from > 0)
 	}
+	for e, j := range js {
+		s.open(&x.states[j], t, e, width, lo, n)
+	}
 	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi], s.masks[:n])
 	asked := ^uint64(0) >> (64 - len(js)) // the other places are padding
 	for i, mask := range s.masks[:n] {
@@ -256,6 +267,34 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo,
 				s.offer(q, e, scored{q.exact(lo + i), uint32(lo + i)})
 			}
 		}
+	}
+}
+
+// open gives the query in place e, which has none yet, a threshold by the products
+// of a tile: at least k rows score what the k-th of their lower bounds says.
+func (s *denseScratch) open(q *state, t *denseTerms, e, width, lo, n int) {
+	k := q.goal.K
+	if k == 0 || k > n || len(s.tops[e].heap) > 0 {
+		return
+	}
+	s.lower.k, s.lower.heap = k, s.lower.heap[:0]
+	for i, row := 0, lo; i < n; i, row = i+1, row+1 {
+		if !q.allows(int(t.inverse[row])) {
+			continue
+		}
+		size := float64(t.size[row])
+		bound := float64(s.dots[i*width+e])*float64(t.scale[row]) - float64(s.margin[e])*size
+		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
+			bound -= size * size / 2 * (1 + slop) * float64(s.factor[e])
+		}
+		if !(bound > -math.MaxFloat64) { // NaN too
+			bound = math.Inf(-1)
+		}
+		s.lower.push(bound)
+	}
+	if s.lower.full() {
+		tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
+		s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, s.lower.heap[0]-tiny))
 	}
 }
 

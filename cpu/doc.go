@@ -1,7 +1,8 @@
-// Package cpu is the reference backend: elimination in pure Go over all cores.
+// Package cpu is the reference backend: elimination over all cores, with the
+// kernels of cpu/simd that the processor runs, portable Go among them.
 //
-// Every query of a batch walks through the collection by itself, chunk by
-// chunk at boundaries that only the plan decides, so an answer does not depend
-// on the batch, its size or the number of threads. Large batches are split
-// over threads by queries, small ones by atoms within each chunk.
+// Queries walk through the collection side by side, chunk by chunk at boundaries
+// that only the plan decides, and share nothing but what is read, so an answer
+// does not depend on the batch, its size or the number of threads. Queries are
+// split over threads; fewer queries than threads share the atoms of each chunk.
 package cpu

@@ -248,11 +248,11 @@ func (x *run) sumRows(w *scratch, codes []int8, width, lo, hi int) {
 
 // gather puts the codes of the queries left side by side.
 func (w *scratch) gather(qs []*scanning, stride int) []int8 {
-	w.dense8 = grow(w.dense8, len(qs)*stride)
+	w.live = grow(w.live, len(qs)*stride)
 	for k, q := range qs {
-		copy(w.dense8[k*stride:(k+1)*stride], q.codes)
+		copy(w.live[k*stride:(k+1)*stride], q.codes)
 	}
-	return w.dense8
+	return w.live
 }
 
 // settle takes what passed of one chunk: arms whose estimate reaches the

@@ -14,7 +14,7 @@ type scratch struct {
 
 	scan   simd.ScanScratch
 	codes  []int8 // of a block of queries for the scan
-	dense8 []int8 // of those of them that are left
+	live   []int8 // of those of them that are left
 	small  []int16
 	panel  []uint8 // rows of a panel, transposed
 	tests  []simd.ScanQuery
@@ -53,7 +53,7 @@ type survivors struct {
 // room makes sure that n entries, and as many more as kernels overrun, can be
 // written behind the entries held.
 func (s *survivors) room(n int) {
-	n += len(s.ids) + simdOverrun
+	n += len(s.ids) + overrun
 	if min(cap(s.ids), cap(s.bounds)) >= n {
 		return
 	}
@@ -64,8 +64,8 @@ func (s *survivors) room(n int) {
 	s.ids, s.bounds = ids, bounds
 }
 
-// simdOverrun is how many entries Collect and Select may write beyond theirs.
-const simdOverrun = 64
+// overrun is how many entries kernels may write beyond theirs.
+const overrun = 64
 
 // cut drops the entries from n on.
 func (s *survivors) cut(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
@@ -74,7 +74,7 @@ func (s *survivors) cut(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
 func (s *survivors) choose(k simd.Level, from survivors, lo, hi float32) {
 	s.room(len(from.ids))
 	n := len(s.ids)
-	all := n + len(from.ids) + simdOverrun
+	all := n + len(from.ids) + overrun
 	s.cut(n + k.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
 }
 
@@ -88,7 +88,7 @@ type hits struct {
 
 // reset makes room for the given number of atoms a query.
 func (h *hits) reset(queries, atoms int) {
-	h.stride = atoms + simdOverrun
+	h.stride = atoms + overrun
 	h.ids, h.bounds = grow(h.ids, queries*h.stride), grow(h.bounds, queries*h.stride)
 	h.counts = grow(h.counts, queries)
 	clear(h.counts)

@@ -32,8 +32,8 @@ type state struct {
 	tau            float64
 
 	rows       rowCodes
-	whole      bound // of whole rows, once rows are ready
-	wholeTerms *terms
+	wholeTerms *terms    // of deterministic looks at whole rows
+	whole      bound     // by them, once rows are ready
 	list       survivors // arms that a look on part of their coordinates kept
 	finalists  []arm     // arms whose whole row was read, to be scored exactly
 	listed     bool      // some look has seen everybody

@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/cpu"
+	"thresher/cpu/simd"
 )
 
 // Exit codes of the command.
@@ -113,6 +114,7 @@ func choices() map[string][]string {
 		"metric":  {"ip", "cosine", "l2"},
 		"basis":   {"auto", "raw"},
 		"backend": {"auto", "cpu", "cuda"},
+		"kernels": {"auto", "generic", "avx2", "avx512"},
 	}
 }
 
@@ -120,7 +122,11 @@ func choices() map[string][]string {
 func (a *app) openBackend() (backend.Backend, error) {
 	switch a.config.Backend {
 	case "auto", "cpu":
-		return cpu.New(cpu.Options{Threads: a.config.Threads}), nil
+		kernels, err := simd.ParseLevel(a.config.Kernels)
+		if err != nil {
+			return nil, err
+		}
+		return cpu.New(cpu.Options{Threads: a.config.Threads, Kernels: &kernels}), nil
 	}
 	return nil, fmt.Errorf("backend %s: %w: not built into this binary; use --backend cpu", a.config.Backend, backend.ErrUnavailable)
 }

@@ -10,7 +10,7 @@ import (
 
 // allSettings are the keys that `config show` takes as flags.
 func searchSettings() []string {
-	return []string{"method", "metric", "basis", "backend", "k", "delta", "epsilon", "seed", "threads", "chunk", "costs"}
+	return []string{"method", "metric", "basis", "backend", "k", "delta", "epsilon", "seed", "threads", "chunk", "kernels", "costs"}
 }
 
 func newConfigCommand(a *app) *cobra.Command {
