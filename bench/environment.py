@@ -6,6 +6,7 @@ that the others need.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -84,6 +85,7 @@ def go(*arguments: str | Path, check: bool = True) -> str:
 
 def build_racer() -> None:
     BUILD.mkdir(exist_ok=True)
+    commit()  # what is built now
     go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer")
 
 
@@ -112,8 +114,10 @@ def facts() -> dict[str, Any]:
     }
 
 
+@functools.cache
 def commit() -> str:
-    """The checked-out commit, with + when files differ from it; "" outside git."""
+    """The commit checked out at the first call, which building the racer makes, with
+    + when files differ from it; "" outside git."""
     head = output("git", "rev-parse", "--short", "HEAD")
     changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", "*.go", "*.s", "go.mod", "bench")
     return head + ("+" if changed else "")
