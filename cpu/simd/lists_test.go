@@ -65,7 +65,7 @@ func TestTransposeRefuses(t *testing.T) {
 	}
 }
 
-// checkLists holds Collect and Select against their definitions.
+// checkLists holds Select, of what a mask lists, against its definition.
 func checkLists(t *testing.T, l Level, mask uint64, values *[panelLanes]float32, base uint32, add, cut float32) {
 	t.Helper()
 	var wantIDs []uint32
@@ -74,13 +74,6 @@ func checkLists(t *testing.T, l Level, mask uint64, values *[panelLanes]float32,
 		if mask>>i&1 != 0 {
 			wantIDs, wantBounds = append(wantIDs, base+uint32(i)), append(wantBounds, v+add)
 		}
-	}
-	ids, intactIDs := fenced(panelLanes, uint32(0xa5a5a5a5), equal[uint32])
-	bounds, intactBounds := fencedFloats(make([]float32, panelLanes))
-	n := l.Collect(ids, bounds, mask, values, base, add)
-	sameList(t, "Collect", l, ids, bounds, n, wantIDs, wantBounds)
-	if !intactIDs() || !intactBounds() {
-		t.Fatalf("%v: Collect of %d wrote beyond 64", l, n)
 	}
 	for _, span := range [][2]float32{{cut, float32(math.Inf(1))}, {float32(math.Inf(-1)), cut}, {-1, 1}, {1, -1}, {nan32, 1}, {-1, nan32}} {
 		checkSelect(t, l, wantIDs, wantBounds, span[0], span[1])
@@ -122,7 +115,7 @@ func sameList(t *testing.T, what string, l Level, ids []uint32, bounds []float32
 	}
 }
 
-func TestCollect(t *testing.T) {
+func TestLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	var values [panelLanes]float32
 	for _, l := range Levels() {

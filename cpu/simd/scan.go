@@ -1,7 +1,5 @@
 package simd
 
-import "math/bits"
-
 // PanelTerms are one panel's per-lane terms of the linear test, 64 each.
 // Offset may be nil.
 type PanelTerms struct {
@@ -136,23 +134,6 @@ func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
 			}
 		}
 	}
-}
-
-// Collect lists what a mask selects: lane numbers plus base go to ids, values
-// plus add to bounds, in order. It returns how many there are. Both have room
-// for 64 entries, which it may write whatever their number.
-func (l Level) Collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
-	return l.collect(ids, bounds, mask, values, base, add)
-}
-
-func collectGeneric(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
-	n := 0
-	for ; mask != 0; mask &= mask - 1 {
-		i := bits.TrailingZeros64(mask)
-		ids[n], bounds[n] = base+uint32(i), values[i]+add
-		n++
-	}
-	return n
 }
 
 // Select copies the entries with lo <= bound < hi, in order, to the front of

@@ -2,10 +2,7 @@
 
 package simd
 
-import (
-	"math/bits"
-	"unsafe"
-)
+import "unsafe"
 
 // A scan of at least fetchingQueries queries has the time to fetch the panel
 // after its own. Panels beyond fetchedPanel bytes have none there: they are made
@@ -86,19 +83,6 @@ func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 		}
 	}
 	transposeGeneric(panel, rows, stride, i, n, width)
-}
-
-// sparse is the number of lanes up to which taking one after the other is
-// faster than the kernel, which takes all.
-const sparse = 12
-
-func (l Level) collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
-	n := bits.OnesCount64(mask)
-	if l == Generic || n <= sparse {
-		return collectGeneric(ids, bounds, mask, values, base, add)
-	}
-	collectAVX2(&ids[:panelLanes][0], &bounds[:panelLanes][0], mask, &values[0], base, add)
-	return n
 }
 
 func (l Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {

@@ -109,34 +109,6 @@ func BenchmarkWholeRows(b *testing.B) {
 	}
 }
 
-// BenchmarkCollect: level/percent of the lanes; masks without any are left out.
-func BenchmarkCollect(b *testing.B) {
-	r := rand.New(rand.NewPCG(33, 34))
-	var values [panelLanes]float32
-	ids, bounds := make([]uint32, panelLanes), make([]float32, panelLanes)
-	for _, percent := range []int{1, 10, 50} {
-		masks := make([]uint64, 1<<10)
-		for k := range masks {
-			for masks[k] == 0 {
-				for i := range panelLanes {
-					if r.IntN(100) < percent {
-						masks[k] |= 1 << i
-					}
-				}
-			}
-		}
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%d%%", l, percent), func(b *testing.B) {
-				k := 0
-				for b.Loop() {
-					l.Collect(ids, bounds, masks[k%len(masks)], &values, 0, 1)
-					k++
-				}
-			})
-		}
-	}
-}
-
 // BenchmarkSelect: level/percent selected of 4,096.
 func BenchmarkSelect(b *testing.B) {
 	const n = 4096

@@ -20,7 +20,6 @@ func TestScanEdges(t *testing.T) {
 			}
 			terms := PanelTerms{term(c.terms.Head), term(c.terms.Rest), term(c.terms.Radius), term(c.terms.Offset)}
 			masks, values := edge(t, before, make([]uint64, s.n)), edge(t, before, make([]float32, panelLanes*s.n))
-			ids := edge(t, before, make([]uint32, panelLanes))
 			sums, one := edge(t, before, make([]RowSums8, 64-k)), edge(t, before, make([]float32, panelLanes))
 			list, bounds := edge(t, before, make([]uint32, s.n)), edge(t, before, make([]float32, s.n))
 			rows := edge(t, before, make([]uint8, (panelLanes-1)*c.stride+all))
@@ -28,7 +27,6 @@ func TestScanEdges(t *testing.T) {
 				var w ScanScratch
 				l.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
 				l.Test(sums, &terms, &queries[s.n-1], one)
-				l.Collect(ids, terms.Rest[:], 1<<63-1, terms.Head, 1, 2)
 				l.Select(list, bounds, list, bounds, -1, 1)
 				l.Transpose(panel, rows, c.stride, panelLanes, all)
 				l.Transpose(panel, rows[:(s.n-1)*c.stride+all], c.stride, s.n, all)

@@ -15,10 +15,6 @@ func (Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	transposeGeneric(panel, rows, stride, 0, n, width)
 }
 
-func (Level) collect(ids []uint32, bounds []float32, mask uint64, values *[panelLanes]float32, base uint32, add float32) int {
-	return collectGeneric(ids, bounds, mask, values, base, add)
-}
-
 func (Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
 	return selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
 }

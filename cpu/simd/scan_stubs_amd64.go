@@ -38,11 +38,6 @@ func testAVX2(sums *int32, query *float32, heads *float32, rests *float32, radii
 //go:noescape
 func transposeAVX2(panel *uint8, rows *uint8, stride int, width int, ahead int)
 
-// collectAVX2 is Collect.
-//
-//go:noescape
-func collectAVX2(ids *uint32, bounds *float32, mask uint64, values *float32, base uint32, add float32)
-
 // selectAVX2 is Select for n a multiple of 8, n >= 8.
 //
 //go:noescape

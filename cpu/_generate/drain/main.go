@@ -12,6 +12,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/cpu/_generate/asm"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
-	drain(places())
+	drain(asm.Places())
 	Generate()
 }
 
@@ -209,22 +211,4 @@ func argument(param string) Mem {
 		panic(err)
 	}
 	return p.Addr
-}
-
-// places is the table of the numbers of the bits set in a byte, lowest first:
-// which of eight lanes to move to the front.
-func places() Mem {
-	table := GLOBL("places", RODATA|NOPTR)
-	for mask := range 256 {
-		var order uint64
-		n := 0
-		for i := range 8 {
-			if mask>>i&1 != 0 {
-				order |= uint64(i) << (8 * n)
-				n++
-			}
-		}
-		DATA(8*mask, U64(order))
-	}
-	return table
 }

@@ -9,25 +9,6 @@ import (
 // below is the ordered, quiet comparison <.
 const below = 17
 
-// places is the table of the numbers of the bits set in a byte, lowest first:
-// which of eight lanes to move to the front. Moving them by it takes about as
-// long as compressing sixteen with AVX-512, and less for short lists.
-func places() Mem {
-	table := GLOBL("places", RODATA|NOPTR)
-	for mask := range 256 {
-		var order uint64
-		n := 0
-		for i := range 8 {
-			if mask>>i&1 != 0 {
-				order |= uint64(i) << (8 * n)
-				n++
-			}
-		}
-		DATA(8*mask, U64(order))
-	}
-	return table
-}
-
 // everywhere returns a parameter of 32 bits in every lane.
 func everywhere(param string) VecVirtual {
 	p, err := Param(param).Resolve()
@@ -37,44 +18,6 @@ func everywhere(param string) VecVirtual {
 	v := YMM()
 	VBROADCASTSS(p.Addr, v)
 	return v
-}
-
-// collect stores eight entries for each byte of the mask, from where those
-// selected so far end.
-func collect(places Mem) {
-	TEXT("collectAVX2", NOSPLIT, "func(ids *uint32, bounds *float32, mask uint64, values *float32, base uint32, add float32)")
-	Pragma("noescape")
-	Doc("collectAVX2 is Collect.")
-	ids := Load(Param("ids"), GP64())
-	bounds := Load(Param("bounds"), GP64())
-	mask := Load(Param("mask"), GP64()).(GPVirtual)
-	values := Load(Param("values"), GP64())
-	base, add := everywhere("base"), everywhere("add")
-	table, eight := GP64(), YMM()
-	MOVL(U32(8), table.As32())
-	VMOVD(table.As32(), eight.AsX())
-	VPBROADCASTD(eight.AsX(), eight)
-	LEAQ(places, table)
-	for j := range 8 {
-		group, order, id, b := GP32(), YMM(), YMM(), YMM()
-		MOVBLZX(mask.As8(), group)
-		VPMOVZXBD(Mem{Base: table, Index: group.As64(), Scale: 8}, order)
-		VPADDD(base, order, id)
-		VPERMPS(Mem{Base: values, Disp: 32 * j}, order, b)
-		VADDPS(add, b, b)
-		VMOVDQU(id, Mem{Base: ids})
-		VMOVUPS(b, Mem{Base: bounds})
-		if j == 7 {
-			break
-		}
-		POPCNTL(group, group)
-		LEAQ(Mem{Base: ids, Index: group.As64(), Scale: 4}, ids)
-		LEAQ(Mem{Base: bounds, Index: group.As64(), Scale: 4}, bounds)
-		SHRQ(U8(8), mask)
-		VPADDD(eight, base, base)
-	}
-	VZEROUPPER()
-	RET()
 }
 
 // selects moves eight entries at a time to the front.

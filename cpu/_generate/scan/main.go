@@ -4,7 +4,11 @@
 //	go run ./scan -out ../simd/scan_amd64.s -stubs ../simd/scan_stubs_amd64.go -pkg simd
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	. "github.com/mmcloughlin/avo/build"
+
+	"thresher/cpu/_generate/asm"
+)
 
 func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
@@ -17,8 +21,6 @@ func main() {
 	one.emit()
 	one.test("testAVX2")
 	transpose()
-	lanes := places()
-	collect(lanes)
-	selects(lanes)
+	selects(asm.Places())
 	Generate()
 }
