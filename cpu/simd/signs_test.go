@@ -1,0 +1,282 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// signsCase is one call of Signs.
+type signsCase struct {
+	codes               []uint8
+	stride, head, width int
+	ids                 []uint32
+	q                   RowQuery
+}
+
+// sums are the plain sums of row i.
+func (c *signsCase) sums(i uint32) (s SignSums) {
+	row := c.codes[int(i)*c.stride:]
+	for j := range c.head {
+		s.HeadHi += int32(row[j]) * int32(c.q.Hi[j])
+		s.HeadLo += int32(row[j]) * int32(c.q.Lo[j])
+	}
+	for j := range c.width {
+		if row[c.head+j/8]>>(j%8)&1 == 1 {
+			s.Rest += int32(c.q.Hi[c.head+j])
+		}
+	}
+	return s
+}
+
+// check compares a level with plain sums; what lies around the sums, and behind
+// them in a list with room for more, must stay.
+func (c *signsCase) check(t *testing.T, l Level) {
+	t.Helper()
+	guard := SignSums{1, 2, 3}
+	room, intact := fenced(len(c.ids)+9, guard, equal)
+	for i := range room {
+		room[i] = guard
+	}
+	l.Signs(room, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
+	for k, i := range c.ids {
+		if want := c.sums(i); room[k] != want {
+			t.Fatalf("%v: head %d, width %d, id %d of %d: %v, want %v", l, c.head, c.width, k, len(c.ids), room[k], want)
+		}
+	}
+	if !intact() || slices.ContainsFunc(room[len(c.ids):], func(s SignSums) bool { return s != guard }) {
+		t.Fatalf("%v: head %d, width %d, %d ids: wrote beyond the sums", l, c.head, c.width, len(c.ids))
+	}
+}
+
+// newSignsCase draws a call on rows that have gap bytes between them, which end
+// where the last row does, ids in any order and some of them twice. The query goes
+// on after the codes looked at.
+func newSignsCase(r *rand.Rand, rows, head, width, gap, n int) *signsCase {
+	extreme := r.IntN(2) == 0
+	size := head + width/8
+	c := &signsCase{stride: size + gap, head: head, width: width,
+		q: RowQuery{rowCodes[int8](r, head+width+64, extreme), rowCodes[int8](r, head+width+64, extreme)}}
+	c.codes = rowCodes[uint8](r, (rows-1)*c.stride+size, extreme)
+	for range n {
+		c.ids = append(c.ids, uint32(r.IntN(rows)))
+	}
+	if n > 0 {
+		c.ids[r.IntN(n)] = uint32(rows - 1)
+	}
+	return c
+}
+
+// TestSigns takes all tails of head and rest and all numbers of rows up to several
+// groups.
+func TestSigns(t *testing.T) {
+	r := rand.New(rand.NewPCG(81, 82))
+	for _, l := range Levels() {
+		for head := 0; head <= 136; head += 4 {
+			for _, width := range []int{0, 32, 64, 96, 128, 160, 480, 512, 544} {
+				newSignsCase(r, 40, head, width, 4*r.IntN(3), 1+r.IntN(20)).check(t, l)
+			}
+		}
+		for width := 0; width <= 1600; width += 32 {
+			newSignsCase(r, 20, 32, width, 0, 9).check(t, l)
+		}
+		for n := range 71 {
+			newSignsCase(r, 100, 32, 768, 0, n).check(t, l)
+			newSignsCase(r, 100, 4*(n%20), 32*(n%7), 64, n).check(t, l)
+			newSignsCase(r, 1, 32, 96, 0, n).check(t, l)
+		}
+	}
+}
+
+// TestSignsBits: each bit alone brings the one code that is its coordinate's.
+func TestSignsBits(t *testing.T) {
+	const head, width = 4, 608
+	r := rand.New(rand.NewPCG(83, 84))
+	c := &signsCase{stride: head + width/8, head: head, width: width,
+		q: RowQuery{rowCodes[int8](r, head+width, false), rowCodes[int8](r, head+width, false)}}
+	c.codes = make([]uint8, width*c.stride)
+	for j := range width {
+		c.codes[j*c.stride+head+j/8] = 1 << (j % 8)
+		c.ids = append(c.ids, uint32(j))
+	}
+	for _, l := range Levels() {
+		c.check(t, l)
+	}
+}
+
+// TestSignsFar takes matrices so large that rows are fetched from afar.
+func TestSignsFar(t *testing.T) {
+	r := rand.New(rand.NewPCG(85, 86))
+	for _, l := range Levels() {
+		for _, shape := range [][2]int{{32, 768}, {32, 4096}, {0, 32}, {64, 0}, {28, 1536}} {
+			stride := shape[0] + shape[1]/8 + 64
+			c := newSignsCase(r, 3<<20/2/stride, shape[0], shape[1], 64, 200)
+			slices.Sort(c.ids)
+			ids := c.ids
+			for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 55, 56, 57, 63, 64, 65, 99, 200} {
+				c.ids = ids[len(ids)-n:]
+				c.check(t, l)
+			}
+		}
+	}
+}
+
+// TestSignsExtremes: the greatest sums there may be fit, and those of lanes that
+// pull in opposite directions.
+func TestSignsExtremes(t *testing.T) {
+	c := &signsCase{stride: MaxScan + MaxScan/8, head: MaxScan, width: MaxScan, ids: []uint32{0, 1, 0, 1, 1, 0, 1, 0, 1}}
+	for _, code := range []uint8{255, 0, 0x55, 0xaa, 0xf0, 0x81} {
+		c.codes = slices.Repeat([]uint8{code}, 2*c.stride)
+		for _, q := range [][]int8{{127, -128}, {-127, 127}, {-128, -128}, {127, -127, -128, 1}} {
+			c.q = RowQuery{slices.Repeat(q, 2*MaxScan/len(q)), slices.Repeat(q[1:2], 2*MaxScan)}
+			for _, l := range Levels() {
+				c.check(t, l)
+			}
+		}
+	}
+}
+
+// TestSignsEstimate: bits that PackSigns made give the product with the signs.
+func TestSignsEstimate(t *testing.T) {
+	const width = 416
+	r := rand.New(rand.NewPCG(87, 88))
+	x := normals(r, width, false)
+	q := rowCodes[int8](r, width, false)
+	var want, all int32
+	for j, v := range x {
+		all += int32(q[j])
+		if v < 0 {
+			want -= int32(q[j])
+			continue
+		}
+		want += int32(q[j])
+	}
+	for _, l := range Levels() {
+		row, out := make([]uint8, width/8), make([]SignSums, 1)
+		l.PackSigns(row, x)
+		l.Signs(out, row, len(row), []uint32{0}, 0, width, &RowQuery{q, make([]int8, width)})
+		if got := 2*out[0].Rest - all; got != want {
+			t.Errorf("%v: product %d, want %d", l, got, want)
+		}
+	}
+}
+
+// TestSignsRefuses: what does not fit its slice panics before anything is read.
+func TestSignsRefuses(t *testing.T) {
+	r := rand.New(rand.NewPCG(89, 90))
+	for _, l := range Levels() {
+		for name, spoil := range map[string]func(c *signsCase) int{
+			"a row beyond the codes": func(c *signsCase) int { c.ids[2] = 10; return len(c.ids) },
+			"a row cut short":        func(c *signsCase) int { c.codes = slices.Clip(c.codes[:len(c.codes)-1]); return len(c.ids) },
+			"short high halves":      func(c *signsCase) int { c.q.Hi = slices.Clip(c.q.Hi[:127]); return len(c.ids) },
+			"short low halves":       func(c *signsCase) int { c.q.Lo = slices.Clip(c.q.Lo[:31]); return len(c.ids) },
+			"few sums":               func(c *signsCase) int { return len(c.ids) - 1 },
+		} {
+			for _, n := range []int{6, 8, 19} {
+				c := newSignsCase(r, 10, 32, 96, 0, n)
+				out := make([]SignSums, spoil(c))
+				t.Run(fmt.Sprintf("%v/%d/%s", l, n, name), func(t *testing.T) {
+					if !panics(func() { l.Signs(out, c.codes, c.stride, c.ids, 32, 96, &c.q) }) {
+						t.Error("went on")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestPackSigns takes zeros, infinities and NaNs of both signs too.
+func TestPackSigns(t *testing.T) {
+	r := rand.New(rand.NewPCG(91, 92))
+	special := []uint32{0, 1 << 31, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 1, 1<<31 | 1}
+	for _, l := range Levels() {
+		for n := 0; n <= 512; n += 32 {
+			x, _ := fenced(n, float32(math.Copysign(0, -1)), sameBits32)
+			for i := range x {
+				x[i] = math.Float32frombits(r.Uint32())
+				if r.IntN(3) == 0 {
+					x[i] = math.Float32frombits(special[r.IntN(len(special))])
+				}
+			}
+			dst, intact := fenced(n/8+3, uint8(0xa5), equal[uint8])
+			l.PackSigns(dst, x)
+			for j, v := range x {
+				if got, want := dst[j/8]>>(j%8)&1 == 1, !math.Signbit(float64(v)); got != want {
+					t.Fatalf("%v: bit %d of %d, of %g: %v", l, j, n, v, got)
+				}
+			}
+			if !intact() || dst[n/8] != 0xa5 || dst[n/8+1] != 0xa5 || dst[n/8+2] != 0xa5 {
+				t.Fatalf("%v: %d signs: wrote beyond", l, n)
+			}
+		}
+		if !panics(func() { l.PackSigns(make([]uint8, 7), make([]float32, 64)) }) {
+			t.Errorf("%v: 64 signs in 7 bytes", l)
+		}
+	}
+}
+
+func TestSumAbs(t *testing.T) {
+	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+		x, _ := fencedFloats(normals(r, n, wild))
+		sum := newExactly()
+		for i, v := range x {
+			if i%7 == 3 {
+				x[i], v = 0, 0
+			}
+			sum.add(math.Abs(float64(v)), 1)
+		}
+		if got := l.SumAbs(x); !sum.within(got, n+8) {
+			t.Fatalf("SumAbs of %d: %g, want %g", n, got, sum.sum)
+		}
+		for i := range min(n, 40) {
+			x[n-1-i] = nan32
+			if got := l.SumAbs(x); !math.IsNaN(got) {
+				t.Fatalf("SumAbs of %d, with a NaN at %d: %g", n, n-1-i, got)
+			}
+			x[n-1-i] = 1
+		}
+	})
+}
+
+func TestSignsAllocateNothing(t *testing.T) {
+	c := newSignsCase(rand.New(rand.NewPCG(93, 94)), 10, 32, 96, 0, 21)
+	x, bits, out := make([]float32, 96), make([]uint8, 12), make([]SignSums, 21)
+	for _, l := range Levels() {
+		if got := testing.AllocsPerRun(10, func() {
+			l.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
+			l.PackSigns(bits, x)
+			l.SumAbs(x[:95])
+		}); got != 0 {
+			t.Errorf("%v: %g allocations", l, got)
+		}
+	}
+}
+
+// FuzzSigns compares the levels with plain sums.
+func FuzzSigns(f *testing.F) {
+	f.Add([]byte{255, 0, 128, 127}, uint8(8), uint8(24), uint8(0), uint16(9), uint64(1))
+	f.Add([]byte{1}, uint8(0), uint8(1), uint8(1), uint16(1), uint64(2))
+	f.Add([]byte("bits and codes"), uint8(9), uint8(0), uint8(5), uint16(130), uint64(3))
+	f.Fuzz(func(t *testing.T, data []byte, head, width, gap uint8, n uint16, seed uint64) {
+		if len(data) == 0 {
+			return
+		}
+		r := rand.New(rand.NewPCG(seed, 95))
+		rows := 1 + r.IntN(30)
+		if seed%8 == 0 { // enough for them to be fetched from afar
+			rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
+		}
+		c := newSignsCase(r, rows, 4*int(head), 32*int(width), 4*int(gap), int(n%300))
+		for i := range c.codes {
+			c.codes[i] = data[i%len(data)]
+		}
+		for i := range c.q.Hi {
+			c.q.Hi[i] += int8(data[i%len(data)])
+		}
+		for _, l := range Levels() {
+			c.check(t, l)
+		}
+	})
+}
