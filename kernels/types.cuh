@@ -1,0 +1,73 @@
+// types.cuh: what kernels and the host share. gpu/types.go mirrors every structure; the entry
+// `layout` of layout.cu writes their sizes and offsets, and a test compares them.
+#pragma once
+#include "dev.cuh"
+
+typedef unsigned char u8;
+typedef signed char s8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Flags of a query.
+enum : u32 {
+  kDone = 1,      // answered; no kernel looks at it again
+  kDense = 2,     // to be answered by the dense path, or answered by it
+  kListed = 4,    // a look has seen every atom
+  kRandom = 8,    // an arm was dropped by a bound that can fail
+  kOverflow = 16  // a list had no room: arms are missing from it
+};
+
+// Query is one query under elimination. Scores are the search scores of the given query times
+// 2^-exp, as in the CPU backend's state; norms and errors are rounded upward.
+struct alignas(16) Query {
+  double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
+  double norm, headNorm, restNorm;  // |q|, |head|, |rest|
+  // What a step of the integer codes is worth, and |w - coded w|: 8-bit codes of the present first
+  // look; 16-bit codes; high halves of the latter alone, whose rest step is 256 restStep.
+  double headStep8, restStep8, headErr8, restErr8;
+  double headStep, restStep, headErr, restErr, highErr;
+  double highSum;                   // sum of the rest's high halves
+  // Factors of the bound of the present look (cpu/bound.go).
+  double radiusFactor, hn, he, xn, nn, we, offsetFactor;
+  const u64* filter;                // a bit an atom, 1 = may be returned; 0 allows all
+  int exp;
+  u32 k;                            // atoms wanted; 0: all that reach floor
+  u32 skip;                         // one more atom that may not be returned, ~0u if none
+  u32 flags;
+  u32 allowed;                      // atoms that may be returned
+  u32 best;                         // entries of the best so far
+  u32 listed;                       // entries of the list
+  u32 seen, kept;                   // by the present look
+  u32 rows;                         // float32 rows scored
+  u32 owed;                         // rows to be scored if no arm is dropped by a random bound; 0: not set
+  u32 spare;
+  u64 pulls, bytes;                 // of coordinates
+  double open;                      // greatest bound in the list, -inf if none
+};
+
+// Strip holds the greatest terms of kStrip atoms, rounded upward.
+struct alignas(16) Strip { float headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius; };
+static const int kStrip = 512;
+
+// Terms are what a look on codes reads of each atom besides the codes, in internal order, padded to
+// whole strips with zeros. wholeErr and offset may be null.
+struct Terms {
+  const float *headScale, *headNorm, *headErr, *norm, *offset;
+  const float *scale, *radius, *xnorm, *wholeErr;
+  const Strip* strips;
+};
+
+// Lists are the survivors of m queries: those of query j begin at j*cap, in no order. estimate is
+// what the last look made of them.
+struct Lists {
+  u32* atom;
+  float* bound;      // upper bound
+  float* estimate;
+  u32 cap;
+};
+
+// Roundings, as the CPU backend has them (cpu/state.go): of float64 sums, of the float32 operations
+// of a test, and what these lose below the normal numbers.
+static const double kUp = 1 + 1e-9;
+static const double kSlop = 12.0 / (1 << 24);
+static const double kLeast = 12 * 1.401298464324817e-45;
