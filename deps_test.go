@@ -29,6 +29,8 @@ var knows = map[string][]string{
 	"backend/backendtest": {"backend", "collection", "bandit"},
 	"cpu":                 {"backend", "collection", "bandit", "cpu/simd"},
 	"cpu/simd":            {},
+	"gpu":                 {"backend", "collection", "bandit", "kernels"},
+	"kernels":             {},
 	"dataset":             {},
 	"bench":               {"batch", "backend", "collection", "cpu", "cpu/simd", "dataset"},
 }
@@ -43,6 +45,7 @@ var only = map[string][]string{
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "collection", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench"},
+	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {},
 }
 
@@ -59,13 +62,15 @@ func room(dir string) string {
 // TestImportsGoOneWay holds the table of docs/architecture.md: imports go from
 // the command line down, and each outside module stays in its room.
 func TestImportsGoOneWay(t *testing.T) {
+	tagged := build.Default // the tag cuda has more imports than the plain build
+	tagged.BuildTags, tagged.CgoEnabled = []string{"cuda"}, true
 	for _, dir := range packages(t) {
 		home := room(dir)
 		if home == "" {
 			t.Errorf("%s belongs to no room", dir)
 			continue
 		}
-		p, err := build.ImportDir(dir, build.ImportComment)
+		p, err := tagged.ImportDir(dir, build.ImportComment)
 		if err != nil {
 			if _, ok := err.(*build.NoGoError); ok {
 				continue

@@ -1,0 +1,64 @@
+//go:build cuda && cgo
+
+package gpu
+
+/*
+#include <cuda.h>
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// The driver's calls that gorgonia.org/cu does not have.
+
+// A cu.Function is one C handle and nothing else, which is what functionHandle
+// relies on; a version in which it is not does not compile here.
+var _ [unsafe.Sizeof(C.CUfunction(nil))]byte = [unsafe.Sizeof(cu.Function{})]byte{}
+
+func functionHandle(fn cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&fn)) }
+
+// hostAlloc returns size bytes of page-locked host memory, mapped into the
+// devices' address spaces.
+func hostAlloc(size int64) (unsafe.Pointer, error) {
+	var p unsafe.Pointer
+	r := C.cuMemHostAlloc(&p, C.size_t(size), C.CU_MEMHOSTALLOC_PORTABLE|C.CU_MEMHOSTALLOC_DEVICEMAP)
+	return p, result(int(r))
+}
+
+// hostAddress is where the device sees page-locked host memory.
+func hostAddress(p unsafe.Pointer) (cu.DevicePtr, error) {
+	var d C.CUdeviceptr
+	r := C.cuMemHostGetDevicePointer(&d, p, 0)
+	return cu.DevicePtr(d), result(int(r))
+}
+
+// setDynamicShared lets fn use size bytes of dynamic shared memory.
+func setDynamicShared(fn cu.Function, size int) error {
+	return result(int(C.cuFuncSetAttribute(functionHandle(fn), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size))))
+}
+
+// sharedOptIn is the attribute for the shared memory a block can have when its
+// function allows it.
+const sharedOptIn = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+
+// codeName is the driver's name of a code, and codeText its sentence; both are
+// empty when the driver has none.
+func codeName(code int) string {
+	var s *C.char
+	if C.cuGetErrorName(C.CUresult(code), &s) != 0 || s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}
+
+func codeText(code int) string {
+	var s *C.char
+	if C.cuGetErrorString(C.CUresult(code), &s) != 0 || s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}

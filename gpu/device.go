@@ -1,0 +1,347 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"gorgonia.org/cu"
+
+	"thresher/backend"
+)
+
+// The least compute capability: the kernels are compiled for 8.0, whose
+// cp.async and mma shapes they use.
+const minMajor, minMinor = 8, 0
+
+// Devices describes the devices of this machine in the driver's order, usable
+// ones and others. The error is Driver's.
+func Devices() ([]Info, error) {
+	if err := Driver(); err != nil {
+		return nil, err
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, &DriverError{Call: "cuDeviceGetCount()", Code: codeOf(err)}
+	}
+	infos := make([]Info, n)
+	for i := range infos {
+		if _, infos[i], err = describe(i); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
+// DeviceOptions are the choices at opening a device. The zero value is good.
+type DeviceOptions struct {
+	// Memory is how many bytes of device memory may be allocated; 0 takes
+	// what is free at opening, less a reserve for the driver's own needs.
+	Memory int64
+}
+
+// Device is one GPU with its primary context. Its methods are safe for
+// concurrent use. Close must be called.
+type Device struct {
+	info Info
+	dev  cu.Device
+	ctx  cu.CUContext
+
+	jobs   chan *job
+	stop   chan struct{} // closed by Close: no further job is taken
+	ended  chan struct{} // closed by the device's goroutine when all is released
+	closer sync.Once
+	result error // of Close; written before ended is closed
+
+	memory ledger
+
+	mu   sync.Mutex
+	lost error // the first sticky error
+	last launchLog
+}
+
+// job is one function on its way through the device's thread.
+type job struct {
+	f    func(*Thread) error
+	err  error
+	done chan struct{} // closed once err is set
+}
+
+// OpenDevice opens the device with this index. Devices of compute capability
+// below 8.0 are refused with an error that wraps backend.ErrUnavailable.
+// Opening an index twice gives two Devices that share the GPU's context and
+// memory, each with a budget of its own.
+func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
+	if err := Driver(); err != nil {
+		return nil, err
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, &DriverError{Call: "cuDeviceGetCount()", Code: codeOf(err)}
+	}
+	if index < 0 || index >= n {
+		return nil, unavailable("there is no device %d: the driver has %d", index, n)
+	}
+	dev, info, err := describe(index)
+	if err != nil {
+		return nil, err
+	}
+	if info.Major < minMajor || info.Major == minMajor && info.Minor < minMinor {
+		return nil, unavailable("device %d (%s): compute capability %d.%d is below %d.%d", index, info.Name, info.Major, info.Minor, minMajor, minMinor)
+	}
+	d := &Device{
+		info:  info,
+		dev:   dev,
+		jobs:  make(chan *job),
+		stop:  make(chan struct{}),
+		ended: make(chan struct{}),
+	}
+	ready := make(chan error)
+	go d.run(opt, ready)
+	if err := <-ready; err != nil {
+		return nil, fmt.Errorf("gpu: open device %d (%s): %w", index, info.Name, err)
+	}
+	return d, nil
+}
+
+// describe asks the driver for a device's properties; no context is needed.
+func describe(index int) (dev cu.Device, info Info, err error) {
+	fail := func(err error, call string) (cu.Device, Info, error) {
+		return 0, Info{}, fmt.Errorf("gpu: device %d: %w", index, &DriverError{Call: call, Code: codeOf(err)})
+	}
+	if dev, err = cu.GetDevice(index); err != nil {
+		return fail(err, "cuDeviceGet()")
+	}
+	info.Index = index
+	if info.Name, err = dev.Name(); err != nil {
+		return fail(err, "cuDeviceGetName()")
+	}
+	if info.Memory, err = dev.TotalMem(); err != nil {
+		return fail(err, "cuDeviceTotalMem()")
+	}
+	var ecc, domain, bus, slot int
+	for _, a := range []struct {
+		to   *int
+		what cu.DeviceAttribute
+	}{
+		{&info.Major, cu.ComputeCapabilityMajor}, {&info.Minor, cu.ComputeCapabilityMinor},
+		{&info.Multiprocessors, cu.MultiprocessorCount}, {&info.L2, cu.L2CacheSize},
+		{&info.SharedPerBlock, sharedOptIn}, {&info.SharedPerSM, cu.MaxSharedMemoryPerMultiprocessor},
+		{&info.ThreadsPerSM, cu.MaxThreadsPerMultiprocessor}, {&info.WarpSize, cu.WarpSize},
+		{&ecc, cu.EccEnabled}, {&domain, cu.PciDomainID}, {&bus, cu.PciBusID}, {&slot, cu.PciDeviceID},
+	} {
+		if *a.to, err = dev.Attribute(a.what); err != nil {
+			return fail(err, fmt.Sprintf("cuDeviceGetAttribute(%d)", int(a.what)))
+		}
+	}
+	info.ECC = ecc != 0
+	info.PCI = fmt.Sprintf("%04x:%02x:%02x", domain, bus, slot)
+	return dev, info, nil
+}
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.info }
+
+// Do runs f on the device's thread, after those that came before, and returns
+// its error. Handing over costs some 13 us, so f should be a whole round of
+// work rather than a call.
+//
+// A ctx that ends before f has started returns its error, and f never runs.
+// Once f has started Do waits for it: f may look at ctx itself, and
+// Stream.Wait returns early when ctx ends, leaving what is enqueued to finish.
+// A panic in f is returned as an error. On a device that is lost Do returns the
+// error that lost it, which wraps ErrLost; after Close, backend.ErrClosed. f
+// must not call Do of its own device.
+func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{f: f, done: make(chan struct{})}
+	select {
+	case <-d.stop: // also when a job could be handed over
+		return d.closed()
+	default:
+	}
+	select {
+	case d.jobs <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.stop:
+		return d.closed()
+	}
+	<-j.done
+	return j.err
+}
+
+func (d *Device) closed() error {
+	return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
+}
+
+// Close waits for the function that is running, frees what is still allocated
+// and lets go of the context. The error names allocations, streams, events and
+// modules that nobody had freed. Later calls return the same.
+func (d *Device) Close() error {
+	d.closer.Do(func() { close(d.stop) })
+	<-d.ended
+	return d.result
+}
+
+// Lost is the error that lost the device, or nil.
+func (d *Device) Lost() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lost == nil {
+		return nil
+	}
+	return fmt.Errorf("gpu: device %d (%s) was lost: %w", d.info.Index, d.info.Name, d.lost)
+}
+
+// run is the life of the device's goroutine: retain the primary context, serve
+// jobs, release everything.
+func (d *Device) run(opt DeviceOptions, ready chan<- error) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	ctx, err := d.dev.RetainPrimaryCtx()
+	if err != nil {
+		ready <- &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
+		return
+	}
+	d.ctx = ctx
+	if err := d.enter(opt); err != nil {
+		d.dev.ReleasePrimaryCtx()
+		ready <- err
+		return
+	}
+	ready <- nil
+	d.serve()
+}
+
+// enter makes the context current on this thread and sets the budget.
+func (d *Device) enter(opt DeviceOptions) error {
+	if err := cu.SetCurrentContext(d.ctx); err != nil {
+		return &DriverError{Call: "cuCtxSetCurrent()", Code: codeOf(err)}
+	}
+	free, total, err := cu.MemInfo()
+	if err != nil {
+		return &DriverError{Call: "cuMemGetInfo()", Code: codeOf(err)}
+	}
+	return d.memory.open(opt.Memory, free, total)
+}
+
+// serve runs jobs until Close. A job that ends its goroutine, as
+// testing.T.FailNow does, takes the thread with it; another one goes on.
+func (d *Device) serve() {
+	orderly := false
+	defer func() {
+		if orderly {
+			return
+		}
+		go func() {
+			runtime.LockOSThread()
+			if err := cu.SetCurrentContext(d.ctx); err != nil {
+				d.lose(&DriverError{Call: "cuCtxSetCurrent()", Code: codeOf(err)})
+			}
+			d.serve()
+		}()
+	}()
+	for {
+		select {
+		case j := <-d.jobs:
+			d.do(j)
+		case <-d.stop:
+			orderly = true
+			d.release()
+			return
+		}
+	}
+}
+
+// do runs one job and tells its sender.
+func (d *Device) do(j *job) {
+	defer close(j.done)
+	if j.err = d.Lost(); j.err != nil {
+		return
+	}
+	t := &Thread{d: d}
+	returned := false
+	defer func() {
+		t.d = nil
+		if returned {
+			return
+		}
+		if r := recover(); r != nil {
+			j.err = fmt.Errorf("gpu: panic on the thread of device %d: %v\n%s", d.info.Index, r, debug.Stack())
+			return
+		}
+		j.err = fmt.Errorf("gpu: the function on the thread of device %d ended its goroutine", d.info.Index)
+	}()
+	j.err = j.f(t)
+	returned = true
+}
+
+// release frees what is left and lets go of the context.
+func (d *Device) release() {
+	defer close(d.ended)
+	t := &Thread{d: d}
+	d.result = d.memory.close(t)
+	t.d = nil
+	if err := d.dev.ReleasePrimaryCtx(); err != nil && d.Lost() == nil && d.result == nil {
+		d.result = fmt.Errorf("gpu: close device %d: %w", d.info.Index, &DriverError{Call: "cuDevicePrimaryCtxRelease()", Code: codeOf(err)})
+	}
+}
+
+// lose marks the device as failed by err, unless it already is.
+func (d *Device) lose(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lost == nil {
+		d.lost = err
+	}
+}
+
+// Thread is a device's OS thread with the context current, as Do hands it to a
+// function. It is good until the function returns, on its goroutine only; every
+// driver call takes one, so that none can be made elsewhere.
+type Thread struct{ d *Device }
+
+// Device is the device this thread belongs to.
+func (t *Thread) Device() *Device { return t.d }
+
+// live says whether t may be used: its function has not returned.
+func (t *Thread) live() error {
+	if t == nil || t.d == nil {
+		return fmt.Errorf("gpu: a Thread was used after the function given to Do returned")
+	}
+	return nil
+}
+
+// Synchronize waits for everything enqueued on the device.
+func (t *Thread) Synchronize() error {
+	if err := t.live(); err != nil {
+		return err
+	}
+	if err := cu.Synchronize(); err != nil {
+		return t.fail(err, "cuCtxSynchronize()")
+	}
+	return nil
+}
+
+// fail makes a *DriverError of what a driver call returned, and marks the
+// device as lost when the code is sticky. The call's arguments are formatted
+// here, so that a call that succeeds costs nothing more.
+func (t *Thread) fail(err error, call string, args ...any) error {
+	return t.failed(&DriverError{Call: fmt.Sprintf(call, args...), Code: codeOf(err)})
+}
+
+func (t *Thread) failed(e *DriverError) error {
+	if sticky(e.Code) {
+		if e.Log == "" {
+			e.Log = t.d.last.String()
+		}
+		t.d.lose(e)
+	}
+	return fmt.Errorf("gpu: device %d: %w", t.d.info.Index, e)
+}

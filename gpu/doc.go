@@ -1,0 +1,16 @@
+// Package gpu is the CUDA backend, built with the tag cuda; without the tag it
+// says so and finds no device.
+//
+// The device layer, which knows nothing of searches, is in these files:
+//
+//	driver.go  is there a driver this program can use, and which
+//	shim.c     how a binary that links the driver starts where there is none
+//	device.go  a device: one thread that owns its context, and work handed to it
+//	memory.go  the byte budget; buffer.go and pinned.go what is allocated from it
+//	stream.go  streams and events
+//	launch.go  modules, functions, arguments, launches; ptx.go what PTX says of them
+//	errors.go  what the driver's codes mean and which of them lose the device
+//
+// Every call to the driver is made on its device's thread, inside a function
+// given to Device.Do, and every failure is a value of type *DriverError.
+package gpu

@@ -1,0 +1,143 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"gorgonia.org/cu"
+
+	"thresher/backend"
+)
+
+// The kernels' PTX sets what a driver must understand: PTX 8.4 came with CUDA
+// 12.4, and driver branch 550 is the first to speak it.
+const (
+	ptxMajor, ptxMinor = 8, 4
+	minCUDA            = 12040
+	minBranch          = 550
+)
+
+// libraryVariable names a driver library to use instead of the system's.
+const libraryVariable = "THRESHER_LIBCUDA"
+
+// libraryPlaces is where a driver is looked for, in order: first wherever the
+// loader looks, then where containers, WSL and distributions put it.
+var libraryPlaces = [...]string{
+	"libcuda.so.1",
+	"/usr/local/nvidia/lib64/libcuda.so.1",
+	"/usr/local/nvidia/lib/libcuda.so.1",
+	"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+	"/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+	"/usr/lib64/libcuda.so.1",
+	"/usr/lib/wsl/lib/libcuda.so.1",
+	"/run/opengl-driver/lib/libcuda.so.1",
+}
+
+// A process has one driver: it is looked for once, at the first question.
+var openDriver = sync.OnceValues(findDriver)
+
+// Driver reports whether this process can use a CUDA driver, and why not: the
+// error wraps backend.ErrUnavailable. The first call opens and initializes the
+// driver, which takes a tenth of a second or more where there is one.
+func Driver() error {
+	_, err := openDriver()
+	return err
+}
+
+// DriverVersion is the newest CUDA version the driver supports, and the driver
+// branch that came with it, as "CUDA 12.4 (driver 550)".
+func DriverVersion() (string, error) {
+	v, err := openDriver()
+	if err != nil {
+		return "", err
+	}
+	return v.String(), nil
+}
+
+// cudaVersion is 1000 times the major and 10 times the minor number.
+type cudaVersion int
+
+func (v cudaVersion) String() string {
+	return fmt.Sprintf("CUDA %d.%d (driver %s)", v/1000, v%1000/10, v.branch())
+}
+
+// branch is the first driver branch that supports v; a later one of the same
+// CUDA version is not told apart from it.
+func (v cudaVersion) branch() string {
+	branches := [...]struct {
+		cuda   cudaVersion
+		driver string
+	}{
+		{13000, "580"}, {12090, "575"}, {12080, "570"}, {12070, "565"}, {12060, "560"}, {12050, "555"},
+		{12040, "550"}, {12030, "545"}, {12020, "535"}, {12010, "530"}, {12000, "525"}, {11080, "520"},
+		{11070, "515"}, {11050, "495"}, {11040, "470"}, {11030, "465"}, {11020, "460"}, {11010, "455"},
+		{11000, "450"}, {10020, "440"}, {10010, "418"}, {10000, "410"},
+	}
+	for _, b := range branches {
+		if v >= b.cuda {
+			if v/1000 > b.cuda/1000 || v > branches[0].cuda {
+				return b.driver + " or newer"
+			}
+			return b.driver
+		}
+	}
+	return "older than 410"
+}
+
+// findDriver opens the first library that initializes and is new enough.
+func findDriver() (cudaVersion, error) {
+	if path := os.Getenv(libraryVariable); path != "" {
+		code, err := openLibrary(path)
+		switch {
+		case err != nil:
+			return 0, unavailable("%s: %v", libraryVariable, err)
+		case code != 0:
+			return 0, unavailable("%s=%s: %v", libraryVariable, path, initError(code))
+		}
+		return checkVersion()
+	}
+	var first error
+	for _, path := range libraryPlaces {
+		code, err := openLibrary(path)
+		switch {
+		case err == nil && code == 0:
+			return checkVersion()
+		case err == nil && first == nil:
+			first = unavailable("%s: %v", path, initError(code))
+		case err != nil && first == nil && !strings.Contains(err.Error(), "No such file"):
+			first = unavailable("no CUDA driver: %v", err)
+		}
+	}
+	if first == nil {
+		first = unavailable("no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; %s can name it", libraryVariable)
+	}
+	return 0, first
+}
+
+// initError puts cuInit's code in words.
+func initError(code int) error {
+	return &DriverError{Call: "cuInit()", Code: code}
+}
+
+// checkVersion refuses drivers that do not know the kernels' PTX.
+func checkVersion() (cudaVersion, error) {
+	n := cu.Version()
+	if n < 0 {
+		return 0, unavailable("cuDriverGetVersion failed")
+	}
+	v := cudaVersion(n)
+	if v < minCUDA {
+		return 0, unavailable("driver %s is too old: PTX %d.%d needs %d (CUDA %d.%d; this one has %d.%d)",
+			v.branch(), ptxMajor, ptxMinor, minBranch, minCUDA/1000, minCUDA%1000/10, v/1000, v%1000/10)
+	}
+	return v, nil
+}
+
+// unavailable is an error that wraps backend.ErrUnavailable.
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("gpu: %w: %w", backend.ErrUnavailable, fmt.Errorf(format, args...))
+}

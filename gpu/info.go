@@ -1,0 +1,48 @@
+package gpu
+
+import (
+	"fmt"
+
+	"thresher/backend"
+)
+
+// ErrLost: the driver reported an error after which nothing on the device can
+// be used by this process again. It is a kind of backend.ErrUnavailable.
+var ErrLost = fmt.Errorf("%w: device lost", backend.ErrUnavailable)
+
+// Info describes a device.
+type Info struct {
+	Index           int    // as OpenDevice takes it; CUDA_VISIBLE_DEVICES renumbers
+	Name            string // as the driver calls it
+	PCI             string // domain:bus:device in hexadecimal
+	Major, Minor    int    // compute capability
+	Memory          int64  // bytes on the device, in use or not
+	Multiprocessors int
+	L2              int  // bytes of second-level cache
+	SharedPerBlock  int  // bytes of shared memory a block can have when its function allows it
+	SharedPerSM     int  // bytes of shared memory of a multiprocessor
+	ThreadsPerSM    int  // threads resident on a multiprocessor at most
+	WarpSize        int  // 32 on every device so far
+	ECC             bool // memory errors are corrected
+}
+
+// String is one line a person can tell devices apart by.
+func (i Info) String() string {
+	return fmt.Sprintf("device %d: %s, compute capability %d.%d, %s, %d multiprocessors",
+		i.Index, i.Name, i.Major, i.Minor, formatBytes(i.Memory), i.Multiprocessors)
+}
+
+// formatBytes writes a byte count to three figures.
+func formatBytes(n int64) string {
+	if n < 1<<10 && n > -1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n)/(1<<10), "KiB"
+	for _, next := range [...]string{"MiB", "GiB", "TiB"} {
+		if v < 1000 && v > -1000 {
+			break
+		}
+		v, unit = v/(1<<10), next
+	}
+	return fmt.Sprintf("%.3g %s", v, unit)
+}

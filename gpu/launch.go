@@ -1,0 +1,328 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Limits of a grid from compute capability 8.0 on.
+const (
+	maxGridX  = math.MaxInt32
+	maxGridYZ = 65535
+	maxArgs   = 32
+)
+
+// plainShared is how much shared memory a block can have before its function
+// has been allowed more.
+const plainShared = 48 << 10
+
+// Module is a PTX text, compiled by the driver for this device.
+type Module struct {
+	d         *Device
+	name      string
+	m         cu.Module
+	ptx       ptxInfo
+	functions map[string]*Function
+	held      *entry
+}
+
+// Load has the driver compile PTX; name says which file it is, in errors. The
+// driver keeps what it compiled on disk, so the first run of a program takes
+// longer than later ones.
+func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
+	if err := t.live(); err != nil {
+		return nil, err
+	}
+	info, err := parsePTX(string(ptx))
+	if err != nil {
+		return nil, fmt.Errorf("gpu: %s: %w", name, err)
+	}
+	if info.major > ptxMajor || info.major == ptxMajor && info.minor > ptxMinor {
+		return nil, fmt.Errorf("gpu: %s: PTX %d.%d, and drivers are checked for %d.%d", name, info.major, info.minor, ptxMajor, ptxMinor)
+	}
+	log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
+	h, err := cu.LoadDataEx(string(ptx), log)
+	if err != nil {
+		e := &DriverError{Call: fmt.Sprintf("cuModuleLoadDataEx(%s, PTX %d.%d for %s)", name, info.major, info.minor, info.target), Code: codeOf(err)}
+		text, _, _ := bytes.Cut(log.Buffer, []byte{0})
+		e.Log = strings.TrimSpace(string(text))
+		return nil, t.failed(e)
+	}
+	m := &Module{d: t.d, name: name, m: h, ptx: info, functions: make(map[string]*Function)}
+	m.held = &entry{kind: "module", purpose: name, free: m.Unload}
+	t.d.memory.add(m.held)
+	return m, nil
+}
+
+// Unload waits for the device's work and gives the module and its functions
+// back. Unloading again does nothing.
+func (m *Module) Unload(t *Thread) error {
+	if m == nil || m.held == nil {
+		return nil
+	}
+	if err := t.owns(m.d); err != nil {
+		return err
+	}
+	wait := t.Synchronize()
+	err := m.m.Unload()
+	t.d.memory.remove(m.held)
+	m.held = nil
+	if wait == nil && err != nil {
+		return t.fail(err, "cuModuleUnload(%s)", m.name)
+	}
+	return wait
+}
+
+// Function is a kernel of a Module.
+type Function struct {
+	m       *Module
+	name    string
+	f       cu.Function
+	params  []ptxParam
+	dynamic int // bytes of dynamic shared memory it is allowed
+	Resources
+}
+
+// Resources is what the driver's compiler gave a kernel.
+type Resources struct {
+	Registers    int // a thread
+	StaticShared int // bytes a block
+	Local        int // bytes a thread; spills and arrays with running indices
+	MaxThreads   int // a block
+}
+
+// Function finds a kernel by name; finding it again is a map's look-up.
+func (m *Module) Function(t *Thread, name string) (*Function, error) {
+	if err := t.owns(m.d); err != nil {
+		return nil, err
+	}
+	if m.held == nil {
+		return nil, fmt.Errorf("gpu: %s of %s was asked for after Unload", name, m.name)
+	}
+	if f := m.functions[name]; f != nil {
+		return f, nil
+	}
+	params, ok := m.ptx.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("gpu: %s has no kernel %s", m.name, name)
+	}
+	if len(params) > maxArgs {
+		return nil, fmt.Errorf("gpu: %s has %d parameters, %d can be passed", name, len(params), maxArgs)
+	}
+	h, err := m.m.Function(name)
+	if err != nil {
+		return nil, t.fail(err, "cuModuleGetFunction(%s, %s)", m.name, name)
+	}
+	f := &Function{m: m, name: name, f: h, params: params, dynamic: plainShared}
+	for _, a := range []struct {
+		to   *int
+		what cu.FunctionAttribute
+	}{
+		{&f.Registers, cu.NumRegs}, {&f.StaticShared, cu.SharedSizeBytes},
+		{&f.Local, cu.LocalSizeBytes}, {&f.MaxThreads, cu.FnMaxThreadsPerBlock},
+	} {
+		if *a.to, err = h.Attribute(a.what); err != nil {
+			return nil, t.fail(err, "cuFuncGetAttribute(%s, %d)", name, int(a.what))
+		}
+	}
+	f.dynamic -= f.StaticShared
+	m.functions[name] = f
+	return f, nil
+}
+
+// Name is the kernel's name.
+func (f *Function) Name() string { return f.name }
+
+// Dim is an extent in up to three directions; Y and Z of 0 mean 1.
+type Dim struct{ X, Y, Z int }
+
+func (d Dim) full() Dim { return Dim{d.X, max(d.Y, 1), max(d.Z, 1)} }
+
+func (d Dim) String() string { return fmt.Sprintf("(%d, %d, %d)", d.X, d.Y, d.Z) }
+
+// Shape says how many threads run a kernel.
+type Shape struct {
+	Grid   Dim // blocks
+	Block  Dim // threads of a block
+	Shared int // bytes of dynamic shared memory a block
+}
+
+// Launch enqueues a run of f on s. Arguments are checked against the kernel's
+// parameters, the shape against the kernel's and the device's limits. Errors of
+// the kernel itself come later, from whatever waits for it.
+func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error {
+	if err := f.usable(t); err != nil {
+		return err
+	}
+	if err := s.owned(t); err != nil {
+		return err
+	}
+	g, b := shape.Grid.full(), shape.Block.full()
+	if g.X < 1 || g.X > maxGridX || g.Y > maxGridYZ || g.Z > maxGridYZ {
+		return fmt.Errorf("gpu: launch %s: a grid of %v blocks; 1 to (%d, %d, %d) are possible", f.name, g, maxGridX, maxGridYZ, maxGridYZ)
+	}
+	if b.X < 1 || b.X > f.MaxThreads || b.Y > f.MaxThreads || b.Z > 64 || b.X*b.Y*b.Z > f.MaxThreads {
+		return fmt.Errorf("gpu: launch %s: a block of %v threads; 1 to %d are possible, 64 along z", f.name, b, f.MaxThreads)
+	}
+	if err := f.allow(t, shape.Shared); err != nil {
+		return err
+	}
+	if len(args) != len(f.params) {
+		return fmt.Errorf("gpu: launch %s: %d arguments for %d parameters", f.name, len(args), len(f.params))
+	}
+	var slots [maxArgs]uint64
+	var pointers [maxArgs]unsafe.Pointer
+	for i := range args {
+		bits, err := args[i].fit(t.d, f.params[i])
+		if err != nil {
+			return fmt.Errorf("gpu: launch %s: argument %d: %w", f.name, i, err)
+		}
+		slots[i] = bits
+		pointers[i] = unsafe.Pointer(&slots[i])
+	}
+	t.d.last.add(f.name)
+	if err := f.f.Launch(g.X, g.Y, g.Z, b.X, b.Y, b.Z, shape.Shared, s.s, pointers[:len(args)]); err != nil {
+		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, g, b, shape.Shared)
+	}
+	return nil
+}
+
+// BlocksPerSM is how many blocks of this many threads and bytes of dynamic
+// shared memory a multiprocessor runs at once.
+func (f *Function) BlocksPerSM(t *Thread, threads, shared int) (int, error) {
+	if err := f.usable(t); err != nil {
+		return 0, err
+	}
+	if err := f.allow(t, shared); err != nil {
+		return 0, err
+	}
+	n, err := f.f.MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
+	if err != nil {
+		return 0, t.fail(err, "cuOccupancyMaxActiveBlocksPerMultiprocessor(%s, %d threads, %d bytes)", f.name, threads, shared)
+	}
+	return n, nil
+}
+
+// usable says whether f may be used on t.
+func (f *Function) usable(t *Thread) error {
+	if err := t.live(); err != nil {
+		return err
+	}
+	if f == nil || f.m.held == nil {
+		return fmt.Errorf("gpu: a kernel was used whose module is unloaded or was never loaded")
+	}
+	return t.owns(f.m.d)
+}
+
+// allow raises f's limit of dynamic shared memory to shared bytes, within what
+// the device has for a block.
+func (f *Function) allow(t *Thread, shared int) error {
+	if shared < 0 || shared+f.StaticShared > max(t.d.info.SharedPerBlock, plainShared) {
+		return fmt.Errorf("gpu: %s: %d bytes of dynamic shared memory beside %d static ones; a block has %d",
+			f.name, shared, f.StaticShared, t.d.info.SharedPerBlock)
+	}
+	if shared <= f.dynamic {
+		return nil
+	}
+	if err := setDynamicShared(f.f, shared); err != nil {
+		return t.fail(err, "cuFuncSetAttribute(%s, %d bytes of dynamic shared memory)", f.name, shared)
+	}
+	f.dynamic = shared
+	return nil
+}
+
+// Memory is a Buffer or a Pinned of any type.
+type Memory interface {
+	address(d *Device, at int) (uint64, error)
+}
+
+// Arg is one argument of a kernel.
+type Arg struct {
+	bits  uint64
+	bytes int
+	float bool
+	mem   Memory // of a pointer, resolved at the launch
+	at    int
+	err   error
+}
+
+// Ptr passes the address of m's first element, or null when it has none.
+func Ptr(m Memory) Arg { return PtrAt(m, 0) }
+
+// PtrAt passes the address of m's element at.
+func PtrAt(m Memory, at int) Arg { return Arg{bytes: 8, mem: m, at: at} }
+
+// Null passes a null pointer.
+func Null() Arg { return Arg{bytes: 8} }
+
+// I32 passes an int; a v that an int cannot hold is an error at the launch.
+func I32(v int) Arg {
+	a := Arg{bits: uint64(uint32(int32(v))), bytes: 4}
+	if int(int32(v)) != v {
+		a.err = fmt.Errorf("%d does not fit an int", v)
+	}
+	return a
+}
+
+// U32 passes an unsigned.
+func U32(v uint32) Arg { return Arg{bits: uint64(v), bytes: 4} }
+
+// I64 passes a long long.
+func I64(v int64) Arg { return Arg{bits: uint64(v), bytes: 8} }
+
+// U64 passes an unsigned long long.
+func U64(v uint64) Arg { return Arg{bits: v, bytes: 8} }
+
+// F32 passes a float.
+func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4, float: true} }
+
+// F64 passes a double.
+func F64(v float64) Arg { return Arg{bits: math.Float64bits(v), bytes: 8, float: true} }
+
+// fit is the argument's slot, if it is what p wants.
+func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	if got := (ptxParam{a.bytes, a.float}); got != p {
+		return 0, fmt.Errorf("%v for %v", got, p)
+	}
+	if a.mem == nil {
+		return a.bits, nil
+	}
+	return a.mem.address(d, a.at)
+}
+
+// launchLog remembers the last kernels enqueued, for an error says neither
+// which of them it came from nor when.
+type launchLog struct {
+	names [4]string
+	n     int
+}
+
+func (l *launchLog) add(name string) {
+	l.names[l.n%len(l.names)] = name
+	l.n++
+}
+
+func (l *launchLog) String() string {
+	if l.n == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("last kernels launched: ")
+	for i := max(0, l.n-len(l.names)); i < l.n; i++ {
+		if i > max(0, l.n-len(l.names)) {
+			b.WriteString(", ")
+		}
+		b.WriteString(l.names[i%len(l.names)])
+	}
+	return b.String()
+}

@@ -1,0 +1,168 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"thresher/backend"
+)
+
+// Device memory is handed out in steps of granule bytes, so that is what the
+// budget counts.
+const granule = 512
+
+// ledger keeps a device's byte budget and what is alive on it. Its figures may
+// be read by any goroutine; entries come and go on the device's thread.
+type ledger struct {
+	mu     sync.Mutex
+	budget int64
+	used   int64 // device memory
+	pinned int64 // page-locked host memory, outside the budget
+	live   map[*entry]struct{}
+}
+
+// entry is one thing that must be given back to the driver.
+type entry struct {
+	kind    string // "device memory", "stream", ..
+	purpose string // what its owner called it
+	bytes   int64  // counted against the budget
+	host    int64  // page-locked bytes
+	free    func(*Thread) error
+}
+
+// Usage is what a Device has allocated.
+type Usage struct {
+	Budget int64 // bytes of device memory that may be allocated
+	Used   int64 // bytes of device memory allocated, rounded up to steps of 512
+	Pinned int64 // bytes of page-locked host memory
+	Live   int   // buffers, streams, events and modules not freed yet
+}
+
+// Usage reports what is allocated now.
+func (d *Device) Usage() Usage {
+	l := &d.memory
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Usage{Budget: l.budget, Used: l.used, Pinned: l.pinned, Live: len(l.live)}
+}
+
+// open sets the budget: want bytes, or what is free less a reserve for the
+// driver (modules, local memory, fragments): a 64th of the device, 64 MiB at
+// least.
+func (l *ledger) open(want, free, total int64) error {
+	l.live = make(map[*entry]struct{})
+	switch {
+	case want < 0:
+		return fmt.Errorf("a memory budget of %d bytes", want)
+	case want > free:
+		return fmt.Errorf("%w: a budget of %s was asked for, %s of %s are free", backend.ErrMemory, formatBytes(want), formatBytes(free), formatBytes(total))
+	case want > 0:
+		l.budget = want
+	default:
+		l.budget = max(0, free-max(total/64, 64<<20))
+	}
+	return nil
+}
+
+// admit reports whether bytes more fit the budget; the error says what was
+// asked, for which purpose, and what holds the rest.
+func (l *ledger) admit(bytes int64, purpose string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes <= l.budget-l.used {
+		return nil
+	}
+	return fmt.Errorf("gpu: %w: %s", backend.ErrMemory, l.refusal(bytes, purpose))
+}
+
+// refusal says what was asked for and what is in use; l.mu is held.
+func (l *ledger) refusal(bytes int64, purpose string) string {
+	return fmt.Sprintf("%s asked for %s, %s of a budget of %s in use%s",
+		formatBytes(bytes), purpose, formatBytes(l.used), formatBytes(l.budget), l.holders())
+}
+
+// holders lists the purposes that hold most, as " (panels 4 GiB, rows 2 GiB)";
+// l.mu is held.
+func (l *ledger) holders() string {
+	sums := make(map[string]int64)
+	for e := range l.live {
+		if e.bytes > 0 {
+			sums[e.purpose] += e.bytes
+		}
+	}
+	if len(sums) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(sums))
+	for name := range sums {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
+	const most = 6
+	var parts []string
+	for i, name := range names {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(names)-most))
+			break
+		}
+		parts = append(parts, name+" "+formatBytes(sums[name]))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func (l *ledger) add(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live[e] = struct{}{}
+	l.used += e.bytes
+	l.pinned += e.host
+}
+
+func (l *ledger) remove(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.live[e]; !ok {
+		return
+	}
+	delete(l.live, e)
+	l.used -= e.bytes
+	l.pinned -= e.host
+}
+
+// close frees whatever is alive; the error says what that was.
+func (l *ledger) close(t *Thread) error {
+	l.mu.Lock()
+	left := make([]*entry, 0, len(l.live))
+	for e := range l.live {
+		left = append(left, e)
+	}
+	l.mu.Unlock()
+	if len(left) == 0 {
+		return nil
+	}
+	counts := make(map[string]int)
+	for _, e := range left {
+		counts[e.kind+" "+e.purpose]++
+	}
+	var names []string
+	for name, n := range counts {
+		if n > 1 {
+			name = fmt.Sprintf("%s (%d times)", name, n)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	errs := []error{fmt.Errorf("gpu: close device %d: not freed before: %s", t.d.info.Index, strings.Join(names, ", "))}
+	for _, e := range left {
+		errs = append(errs, e.free(t))
+	}
+	return errors.Join(errs...)
+}

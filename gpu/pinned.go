@@ -1,0 +1,141 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"thresher/backend"
+)
+
+// Pinned is page-locked host memory of a fixed length: the only memory that
+// asynchronous copies take. Kernels may read and write it in place, at the
+// speed of the bus.
+type Pinned[T any] struct {
+	d       *Device
+	purpose string
+	data    []T
+	device  cu.DevicePtr
+	held    *entry
+	freed   bool
+}
+
+// AllocPinned allocates n elements, all zero. It is outside the device's
+// budget; a refusal by the driver wraps backend.ErrMemory.
+func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
+	if err := t.live(); err != nil {
+		return nil, err
+	}
+	if err := plain(reflect.TypeFor[T]()); err != nil {
+		return nil, fmt.Errorf("gpu: %s: %w", purpose, err)
+	}
+	if n < 0 || int64(n) > math.MaxInt64/size[T]() {
+		return nil, fmt.Errorf("gpu: %d pinned elements of %d bytes asked for %s", n, size[T](), purpose)
+	}
+	p := &Pinned[T]{d: t.d, purpose: purpose}
+	if n == 0 {
+		return p, nil
+	}
+	bytes := int64(n) * size[T]()
+	mem, err := hostAlloc(bytes)
+	if err != nil {
+		err = t.fail(err, "cuMemHostAlloc(%d bytes for %s)", bytes, purpose)
+		if de := new(DriverError); errors.As(err, &de) && de.Code == codeOutOfMemory {
+			return nil, fmt.Errorf("gpu: %w: %s of pinned host memory asked for %s: %w", backend.ErrMemory, formatBytes(bytes), purpose, err)
+		}
+		return nil, err
+	}
+	if p.device, err = hostAddress(mem); err != nil {
+		err = t.fail(err, "cuMemHostGetDevicePointer(%s)", purpose)
+		return nil, errors.Join(err, t.freeHost(mem, purpose))
+	}
+	p.data = unsafe.Slice((*T)(mem), n)
+	clear(p.data)
+	p.held = &entry{kind: "pinned memory", purpose: purpose, host: bytes, free: p.Free}
+	t.d.memory.add(p.held)
+	return p, nil
+}
+
+// Slice is the memory. It must not be touched while an enqueued copy or kernel
+// uses it, nor after Free or the device's Close.
+func (p *Pinned[T]) Slice() []T { return p.data }
+
+// Len is the number of elements.
+func (p *Pinned[T]) Len() int { return len(p.data) }
+
+// Free waits for the device's work and gives the memory back. Freeing again
+// does nothing.
+func (p *Pinned[T]) Free(t *Thread) error {
+	if p == nil || p.d == nil {
+		return nil
+	}
+	p.freed = true
+	if p.held == nil {
+		return nil
+	}
+	if err := t.owns(p.d); err != nil {
+		return err
+	}
+	wait := t.Synchronize()
+	err := t.freeHost(unsafe.Pointer(unsafe.SliceData(p.data)), p.purpose)
+	t.d.memory.remove(p.held)
+	p.data, p.device, p.held = nil, 0, nil
+	if wait != nil {
+		return wait
+	}
+	return err
+}
+
+func (t *Thread) freeHost(mem unsafe.Pointer, purpose string) error {
+	if err := cu.MemFreeHost(mem); err != nil {
+		return t.fail(err, "cuMemFreeHost(%s)", purpose)
+	}
+	return nil
+}
+
+// usable says whether p can be used on d.
+func (p *Pinned[T]) usable(d *Device) error {
+	switch {
+	case p == nil || p.d == nil:
+		return errors.New("pinned memory was used that was never allocated")
+	case p.freed:
+		return fmt.Errorf("%s was used after it was freed", p.purpose)
+	case p.d != d:
+		return fmt.Errorf("%s is for device %d, not for device %d", p.purpose, p.d.info.Index, d.info.Index)
+	}
+	return nil
+}
+
+// address is where the device sees element at.
+func (p *Pinned[T]) address(d *Device, at int) (uint64, error) {
+	if err := p.usable(d); err != nil {
+		return 0, err
+	}
+	if at < 0 || at > len(p.data) {
+		return 0, fmt.Errorf("element %d of %s, which has %d", at, p.purpose, len(p.data))
+	}
+	return uint64(p.device) + uint64(int64(at)*size[T]()), nil
+}
+
+// span checks that p belongs to t and holds elements [at, at+n).
+func (p *Pinned[T]) span(t *Thread, at, n int) (unsafe.Pointer, error) {
+	if err := t.live(); err != nil {
+		return nil, err
+	}
+	if err := p.usable(t.d); err != nil {
+		return nil, fmt.Errorf("gpu: %w", err)
+	}
+	if at < 0 || n < 0 || n > len(p.data)-at {
+		return nil, fmt.Errorf("gpu: elements [%d, %d) of %s, which has %d", at, at+n, p.purpose, len(p.data))
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return unsafe.Pointer(&p.data[at]), nil
+}

@@ -1,0 +1,29 @@
+//go:build cuda && cgo
+
+package gpu
+
+/*
+#cgo LDFLAGS: -L${SRCDIR}/link -ldl
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"unsafe"
+)
+
+//go:generate sh symbols.sh shim_symbols.h
+
+// openLibrary opens the driver library at path and initializes it. It returns
+// cuInit's code; the error is the loader's when the library could not be opened.
+func openLibrary(path string) (code int, err error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var why *C.char
+	if r := C.thresher_shim_open(name, &why); r != -1 {
+		return int(r), nil
+	}
+	return 0, errors.New(C.GoString(why))
+}
