@@ -1,0 +1,56 @@
+//go:build cuda && cgo
+
+package gpu
+
+// The structures of kernels/types.cuh, field by field: the device writes some of
+// what the host reads. layout.cu says how the device lays them out, and a test
+// compares.
+
+// Flags of a query, as in types.cuh.
+const (
+	flagDone     = 1 << iota // answered; no kernel looks at it again
+	flagDense                // to be answered by the dense path, or answered by it
+	flagListed               // a look has seen every atom
+	flagRandom               // an arm was dropped by a bound that can fail
+	flagOverflow             // a list had no room: arms are missing from it
+)
+
+// query is one query under elimination, in units of 2^-exp.
+type query struct {
+	tau, epsilon, floor                            float64
+	norm, headNorm, restNorm                       float64
+	headStep8, restStep8, headErr8, restErr8       float64
+	headStep, restStep, headErr, restErr           float64
+	highErr, highSum                               float64
+	radiusFactor, hn, he, xn, nn, we, offsetFactor float64
+	filter                                         uint64 // device address, or 0
+	exp                                            int32
+	k, skip, flags, allowed                        uint32
+	best, listed                                   uint32
+	seen, kept, rows, owed                         uint32
+	spare                                          uint32
+	pulls, bytes                                   uint64
+	open                                           float64
+	_                                              [8]byte // to a multiple of 16
+}
+
+// strip holds the greatest terms of stripAtoms atoms.
+type strip struct {
+	headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius float32
+}
+
+const stripAtoms = 512
+
+// terms are device addresses.
+type terms struct {
+	headScale, headNorm, headErr, norm, offset uint64
+	scale, radius, xnorm, wholeErr             uint64
+	strips                                     uint64
+}
+
+// lists are device addresses and the entries a query has room for.
+type lists struct {
+	atom, bound, estimate uint64
+	room                  uint32
+	_                     [4]byte
+}
