@@ -43,11 +43,21 @@ struct alignas(16) Query {
   u32 spare;
   u64 pulls, bytes;                 // of coordinates
   double open;                      // greatest bound in the list, -inf if none
+  u32 before;                       // entries of the list before the present look
 };
 
 // Strip holds the greatest terms of kStrip atoms, rounded upward.
 struct alignas(16) Strip { float headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius; };
 static const int kStrip = 512;
+
+// Side holds what a look at an atom's row needs besides the codes, side by side: survivors lie far
+// apart, and an array each would be a sector of memory each. Kernel `sides` makes it of Terms.
+struct alignas(16) Side {
+  float headScale, scale, radius, headErr, offset;
+  float size;      // greatest of headNorm, xnorm and norm
+  float wholeErr;  // or 0
+  float spare;
+};
 
 // Terms are what a look on codes reads of each atom besides the codes, in internal order, padded to
 // whole strips with zeros. wholeErr and offset may be null.
@@ -55,16 +65,20 @@ struct Terms {
   const float *headScale, *headNorm, *headErr, *norm, *offset;
   const float *scale, *radius, *xnorm, *wholeErr;
   const Strip* strips;
+  const Side* side;  // an entry an atom, for looks at rows; null: the arrays above serve
 };
 
 // Lists are the survivors of m queries: those of query j begin at j*cap, in no order. estimate is
-// what the last look made of them.
+// what the last look made of them. cap is a multiple of 4 and the arrays are aligned to 16 bytes.
 struct Lists {
   u32* atom;
   float* bound;      // upper bound
   float* estimate;
   u32 cap;
 };
+
+// Report is what a look did for a query.
+struct Report { u32 seen, kept; };
 
 // Roundings, as the CPU backend has them (cpu/state.go): of float64 sums, of the float32 operations
 // of a test, and what these lose below the normal numbers.
