@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate fuzz calibrate bench bench-peers bench-peers-small noasm clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda fuzz calibrate bench bench-peers bench-peers-small noasm clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -23,6 +23,30 @@ generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../simd/$${k}_amd64.s -stubs ../simd/$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	done
 	test -z "$$(gofmt -l cpu/simd cpu/_generate)"
+
+TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
+kernels: ## PTX of kernels/*.cu, its manifest and table of registers; needs Python's package index once
+	@$(TOOLCHAIN)
+	$(PYTHON) kernels/toolchain/kernels.py build
+
+check-kernels: ## fails where these are not what the sources give, or a register is spilled
+	@$(TOOLCHAIN)
+	$(PYTHON) -m unittest discover -q -s kernels/toolchain
+	$(PYTHON) kernels/toolchain/kernels.py check
+
+EMULATOR = build/emu/libcuda.so.1
+emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs g++
+$(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
+	sh kernels/emu/build.sh build/emu
+
+# Three orders in which the emulator runs threads; no cached result, for Go
+# does not see what C reads of the environment.
+test-cuda: $(EMULATOR) ## the CUDA backend on the emulator
+	@$(TOOLCHAIN)
+	for seed in 0 1 2; do \
+	  EMU_SEED=$$seed THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include" \
+	    $(GO) test -tags cuda -count=1 ./gpu/... || exit 1; \
+	done
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Compiles kernels/*.cu and proves that what is committed is what they compile to.
+
+    python3 kernels/toolchain/kernels.py build [NAME...]   write PTX (all), manifest and docs/benchmarks/gpu/ptxas.md
+    python3 kernels/toolchain/kernels.py check             the same into build/kernels, compared with what is there
+
+Both assemble the PTX for every GPU of ptxas.TARGETS and fail on a spilled register
+or a stack that no source allows. They need what kernels/toolchain/install.sh
+installs, and neither a GPU nor a driver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import manifest
+import ptx
+import ptxas
+import report
+import sources
+from nvrtc import CompileError, Compiler
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "kernels"
+TOOLS = ROOT / "build" / "cuda"
+PAGE = Path("docs/benchmarks/gpu/ptxas.md")
+
+_LINES = 24  # of a compiler's log; one mistake can give hundreds
+
+
+class Unfit(Exception):
+    """Why the kernels cannot be committed, a line each."""
+
+
+def compile_files(files: list[Path]) -> dict[Path, bytes]:
+    compiler, made, wrong = Compiler(TOOLS), {}, []
+    for source in files:
+        headers = {h.name: h.read_bytes() for h in sources.closure(source)[1:]}
+        try:
+            made[source] = compiler.compile(source.name, source.read_bytes(), headers, manifest.FLAGS)
+            ptx.entries(made[source].decode())
+        except (CompileError, ptx.UnfitError) as e:
+            first = str(e).splitlines()[:_LINES]
+            wrong.append("\n".join([f"kernels/{source.name}:", *first]))
+    if wrong:
+        raise Unfit("\n".join(wrong))
+    return made
+
+
+def modules(made: dict[Path, bytes], kept: list[dict]) -> list[dict]:
+    """Entries of the manifest; names of entries must tell kernels apart."""
+    all_of_them = kept + [manifest.module(source, text) for source, text in made.items()]
+    owner: dict[str, str] = {}
+    for module in all_of_them:
+        for entry in module["entries"]:
+            other = owner.setdefault(entry["name"], module["name"])
+            if other != module["name"]:
+                raise Unfit(f"entry {entry['name']} is in kernels/{other}.cu and in kernels/{module['name']}.cu")
+    return all_of_them
+
+
+def assemble(folder: Path) -> tuple[str, list[str]]:
+    """The page of registers for the PTX in a folder, and what is wrong with it."""
+    files = sorted(folder.glob("*.ptx"))
+    entries = {f.stem: ptx.entries(f.read_text()) for f in files}
+    made = list(ptxas.assemble_all(TOOLS, files))
+    for assembly in made:
+        told = {f.name for f in assembly.functions} & set(assembly.entries)
+        if untold := [e.name for e in entries[assembly.file.stem] if e.name not in told]:
+            raise Unfit(f"what ptxas printed of {assembly.file} for {assembly.target} says nothing of {untold}")
+    return report.markdown(manifest.version(TOOLS, "nvidia-cuda-nvcc-cu12"), entries, made), memory_used(made)
+
+
+def memory_used(made: list[ptxas.Assembly]) -> list[str]:
+    """Functions that keep in memory what belongs into registers, a line each."""
+    spills: dict[str, list[str]] = {}
+    stacks: dict[str, list[str]] = {}
+    for assembly in made:
+        source = KERNELS / f"{assembly.file.stem}.cu"
+        allowed = sources.stack_allowed(source)
+        for function in assembly.functions:
+            where = f"kernels/{source.name}: {function.name}"
+            if function.spilled:
+                spills.setdefault(where, []).append(f"{function.spilled} bytes on {assembly.target}")
+            elif function.stack > allowed.get(function.name, 0):
+                stacks.setdefault(where, []).append(f"{function.stack} bytes on {assembly.target}")
+    return [f"{where} spills registers: {', '.join(on)}" for where, on in spills.items()] + [
+        f"{where} takes stack a thread: {', '.join(on)} (docs/cuda.md says how to allow it)"
+        for where, on in stacks.items()
+    ]
+
+
+def write(made: dict[Path, bytes], kept: list[dict], folder: Path) -> None:
+    """PTX and manifest; PTX that the manifest does not list goes."""
+    listed = modules(made, kept)
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in {f.stem for f in folder.glob("*.ptx")} - {m["name"] for m in listed}:
+        (folder / f"{stale}.ptx").unlink()
+    for source, text in made.items():
+        (folder / f"{source.stem}.ptx").write_bytes(text)
+    (folder / manifest.NAME).write_text(manifest.text(TOOLS, listed))
+
+
+def build(names: list[str]) -> None:
+    files = [KERNELS / f"{name}.cu" for name in names] or sorted(KERNELS.glob("*.cu"))
+    kept = []
+    if names:
+        there = {f.stem for f in KERNELS.glob("*.cu")} - set(names)
+        kept = [m for m in manifest.read(KERNELS / manifest.NAME) if m["name"] in there]
+    write(compile_files(files), kept, KERNELS)
+    page, wrong = assemble(KERNELS)
+    (ROOT / PAGE).parent.mkdir(parents=True, exist_ok=True)
+    (ROOT / PAGE).write_text(page)
+    print(page)
+    if wrong:
+        raise Unfit("\n".join(wrong))
+
+
+def check() -> None:
+    fresh = ROOT / "build" / "kernels"
+    write(compile_files(sorted(KERNELS.glob("*.cu"))), [], fresh)
+    page, wrong = assemble(fresh)
+    (fresh / PAGE.name).write_text(page)
+    print(page)
+    drifted = differing(fresh, KERNELS, PAGE)
+    wrong += [f"{name} is not what the sources give" for name in drifted]
+    if drifted:
+        wrong.append("run `make kernels` and commit what it writes")
+    if wrong:
+        raise Unfit("\n".join(wrong))
+
+
+def differing(fresh: Path, kernels: Path, page: Path) -> list[str]:
+    """Files, from the root, that are not what was made afresh, there or missing."""
+    root = kernels.parent
+    names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
+    pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / page.name, root / page)]
+    return [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
+
+
+def _bytes(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="kernels.py", description="PTX from kernels/*.cu")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("build", help="write PTX, manifest and page").add_argument("names", nargs="*", metavar="NAME")
+    verbs.add_parser("check", help="fail where what is committed is not what the sources give")
+    args = parser.parse_args()
+    if not TOOLS.exists():
+        print("kernels.py: there is no build/cuda: run kernels/toolchain/install.sh", file=sys.stderr)
+        return 1
+    try:
+        if args.verb == "build":
+            build(args.names)
+        else:
+            check()
+    except (Unfit, ptxas.AssembleError, OSError) as e:
+        print(f"kernels.py: {e}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

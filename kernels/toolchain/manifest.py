@@ -1,0 +1,58 @@
+"""manifest.json: which sources, compiled how, gave which PTX."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import distributions
+from pathlib import Path
+
+import ptx
+import sources
+
+NAME = "manifest.json"
+
+# No fast arithmetic: results are what the source says. A product and a sum are
+# fused where it says fmaf, so that the emulator, which never fuses, agrees.
+FLAGS = (
+    "--gpu-architecture=compute_80",
+    "--std=c++17",
+    "--device-as-default-execution-space",
+    "--fmad=false",
+    "--ftz=false",
+    "--prec-div=true",
+    "--prec-sqrt=true",
+)
+
+
+def version(root: Path, package: str) -> str:
+    for found in distributions(name=package, path=[str(root)]):
+        return found.version
+    raise FileNotFoundError(f"no package {package} in {root}: run kernels/toolchain/install.sh")
+
+
+def module(source: Path, text: bytes) -> dict:
+    """The entry of a kernel file and the PTX it compiled to."""
+    files = sources.closure(source)
+    return {
+        "name": source.stem,
+        "sources": [f.name for f in files],
+        "sources_sha256": sources.digest(files),
+        "ptx_sha256": hashlib.sha256(text).hexdigest(),
+        "ptx_version": ptx.version(text.decode()),
+        "entries": [{"name": e.name, "params": e.params} for e in ptx.entries(text.decode())],
+    }
+
+
+def text(root: Path, modules: list[dict]) -> str:
+    whole = {
+        "compiler": "NVRTC " + version(root, "nvidia-cuda-nvrtc-cu12"),
+        "flags": FLAGS,
+        "modules": sorted(modules, key=lambda m: m["name"]),
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def read(file: Path) -> list[dict]:
+    """The modules of a manifest; none where there is no file."""
+    return json.loads(file.read_text())["modules"] if file.exists() else []

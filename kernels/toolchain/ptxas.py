@@ -1,0 +1,91 @@
+"""ptxas, the assembler from PTX to one GPU's instructions: what a kernel uses there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from pathlib import Path
+
+# Ampere (A100; A10, RTX 30), Ada, Hopper (and with its own instructions), Blackwell.
+TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
+
+_FUNCTION = re.compile(
+    r"Function properties for (\w+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'.*?: Used (\d+) registers([^\n]*)", re.DOTALL)
+
+
+class AssembleError(Exception):
+    """What ptxas had to say of a file."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, an entry or one that was not inlined, at one target."""
+
+    name: str
+    stack: int  # bytes a thread
+    spilled: int  # bytes stored and loaded
+
+
+@dataclass(frozen=True)
+class Use:
+    """What an entry needs at one target."""
+
+    registers: int
+    shared: int  # static, bytes a block
+
+
+@dataclass(frozen=True)
+class Assembly:
+    file: Path
+    target: str
+    functions: list[Function]
+    entries: dict[str, Use]
+
+
+def assemble_all(root: Path, files: Iterable[Path]) -> Iterator[Assembly]:
+    """Every file for every target, in that order."""
+    jobs = [(file, target) for file in files for target in TARGETS]
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        yield from pool.map(lambda job: _assemble(root, *job), jobs)
+
+
+def _assemble(root: Path, file: Path, target: str) -> Assembly:
+    program = root / "nvidia" / "cuda_nvcc" / "bin" / "ptxas"
+    command = [str(program), f"-arch={target}", "-v", "--warning-as-error", str(file), "-o", "/dev/null"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        raise AssembleError(f"{file} for {target}: {run.stdout}{run.stderr}".strip())
+    return Assembly(file, target, *parse(run.stdout + run.stderr))
+
+
+def parse(log: str) -> tuple[list[Function], dict[str, Use]]:
+    """What `ptxas -v` prints."""
+    functions = [
+        Function(name, int(stack), int(stores) + int(loads)) for name, stack, stores, loads in _FUNCTION.findall(log)
+    ]
+    entries = {}
+    for name, registers, rest in _ENTRY.findall(log):
+        shared = re.search(r"(\d+) bytes smem", rest)
+        entries[name] = Use(int(registers), int(shared.group(1)) if shared else 0)
+    return functions, entries
+
+
+def warps_sm90(use: Use, threads: int) -> int:
+    """Warps of the 64 that a multiprocessor of sm_90 can hold, by the registers,
+    the static shared memory and the size of a block.
+
+    Table of compute capabilities, CUDA C++ Programming Guide 12.4: 65,536
+    registers in four parts, given to warps by 256; 228 KB of shared memory, of
+    which a block takes 1 KB for the system, by 128 bytes; 32 blocks.
+    """
+    warps = -(-threads // 32)
+    a_warp = -(-use.registers * 32 // 256) * 256
+    a_block = -(-use.shared // 128) * 128 + 1024
+    blocks = min(32, 64 // warps, 4 * (16384 // a_warp) // warps, 228 * 1024 // a_block)
+    return blocks * warps

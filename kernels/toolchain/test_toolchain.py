@@ -1,0 +1,175 @@
+"""Tests of the tool chain's own reading and comparing; check-kernels runs them first."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import unittest
+from pathlib import Path
+from unittest.mock import patch
+
+import kernels as tool
+import ptx
+import ptxas
+import sources
+
+LOG = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'small' for 'sm_90'
+ptxas info    : Function properties for small
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 14 registers, used 0 barriers
+ptxas info    : Compile time = 3.021 ms
+ptxas info    : Compiling entry function 'large' for 'sm_90'
+ptxas info    : Function properties for large
+    96 bytes stack frame, 20 bytes spill stores, 24 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 96 bytes cumulative stack size, 25344 bytes smem, 4 bytes cmem[2]
+ptxas info    : Function properties for _Z6helperi
+    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+"""
+
+PTX = """\
+.version 8.4
+.target sm_80
+.address_size 64
+.visible .entry wide(
+\t.param .u64 wide_param_0,
+\t.param .f32 wide_param_1,
+\t.param .align 4 .b8 wide_param_2[8]
+)
+.maxntid 32, 4, 1
+.minnctapersm 2
+{
+\tret;
+}
+.visible .entry none()
+{
+\tret;
+}
+"""
+
+
+class Folder(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = Path(temporary.name)
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+
+class Sources(Folder):
+    def test_closure_is_transitive_and_ends(self) -> None:
+        a = self.write("a.cu", '#include "z.cuh"\n  # include "b.cuh"\n#include <math.h>\n')
+        b = self.write("b.cuh", '#include "c.cuh"\n')
+        c = self.write("c.cuh", '#include "b.cuh"\n#include "emu/emu.h"\n#include "missing.cuh"\n')
+        z = self.write("z.cuh", "")
+        self.write("emu/emu.h", "")
+        self.assertEqual(sources.closure(a), [a, b, c, z])
+
+    def test_digest_is_sha256sum_of_sha256sum(self) -> None:
+        files = [self.write("a.cu", "one\n"), self.write("b.cuh", "two\n")]
+        lines = "".join(f"{hashlib.sha256(t).hexdigest()}  {n}\n" for t, n in ((b"one\n", "a.cu"), (b"two\n", "b.cuh")))
+        self.assertEqual(sources.digest(files), hashlib.sha256(lines.encode()).hexdigest())
+
+    def test_stack_needs_a_reason(self) -> None:
+        a = self.write("a.cu", "// stack pick 64: indexed by rank\n// stack other 8:\n")
+        self.assertEqual(sources.stack_allowed(a), {"pick": 64})
+
+
+class Ptx(unittest.TestCase):
+    def test_entries(self) -> None:
+        self.assertEqual(ptx.entries(PTX), [ptx.Entry("wide", 3, 128), ptx.Entry("none", 0, 0)])
+        self.assertEqual(ptx.version(PTX), "8.4")
+
+    def test_wide_parameter(self) -> None:
+        with self.assertRaisesRegex(ptx.UnfitError, "parameter 2 of wide takes 12 bytes"):
+            ptx.entries(PTX.replace("wide_param_2[8]", "wide_param_2[12]"))
+
+
+class Ptxas(unittest.TestCase):
+    def test_parse(self) -> None:
+        functions, entries = ptxas.parse(LOG)
+        self.assertEqual(
+            functions,
+            [ptxas.Function("small", 0, 0), ptxas.Function("large", 96, 44), ptxas.Function("_Z6helperi", 8, 0)],
+        )
+        self.assertEqual(entries, {"small": ptxas.Use(14, 0), "large": ptxas.Use(255, 25344)})
+
+    def test_warps(self) -> None:
+        # by hand from the table of compute capabilities
+        for registers, shared, threads, warps in (
+            (14, 0, 256, 64),  # threads
+            (14, 0, 32, 32),  # blocks
+            (40, 25344, 256, 48),  # registers: 1280 a warp, 12 in each of four parts
+            (33, 0, 1024, 32),  # 1280 a warp, 48 warps, but a block is 32
+            (32, 100 * 1024, 256, 16),  # shared memory: two blocks of 101 KB
+            (255, 0, 256, 8),
+        ):
+            with self.subTest(registers=registers, shared=shared, threads=threads):
+                self.assertEqual(ptxas.warps_sm90(ptxas.Use(registers, shared), threads), warps)
+
+
+class Memory(Folder):
+    def test_functions_are_named_with_their_targets(self) -> None:
+        source = self.write("a.cu", "// stack table 64: looked up at run time\n")
+        functions = [
+            ptxas.Function("clean", 0, 0),
+            ptxas.Function("table", 64, 0),
+            ptxas.Function("frame", 72, 0),
+            ptxas.Function("spill", 16, 8),
+        ]
+        made = [ptxas.Assembly(source, target, functions, {}) for target in ("sm_80", "sm_90")]
+        with patch.object(tool, "KERNELS", self.root):
+            found = tool.memory_used(made)
+        self.assertEqual(
+            found,
+            [
+                "kernels/a.cu: spill spills registers: 8 bytes on sm_80, 8 bytes on sm_90",
+                "kernels/a.cu: frame takes stack a thread: 72 bytes on sm_80, 72 bytes on sm_90"
+                " (docs/cuda.md says how to allow it)",
+            ],
+        )
+
+
+class Drift(Folder):
+    PAGE = Path("docs/page.md")
+
+    def tree(self) -> tuple[Path, Path, Path]:
+        for folder in ("fresh", "kernels"):
+            self.write(f"{folder}/a.ptx", "a")
+            self.write(f"{folder}/manifest.json", "{}")
+        self.write("fresh/page.md", "page")
+        self.write("docs/page.md", "page")
+        return self.root / "fresh", self.root / "kernels", self.PAGE
+
+    def test_same(self) -> None:
+        self.assertEqual(tool.differing(*self.tree()), [])
+
+    def test_each_kind_is_named(self) -> None:
+        tree = self.tree()
+        self.write("kernels/a.ptx", "b")
+        self.write("kernels/gone.ptx", "no source")
+        self.write("fresh/new.ptx", "not committed")
+        self.write("docs/page.md", "older")
+        (self.root / "kernels/manifest.json").unlink()
+        self.assertEqual(
+            tool.differing(*tree),
+            ["kernels/a.ptx", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md"],
+        )
+
+
+class Modules(unittest.TestCase):
+    def test_an_entry_has_one_file(self) -> None:
+        kept = [{"name": n, "entries": [{"name": "scan", "params": 1}]} for n in ("a", "b")]
+        with self.assertRaisesRegex(tool.Unfit, "entry scan is in kernels/a.cu and in kernels/b.cu"):
+            tool.modules({}, kept)
+        self.assertEqual(tool.modules({}, kept[:1]), kept[:1])
+
+
+if __name__ == "__main__":
+    unittest.main()
