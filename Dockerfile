@@ -1,0 +1,31 @@
+# thresher for the processor alone, a static binary.
+#
+#     docker build -t thresher .
+#     docker run --rm --read-only --user "$(id -u)" -v "$PWD:/data" thresher search --atoms A.npy --queries Q.npy --out answers.npz
+#
+# Each RUN is a script of docker/; docker/rehearse.py runs this file's steps
+# without Docker, and CI runs that. Digests are of the tags' multi-platform
+# indexes, as many public Dockerfiles have them; they were not pulled here.
+
+FROM golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+COPY docker docker
+RUN docker/modules.sh
+COPY . .
+RUN docker/build.sh cpu
+
+FROM gcr.io/distroless/static-debian12:nonroot@sha256:afa5c872c891853ca7fcf1f12c3edb23f7eeef36189728842dd51042ff57f7ab
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="thresher" \
+      org.opencontainers.image.description="The k largest inner products of many queries, by elimination" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY LICENSE /usr/share/doc/thresher/
+COPY --from=build /src/build/image/cpu/thresher /usr/bin/thresher
+WORKDIR /data
+USER 65532:65532
+# Says that the program runs, no more: until there is a service, nothing else can be asked.
+HEALTHCHECK --interval=30s --timeout=5s CMD ["/usr/bin/thresher", "version"]
+ENTRYPOINT ["/usr/bin/thresher"]
+CMD ["help"]

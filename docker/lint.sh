@@ -1,0 +1,12 @@
+#!/bin/sh
+# lint.sh: hadolint on the Dockerfiles, of the version pinned in requirements.txt.
+set -eu
+cd "$(dirname "$0")/.."
+into=build/hadolint
+if ! cmp -s docker/requirements.txt $into/.installed; then
+  rm -rf $into
+  "${PYTHON:-python3}" -m pip install --quiet --root-user-action=ignore --disable-pip-version-check \
+    --require-hashes --no-deps --only-binary=:all: --target $into -r docker/requirements.txt
+  cp docker/requirements.txt $into/.installed
+fi
+$into/bin/hadolint Dockerfile Dockerfile.cuda

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Goes through the steps of a Dockerfile without Docker.
+
+    python3 docker/rehearse.py Dockerfile.cuda
+
+Each stage is a folder that holds what the file copies into it and nothing else;
+the context is a clone of the last commit. RUN steps may be scripts of docker/
+alone and run there with this machine's tools. At the end the program answers
+`version` from the last stage, without any environment. What this cannot show is
+what the images bring along: it does not read them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGE = re.compile(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}")
+SCRIPT = re.compile(r"docker/\w+\.sh( \w+)*")
+
+
+class Refused(Exception):
+    """A step that is not of the forms the rehearsal knows."""
+
+
+@dataclass
+class Stage:
+    root: Path
+    work: Path  # below root
+    user: str = ""
+
+    def path(self, name: str) -> Path:
+        """A path of the stage; relative ones begin at its working folder."""
+        return self.root / name.lstrip("/") if name.startswith("/") else self.work / name
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """Instructions with what follows them, comments left out and lines joined."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
+
+
+class Rehearsal:
+    def __init__(self, folder: Path, context: Path) -> None:
+        self.folder, self.context = folder, context
+        self.stages: dict[str, Stage] = {}
+        self.commands: dict[str, list[str]] = {}
+
+    @property
+    def stage(self) -> Stage:
+        return list(self.stages.values())[-1]
+
+    def play(self, word: str, rest: str) -> None:
+        if word == "FROM":
+            image, _, name = rest.partition(" AS ")
+            if not IMAGE.fullmatch(image):
+                raise Refused(f"FROM {image} names no tag with its digest")
+            root = self.folder / f"stage{len(self.stages)}"
+            root.mkdir()
+            self.stages[name or root.name] = Stage(root, root)
+            self.commands.clear()
+        elif word == "WORKDIR":
+            self.stage.work = self.stage.path(rest)
+            self.stage.work.mkdir(parents=True, exist_ok=True)
+        elif word == "COPY":
+            self.copy(rest.split())
+        elif word == "RUN":
+            if not SCRIPT.fullmatch(rest):
+                raise Refused(f"RUN {rest} is no script of docker/")
+            subprocess.run(shlex.split(rest), cwd=self.stage.work, check=True)
+        elif word == "USER":
+            self.stage.user = rest
+        elif word == "HEALTHCHECK":
+            self.commands[word] = json.loads(rest.partition("CMD ")[2])
+        elif word in ("ENTRYPOINT", "CMD"):
+            self.commands[word] = json.loads(rest)
+        elif word not in ("ARG", "LABEL", "ENV"):
+            raise Refused(f"{word} is not known")
+
+    def copy(self, words: list[str]) -> None:
+        source = Stage(self.context, self.context)
+        if words[0].startswith("--from="):
+            source = self.stages[words.pop(0).removeprefix("--from=")]
+        *names, into = words
+        target = self.stage.path(into)
+        for name in names:
+            path = source.path(name)
+            if path.is_dir():
+                shutil.copytree(path, target, symlinks=True, dirs_exist_ok=True)
+            else:
+                file = target / path.name if into.endswith("/") else target
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, file)
+
+    def finish(self) -> None:
+        if self.stage.user.split(":")[0] in ("", "0", "root"):
+            raise Refused("the last stage runs as root")
+        for words in (self.commands["HEALTHCHECK"], [*self.commands["ENTRYPOINT"], "version"]):
+            subprocess.run([self.stage.path(words[0]), *words[1:]], cwd=self.stage.work, env={}, check=True)
+
+
+def main(name: str) -> int:
+    at, word, rest = 0, "", ""
+    with tempfile.TemporaryDirectory() as temporary:
+        context = Path(temporary) / "context"
+        subprocess.run(["git", "clone", "--quiet", ROOT, context], check=True)
+        rehearsal = Rehearsal(Path(temporary), context)
+        try:
+            for at, (word, rest) in enumerate(steps((context / name).read_text()), 1):
+                print(f"-- {name}, step {at}: {word} {rest}", flush=True)
+                rehearsal.play(word, rest)
+            rehearsal.finish()
+        except (Refused, OSError, KeyError, subprocess.CalledProcessError) as e:
+            print(f"rehearse.py: {name}, step {at} ({word}): {e}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: rehearse.py DOCKERFILE")
+    sys.exit(main(sys.argv[1]))
