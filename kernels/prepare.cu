@@ -1,0 +1,271 @@
+// prepare.cu: what a batch of queries needs before its first look: load and scale, take the head,
+// rotate the rest, code both as integers, and the factors of a look's bound. One entry a step, in
+// the order of this table; m queries, of dim coordinates, rotated in D >= dim (a multiple of 4) with
+// R head directions (a multiple of 16 or none). Every array is row-major, begins at a multiple of 16
+// bytes and is written wholly unless noted.
+//
+//   entry         grid x           threads  parameters
+//   query_load    m                <= 256   q f32[m][dim] as given, scaled f64[m][dim] out,
+//                                           x f32[m][P] out, queries Query[m], m, dim, P >= dim, metric
+//   head_project  ceil(m/8)        256      x f32[m][D], U f32[R][D] zero beyond dim, head f32[m][R] out,
+//                                           rest f32[m][D] out (may be x), m, R, D
+//   rotate        m                <= 256   x f32[m][D], sign f32[rounds][D], perm u32[rounds][D],
+//                                           rest f32[m][D] out (not x), work, m, D, rounds
+//   rotate_haar   ceil(m/8), y     256      x f32[m][D], haar f32[D][D], rest f32[m][D] out (not x), m, D
+//   query_codes   m                <= 256   head, rest, codes8 s8[m][S] out or null, hi s8[m][P] and
+//                                           lo s8[m][P] out or null, queries, m, R, D, To, S, P
+//   look_factors  ceil(m/8)        256      queries, rest f32[m][D], m, D, To, rule, codes,
+//                                           reach, slack, codeSlack (doubles)
+//
+// Threads are a multiple of 32. metric: 0 inner product, 1 cosine, 2 Euclidean. S, a multiple of 4, is
+// at least R + To; P of query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero. To, a
+// multiple of 4, is the width of the look. rule: 0 the whole row, 1 Student with its reach, 2 Cauchy.
+// codes: 0 those of 8 bits (panels), 1 of 16 (rows), 2 of 16 and the high halves of the rest (signs).
+// rotate takes 8 D bytes of dynamic shared memory, with work null; where a block cannot have them,
+// none, and work is f32[m][2][D].
+//
+// Of a Query are read and written:
+//   query_load    epsilon and floor, which come in units of the given query's scores and leave times
+//                 2^-exp, so once for each query; writes tau = floor, norm, exp
+//   query_codes   writes headNorm, restNorm; with codes8 the fields that end in 8; with hi headStep,
+//                 restStep, headErr, restErr, highErr, highSum
+//   look_factors  reads these, writes radiusFactor, hn, he, xn, nn, we, offsetFactor
+//
+// What becomes of a query does not depend on the others, bit for bit. Roundings stay within what the
+// collection's Slack and CodeSlack allow (docs/guarantee.md, float32 arithmetic); each kernel says why.
+#include "types.cuh"
+
+static const int kWarps = 8;  // of a block, at most
+
+enum : int { kInnerProduct, kCosine, kEuclidean };
+enum : int { kWhole, kStudent, kCauchy };
+enum : int { kBytes, kWords, kHighHalves };
+
+static const int kLeastExpEuclidean = -16;       // collection/query.go
+static const int kMaxRow = 127 * 256 + 127;      // cpu/simd: the greatest 16-bit code
+
+// 2^e, |e| < 1000.
+DEV double power(int e) { return __longlong_as_double((long long)(1023 + e) << 52); }
+
+// collection.Metric.Exponent: norm is 0 or normal.
+DEV int exponent(double norm, int metric) {
+  if (norm == 0) return 0;
+  int e = (int)(__double_as_longlong(norm) >> 52) - 1022;
+  return metric == kEuclidean ? max(e, kLeastExpEuclidean) : e;
+}
+
+// Sums v over the threads of a block, for all of them, in an order that depends on the number of threads
+// alone. part has room for N kWarps.
+template <int N>
+DEV void block_sum(double (&v)[N], double* part) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    for (int h = 16; h; h /= 2) v[i] += __shfl_xor_sync(~0u, v[i], h);
+    if (lane == 0) part[i * kWarps + warp] = v[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    v[i] = 0;
+    for (int w = 0; w < (int)blockDim.x / 32; w++) v[i] += part[i * kWarps + w];
+  }
+  __syncthreads();
+}
+
+// The greatest of the threads of a block of each v, for all of them.
+template <int N>
+DEV void block_max(float (&v)[N], float* part) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    for (int h = 16; h; h /= 2) v[i] = max(v[i], __shfl_xor_sync(~0u, v[i], h));
+    if (lane == 0) part[i * kWarps + warp] = v[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    v[i] = part[i * kWarps];
+    for (int w = 1; w < (int)blockDim.x / 32; w++) v[i] = max(v[i], part[i * kWarps + w]);
+  }
+  __syncthreads();
+}
+
+// Scales a query by 2^-exp, and by 1/|q| for cosine, in float64; x is that rounded to float32, as in
+// collection.PrepareBatch.
+extern "C" __global__ void __launch_bounds__(256)
+query_load(const float* q, double* scaled, float* x, Query* queries, int m, int dim, int P, int metric) {
+  __shared__ double part[kWarps];
+  int j = blockIdx.x;
+  if (j >= m) return;
+  q += (size_t)j * dim;
+  scaled += (size_t)j * dim;
+  x += (size_t)j * P;
+  double s[1] = {0};
+  for (int i = threadIdx.x; i < dim; i += blockDim.x) s[0] += (double)q[i] * q[i];
+  block_sum(s, part);
+  double norm = sqrt(s[0]), scale = metric == kCosine && norm > 0 ? 1 / norm : 1;
+  int e = exponent(norm * scale, metric);
+  scale *= power(-e);
+  s[0] = 0;
+  for (int i = threadIdx.x; i < P; i += blockDim.x) {
+    float v = 0;
+    if (i < dim) {
+      double w = q[i] * scale;
+      scaled[i] = w;
+      v = (float)w;
+    }
+    x[i] = v;
+    s[0] += (double)v * v;
+  }
+  block_sum(s, part);
+  if (threadIdx.x) return;
+  Query& t = queries[j];
+  t.exp = e;
+  t.norm = sqrt(s[0]) * kUp;
+  t.epsilon *= power(-e);
+  t.floor *= power(-e);
+  t.tau = t.floor;
+}
+
+// Coding is how numbers become integers of magnitude at most limit: cpu/codes.go, encode.
+struct Coding {
+  float step, inverse;
+  int limit;
+};
+
+DEV Coding coding(float greatest, int limit) {
+  double step = (double)greatest / limit;
+  if (step < 1e-30) return {0, 0, limit};
+  return {(float)step, (float)(1 / step), limit};
+}
+
+// The codes of four numbers; returns the sum of the squares of what they are off by.
+DEV double encode(const Coding& c, float4 v, int (&code)[4]) {
+  float x[4] = {v.x, v.y, v.z, v.w};
+  double squares = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    code[i] = min(max(__float2int_rn(x[i] * c.inverse), -c.limit), c.limit);
+    double d = x[i] - (double)c.step * code[i];
+    squares += d * d;
+  }
+  return squares;
+}
+
+DEV u32 pack4(const int* c) { return (c[0] & 255) | (c[1] & 255) << 8 | (c[2] & 255) << 16 | (u32)c[3] << 24; }
+
+// Codes of head and rest, the numbers of cpu/codes.go: steps and codes bit for bit for the same head and
+// rest, errors and norms from float64 sums. A step is rounded before any code is made, so that the errors
+// are those of the codes as they stand.
+extern "C" __global__ void __launch_bounds__(256)
+query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Query* queries, int m, int R, int D, int To,
+            int S, int P) {
+  __shared__ double part[6 * kWarps];
+  __shared__ float greatest[3 * kWarps];
+  size_t j = blockIdx.x;
+  if (j >= m) return;
+  head += j * R;
+  rest += j * D;
+  Query& t = queries[j];
+  float most[3] = {0, 0, 0};  // of the head, of the rest up to To, of the rest
+  double squares[2] = {0, 0};
+  for (int c = threadIdx.x; c < R; c += blockDim.x) {
+    squares[0] += (double)head[c] * head[c];
+    most[0] = max(most[0], fabsf(head[c]));
+  }
+  for (int c = threadIdx.x; c < D; c += blockDim.x) {
+    float size = fabsf(rest[c]);
+    squares[1] += (double)size * size;
+    most[2] = max(most[2], size);
+    if (c < To) most[1] = max(most[1], size);
+  }
+  block_sum(squares, part);
+  block_max(most, greatest);
+  if (threadIdx.x == 0) {
+    t.headNorm = sqrt(squares[0]) * kUp;
+    t.restNorm = sqrt(squares[1]) * kUp;
+  }
+  Coding head8 = coding(most[0], 127), rest8 = coding(most[1], 127);
+  Coding head16 = coding(most[0], kMaxRow), rest16 = coding(most[2], kMaxRow);
+  // Squared errors of the 8-bit head and rest and of the 16-bit ones; of the rest's low halves the squares,
+  // of its high ones the sum.
+  double sum[6] = {0, 0, 0, 0, 0, 0};
+  for (int c = 4 * threadIdx.x; c < max(S, P); c += 4 * blockDim.x) {
+    bool inHead = c < R;
+    float4 v = make_float4(0, 0, 0, 0);
+    if (c < R + D) v = *(const float4*)(inHead ? head + c : rest + (c - R));
+    int code[4] = {0, 0, 0, 0}, low[4];
+    if (codes8 && c < S) {
+      if (c < R + To) {
+        double e = encode(inHead ? head8 : rest8, v, code);
+        sum[0] += inHead ? e : 0;
+        sum[1] += inHead ? 0 : e;
+      }
+      *(u32*)(codes8 + j * S + c) = pack4(code);
+    }
+    if (hi && c < P) {
+      double e = encode(inHead ? head16 : rest16, v, code);
+      sum[2] += inHead ? e : 0;
+      sum[3] += inHead ? 0 : e;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        low[i] = (s8)code[i];
+        code[i] = (code[i] - low[i]) >> 8;
+        sum[4] += inHead ? 0 : low[i] * low[i];
+        sum[5] += inHead ? 0 : code[i];
+      }
+      *(u32*)(hi + j * P + c) = pack4(code);
+      *(u32*)(lo + j * P + c) = pack4(low);
+    }
+  }
+  block_sum(sum, part);
+  if (threadIdx.x) return;
+  if (codes8) {
+    t.headStep8 = head8.step;
+    t.restStep8 = rest8.step;
+    t.headErr8 = sqrt(sum[0]) * kUp;
+    t.restErr8 = sqrt(sum[1]) * kUp;
+  }
+  if (hi) {
+    t.headStep = head16.step;
+    t.restStep = rest16.step;
+    t.headErr = sqrt(sum[2]) * kUp;
+    t.restErr = sqrt(sum[3]) * kUp;
+    t.highErr = (t.restErr + t.restStep * sqrt(sum[4])) * kUp;
+    t.highSum = sum[5];
+  }
+}
+
+// Factors of a look's bound, cpu/bound.go: a warp a query, which reads the rest for Cauchy's rule alone.
+extern "C" __global__ void __launch_bounds__(256)
+look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, int codes, double reach, double slack,
+             double codeSlack) {
+  int lane = threadIdx.x & 31;
+  size_t j = (size_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+  if (j >= m) return;
+  Query& t = queries[j];
+  double within = 0, beyond = 0;
+  if (rule == kCauchy) {
+    rest += j * D;
+    for (int c = lane; c < D; c += 32) {
+      double v = rest[c];
+      if (c < To) within += v * v;
+      if (c >= To) beyond += v * v;
+    }
+    for (int h = 16; h; h /= 2) {
+      within += __shfl_xor_sync(~0u, within, h);
+      beyond += __shfl_xor_sync(~0u, beyond, h);
+    }
+  }
+  if (lane) return;
+  double headErr = codes == kBytes ? t.headErr8 : t.headErr;
+  double restErr = codes == kBytes ? t.restErr8 : codes == kWords ? t.restErr : t.highErr;
+  t.radiusFactor = rule == kWhole ? t.restNorm : rule == kStudent ? reach * t.restNorm : sqrt(beyond) * kUp;
+  t.we = rule == kCauchy ? sqrt(within) * kUp : 0;
+  t.hn = headErr + kSlop * (t.headNorm + headErr);
+  t.he = t.headNorm;
+  t.xn = restErr + kSlop * (t.restNorm + restErr) + codeSlack * t.restNorm;
+  t.nn = slack * t.norm + codeSlack * t.restNorm;
+  t.offsetFactor = power(-t.exp);
+}

@@ -1,0 +1,208 @@
+// prepare_rotate.cu: heads and rotated rests of a batch of queries. prepare.cu says how these entries are
+// called and in which order.
+#include "types.cuh"
+
+static const int kTile = 8;   // queries a block multiplies by a matrix
+static const int kWarps = 8;  // of a block that does
+
+// Adds up each of 2 H sums of H lanes, halving those a lane holds as it doubles those it speaks for:
+// lane l of every 2 H is left with the l-th in a[0].
+template <int H>
+DEV void join(float* a) {
+  bool upper = threadIdx.x & H;
+#pragma unroll
+  for (int i = 0; i < H; i++) {
+    float keep = upper ? a[i + H] : a[i], send = upper ? a[i] : a[i + H];
+    a[i] = keep + __shfl_xor_sync(~0u, send, H);
+  }
+  if constexpr (H > 1) join<H / 2>(a);
+}
+
+// The products of n <= kTile vectors with four rows, D coordinates each, D apart, by a warp: lane l
+// gets that of vector l/4 with row l%4, 0 beyond n.
+//
+// A lane adds up every 32nd four of 2048 coordinates, which are 64 products; five sums join the lanes,
+// and float64 adds what further 2048 give. A product passes 69 roundings in float32 at most: a head is
+// allowed 79 before its own (bandit.HeadChunk and HeadChunks). Of D <= 256 it passes 8 + 5, and a Haar
+// matrix is allowed 16 + ceil(D/16).
+DEV double products(const float* x, int n, const float* rows, int D) {
+  const int kSpan = 2048;
+  int lane = threadIdx.x & 31;
+  double sum = 0;
+  for (int from = 0; from < D; from += kSpan) {
+    int end = min(D, from + kSpan);
+    float a[4 * kTile];
+#pragma unroll
+    for (int i = 0; i < 4 * kTile; i++) a[i] = 0;
+    for (int c = from + 4 * lane; c < end; c += 128) {
+      float4 u[4];
+#pragma unroll
+      for (int r = 0; r < 4; r++) u[r] = *(const float4*)(rows + (size_t)r * D + c);
+#pragma unroll
+      for (int k = 0; k < kTile; k++) {
+        if (k >= n) break;
+        float4 v = *(const float4*)(x + (size_t)k * D + c);
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+          float& t = a[4 * k + r];
+          t = fmaf(v.x, u[r].x, t);
+          t = fmaf(v.y, u[r].y, t);
+          t = fmaf(v.z, u[r].z, t);
+          t = fmaf(v.w, u[r].w, t);
+        }
+      }
+    }
+    join<16>(a);
+    sum += a[0];
+  }
+  return sum;
+}
+
+// head = U x and rest = x - U^T head, for kTile queries a block: a warp takes four directions at a
+// time. A coordinate of the rest is a chain of R products less from x, as HeadError has it.
+extern "C" __global__ void __launch_bounds__(256, 2)
+head_project(const float* x, const float* U, float* head, float* rest, int m, int R, int D) {
+  __shared__ float4 taken[32][kTile / 4];  // heads by direction, then query
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = blockIdx.x * kTile, n = min(kTile, m - first);
+  if (n <= 0) return;
+  x += (size_t)first * D;
+  rest += (size_t)first * D;
+  head += (size_t)first * R;
+  for (int r = 4 * warp; r < R; r += 4 * kWarps) {
+    double s = products(x, n, U + (size_t)r * D, D);
+    if (lane / 4 < n) head[lane / 4 * R + r + lane % 4] = (float)s;
+  }
+  for (int from = 0; from < R; from += 32) {
+    int count = min(32, R - from);
+    __syncthreads();
+    if (lane < count) ((float*)taken[lane])[warp] = warp < n ? head[warp * R + from + lane] : 0;
+    __syncthreads();
+    const float* left = from ? rest : x;
+    for (int c = 4 * threadIdx.x; c < D; c += 4 * blockDim.x) {
+      float4 v[kTile];
+#pragma unroll
+      for (int k = 0; k < kTile; k++) v[k] = k < n ? *(const float4*)(left + (size_t)k * D + c) : make_float4(0, 0, 0, 0);
+#pragma unroll 4
+      for (int r = 0; r < count; r++) {
+        float4 u = *(const float4*)(U + (size_t)(from + r) * D + c);
+#pragma unroll
+        for (int k = 0; k < kTile; k++) {
+          float4 g = taken[r][k / 4];
+          float h = k % 4 == 0 ? g.x : k % 4 == 1 ? g.y : k % 4 == 2 ? g.z : g.w;
+          v[k].x = fmaf(-h, u.x, v[k].x);
+          v[k].y = fmaf(-h, u.y, v[k].y);
+          v[k].z = fmaf(-h, u.z, v[k].z);
+          v[k].w = fmaf(-h, u.w, v[k].w);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kTile; k++)
+        if (k < n) *(float4*)(rest + (size_t)k * D + c) = v[k];
+    }
+  }
+}
+
+// rest = haar x for kTile queries a block; grid y shares out the coordinates of the rest.
+extern "C" __global__ void __launch_bounds__(256, 2)
+rotate_haar(const float* x, const float* haar, float* rest, int m, int D) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = blockIdx.x * kTile, n = min(kTile, m - first);
+  if (n <= 0) return;
+  x += (size_t)first * D;
+  rest += (size_t)first * D;
+  for (int i = 4 * (blockIdx.y * kWarps + warp); i < D; i += 4 * kWarps * gridDim.y) {
+    double s = products(x, n, haar + (size_t)i * D, D);
+    if (lane / 4 < n) rest[(size_t)(lane / 4) * D + i + lane % 4] = (float)s;
+  }
+}
+
+// The last stages and the scale of a transform of 32 N coordinates, of which v[at + i] of lane l is
+// coordinate 32 i + l.
+template <int At, int N>
+DEV void finish(float (&v)[8]) {
+#pragma unroll
+  for (int h = 1; h < N; h *= 2)
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      if (!(i & h)) {
+        float s = v[At + i], t = v[At + i + h];
+        v[At + i] = s + t;
+        v[At + i + h] = s - t;
+      }
+  const float scale = N == 8 ? 0.0625f : N == 4 ? 0.08838834764831845f : N == 2 ? 0.125f : 0.17677669529663687f;
+#pragma unroll
+  for (int i = 0; i < N; i++) v[At + i] *= scale;
+}
+
+// Walsh-Hadamard transforms of n coordinates, v[i] of lane l being coordinate 32 i + l: one of 256, or
+// those of 128, 64 and 32 that n < 256 is made of.
+DEV void transform(float (&v)[8], int n) {
+  int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int h = 1; h < 32; h *= 2)
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      float t = __shfl_xor_sync(~0u, v[i], h);
+      v[i] = lane & h ? t - v[i] : v[i] + t;
+    }
+  if (n == 256) {
+    finish<0, 8>(v);
+  } else if (n & 128) {
+    finish<0, 4>(v);
+    if (n & 64) {
+      finish<4, 2>(v);
+      finish<6, 1>(v);
+    } else {
+      finish<4, 1>(v);
+    }
+  } else if (n & 64) {
+    finish<0, 2>(v);
+    finish<2, 1>(v);
+  } else {
+    finish<0, 1>(v);
+  }
+}
+
+// rest = R x of one query by a block; a and b hold D floats each.
+DEV void turn(const float* x, const float* sign, const u32* perm, float* rest, float* a, float* b,
+                                            int D, int rounds) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+  for (int k = 0; k < rounds; k++) {
+    for (int c = 256 * warp; c < D; c += 256 * warps) {
+      int n = min(256, D - c);
+      float v[8];
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        int at = c + 32 * i + lane;
+        v[i] = 0;
+        if (32 * i < n) v[i] = (k ? a[perm[at - D]] : x[at]) * sign[at];
+      }
+      transform(v, n);
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+        if (32 * i < n) b[c + 32 * i + lane] = v[i];
+    }
+    __syncthreads();
+    float* t = a;
+    a = b;
+    b = t;
+    sign += D;
+    perm += D;
+  }
+  perm -= D;
+  for (int i = threadIdx.x; i < D; i += blockDim.x) rest[i] = a[perm[i]];
+}
+
+// rest = R x by rounds of signs, transforms and a permutation, D a multiple of 32. The sums are those
+// of the CPU backend, in its order, so that the same x gives the same rest bit for bit; a round's
+// roundings are the ten of bandit.RotationError.
+extern "C" __global__ void __launch_bounds__(256)
+rotate(const float* x, const float* sign, const u32* perm, float* rest, float* work, int m, int D, int rounds) {
+  SHARED_DYN(float, here);
+  size_t j = blockIdx.x;
+  if (j >= m) return;
+  if (work) {
+    turn(x + j * D, sign, perm, rest + j * D, work + 2 * j * D, work + (2 * j + 1) * D, D, rounds);
+  } else {
+    turn(x + j * D, sign, perm, rest + j * D, here, here + D, D, rounds);
+  }
+}
