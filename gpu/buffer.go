@@ -60,8 +60,9 @@ func (b *Buffer[T]) take(t *Thread, n int) error {
 	if n == 0 {
 		return nil
 	}
-	bytes := (int64(n)*size[T]() + granule - 1) / granule * granule
-	if err := t.d.memory.admit(bytes, b.purpose); err != nil {
+	bytes := int64(n) * size[T]()
+	charge := (bytes + granule - 1) / granule * granule
+	if err := t.d.memory.admit(charge, b.purpose); err != nil {
 		return err
 	}
 	ptr, err := cu.MemAlloc(bytes)
@@ -76,7 +77,7 @@ func (b *Buffer[T]) take(t *Thread, n int) error {
 		return err
 	}
 	b.n, b.ptr = n, ptr
-	b.held = &entry{kind: "device memory", purpose: b.purpose, bytes: bytes, free: b.Free}
+	b.held = &entry{kind: "device memory", purpose: b.purpose, bytes: charge, free: b.Free}
 	t.d.memory.add(b.held)
 	return nil
 }
@@ -97,15 +98,10 @@ func (b *Buffer[T]) Free(t *Thread) error {
 	if err := t.owns(b.d); err != nil {
 		return err
 	}
-	// The driver promises no order between cuMemFree and work of other streams.
-	wait := t.Synchronize()
-	err := cu.MemFree(b.ptr)
+	ptr := b.ptr
 	t.d.memory.remove(b.held)
 	b.n, b.ptr, b.held = 0, 0, nil
-	if wait == nil && err != nil {
-		return t.fail(err, "cuMemFree(%s)", b.purpose)
-	}
-	return wait
+	return t.giveBack("cuMemFree("+b.purpose+")", func() error { return cu.MemFree(ptr) })
 }
 
 // Grow makes room for n elements, with undefined contents if the buffer had
@@ -305,15 +301,4 @@ func plain(t reflect.Type) error {
 		}
 	}
 	return fmt.Errorf("device memory cannot hold a %v", t)
-}
-
-// owns says whether t may be used and is the thread of d.
-func (t *Thread) owns(d *Device) error {
-	if err := t.live(); err != nil {
-		return err
-	}
-	if t.d != d {
-		return fmt.Errorf("gpu: something of device %d was used on the thread of device %d", d.info.Index, t.d.info.Index)
-	}
-	return nil
 }

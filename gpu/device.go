@@ -4,10 +4,12 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"syscall"
 
 	"gorgonia.org/cu"
 
@@ -183,7 +185,8 @@ func (d *Device) closed() error {
 
 // Close waits for the function that is running, frees what is still allocated
 // and lets go of the context. The error names allocations, streams, events and
-// modules that nobody had freed. Later calls return the same.
+// modules that nobody had freed, unless the device is lost. Later calls return
+// the same.
 func (d *Device) Close() error {
 	d.closer.Do(func() { close(d.stop) })
 	<-d.ended
@@ -265,7 +268,7 @@ func (d *Device) do(j *job) {
 	if j.err = d.Lost(); j.err != nil {
 		return
 	}
-	t := &Thread{d: d}
+	t := &Thread{d: d, id: syscall.Gettid()}
 	returned := false
 	defer func() {
 		t.d = nil
@@ -285,9 +288,7 @@ func (d *Device) do(j *job) {
 // release frees what is left and lets go of the context.
 func (d *Device) release() {
 	defer close(d.ended)
-	t := &Thread{d: d}
-	d.result = d.memory.close(t)
-	t.d = nil
+	d.result = d.memory.close(&Thread{d: d, id: syscall.Gettid()})
 	if err := d.dev.ReleasePrimaryCtx(); err != nil && d.Lost() == nil && d.result == nil {
 		d.result = fmt.Errorf("gpu: close device %d: %w", d.info.Index, &DriverError{Call: "cuDevicePrimaryCtxRelease()", Code: codeOf(err)})
 	}
@@ -305,15 +306,33 @@ func (d *Device) lose(err error) {
 // Thread is a device's OS thread with the context current, as Do hands it to a
 // function. It is good until the function returns, on its goroutine only; every
 // driver call takes one, so that none can be made elsewhere.
-type Thread struct{ d *Device }
+type Thread struct {
+	d  *Device
+	id int // of the OS thread
+}
 
 // Device is the device this thread belongs to.
 func (t *Thread) Device() *Device { return t.d }
 
-// live says whether t may be used: its function has not returned.
+// live says whether t may be used: its function has not returned, and this is
+// its OS thread.
 func (t *Thread) live() error {
 	if t == nil || t.d == nil {
-		return fmt.Errorf("gpu: a Thread was used after the function given to Do returned")
+		return errors.New("gpu: a Thread was used after the function given to Do returned")
+	}
+	if syscall.Gettid() != t.id {
+		return errors.New("gpu: a Thread was used on another goroutine than Do's")
+	}
+	return nil
+}
+
+// owns says whether t may be used and is the thread of d.
+func (t *Thread) owns(d *Device) error {
+	if err := t.live(); err != nil {
+		return err
+	}
+	if t.d != d {
+		return fmt.Errorf("gpu: something of device %d was used on the thread of device %d", d.info.Index, t.d.info.Index)
 	}
 	return nil
 }
@@ -327,6 +346,20 @@ func (t *Thread) Synchronize() error {
 		return t.fail(err, "cuCtxSynchronize()")
 	}
 	return nil
+}
+
+// giveBack waits for the device's work, for the driver promises no order between
+// freeing and what is enqueued, and then frees. On a lost device there is
+// nothing to be done: what it had ends with its context.
+func (t *Thread) giveBack(call string, free func() error) error {
+	if t.d.Lost() != nil {
+		return nil
+	}
+	wait := t.Synchronize()
+	if err := free(); err != nil && wait == nil {
+		return t.fail(err, "%s", call)
+	}
+	return wait
 }
 
 // fail makes a *DriverError of what a driver call returned, and marks the

@@ -12,12 +12,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Limits of a grid from compute capability 8.0 on.
-const (
-	maxGridX  = math.MaxInt32
-	maxGridYZ = 65535
-	maxArgs   = 32
-)
+// maxArgs is how many parameters a kernel may have.
+const maxArgs = 32
 
 // plainShared is how much shared memory a block can have before its function
 // has been allowed more.
@@ -70,14 +66,9 @@ func (m *Module) Unload(t *Thread) error {
 	if err := t.owns(m.d); err != nil {
 		return err
 	}
-	wait := t.Synchronize()
-	err := m.m.Unload()
 	t.d.memory.remove(m.held)
 	m.held = nil
-	if wait == nil && err != nil {
-		return t.fail(err, "cuModuleUnload(%s)", m.name)
-	}
-	return wait
+	return t.giveBack("cuModuleUnload("+m.name+")", m.m.Unload)
 }
 
 // Function is a kernel of a Module.
@@ -143,7 +134,20 @@ func (f *Function) Name() string { return f.name }
 // Dim is an extent in up to three directions; Y and Z of 0 mean 1.
 type Dim struct{ X, Y, Z int }
 
-func (d Dim) full() Dim { return Dim{d.X, max(d.Y, 1), max(d.Z, 1)} }
+func (d Dim) full() Dim {
+	if d.Y == 0 {
+		d.Y = 1
+	}
+	if d.Z == 0 {
+		d.Z = 1
+	}
+	return d
+}
+
+// within reports whether every extent is at least 1 and at most that of most.
+func (d Dim) within(most Dim) bool {
+	return d.X >= 1 && d.Y >= 1 && d.Z >= 1 && d.X <= most.X && d.Y <= most.Y && d.Z <= most.Z
+}
 
 func (d Dim) String() string { return fmt.Sprintf("(%d, %d, %d)", d.X, d.Y, d.Z) }
 
@@ -165,11 +169,11 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 		return err
 	}
 	g, b := shape.Grid.full(), shape.Block.full()
-	if g.X < 1 || g.X > maxGridX || g.Y > maxGridYZ || g.Z > maxGridYZ {
-		return fmt.Errorf("gpu: launch %s: a grid of %v blocks; 1 to (%d, %d, %d) are possible", f.name, g, maxGridX, maxGridYZ, maxGridYZ)
+	if most := (Dim{math.MaxInt32, 65535, 65535}); !g.within(most) { // on every device that can be opened
+		return fmt.Errorf("gpu: launch %s: a grid of %v blocks; up to %v are possible", f.name, g, most)
 	}
-	if b.X < 1 || b.X > f.MaxThreads || b.Y > f.MaxThreads || b.Z > 64 || b.X*b.Y*b.Z > f.MaxThreads {
-		return fmt.Errorf("gpu: launch %s: a block of %v threads; 1 to %d are possible, 64 along z", f.name, b, f.MaxThreads)
+	if !b.within(Dim{f.MaxThreads, f.MaxThreads, 64}) || b.X*b.Y*b.Z > f.MaxThreads {
+		return fmt.Errorf("gpu: launch %s: a block of %v threads; up to %d are possible, 64 along z", f.name, b, f.MaxThreads)
 	}
 	if err := f.allow(t, shape.Shared); err != nil {
 		return err

@@ -145,7 +145,7 @@ func (l *ledger) close(t *Thread) error {
 		left = append(left, e)
 	}
 	l.mu.Unlock()
-	if len(left) == 0 {
+	if len(left) == 0 || t.d.Lost() != nil {
 		return nil
 	}
 	counts := make(map[string]int)

@@ -26,7 +26,7 @@ type Pinned[T any] struct {
 	freed   bool
 }
 
-// AllocPinned allocates n elements, all zero. It is outside the device's
+// AllocPinned allocates n elements, with undefined contents. It is outside the device's
 // budget; a refusal by the driver wraps backend.ErrMemory.
 func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	if err := t.live(); err != nil {
@@ -53,10 +53,9 @@ func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	}
 	if p.device, err = hostAddress(mem); err != nil {
 		err = t.fail(err, "cuMemHostGetDevicePointer(%s)", purpose)
-		return nil, errors.Join(err, t.freeHost(mem, purpose))
+		return nil, errors.Join(err, t.giveBack("cuMemFreeHost("+purpose+")", func() error { return cu.MemFreeHost(mem) }))
 	}
 	p.data = unsafe.Slice((*T)(mem), n)
-	clear(p.data)
 	p.held = &entry{kind: "pinned memory", purpose: purpose, host: bytes, free: p.Free}
 	t.d.memory.add(p.held)
 	return p, nil
@@ -82,21 +81,10 @@ func (p *Pinned[T]) Free(t *Thread) error {
 	if err := t.owns(p.d); err != nil {
 		return err
 	}
-	wait := t.Synchronize()
-	err := t.freeHost(unsafe.Pointer(unsafe.SliceData(p.data)), p.purpose)
+	mem := unsafe.Pointer(unsafe.SliceData(p.data))
 	t.d.memory.remove(p.held)
 	p.data, p.device, p.held = nil, 0, nil
-	if wait != nil {
-		return wait
-	}
-	return err
-}
-
-func (t *Thread) freeHost(mem unsafe.Pointer, purpose string) error {
-	if err := cu.MemFreeHost(mem); err != nil {
-		return t.fail(err, "cuMemFreeHost(%s)", purpose)
-	}
-	return nil
+	return t.giveBack("cuMemFreeHost("+p.purpose+")", func() error { return cu.MemFreeHost(mem) })
 }
 
 // usable says whether p can be used on d.

@@ -10,6 +10,7 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 
 enum { not_initialized = 3, requires_newer_driver = 36 };
 
@@ -20,32 +21,30 @@ static int absent(void) { return answer; }
 #include "shim_symbols.h"
 #undef X
 
-// A jump leaves arguments and stack as they are, so no prototype is needed.
+// A jump leaves arguments and stack as they are, so no prototype is needed. The
+// symbols are hidden: the driver's own references must not find them.
+#define SYMBOL(f) ".text\n.globl " #f "\n.hidden " #f "\n.type " #f ",@function\n" #f ":\n"
 #if defined(__x86_64__)
-#define X(f) __asm__(".text\n.globl " #f "\n.type " #f ",@function\n" #f ":\n\tjmp *thresher_shim_" #f "(%rip)\n.size " #f ",.-" #f "\n");
+#define X(f) __asm__(SYMBOL(f) "\tjmp *thresher_shim_" #f "(%rip)\n.size " #f ",.-" #f "\n");
 #elif defined(__aarch64__)
-#define X(f) __asm__(".text\n.globl " #f "\n.type " #f ",@function\n" #f ":\n\tadrp x16,thresher_shim_" #f "\n\tldr x16,[x16,:lo12:thresher_shim_" #f "]\n\tbr x16\n.size " #f ",.-" #f "\n");
+#define X(f) __asm__(SYMBOL(f) "\tadrp x16,thresher_shim_" #f "\n\tldr x16,[x16,:lo12:thresher_shim_" #f "]\n\tbr x16\n.size " #f ",.-" #f "\n");
 #else
 #error "the CUDA backend is for amd64 and arm64"
 #endif
 #include "shim_symbols.h"
 #undef X
 
-int cuInit(unsigned flags) {
+__attribute__((visibility("hidden"))) int cuInit(unsigned flags) {
 	(void)flags;
 	return 0;
 }
 
-int thresher_shim_open(const char *path, const char **why) {
+int thresher_shim_open(const char *path, char *why, size_t room) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		*why = dlerror();
-		return -1;
-	}
-	int (*init)(unsigned) = (int (*)(unsigned))dlsym(lib, "cuInit");
+	int (*init)(unsigned) = lib ? (int (*)(unsigned))dlsym(lib, "cuInit") : 0;
 	if (!init) {
-		*why = dlerror();
-		dlclose(lib);
+		snprintf(why, room, "%s", dlerror()); // its memory is the loader's
+		if (lib) dlclose(lib);
 		return -1;
 	}
 	int r = init(0);

@@ -21,9 +21,9 @@ import (
 func openLibrary(path string) (code int, err error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
-	var why *C.char
-	if r := C.thresher_shim_open(name, &why); r != -1 {
+	var why [512]C.char
+	if r := C.thresher_shim_open(name, &why[0], C.size_t(len(why))); r != -1 {
 		return int(r), nil
 	}
-	return 0, errors.New(C.GoString(why))
+	return 0, errors.New(C.GoString(&why[0]))
 }

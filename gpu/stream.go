@@ -92,7 +92,7 @@ func (s *Stream) After(t *Thread, e *Event) error {
 	return nil
 }
 
-// Close waits for what is enqueued and gives s back. Closing again does nothing.
+// Close waits for the device's work and gives s back. Closing again does nothing.
 func (s *Stream) Close(t *Thread) error {
 	if s == nil || s.held == nil {
 		return nil
@@ -100,15 +100,10 @@ func (s *Stream) Close(t *Thread) error {
 	if err := t.owns(s.d); err != nil {
 		return err
 	}
-	wait := s.Sync(t)
-	purpose := s.held.purpose
-	err := s.s.Destroy()
+	call := "cuStreamDestroy(" + s.held.purpose + ")"
 	t.d.memory.remove(s.held)
 	s.held = nil
-	if wait == nil && err != nil {
-		return t.fail(err, "cuStreamDestroy(%s)", purpose)
-	}
-	return wait
+	return t.giveBack(call, s.s.Destroy)
 }
 
 // Event marks a point in a stream: others can wait for it, and the time between
@@ -202,7 +197,7 @@ func (e *Event) Since(t *Thread, start *Event) (time.Duration, error) {
 	return time.Duration(ms * float64(time.Millisecond)), nil
 }
 
-// Close gives e back. Closing again does nothing.
+// Close waits for the device's work and gives e back. Closing again does nothing.
 func (e *Event) Close(t *Thread) error {
 	if e == nil || e.held == nil {
 		return nil
@@ -210,14 +205,10 @@ func (e *Event) Close(t *Thread) error {
 	if err := t.owns(e.d); err != nil {
 		return err
 	}
-	purpose := e.held.purpose
-	err := cu.DestroyEvent(&e.e)
+	call := "cuEventDestroy(" + e.held.purpose + ")"
 	t.d.memory.remove(e.held)
 	e.held = nil
-	if err != nil {
-		return t.fail(err, "cuEventDestroy(%s)", purpose)
-	}
-	return nil
+	return t.giveBack(call, func() error { return cu.DestroyEvent(&e.e) })
 }
 
 // ready reads the answer of a query.

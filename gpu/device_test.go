@@ -1,0 +1,342 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"thresher/backend"
+	"thresher/kernels"
+)
+
+// needDriver skips a test where there is nothing to run it on.
+func needDriver(t *testing.T) {
+	t.Helper()
+	if err := Driver(); err != nil {
+		t.Skipf("needs a GPU, or the emulator named by %s (make test-cuda): %v", libraryVariable, err)
+	}
+}
+
+// onEmulator reports whether the driver is the emulator, which runs what is
+// enqueued when somebody waits for it and no earlier.
+func onEmulator() bool { return strings.Contains(os.Getenv(libraryVariable), "emu") }
+
+// openTest opens device 0 and, at the end of the test, closes it and fails when
+// something was not freed.
+func openTest(t *testing.T, opt DeviceOptions) *Device {
+	t.Helper()
+	needDriver(t)
+	d, err := OpenDevice(0, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// onThread runs f on the device's thread and fails the test on its error.
+func onThread(t *testing.T, d *Device, f func(*Thread) error) {
+	t.Helper()
+	if err := d.Do(context.Background(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused fails the test unless err wraps target, if that is not nil, and says
+// every want.
+func refused(t *testing.T, err, target error, want ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one that says %q", want)
+		return
+	}
+	if target != nil && !errors.Is(err, target) {
+		t.Errorf("%v: does not wrap %q", err, target)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q lacks %q", err, w)
+		}
+	}
+}
+
+// copyKernel loads copy16: copy16(const uint4* src, uint4* dst, long long n).
+func copyKernel(th *Thread) (*Module, *Function, error) {
+	text, err := kernels.PTX("copy")
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := th.Load("copy", text)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := m.Function(th, "copy16")
+	return m, f, err
+}
+
+func TestDevices(t *testing.T) {
+	needDriver(t)
+	infos, err := Devices()
+	if err != nil || len(infos) == 0 {
+		t.Fatal(infos, err)
+	}
+	d := openTest(t, DeviceOptions{})
+	got := d.Info()
+	if got != infos[0] {
+		t.Errorf("opened %+v, listed %+v", got, infos[0])
+	}
+	if got.Name == "" || got.Major < minMajor || got.Memory <= 0 || got.Multiprocessors <= 0 || got.WarpSize != 32 ||
+		got.SharedPerBlock < plainShared || got.SharedPerSM < got.SharedPerBlock || got.ThreadsPerSM < 1024 || len(got.PCI) != len("0000:00:00") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestOpenRefusals(t *testing.T) {
+	needDriver(t)
+	for _, index := range []int{-1, 1 << 20} {
+		_, err := OpenDevice(index, DeviceOptions{})
+		refused(t, err, backend.ErrUnavailable, "there is no device", "the driver has")
+	}
+	_, err := OpenDevice(0, DeviceOptions{Memory: 1 << 60})
+	refused(t, err, backend.ErrMemory, "a budget of 1.05e+06 TiB was asked for", "are free")
+	_, err = OpenDevice(0, DeviceOptions{Memory: -1})
+	refused(t, err, nil, "-1 bytes")
+}
+
+// Jobs run one at a time, in one OS thread, whoever sends them: the counter
+// below is unguarded, and the race detector watches.
+func TestDoSerializes(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	const senders, each = 16, 25
+	n, thread := 0, 0
+	onThread(t, d, func(*Thread) error { thread = syscall.Gettid(); return nil })
+	var wg sync.WaitGroup
+	for range senders {
+		wg.Go(func() {
+			for range each {
+				if err := d.Do(context.Background(), func(th *Thread) error {
+					n++
+					if syscall.Gettid() != thread {
+						return errors.New("another thread")
+					}
+					if th.Device() != d {
+						return errors.New("another device")
+					}
+					return th.Synchronize()
+				}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n != senders*each {
+		t.Errorf("%d jobs ran of %d", n, senders*each)
+	}
+}
+
+func TestDoReturnsTheError(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	want := errors.New("of the function")
+	if err := d.Do(context.Background(), func(*Thread) error { return want }); err != want {
+		t.Error(err)
+	}
+}
+
+// busy occupies the device's thread until release is called, which waits for it
+// to be free again.
+func busy(t *testing.T, d *Device) (release func()) {
+	t.Helper()
+	started, gate, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- d.Do(context.Background(), func(*Thread) error {
+			close(started)
+			<-gate
+			return nil
+		})
+	}()
+	<-started
+	return func() {
+		t.Helper()
+		close(gate)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A context that ends while the thread is busy ends the wait at once, and the
+// function never runs.
+func TestDoGivesUpWaiting(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	release := busy(t, d)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := false
+	result := make(chan error)
+	go func() { result <- d.Do(ctx, func(*Thread) error { ran = true; return nil }) }()
+	cancel()
+	if err := <-result; err != context.Canceled { // with the thread still busy
+		t.Error(err)
+	}
+	release()
+	onThread(t, d, func(*Thread) error { return nil })
+	if ran {
+		t.Error("the function ran after Do had given up")
+	}
+	if err := d.Do(ctx, func(*Thread) error { ran = true; return nil }); err != context.Canceled || ran {
+		t.Error("a context that had ended before: ", err, ran)
+	}
+}
+
+// Once its function runs, Do waits for it even if the context ends: the function
+// may use what belongs to the caller.
+func TestDoWaitsForWhatRuns(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := false
+	if err := d.Do(ctx, func(*Thread) error {
+		cancel()
+		for range 100 {
+			runtime.Gosched()
+		}
+		ended = true
+		return nil
+	}); err != nil || !ended {
+		t.Error(err, ended)
+	}
+}
+
+func TestDoSurvivesPanics(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	var b *Buffer[int32]
+	onThread(t, d, func(th *Thread) (err error) { b, err = Alloc[int32](th, "kept", 4); return err })
+	err := d.Do(context.Background(), func(*Thread) error { panic("split milk") })
+	refused(t, err, nil, "panic on the thread of device 0: split milk", "TestDoSurvivesPanics")
+
+	// As testing.T.FailNow does.
+	err = d.Do(context.Background(), func(*Thread) error { runtime.Goexit(); return nil })
+	refused(t, err, nil, "ended its goroutine")
+
+	onThread(t, d, func(th *Thread) error {
+		if err := b.Upload(th, 0, []int32{1, 2, 3, 4}); err != nil {
+			return err
+		}
+		return b.Free(th)
+	})
+}
+
+// A Thread is worth nothing outside its function.
+func TestThreadIsBound(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	var kept *Thread
+	onThread(t, d, func(th *Thread) error {
+		kept = th
+		result := make(chan error)
+		go func() { result <- th.Synchronize() }()
+		refused(t, <-result, nil, "another goroutine")
+		return nil
+	})
+	refused(t, kept.Synchronize(), nil, "after the function given to Do returned")
+	_, err := Alloc[int8](kept, "late", 1)
+	refused(t, err, nil, "after the function given to Do returned")
+	refused(t, (*Thread)(nil).Synchronize(), nil, "after the function")
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	d := openTest(t, DeviceOptions{})
+	release := busy(t, d)
+	const waiting = 4
+	results := make(chan error, waiting)
+	for range waiting {
+		go func() {
+			results <- d.Do(context.Background(), func(*Thread) error { return errors.New("ran after Close") })
+		}()
+	}
+	closed := make(chan error)
+	go func() { closed <- d.Close() }()
+	for range waiting { // with the thread still busy
+		refused(t, <-results, backend.ErrClosed, "device 0")
+	}
+	release()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	refused(t, d.Do(context.Background(), func(*Thread) error { return nil }), backend.ErrClosed)
+	if err := d.Close(); err != nil {
+		t.Error("closed again: ", err)
+	}
+}
+
+// Close frees what nobody freed and says what it was.
+func TestCloseReportsLeaks(t *testing.T) {
+	needDriver(t)
+	free := func() int64 {
+		d, err := OpenDevice(0, DeviceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget := d.Usage().Budget
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return budget
+	}
+	before := free()
+	d, err := OpenDevice(0, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onThread(t, d, func(th *Thread) error {
+		_, _, err := copyKernel(th)
+		for range 2 {
+			_, e := Alloc[float64](th, "rows", 1000)
+			err = errors.Join(err, e)
+		}
+		_, e1 := AllocPinned[float64](th, "staging", 1000)
+		_, e2 := th.NewStream("work")
+		_, e3 := th.NewEvent("mark")
+		return errors.Join(err, e1, e2, e3)
+	})
+	if u := d.Usage(); u.Live != 6 || u.Used != 2*8192 || u.Pinned != 8000 {
+		t.Errorf("%+v", u)
+	}
+	want := "gpu: close device 0: not freed before: device memory rows (2 times), event mark, module copy, pinned memory staging, stream work"
+	if err := d.Close(); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if u := d.Usage(); u.Live != 0 || u.Used != 0 || u.Pinned != 0 {
+		t.Errorf("after Close: %+v", u)
+	}
+	if after := free(); onEmulator() && after != before {
+		t.Errorf("%d bytes free before, %d after", before, after)
+	}
+}
+
+// Two Devices of one index share its memory, each with its own budget and
+// thread; what belongs to one is refused by the other.
+func TestTwoDevicesOfOneIndex(t *testing.T) {
+	a, b := openTest(t, DeviceOptions{Memory: 1 << 20}), openTest(t, DeviceOptions{Memory: 1 << 20})
+	var of *Buffer[int32]
+	onThread(t, a, func(th *Thread) (err error) { of, err = Alloc[int32](th, "a's", 8); return err })
+	onThread(t, b, func(th *Thread) error {
+		refused(t, of.Upload(th, 0, []int32{1}), nil, "a's is on device 0")
+		refused(t, of.Free(th), nil, "of device 0")
+		return nil
+	})
+	if u := b.Usage(); u.Used != 0 {
+		t.Errorf("%+v", u)
+	}
+	onThread(t, a, of.Free)
+}

@@ -1,0 +1,99 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/kernels"
+)
+
+func TestDriverSaysWhyThereIsNone(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "libcuda.so.1")
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, lib string
+		want      []string
+	}{
+		{"absent", filepath.Join(t.TempDir(), "none.so"), []string{"backend unavailable", "THRESHER_LIBCUDA", "none.so"}},
+		{"no library", broken, []string{"backend unavailable", broken}},
+		{"another library", "libc.so.6", []string{"backend unavailable", "cuInit"}},
+		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"backend unavailable", "driver 470 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.4)"}},
+		{"a little too old", buildDriver(t, "-DVERSION=12030"), []string{"driver 545 is too old"}},
+		{"init fails", buildDriver(t, "-DINIT=803"), []string{"backend unavailable", "cuInit(): CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported"}},
+		{"new enough", buildDriver(t), []string{"nil"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := inProcess(t, "driver", libraryVariable+"="+c.lib)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q lacks %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+// The loader's own search is the first place, so a library there is found
+// without being named.
+func TestDriverIsFoundByTheLoader(t *testing.T) {
+	dir := filepath.Dir(buildDriver(t))
+	if got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH="+dir); got != "nil" {
+		t.Error(got)
+	}
+	old := filepath.Dir(buildDriver(t, "-DINIT=34"))
+	got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH="+old)
+	if got != "nil" && !strings.Contains(got, "libcuda.so.1: cuInit(): CUDA_ERROR_OTHER (34)") {
+		t.Error(got)
+	}
+}
+
+// A driver that lacks a call this program makes answers
+// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER; nothing crashes.
+func TestMissingSymbols(t *testing.T) {
+	got := inProcess(t, "open", libraryVariable+"="+buildDriver(t))
+	if !strings.Contains(got, "cuDeviceGetCount()") || !strings.Contains(got, "(36)") {
+		t.Error(got)
+	}
+}
+
+func TestCUDAVersion(t *testing.T) {
+	for v, want := range map[cudaVersion]string{
+		12040: "CUDA 12.4 (driver 550)",
+		12080: "CUDA 12.8 (driver 570)",
+		13000: "CUDA 13.0 (driver 580)",
+		13010: "CUDA 13.1 (driver 580 or newer)",
+		11060: "CUDA 11.6 (driver 510)",
+		9020:  "CUDA 9.2 (driver older than 410)",
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("%d: %s, want %s", int(v), got, want)
+		}
+	}
+}
+
+// What drivers are checked for must cover every embedded module.
+func TestDriverCheckCoversKernels(t *testing.T) {
+	for _, name := range kernels.Names() {
+		text, err := kernels.PTX(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := parsePTX(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if info.major > ptxMajor || info.major == ptxMajor && info.minor > ptxMinor {
+			t.Errorf("%s is PTX %d.%d; minCUDA and ptxMajor, ptxMinor say %d.%d", name, info.major, info.minor, ptxMajor, ptxMinor)
+		}
+		if info.target != "sm_80" {
+			t.Errorf("%s is for %s; minMajor, minMinor say %d.%d", name, info.target, minMajor, minMinor)
+		}
+	}
+}

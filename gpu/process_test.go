@@ -1,0 +1,88 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// scenarioVariable names the scenario a process of this test binary runs
+// instead of its tests. A process has one driver, and the emulator reads its
+// settings from the environment: what needs another one needs a process.
+const scenarioVariable = "THRESHER_GPU_SCENARIO"
+
+// scenarios are functions whose error, or "nil", the parent reads.
+var scenarios = map[string]func() error{
+	"driver": Driver,
+	"open": func() error {
+		d, err := OpenDevice(0, DeviceOptions{})
+		if err != nil {
+			return err
+		}
+		return d.Close()
+	},
+}
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(scenarioVariable)
+	if name == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	f := scenarios[name]
+	if f == nil {
+		fmt.Println("no scenario", name)
+		os.Exit(2)
+	}
+	err := f()
+	if leak := goleak.Find(); leak != nil {
+		err = errors.Join(err, leak)
+	}
+	if err == nil {
+		fmt.Print("nil")
+		return
+	}
+	fmt.Print(err)
+}
+
+// inProcess runs a scenario in a process of its own with these variables set
+// besides those of this one, and returns what its error said.
+func inProcess(t *testing.T, scenario string, env ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(append(os.Environ(), scenarioVariable+"="+scenario), env...)
+	var out, log strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("scenario %s with %v: %v\n%s%s", scenario, env, err, out.String(), log.String())
+	}
+	return out.String()
+}
+
+// build compiles testdata/driver.c with these flags and returns the library's
+// path.
+func buildDriver(t *testing.T, flags ...string) string {
+	t.Helper()
+	lib := filepath.Join(t.TempDir(), "libcuda.so.1")
+	args := append([]string{"-shared", "-fPIC", "-o", lib, filepath.Join("testdata", "driver.c")}, flags...)
+	compiler := "cc"
+	if v := os.Getenv("CC"); v != "" {
+		compiler = v
+	}
+	if out, err := exec.CommandContext(t.Context(), compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", compiler, args, err, out)
+	}
+	return lib
+}
