@@ -4,10 +4,11 @@
     python3 docker/rehearse.py Dockerfile.cuda
 
 Each stage is a folder that holds what the file copies into it and nothing else;
-the context is a clone of the last commit. RUN steps may be scripts of docker/
-alone and run there with this machine's tools. At the end the program answers
-`version` from the last stage, without any environment. What this cannot show is
-what the images bring along: it does not read them.
+the context is a clone of the last commit, of which .dockerignore may leave out
+nothing. RUN steps may be scripts of docker/ alone and run there with this
+machine's tools. At the end the program answers `version` from the last stage,
+without any environment. What this cannot show is what the images bring along: it
+does not read them.
 """
 
 from __future__ import annotations
@@ -113,6 +114,10 @@ def main(name: str) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         context = Path(temporary) / "context"
         subprocess.run(["git", "clone", "--quiet", ROOT, context], check=True)
+        ignored = ["git", "-C", str(context), "ls-files", "--cached", "--ignored", "--exclude-from=.dockerignore"]
+        if lost := subprocess.run(ignored, check=True, capture_output=True, text=True).stdout:
+            print(f"rehearse.py: .dockerignore leaves out what is committed:\n{lost}", end="", file=sys.stderr)
+            return 1
         rehearsal = Rehearsal(Path(temporary), context)
         try:
             for at, (word, rest) in enumerate(steps((context / name).read_text()), 1):
