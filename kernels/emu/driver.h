@@ -1,0 +1,148 @@
+// driver.h: the objects behind the driver's handles, and how a call begins.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "counters.h"
+#include "grid.h"
+#include "memory.h"
+#include "ptx.h"
+
+#define EMU_API extern "C" __attribute__((visibility("default")))
+
+namespace emu {
+
+// Result is CUresult; the names are cuda.h's without CUDA_ERROR_.
+using Result = int;
+enum : Result {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kInvalidPtx = 218,
+  kUnsupportedPtxVersion = 222,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600,
+  kLaunchOutOfResources = 701,
+  kPrimaryContextActive = 708,
+  kContextIsDestroyed = 709,
+  kHostMemoryAlreadyRegistered = 712,
+  kHostMemoryNotRegistered = 713,
+  kNotSupported = 801,
+  kUnknown = 999,
+};
+
+struct Context;
+
+// Stream holds work that nothing has waited for yet. Work is numbered from 1.
+struct Stream {
+  Context* context;
+  bool blocking;  // ordered with the context's null stream
+  int priority;
+  std::deque<std::function<void()>> work;
+  unsigned long long queued = 0, done = 0;
+  bool busy = false;
+};
+
+struct Event {
+  Context* context;
+  bool timing;
+  std::shared_ptr<Stream> stream;  // where it was recorded last; null before
+  unsigned long long number = 0;   // of the record in that stream
+  double ms = 0;                   // when that record was reached
+};
+
+struct Function {
+  PtxEntry entry;
+  unsigned max_dynamic;  // bytes of dynamic shared memory that a launch may ask for
+};
+
+struct Module {
+  Context* context;
+  Ptx ptx;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+struct Context {
+  int device;
+  bool primary;
+  unsigned flags;
+  Result lost = kSuccess;  // what ended it: every later call returns this
+  std::shared_ptr<Stream> null_stream;
+  std::vector<std::shared_ptr<Stream>> streams;  // every other, destroyed ones with unfinished work included
+  std::map<void*, std::shared_ptr<Stream>> stream_handles;
+  std::map<void*, std::shared_ptr<Event>> events;
+  std::map<void*, std::unique_ptr<Module>> modules;
+};
+
+// The state of the driver, under one lock that every call holds.
+struct Driver {
+  std::mutex mutex;
+  bool initialized = false;
+  std::set<Context*> contexts;
+  std::map<int, Context*> primary;  // by device
+  std::map<int, unsigned> retained; // references to the primary contexts
+  std::map<int, unsigned> primary_flags;
+  std::set<const Function*> functions;
+  Counters counters;
+  std::string last_fault;
+};
+Driver& driver();
+
+// The calling thread's contexts; the last is current.
+std::vector<Context*>& context_stack();
+
+int device_count();
+size_t device_memory();          // of each device
+size_t used_memory(int device);
+
+Context* make_context(int device, bool primary, unsigned flags);
+void destroy_context(Context* c);
+
+// The stream behind a handle; null if it is no stream of c.
+std::shared_ptr<Stream> find_stream(Context& c, void* handle);
+// enqueue appends work to s, behind what the null stream's rules demand.
+void enqueue(const std::shared_ptr<Stream>& s, std::function<void()> work);
+void run_until(Stream& s, unsigned long long number);
+void run_all(Context& c);
+// fault ends c: its present call and all later ones return code.
+void lose(Context& c, Result code, const std::string& why);
+
+// refuse logs why the present call fails, and returns code.
+Result refuse(Result code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// How a call begins: under the lock; with EMU_FAIL's answer if it names this call; with NOT_INITIALIZED
+// before cuInit; in_context also needs a context on this thread, whole, and returns its fault if the body
+// met one.
+Result begin_call(const char* name, bool needs_init);
+Result begin_context(Context** out);
+
+template <class F>
+Result in_driver(const char* name, F body) {
+  std::lock_guard<std::mutex> lock(driver().mutex);
+  if (Result r = begin_call(name, true)) return r;
+  return body();
+}
+
+template <class F>
+Result in_context(const char* name, F body) {
+  std::lock_guard<std::mutex> lock(driver().mutex);
+  if (Result r = begin_call(name, true)) return r;
+  Context* c;
+  if (Result r = begin_context(&c)) return r;
+  if (Result r = body(*c)) return r;
+  return c->lost;
+}
+
+}  // namespace emu

@@ -1,0 +1,182 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "text.h"
+
+namespace emu {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr unsigned char kCanary = 0xa5;
+
+// Piece is an allocation with the pages it lies in: canaries from body to begin and from begin + size to
+// the end of the body, and an unmapped page on both sides of the body.
+struct Piece : Allocation {
+  Address body;
+  size_t pages;  // bytes of the body
+};
+
+// Device addresses come from one range, so that any address can be told from the host's. They are handed
+// out in order and used again only when the range is at its end, so a stale pointer faults.
+struct Range {
+  Address begin = 0, end = 0, next = 0;
+};
+Range range;
+std::vector<Allocation*> live;      // by address
+std::vector<Piece> freed;           // the latest, to name them in reports
+constexpr size_t kRemember = 4096;
+
+size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+void reserve_range() {
+  for (size_t size = (size_t)1 << 40; size >= (size_t)1 << 32; size >>= 1) {
+    void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    range = {(Address)p, (Address)p + size, (Address)p};
+    return;
+  }
+}
+
+// The first live piece that ends after p.
+std::vector<Allocation*>::iterator after(Address p) {
+  return std::upper_bound(live.begin(), live.end(), p, [](Address a, const Allocation* b) { return a < b->begin; });
+}
+
+// A gap of n bytes in the range, null if there is none.
+Address take(size_t n) {
+  if (!range.begin) reserve_range();
+  for (int lap = 0; lap < 2; lap++) {
+    Address at = range.next;
+    for (Allocation* a : live) {
+      auto* p = (Piece*)a;
+      if (p->device < 0 || p->body + p->pages + kPage <= at) continue;
+      if (p->body >= at + n) break;
+      at = p->body + p->pages + kPage;
+    }
+    if (at + n <= range.end) {
+      range.next = at + n;
+      return at;
+    }
+    range.next = range.begin;
+  }
+  return 0;
+}
+
+Allocation* insert(const Piece& p) {
+  auto* a = new Piece(p);
+  live.insert(after(a->begin), a);
+  return a;
+}
+
+bool canaries_stand(const Piece& p) {
+  auto stands = [](Address from, Address to) {
+    for (auto* c = (const unsigned char*)from; c < (const unsigned char*)to; c++)
+      if (*c != kCanary) return false;
+    return true;
+  };
+  return stands(p.body, p.begin) && stands(p.begin + p.size, p.body + p.pages);
+}
+
+std::string kind(const Piece& p) {
+  std::string s = p.device < 0 ? "page-locked host memory" : text("memory of device %d", p.device);
+  return text("%zu bytes of %s", p.size, s.c_str());
+}
+
+// Where p lies from a piece, as near as `distance` says.
+std::string relation(const Piece& a, Address p) {
+  if (p < a.begin) return text("%llu bytes before %s", a.begin - p, kind(a).c_str());
+  if (p < a.begin + a.size) return text("byte %llu of %s", p - a.begin, kind(a).c_str());
+  return text("%llu bytes past the end of %s", p - a.begin - a.size, kind(a).c_str());
+}
+
+unsigned long long distance(const Piece& a, Address p) {
+  if (p < a.begin) return a.begin - p;
+  return p < a.begin + a.size ? 0 : p - a.begin - a.size + 1;
+}
+
+}  // namespace
+
+Allocation* device_allocate(int device, size_t size, void* owner, unsigned char poison) {
+  if (size > (size_t)1 << 40) return nullptr;
+  size_t pages = round_up(size, kPage);
+  Address at = take(pages + 2 * kPage);
+  if (!at) return nullptr;
+  Address body = at + kPage, begin = body + pages - round_up(size, 16);
+  if (mprotect((void*)body, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  std::memset((void*)body, kCanary, begin - body);
+  std::memset((void*)begin, poison, size);
+  std::memset((void*)(begin + size), kCanary, body + pages - begin - size);
+  return insert({{begin, size, device, owner, true}, body, pages});
+}
+
+Allocation* host_allocate(size_t size, void* owner) {
+  size_t pages = round_up(size, kPage);
+  void* p = mmap(nullptr, pages + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  Address body = (Address)p + kPage;
+  if (mprotect((void*)body, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  std::memset((void*)(body + size), kCanary, pages - size);
+  return insert({{body, size, -1, owner, true}, body, pages});
+}
+
+Allocation* host_register(Address begin, size_t size, void* owner) {
+  return insert({{begin, size, -1, owner, false}, begin, size});
+}
+
+void release(Allocation* a) {
+  auto* p = (Piece*)a;
+  live.erase(std::find(live.begin(), live.end(), a));
+  if (p->mapped && p->device < 0) munmap((void*)(p->body - kPage), p->pages + 2 * kPage);
+  if (p->mapped && p->device >= 0)  // unmapped again, and the host gets the pages back
+    mmap((void*)p->body, p->pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (freed.size() == kRemember) freed.erase(freed.begin());
+  freed.push_back(*p);
+  delete p;
+}
+
+Allocation* find_allocation(Address p) {
+  auto it = after(p);
+  if (it == live.begin()) return nullptr;
+  Allocation* a = *--it;
+  return p < a->begin + a->size || p == a->begin ? a : nullptr;
+}
+
+bool is_device_memory(Address p) { return p >= range.begin && p < range.end; }
+
+const std::vector<Allocation*>& allocations() { return live; }
+
+std::string describe(Address p) {
+  if (p < kPage) return "the null page";
+  const Piece* near = nullptr;
+  for (Allocation* a : live) {
+    auto* piece = (Piece*)a;
+    if (!near || distance(*piece, p) < distance(*near, p)) near = piece;
+  }
+  if (near && distance(*near, p) == 0) return relation(*near, p);
+  for (size_t i = freed.size(); i-- > 0;)
+    if (distance(freed[i], p) == 0) return relation(freed[i], p) + ", which has been freed";
+  if (near && distance(*near, p) <= (1u << 20)) return relation(*near, p);
+  return "no memory of a device";
+}
+
+std::string broken_canary() {
+  for (Allocation* a : live) {
+    auto* p = (Piece*)a;
+    if (!p->mapped || canaries_stand(*p)) continue;
+    Address at = p->begin - 1;
+    auto* end = (const unsigned char*)(p->body + p->pages);
+    for (auto* c = (const unsigned char*)(p->begin + p->size); c < end; c++)
+      if (*c != kCanary) {
+        at = (Address)c;
+        break;
+      }
+    return relation(*p, at);
+  }
+  return "";
+}
+
+}  // namespace emu

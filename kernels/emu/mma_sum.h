@@ -1,0 +1,51 @@
+// mma_sum.h: sums of products as a tensor core forms them, of which the manuals promise little.
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+#include "number.h"
+
+namespace emu {
+
+// Whether EMU_MMA=truncate is set for this launch.
+extern bool mma_truncates;
+
+// truncated_sum is c plus the products as the least exact tensor core known sums them: the terms, exact,
+// are aligned to the greatest exponent among them, cut there to 24 bits, and the sum is cut again
+// (measured on V100 to H100 by Fasi, Higham, Mikaitis and Pranesh, PeerJ CS 7:e330, 2021; later parts
+// keep one to three bits more and sum fewer terms at once).
+template <int K>
+float truncated_sum(const float* a, const float (*b)[8], int n, float c) {
+  double terms[K + 1];  // float32 products of at most 11-bit factors are exact here
+  terms[K] = c;
+  int top = -1000;
+  bool finite = true;
+  for (int k = 0; k < K; k++) terms[k] = (double)a[k] * b[k][n];
+  for (double t : terms) {
+    finite = finite && std::isfinite(t);
+    if (t != 0) top = top > std::ilogb(t) ? top : std::ilogb(t);
+  }
+  if (!finite || top == -1000) {
+    double s = 0;
+    for (double t : terms) s += t;
+    return (float)s;
+  }
+  int64_t sum = 0;
+  for (double t : terms) sum += (int64_t)std::ldexp(t, 23 - top);  // the cast cuts toward zero
+  return narrow(Round::zero, std::ldexp((double)sum, top - 23));
+}
+
+// c += a b for one tile.
+template <int K>
+void multiply_add_tile(const float (*a)[K], const float (*b)[8], float (*c)[8]) {
+  if (mma_truncates) {
+    for (int m = 0; m < 16; m++)
+      for (int n = 0; n < 8; n++) c[m][n] = truncated_sum<K>(a[m], b, n, c[m][n]);
+    return;
+  }
+  for (int m = 0; m < 16; m++)
+    for (int k = 0; k < K; k++)
+      for (int n = 0; n < 8; n++) c[m][n] += a[m][k] * b[k][n];
+}
+
+}  // namespace emu

@@ -1,0 +1,15 @@
+// settings.h: the emulator's environment variables, read each time they matter, so that a test can change
+// them while it runs.
+#pragma once
+#include <string>
+
+namespace emu {
+
+std::string setting(const char* name, const char* otherwise);
+unsigned long long number_setting(const char* name, unsigned long long otherwise);
+bool flag_setting(const char* name);  // set, and neither empty nor 0
+
+// With EMU_LOG, a line on standard error.
+void log_line(const std::string& line);
+
+}  // namespace emu
