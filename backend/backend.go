@@ -107,6 +107,9 @@ const (
 	// Float32 reads float32 coordinates in the collection's random order
 	// (rotated, or permuted when the basis is raw), without a head.
 	Float32
+	// Signs reads the signs of all rest coordinates, a bit each, and int8 codes of
+	// the head, row by row: a later look at survivors, by the Student law alone.
+	Signs
 )
 
 // Rule says which bound decides. Every rule is a pure function of package
@@ -183,7 +186,9 @@ type Answer struct {
 	IDs    []int64
 	Scores []float64 // exact search scores, float64 sums over the original rows
 	Looks  []LookReport
-	Pulls  int64   // coordinates read, of codes and of exact rows together
+	// Pulls counts the coordinates read, of codes and of exact rows together; eight
+	// signs count as one.
+	Pulls  int64
 	Bytes  int64   // bytes of atoms read
 	Rows   int     // rows scored exactly
 	Tau    float64 // last threshold, search-score units

@@ -23,6 +23,9 @@ type Costs struct {
 	// it.
 	Visit float64 `json:"visit"`
 	Code  float64 `json:"code"`
+	// Sign is a coordinate of a later look at signs; reaching their row is a Visit
+	// too. 0 when the backend has no such looks.
+	Sign float64 `json:"sign"`
 	// Fetch is reaching an atom's float32 row, Score a coordinate of it, scored
 	// in float64.
 	Fetch float64 `json:"fetch"`
@@ -68,6 +71,7 @@ func (c *Costs) Table() []Cost {
 		{"list", "an atom that passes it", c.List, false},
 		{"visit", "reaching a row of codes", c.Visit, false},
 		{"code", "a code of a row", c.Code, false},
+		{"sign", "a coordinate of a row of signs", c.Sign, true},
 		{"fetch", "reaching a float32 row", c.Fetch, false},
 		{"score", "a coordinate scored in float64", c.Score, false},
 		{"dense", "a coordinate of the dense scan", c.Dense, false},

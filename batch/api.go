@@ -122,7 +122,7 @@ const (
 
 // LookRecord is one look of one query as it went.
 type LookRecord struct {
-	Reads     string  `json:"reads"` // "panels", "rows", "float32"
+	Reads     string  `json:"reads"` // "panels", "rows", "signs", "float32"
 	Width     int     `json:"width"` // coordinates an arm was looked at with, head included
 	Rule      string  `json:"rule"`
 	Alpha     float64 `json:"alpha"` // failure probability spent an arm

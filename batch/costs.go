@@ -13,6 +13,7 @@ type problem struct {
 	dim         int   // coordinates as given
 	head, rest  int   // directions of the head, coordinates of the rotated rest
 	widths      []int // of the looks there can be, the last is the whole rest; none without codes
+	signs       int   // which of them reads signs, never the first; 0 if none
 	panel       int   // widest first look for which no rows are brought into panels
 	curves      *curves
 	k           int // 0: a range
@@ -21,6 +22,8 @@ type problem struct {
 }
 
 func (p *problem) whole(level int) bool { return level == len(p.widths)-1 }
+
+func (p *problem) ofSigns(level int) bool { return level > 0 && level == p.signs }
 
 // forecast is what a plan is predicted to take, in nanoseconds of one core an
 // arm and query, term by term.
@@ -70,7 +73,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	left := p.share(l, 0, rank, wider)
 	f.kept[0] = left
 	for i := 1; i < len(l.levels); i++ {
-		f.rows += left * (c.Visit + c.Code*float64(p.head+p.widths[l.levels[i]]))
+		f.rows += left * p.later(l.levels[i])
 		left = min(left, p.share(l, i, rank, wider))
 		f.kept[i] = left
 	}
@@ -82,6 +85,15 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	rank += p.rank(backend.Exact) - p.rank(l.source)
 	f.score = exact * max(answers, min(left, p.share(l, len(l.levels)-1, rank, wider)))
 	return f
+}
+
+// later is what a later look at a level costs an arm.
+func (p *problem) later(level int) float64 {
+	c := &p.costs
+	if p.ofSigns(level) {
+		return c.Visit + c.Code*float64(p.head) + c.Sign*float64(p.rest)
+	}
+	return c.Visit + c.Code*float64(p.head+p.widths[level])
 }
 
 // haarLimit is the greatest dimension that is rotated by a matrix.

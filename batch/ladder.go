@@ -27,6 +27,7 @@ func (l ladder) dense() bool { return len(l.levels) == 0 }
 // Names of the parts of a plan, besides numbers.
 const (
 	planDense = "dense" // the plan of a dense scan
+	planSigns = "signs" // a look at the signs of a row
 	planWhole = "whole" // a look at all codes of a row
 	planRows  = "rows"  // the float32 rows of what is left
 )
@@ -42,11 +43,14 @@ func (p *problem) name(l ladder) string {
 	}
 	var parts []string
 	for _, level := range l.levels {
-		if p.whole(level) {
+		switch {
+		case p.whole(level):
 			parts = append(parts, planWhole)
-			continue
+		case p.ofSigns(level):
+			parts = append(parts, planSigns)
+		default:
+			parts = append(parts, strconv.Itoa(p.widths[level]))
 		}
-		parts = append(parts, strconv.Itoa(p.widths[level]))
 	}
 	return strings.Join(append(parts, planRows), ",")
 }
@@ -85,14 +89,22 @@ func (p *problem) parse(name string, m Method) (ladder, error) {
 
 // level reads the width of a look.
 func (p *problem) level(text string) (int, error) {
-	if text == planWhole {
+	switch {
+	case text == planWhole:
 		return len(p.widths) - 1, nil
+	case text == planSigns && p.hasSigns():
+		return p.signs, nil
+	case text == planSigns:
+		return 0, fmt.Errorf("no look has signs here: rows of fewer than 768 coordinates have none, nor have all backends such looks")
 	}
 	width, err := strconv.Atoi(text)
 	if err != nil {
 		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
 	}
 	level := slices.Index(p.widths, width)
+	if p.ofSigns(level) { // as many coordinates, but not their codes
+		level = len(p.widths) - 1
+	}
 	if level < 0 {
 		return 0, fmt.Errorf("no look has %d coordinates; they have one of %v, the last of which is %q", width, p.widths, planWhole)
 	}
@@ -106,6 +118,10 @@ func (p *problem) check(l ladder) error {
 		return errors.New("no look before the rows")
 	case len(l.levels) > mostLooks:
 		return fmt.Errorf("%d looks, at most %d", len(l.levels), mostLooks)
+	case p.ofSigns(l.levels[0]):
+		return fmt.Errorf("signs are for a later look")
+	case l.certain && slices.ContainsFunc(l.levels, p.ofSigns):
+		return fmt.Errorf("signs have no bound that is certain")
 	case !p.first(l.levels[0]):
 		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.levels[0]], p.panel)
 	}
@@ -117,10 +133,13 @@ func (p *problem) check(l ladder) error {
 	return nil
 }
 
-// first reports whether a first look can have a level's width.
+// first reports whether a first look can be at a level.
 func (p *problem) first(level int) bool {
-	return p.widths[level] <= p.panel || p.costs.Wide > 0
+	return !p.ofSigns(level) && (p.widths[level] <= p.panel || p.costs.Wide > 0)
 }
+
+// hasSigns reports whether there can be looks at signs.
+func (p *problem) hasSigns() bool { return p.signs > 0 && p.costs.Sign > 0 }
 
 // ladders lists the ladders that a method may take. Of certain ones Auto weighs
 // whole rows alone: where thresholds are extrapolated, few of so many arms wanted,
@@ -148,7 +167,9 @@ func (p *problem) climbs(certain bool) []ladder {
 			return
 		}
 		for next := levels[len(levels)-1] + 1; next < len(p.widths); next++ {
-			extend(append(slices.Clone(levels), next))
+			if !p.ofSigns(next) || !certain && p.hasSigns() {
+				extend(append(slices.Clone(levels), next))
+			}
 		}
 	}
 	for level := range p.widths {
@@ -214,8 +235,11 @@ func (p *problem) plan(l ladder, m Method) *plan {
 	}
 	for i, level := range l.levels {
 		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l)}
-		if l.certain || p.whole(level) {
+		switch {
+		case l.certain || p.whole(level):
 			look.Rule, look.Alpha = backend.Cauchy, 0
+		case p.ofSigns(level):
+			look.Rep = backend.Signs
 		}
 		if i == 0 {
 			out.predicted = f.kept[0]

@@ -73,6 +73,17 @@ func TestChoice(t *testing.T) {
 		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rows"},
 		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rows"},
 		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Visit = 1e6 }, "128,rows"},
+		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rows"},
+		{"signs, and whole rows behind them", Auto, func(p *problem) {
+			withSigns(p, .002)
+			p.k, p.costs.Fetch = 100, 1e3
+		}, "128,signs,whole,rows"},
+		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rows"},
+		{"signs are no certain look", Certain, func(p *problem) {
+			withSigns(p, .001)
+			p.curves.certain = p.curves.shares
+		}, "64,whole,rows"},
+		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rows"},
 		{"a dense scan for nothing", Auto, func(p *problem) { p.costs.Dense, p.costs.DenseTest, p.costs.DenseOne = 1e-6, 1e-6, 1e-6 }, "dense"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -87,6 +98,15 @@ func TestChoice(t *testing.T) {
 				t.Errorf("chose %s, want %s", got, x.want)
 			}
 		})
+	}
+}
+
+// withSigns adds a level of signs to text, in the place of 256 codes.
+func withSigns(p *problem, cost float64) {
+	p.signs, p.costs.Sign = 3, cost
+	p.widths[3] = p.rest
+	for k, s := range []float64{.00006, .0006, .006} {
+		p.curves.shares[k][3] = math.Log(s)
 	}
 }
 
@@ -105,6 +125,10 @@ func drawn(t *rapid.T) *problem {
 		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "level")) {
 			p.widths = append(p.widths, w)
 		}
+	}
+	if rapid.Bool().Draw(t, "signs") && len(p.widths) > 0 {
+		p.signs = len(p.widths)
+		p.widths = append(p.widths, p.rest)
 	}
 	p.widths = append(p.widths, p.rest)
 	pilot := &collection.Pilot{Alpha: .001, Ks: []int{1, 10, 100}[:rapid.IntRange(0, 3).Draw(t, "ks")]}
@@ -135,11 +159,14 @@ func drawn(t *rapid.T) *problem {
 	if rapid.Bool().Draw(t, "no wide looks") {
 		p.costs.Wide = 0
 	}
+	if rapid.Bool().Draw(t, "no looks at signs") {
+		p.costs.Sign = 0
+	}
 	return p
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
 }
 
 // plainCost prices a ladder a second time, atom by atom of the sum rather than
@@ -192,7 +219,12 @@ func plainCost(p *problem, levels []int, certain bool, source backend.Source) fl
 	total += entering * lifted
 	left := n * share(0, rank)
 	for i := 1; i < len(levels); i++ {
-		total += left * (c.Visit + c.Code*codes(levels[i]))
+		total += left * c.Visit
+		if p.signs > 0 && levels[i] == p.signs {
+			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest))
+		} else {
+			total += left * c.Code * codes(levels[i])
+		}
 		left = math.Min(left, n*share(i, rank))
 	}
 	answers := math.Max(1, float64(p.k))
@@ -236,6 +268,9 @@ func TestNoRegret(t *testing.T) {
 			}
 			if m == Certain && p.curves.certain == nil {
 				break // nothing to choose by
+			}
+			if at := slices.Index(levels, p.signs); p.signs > 0 && at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
+				continue // never first, never certain
 			}
 			if len(levels) > 3 || len(levels) == 0 && m != Auto || len(levels) > 0 && p.costs.Wide == 0 && p.widths[levels[0]] > 128 {
 				continue
@@ -351,7 +386,7 @@ func TestLooks(t *testing.T) {
 			spent := 0.
 			for i, look := range plan.looks {
 				spent += look.Alpha
-				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest {
+				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
 					t.Errorf("%s: look %+v", plan.name, look)
 				}
 				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.First > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
@@ -443,6 +478,8 @@ func TestNames(t *testing.T) {
 	none := &problem{dim: 8, costs: fast()}
 	panels := text()
 	panels.costs.Wide = 0
+	signs := text()
+	withSigns(signs, .01)
 	for _, x := range []struct {
 		p    *problem
 		m    Method
@@ -458,6 +495,10 @@ func TestNames(t *testing.T) {
 		{text(), Auto, "128,64,rows", []string{"64 coordinates after one of 128"}},
 		{text(), Auto, "whole,768,rows", []string{"768 coordinates after one of 768"}},
 		{text(), Auto, "32,64,128,256,rows", []string{"4 looks, at most 3"}},
+		{text(), Auto, "64,signs,rows", []string{"signs", "768"}},
+		{signs, Auto, "signs,rows", []string{"later"}},
+		{signs, Auto, "64,whole,signs,rows", []string{"768 coordinates after one of 768"}},
+		{signs, Certain, "64,signs,rows", []string{"certain"}},
 		{text(), Exact, "64,rows", []string{"exact", `"dense"`}},
 		{text(), Adaptive, "dense", []string{"adaptive"}},
 		{panels, Auto, "256,rows", []string{"256", "at most 128"}},

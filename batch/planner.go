@@ -129,6 +129,7 @@ func (e *Engine) problem(w *work) *problem {
 	p := &problem{arms: max(1, w.allowed), atoms: c.N, dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
 		curves: e.curves, k: w.k, delta: w.delta, costs: e.costs}
 	if c.Coded() {
+		p.signs = max(0, c.SignLevel())
 		for _, l := range c.Levels {
 			p.widths = append(p.widths, l.Width)
 		}

@@ -309,7 +309,7 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Width += w.e.c.R
 	}
 	switch {
-	case l.Look.Rule <= backend.Cauchy && w.e.c.D > 0 && l.Look.To == w.e.c.D:
+	case l.Look.Rule <= backend.Cauchy && l.Look.Rep != backend.Signs && w.e.c.D > 0 && l.Look.To == w.e.c.D:
 		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"
@@ -332,6 +332,8 @@ func reads(r backend.Representation) string {
 		return "panels"
 	case backend.Rows:
 		return "rows"
+	case backend.Signs:
+		return "signs"
 	}
 	return "float32"
 }

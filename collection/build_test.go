@@ -97,6 +97,12 @@ func TestShapes(t *testing.T) {
 				}
 				last := 0
 				for i, l := range c.Levels {
+					if l.Signs {
+						if i != len(c.Levels)-2 || l.Width != c.D || c.SignLevel() != i || len(c.Signs) != s.n*c.SignStride || c.SignStride < c.R+c.D/8 {
+							t.Errorf("%s: level %d of %d has %d bytes of signs, %d a row", name, i, len(c.Levels), len(c.Signs), c.SignStride)
+						}
+						continue
+					}
 					if l.Width <= last || l.Width%4 != 0 || c.Level(l.Width) != i {
 						t.Errorf("%s: level %d has width %d after %d", name, i, l.Width, last)
 					}

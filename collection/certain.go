@@ -43,6 +43,12 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 		}
 		heads := c.headProducts(arms, q)
 		for j := range c.Levels[:last] {
+			if c.Levels[j].Signs { // they have no such looks
+				for i := range thetas {
+					p.Certain[i][j] += float64(len(arms)) / pairs
+				}
+				continue
+			}
 			share := float64(c.Levels[j].Width) / float64(c.D)
 			rounding := math.Sqrt(share) * (queryStep + f.levels[last].beyond)
 			for s, score := range scores[n] {

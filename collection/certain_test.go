@@ -43,6 +43,10 @@ func measuredCertain(c *Collection, k, queries int) []float64 {
 			}
 			for n := range c.Levels {
 				l := &c.Levels[n]
+				if l.Signs { // no such looks
+					shares[n] += 1 / float64(queries*c.N)
+					continue
+				}
 				for ; from < l.Width; from++ {
 					bound += float64(c.RowScale[i]) * float64(int(code[c.R+from])-simd.Bias) * float64(p.Rest[from])
 				}

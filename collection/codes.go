@@ -74,7 +74,10 @@ func (b *builder) maxima(p, lo, hi int) {
 	for k := range c.Levels {
 		l := &c.Levels[k]
 		m := l.Max[3*p : 3*p+3]
-		m[0], m[1], m[2] = slices.Max(l.XNorm[lo:hi]), slices.Max(l.Radius[lo:hi]), slices.Max(l.Beyond[lo:hi])
+		m[0], m[1] = slices.Max(l.XNorm[lo:hi]), slices.Max(l.Radius[lo:hi])
+		if !l.Signs {
+			m[2] = slices.Max(l.Beyond[lo:hi])
+		}
 	}
 }
 
@@ -136,6 +139,10 @@ func (k *coder) code(i, slot int) {
 	from := 0
 	for j := range c.Levels {
 		l := &c.Levels[j]
+		if l.Signs {
+			k.signs(i, l, code[:c.R], o2, unit)
+			continue
+		}
 		co, cc := kernels.CodeMoments(rest[from:l.Width], rot[from:l.Width])
 		dot, squares, from = dot+co, squares+cc, l.Width
 		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
@@ -148,6 +155,19 @@ func (k *coder) code(i, slot int) {
 		}
 		l.XNorm[i] = upward(math.Sqrt(squares) * float64(l.Scale[i]) * up)
 	}
+}
+
+// signs writes the signs of atom i, whose coded head is given, and their terms.
+func (k *coder) signs(i int, l *Level, head []uint8, o2, unit float64) {
+	c := k.b.c
+	row := c.Signs[i*c.SignStride:][:c.R+c.D/8]
+	copy(row, head)
+	kernels.PackSigns(row[c.R:], k.rot)
+	d := float64(c.D)
+	terms := bandit.Linear(bandit.Moments{A: kernels.SumAbs(k.rot), X2: d, O2: o2}, c.Kappa)
+	l.Scale[i] = float32(terms.Scale * unit)
+	l.Radius[i] = upward(terms.UniformRadius(c.Kappa) * unit * up)
+	l.XNorm[i] = upward(math.Sqrt(d) * float64(l.Scale[i]) * up)
 }
 
 // hidden is what float64 sums of n terms can hide from |o - x|^2, relative to
@@ -164,8 +184,10 @@ func (k *coder) uncoded(i int, norm float64, code []uint8) {
 	c.HeadErr[i] = upward(norm * up)
 	for j := range c.Levels {
 		l := &c.Levels[j]
-		l.Beyond[i] = upward(norm * up)
-		if l.Width < c.D {
+		if !l.Signs {
+			l.Beyond[i] = upward(norm * up)
+		}
+		if l.Signs || l.Width < c.D {
 			l.Radius[i] = upward(norm / c.Kappa * up)
 		}
 	}

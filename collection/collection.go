@@ -3,6 +3,7 @@ package collection
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/bandit"
 )
@@ -87,8 +88,12 @@ const PanelAtoms = 64
 // with the Student reach l, or, deterministically,
 //
 //	head + <x, q_rest> + Beyond |q_rest| + rounding,      x = RowScale * code.
+//
+// A level of Signs codes all D coordinates by their signs: x_j is 1 or -1.
+// Beyond is nil, so that it has no deterministic bound.
 type Level struct {
 	Width  int
+	Signs  bool
 	Scale  []float32 // multiplies the integer dot of the code
 	Radius []float32 // h, rounded upward
 	XNorm  []float32 // |x~|, rounded upward
@@ -133,7 +138,8 @@ type Collection struct {
 	RowScale []float32
 	// HeadMax holds the PanelTerms of each panel.
 	HeadMax []float32 // [panels][4]
-	// Levels is sorted by Width; the last has Width D and is deterministic.
+	// Levels is sorted by Width; the last has Width D and is deterministic. If
+	// there are signs, theirs is the one before.
 	Levels []Level
 	// Panels holds the head and the first PanelWidth rest coordinates of 64
 	// atoms side by side: code c of lane i of panel p, biased by 128, is at
@@ -143,6 +149,11 @@ type Collection struct {
 	// Codes holds all codes of an atom in a row, [N][R+D], biased by 128:
 	// head first.
 	Codes []uint8
+	// Signs holds, in rows SignStride bytes apart, the head's R codes of an atom as
+	// in Codes and then a bit a rest coordinate, 1 where it is positive: bit j%8 of
+	// byte R+j/8. Empty where signs do not pay.
+	Signs      []uint8
+	SignStride int
 	// Slack is gamma of bandit.Slack: the derived bound of all float32
 	// rounding in heads and rests, relative to |q||v|. CodeSlack is that of
 	// bandit.CodeSlack, relative to |q_rest| max(|x~|, |o|).
@@ -221,14 +232,14 @@ func (c *Collection) Code(i int) []uint8 {
 	return c.Codes[i*w : (i+1)*w : (i+1)*w]
 }
 
-// Level returns the index of the level of the given width, or -1.
+// Level returns the index of the level of int8 codes of the given width, or -1.
 func (c *Collection) Level(width int) int {
-	for i := range c.Levels {
-		if c.Levels[i].Width == width {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Width == width && !l.Signs })
+}
+
+// SignLevel returns the index of the level of signs, or -1.
+func (c *Collection) SignLevel() int {
+	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Signs })
 }
 
 // Close unmaps a collection that was opened from a file; the slices must not
@@ -246,7 +257,7 @@ func (c *Collection) Close() error {
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowNorm))*8 +
 		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.HeadMax))*4 +
-		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
+		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Levels {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)+len(l.Max)) * 4
 	}

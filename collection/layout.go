@@ -2,7 +2,10 @@ package collection
 
 import (
 	"fmt"
+	"strconv"
 	"unsafe"
+
+	"thresher/cpu/simd"
 )
 
 // A collection's arrays are named sections of one memory, which is either
@@ -89,13 +92,17 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	get32(&c.HeadNorm, "head-norm", padded)
 	get32(&c.HeadErr, "head-err", padded)
 	get32(&c.HeadMax, "head-max", headMaxTerms*c.PanelCount())
-	for _, w := range levelWidths(c.D) {
-		l := Level{Width: w}
-		get32(&l.Scale, fmt.Sprintf("scale-%d", w), padded)
-		get32(&l.Radius, fmt.Sprintf("radius-%d", w), padded)
-		get32(&l.XNorm, fmt.Sprintf("x-norm-%d", w), padded)
-		get32(&l.Beyond, fmt.Sprintf("beyond-%d", w), padded)
-		get32(&l.Max, fmt.Sprintf("max-%d", w), 3*c.PanelCount())
+	for _, l := range levels(c.R, c.D) {
+		name := strconv.Itoa(l.Width)
+		if l.Signs {
+			name = "signs"
+		} else {
+			get32(&l.Beyond, "beyond-"+name, padded)
+		}
+		get32(&l.Scale, "scale-"+name, padded)
+		get32(&l.Radius, "radius-"+name, padded)
+		get32(&l.XNorm, "x-norm-"+name, padded)
+		get32(&l.Max, "max-"+name, 3*c.PanelCount())
 		c.Levels = append(c.Levels, l)
 	}
 	if err == nil {
@@ -105,6 +112,12 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	}
 	if err == nil {
 		c.Codes, err = array[uint8](m, "codes", c.N*(c.R+c.D))
+	}
+	if c.SignLevel() >= 0 {
+		c.SignStride = (c.R + c.D/8 + 63) &^ 63
+		if err == nil {
+			c.Signs, err = array[uint8](m, "signs", c.N*c.SignStride)
+		}
 	}
 	get32(&c.transform.u, "head-directions", c.R*c.Dim)
 	if c.D <= haarLimit {
@@ -116,7 +129,7 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 // panelWidth is the number of rest coordinates a panel holds: as many as a first
 // look of many atoms wanted may need, within the memory there is for it.
 func panelWidth(D int) int {
-	if D >= 768 {
+	if D >= 1280 {
 		return 192
 	}
 	return min(128, D)
@@ -125,16 +138,25 @@ func panelWidth(D int) int {
 // headMaxTerms is how many terms HeadMax keeps a panel.
 const headMaxTerms = 4
 
-// levelWidths are the prefixes of the rest that a look can stop at, D last. Each
-// costs 16 bytes an atom.
-func levelWidths(D int) []int {
-	var w []int
-	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 768}, {256, 640}, {384, 768}, {1024, 4096}} {
-		if D >= v[1] {
-			w = append(w, v[0])
+// levels are the looks there can be at a rest of D coordinates: prefixes of
+// int8 codes, signs, and all int8 codes, without their terms. Each costs 12 to 16
+// bytes an atom.
+//
+// Signs of all coordinates tell as much as int8 codes of 2/pi of them, in an
+// eighth of the bytes of as many; below 768 coordinates the memory is short for
+// them. Prefixes longer than a panel serve where there are none.
+func levels(R, D int) []Level {
+	signs := D >= 768 && R+D <= simd.MaxScan
+	var all []Level
+	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 1280}, {256, 640}} {
+		if D >= v[1] && !(signs && v[0] > panelWidth(D)) {
+			all = append(all, Level{Width: v[0]})
 		}
 	}
-	return append(w, D)
+	if signs {
+		all = append(all, Level{Width: D, Signs: true})
+	}
+	return append(all, Level{Width: D})
 }
 
 // rawBounds are the numbers of coordinates at which looks on raw coordinates

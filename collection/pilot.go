@@ -124,14 +124,18 @@ type typical struct {
 	radius, xnorm, beyond float64 // beyond is that of the whole row
 }
 
-func (c *Collection) typical(width int) typical {
+func (c *Collection) typical(l *Level) typical {
 	d := float64(c.D)
 	// int8 steps of the greatest of D coordinates, rounded evenly
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
-	if width == c.D {
+	if l.Signs {
+		t := bandit.Linear(bandit.Moments{A: math.Sqrt(2 / math.Pi * d), X2: d, O2: 1}, c.Kappa)
+		return typical{radius: t.Radius, xnorm: math.Sqrt(d) * t.Scale}
+	}
+	if l.Width == c.D {
 		return typical{xnorm: 1, beyond: math.Sqrt(err2)}
 	}
-	share := float64(width) / d
+	share := float64(l.Width) / d
 	t := bandit.Linear(bandit.Moments{A: share, X2: share * (1 + err2), O2: 1}, c.Kappa)
 	return typical{radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale}
 }
@@ -156,7 +160,7 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 		f.headErr = append(f.headErr, float64(c.HeadErr[i]))
 	}
 	for _, l := range c.Levels {
-		f.levels = append(f.levels, c.typical(l.Width))
+		f.levels = append(f.levels, c.typical(&l))
 	}
 	for _, k := range pilotKs {
 		f.ranks = append(f.ranks, float64(k)/float64(c.N)*float64(len(arms)))

@@ -82,6 +82,13 @@ func measured(c *Collection, k, queries int) []float64 {
 			}
 			for n := range c.Levels {
 				l := &c.Levels[n]
+				if l.Signs {
+					signs := floats.Dot(c.testSigns(i, float64(l.Scale[i])), wide(p.Rest))
+					if head+signs+reach*float64(l.Radius[i])*p.RestNorm+lost*float64(l.XNorm[i])+p.HeadNorm*float64(c.HeadErr[i]) >= theta {
+						shares[n] += 1 / float64(queries*c.N)
+					}
+					continue
+				}
 				for ; from < l.Width; from++ {
 					rest += float64(int(code[c.R+from])-simd.Bias) * float64(p.Rest[from])
 				}

@@ -25,7 +25,7 @@ import (
 //	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
 const (
 	magic       = "THRESHER"
-	fileVersion = 2
+	fileVersion = 3
 	headerBytes = 1 << 16
 	pageBytes   = 1 << 16 // covers the page sizes in use
 )

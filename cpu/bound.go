@@ -35,6 +35,7 @@ type terms struct {
 	level                int
 	reach                float64 // Student reach
 	random               bool
+	whole                bool // all of the rest, by its int8 codes
 	scale, radius, xnorm []float32
 	wholeErr             []float32 // of Cauchy's looks at prefixes, or nil
 	side                 []side    // of looks at rows, but for Cauchy's at prefixes
@@ -58,7 +59,7 @@ func (r *resident) sides(level int) []side {
 	if r.side[level] == nil {
 		c, l := r.c, &r.c.Levels[level]
 		radius := l.Radius
-		if l.Width == c.D {
+		if level == len(c.Levels)-1 {
 			radius = l.Beyond
 		}
 		all := make([]side, c.N)
@@ -126,13 +127,19 @@ func (r *resident) newTerms(l backend.Look) (*terms, error) {
 		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
 	}
 	level := c.Level(l.To)
-	if level < 0 || l.From != 0 {
+	if l.Rep == backend.Signs {
+		level = c.SignLevel()
+		if level < 0 || l.Rule != backend.Student {
+			return nil, fmt.Errorf("rule %d on signs: %w", l.Rule, backend.ErrRuleUnsupported)
+		}
+	}
+	if level < 0 || l.From != 0 || l.To != c.Levels[level].Width {
 		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
 	}
 	whole, at := &c.Levels[len(c.Levels)-1], &c.Levels[level]
-	t := &terms{look: l, level: level}
+	t := &terms{look: l, level: level, whole: level == len(c.Levels)-1}
 	switch {
-	case l.To == c.D:
+	case t.whole:
 		// x codes all of o: |o - x| |q_rest| is all that is left open
 		t.scale, t.radius, t.xnorm = whole.Scale, whole.Beyond, whole.XNorm
 	case l.Rule == backend.Student:
@@ -152,13 +159,18 @@ func (r *resident) newTerms(l backend.Look) (*terms, error) {
 	return t, nil
 }
 
-// width is the number of codes an atom is looked at with.
-func (t *terms) width(c *collection.Collection) int { return c.R + t.look.To }
+// width is the number of codes an atom is looked at with; eight signs count as one.
+func (t *terms) width(c *collection.Collection) int {
+	if t.look.Rep == backend.Signs {
+		return c.R + t.look.To/8
+	}
+	return c.R + t.look.To
+}
 
 // summary returns the strips of a look, which the resident keeps. r.mu is held.
 func (r *resident) summary(t *terms) []strip {
 	key := stripKey{t.level, t.look.Rule}
-	if t.look.To == r.c.D {
+	if t.whole {
 		key.rule = backend.Cauchy
 	}
 	if r.strips == nil {
@@ -206,7 +218,7 @@ func (s *state) bound(t *terms, k steps) bound {
 	rest := p.RestNorm
 	b := bound{terms: t, steps: k, offsetFactor: math.Ldexp(1, -s.exp)}
 	switch {
-	case t.look.To == c.D:
+	case t.whole:
 		b.radiusFactor = rest
 	case t.random:
 		b.radiusFactor = t.reach * rest
@@ -267,6 +279,18 @@ func (s *state) row(b *bound, i int, t *simd.RowSums) (estimate, upper float64) 
 	if b.side == nil {
 		return b.of(s.c, i, dh, dr)
 	}
+	return b.beside(i, dh, dr)
+}
+
+// signs bounds atom i from the sums of its signs with the high halves of the 16-bit
+// codes: those with a bit count twice, less all.
+func (s *state) signs(b *bound, i int, t *simd.SignSums) (estimate, upper float64) {
+	dh := 256*float64(t.HeadHi) + float64(t.HeadLo) - s.rows.headBias
+	return b.beside(i, dh, 2*float64(t.Rest)-s.rows.highs)
+}
+
+// beside is of by the terms that stand side by side.
+func (b *bound) beside(i int, dh, dr float64) (estimate, upper float64) {
 	p := &b.side[i]
 	estimate = float64(p.headScale)*b.headStep*dh + float64(p.scale)*b.restStep*dr + float64(p.offset)*b.offsetFactor
 	return estimate, estimate + float64(p.radius)*b.rf + float64(p.headErr)*b.he + float64(p.size)*b.all - slop*b.offsetFactor*float64(p.offset) + least

@@ -20,6 +20,10 @@ type rowCodes struct {
 	codes    simd.RowQuery
 	headBias float64   // 128 sum of the head's codes
 	levels   []float64 // 128 sum of the rest's codes up to each level
+	// For looks at signs, which take the rest's high halves alone: what these are
+	// worth, and their sum.
+	high  steps
+	highs float64
 }
 
 // fine readies the 16-bit codes.
@@ -44,6 +48,10 @@ func (s *state) fine(w *scratch) {
 	sum = 0
 	from := 0
 	for l := range c.Levels {
+		if c.Levels[l].Signs {
+			r.halve(c.R, all)
+			continue
+		}
 		for _, v := range w.small[c.R+from : c.R+c.Levels[l].Width] {
 			sum += int64(v)
 		}
@@ -51,6 +59,20 @@ func (s *state) fine(w *scratch) {
 		r.levels[l] = simd.Bias * float64(sum)
 	}
 	r.ready = true
+}
+
+// halve readies looks that take the high halves of the rest, coordinates from to
+// end, alone.
+func (r *rowCodes) halve(from, end int) {
+	lows := r.codes.Lo[from:end]
+	var sum, squares int64
+	for j, v := range r.codes.Hi[from:end] {
+		l := int64(lows[j])
+		sum, squares = sum+int64(v), squares+l*l
+	}
+	r.high, r.highs = r.steps, float64(sum)
+	r.high.restStep = 256 * r.restStep
+	r.high.restErr = (r.restErr + r.restStep*math.Sqrt(float64(squares))) * up
 }
 
 // coarse writes the 8-bit codes of the head and the first width rest

@@ -36,10 +36,10 @@ const (
 func (b *Backend) Costs() backend.Costs {
 	switch b.kernels {
 	case simd.AVX512:
-		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Fetch: 100, Score: .32,
+		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0056, Fetch: 100, Score: .32,
 			Dense: .0178, DenseTest: .226, DenseOne: .088, Turn: 2.15, Query: 500}
 	case simd.AVX2:
-		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Fetch: 83, Score: .38,
+		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .03, Fetch: 83, Score: .38,
 			Dense: .0182, DenseTest: .4, DenseOne: .1, Turn: 2.15, Query: 565}
 	}
 	c := backend.Portable()
@@ -79,10 +79,11 @@ type measurement struct {
 	// Dense scans of many coordinates, of less, and of one query alone.
 	dense, less, alone trial
 
-	short, long time.Duration // sums of rows of codes in the cache
-	random      *rand.Rand
-	memory      []float32     // rows that are in no cache
-	half, full  time.Duration // of rows of memory, never the same ones
+	short, long  time.Duration // sums of rows of codes in the cache
+	fewer, every time.Duration // sums of rows of signs there
+	random       *rand.Rand
+	memory       []float32     // rows that are in no cache
+	half, full   time.Duration // of rows of memory, never the same ones
 }
 
 // trial is one way to search, with the least times it took.
@@ -167,6 +168,8 @@ func (m *measurement) round(ctx context.Context) error {
 	}
 	m.codes(&m.short, m.c.Levels[0].Width)
 	m.codes(&m.long, m.c.D)
+	m.signs(&m.fewer, m.c.D/4)
+	m.signs(&m.every, m.c.D)
 	m.reach(&m.half, costRow/2)
 	m.reach(&m.full, costRow)
 	return nil
@@ -183,6 +186,21 @@ func (m *measurement) codes(least *time.Duration, width int) {
 	begun := threadTime()
 	for range costCodes {
 		m.kernels.Rows(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
+	}
+	keep(least, begun)
+}
+
+// signs sums head codes and width signs of as many rows; any bits serve.
+func (m *measurement) signs(least *time.Duration, width int) {
+	half := make([]int8, (m.c.R+m.c.D+63)&^63)
+	query := simd.RowQuery{Hi: half, Lo: half}
+	ids, out := make([]uint32, costCodes), make([]simd.SignSums, costCodes)
+	for k := range ids {
+		ids[k] = uint32(3 * k)
+	}
+	begun := threadTime()
+	for range costCodes {
+		m.kernels.Signs(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
 	keep(least, begun)
 }
@@ -276,6 +294,7 @@ func (m *measurement) costs() backend.Costs {
 	}
 	c.List = max(leastCost, per(m.some.pulls[0]-m.panel.pulls[0], passed))
 	c.Code, _ = line(float64(m.c.Levels[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
+	c.Sign, _ = line(float64(m.c.D/4), per(m.fewer, costCodes*costCodes), float64(m.c.D), per(m.every, costCodes*costCodes))
 	c.Visit = max(leastCost, per(m.some.pulls[1], passed)-c.Code*width(&m.some, 1))
 	c.Score, c.Fetch = line(costRow/2, per(m.half, costFetches), costRow, per(m.full, costFetches))
 	c.Dense, c.DenseTest = line(costLess, per(m.less.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))

@@ -59,9 +59,17 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 			continue
 		}
 		s.fine(w)
-		qs = append(qs, revisiting{state: s, bound: s.bound(t, s.rows.steps), list: s.list})
+		worth := s.rows.steps
+		if t.look.Rep == backend.Signs {
+			worth = s.rows.high
+		}
+		qs = append(qs, revisiting{state: s, bound: s.bound(t, worth), list: s.list})
 	}
-	step := max(64, cachedRows/(x.c.R+x.c.D))
+	row := x.c.R + x.c.D
+	if t.look.Rep == backend.Signs {
+		row = x.c.SignStride
+	}
+	step := max(64, cachedRows/row)
 	for end := step; len(qs) > 0; end += step {
 		if ctx.Err() != nil {
 			for k := range qs {
@@ -113,14 +121,13 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	w.picked.cut(0)
 	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
 	ids := w.picked.ids
-	w.sums = grow(w.sums, len(ids))
 	q.seen += len(ids)
-	wide := q.sums(w, ids, q.look.To)
+	wide := q.read(w, ids)
 	w.hot.cut(0)
 	w.hot.room(len(ids))
-	whole := q.look.To == q.c.D
+	whole := q.bound.whole
 	for k, i := range ids {
-		estimate, upper := q.sized(&q.bound, w, k, i, wide)
+		estimate, upper := q.sized(w, k, i, wide)
 		switch {
 		case upper < q.tau:
 			q.dropped++
@@ -141,6 +148,26 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	if len(w.hot.ids) > 0 {
 		q.lift(w, source, w.hot)
 	}
+}
+
+// read sums rows ids as the look has them.
+func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
+	if q.look.Rep != backend.Signs {
+		w.sums = grow(w.sums, len(ids))
+		return q.sums(w, ids, q.look.To)
+	}
+	w.signs = grow(w.signs, len(ids))
+	c := q.c
+	q.k.Signs(w.signs, c.Signs, c.SignStride, ids, c.R, c.D, &q.rows.codes)
+	return false
+}
+
+// sized bounds atom i, entry k of what read summed.
+func (q *revisiting) sized(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
+	if q.look.Rep == backend.Signs {
+		return q.signs(&q.bound, int(i), &w.signs[k])
+	}
+	return q.state.sized(&q.bound, w, k, i, wide)
 }
 
 // sums reads rows ids, head and width rest codes each, into w.sums. It reports

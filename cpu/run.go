@@ -125,7 +125,7 @@ func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, e
 		switch l.Rep {
 		case backend.Panels:
 			err = x.scan(ctx, l)
-		case backend.Rows:
+		case backend.Rows, backend.Signs:
 			err = x.revisit(ctx, l)
 		case backend.Float32:
 			err = x.slabs(ctx, l)

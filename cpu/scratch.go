@@ -27,6 +27,7 @@ type scratch struct {
 	picked survivors // chosen from a list
 	hot    survivors
 	sums   []simd.RowSums
+	signs  []simd.SignSums
 	sums8  []simd.RowSums8 // of a strip
 	top    top
 

@@ -139,7 +139,7 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 		switch {
 		case l.Rule == backend.Martingale || l.Rule == backend.MeanRadius || l.Rule == backend.Rank:
 			return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g; rule %d is not recomputed", score, l.Rule)}
-		case l.Rule == backend.Student && l.To < o.c.D:
+		case l.Rule == backend.Student && (l.Rep == backend.Signs || l.To < o.c.D):
 			if u, slack := o.upper(q, l, row); u <= score+slack {
 				return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g, its bound at coordinate %d was %g", score, l.To, u)}
 			}
@@ -185,10 +185,18 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		dot = math.Ldexp(t.Scale*dot, pv.Exp)
 		radius = math.Ldexp(t.UniformRadius(c.Kappa), pv.Exp)
 	} else {
-		level := &c.Levels[c.Level(l.To)]
-		code := c.Code(i)[c.R:]
-		for j := range l.To {
-			dot += float64(int(code[j])-128) * float64(pq.Rest[j])
+		level := &c.Levels[max(0, c.SignLevel())]
+		if l.Rep == backend.Signs {
+			for j, v := range pq.Rest {
+				bit := c.Signs[i*c.SignStride+c.R+j/8] >> (j % 8) & 1
+				dot += (2*float64(bit) - 1) * float64(v)
+			}
+		} else {
+			level = &c.Levels[c.Level(l.To)]
+			code := c.Code(i)[c.R:]
+			for j := range l.To {
+				dot += float64(int(code[j])-128) * float64(pq.Rest[j])
+			}
 		}
 		dot *= float64(level.Scale[i])
 		radius = float64(level.Radius[i])

@@ -34,7 +34,9 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	whole := backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}
 	var widths []int // of panels, and beyond
 	for _, l := range c.Levels {
-		widths = append(widths, l.Width)
+		if !l.Signs {
+			widths = append(widths, l.Width)
+		}
 	}
 	panels := func(k int, r backend.Rule) backend.Look {
 		l := backend.Look{Rep: backend.Panels, To: widths[k], Rule: r}
@@ -70,6 +72,13 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	ls = append(ls, every)
 	every.Name, every.Raise = "student by lower bounds", lower
 	ls = append(ls, every)
+	if c.SignLevel() >= 0 {
+		signs := Ladder{Name: "signs", Random: true, Raise: exact, Looks: []backend.Look{panels(0, backend.Student),
+			{Rep: backend.Signs, To: c.D, Rule: backend.Student, Alpha: alpha}, whole}}
+		ls = append(ls, signs)
+		signs.Name, signs.Raise, signs.Looks = "signs by lower bounds", lower, signs.Looks[:2]
+		ls = append(ls, signs)
+	}
 	if c.Rotated32 != nil && c.R == 0 {
 		prefix := Ladder{Name: "student, float32 prefixes", Random: true, Raise: backend.RaiseSpec{Source: backend.Exact, PerQuery: 2}}
 		for from, to := 0, 16; from < c.D; from, to = to, 2*to {
