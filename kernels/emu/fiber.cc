@@ -48,7 +48,6 @@ extern "C" void emu_switch(void** save, void* to);
 
 void prepare(Stack* stack, char* low, size_t size, void (*entry)()) {
   void** top = (void**)(((uintptr_t)low + size) & ~(uintptr_t)63);
-  *--top = nullptr;
   *--top = nullptr;  // entry's return address, so that rsp is 8 mod 16 there as after a call
   *--top = (void*)entry;
   for (int saved = 0; saved < 6; saved++) *--top = nullptr;
