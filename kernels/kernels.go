@@ -1,0 +1,98 @@
+package kernels
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+//go:embed manifest.json *.ptx
+var embedded embed.FS
+
+const manifestFile = "manifest.json"
+
+// Set is what manifest.json says: every module and how it was compiled.
+type Set struct {
+	Compiler string   `json:"compiler"` // name and version
+	Flags    []string `json:"flags"`    // the same for every module
+	Modules  []Module `json:"modules"`  // by name
+}
+
+// Module is one PTX file.
+type Module struct {
+	Name string `json:"name"` // of the file, without its extension
+
+	// Sources are the .cu file and the headers it includes, in this order and
+	// then by name. SourcesSHA256 is that of the lines `sha256sum` prints for
+	// them, in hexadecimal as PTXSHA256.
+	Sources       []string `json:"sources"`
+	SourcesSHA256 string   `json:"sources_sha256"`
+	PTXSHA256     string   `json:"ptx_sha256"`
+
+	PTXVersion string  `json:"ptx_version"` // what a driver must read, such as 8.4
+	Entries    []Entry `json:"entries"`     // in the order of the file
+}
+
+// Entry is a kernel that can be launched. No two modules share a name.
+type Entry struct {
+	Name   string `json:"name"`
+	Params int    `json:"params"` // each of at most 8 bytes
+}
+
+// Names lists the modules, sorted.
+func Names() []string {
+	files, _ := fs.Glob(embedded, "*.ptx") // fails for a bad pattern alone
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(f, ".ptx")
+	}
+	return files
+}
+
+// Manifest returns what is known of the modules. The caller owns it.
+func Manifest() (Set, error) { return readManifest(embedded) }
+
+// PTX returns the text of a module, for cuModuleLoadData after a zero byte. It
+// fails if the manifest does not list the module, or lists another text than the
+// one that is there. The caller owns the bytes.
+func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
+
+func readManifest(fsys fs.FS) (Set, error) {
+	text, err := fs.ReadFile(fsys, manifestFile)
+	if err != nil {
+		return Set{}, fmt.Errorf("kernels: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var s Set
+	if err := d.Decode(&s); err != nil {
+		return Set{}, fmt.Errorf("kernels: %s: %w", manifestFile, err)
+	}
+	return s, nil
+}
+
+func readPTX(fsys fs.FS, name string) ([]byte, error) {
+	s, err := readManifest(fsys)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(s.Modules, func(m Module) bool { return m.Name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("kernels: %s lists no module %q", manifestFile, name)
+	}
+	file := name + ".ptx"
+	text, err := fs.ReadFile(fsys, file)
+	if err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	if got, want := hex.EncodeToString(sum[:]), s.Modules[at].PTXSHA256; got != want {
+		return nil, fmt.Errorf("kernels: %s has SHA-256 %s, %s lists %s", file, got, manifestFile, want)
+	}
+	return text, nil
+}
