@@ -17,7 +17,7 @@ vet:
 lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
-KERNELS = scan drain rows gemm float
+KERNELS = scan drain rows signs gemm float
 generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
 	@cd cpu/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../simd/$${k}_amd64.s -stubs ../simd/$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \

@@ -1,9 +1,6 @@
 package simd
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "math"
 
 // SignSums are an atom's sums for a look at its signs: over the head, of unsigned
 // (biased) codes times the query's high and low halves; over the rest, of the
@@ -33,11 +30,11 @@ func (l Level) SumAbs(x []float32) float64 { return l.sumAbs(x) }
 
 func signsGeneric(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	end := head + width
-	out, hi, lo := out[:len(ids)], q.Hi[:end], q.Lo[:end]
+	out, hi, lo := out[:len(ids)], q.Hi[:end], q.Lo[:head]
 	var rows [rowGroup][]uint8
 	for len(ids) > 0 {
 		rows, ids = takeRows(codes, stride, ids, head+width/8)
-		h, r := bothHalves(&rows, hi[:head], lo[:head], 0), whereSet(&rows, hi[head:], head)
+		h, r := bothHalves(&rows, hi[:head], lo, 0), whereSet(&rows, hi[head:], head)
 		n := min(rowGroup, len(out))
 		for j := range n {
 			s := &out[j]
@@ -48,35 +45,42 @@ func signsGeneric(out []SignSums, codes []uint8, stride int, ids []uint32, head,
 	}
 }
 
-// laneSums is how many codes a lane of 16 bits holds the sum of.
-const laneSums = 256
+// laneBytes is how many bytes of bits a lane of 16 bits holds the sum for.
+const laneBytes = 32
 
-// whereSet sums the codes q, a multiple of 32, where bits from a place in the rows
-// on are set. A word has a lane of 16 bits for each row: of it 16 bits of the row,
-// and then bit by bit, which one product gives to all lanes, the sum.
+// whereSet sums the codes q where bits from a place in the rows on are set. A word
+// has a lane of 16 bits for each row.
 func whereSet(rows *[rowGroup][]uint8, q []int8, from int) (sums [rowGroup]int32) {
 	n := len(q) / 8
 	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]
-	for len(q) > 0 {
-		block := q[:min(laneSums, len(q))]
-		q = q[len(block):]
-		var sum uint64
-		for len(block) >= 16 && len(r0) >= 2 && len(r1) >= 2 && len(r2) >= 2 && len(r3) >= 2 {
-			bits := uint64(binary.LittleEndian.Uint16(r0)) | uint64(binary.LittleEndian.Uint16(r1))<<16 |
-				uint64(binary.LittleEndian.Uint16(r2))<<32 | uint64(binary.LittleEndian.Uint16(r3))<<48
-			for _, v := range (*[16]int8)(block) {
-				sum += (bits & 0x0001000100010001) * uint64(v)
-				bits >>= 1
-			}
-			block, r0, r1, r2, r3 = block[16:], r0[2:], r1[2:], r2[2:], r3[2:]
-		}
-		for j := range sums {
-			lane := int16(sum)
-			sums[j] += int32(lane)
-			sum = (sum - uint64(lane)) >> 16
+	var sum uint64
+	for i, b := range r0 {
+		bits := uint64(b) | uint64(r1[i])<<16 | uint64(r2[i])<<32 | uint64(r3[i])<<48
+		sum += eightCodes(bits, (*[8]int8)(q[8*i:]))
+		if i%laneBytes == laneBytes-1 {
+			addRows(&sums, sum)
+			sum = 0
 		}
 	}
+	addRows(&sums, sum)
 	return sums
+}
+
+// addRows takes a word of whereSet apart.
+func addRows(sums *[rowGroup]int32, word uint64) {
+	for j := range sums {
+		lane := int16(word)
+		sums[j] += int32(lane)
+		word = (word - uint64(lane)) >> 16
+	}
+}
+
+// eightCodes sums in each lane the codes whose bit is set there: one product
+// serves all lanes.
+func eightCodes(bits uint64, q *[8]int8) uint64 {
+	const low = 0x0001000100010001
+	return bits&low*uint64(q[0]) + bits>>1&low*uint64(q[1]) + bits>>2&low*uint64(q[2]) + bits>>3&low*uint64(q[3]) +
+		bits>>4&low*uint64(q[4]) + bits>>5&low*uint64(q[5]) + bits>>6&low*uint64(q[6]) + bits>>7&low*uint64(q[7])
 }
 
 func packSignsGeneric(dst []uint8, x []float32) {

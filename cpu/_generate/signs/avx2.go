@@ -1,0 +1,186 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// avx2 adds pairs of products of unsigned and signed bytes up in words. A vector
+// holds 32 coordinates: quadword b those of bit b of eight bytes, or of bit b+4
+// moved to b, so that products stay small enough for the sums of a line of bits to
+// fit.
+type avx2 struct {
+	*kernel
+	bits     VecVirtual // bit b of each byte of quadword b
+	bytes    Mem        // what brings codes to that order
+	weights  Mem        // what makes all bits weigh 8
+	ones     Mem        // four doublewords of ones, then four of zeros
+	fullHead Mem        // where the last 16 codes of the head begin
+	full8    Mem        // where the last 8 bytes of bits begin
+}
+
+func (a *avx2) prepare() {
+	a.bits = YMM()
+	VMOVDQU(table("bits256", 4, func(i int) Constant { return U64(0x0101010101010101 << i) }), a.bits)
+	a.bytes = table("bytes256", 32, func(i int) Constant {
+		if i%16 >= 8 {
+			return U8(0x80) // zero
+		}
+		return U8(i/16*2 + i%8/4*4 + i%4/2 + i%2*8)
+	})
+	a.weights = table("weights256", 16, func(i int) Constant { return U16(8 >> (i / 4)) })
+	a.ones = table("ones256", 8, func(i int) Constant { return U32(uint32(i)/4 - 1) })
+	a.fullHead, a.full8 = before(a.head, 16), before(a.end, 8)
+}
+
+func (a *avx2) sum() {
+	head := a.sumHead()
+	rest := a.sumRest()
+	hi, lo := head.AsX(), XMM()
+	VEXTRACTI128(U8(1), head, lo)
+	first, second := XMM(), XMM()
+	VPUNPCKLDQ(lo, hi, first)
+	VPUNPCKHDQ(lo, hi, second)
+	out := Mem{Base: Load(Param("out"), GP64())}
+	for i, pair := range []Register{first, second} {
+		for j := range 2 {
+			to := out.Offset(24*i + 12*j)
+			VPEXTRQ(U8(j), pair, to)
+			VPEXTRD(U8(2*i+j), rest, to.Offset(8))
+		}
+	}
+}
+
+// sumHead sums the head with both halves of the query's codes. Bytes are widened
+// to words: the sum of two products of bytes would not fit the words in which AVX2
+// can add it. Sums of high halves come in the lower half, of low halves in the upper.
+func (a *avx2) sumHead() VecVirtual {
+	sums := zeros(2 * group)
+	add := func(load func(base Register) Op) {
+		hi, lo := YMM(), YMM()
+		VPMOVSXBW(load(a.hi), hi)
+		VPMOVSXBW(load(a.lo), lo)
+		for i, row := range a.rows {
+			x, t := YMM(), YMM()
+			VPMOVZXBW(load(row), x)
+			VPMADDWD(hi, x, t)
+			VPADDD(t, sums[i], sums[i])
+			VPMADDWD(lo, x, x)
+			VPADDD(x, sums[group+i], sums[group+i])
+			a.fetch(i, a.at, 0)
+		}
+	}
+	XORQ(a.at, a.at)
+	a.steps(16, a.fullHead, func() {
+		add(func(base Register) Op { return a.place(base) })
+	})
+	a.left(a.head, func() {
+		left, at, mask := GP64(), GP64(), XMM()
+		MOVQ(a.head, left)
+		SUBQ(a.at, left)
+		LEAQ(a.ones, at)
+		SUBQ(left, at)
+		VMOVDQU(Mem{Base: at, Disp: 16}, mask)
+		add(func(base Register) Op {
+			x := XMM()
+			VPMASKMOVD(a.place(base), mask, x)
+			return x
+		})
+	})
+	hi, lo, t := fold(sums[:group]), fold(sums[group:]), YMM()
+	VPERM2I128(U8(0x20), lo, hi, t)
+	VPERM2I128(U8(0x31), lo, hi, hi)
+	VPADDD(t, hi, hi)
+	return hi
+}
+
+// sumRest sums the codes where bits are set: in words for a line of bits, 2^15 at
+// most, then in doublewords.
+func (a *avx2) sumRest() Register {
+	sums := zeros(group)
+	widen := func(words []VecVirtual) {
+		for i, w := range words {
+			VPMADDWD(a.weights, w, w)
+			VPADDD(w, sums[i], sums[i])
+		}
+	}
+	MOVQ(a.head, a.at)
+	a.while(a.full8, func() {
+		words, stop, loop := zeros(group), GP64(), a.label("loop")
+		LEAQ(Mem{Base: a.at, Disp: line - 8}, stop)
+		CMPQ(stop, a.full8)
+		CMOVQGT(a.full8, stop)
+		Label(loop)
+		a.add(words, 4, VPBROADCASTQ)
+		ADDQ(U8(8), a.at)
+		CMPQ(a.at, stop)
+		JLE(LabelRef(loop))
+		for i := range group {
+			a.fetch(i, a.at, -1)
+		}
+		widen(words)
+	})
+	a.fetchLast()
+	a.left(a.end, func() {
+		words := zeros(group)
+		a.add(words, 2, VPBROADCASTD)
+		widen(words)
+	})
+	all, t := fold(sums), XMM()
+	VEXTRACTI128(U8(1), all, t)
+	VPADDD(t, all.AsX(), t)
+	VPSRAD(U8(3), t, t)
+	return t
+}
+
+// add adds to the words of the rows what some pairs of bytes have, which broadcast
+// copies to every quadword.
+func (a *avx2) add(words []VecVirtual, pairs int, broadcast func(...Op)) {
+	lower, upper := a.inOrder(pairs)
+	for i, row := range a.rows {
+		x, y := YMM(), YMM()
+		broadcast(a.place(row), x)
+		VPSRLQ(U8(4), x, y)
+		VPAND(a.bits, x, x)
+		VPAND(a.bits, y, y)
+		VPMADDUBSW(lower, x, x)
+		VPMADDUBSW(upper, y, y)
+		VPADDW(x, words[i], words[i])
+		VPADDW(y, words[i], words[i])
+	}
+}
+
+// inOrder brings codes of 64 coordinates, or of fewer pairs of bytes than four and
+// zeros, to the order of the bits: of the lower four of each byte and of the upper.
+func (a *avx2) inOrder(pairs int) (lower, upper VecVirtual) {
+	v := zeros(4)
+	for i := range pairs {
+		VBROADCASTI128(a.restPlace(2*i), v[i])
+		VPSHUFB(a.bytes, v[i], v[i])
+	}
+	VPUNPCKLWD(v[1], v[0], v[0])
+	VPUNPCKLWD(v[3], v[2], v[2])
+	VPUNPCKLDQ(v[2], v[0], v[1])
+	VPUNPCKHDQ(v[2], v[0], v[0])
+	return v[1], v[0]
+}
+
+// fold adds up the lanes of each 128 bits of four vectors, and returns the sums
+// side by side.
+func fold(v []VecVirtual) VecVirtual {
+	VPHADDD(v[1], v[0], v[0])
+	VPHADDD(v[3], v[2], v[2])
+	VPHADDD(v[2], v[0], v[0])
+	return v[0]
+}
+
+// zeros are n vectors of zeros.
+func zeros(n int) []VecVirtual {
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = YMM()
+		VPXOR(v[i], v[i], v[i])
+	}
+	return v
+}

@@ -1,0 +1,57 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSignsEdges: no kernel reads or writes beyond the rows, the codes of head and
+// rest, the ids and the sums it is given.
+func TestSignsEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(97, 98))
+	for _, before := range []bool{false, true} {
+		check := func(rows, head, width, n int) {
+			c := newSignsCase(r, rows, head, width, 0, n)
+			c.codes, c.ids = edge(t, before, c.codes), edge(t, before, c.ids)
+			c.q = RowQuery{edge(t, before, c.q.Hi[:head+width]), edge(t, before, c.q.Lo[:head+width])}
+			out := edge(t, before, make([]SignSums, n))
+			for _, l := range Levels() {
+				c.check(t, l)
+				l.Signs(out, c.codes, c.stride, c.ids, head, width, &c.q)
+			}
+			c.q.Lo = edge(t, before, c.q.Lo[:head])
+			for _, l := range Levels() {
+				c.check(t, l)
+			}
+		}
+		for _, head := range []int{0, 4, 16, 28, 32, 36, 64, 92} {
+			for width := 0; width <= 672; width += 32 {
+				for n := 1; n <= 9; n += 2 {
+					check(11, head, width, n)
+				}
+			}
+		}
+		for _, n := range []int{1, 3, 4, 55, 70} {
+			check(9000, 32, 768, n)
+			check(2000, 32, 4096, n)
+		}
+	}
+}
+
+func TestPackSignsEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(99, 100))
+	for _, before := range []bool{false, true} {
+		for n := 0; n <= 320; n++ {
+			x, dst := edge(t, before, normals(r, n, false)), edge(t, before, make([]uint8, n/8))
+			for _, l := range Levels() {
+				if n%32 == 0 {
+					l.PackSigns(dst, x)
+				}
+				if s := l.SumAbs(x); math.IsNaN(s) {
+					t.Errorf("%v: sum of %d is %g", l, n, s)
+				}
+			}
+		}
+	}
+}
