@@ -93,10 +93,10 @@ def memory_used(made: list[ptxas.Assembly]) -> list[str]:
 
 
 def write(made: dict[Path, bytes], kept: list[dict], folder: Path) -> None:
-    """PTX and manifest; PTX that the manifest does not list goes."""
+    """PTX and manifest; PTX whose source is gone goes too."""
     listed = modules(made, kept)
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in {f.stem for f in folder.glob("*.ptx")} - {m["name"] for m in listed}:
+    for stale in {f.stem for f in folder.glob("*.ptx")} - {f.stem for f in KERNELS.glob("*.cu")}:
         (folder / f"{stale}.ptx").unlink()
     for source, text in made.items():
         (folder / f"{source.stem}.ptx").write_bytes(text)
