@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"go/build"
 	"io/fs"
 	"os"
 	"regexp"
@@ -80,6 +81,18 @@ func TestHeadersAreListed(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPlainBinariesDoNotCarryThem: gpu, which alone may import this package,
+// does so under its tag only.
+func TestPlainBinariesDoNotCarryThem(t *testing.T) {
+	p, err := build.Default.ImportDir("../gpu", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(p.Imports, "thresher/kernels") {
+		t.Error("gpu imports thresher/kernels without the tag cuda")
 	}
 }
 
