@@ -5,6 +5,7 @@
 
 #include "race.h"
 #include "text.h"
+#include "warp.h"
 
 namespace emu {
 
@@ -154,17 +155,16 @@ std::string waiting() {
 Fiber* running() { return static_cast<Fiber*>(self); }
 
 void trap(Code code, At at, const char* format, ...) {
+  Fiber* f = running();
   va_list list;
   va_start(list, format);
-  std::string what = text(format, list);
-  va_end(list);
-  Fiber* f = running();
   if (fault.code == kOk) {
     fault.code = code;
-    fault.text = text("thread %s: %s", coordinates(f->index).c_str(), what.c_str());
+    fault.text = "thread " + coordinates(f->index) + ": " + text(format, list);
     if (at.line) fault.text += " at " + place(at);
   }
-  stop(f);
+  va_end(list);
+  stop(f);  // nothing of this frame is destroyed: it owns nothing
 }
 
 int barrier(Vote vote, int predicate, const char* name, At at) {

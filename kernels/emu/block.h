@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "cuda.h"
 #include "fiber.h"
+#include "kernel.h"
 #include "schedule.h"
+#include "thread.h"
 
 namespace emu {
 

@@ -19,7 +19,7 @@ if [ "$(uname -m)" = x86_64 ] && grep -qw avx2 /proc/cpuinfo && grep -qw fma /pr
 	flags="$flags -march=x86-64-v3"
 fi
 kernel_flags="$flags -fno-exceptions -Wno-unused-function -Wno-unknown-pragmas -Wno-unused-variable -I$here/.."
-check_flags="-fsanitize=thread --param tsan-instrument-func-entry-exit=0"
+check_flags="-fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
 
 # wrap UNIT SOURCE CHECKED: a C++ file that holds one source of kernels and tells the emulator of its
 # entries. Everything of the source but its entries is in a namespace without a name, so that sources

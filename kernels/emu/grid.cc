@@ -26,6 +26,9 @@ Unit* first_unit;
 const Unit* unit;
 unsigned dynamic_bytes;
 Schedule* schedule;
+// Its arguments lie within this library, where the checker lets every thread read.
+unsigned char args[8 * kMaxParams];
+void* slots[kMaxParams];
 
 // Dynamic shared memory ends at an unmapped page.
 unsigned char* shared_end() {
@@ -83,7 +86,9 @@ std::string describe_shared(const void* p) {
   auto* c = (const unsigned char*)p;
   if (c >= shared_end() && c < shared_end() + kPage)
     return text("%zu bytes past the end of %u bytes of dynamic shared memory", (size_t)(c - dynamic_shared) - dynamic_bytes, dynamic_bytes);
-  return in_shared_memory(p, 1) ? "shared memory" : "";
+  if (!in_shared_memory(p, 1)) return "";
+  bool dynamic = c >= dynamic_shared && c < dynamic_shared + dynamic_bytes;
+  return dynamic ? text("byte %zu of dynamic shared memory", (size_t)(c - dynamic_shared)) : "static shared memory";
 }
 
 bool copies_early() { return schedule->early(); }
@@ -100,9 +105,8 @@ Fault run(const Launch& l) {
   set_mutant(unit);
   if (int i = foreign_argument(l); i >= 0)
     return {kIllegalAddress, text("%s: parameter %d points to another device's memory", l.kernel->name, i)};
-  std::vector<unsigned char> args = l.args;
-  std::vector<void*> slots;
-  for (size_t i = 0; i < l.kernel->count; i++) slots.push_back(&args[8 * i]);
+  std::memcpy(args, l.args.data(), l.args.size());
+  for (size_t i = 0; i < l.kernel->count; i++) slots[i] = &args[8 * i];
 
   KernelRunning running;
   race_launch(l);
@@ -113,7 +117,7 @@ Fault run(const Launch& l) {
     uint3 index = {(unsigned)(id % l.grid.x), (unsigned)(id / l.grid.x % l.grid.y), (unsigned)(id / l.grid.x / l.grid.y)};
     if (unit->shared_begin) std::memset(unit->shared_begin, order.poison(), (size_t)(unit->shared_end - unit->shared_begin));
     std::memset(dynamic_shared, order.poison(), dynamic_bytes);
-    Fault f = run_block(l.kernel, slots.data(), index, &order);
+    Fault f = run_block(l.kernel, slots, index, &order);
     if (f.code != kOk) return {f.code, text("%s, block %s, %s", l.kernel->name, coordinates(index).c_str(), f.text.c_str())};
   }
   checking = false;

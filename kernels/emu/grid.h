@@ -9,6 +9,7 @@
 namespace emu {
 
 constexpr unsigned kMaxShared = 227 << 10;  // bytes a block can have at most
+constexpr size_t kMaxParams = 512;           // of a kernel: 4 KiB, 8 bytes or less each
 
 struct Launch {
   const Unit* unit;

@@ -185,7 +185,7 @@ void copy_async(void* shared, const void* global, unsigned n, At at) {
   }
   Fiber* f = running();
   Copy c = {shared, global, n, f->group};
-  if (copies_early()) land(c);
+  if (!checking && copies_early()) land(c);
   else f->copies.push_back(c);
 }
 
@@ -194,7 +194,11 @@ void copy_commit() { running()->group++; }
 void copy_wait(int pending, At) {
   Fiber* f = running();
   size_t done = 0;
-  while (done < f->copies.size() && f->copies[done].group < f->group - pending) land(f->copies[done++]);
+  for (; done < f->copies.size() && f->copies[done].group < f->group - pending; done++) {
+    // Until now the bytes could land at any moment.
+    if (checking) race_touch(f->copies[done].to, 16, Touch::write, __builtin_return_address(0));
+    land(f->copies[done]);
+  }
   f->copies.erase(f->copies.begin(), f->copies.begin() + (long)done);
 }
 

@@ -37,4 +37,7 @@ enum Code : int {
 // trap ends the running kernel with code; the text names the thread and the place.
 [[noreturn]] void trap(Code code, At at, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
+// fence is __threadfence: it matters to the checker alone.
+void fence();
+
 }  // namespace emu

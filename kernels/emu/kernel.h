@@ -1,0 +1,60 @@
+// kernel.h: how the kernels' sources make themselves known to the emulator.
+#pragma once
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace emu {
+
+// Param is a kernel's parameter as PTX words it: its bytes, and whether it is a floating-point number.
+struct Param {
+  unsigned size;
+  bool real;
+};
+
+struct Kernel {
+  const char* name;
+  void (*call)(void** args);
+  const Param* params;
+  size_t count;
+};
+
+// Unit is one source file of kernels, compiled plainly or with the checker's calls in it.
+struct Unit {
+  const char* name;
+  bool checked;
+  char *shared_begin, *shared_end;  // its static shared variables
+  int* mutant;                      // see MUTANT in dev.cuh
+  const Kernel* kernels;
+  size_t count;
+  Unit* next;
+};
+void add_unit(Unit* unit);
+
+template <auto F>
+struct Entry;
+template <class... A, void (*F)(A...)>
+struct Entry<F> {
+  static_assert(((sizeof(A) <= 8) && ...), "a kernel's parameters are of 8 bytes or less");
+  static_assert(sizeof...(A) <= 512, "a kernel's parameters take 4 KiB at most");
+  static constexpr Param params[sizeof...(A) + 1] = {{sizeof(A), std::is_floating_point_v<A>}..., {0, false}};
+  template <size_t... I>
+  static void spread(void** args, std::index_sequence<I...>) { F(*static_cast<A*>(args[I])...); }
+  static void call(void** args) { spread(args, std::index_sequence_for<A...>()); }
+  static constexpr Kernel kernel(const char* name) { return {name, call, params, sizeof...(A)}; }
+};
+
+}  // namespace emu
+
+// EMU_REGISTER ends the file that build.sh makes of a source: it tells the emulator of its kernels.
+#define EMU_JOIN2(a, b) a##b
+#define EMU_JOIN(a, b) EMU_JOIN2(a, b)
+#define EMU_SECTION_EDGE(edge) EMU_JOIN(EMU_JOIN(__##edge##_emu_shared_, EMU_UNIT), )
+#define EMU_REGISTER(name, checked)                                                                        \
+  extern "C" {                                                                                             \
+  extern char EMU_SECTION_EDGE(start)[] __attribute__((weak));                                            \
+  extern char EMU_SECTION_EDGE(stop)[] __attribute__((weak));                                             \
+  }                                                                                                        \
+  static emu::Unit emu_unit = {name, checked, EMU_SECTION_EDGE(start), EMU_SECTION_EDGE(stop), &emu_mutant, \
+                               emu_kernels, sizeof emu_kernels / sizeof *emu_kernels, nullptr};            \
+  static const bool emu_added = (emu::add_unit(&emu_unit), true);
