@@ -260,18 +260,19 @@ func (b *Buffer[T]) Fill(t *Thread, s *Stream, at, n int, v T) error {
 		return err
 	}
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&v)), size[T]())
+	var call string
 	switch {
 	case repeats(raw, 1):
-		err = cu.MemsetD8Async(p, raw[0], count, s.s)
+		call, err = "cuMemsetD8Async", cu.MemsetD8Async(p, raw[0], count, s.s)
 	case repeats(raw, 2):
-		err = cu.MemsetD16Async(p, binary.NativeEndian.Uint16(raw), count/2, s.s)
+		call, err = "cuMemsetD16Async", cu.MemsetD16Async(p, binary.NativeEndian.Uint16(raw), count/2, s.s)
 	case repeats(raw, 4):
-		err = cu.MemsetD32Async(p, uint(binary.NativeEndian.Uint32(raw)), count/4, s.s)
+		call, err = "cuMemsetD32Async", cu.MemsetD32Async(p, uint(binary.NativeEndian.Uint32(raw)), count/4, s.s)
 	default:
 		return fmt.Errorf("gpu: fill %s with %v: its bytes do not repeat after one, two or four", b.purpose, v)
 	}
 	if err != nil {
-		return t.fail(err, "cuMemsetAsync(%s, %d bytes)", b.purpose, count)
+		return t.fail(err, call+"(%s, %d bytes)", b.purpose, count)
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ func Devices() ([]Info, error) {
 	if err := Driver(); err != nil {
 		return nil, err
 	}
-	n, err := cu.NumDevices()
+	n, err := countDevices()
 	if err != nil {
-		return nil, &DriverError{Call: "cuDeviceGetCount()", Code: codeOf(err)}
+		return nil, err
 	}
 	infos := make([]Info, n)
 	for i := range infos {
@@ -81,9 +81,9 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 	if err := Driver(); err != nil {
 		return nil, err
 	}
-	n, err := cu.NumDevices()
+	n, err := countDevices()
 	if err != nil {
-		return nil, &DriverError{Call: "cuDeviceGetCount()", Code: codeOf(err)}
+		return nil, err
 	}
 	if index < 0 || index >= n {
 		return nil, unavailable("there is no device %d: the driver has %d", index, n)
@@ -108,6 +108,14 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 		return nil, fmt.Errorf("gpu: open device %d (%s): %w", index, info.Name, err)
 	}
 	return d, nil
+}
+
+func countDevices() (int, error) {
+	n, err := cu.NumDevices()
+	if err != nil {
+		return 0, fmt.Errorf("gpu: %w", &DriverError{Call: "cuDeviceGetCount()", Code: codeOf(err)})
+	}
+	return n, nil
 }
 
 // describe asks the driver for a device's properties; no context is needed.

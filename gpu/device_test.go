@@ -5,7 +5,6 @@ package gpu
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"thresher/backend"
+	"thresher/gpu/emulator"
 	"thresher/kernels"
 )
 
@@ -26,7 +26,7 @@ func needDriver(t *testing.T) {
 
 // onEmulator reports whether the driver is the emulator, which runs what is
 // enqueued when somebody waits for it and no earlier.
-func onEmulator() bool { return strings.Contains(os.Getenv(libraryVariable), "emu") }
+func onEmulator() bool { return Driver() == nil && emulator.Present() }
 
 // openTest opens device 0 and, at the end of the test, closes it and fails when
 // something was not freed.

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -220,7 +221,7 @@ func (f *Function) usable(t *Thread) error {
 		return err
 	}
 	if f == nil || f.m.held == nil {
-		return fmt.Errorf("gpu: a kernel was used whose module is unloaded or was never loaded")
+		return errors.New("gpu: a kernel was used whose module is unloaded or was never loaded")
 	}
 	return t.owns(f.m.d)
 }

@@ -91,10 +91,8 @@ func TestDefaultBudget(t *testing.T) {
 
 // A driver that has no memory left, budget or not, is a refusal like any other.
 func TestDriverIsOutOfMemory(t *testing.T) {
-	needDriver(t)
-	if !onEmulator() {
-		t.Skip("fills the device: on the emulator only")
-	}
+	needEmulator(t)
+	t.Setenv("EMU_MEM", "268435456")
 	first := openTest(t, DeviceOptions{})
 	second := openTest(t, DeviceOptions{})
 	var most *Buffer[uint8]

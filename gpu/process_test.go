@@ -29,6 +29,10 @@ var scenarios = map[string]func() error{
 		}
 		return d.Close()
 	},
+	"life": func() error {
+		_, used, closed := life()
+		return errors.Join(used, closed)
+	},
 }
 
 func TestMain(m *testing.M) {
@@ -62,7 +66,8 @@ func inProcess(t *testing.T, scenario string, env ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(append(os.Environ(), scenarioVariable+"="+scenario), env...)
+	cmd.Env = append(os.Environ(), scenarioVariable+"="+scenario, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(cmd.Env, env...)
 	var out, log strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {

@@ -4,7 +4,7 @@ package gpu
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime"
 	"time"
 
@@ -43,7 +43,7 @@ func (s *Stream) owned(t *Thread) error {
 		return err
 	}
 	if s == nil || s.held == nil {
-		return fmt.Errorf("gpu: a stream was used that is closed or was never made")
+		return errors.New("gpu: a stream was used that is closed or was never made")
 	}
 	return t.owns(s.d)
 }
@@ -135,7 +135,7 @@ func (e *Event) owned(t *Thread) error {
 		return err
 	}
 	if e == nil || e.held == nil {
-		return fmt.Errorf("gpu: an event was used that is closed or was never made")
+		return errors.New("gpu: an event was used that is closed or was never made")
 	}
 	return t.owns(e.d)
 }

@@ -1,0 +1,324 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"thresher/backend"
+	"thresher/gpu/emulator"
+)
+
+// failVariable makes the emulator's n-th next call of a name fail: name:n:code.
+const failVariable = "EMU_FAIL"
+
+// needEmulator skips tests that make a driver fail.
+func needEmulator(t *testing.T) {
+	t.Helper()
+	needDriver(t)
+	if !onEmulator() {
+		t.Skip("needs the emulator: make test-cuda")
+	}
+}
+
+// life is a device from open to close, with each kind of call on the way. It
+// returns what Close said apart from the rest, and the budget it had.
+func life() (budget int64, used, closed error) {
+	d, err := OpenDevice(0, DeviceOptions{})
+	if err != nil {
+		return 0, err, nil
+	}
+	budget = d.Usage().Budget
+	used = d.Do(context.Background(), use)
+	return budget, used, d.Close()
+}
+
+func use(th *Thread) error {
+	c, err := newCopying(th)
+	if err != nil {
+		return err
+	}
+	p, err := newPipeline(th)
+	if err != nil {
+		return err
+	}
+	big := shape(copyLen)
+	big.Shared = 64 << 10
+	if _, err := c.f.BlocksPerSM(th, 256, 0); err != nil {
+		return err
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	out := make([]quad, copyLen)
+	for _, step := range []func() error{
+		func() error { return c.dst.Fill(th, c.s, 0, 1, quad{}) },
+		func() error { return c.dst.Fill(th, c.s, 1, 1, quad{1 << 16, 1 << 16, 1 << 16, 1 << 16}) },
+		func() error { return c.f.Launch(th, c.s, big, Ptr(c.src), Ptr(c.dst), I64(copyLen)) },
+		func() error { return c.src.CopyAsync(th, c.s, 0, c.dst, 500, 500) },
+		func() error { return c.s.Wait(ended, th) },
+		func() error { return c.dst.Download(th, out, 0) },
+		func() error { return p.enqueue(th) },
+		func() error { return p.over.Wait(ended, th) },
+		func() error { return p.over.Sync(th) },
+		func() error { return p.down.Sync(th) },
+		func() error { _, err := p.over.Since(th, p.start); return err },
+		func() error { return th.Synchronize() },
+		func() error { return p.free(th) },
+		func() error { return c.free(th) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(out, quads(copyLen)) {
+		return errors.New("the copy differs")
+	}
+	return nil
+}
+
+// Every call of a device's life fails once, at each place it is made, with a
+// code that can be survived and with one that cannot. Each time the error names
+// the call and the code, Close ends in order, and nothing stays allocated: the
+// next life has as much memory and succeeds.
+func TestEveryCallFails(t *testing.T) {
+	needEmulator(t)
+	fresh, err, closed := life()
+	if err != nil || closed != nil {
+		t.Fatal(err, closed)
+	}
+	calls := []string{
+		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute",
+		"cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo", "cuCtxSynchronize",
+		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuModuleUnload",
+		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernel",
+		"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuMemFreeHost",
+		"cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuMemsetD8Async", "cuMemsetD32Async",
+		"cuStreamCreate", "cuStreamDestroy", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent",
+		"cuEventCreate", "cuEventDestroy", "cuEventRecord", "cuEventSynchronize", "cuEventQuery", "cuEventElapsedTime",
+	}
+	for _, call := range calls {
+		t.Run(call, func(t *testing.T) {
+			for _, code := range []int{codeOutOfMemory, 719} {
+				n := 0
+				for ; n < 100; n++ {
+					t.Setenv(failVariable, fmt.Sprintf("%s:%d:%d", call, n+1, code))
+					_, used, closed := life()
+					t.Setenv(failVariable, "")
+					if used == nil && closed == nil {
+						break // there is no n-th call
+					}
+					said := errors.Join(used, closed)
+					if text := said.Error(); !strings.Contains(text, "gpu: ") || !strings.Contains(text, fmt.Sprintf("(%d)", code)) || !strings.Contains(text, call+"(") {
+						t.Errorf("call %d fails with %d: %v", n+1, code, said)
+					}
+					if lost := errors.Is(said, ErrLost); lost != (code == 719) {
+						t.Errorf("call %d fails with %d: a loss is %v: %v", n+1, code, lost, said)
+					}
+					if errors.Is(said, ErrLost) && !errors.Is(said, backend.ErrUnavailable) {
+						t.Errorf("a lost device is available: %v", said)
+					}
+					if call == "cuMemAlloc" || call == "cuMemHostAlloc" {
+						if full := errors.Is(said, backend.ErrMemory); full != (code == codeOutOfMemory) {
+							t.Errorf("call %d fails with %d: out of memory is %v: %v", n+1, code, full, said)
+						}
+					}
+					budget, used, closed := life()
+					if used != nil || closed != nil {
+						t.Fatalf("after call %d failed with %d, another life: %v, %v", n+1, code, used, closed)
+					}
+					if budget != fresh {
+						t.Errorf("call %d fails with %d: %d bytes are left of %d", n+1, code, budget, fresh)
+					}
+				}
+				if n == 0 || n == 100 {
+					t.Errorf("made to fail with %d, it did so at %d places", code, n)
+				}
+			}
+		})
+	}
+}
+
+// What a process does once is made to fail in processes of their own.
+func TestBeginningAndEndFail(t *testing.T) {
+	needEmulator(t)
+	for _, c := range []struct{ env, want string }{
+		{"EMU_FAIL=cuInit:1:100", "backend unavailable: THRESHER_LIBCUDA=" + os.Getenv(libraryVariable) + ": cuInit(): CUDA_ERROR_NO_DEVICE (100)"},
+		{"EMU_DEVICES=0", "CUDA_ERROR_NO_DEVICE (100)"},
+		{"EMU_FAIL=cuDriverGetVersion:1:1", "cuDriverGetVersion failed"},
+		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.8)"},
+		{"EMU_VERSION=12040", "nil"},
+		{"EMU_FAIL=cuDevicePrimaryCtxRelease:1:2", "gpu: close device 0: cuDevicePrimaryCtxRelease(): CUDA_ERROR_OUT_OF_MEMORY (2)"},
+	} {
+		if got := inProcess(t, "life", c.env); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q lacks %q", c.env, got, c.want)
+		}
+	}
+}
+
+// The emulator's own count of what lived when its context ended: nothing does,
+// whichever call to get something fails, and whether or not the caller frees
+// what it had got.
+func TestNothingLeaks(t *testing.T) {
+	needEmulator(t)
+	count := func(name string) uint64 {
+		t.Helper()
+		n, ok := emulator.Count(name)
+		if !ok {
+			t.Errorf("the emulator does not count %s", name)
+		}
+		return n
+	}
+	for _, fail := range []string{"", "cuModuleGetFunction:1:2", "cuMemAlloc:3:2", "cuMemHostAlloc:2:2", "cuMemHostGetDevicePointer:1:2", "cuStreamCreate:2:2", "cuEventCreate:2:2", "cuLaunchKernel:1:1"} {
+		leaks, calls := count("leaks"), count("calls")
+		t.Setenv(failVariable, fail)
+		_, used, closed := life()
+		if (fail == "") != (used == nil && closed == nil) {
+			t.Errorf("EMU_FAIL=%s: %v, %v", fail, used, closed)
+		}
+		for _, name := range []string{"allocations", "bytes", "host_allocations", "contexts", "streams", "events", "modules"} {
+			if n := count(name); n != 0 {
+				t.Errorf("EMU_FAIL=%s: %d %s are left", fail, n, name)
+			}
+		}
+		if n := count("leaks"); n != leaks || count("calls") == calls {
+			t.Errorf("EMU_FAIL=%s: %d leaks in %d calls", fail, n-leaks, count("calls")-calls)
+		}
+	}
+}
+
+// A kernel's fault shows at the next wait, loses the device for good, and is
+// what every later Do returns; the other device goes on.
+func TestLostDevice(t *testing.T) {
+	needEmulator(t)
+	t.Setenv("EMU_DEVICES", "2")
+	a := openTest(t, DeviceOptions{})
+	b, err := OpenDevice(1, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := b.Info(); got.Index != 1 || got.PCI == a.Info().PCI {
+		t.Errorf("%+v beside %+v", got, a.Info())
+	}
+	var kept *Buffer[quad]
+	var atWait error
+	err = a.Do(context.Background(), func(th *Thread) error {
+		c, err := newCopying(th)
+		if err != nil {
+			return err
+		}
+		kept = c.src
+		if a.Lost() != nil {
+			t.Error("lost before anything happened")
+		}
+		// Beyond the ends of both buffers.
+		if err := c.f.Launch(th, c.s, shape(4*copyLen), Ptr(c.src), Ptr(c.dst), I64(4*copyLen)); err != nil {
+			t.Error("an error before the kernel ran: ", err)
+		}
+		atWait = c.s.Sync(th)
+		_, err = Alloc[quad](th, "more", 1)
+		refused(t, err, ErrLost)
+		return errors.Join(atWait, c.dst.Free(th)) // which has nothing to add
+	})
+	refused(t, err, ErrLost, "cuStreamSynchronize(launches): CUDA_ERROR_", "last kernels launched: copy16")
+	if why := emulator.LastFault(); !strings.Contains(why, "copy16") || !strings.Contains(why, "read of") {
+		t.Errorf("the emulator says %q", why)
+	}
+	var de *DriverError
+	if !errors.As(err, &de) || !sticky(de.Code) {
+		t.Errorf("%v holds %+v", err, de)
+	}
+	for range 2 {
+		ran := false
+		err := a.Do(context.Background(), func(*Thread) error { ran = true; return nil })
+		refused(t, err, ErrLost, "device 0", "was lost", "cuStreamSynchronize(launches)")
+		if ran || !errors.Is(err, backend.ErrUnavailable) {
+			t.Error(ran, err)
+		}
+	}
+	refused(t, a.Lost(), ErrLost, "cuStreamSynchronize(launches)")
+	if b.Lost() != nil {
+		t.Error("the other device: ", b.Lost())
+	}
+	onThread(t, b, func(th *Thread) error {
+		refused(t, kept.Upload(th, 0, nil), nil, "src is on device 0, not on device 1")
+		return use(th)
+	})
+	if err := a.Close(); err != nil { // nothing left to free
+		t.Error(err)
+	}
+}
+
+// Both devices work at the same time: each one's job waits for the other's.
+func TestDevicesAtOnce(t *testing.T) {
+	needEmulator(t)
+	t.Setenv("EMU_DEVICES", "2")
+	var errs [2]chan error
+	var met [2]chan struct{}
+	for i := range errs {
+		errs[i], met[i] = make(chan error, 1), make(chan struct{})
+	}
+	for i := range errs {
+		d, err := OpenDevice(i, DeviceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		go func() {
+			errs[i] <- d.Do(context.Background(), func(th *Thread) error {
+				close(met[i])
+				<-met[1-i]
+				return use(th)
+			})
+		}()
+	}
+	for i := range errs {
+		if err := <-errs[i]; err != nil {
+			t.Errorf("device %d: %v", i, err)
+		}
+	}
+}
+
+func TestLowComputeCapability(t *testing.T) {
+	needEmulator(t)
+	t.Setenv("EMU_CC", "75")
+	_, err := OpenDevice(0, DeviceOptions{})
+	refused(t, err, backend.ErrUnavailable, "compute capability 7.5 is below 8.0", "device 0")
+	if infos, err := Devices(); err != nil || infos[0].Major != 7 || infos[0].Minor != 5 {
+		t.Error(infos, err)
+	}
+	for _, cc := range []string{"80", "86", "90"} {
+		t.Setenv("EMU_CC", cc)
+		if _, used, closed := life(); used != nil || closed != nil {
+			t.Error(cc, used, closed)
+		}
+	}
+}
+
+// The driver's compiler has the last word on PTX; what it says is passed on.
+func TestDriverRefusesPTX(t *testing.T) {
+	needEmulator(t)
+	d := openTest(t, DeviceOptions{})
+	onThread(t, d, func(th *Thread) error {
+		_, err := th.Load("for nobody", []byte(".version 8.4\n.target sm_121\n.address_size 64\n"))
+		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.4 for sm_121): CUDA_ERROR_")
+		if errors.Is(err, ErrLost) {
+			t.Error("a refused module loses the device: ", err)
+		}
+		return use(th)
+	})
+}
