@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda fuzz calibrate bench bench-peers bench-peers-small noasm clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -39,14 +39,19 @@ emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs 
 $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 	sh kernels/emu/build.sh build/emu
 
+CUDA = CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include" $(GO)
 # Three orders in which the emulator runs threads; no cached result, for Go
 # does not see what C reads of the environment.
 test-cuda: $(EMULATOR) ## the CUDA backend on the emulator
 	@$(TOOLCHAIN)
 	for seed in 0 1 2; do \
-	  EMU_SEED=$$seed THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include" \
-	    $(GO) test -tags cuda -count=1 ./gpu/... || exit 1; \
+	  EMU_SEED=$$seed THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 ./gpu/... || exit 1; \
 	done
+
+lint-cuda: ## go vet and staticcheck of what the tag cuda adds
+	@$(TOOLCHAIN)
+	$(CUDA) vet -tags cuda ./gpu/... ./cmd/thresher
+	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME
