@@ -26,6 +26,9 @@ type Costs struct {
 	// Sign is a coordinate of a later look at signs; reaching their row is a Visit
 	// too. 0 when the backend has no such looks.
 	Sign float64 `json:"sign"`
+	// Far is what a byte of such rows costs besides where they are too many for the
+	// caches.
+	Far float64 `json:"far"`
 	// Fetch is reaching an atom's float32 row, Score a coordinate of it, scored
 	// in float64.
 	Fetch float64 `json:"fetch"`
@@ -72,6 +75,7 @@ func (c *Costs) Table() []Cost {
 		{"visit", "reaching a row of codes", c.Visit, false},
 		{"code", "a code of a row", c.Code, false},
 		{"sign", "a coordinate of a row of signs", c.Sign, true},
+		{"far", "a byte of a row that comes from memory, besides", c.Far, true},
 		{"fetch", "reaching a float32 row", c.Fetch, false},
 		{"score", "a coordinate scored in float64", c.Score, false},
 		{"dense", "a coordinate of the dense scan", c.Dense, false},

@@ -55,8 +55,8 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		return forecast{scan: c.DenseTest + c.Dense*float64(p.dim), lift: c.DenseOne * float64(p.dim) * entering}
 	}
 	first := p.widths[l.levels[0]]
-	row := c.Visit + c.Code*float64(p.head+p.rest) // a whole row of codes
-	exact := c.Fetch + c.Score*float64(p.dim)      // a float32 row
+	row := p.later(len(p.widths) - 1)         // a whole row of codes
+	exact := c.Fetch + c.Score*float64(p.dim) // a float32 row
 
 	f := forecast{prepare: (p.prepare() + c.Query*float64(len(l.levels))) / arms}
 	code, lift := c.Scan, exact
@@ -69,7 +69,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	wider := p.wider(l)
 	f.scan = c.Test + code*float64(p.head+first)
 	f.list = c.List * p.listed(l, rank, wider)
-	f.lift = lift * p.entering(rank)
+	f.lift = lift * p.lifts(l, rank)
 	left := p.share(l, 0, rank, wider)
 	f.kept[0] = left
 	for i := 1; i < len(l.levels); i++ {
@@ -87,13 +87,23 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	return f
 }
 
+// nearBytes is what rows of codes may take in all and still be found in caches.
+const nearBytes = 32 << 20
+
 // later is what a later look at a level costs an arm.
 func (p *problem) later(level int) float64 {
 	c := &p.costs
+	read, row := float64(p.head+p.widths[level]), float64(p.head+p.rest) // bytes
+	cost := c.Visit + c.Code*read
 	if p.ofSigns(level) {
-		return c.Visit + c.Code*float64(p.head) + c.Sign*float64(p.rest)
+		read = float64(p.head) + float64(p.rest)/8
+		row = read
+		cost = c.Visit + c.Code*float64(p.head) + c.Sign*float64(p.rest)
 	}
-	return c.Visit + c.Code*float64(p.head+p.widths[level])
+	if row*float64(p.arms) > nearBytes {
+		cost += c.Far * read
+	}
+	return cost
 }
 
 // haarLimit is the greatest dimension that is rotated by a matrix.
@@ -152,29 +162,41 @@ func (p *problem) share(l ladder, i int, rank, wider float64) float64 {
 }
 
 // listed is the share of arms that pass the first look when they are met: all
-// of the first chunk, and then what the threshold of the time lets pass. After
-// a share t of the arms it stands where rank/t will in the end.
+// of the first chunk, and then what the threshold of the time lets pass.
 func (p *problem) listed(l ladder, rank, wider float64) float64 {
-	t := float64(p.opening()) / float64(p.arms)
-	if t >= 1 {
-		return 1
-	}
-	listed, early := t, rank-math.Log(t)
-	for t < 1 {
-		next := min(1, 2*t)
-		step := math.Ln2
-		if next == 1 {
-			step = -math.Log(t)
-		}
-		listed += (next - t) * p.share(l, 0, early-step/2, wider)
-		t, early = next, early-step
-	}
-	return listed
+	first := float64(p.opening()) / float64(p.arms)
+	return min(1, first+p.met(rank, func(rank float64) float64 { return p.share(l, 0, rank, wider) }))
 }
 
 // opening is how many atoms the first look sees before there is a threshold:
 // the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
 func (p *problem) opening() int { return max(1024, (4*p.k+63)/64*64) }
+
+// lifts is the share of arms that a first look scores on its way, by either source:
+// the leaders of the first chunk, and then those whose estimate reaches the
+// threshold of the time.
+func (p *problem) lifts(l ladder, rank float64) float64 {
+	level := l.levels[0]
+	if l.certain || p.whole(level) || p.k == 0 || len(p.curves.hot) == 0 {
+		return p.entering(rank)
+	}
+	leaders := float64(p.k) / float64(p.arms)
+	return min(1, leaders+p.met(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.hot, level, rank)) }))
+}
+
+// met is the share of arms that meet a condition after the first chunk, which
+// depends on the rank at which the threshold stands when they are met: after a
+// share t of the arms that is where rank/t will be in the end.
+func (p *problem) met(rank float64, share func(rank float64) float64) float64 {
+	t, met := float64(p.opening())/float64(p.arms), 0.
+	for early := rank - math.Log(t); t < 1; {
+		next := min(1, 2*t)
+		step := math.Log(next / t)
+		met += (next - t) * share(early-step/2)
+		t, early = next, early-step
+	}
+	return met
+}
 
 // entries is how many arms a first look scores on its way for each that makes the
 // threshold, in the first chunk and in every chunk after it that is as large as

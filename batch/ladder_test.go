@@ -152,6 +152,15 @@ func drawn(t *rapid.T) *problem {
 			pilot.Certain = append(pilot.Certain, row)
 		}
 	}
+	if rapid.Bool().Draw(t, "hot") {
+		for _, shares := range pilot.Shares {
+			row := slices.Clone(shares)
+			for j := range row {
+				row[j] *= .1
+			}
+			pilot.Hot = append(pilot.Hot, row)
+		}
+	}
 	p.curves = newCurves(pilot)
 	for _, x := range figures(&p.costs) {
 		*x = figure("cost", 1e-3, 1e3)
@@ -166,7 +175,7 @@ func drawn(t *rapid.T) *problem {
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
 }
 
 // plainCost prices a ladder a second time, atom by atom of the sum rather than
@@ -184,6 +193,13 @@ func plainCost(p *problem, levels []int, certain bool, source backend.Source) fl
 	share := func(i int, rank float64) float64 { return p.share(l, i, math.Log(rank), wider) }
 	codes := func(level int) float64 { return float64(p.widths[level] + p.head) }
 	whole := len(p.widths) - 1
+
+	far := func(row float64) float64 { // of a byte, by the bytes of a row
+		if row*n > 32<<20 {
+			return c.Far
+		}
+		return 0
+	}
 
 	// what a query costs, in ns
 	total := c.Query * float64(len(levels))
@@ -211,19 +227,29 @@ func plainCost(p *problem, levels []int, certain bool, source backend.Source) fl
 		seen = next
 	}
 	entering := n * math.Min(1, 1.25*rank/float64(p.atoms)*(1+math.Log(math.Max(first, n)/first)))
+	if !certain && levels[0] != whole && p.k > 0 && len(p.curves.hot) > 0 {
+		entering = float64(p.k) // the leaders, and whoever looks like one of them later
+		for seen := first; seen < n; {
+			next := math.Min(2*seen, n)
+			entering += (next - seen) * math.Exp(p.curves.at(p.curves.hot, levels[0], math.Log(rank*n/math.Sqrt(seen*next))))
+			seen = next
+		}
+		entering = math.Min(n, entering)
+	}
 	read := c.Fetch + c.Score*float64(p.dim)
 	lifted := read
 	if source == backend.LowerBound {
-		lifted = c.Visit + c.Code*codes(whole)
+		lifted = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
 	}
 	total += entering * lifted
 	left := n * share(0, rank)
 	for i := 1; i < len(levels); i++ {
 		total += left * c.Visit
 		if p.signs > 0 && levels[i] == p.signs {
-			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest))
+			bytes := float64(p.head) + float64(p.rest)/8
+			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + far(bytes)*bytes)
 		} else {
-			total += left * c.Code * codes(levels[i])
+			total += left * (c.Code + far(codes(whole))) * codes(levels[i])
 		}
 		left = math.Min(left, n*share(i, rank))
 	}

@@ -312,4 +312,7 @@ type Pilot struct {
 	Shares [][]float64 // [len(Ks)][len(Levels)]
 	// Certain are the shares by the deterministic bound of each prefix.
 	Certain [][]float64
+	// Hot are the shares whose estimate, without any radius, reaches the threshold:
+	// a first look takes them for the best and scores them on its way.
+	Hot [][]float64
 }

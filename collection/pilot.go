@@ -25,7 +25,12 @@ func (p *Pilot) fits(levels int) bool {
 			return false
 		}
 	}
-	return len(p.Shares) == len(p.Ks) && p.certainFits(levels)
+	for _, s := range p.Hot {
+		if len(s) != levels {
+			return false
+		}
+	}
+	return len(p.Shares) == len(p.Ks) && len(p.Hot) == len(p.Ks) && p.certainFits(levels)
 }
 
 // pilot forecasts how many arms each look would keep. Sampled atoms serve as
@@ -36,9 +41,9 @@ func (p *Pilot) fits(levels int) bool {
 // by it costs no alpha.
 func (b *builder) pilot() error {
 	c := b.c
-	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs))}
+	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Hot: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
-		c.Pilot.Shares[i] = make([]float64, len(c.Levels))
+		c.Pilot.Shares[i], c.Pilot.Hot[i] = make([]float64, len(c.Levels)), make([]float64, len(c.Levels))
 	}
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
@@ -56,6 +61,7 @@ func (b *builder) pilot() error {
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
 			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
+			c.Pilot.Hot[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
 	c.forecastCertain(f, arms, queries, scores)
@@ -184,6 +190,7 @@ func (f *forecast) add(p *Pilot, q *Query, scores []float64) {
 			bound, radius := f.bound(s, t, q)
 			for i, theta := range thetas {
 				p.Shares[i][j] += f.keeps(theta-score-bound, radius)
+				p.Hot[i][j] += f.keeps(theta-score, radius)
 			}
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
+	"unsafe"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -36,10 +38,10 @@ const (
 func (b *Backend) Costs() backend.Costs {
 	switch b.kernels {
 	case simd.AVX512:
-		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0056, Fetch: 100, Score: .32,
+		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0056, Far: .09, Fetch: 100, Score: .32,
 			Dense: .0178, DenseTest: .226, DenseOne: .088, Turn: 2.15, Query: 500}
 	case simd.AVX2:
-		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .03, Fetch: 83, Score: .38,
+		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .03, Far: .09, Fetch: 83, Score: .38,
 			Dense: .0182, DenseTest: .4, DenseOne: .1, Turn: 2.15, Query: 565}
 	}
 	c := backend.Portable()
@@ -83,6 +85,7 @@ type measurement struct {
 	fewer, every time.Duration // sums of rows of signs there
 	random       *rand.Rand
 	memory       []float32     // rows that are in no cache
+	far          time.Duration // sums of rows of codes of memory
 	half, full   time.Duration // of rows of memory, never the same ones
 }
 
@@ -170,6 +173,7 @@ func (m *measurement) round(ctx context.Context) error {
 	m.codes(&m.long, m.c.D)
 	m.signs(&m.fewer, m.c.D/4)
 	m.signs(&m.every, m.c.D)
+	m.farther(&m.far)
 	m.reach(&m.half, costRow/2)
 	m.reach(&m.full, costRow)
 	return nil
@@ -202,6 +206,22 @@ func (m *measurement) signs(least *time.Duration, width int) {
 	for range costCodes {
 		m.kernels.Signs(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
+	keep(least, begun)
+}
+
+// farther sums head and rest codes of costFetches rows at random in memory, in
+// order, as looks meet them.
+func (m *measurement) farther(least *time.Duration) {
+	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(m.memory))), 4*len(m.memory))
+	half := make([]int8, costRow)
+	query := simd.RowQuery{Hi: half, Lo: half}
+	ids, out := make([]uint32, costFetches), make([]simd.RowSums, costFetches)
+	for k := range ids {
+		ids[k] = uint32(m.random.IntN(len(bytes) / costRow))
+	}
+	slices.Sort(ids)
+	begun := threadTime()
+	m.kernels.Rows(out, bytes, costRow, ids, m.c.R, costRow-m.c.R, &query)
 	keep(least, begun)
 }
 
@@ -296,6 +316,7 @@ func (m *measurement) costs() backend.Costs {
 	c.Code, _ = line(float64(m.c.Levels[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
 	c.Sign, _ = line(float64(m.c.D/4), per(m.fewer, costCodes*costCodes), float64(m.c.D), per(m.every, costCodes*costCodes))
 	c.Visit = max(leastCost, per(m.some.pulls[1], passed)-c.Code*width(&m.some, 1))
+	c.Far = max(leastCost, per(m.far, costFetches*costRow)-per(m.long, costCodes*costCodes*float64(m.c.R+m.c.D)))
 	c.Score, c.Fetch = line(costRow/2, per(m.half, costFetches), costRow, per(m.full, costFetches))
 	c.Dense, c.DenseTest = line(costLess, per(m.less.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
 	c.DenseOne = per(m.alone.pulls[0], costAtoms*costDim)

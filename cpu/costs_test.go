@@ -46,7 +46,7 @@ func TestMeasure(t *testing.T) {
 // TestMeasurementSolves makes up the times that known costs would take, and asks
 // for the costs.
 func TestMeasurementSolves(t *testing.T) {
-	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Fetch: 100, Score: .3,
+	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
 		Dense: .02, DenseTest: .25, DenseOne: .1, Turn: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
 	c := &collection.Collection{R: head, D: 512, Levels: []collection.Level{{Width: 64}, {Width: 128}, {Width: 512}}}
@@ -71,6 +71,7 @@ func TestMeasurementSolves(t *testing.T) {
 		few:   trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
 		short: ns(costCodes * costCodes * (7 + want.Code*64)), long: ns(costCodes * costCodes * (7 + want.Code*512)),
 		fewer: ns(costCodes * costCodes * (9 + want.Sign*128)), every: ns(costCodes * costCodes * (9 + want.Sign*512)),
+		far:  ns(costFetches * costRow * (want.Far + (7+want.Code*512)/(head+512))),
 		half: ns(costFetches * (want.Fetch + want.Score*costRow/2)), full: ns(costFetches * (want.Fetch + want.Score*costRow)),
 	}
 	got := m.costs()
