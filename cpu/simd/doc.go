@@ -1,6 +1,6 @@
 // Package simd holds the arithmetic kernels on plain slices: Walsh-Hadamard,
-// quantisation, dot products of codes and of floats, matrix products and the fused
-// scan of a panel. The package knows nothing of collections or searches.
+// quantisation, dot products of codes, of signs and of floats, matrix products and
+// the fused scan of a panel. The package knows nothing of collections or searches.
 //
 // A Level says which instructions run. The generic Go of every kernel is always
 // compiled and defines what each must compute; the files of a kernel are NAME.go

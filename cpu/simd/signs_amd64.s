@@ -992,14 +992,14 @@ DATA bytes256<>+4(SB)/1, $0x04
 DATA bytes256<>+5(SB)/1, $0x0c
 DATA bytes256<>+6(SB)/1, $0x05
 DATA bytes256<>+7(SB)/1, $0x0d
-DATA bytes256<>+8(SB)/1, $0x80
-DATA bytes256<>+9(SB)/1, $0x80
-DATA bytes256<>+10(SB)/1, $0x80
-DATA bytes256<>+11(SB)/1, $0x80
-DATA bytes256<>+12(SB)/1, $0x80
-DATA bytes256<>+13(SB)/1, $0x80
-DATA bytes256<>+14(SB)/1, $0x80
-DATA bytes256<>+15(SB)/1, $0x80
+DATA bytes256<>+8(SB)/1, $0x00
+DATA bytes256<>+9(SB)/1, $0x08
+DATA bytes256<>+10(SB)/1, $0x01
+DATA bytes256<>+11(SB)/1, $0x09
+DATA bytes256<>+12(SB)/1, $0x04
+DATA bytes256<>+13(SB)/1, $0x0c
+DATA bytes256<>+14(SB)/1, $0x05
+DATA bytes256<>+15(SB)/1, $0x0d
 DATA bytes256<>+16(SB)/1, $0x02
 DATA bytes256<>+17(SB)/1, $0x0a
 DATA bytes256<>+18(SB)/1, $0x03
@@ -1008,14 +1008,14 @@ DATA bytes256<>+20(SB)/1, $0x06
 DATA bytes256<>+21(SB)/1, $0x0e
 DATA bytes256<>+22(SB)/1, $0x07
 DATA bytes256<>+23(SB)/1, $0x0f
-DATA bytes256<>+24(SB)/1, $0x80
-DATA bytes256<>+25(SB)/1, $0x80
-DATA bytes256<>+26(SB)/1, $0x80
-DATA bytes256<>+27(SB)/1, $0x80
-DATA bytes256<>+28(SB)/1, $0x80
-DATA bytes256<>+29(SB)/1, $0x80
-DATA bytes256<>+30(SB)/1, $0x80
-DATA bytes256<>+31(SB)/1, $0x80
+DATA bytes256<>+24(SB)/1, $0x02
+DATA bytes256<>+25(SB)/1, $0x0a
+DATA bytes256<>+26(SB)/1, $0x03
+DATA bytes256<>+27(SB)/1, $0x0b
+DATA bytes256<>+28(SB)/1, $0x06
+DATA bytes256<>+29(SB)/1, $0x0e
+DATA bytes256<>+30(SB)/1, $0x07
+DATA bytes256<>+31(SB)/1, $0x0f
 GLOBL bytes256<>(SB), RODATA|NOPTR, $32
 
 DATA weights256<>+0(SB)/2, $0x0008

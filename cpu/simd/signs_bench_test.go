@@ -66,16 +66,19 @@ func BenchmarkSigns(b *testing.B) {
 	runtime.KeepAlive(out)
 }
 
-// gapped are lists of n ids below rows, ascending, every gap-th on average.
+// gapped are lists of n ids below rows, ascending, every gap-th on average, so many
+// that they name about as many rows as there are.
 func gapped(r *rand.Rand, rows, n, gap int) (lists [][]uint32) {
-	for from := 0; from+(2*gap-1)*n <= rows; from += gap * n {
-		list := make([]uint32, n)
-		id := from
-		for i := range list {
-			list[i] = uint32(id)
-			id += 1 + r.IntN(2*gap-1)
+	for range gap {
+		for from := 0; from+(2*gap-1)*n <= rows; from += gap * n {
+			list, id := make([]uint32, n), from
+			for i := range list {
+				id += r.IntN(2*gap - 1)
+				list[i] = uint32(id)
+				id++
+			}
+			lists = append(lists, list)
 		}
-		lists = append(lists, list)
 	}
 	return lists
 }

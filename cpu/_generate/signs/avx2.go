@@ -23,12 +23,7 @@ type avx2 struct {
 func (a *avx2) prepare() {
 	a.bits = YMM()
 	VMOVDQU(table("bits256", 4, func(i int) Constant { return U64(0x0101010101010101 << i) }), a.bits)
-	a.bytes = table("bytes256", 32, func(i int) Constant {
-		if i%16 >= 8 {
-			return U8(0x80) // zero
-		}
-		return U8(i/16*2 + i%8/4*4 + i%4/2 + i%2*8)
-	})
+	a.bytes = table("bytes256", 32, func(i int) Constant { return U8(i/16*2 + i%8/4*4 + i%4/2 + i%2*8) })
 	a.weights = table("weights256", 16, func(i int) Constant { return U16(8 >> (i / 4)) })
 	a.ones = table("ones256", 8, func(i int) Constant { return U32(uint32(i)/4 - 1) })
 	a.fullHead, a.full8 = before(a.head, 16), before(a.end, 8)
