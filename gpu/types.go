@@ -31,7 +31,8 @@ type query struct {
 	spare                                          uint32
 	pulls, bytes                                   uint64
 	open                                           float64
-	_                                              [8]byte // to a multiple of 16
+	before                                         uint32
+	_                                              [4]byte // to a multiple of 16
 }
 
 // strip holds the greatest terms of stripAtoms atoms.
@@ -41,11 +42,16 @@ type strip struct {
 
 const stripAtoms = 512
 
+// side is what a look at rows reads of an atom besides its codes.
+type side struct {
+	headScale, scale, radius, headErr, offset, size, wholeErr, spare float32
+}
+
 // terms are device addresses.
 type terms struct {
 	headScale, headNorm, headErr, norm, offset uint64
 	scale, radius, xnorm, wholeErr             uint64
-	strips                                     uint64
+	strips, side                               uint64
 }
 
 // lists are device addresses and the entries a query has room for.
@@ -54,3 +60,6 @@ type lists struct {
 	room                  uint32
 	_                     [4]byte
 }
+
+// report is what a look did for a query.
+type report struct{ seen, kept uint32 }

@@ -1,0 +1,110 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// Backend runs searches on one or more GPUs.
+type Backend struct {
+	machines []*machine
+	log      *slog.Logger
+	mu       sync.Mutex
+	closed   bool
+}
+
+// Open opens the devices and has the driver compile the kernels for them. The
+// error wraps backend.ErrUnavailable when there is no device to use.
+func Open(o Options) (backend.Backend, error) {
+	b := &Backend{log: o.Log}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	which, err := choose(o.Devices)
+	if err != nil {
+		return nil, err
+	}
+	for _, index := range which {
+		m, err := openMachine(index, &o, b.log)
+		if err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		b.machines = append(b.machines, m)
+		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", formatBytes(m.d.Usage().Budget))
+	}
+	return b, nil
+}
+
+// choose lists the devices to open: those asked for, or all that can be used.
+func choose(asked []int) ([]int, error) {
+	if len(asked) > 0 {
+		return asked, nil
+	}
+	infos, err := Devices()
+	if err != nil {
+		return nil, err
+	}
+	var which []int
+	for _, i := range infos {
+		if i.Major > minMajor || i.Major == minMajor && i.Minor >= minMinor {
+			which = append(which, i.Index)
+		}
+	}
+	switch {
+	case len(infos) == 0:
+		return nil, unavailable("the driver has no device")
+	case len(which) == 0:
+		return nil, unavailable("no device is of compute capability %d.%d: %v", minMajor, minMinor, infos[0])
+	}
+	return which, nil
+}
+
+// Name returns "cuda".
+func (b *Backend) Name() string { return "cuda" }
+
+// Devices describes the devices in use.
+func (b *Backend) Devices() []Info {
+	infos := make([]Info, len(b.machines))
+	for i, m := range b.machines {
+		infos[i] = m.d.Info()
+	}
+	return infos
+}
+
+// Load copies c to the device.
+func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		return nil, backend.ErrClosed
+	}
+	r, err := load(ctx, b.machines[0], c)
+	if err != nil {
+		return nil, fmt.Errorf("loading %d atoms of dimension %d: %w", c.N, c.Dim, err)
+	}
+	return r, nil
+}
+
+// Close frees the devices. Every Resident must be closed before.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	var errs []error
+	for _, m := range b.machines {
+		errs = append(errs, m.close())
+	}
+	return errors.Join(errs...)
+}

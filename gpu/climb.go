@@ -1,0 +1,227 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+const (
+	// scanFirst is how many atoms a first look sees, at least, before it lifts the
+	// thresholds; scanGrowth is how many times as many it has seen at the end of
+	// each further chunk.
+	scanFirst, scanGrowth = 1024, 8
+	// scanPairs is how many pairs of an atom and a query one launch of the scan
+	// takes: some milliseconds.
+	scanPairs = 1 << 33
+	// scanTile is how many queries a block of the scan takes at most.
+	scanTile = 256
+	// reportsKept is how many looks are enqueued before the host hears of them.
+	reportsKept = 4
+	// leastLists is how many queries' lists there must be room for at once.
+	leastLists = 16
+	// maxScan is the greatest number of codes whose products' sums fit int32.
+	maxScan = 1 << 16
+)
+
+// climb takes looks in order for a group, and notes what the device tells of
+// them. When ctx ends it stops after a chunk.
+func (x *run) climb(ctx context.Context, q *queue, g *group, looks []*look) error {
+	var stopped error
+	for k, l := range looks {
+		if stopped = x.take(ctx, q, g, l, k); stopped != nil {
+			looks = looks[:k+1]
+			break
+		}
+	}
+	if err := x.note(q, g, looks); err != nil {
+		return err
+	}
+	return stopped
+}
+
+// take enqueues look k of a Pull; the error is that of ctx.
+func (x *run) take(ctx context.Context, q *queue, g *group, l *look, k int) (stopped error) {
+	x.firstRaise(q, g)
+	if l.Rep != backend.Panels {
+		stopped = x.everybody(ctx, q, g)
+	}
+	q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
+	switch {
+	case stopped != nil:
+	case l.Rep == backend.Panels:
+		stopped = x.scan(ctx, q, g, l)
+	default:
+		x.revisit(q, g, l)
+	}
+	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.width), boolean(l.random), boolean(l.Rep == backend.Panels), g.reports(k))
+	return stopped
+}
+
+// reports is where look k of a Pull tells what it did.
+func (g *group) reports(k int) Arg {
+	return PtrAt(g.b.mem, g.b.at.reports+8*(k*g.b.m+g.lo))
+}
+
+// note brings states and reports to the host.
+func (x *run) note(q *queue, g *group, looks []*look) error {
+	b := x.b
+	q.do(func(t *Thread, s *Stream) error {
+		return b.mem.DownloadAsync(t, s, b.pin, b.pinned.reports, b.at.reports, 8*len(looks)*b.m)
+	})
+	if err := g.settle(q); err != nil {
+		return err
+	}
+	x.seen = true
+	for k, l := range looks {
+		for p := g.lo; p < g.hi; p++ {
+			r := view[report](b.pin, b.pinned.reports+8*(k*b.m+p), 1)[0]
+			if r.seen > 0 {
+				a := &x.asked[p]
+				a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Survivors: int(r.kept)})
+			}
+		}
+	}
+	return nil
+}
+
+// firstRaise scores the first atoms in collection order before any look, as Raise
+// asked. The scan meets them again; none is taken twice into the best.
+func (x *run) firstRaise(q *queue, g *group) {
+	if g.next > 0 || g.collects {
+		return
+	}
+	for lo := 0; lo < x.first; lo += x.b.leadRoom {
+		x.listNorms(q, g, lo, min(lo+x.b.leadRoom, x.first))
+		g.score(q, scanned, byBound, x.b.leadRoom, false)
+	}
+}
+
+func (x *run) listNorms(q *queue, g *group, lo, hi int) {
+	q.launch("list_norms", g.shared(q, 256), g.states(), U32(scanned.mask), U32(scanned.value), U32(uint32(lo)), U32(uint32(hi)),
+		Ptr(x.r.norm), orNull(x.r.offset), g.lists.table())
+}
+
+// everybody lists all atoms that no look has seen, when a look at rows comes first.
+func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
+	for g.next < x.r.c.N {
+		hi := min(x.r.c.N, g.next+g.launchAtoms())
+		x.listNorms(q, g, g.next, hi)
+		g.next = hi
+		x.survey(q, g, 0)
+		if err := q.pace(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launchAtoms is how many atoms one launch takes, in whole strips.
+func (g *group) launchAtoms() int { return max(1, scanPairs/g.m()/stripAtoms) * stripAtoms }
+
+// scan is the first look at everybody, in chunks between which thresholds are
+// lifted. Their ends depend on the plan alone.
+func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
+	n := x.r.c.N
+	if g.next >= n {
+		return nil
+	}
+	x.codes8(q, g, l)
+	x.factors(q, g, l)
+	for end := chunkEnd(g.next, l.First, n); g.next < n; {
+		lo := g.next
+		g.next = min(end, lo+g.launchAtoms())
+		x.scanAtoms(q, g, l, lo, g.next)
+		if g.next == end {
+			g.lift(q, scanned, byBound)
+			g.prune(q, scanned, false)
+			x.survey(q, g, l.MaxSurvivors)
+			end = chunkEnd(end, l.First, n)
+		}
+		if err := q.pace(ctx); err != nil {
+			g.prune(q, scanned, false)
+			return err
+		}
+	}
+	return nil
+}
+
+// chunkEnd is where the chunk ends that holds atom at of n.
+func chunkEnd(at, first, n int) int {
+	end := (max(scanFirst, first) + stripAtoms - 1) / stripAtoms * stripAtoms
+	for end <= at {
+		end *= scanGrowth
+	}
+	return min(end, n)
+}
+
+// codes8 rounds the queries to the 8-bit codes of a first look.
+func (x *run) codes8(q *queue, g *group, l *look) {
+	c, b := x.r.c, x.b
+	q.launch("query_codes", g.blocks(), g.array(b.at.head, 4*c.R), g.array(b.at.rest, 4*c.D), g.array(b.at.codes8, b.pitch()), Null(), Null(),
+		g.states(), I32(g.m()), I32(c.R), I32(c.D), I32(l.To), I32(b.pitch()), I32(b.pitch()))
+}
+
+// factors makes a look's bound ready for each query.
+func (x *run) factors(q *queue, g *group, l *look) {
+	c := x.r.c
+	q.launch("look_factors", Shape{Grid: Dim{X: blocks(g.m(), 8)}, Block: Dim{X: 256}}, g.states(), g.array(x.b.at.rest, 4*c.D),
+		I32(g.m()), I32(c.D), I32(l.To), I32(l.rule), I32(l.codes), F64(l.reach), F64(c.Slack), F64(c.CodeSlack))
+}
+
+// scanAtoms enqueues the scan of atoms lo..hi-1.
+func (x *run) scanAtoms(q *queue, g *group, l *look, lo, hi int) {
+	c := x.r.c
+	q.launch("scan_seen", Shape{Grid: Dim{X: blocks(g.m(), 8)}, Block: Dim{X: 256}},
+		g.states(), Null(), I32(g.m()), U32(scanned.mask), U32(scanned.value), U32(uint32(lo)), U32(uint32(hi)))
+	name, codes, stride := "scan_s8", Ptr(x.r.slab), x.r.stride
+	if l.To > c.PanelWidth {
+		name, codes, stride = "scan_rows_s8", Ptr(x.r.codes.memory()), c.R+c.D
+	}
+	tile, shared := scanShape(q, c, g.m(), l.To)
+	y := blocks(g.m(), tile)
+	grid := min(blocks(hi-lo, 256), max(1, 2*q.t.d.info.Multiprocessors/y))
+	q.launch(name, Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
+		codes, I64(int64(stride)), I32(c.R), I32(l.To), U32(uint32(lo)), U32(uint32(hi)), g.array(x.b.at.codes8, x.b.pitch()), I32(x.b.pitch()),
+		g.states(), Null(), I32(g.m()), I32(tile), U32(scanned.mask), U32(scanned.value), Ptr(l.table), g.lists.table())
+}
+
+// scanShape is how many of m queries a block of the scan takes, and how much
+// shared memory for it; scan.cu has the formula.
+func scanShape(q *queue, c *collection.Collection, m, width int) (tile, shared int) {
+	wide := 32*((c.R+31)/32+(width+31)/32) + 16
+	for tile = min(scanTile, (m+7)&^7); ; tile = (tile/2 + 7) &^ 7 {
+		shared = tile*(wide+80) + 256*wide + 12288
+		if tile == 8 || shared <= q.t.d.info.SharedPerBlock {
+			return tile, shared
+		}
+	}
+}
+
+// survey settles after a chunk who need not go on: queries that no further atom
+// can reach, and those that have kept more than the share.
+func (x *run) survey(q *queue, g *group, share float64) {
+	beyond := float32(-1) // no atom is left
+	if g.next < x.r.c.N {
+		beyond = x.r.c.PanelMax(g.next / collection.PanelAtoms).Norm
+	}
+	q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(share), F32(beyond))
+}
+
+// revisit is a later look, by rows of codes or signs, at the survivors.
+func (x *run) revisit(q *queue, g *group, l *look) {
+	c, b := x.r.c, x.b
+	x.factors(q, g, l)
+	name, codes, stride := "look_rows", x.r.codes, c.R+c.D
+	if l.Rep == backend.Signs {
+		name, codes, stride = "look_signs", x.r.signs, c.SignStride
+	}
+	q.launch(name, g.shared(q, 128), g.states(), g.lists.table(), Ptr(l.table), Ptr(codes.memory()), I64(int64(stride)), I32(c.R), I32(l.To),
+		g.array(b.at.hi, b.pitch()), g.array(b.at.lo, b.pitch()), I32(b.pitch()))
+	g.prune(q, live, true)
+	g.lift(q, live, byEstimate)
+	g.prune(q, live, false)
+}

@@ -1,0 +1,228 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"unsafe"
+)
+
+// which says of which queries a kernel makes something: those whose flags under
+// mask are value.
+type which struct{ mask, value uint32 }
+
+var (
+	// scanned are under elimination, with atoms that no look has seen.
+	scanned = which{flagDone | flagDense | flagListed | flagOverflow, 0}
+	// live are under elimination.
+	live = which{flagDone | flagDense | flagOverflow, 0}
+	// unanswered are all but the answered.
+	unanswered = which{flagDone, 0}
+)
+
+// By what leaders are chosen.
+const (
+	byBound = iota
+	byEstimate
+)
+
+const (
+	// drainPiece is how many arms of a query are scored before the threshold is
+	// looked at again, when all that are left are.
+	drainPiece = 256
+	// drainRounds is how often that is enqueued before the host looks what is left.
+	drainRounds = 8
+	// partialRows is how many rows a query scores at most after its deadline, so that
+	// a partial answer is the best of something.
+	partialRows = 256
+)
+
+// group is queries lo..hi-1 of a batch, whose lists are in one arena together.
+type group struct {
+	b      *batch
+	lists  *arena
+	lo, hi int
+	// collects says that the host collects what is scored; else the device keeps the
+	// best, and they lift the threshold.
+	collects bool
+	next     int    // first atom that no look has seen
+	parked   *arena // the lists while others are in the arena; nil if they are there
+}
+
+// m is the number of queries.
+func (g *group) m() int { return g.hi - g.lo }
+
+// array is where one of the batch's arrays, bytes for a query, begins for the
+// group.
+func (g *group) array(at, bytes int) Arg { return PtrAt(g.b.mem, at+g.lo*bytes) }
+
+func (g *group) states() Arg { return g.array(g.b.at.states, int(unsafe.Sizeof(query{}))) }
+
+// rows is the shape of a kernel with a thread a query.
+func (g *group) threads() Shape {
+	return Shape{Grid: Dim{X: blocks(g.m(), 256)}, Block: Dim{X: 256}}
+}
+
+// blocks is that of a kernel with a block a query.
+func (g *group) blocks() Shape { return Shape{Grid: Dim{X: g.m()}, Block: Dim{X: 256}} }
+
+// shared is that of a kernel whose blocks, of so many threads, share out a query's
+// list: enough of them to fill the device.
+func (g *group) shared(q *queue, threads int) Shape {
+	y := max(1, min(64, 4*q.t.d.info.Multiprocessors/g.m()))
+	return Shape{Grid: Dim{X: g.m(), Y: y}, Block: Dim{X: threads}}
+}
+
+// prune drops what cannot reach the threshold; carry keeps estimates.
+func (g *group) prune(q *queue, w which, carry bool) {
+	q.launch("prune", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), boolean(carry))
+}
+
+// score has up to most leaders of each query, 0 for its k, leave the list and be
+// scored; where the device keeps the best they may lift the threshold.
+func (g *group) score(q *queue, w which, by, most int, carry bool) {
+	b, r := g.b, g.b.r
+	room := U32(uint32(b.leadRoom))
+	lead, led := g.array(b.at.lead, 4*b.leadRoom), g.array(b.at.led, 4)
+	scores, rows := g.array(b.at.leadScore, 8*b.leadRoom), g.array(b.at.leadRow, 4*b.leadRoom)
+	q.launch("leaders", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(carry), lead, led, room)
+	q.launch("score", g.shared(q, 128), g.states(), lead, led, room, Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order),
+		g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowNorm), I32(int(r.c.Metric)), scores, rows)
+	if !g.collects {
+		q.launch("merge", g.blocks(), g.states(), led, scores, rows, room, I32(r.c.Dim),
+			g.array(b.at.bestScore, 8*b.bestRoom), g.array(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)))
+	}
+}
+
+// lift scores the k leaders, and k more by the threshold that they made.
+func (g *group) lift(q *queue, w which, by int) {
+	if g.collects {
+		return
+	}
+	for range 2 {
+		g.score(q, w, by, 0, by == byEstimate)
+	}
+}
+
+// longest is the length of the longest list of queries without an answer, as the
+// host last saw them.
+func (g *group) longest() int {
+	n := 0
+	for _, s := range g.b.states[g.lo:g.hi] {
+		if s.flags&flagDone == 0 {
+			n = max(n, min(int(s.listed), g.lists.room))
+		}
+	}
+	return n
+}
+
+// settle waits for what is enqueued and brings the states to the host.
+func (g *group) settle(q *queue) error {
+	g.b.get(q, g.lo, g.hi)
+	return q.sync()
+}
+
+// drain scores what is left of the lists, best bound first, until none reaches the
+// threshold; found is told what the host collects. When ctx has ended it scores
+// the leaders only, and leaves the rest in the lists.
+func (g *group) drain(ctx context.Context, q *queue, found func(j int, s []scored)) error {
+	if g.collects {
+		return g.collect(ctx, q, found)
+	}
+	most, rounds := 0, 1 // the k best at once
+	if ctx.Err() != nil && g.b.bestRoom > partialRows {
+		most = partialRows
+	}
+	for {
+		for range rounds {
+			g.score(q, unanswered, byBound, most, false)
+		}
+		g.prune(q, unanswered, false)
+		if err := g.settle(q); err != nil {
+			return err
+		}
+		left := g.longest()
+		if left == 0 || ctx.Err() != nil {
+			return nil
+		}
+		most, rounds = drainPiece, min(drainRounds, blocks(left, drainPiece))
+	}
+}
+
+// collect is drain for queries whose scores go to the host.
+func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []scored)) error {
+	b := g.b
+	n := g.m() * b.leadRoom
+	pin, err := q.p.pool.takePinned(q.t, "scores", 12*n+4*g.m())
+	if err != nil {
+		return err
+	}
+	down := func(to, at, bytes int) {
+		q.do(func(t *Thread, s *Stream) error {
+			return b.mem.DownloadAsync(t, s, pin, to, at+g.lo*bytes, g.m()*bytes)
+		})
+	}
+	scores, rows, led := view[float64](pin, 0, n), view[uint32](pin, 8*n, n), view[uint32](pin, 12*n, g.m())
+	for {
+		g.score(q, unanswered, byBound, b.leadRoom, false)
+		down(0, b.at.leadScore, 8*b.leadRoom)
+		down(8*n, b.at.leadRow, 4*b.leadRoom)
+		down(12*n, b.at.led, 4)
+		if err := g.settle(q); err != nil {
+			return err // the device is lost, and the memory with it
+		}
+		for j, k := range led {
+			all := make([]scored, k)
+			for e := range all {
+				all[e] = scored{scores[j*b.leadRoom+e], rows[j*b.leadRoom+e]}
+			}
+			found(g.lo+j, all)
+		}
+		if g.longest() == 0 || ctx.Err() != nil {
+			return q.p.pool.givePinned(q.t, pin)
+		}
+	}
+}
+
+// park moves the lists out of the arena, which other groups need; the host has
+// seen how long they are.
+func (g *group) park(q *queue) (err error) {
+	if g.parked, err = newArena(q.t, &q.p.pool, "lists of waiting queries", g.m(), max(1, g.longest()), 0); err != nil {
+		return err
+	}
+	g.move(q, g.lists, g.parked)
+	return q.sync()
+}
+
+// unpark moves them back.
+func (g *group) unpark(q *queue) error {
+	if g.parked == nil {
+		return nil
+	}
+	g.move(q, g.parked, g.lists)
+	if err := q.sync(); err != nil {
+		return err
+	}
+	err := g.parked.free(q.t)
+	g.parked = nil
+	return err
+}
+
+func (g *group) move(q *queue, from, to *arena) {
+	q.launch("park", g.shared(q, 256), g.states(), from.table(), to.table())
+}
+
+func boolean(b bool) Arg {
+	if b {
+		return I32(1)
+	}
+	return I32(0)
+}
+
+// orNull passes a buffer or, for none, a null pointer.
+func orNull[T any](b *Buffer[T]) Arg {
+	if b == nil {
+		return Null()
+	}
+	return Ptr(b)
+}

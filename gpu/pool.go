@@ -1,0 +1,97 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"slices"
+
+	"thresher/backend"
+)
+
+// poolKept is how many buffers of a kind a pool keeps: those of a run or two.
+const poolKept = 4
+
+// pool keeps the memory that runs gave back for runs to come: allocating waits for
+// the device. It is used on the device's thread alone.
+type pool struct {
+	device []*Buffer[uint8]
+	pinned []*Pinned[uint8]
+}
+
+// take returns device memory of at least n bytes, with undefined contents. When
+// there is no room it frees what the pool keeps before it gives up; that error
+// wraps backend.ErrMemory.
+func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
+	if i := fitting(p.device, n); i >= 0 {
+		b := p.device[i]
+		p.device = slices.Delete(p.device, i, i+1)
+		return b, nil
+	}
+	b, err := Alloc[uint8](t, purpose, n)
+	if !errors.Is(err, backend.ErrMemory) || len(p.device) == 0 {
+		return b, err
+	}
+	if err := p.drop(t); err != nil {
+		return nil, err
+	}
+	return Alloc[uint8](t, purpose, n)
+}
+
+// takePinned is take for page-locked host memory.
+func (p *pool) takePinned(t *Thread, purpose string, n int) (*Pinned[uint8], error) {
+	if i := fitting(p.pinned, n); i >= 0 {
+		b := p.pinned[i]
+		p.pinned = slices.Delete(p.pinned, i, i+1)
+		return b, nil
+	}
+	return AllocPinned[uint8](t, purpose, n)
+}
+
+// give takes back what take returned, or nil; nothing enqueued may use it.
+func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
+	if b == nil || b.Len() == 0 {
+		return nil
+	}
+	if len(p.device) == poolKept {
+		return b.Free(t)
+	}
+	p.device = append(p.device, b)
+	return nil
+}
+
+func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
+	if b == nil || b.Len() == 0 {
+		return nil
+	}
+	if len(p.pinned) == poolKept {
+		return b.Free(t)
+	}
+	p.pinned = append(p.pinned, b)
+	return nil
+}
+
+// drop frees all that is kept.
+func (p *pool) drop(t *Thread) error {
+	var errs []error
+	for _, b := range p.device {
+		errs = append(errs, b.Free(t))
+	}
+	for _, b := range p.pinned {
+		errs = append(errs, b.Free(t))
+	}
+	p.device, p.pinned = nil, nil
+	return errors.Join(errs...)
+}
+
+// fitting is the index of the smallest of all that holds n, and not more than
+// four times as much: -1 if there is none.
+func fitting[B interface{ Len() int }](all []B, n int) int {
+	best := -1
+	for i, b := range all {
+		if b.Len() >= n && b.Len() <= 4*n && (best < 0 || b.Len() < all[best].Len()) {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,143 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+
+	"thresher/kernels"
+)
+
+// machine is a device with the kernels, a stream, and the memory that runs give
+// back. All of it but d is used on the device's thread alone.
+type machine struct {
+	d         *Device
+	log       *slog.Logger
+	modules   []*Module
+	functions map[string]*Function
+	stream    *Stream
+	paced     [2]*Event
+	pool      pool
+	hostMost  int64 // of page-locked memory for a collection
+}
+
+// openMachine opens a device and has the driver compile every module there is.
+func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
+	d, err := OpenDevice(index, DeviceOptions{Memory: o.Memory})
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{d: d, log: log, functions: make(map[string]*Function), hostMost: o.Host}
+	switch {
+	case o.Host == 0:
+		m.hostMost = math.MaxInt64
+	case o.Host < 0:
+		m.hostMost = 0
+	}
+	if err := d.Do(context.Background(), m.start); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+func (m *machine) start(t *Thread) (err error) {
+	for _, name := range kernels.Names() {
+		text, err := kernels.PTX(name)
+		if err != nil {
+			return err
+		}
+		module, err := t.Load(name, text)
+		if err != nil {
+			return err
+		}
+		m.modules = append(m.modules, module)
+		for entry := range module.ptx.entries {
+			if m.functions[entry], err = module.Function(t, entry); err != nil {
+				return err
+			}
+		}
+	}
+	if m.stream, err = t.NewStream("searches"); err != nil {
+		return err
+	}
+	for i := range m.paced {
+		if m.paced[i], err = t.NewEvent("chunks"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close gives everything back. What a device that was lost held is lost with it.
+func (m *machine) close() error {
+	err := m.d.Do(context.Background(), func(t *Thread) error {
+		errs := []error{m.pool.drop(t), m.stream.Close(t)}
+		for _, e := range m.paced {
+			errs = append(errs, e.Close(t))
+		}
+		for _, module := range m.modules {
+			errs = append(errs, module.Unload(t))
+		}
+		return errors.Join(errs...)
+	})
+	closed := m.d.Close()
+	if errors.Is(err, ErrLost) || m.d.Lost() != nil {
+		return nil
+	}
+	return errors.Join(err, closed)
+}
+
+// do runs f on the device's thread with a queue for what it enqueues.
+func (m *machine) do(ctx context.Context, f func(*queue) error) error {
+	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, p: m}) })
+}
+
+// queue enqueues work on one stream, in order, until something fails: then it
+// enqueues nothing more and err says why.
+type queue struct {
+	t   *Thread
+	s   *Stream
+	p   *machine
+	err error
+	n   int // chunks enqueued
+}
+
+// launch enqueues a kernel by its name.
+func (q *queue) launch(name string, shape Shape, args ...Arg) {
+	if q.err == nil {
+		q.err = q.p.functions[name].Launch(q.t, q.s, shape, args...)
+	}
+}
+
+// do enqueues something else.
+func (q *queue) do(f func(*Thread, *Stream) error) {
+	if q.err == nil {
+		q.err = f(q.t, q.s)
+	}
+}
+
+// sync waits for all that was enqueued and returns the first error.
+func (q *queue) sync() error {
+	if q.err == nil {
+		q.err = q.s.Sync(q.t)
+	}
+	return q.err
+}
+
+// pace ends a chunk: it waits until the chunk before the last is done, so that
+// little is under way when ctx ends, and returns ctx's error.
+func (q *queue) pace(ctx context.Context) error {
+	e := q.p.paced[q.n%len(q.p.paced)]
+	if q.n >= len(q.p.paced) {
+		q.do(func(t *Thread, _ *Stream) error { return e.Sync(t) })
+	}
+	q.do(e.Record)
+	q.n++
+	if q.err != nil {
+		return q.err
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,214 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// sparePart of a device's budget stays free for runs when a collection is loaded.
+const sparePart = 8
+
+// resident is a collection on one device. What it holds there is used on the
+// device's thread alone.
+type resident struct {
+	m      *machine
+	c      *collection.Collection
+	atoms  int // c.N rounded up to whole strips
+	closed atomic.Bool
+	stores stores
+
+	order        *Buffer[uint32]  // row of an atom
+	rowNorm      *Buffer[float64] // by row; cosine only
+	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
+	rows         *store[float32]  // [N][Dim] by row
+	dense        *denseTerms      // once they are needed
+
+	// Of coded collections.
+	stride              int           // of a slab's row: head and panel, to whole 32 bytes
+	slab                *Buffer[int8] // [atoms][stride]
+	codes               *store[uint8] // [N][R+D]
+	signs               *store[uint8] // [N][SignStride], if there are any
+	headScale, headNorm *Buffer[float32]
+	headErr             *Buffer[float32]
+	rotation            *rotation
+	levels              []levelTerms
+	looks               map[termsKey]*Buffer[terms]
+	strips              map[stripKey]*Buffer[strip]
+}
+
+// load copies c to the device of m.
+func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
+	r := &resident{m: m, c: c, atoms: (c.N + stripAtoms - 1) / stripAtoms * stripAtoms}
+	err := m.d.Do(ctx, func(t *Thread) error {
+		r.stores.spare = t.d.Usage().Budget / sparePart
+		r.stores.host = m.hostMost
+		err := r.fill(ctx, t)
+		if errors.Is(err, backend.ErrMemory) { // kept for runs, but a collection comes first
+			err = errors.Join(r.stores.free(t), m.pool.drop(t))
+			if err == nil {
+				err = r.fill(ctx, t)
+			}
+		}
+		if err != nil {
+			err = errors.Join(err, r.stores.free(t))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// fill allocates and copies: first what no search goes without, then by how much
+// a look would lose to the bus.
+func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
+	c := r.c
+	if r.order, err = put(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
+		return err
+	}
+	for _, a := range []struct {
+		to  **Buffer[float32]
+		src []float32
+	}{{&r.norm, c.Norm}, {&r.offset, c.Offset}, {&r.headScale, c.HeadScale}, {&r.headNorm, c.HeadNorm}, {&r.headErr, c.HeadErr}} {
+		if *a.to, err = r.putTerms(ctx, t, a.src); err != nil {
+			return err
+		}
+	}
+	if c.RowNorm != nil {
+		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", c.RowNorm); err != nil {
+			return err
+		}
+	}
+	if c.Coded() {
+		if err = r.fillCoded(ctx, t); err != nil {
+			return err
+		}
+	}
+	if r.rows, err = somewhere[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
+		return err
+	}
+	return r.rows.fill(ctx, t, 0, c.Rows)
+}
+
+func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
+	c := r.c
+	if r.rotation, err = putRotation(t, &r.stores, c); err != nil {
+		return err
+	}
+	if err = r.fillSlab(ctx, t); err != nil {
+		return err
+	}
+	if len(c.Signs) > 0 {
+		if r.signs, err = somewhere[uint8](t, &r.stores, "signs", len(c.Signs)); err != nil {
+			return err
+		}
+		if err = r.signs.fill(ctx, t, 0, c.Signs); err != nil {
+			return err
+		}
+	}
+	if r.codes, err = somewhere[uint8](t, &r.stores, "rows of codes", len(c.Codes)); err != nil {
+		return err
+	}
+	if err = r.codes.fill(ctx, t, 0, c.Codes); err != nil {
+		return err
+	}
+	r.levels = make([]levelTerms, len(c.Levels))
+	r.looks, r.strips = make(map[termsKey]*Buffer[terms]), make(map[stripKey]*Buffer[strip])
+	return nil
+}
+
+// putTerms copies terms of atoms to the device, zero beyond the last atom; none
+// give none.
+func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
+	if src == nil {
+		return nil, nil
+	}
+	b, err := onDevice[float32](t, &r.stores, "terms of atoms", r.atoms)
+	if err != nil {
+		return nil, err
+	}
+	if err := upload(ctx, t, b, 0, src[:r.c.N]); err != nil {
+		return nil, err
+	}
+	return b, b.Upload(t, r.c.N, make([]float32, r.atoms-r.c.N))
+}
+
+// fillSlab makes what the scan reads: of each atom the codes of the head and of
+// as many rest coordinates as panels hold, signed, side by side, zero beyond.
+func (r *resident) fillSlab(ctx context.Context, t *Thread) (err error) {
+	c := r.c
+	width := c.R + c.PanelWidth
+	r.stride = (width + 31) &^ 31
+	if r.slab, err = onDevice[int8](t, &r.stores, "slab", r.atoms*r.stride); err != nil {
+		return err
+	}
+	const chunk = 1 << 14 // atoms
+	part := make([]int8, min(chunk, r.atoms)*r.stride)
+	for lo := 0; lo < r.atoms; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := min(lo+chunk, r.atoms)
+		for i := lo; i < hi; i++ {
+			row := part[(i-lo)*r.stride : (i-lo+1)*r.stride]
+			if i >= c.N {
+				clear(row)
+				continue
+			}
+			for j, code := range c.Code(i)[:width] {
+				row[j] = int8(code ^ 0x80)
+			}
+			clear(row[width:])
+		}
+		if err := r.slab.Upload(t, lo*r.stride, part[:(hi-lo)*r.stride]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Begin starts a batch.
+func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	if r.closed.Load() {
+		return nil, backend.ErrClosed
+	}
+	if q.Dim != r.c.Dim || len(q.Data) != q.M*q.Dim || len(goals) != q.M {
+		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
+			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)
+	}
+	return begin(ctx, r, q, goals)
+}
+
+// Close frees the copy.
+func (r *resident) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	err := r.m.d.Do(context.Background(), r.stores.free)
+	if errors.Is(err, ErrLost) {
+		return nil // nothing is left to free
+	}
+	return err
+}
+
+// cap bounds the scores of all atoms from lo on, for a query of this norm:
+// PanelMax covers their norms, and offsets are never positive. lo is the first
+// of a panel.
+func (r *resident) cap(norm float64, lo int) float64 {
+	switch {
+	case lo >= r.c.N:
+		return math.Inf(-1)
+	case !r.c.Coded(): // norms fall in steps of 4%
+		return norm * float64(r.c.Norm[0]) * 1.0443 * up
+	}
+	return norm * float64(r.c.PanelMax(lo/collection.PanelAtoms).Norm) * up
+}

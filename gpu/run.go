@@ -1,0 +1,361 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"thresher/backend"
+)
+
+// run is one batch under elimination. Queries stand in the device's memory in
+// places: first those whose best the device keeps, then those for which the host
+// collects what is scored.
+type run struct {
+	r       *resident
+	q       backend.Queries
+	place   []int   // of query j
+	kept    int     // places below it are of the first kind
+	asked   []asked // by place
+	filters *Buffer[uint8]
+	b       *batch
+	seen    bool // b.states are as the device has them
+	raise   backend.RaiseSpec
+	first   int // atoms that the first raise scores, before there are lists
+	lists   *arena
+	groups  []group
+	closed  bool
+}
+
+// begin readies the queries; what it enqueues goes on after it returns.
+func begin(ctx context.Context, r *resident, q backend.Queries, goals []backend.Goal) (*run, error) {
+	x := &run{r: r, q: q, place: make([]int, q.M), asked: make([]asked, q.M)}
+	for j := range goals {
+		if onDeviceBest(&goals[j]) {
+			x.place[j] = x.kept
+			x.kept++
+		}
+	}
+	p := x.kept
+	for j := range goals {
+		if !onDeviceBest(&goals[j]) {
+			x.place[j] = p
+			p++
+		}
+		x.asked[x.place[j]] = asked{goal: &goals[j], tau: math.Inf(-1)}
+	}
+	if q.M == 0 {
+		return x, ctx.Err()
+	}
+	err := r.m.do(ctx, func(q *queue) error {
+		err := x.load(q)
+		if err != nil {
+			err = errors.Join(err, x.free(q))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// onDeviceBest reports whether the device can keep the best that g asks for.
+func onDeviceBest(g *backend.Goal) bool { return g.K > 0 && g.K <= bestMost }
+
+// load brings filters and queries to the device.
+func (x *run) load(q *queue) error {
+	at, err := x.loadFilters(q.t)
+	if err != nil {
+		return err
+	}
+	most := 0
+	for p := range x.asked[:x.kept] {
+		most = max(most, x.asked[p].goal.K)
+	}
+	if x.b, err = newBatch(q.t, x.r, x.q.M, most, x.r.c.Coded()); err != nil {
+		return err
+	}
+	for j := range x.q.M {
+		p := x.place[j]
+		g, k := x.asked[p].goal, 0
+		if p < x.kept {
+			k = g.K
+		}
+		x.b.ask(p, x.q.Row(j), g, k, at[p])
+	}
+	x.b.load(q)
+	return q.err
+}
+
+// loadFilters puts every filter on the device once and returns the address of
+// each place's.
+func (x *run) loadFilters(t *Thread) ([]uint64, error) {
+	at := make([]uint64, len(x.asked))
+	offsets := map[*uint64]int{}
+	var mem cutter
+	for p := range x.asked {
+		if f := x.asked[p].goal.Filter; f != nil {
+			if _, ok := offsets[&f[0]]; !ok {
+				offsets[&f[0]] = mem.take(len(f), 8)
+			}
+		}
+	}
+	if len(offsets) == 0 {
+		return at, nil
+	}
+	var err error
+	if x.filters, err = x.r.m.pool.take(t, "filters", int(mem)); err != nil {
+		return nil, err
+	}
+	up := map[*uint64]bool{}
+	for p := range x.asked {
+		f := x.asked[p].goal.Filter
+		if f == nil {
+			continue
+		}
+		at[p] = uint64(x.filters.ptr) + uint64(offsets[&f[0]])
+		if !up[&f[0]] {
+			up[&f[0]] = true
+			if err := x.filters.Upload(t, offsets[&f[0]], bytesOfSlice(f)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return at, nil
+}
+
+// free waits for what is enqueued and gives the run's memory back.
+func (x *run) free(q *queue) error {
+	errs := []error{q.s.Sync(q.t), x.b.free(q.t), x.lists.free(q.t), q.p.pool.give(q.t, x.filters)}
+	for k := range x.groups {
+		errs = append(errs, x.groups[k].parked.free(q.t))
+	}
+	x.lists, x.groups, x.filters = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// Close gives the batch's memory back.
+func (x *run) Close() error {
+	if x.closed {
+		return nil
+	}
+	x.closed = true
+	if x.q.M == 0 {
+		return nil
+	}
+	err := x.r.m.do(context.Background(), x.free)
+	if errors.Is(err, ErrLost) || errors.Is(err, backend.ErrClosed) {
+		return nil // nothing is left to give back
+	}
+	return err
+}
+
+// Raise scores the leaders among the survivors; before there are any it notes what
+// the next look is to begin with.
+func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
+	if x.closed {
+		return backend.ErrClosed
+	}
+	x.raise = spec
+	if spec.PerQuery <= 0 || x.q.M == 0 {
+		return ctx.Err()
+	}
+	if x.lists == nil {
+		x.first = min(spec.PerQuery, x.r.c.N)
+		return ctx.Err()
+	}
+	return x.each(ctx, func(q *queue, g *group) error {
+		if g.next < x.r.c.N || g.collects { // a look that was stopped goes on first; a range has its threshold
+			return nil
+		}
+		for left := spec.PerQuery; left > 0; left -= x.b.leadRoom {
+			g.score(q, live, byBound, min(left, x.b.leadRoom), true)
+		}
+		g.prune(q, live, true)
+		return g.settle(q)
+	})
+}
+
+// Pull takes the looks in order.
+func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+	if x.closed {
+		return backend.Tally{}, backend.ErrClosed
+	}
+	if x.q.M == 0 || len(looks) == 0 {
+		return x.tally(), ctx.Err()
+	}
+	err := x.pull(ctx, looks)
+	if err == nil {
+		err = x.Dense(ctx, x.sent()...)
+	}
+	return x.tally(), err
+}
+
+func (x *run) pull(ctx context.Context, looks []backend.Look) error {
+	ready := make([]*look, len(looks))
+	err := x.r.m.do(ctx, func(q *queue) (err error) {
+		for k, l := range looks {
+			if ready[k], err = x.r.look(ctx, q, l); err != nil {
+				return err
+			}
+		}
+		if !x.seen {
+			x.b.get(q, 0, x.b.m) // the host has them when it has waited for a group
+		}
+		return x.openLists(q, ready[0])
+	})
+	if err != nil {
+		return err
+	}
+	for len(ready) > 0 {
+		n := min(len(ready), reportsKept)
+		if err := x.each(ctx, func(q *queue, g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
+			return err
+		}
+		ready = ready[n:]
+	}
+	return nil
+}
+
+// sent are the queries that looks sent to the dense path, or whose lists lacked
+// room.
+func (x *run) sent() (queries []int) {
+	for j, p := range x.place {
+		if x.b.states[p].flags&(flagDense|flagOverflow) != 0 && !x.asked[p].dense {
+			queries = append(queries, j)
+		}
+	}
+	return queries
+}
+
+// Finish scores what is left exactly, best bound first, until no bound reaches the
+// threshold. When ctx has ended it scores the few best only and tells what stays
+// open.
+func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
+	if x.closed {
+		return nil, backend.ErrClosed
+	}
+	if x.q.M == 0 {
+		return nil, nil
+	}
+	if err := x.sendUnseen(ctx); err != nil {
+		return nil, err
+	}
+	// a context that ended must not keep the leaders from being scored
+	whole := context.WithoutCancel(ctx)
+	err := x.each(whole, func(q *queue, g *group) error { return g.drain(ctx, q, x.collected) })
+	if err != nil {
+		return nil, err
+	}
+	var held [][]scored
+	err = x.r.m.do(whole, func(q *queue) error {
+		held, err = x.b.best(q, x.kept)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.seen = true
+	out := make(backend.Answers, x.q.M)
+	for j, p := range x.place {
+		out[j] = x.answer(p, held[p])
+	}
+	return out, nil
+}
+
+// collected takes scores of the query in place p that reach its floor.
+func (x *run) collected(p int, all []scored) {
+	for _, s := range all {
+		if s.score >= x.b.states[p].floor {
+			x.asked[p].best = append(x.asked[p].best, s)
+		}
+	}
+	x.asked[p].read += len(all)
+}
+
+// next is the first atom that the query in place p has not been scanned for.
+func (x *run) next(p int) int {
+	for k := range x.groups {
+		if p < x.groups[k].hi {
+			return x.groups[k].next
+		}
+	}
+	return 0
+}
+
+// openLists allocates the lists at the first look, and groups queries by how many
+// find room. The length of a list depends on the look and the collection only, not
+// on the batch.
+func (x *run) openLists(q *queue, l *look) (err error) {
+	if x.lists != nil {
+		return q.err
+	}
+	room := x.r.atoms
+	if l.Rep == backend.Panels && l.MaxSurvivors > 0 {
+		// twice what the look may keep, and what passes before there is a threshold
+		room = min(room, 2*max(scanFirst, l.First)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
+	}
+	room = min(room, max(4*scanFirst, 2*l.First, int(x.r.stores.spare/2/(leastLists*entryBytes))))
+	if x.lists, err = largestArena(q.t, &q.p.pool, x.q.M, room); err != nil {
+		return err
+	}
+	for _, kind := range [...]group{{lo: 0, hi: x.kept}, {lo: x.kept, hi: x.q.M, collects: true}} {
+		for lo := kind.lo; lo < kind.hi; lo += x.lists.m {
+			x.groups = append(x.groups, group{b: x.b, lists: x.lists, lo: lo, hi: min(lo+x.lists.m, kind.hi), collects: kind.collects})
+		}
+	}
+	return q.err
+}
+
+// each calls f for every group with its lists in the arena.
+func (x *run) each(ctx context.Context, f func(*queue, *group) error) error {
+	for k := range x.groups {
+		g := &x.groups[k]
+		err := x.r.m.do(ctx, func(q *queue) error {
+			if err := g.unpark(q); err != nil {
+				return err
+			}
+			err := f(q, g)
+			if len(x.groups) > 1 && q.err == nil {
+				err = errors.Join(err, g.park(q))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendUnseen answers by the dense path the queries of which no look has seen all
+// atoms, unless ctx has ended.
+func (x *run) sendUnseen(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var unseen []int
+	for j, p := range x.place {
+		if s := &x.b.states[p]; !x.asked[p].dense && (s.flags&flagListed == 0 || s.flags&(flagDense|flagOverflow) != 0) {
+			unseen = append(unseen, j)
+		}
+	}
+	if err := x.Dense(ctx, unseen...); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// hear has the host see all states before it changes one.
+func (x *run) hear(q *queue) error {
+	if x.seen {
+		return nil
+	}
+	x.b.get(q, 0, x.b.m)
+	err := q.sync()
+	x.seen = err == nil
+	return err
+}

@@ -1,0 +1,37 @@
+// norms.cu: atoms that no look has seen, listed by what their norms allow.
+//
+// list_norms: grid (m, any), 256 threads. Appends the atoms of lo..hi-1 that a query may return and whose
+// greatest possible score reaches its threshold; bound and estimate are that score.
+//   queries  Query*        [m]     only those with (flags & mask) == value; read: tau, norm, exp, filter, skip.
+//                                  listed grows; kOverflow, and listed beyond lists->cap, where there is no room
+//   mask, value u32
+//   lo, hi   u32
+//   norm     const float*  [hi]    of atoms, rounded upward
+//   offset   const float*  [hi]    the same, never positive, or null
+//   lists    const Lists*
+#include "warp.cuh"
+
+extern "C" __global__ void __launch_bounds__(256) list_norms(Query* queries, u32 mask, u32 value, u32 lo, u32 hi, const float* norm,
+                                                             const float* offset, const Lists* lists) {
+  Query* q = queries + blockIdx.x;
+  if ((q->flags & mask) != value) return;
+  size_t first = (size_t)blockIdx.x * lists->cap;
+  float least = (float)q->tau;
+  for (u32 i = lo + blockIdx.y * blockDim.x + threadIdx.x; i < hi; i += gridDim.y * blockDim.x) {
+    if (i == q->skip || (q->filter && !(q->filter[i / 64] >> (i % 64) & 1))) continue;
+    double bound = q->norm * norm[i] * kUp;
+    if (offset) { // float64 rounds this sum by less than kSlop of the offset
+      double o = ldexp((double)offset[i], -q->exp);
+      bound += o - kSlop * o;
+    }
+    float b = up32(bound);
+    if (b < least) continue;
+    u32 at = atomicAdd(&q->listed, 1u);
+    if (at >= lists->cap) {
+      atomicOr(&q->flags, (u32)kOverflow);
+      continue;
+    }
+    lists->atom[first + at] = i;
+    lists->bound[first + at] = lists->estimate[first + at] = b;
+  }
+}
