@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,10 +163,18 @@ func cells(t *testing.T, large bool) []cell {
 	return c
 }
 
-// tally counts, per look width, failures at each of deltas.
+// tally counts, per look, failures at each of deltas.
 type tally struct {
-	width int
+	look  backend.Look
 	fails [2]atomic.Int64
+}
+
+// name is how the table has the look: its width, or what it reads.
+func (t *tally) name() string {
+	if t.look.Rep == backend.Signs {
+		return "signs"
+	}
+	return strconv.Itoa(t.look.To)
 }
 
 var deltas = [2]float64{.1, .01}
@@ -200,12 +209,12 @@ func TestCalibration(t *testing.T) {
 			draws = min(n, 600)
 		}
 		for _, l := range calibrate(t, c, draws) {
-			fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %.4f | %.5f |\n", c.name, c.dim, c.k, l.width, draws,
+			fmt.Fprintf(&table, "| %s | %d | %d | %s | %d | %.4f | %.5f |\n", c.name, c.dim, c.k, l.name(), draws,
 				float64(l.fails[0].Load())/float64(draws), float64(l.fails[1].Load())/float64(draws))
 			for i, delta := range deltas {
 				x := l.fails[i].Load()
 				if p := tail(draws, delta, x); p < alarm {
-					t.Errorf("%s, dimension %d, k %d, look at %d: %d of %d failed at delta %g (p = %.2g)", c.name, c.dim, c.k, l.width, x, draws, delta, p)
+					t.Errorf("%s, dimension %d, k %d, look at %s: %d of %d failed at delta %g (p = %.2g)", c.name, c.dim, c.k, l.name(), x, draws, delta, p)
 				}
 			}
 		}
@@ -229,9 +238,14 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 		t.Fatal(err)
 	}
 	for _, l := range first.Levels {
-		if l.Width <= first.PanelWidth && l.Width < first.D {
-			levels = append(levels, &tally{width: l.Width})
+		look := backend.Look{Rep: backend.Panels, To: l.Width, Rule: backend.Student}
+		switch {
+		case l.Signs:
+			look.Rep = backend.Signs
+		case l.Width > first.PanelWidth || l.Width == first.D:
+			continue
 		}
+		levels = append(levels, &tally{look: look})
 	}
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -286,7 +300,9 @@ func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tall
 	for _, l := range levels {
 		for i, delta := range deltas {
 			x.states[0] = fresh // as if no look had been taken
-			t, err := x.Pull(ctx, backend.Look{Rep: backend.Panels, To: l.width, Rule: backend.Student, Alpha: delta / float64(c.k)})
+			look := l.look
+			look.Alpha = delta / float64(c.k)
+			t, err := x.Pull(ctx, look)
 			if err != nil {
 				return err
 			}
