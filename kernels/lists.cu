@@ -27,159 +27,231 @@
 //                                  query that none can reach is kListed
 #include "warp.cuh"
 
-// How many intervals a round of the selection tells apart.
-static const u32 kBins = 1024;
+static const u32 kThreads = 256;
 
-// Shared memory of a block that works on one list.
-struct Room {
+// A round of the selection tells kBins intervals apart, kBits of a place.
+static const int kBits = 10;
+static const u32 kBins = 1 << kBits;
+
+// Work is the shared memory of a block that works on one list.
+struct Work {
   u32 bins[kBins];
   u32 totals[2][32];
-  u32 count, low, high, top;
-  u32 bin, above;
+  u32 count, low, high;  // of the candidates, and their least and greatest key
+  u32 bin, above;        // where the selection goes on, and the candidates beyond
+  u32 top;               // greatest bound kept, by order32
 };
 
-// key_of is by what entries are ranked: bound or estimate.
-DEV u32 key_of(const Lists* l, size_t at, bool byEstimate) { return order32(byEstimate ? l->estimate[at] : l->bound[at]); }
+// List is one query's list and what of it is asked for.
+struct List {
+  u32* atom;
+  float *bound, *estimate;
+  u32 n;
+  float least;      // the threshold
+  bool byEstimate;  // candidates are ranked by it, and must reach the threshold with it
+  bool carry;       // estimates move with their entries
+};
 
-// An entry's place among all: its key, then the lower atom first.
-DEV u64 place_of(u32 key, u32 atom) { return (u64)key << 32 | (u32)~atom; }
+DEV List list_of(const Query* queries, const Lists* lists, int by, int carry) {
+  size_t first = (size_t)blockIdx.x * lists->cap;
+  const Query* q = queries + blockIdx.x;
+  return {lists->atom + first, lists->bound + first, lists->estimate + first, min(q->listed, lists->cap), (float)q->tau, by != 0, carry != 0};
+}
 
-// select returns the place from which on there are exactly `need` of the candidates: entries whose bound is
-// at least `least` and whose key is from low to high. There are more than that of them.
-DEV u64 select(Room* room, const Lists* lists, size_t first, u32 n, float least, bool byEstimate, u32 low32, u32 high32, u32 need) {
-  u64 low = (u64)low32 << 32, high = (u64)high32 << 32 | 0xffffffffu;
-  u32 t = threadIdx.x, parity = 0;
-  for (;;) {
-    int bits = 64 - __clzll((long long)(high - low));
-    int shift = max(0, bits - 10);
-    for (u32 b = t; b < kBins; b += blockDim.x) room->bins[b] = 0;
+// Four are four entries side by side from entry e on.
+struct Four {
+  u32 e;
+  u32 atom[4];
+  float bound[4], estimate[4];
+};
+
+DEV void load_four(u32* v, const u32* from) {
+  uint4 x = *reinterpret_cast<const uint4*>(from);
+  v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
+}
+DEV void load_four(float* v, const float* from) {
+  float4 x = *reinterpret_cast<const float4*>(from);
+  v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
+}
+
+// key_of ranks candidates: 0 for an entry that is none, at least 1 otherwise.
+DEV u32 key_of(const List& l, const Four& f, int k) {
+  float key = l.byEstimate ? f.estimate[k] : f.bound[k];
+  return f.e + k < l.n && f.bound[k] >= l.least && key >= l.least ? order32(key) : 0;
+}
+
+// A candidate's place among all: its key, then the lower atom first.
+DEV u64 place_of(u32 key, u32 atom) { return (u64)key << 32 | ~atom; }
+
+// load reads four entries, of which atoms and estimates only if they matter. Those past the end are what
+// the memory holds.
+DEV void load(const List& l, Four* f, u32 e, bool atoms, bool estimates) {
+  f->e = e;
+  if (e >= l.n) return;
+  load_four(f->bound, l.bound + e);
+  if (atoms) load_four(f->atom, l.atom + e);
+  if (estimates) load_four(f->estimate, l.estimate + e);
+}
+
+// candidates counts the candidates and finds their least and greatest key.
+DEV void candidates(Work* w, const List& l) {
+  u32 count = 0, low = kAll, high = 0;
+  for (u32 e = 4 * threadIdx.x; e < l.n; e += 4 * kThreads) {
+    Four f;
+    load(l, &f, e, false, l.byEstimate);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      u32 key = key_of(l, f, k);
+      if (key == 0) continue;
+      count++;
+      low = min(low, key);
+      high = max(high, key);
+    }
+  }
+  count = __reduce_add_sync(kAll, count);
+  low = __reduce_min_sync(kAll, low);
+  high = __reduce_max_sync(kAll, high);
+  if (lane_id() == 0 && count > 0) {
+    atomicAdd(&w->count, count);
+    atomicMin(&w->low, low);
+    atomicMax(&w->high, high);
+  }
+}
+
+// choose returns the place that exactly `need` candidates reach; there are more. Where an atom is listed twice
+// more than that may reach it. Each round counts what lies in each of 1024 intervals of the places still in
+// question and goes on with the one the place is in, or ends where the bounds of an interval serve.
+DEV u64 choose(Work* w, const List& l, u32 need) {
+  u64 low = (u64)w->low << 32, high = (u64)w->high << 32 | 0xffffffffu;
+  for (u32 round = 0;; round++) {
+    int shift = max(0, 64 - __clzll((long long)(high - low)) - kBits);
+    bool atoms = shift < 32;  // else every atom of a key falls into the same interval
+    for (u32 b = threadIdx.x; b < kBins; b += kThreads) w->bins[b] = 0;
     __syncthreads();
-    for (u32 e = t; e < n; e += blockDim.x) {
-      if (lists->bound[first + e] < least) continue;
-      u32 key = key_of(lists, first + e, byEstimate);
-      if (key < (u32)(low >> 32) || key > (u32)(high >> 32)) continue;
-      u64 place = place_of(key, shift < 32 ? lists->atom[first + e] : 0xffffffffu);
-      if (place < low || place > high) continue;
-      atomicAdd(&room->bins[(u32)((place - low) >> shift)], 1u);
+    for (u32 e = 4 * threadIdx.x; e < l.n; e += 4 * kThreads) {
+      Four f;
+      load(l, &f, e, atoms, l.byEstimate);
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        u32 key = key_of(l, f, k);
+        if (key == 0) continue;
+        u64 place = place_of(key, atoms ? f.atom[k] : kAll);
+        if (place >= low && place <= high) atomicAdd(&w->bins[(u32)((place - low) >> shift)], 1u);
+      }
     }
     __syncthreads();
-    // from the last bin down, each thread a stretch
-    u32 each = (kBins + blockDim.x - 1) / blockDim.x, sum = 0, all;
-    for (u32 k = 0; k < each; k++) {
-      u32 b = t * each + k;
-      if (b < kBins) sum += room->bins[kBins - 1 - b];
-    }
-    u32 above = scan_block(sum, room->totals[parity], &all);
-    parity ^= 1;
+    // the last interval first, four a thread
+    u32 b = kBins - 1 - 4 * threadIdx.x, in[4], sum = 0, all;
+#pragma unroll
+    for (int k = 0; k < 4; k++) sum += in[k] = w->bins[b - k];
+    u32 above = scan_block(sum, w->totals[round & 1], &all);
     if (above < need && need <= above + sum) {
-      u32 b = t * each;
-      for (; above + room->bins[kBins - 1 - b] < need; b++) above += room->bins[kBins - 1 - b];
-      room->bin = kBins - 1 - b;
-      room->above = above;
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        if (above < need && need <= above + in[k]) {
+          w->bin = b - k;
+          w->above = above;
+        }
+        above += in[k];
+      }
     }
     __syncthreads();
-    u32 in = room->bins[room->bin];
-    low += (u64)room->bin << shift;
-    need -= room->above;
-    if (in == need || shift == 0) return low;
+    low += (u64)w->bin << shift;
+    need -= w->above;
+    if (w->bins[w->bin] == need || shift == 0) return low;
     high = min(high, low + ((u64)1 << shift) - 1);
     __syncthreads();
   }
 }
 
-// sift keeps the entries whose bound is at least `least`, in their order, except that up to most
-// candidates of place `cut` or later go to lead. Returns how many are kept and led; the greatest bound kept
-// is in room->top, as order32 has it.
-DEV void sift(Room* room, const Lists* lists, size_t first, u32 n, float least, bool byEstimate, bool carry, u64 cut, u32 most, u32* lead,
-              u32* kept, u32* led) {
-  u32 keep = 0, gone = 0, parity = 0, top = 0;
-  for (u32 from = 0; from < n; from += blockDim.x) {
-    u32 e = from + threadIdx.x, atom = 0;
-    float bound = 0, estimate = 0;
-    bool stays = false, leads = false;
-    if (e < n) {
-      atom = lists->atom[first + e];
-      bound = lists->bound[first + e];
-      if (carry || byEstimate) estimate = lists->estimate[first + e];
-      stays = bound >= least;
-      float key = byEstimate ? estimate : bound;
-      leads = stays && most > 0 && key >= least && place_of(order32(key), atom) >= cut;
+// sift keeps the entries that reach the threshold, in their order, but moves up to most candidates
+// that reach `cut` to lead. *kept and *led become their numbers, w->top the greatest bound kept.
+DEV void sift(Work* w, const List& l, u64 cut, u32 most, u32* lead, u32* kept, u32* led) {
+  u32 keep = 0, gone = 0, top = kLowest;
+  for (u32 from = 0, round = 0; from < l.n; from += 4 * kThreads, round++) {
+    Four f;
+    load(l, &f, from + 4 * threadIdx.x, true, l.carry || l.byEstimate);
+    u32 stays = 0, leads = 0, count = 0;  // a bit an entry, and both counts
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      if (f.e + k >= l.n || !(f.bound[k] >= l.least)) continue;
+      u32 key = most > 0 ? key_of(l, f, k) : 0;
+      bool leading = key > 0 && place_of(key, f.atom[k]) >= cut;
+      (leading ? leads : stays) |= 1u << k;
+      count += leading ? 1u << 16 : 1u;
     }
-    u32 all, before = scan_block(leads ? 1u << 16 : stays ? 1u : 0u, room->totals[parity], &all);
-    parity ^= 1;
-    if (leads) {
-      lead[gone + (before >> 16)] = atom;
-    } else if (stays) {
-      u32 to = keep + (before & 0xffffu);
-      lists->atom[first + to] = atom;
-      lists->bound[first + to] = bound;
-      if (carry) lists->estimate[first + to] = estimate;
-      top = max(top, order32(bound));
+    u32 all, before = scan_block(count, w->totals[round & 1], &all);
+    // an atom listed twice may be one too many for lead, and stays
+    u32 at = gone + (before >> 16), to = keep + (before & 0xffffu) + (at > most ? at - most : 0);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      if ((leads >> k & 1) && at < most) {
+        lead[at++] = f.atom[k];
+      } else if ((leads | stays) >> k & 1) {
+        if (to != f.e + k) {
+          l.atom[to] = f.atom[k];
+          l.bound[to] = f.bound[k];
+          if (l.carry) l.estimate[to] = f.estimate[k];
+        }
+        to++;
+        top = max(top, order32(f.bound[k]));
+      }
     }
     keep += all & 0xffffu;
     gone += all >> 16;
+    if (gone > most) {
+      keep += gone - most;
+      gone = most;
+    }
   }
   top = __reduce_max_sync(kAll, top);
-  if (lane_id() == 0) atomicMax(&room->top, top);
+  if (lane_id() == 0) atomicMax(&w->top, top);
   *kept = keep;
   *led = gone;
 }
 
+DEV void settle(Query* q, u32 kept, u32 top) {
+  q->listed = kept;
+  q->open = (double)unorder32(top);
+}
+
 extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const Lists* lists, u32 mask, u32 value, int carry) {
-  __shared__ Room room;
+  __shared__ Work w;
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) return;
-  if (threadIdx.x == 0) room.top = 0;
+  if (threadIdx.x == 0) w.top = kLowest;
   __syncthreads();
-  size_t first = (size_t)blockIdx.x * lists->cap;
-  u32 n = min(q->listed, lists->cap), kept, led;
-  sift(&room, lists, first, n, (float)q->tau, false, carry, 0, 0, 0, &kept, &led);
+  u32 kept, led;
+  sift(&w, list_of(queries, lists, 0, carry), 0, 0, 0, &kept, &led);
   __syncthreads();
-  if (threadIdx.x == 0) {
-    q->listed = kept;
-    q->open = kept > 0 ? (double)unorder32(room.top) : (double)__int_as_float(0xff800000);
-  }
+  if (threadIdx.x == 0) settle(q, kept, w.top);
 }
 
 extern "C" __global__ void __launch_bounds__(256) leaders(Query* queries, const Lists* lists, u32 mask, u32 value, int by, u32 most, int carry,
                                                           u32* lead, u32* led, u32 room) {
-  __shared__ Room r;
+  __shared__ Work w;
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) {
     if (threadIdx.x == 0) led[blockIdx.x] = 0;
     return;
   }
-  if (threadIdx.x == 0) r.top = 0, r.count = 0, r.low = kAll, r.high = 0;
-  __syncthreads();
-  size_t first = (size_t)blockIdx.x * lists->cap;
-  u32 n = min(q->listed, lists->cap), want = min(most ? most : q->k, room), count = 0, low = kAll, high = 0;
-  float least = (float)q->tau;
-  for (u32 e = threadIdx.x; e < n; e += blockDim.x) {
-    u32 key = key_of(lists, first + e, by);
-    if (lists->bound[first + e] < least || key < order32(least)) continue;
-    count++;
-    low = min(low, key);
-    high = max(high, key);
-  }
-  count = __reduce_add_sync(kAll, count);
-  low = __reduce_min_sync(kAll, low);
-  high = __reduce_max_sync(kAll, high);
-  if (lane_id() == 0 && count) {
-    atomicAdd(&r.count, count);
-    atomicMin(&r.low, low);
-    atomicMax(&r.high, high);
+  if (threadIdx.x == 0) {
+    w.top = kLowest;
+    w.count = w.high = 0;
+    w.low = kAll;
   }
   __syncthreads();
-  u64 cut = 0;
-  if (r.count > want && want > 0) cut = select(&r, lists, first, n, least, by, r.low, r.high, want);
+  List l = list_of(queries, lists, by, carry);
+  u32 want = min(most > 0 ? most : q->k, room);
+  if (want > 0) candidates(&w, l);
   __syncthreads();
+  u64 cut = w.count > want ? choose(&w, l, want) : 0;
   u32 kept, gone;
-  sift(&r, lists, first, n, least, by, carry, cut, want, lead + (size_t)blockIdx.x * room, &kept, &gone);
+  sift(&w, l, cut, want, lead + (size_t)blockIdx.x * room, &kept, &gone);
   __syncthreads();
   if (threadIdx.x == 0) {
-    q->listed = kept;
+    settle(q, kept, w.top);
     q->kept += gone;
-    q->open = kept > 0 ? (double)unorder32(r.top) : (double)__int_as_float(0xff800000);
     led[blockIdx.x] = gone;
   }
 }

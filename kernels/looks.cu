@@ -22,6 +22,9 @@
 #include "warp.cuh"
 
 
+// kRows rows are under way in a group of lanes, each lane reading a piece of each.
+static const int kRows = 4;
+
 DEV Side side_of(const Terms* t, u32 i) {
   if (t->side) {
     const float4* p = reinterpret_cast<const float4*>(t->side + i);
@@ -44,52 +47,231 @@ DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double 
          (double)s.size * (q->hn + q->xn + q->nn) + (double)s.wholeErr * q->we - kSlop * q->offsetFactor * (double)s.offset + kLeast;
 }
 
+// Share is the part of a query's list that a warp looks at, some entries at a time.
+struct Share {
+  Query* q;
+  const Lists* lists;
+  size_t first;      // entry of the query's list
+  u32 n;             // entries
+  u32 begin, step;   // this warp's entries: from begin on, every step
+};
+
+// share_of gives this warp its share of the list of query blockIdx.x, in batches of `batch` entries.
+DEV Share share_of(Query* queries, const Lists* lists, u32 batch) {
+  u32 warps = blockDim.x / 32;
+  Query* q = queries + blockIdx.x;
+  u32 n = q->flags & (kDone | kDense) ? 0 : min(q->listed, lists->cap);
+  return {q, lists, (size_t)blockIdx.x * lists->cap, n, (blockIdx.y * warps + threadIdx.x / 32) * batch, gridDim.y * warps * batch};
+}
+
+// Entry is what a lane knows of one of the kRows entries of its group, entry lane % kRows.
+struct Entry {
+  u32 at;       // in the list
+  u32 atom;     // past the list's end, that of its last entry
+  bool mine;    // this lane is the one to write the entry, and there is one
+  float bound;  // so far, if mine
+  Side side;
+};
+
+template <int G>
+DEV Entry entry_of(const Share& share, const Terms* terms, u32 base) {
+  Entry e;
+  e.at = base + lane_id() / G * kRows + lane_id() % kRows;
+  e.atom = share.lists->atom[share.first + min(e.at, share.n - 1)];
+  e.mine = lane_id() % G < kRows && e.at < share.n;
+  e.bound = e.mine ? share.lists->bound[share.first + e.at] : 0;
+  e.side = side_of(terms, e.atom);
+  return e;
+}
+
+// put writes the entries of a batch.
+template <int G>
+DEV void put(const Share& share, const Entry& e, double dh, double dr, double restStep) {
+  if (!e.mine) return;
+  double estimate, upper = upper_of(share.q, e.side, dh, dr, restStep, &estimate);
+  share.lists->bound[share.first + e.at] = fminf(e.bound, up32(upper));
+  share.lists->estimate[share.first + e.at] = (float)estimate;
+}
+
+// Rows are read 16 bytes at a time, past the L1, where nothing of them is read twice; or 4.
+DEV uint4 load_row(const uint4* p) { return __ldcg(p); }
+DEV u32 load_row(const u32* p) { return __ldg(p); }
+
+// add_products adds up the products of a piece of biased codes with both halves.
+DEV void add_products(u32 x, u32 h, u32 l, int& hi, int& lo) {
+  hi = dp4a_s8((int)(x ^ 0x80808080u), (int)h, hi);
+  lo = dp4a_s8((int)(x ^ 0x80808080u), (int)l, lo);
+}
+DEV void add_products(uint4 x, uint4 h, uint4 l, int& hi, int& lo) {
+  add_products(x.x, h.x, l.x, hi, lo);
+  add_products(x.y, h.y, l.y, hi, lo);
+  add_products(x.z, h.z, l.z, hi, lo);
+  add_products(x.w, h.w, l.w, hi, lo);
+}
+
+// look_pieces is look_rows for rows read in pieces of this type.
+template <class Piece>
+DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo) {
+  const int G = 8;
+  const Piece *his = reinterpret_cast<const Piece*>(hi), *los = reinterpret_cast<const Piece*>(lo);
+  int sub = lane_id() % G, heads = head / (int)sizeof(Piece), pieces = (head + width + (int)sizeof(Piece) - 1) / (int)sizeof(Piece);
+  for (u32 base = share.begin; base < share.n; base += share.step) {
+    Entry entry = entry_of<G>(share, terms, base);
+    const Piece* row[kRows];
+    int h[kRows], l[kRows], dh[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; r++) {
+      row[r] = reinterpret_cast<const Piece*>(codes + __shfl_sync(kAll, entry.atom, r, G) * stride);
+      h[r] = l[r] = 0;
+    }
+    int p = sub;
+    for (; p < heads; p += G) {
+      Piece qh = __ldg(his + p), ql = __ldg(los + p);
+#pragma unroll
+      for (int r = 0; r < kRows; r++) add_products(load_row(row[r] + p), qh, ql, h[r], l[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; r++) {
+      dh[r] = 256 * h[r] + l[r];
+      h[r] = l[r] = 0;
+    }
+#pragma unroll 2
+    for (; p < pieces; p += G) {
+      Piece qh = __ldg(his + p), ql = __ldg(los + p);
+#pragma unroll
+      for (int r = 0; r < kRows; r++) add_products(load_row(row[r] + p), qh, ql, h[r], l[r]);
+    }
+    long long dr[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; r++) dr[r] = 256 * (long long)h[r] + l[r];
+    put<G>(share, entry, fold4<G>(dh), (double)fold4<G>(dr), share.q->restStep);
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const Lists* lists, const Terms* terms, const u8* codes,
                                                             long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Query* q = queries + blockIdx.x;
-  if (q->flags & (kDone | kDense)) return;
-  u32 n = min(q->listed, lists->cap), lane = lane_id();
-  size_t first = (size_t)blockIdx.x * lists->cap;
+  Share share = share_of(queries, lists, 32 / 8 * kRows);
+  if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
-  if (blockIdx.y == 0 && threadIdx.x == 0) q->seen += n;
-  for (u32 e = blockIdx.y * blockDim.x + threadIdx.x; e / 32 * 32 < n; e += gridDim.y * blockDim.x) {
-    if (e >= n) break;
-    u32 atom = lists->atom[first + e];
-    const u8* row = codes + atom * stride;
-    long long dh = 0, dr = 0;
-    for (int c = 0; c < head; c++) dh += ((int)row[c] - 128) * (256 * hi[c] + lo[c]);
-    for (int c = head; c < head + width; c++) dr += ((int)row[c] - 128) * (256 * hi[c] + lo[c]);
-    double estimate, upper = upper_of(q, side_of(terms, atom), (double)dh, (double)dr, q->restStep, &estimate);
-    lists->bound[first + e] = fminf(lists->bound[first + e], up32(upper));
-    lists->estimate[first + e] = (float)estimate;
+  if (((size_t)codes | stride) % 16 == 0)
+    look_pieces<uint4>(share, terms, codes, stride, head, width, hi, lo);
+  else
+    look_pieces<u32>(share, terms, codes, stride, head, width, hi, lo);
+}
+
+// spread_bytes turns the bytes c, 32 of them, so that byte b of w[i] is byte 8b+i of c: what bits i, 8+i, 16+i
+// and 24+i of a word of signs choose from.
+DEV void spread_bytes(const u32* c, u32* w) {
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    u32 a = __byte_perm(c[k], c[k + 2], 0x5140), b = __byte_perm(c[k + 4], c[k + 6], 0x5140);
+    w[4 * k] = __byte_perm(a, b, 0x5410);
+    w[4 * k + 1] = __byte_perm(a, b, 0x7632);
+    a = __byte_perm(c[k], c[k + 2], 0x7362), b = __byte_perm(c[k + 4], c[k + 6], 0x7362);
+    w[4 * k + 2] = __byte_perm(a, b, 0x5410);
+    w[4 * k + 3] = __byte_perm(a, b, 0x7632);
   }
-  (void)lane;
+}
+
+// Against holds what a piece of a row of signs, 16 bytes, is multiplied with: four words of each half for codes of
+// the head, and the high halves spread for 128 signs.
+struct Against { u32 w[32]; };
+
+DEV void load4(u32* w, const s8* p) {
+  uint4 v = __ldg(reinterpret_cast<const uint4*>(p));
+  w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+}
+
+DEV void load_against(Against* a, int piece, int head, int end, const s8* hi, const s8* lo) {
+  if (16 * piece < head) {
+    load4(a->w, hi + 16 * piece);
+    load4(a->w + 4, lo + 16 * piece);
+    return;
+  }
+  int from = head + 8 * (16 * piece - head);  // code
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    u32 c[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    if (from + 32 * k < end) {
+      load4(c, hi + from + 32 * k);
+      load4(c + 4, hi + from + 32 * k + 16);
+    }
+    spread_bytes(c, a->w + 8 * k);
+  }
+}
+
+// sum_set sums the bytes that the bits of a word of signs choose: as bits of the bytes of a factor they weigh
+// them 1, 2, 4 and 8 times, in four sums.
+DEV void sum_set(u32 bits, const u32* w, int* sums) {
+  u32 high = bits >> 4;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    sums[i] = dp4a_u8s8(bits & 0x01010101u << i, (int)w[i], sums[i]);
+    sums[i] = dp4a_u8s8(high & 0x01010101u << i, (int)w[4 + i], sums[i]);
+  }
+}
+
+// look_groups is look_signs with groups of G lanes a row.
+template <int G>
+DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo) {
+  int sub = lane_id() % G, pieces = (head + width / 8 + 15) / 16, end = head + width;
+  Against against;
+  load_against(&against, sub, head, end, hi, lo);
+  for (u32 base = share.begin; base < share.n; base += share.step) {
+    Entry entry = entry_of<G>(share, terms, base);
+    const uint4* row[kRows];
+    int dh[kRows], set[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; r++) {
+      row[r] = reinterpret_cast<const uint4*>(signs + __shfl_sync(kAll, entry.atom, r, G) * stride);
+      dh[r] = set[r] = 0;
+    }
+    for (int p = sub; p < pieces; p += G) {
+      if (pieces > G && (p >= G || base != share.begin)) load_against(&against, p, head, end, hi, lo);
+      uint4 x[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; r++) x[r] = load_row(row[r] + p);
+      const u32* w = against.w;
+      if (16 * p < head) {
+#pragma unroll
+        for (int r = 0; r < kRows; r++) {
+          int h = 0, l = 0;
+          add_products(x[r], make_uint4(w[0], w[1], w[2], w[3]), make_uint4(w[4], w[5], w[6], w[7]), h, l);
+          dh[r] += 256 * h + l;
+        }
+        continue;
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; r++) {
+        int sums[4] = {0, 0, 0, 0};
+        sum_set(x[r].x, w, sums);
+        sum_set(x[r].y, w + 8, sums);
+        sum_set(x[r].z, w + 16, sums);
+        sum_set(x[r].w, w + 24, sums);
+        set[r] += sums[0] + (sums[1] >> 1) + (sums[2] >> 2) + (sums[3] >> 3);
+      }
+    }
+    double all = fold4<G>(set);
+    put<G>(share, entry, fold4<G>(dh), 2 * all - share.q->highSum, 256 * share.q->restStep);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, const Lists* lists, const Terms* terms, const u8* signs,
                                                              long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Query* q = queries + blockIdx.x;
-  if (q->flags & (kDone | kDense)) return;
-  u32 n = min(q->listed, lists->cap);
-  size_t first = (size_t)blockIdx.x * lists->cap;
+  int pieces = (head + width / 8 + 15) / 16, group = pieces <= 8 ? 8 : pieces <= 16 ? 16 : 32;
+  Share share = share_of(queries, lists, 32 / group * kRows);
+  if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
-  if (blockIdx.y == 0 && threadIdx.x == 0) q->seen += n;
-  for (u32 e = blockIdx.y * blockDim.x + threadIdx.x; e < n; e += gridDim.y * blockDim.x) {
-    u32 atom = lists->atom[first + e];
-    const u8* row = signs + atom * stride;
-    long long dh = 0, set = 0;
-    for (int c = 0; c < head; c++) dh += ((int)row[c] - 128) * (256 * hi[c] + lo[c]);
-    for (int c = 0; c < width; c++)
-      if (row[head + c / 8] >> (c % 8) & 1) set += hi[head + c];
-    double estimate, upper = upper_of(q, side_of(terms, atom), (double)dh, 2 * (double)set - q->highSum, 256 * q->restStep, &estimate);
-    lists->bound[first + e] = fminf(lists->bound[first + e], up32(upper));
-    lists->estimate[first + e] = (float)estimate;
-  }
+  if (group == 8)
+    look_groups<8>(share, terms, signs, stride, head, width, hi, lo);
+  else if (group == 16)
+    look_groups<16>(share, terms, signs, stride, head, width, hi, lo);
+  else
+    look_groups<32>(share, terms, signs, stride, head, width, hi, lo);
 }
 
-// Atoms 0..n-1; a thread an atom.
 extern "C" __global__ void __launch_bounds__(256) sides(const Terms* terms, Side* side, u32 n) {
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

@@ -29,6 +29,7 @@ DEV u32 order32(float f) {
   u32 u = __float_as_uint(f);
   return u & 0x80000000u ? ~u : u | 0x80000000u;
 }
+static const u32 kLowest = 0x007fffff;  // of -inf
 DEV float unorder32(u32 u) { return __uint_as_float(u & 0x80000000u ? u & 0x7fffffffu : ~u); }
 
 // scan_block returns the sum of v over the threads before this one; *all becomes that of the block,
