@@ -30,7 +30,7 @@ func (p *Pilot) fits(levels int) bool {
 			return false
 		}
 	}
-	return len(p.Shares) == len(p.Ks) && len(p.Hot) == len(p.Ks) && p.certainFits(levels)
+	return len(p.Shares) == len(p.Ks) && (p.Hot == nil || len(p.Hot) == len(p.Ks)) && p.certainFits(levels)
 }
 
 // pilot forecasts how many arms each look would keep. Sampled atoms serve as
@@ -56,7 +56,7 @@ func (b *builder) pilot() error {
 		if b.ctx.Err() != nil {
 			break
 		}
-		f.add(&c.Pilot, &queries[j], scores[j])
+		f.add(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]))
 	}
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
@@ -128,6 +128,7 @@ func tail(sorted []float64, rank float64) float64 {
 // them on average: nothing of this rotation's codes.
 type typical struct {
 	radius, xnorm, beyond float64 // beyond is that of the whole row
+	slope                 float64 // what an estimate grows by for a unit of the rest's score
 }
 
 func (c *Collection) typical(l *Level) typical {
@@ -136,14 +137,14 @@ func (c *Collection) typical(l *Level) typical {
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
 	if l.Signs {
 		t := bandit.Linear(bandit.Moments{A: math.Sqrt(2 / math.Pi * d), X2: d, O2: 1}, c.Kappa)
-		return typical{radius: t.Radius, xnorm: math.Sqrt(d) * t.Scale}
+		return typical{radius: t.Radius, xnorm: math.Sqrt(d) * t.Scale, slope: math.Sqrt(2/math.Pi*d) * t.Scale}
 	}
 	if l.Width == c.D {
-		return typical{xnorm: 1, beyond: math.Sqrt(err2)}
+		return typical{xnorm: 1, beyond: math.Sqrt(err2), slope: 1}
 	}
 	share := float64(l.Width) / d
 	t := bandit.Linear(bandit.Moments{A: share, X2: share * (1 + err2), O2: 1}, c.Kappa)
-	return typical{radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale}
+	return typical{radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale, slope: share * t.Scale}
 }
 
 // forecast is what the pilot needs to know of its arms.
@@ -174,9 +175,9 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 	return f
 }
 
-// add adds to the shares of p the numbers of arms that query q would keep, given
-// their scores.
-func (f *forecast) add(p *Pilot, q *Query, scores []float64) {
+// add adds to the shares of p the numbers of arms that query q would keep, and find
+// hot, given their scores and what of these the head makes.
+func (f *forecast) add(p *Pilot, q *Query, scores, heads []float64) {
 	f.sorted = append(f.sorted[:0], scores...)
 	slices.Sort(f.sorted)
 	slices.Reverse(f.sorted)
@@ -190,7 +191,7 @@ func (f *forecast) add(p *Pilot, q *Query, scores []float64) {
 			bound, radius := f.bound(s, t, q)
 			for i, theta := range thetas {
 				p.Shares[i][j] += f.keeps(theta-score-bound, radius)
-				p.Hot[i][j] += f.keeps(theta-score, radius)
+				p.Hot[i][j] += f.keeps(theta-heads[s]-t.slope*(score-heads[s]), radius)
 			}
 		}
 	}

@@ -38,9 +38,9 @@ func clustered(n, dim int, seed uint64) []float32 {
 // measured is, for each level, the share of atoms whose upper bound reaches the
 // k-th best exact score of another atom, by looking at the codes with the query
 // coded to 8 bits.
-func measured(c *Collection, k, queries int) []float64 {
+func measured(c *Collection, k, queries int) (shares, hot []float64) {
 	reach := bandit.Reach(c.Pilot.Alpha, c.Kappa, c.D)
-	shares := make([]float64, len(c.Levels))
+	shares, hot = make([]float64, len(c.Levels)), make([]float64, len(c.Levels))
 	var p Query
 	scores := make([]float64, c.N)
 	for m := range queries {
@@ -84,6 +84,9 @@ func measured(c *Collection, k, queries int) []float64 {
 				l := &c.Levels[n]
 				if l.Signs {
 					signs := floats.Dot(c.testSigns(i, float64(l.Scale[i])), wide(p.Rest))
+					if head+signs >= theta {
+						hot[n] += 1 / float64(queries*c.N)
+					}
 					if head+signs+reach*float64(l.Radius[i])*p.RestNorm+lost*float64(l.XNorm[i])+p.HeadNorm*float64(c.HeadErr[i]) >= theta {
 						shares[n] += 1 / float64(queries*c.N)
 					}
@@ -96,6 +99,9 @@ func measured(c *Collection, k, queries int) []float64 {
 				if l.Width == c.D {
 					radius = float64(l.Beyond[i]) * p.RestNorm
 				}
+				if head+float64(l.Scale[i])*rest >= theta {
+					hot[n] += 1 / float64(queries*c.N)
+				}
 				rounding := lost*float64(l.XNorm[i]) + p.HeadNorm*float64(c.HeadErr[i])
 				if head+float64(l.Scale[i])*rest+radius+rounding >= theta {
 					shares[n] += 1 / float64(queries*c.N)
@@ -103,7 +109,7 @@ func measured(c *Collection, k, queries int) []float64 {
 			}
 		}
 	}
-	return shares
+	return shares, hot
 }
 
 // The forecast is for choosing a plan: within a factor of three of what is kept
@@ -142,11 +148,17 @@ func TestPilotForecasts(t *testing.T) {
 			}
 		}
 		const k = 10
-		for j, want := range measured(c, k, 15) {
-			got := c.Pilot.Shares[slices.Index(c.Pilot.Ks, k)][j]
-			t.Logf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
-			if ratio := max(got, .001) / max(want, .001); ratio > 3 || ratio < 1./3 {
-				t.Errorf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+		shares, hot := measured(c, k, 15)
+		at := slices.Index(c.Pilot.Ks, k)
+		for j := range c.Levels {
+			for _, x := range []struct {
+				what      string
+				got, want float64
+			}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"hot", c.Pilot.Hot[at][j], hot[j]}} {
+				t.Logf("%s, level %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, x.what, x.got, x.want)
+				if ratio := max(x.got, .001) / max(x.want, .001); ratio > 3 || ratio < 1./3 {
+					t.Errorf("%s, level %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, x.what, x.got, x.want)
+				}
 			}
 		}
 	}
