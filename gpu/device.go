@@ -172,23 +172,14 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	}
 	j := &job{f: f, done: make(chan struct{})}
 	select {
-	case <-d.stop: // also when a job could be handed over
-		return d.closed()
-	default:
-	}
-	select {
 	case d.jobs <- j:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
-		return d.closed()
+		return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
 	}
 	<-j.done
 	return j.err
-}
-
-func (d *Device) closed() error {
-	return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
 }
 
 // Close waits for the function that is running, frees what is still allocated

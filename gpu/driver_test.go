@@ -3,8 +3,10 @@
 package gpu
 
 import (
+	"debug/elf"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,35 @@ func TestDriverIsFoundByTheLoader(t *testing.T) {
 	got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH="+old)
 	if got != "nil" && !strings.Contains(got, "libcuda.so.1: cuInit(): CUDA_ERROR_OTHER (34)") {
 		t.Error(got)
+	}
+}
+
+// The binary asks the loader for no driver and shows it none of its own.
+func TestBinaryNeedsNoDriver(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(libraries, func(l string) bool { return strings.HasPrefix(l, "libc.so") }) || strings.Contains(strings.Join(libraries, " "), "cuda") {
+		t.Errorf("needs %v", libraries)
+	}
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if s.Name == "cuInit" || s.Name == "cuMemAlloc_v2" {
+			t.Errorf("%s is seen outside", s.Name)
+		}
 	}
 }
 

@@ -144,6 +144,34 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
+// Whatever is given back waits for the device's work before; a failure of that
+// wait is passed on, and the thing given back all the same.
+func TestFreeingWaits(t *testing.T) {
+	needEmulator(t)
+	d := openTest(t, DeviceOptions{})
+	onThread(t, d, func(th *Thread) error {
+		b, err1 := Alloc[int32](th, "b", 1)
+		p, err2 := AllocPinned[int32](th, "p", 1)
+		s, err3 := th.NewStream("s")
+		e, err4 := th.NewEvent("e")
+		m, _, err5 := copyKernel(th)
+		if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+			return err
+		}
+		for i, free := range []func(*Thread) error{b.Free, p.Free, s.Close, e.Close, m.Unload} {
+			t.Setenv(failVariable, fmt.Sprintf("cuCtxSynchronize:1:1,unique%d:1", i)) // a new value counts anew
+			refused(t, free(th), nil, "cuCtxSynchronize(): CUDA_ERROR_INVALID_VALUE (1)")
+			if err := free(th); err != nil { // there is nothing left to do
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	if u := d.Usage(); u.Live != 0 {
+		t.Errorf("%+v", u)
+	}
+}
+
 // What a process does once is made to fail in processes of their own.
 func TestBeginningAndEndFail(t *testing.T) {
 	needEmulator(t)
@@ -228,7 +256,10 @@ func TestLostDevice(t *testing.T) {
 		atWait = c.s.Sync(th)
 		_, err = Alloc[quad](th, "more", 1)
 		refused(t, err, ErrLost)
-		return errors.Join(atWait, c.dst.Free(th)) // which has nothing to add
+		if err := errors.Join(c.dst.Free(th), c.s.Close(th)); err != nil {
+			t.Error("freeing what the device has lost: ", err)
+		}
+		return atWait
 	})
 	refused(t, err, ErrLost, "cuStreamSynchronize(launches): CUDA_ERROR_", "last kernels launched: copy16")
 	if why := emulator.LastFault(); !strings.Contains(why, "copy16") || !strings.Contains(why, "read of") {
