@@ -85,7 +85,7 @@ bool in_shared_memory(const void* p, size_t n) {
 std::string describe_shared(const void* p) {
   auto* c = (const unsigned char*)p;
   if (c >= shared_end() && c < shared_end() + kPage)
-    return text("%zu bytes past the end of %u bytes of dynamic shared memory", (size_t)(c - dynamic_shared) - dynamic_bytes, dynamic_bytes);
+    return text("byte %zu of %u bytes of dynamic shared memory", (size_t)(c - dynamic_shared), dynamic_bytes);
   if (!in_shared_memory(p, 1)) return "";
   bool dynamic = c >= dynamic_shared && c < dynamic_shared + dynamic_bytes;
   return dynamic ? text("byte %zu of dynamic shared memory", (size_t)(c - dynamic_shared)) : "static shared memory";
@@ -122,7 +122,7 @@ Fault run(const Launch& l) {
   }
   checking = false;
   std::string canary = broken_canary();
-  if (!canary.empty()) return {kIllegalAddress, text("%s: a write %s", l.kernel->name, canary.c_str())};
+  if (!canary.empty()) return {kIllegalAddress, text("%s: something was written at %s", l.kernel->name, canary.c_str())};
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace emu {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr unsigned char kCanary = 0xa5;
+// Read by a kernel, canaries are huge: 3e38 as a float, 127 as a signed byte.
+constexpr unsigned char kCanary = 0x7f;
 
 // Piece is an allocation with the pages it lies in: canaries from body to begin and from begin + size to
 // the end of the body, and an unmapped page on both sides of the body.
@@ -88,9 +89,10 @@ std::string kind(const Piece& p) {
 
 // Where p lies from a piece, as near as `distance` says.
 std::string relation(const Piece& a, Address p) {
-  if (p < a.begin) return text("%llu bytes before %s", a.begin - p, kind(a).c_str());
+  if (p < a.begin) return text("%llu byte%s before %s", a.begin - p, a.begin - p == 1 ? "" : "s", kind(a).c_str());
   if (p < a.begin + a.size) return text("byte %llu of %s", p - a.begin, kind(a).c_str());
-  return text("%llu bytes past the end of %s", p - a.begin - a.size, kind(a).c_str());
+  unsigned long long past = p - a.begin - a.size;
+  return past ? text("%llu byte%s past the end of %s", past, past == 1 ? "" : "s", kind(a).c_str()) : "the end of " + kind(a);
 }
 
 unsigned long long distance(const Piece& a, Address p) {
@@ -167,13 +169,11 @@ std::string broken_canary() {
   for (Allocation* a : live) {
     auto* p = (Piece*)a;
     if (!p->mapped || canaries_stand(*p)) continue;
-    Address at = p->begin - 1;
-    auto* end = (const unsigned char*)(p->body + p->pages);
-    for (auto* c = (const unsigned char*)(p->begin + p->size); c < end; c++)
-      if (*c != kCanary) {
-        at = (Address)c;
-        break;
-      }
+    // The one that is nearest.
+    Address at = p->begin + p->size, end = p->body + p->pages;
+    while (at < end && *(const unsigned char*)at == kCanary) at++;
+    if (at == end)
+      for (at = p->begin - 1; *(const unsigned char*)at == kCanary;) at--;
     return relation(*p, at);
   }
   return "";

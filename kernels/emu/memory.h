@@ -33,9 +33,9 @@ Allocation* find_allocation(Address p);
 bool is_device_memory(Address p);  // whether p is an address of device memory, live or not
 const std::vector<Allocation*>& allocations();
 
-// What p is, for reports: "8 bytes past the end of a device allocation of 4096 bytes".
+// What p is, for reports: "8 bytes past the end of 4096 bytes of memory of device 0".
 std::string describe(Address p);
-// The allocation around which something was written, as describe has it; empty if all canaries stand.
+// Where something was written around an allocation, as describe has it; empty if all canaries stand.
 std::string broken_canary();
 
 }  // namespace emu

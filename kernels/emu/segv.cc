@@ -71,9 +71,25 @@ KernelRunning::KernelRunning() {
     sigaction(SIGSEGV, &sa, &previous[0]);
     sigaction(SIGBUS, &sa, &previous[1]);
   });
+  // A kernel that overflows its stack leaves no room there for the handler. Go's threads have a stack for
+  // signals, others may not.
+  stack_t stack;
+  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {
+    static char memory[64 << 10];
+    stack = {};
+    stack.ss_sp = memory;
+    stack.ss_size = sizeof memory;
+    own_stack_ = sigaltstack(&stack, nullptr) == 0;
+  }
   kernel_thread = syscall(SYS_gettid);
 }
 
-KernelRunning::~KernelRunning() { kernel_thread = 0; }
+KernelRunning::~KernelRunning() {
+  kernel_thread = 0;
+  if (!own_stack_) return;
+  stack_t none = {};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+}
 
 }  // namespace emu

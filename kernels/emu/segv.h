@@ -10,6 +10,10 @@ class KernelRunning {
  public:
   KernelRunning();
   ~KernelRunning();
+  KernelRunning(const KernelRunning&) = delete;
+
+ private:
+  bool own_stack_ = false;  // signals come on our stack, not on one that the thread had
 };
 
 }  // namespace emu

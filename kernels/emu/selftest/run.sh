@@ -1,0 +1,22 @@
+#!/bin/sh
+# run.sh OUT: builds the emulator with the test kernels in it as OUT/selftest/libcuda.so.1, and tests it.
+# -v after OUT names every mutant; --bench times instead.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1/selftest"
+out=$(cd "$1/selftest" && pwd)
+shift
+cxx=${CXX:-g++}
+
+sh "$here/../build.sh" "$out" "$here"
+missing=$(nm -D --defined-only "$out/libcuda.so.1" | awk '{ print $3 }' | LC_ALL=C sort | LC_ALL=C comm -13 - "$here/../symbols.txt")
+test -z "$missing" || { echo "FAIL the library lacks $missing"; exit 1; }
+objects=
+for f in "$here"/*.cc; do
+	o=$out/$(basename "$f" .cc).o
+	objects="$objects $o"
+	printf '%s\n' "$cxx -std=gnu++20 -O1 -Wall -Wextra -Wno-missing-field-initializers -c $f -o $o"
+done | xargs -P "${JOBS:-2}" -d '\n' -n 1 sh -c
+"$cxx" -static-libstdc++ -static-libgcc "$out"/*.o -o "$out/selftest" -ldl -pthread
+rm -f "$out"/*.o
+"$out/selftest" "$@" "$out/libcuda.so.1" 2>"$out/log" || { tail -5 "$out/log"; exit 1; }
