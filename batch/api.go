@@ -156,7 +156,10 @@ type Certificate struct {
 	// PredictedCost is what the planner expected of the plan, in ns of one core
 	// an atom and query; 0 when it made no forecast.
 	PredictedCost float64 `json:"predicted_ns,omitempty"`
-	Fallback      string  `json:"fallback,omitempty"`
+	// Backend names what did the arithmetic; "" when the batch had none to do, or
+	// did its own.
+	Backend  string `json:"backend,omitempty"`
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // Stats sums a Response.
@@ -199,7 +202,8 @@ type Observer interface {
 	// Searched is called after each Search with its request's method.
 	Searched(m Method, queries int, s Stats, took time.Duration)
 	// FellBack is called when a backend could not run a plan and the engine
-	// used another.
+	// used another: for every part of a search, but once for a backend that is
+	// lost (backend.ErrUnavailable), which is not asked again.
 	FellBack(from string, reason error)
 }
 
@@ -207,11 +211,13 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Options configure an Engine; nil means defaults.
 type Options struct {
-	// Fallback answers what the first backend cannot; nil means none.
+	// Fallback answers what the first backend cannot, and everything once that is
+	// lost; nil means none.
 	Fallback backend.Backend
 	Observer Observer
-	// Costs are what the planner compares plans by; nil means the backend's own
-	// figures, which are the same on every machine with its kernels. Answers
-	// keep their promise whatever they are, but another plan can answer.
+	// Costs are what the planner compares plans of the first backend by; nil means
+	// the backend's own figures, which are the same on every machine with its
+	// kernels, as they are for the fallback. Answers keep their promise whatever they
+	// are, but another plan can answer.
 	Costs *backend.Costs
 }

@@ -179,7 +179,7 @@ func TestCertificateJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &fields); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"bytes", "delta", "dense_pulls", "epsilon", "exact", "guarantee", "looks", "method", "open_bound", "plan",
+	want := []string{"backend", "bytes", "delta", "dense_pulls", "epsilon", "exact", "guarantee", "looks", "method", "open_bound", "plan",
 		"predicted_ns", "predicted_survivors", "pulls", "rows_scored", "stopped_by", "threshold"}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); d != "" {
 		t.Errorf("fields (-want +got):\n%s", d)

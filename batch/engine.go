@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"thresher/backend"
@@ -25,10 +26,13 @@ type Engine struct {
 
 	values func() (lo, hi float64) // range of the working coordinates, taken once
 
-	mu        sync.Mutex
-	residents []backend.Resident // first, then fallback once it is needed
-	first     backend.Backend
-	closed    bool
+	first    backend.Backend
+	resident backend.Resident
+	lost     atomic.Bool // first answers no more; the substitute does
+
+	mu         sync.Mutex
+	substitute *Engine // over the fallback, once it is needed
+	closed     bool
 }
 
 // Open loads c on b and returns an engine over it. The caller keeps c and b,
@@ -55,13 +59,12 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
 		}
 		e.fellBack(b, err)
-		e.first, e.opt.Fallback = e.opt.Fallback, nil
+		e.first, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
 		if r, err = e.first.Load(ctx, c); err != nil {
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.first.Name(), err)
 		}
 	}
-	e.residents = []backend.Resident{r}
-	e.costs = e.opt.costsOf(e.first)
+	e.resident, e.costs = r, e.opt.costsOf(e.first)
 	return e, nil
 }
 
@@ -86,43 +89,59 @@ func (e *Engine) fellBack(b backend.Backend, err error) {
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
-	var errs []error
-	for _, r := range e.residents {
-		errs = append(errs, r.Close())
+	if e.closed {
+		return nil
 	}
-	e.residents = nil
-	return errors.Join(errs...)
+	e.closed = true
+	err := e.resident.Close()
+	if e.substitute != nil {
+		err = errors.Join(err, e.substitute.Close())
+	}
+	return err
 }
 
 // Collection is what the engine searches.
 func (e *Engine) Collection() *collection.Collection { return e.c }
 
 // Backend names the backend that searches.
-func (e *Engine) Backend() string { return e.first.Name() }
+func (e *Engine) Backend() string {
+	if e.lost.Load() {
+		return e.opt.Fallback.Name()
+	}
+	return e.first.Name()
+}
 
-// resident returns the collection on the first backend or, loaded at first
-// use, on the fallback; nil when there is none.
-func (e *Engine) resident(ctx context.Context, fallback bool) (backend.Resident, error) {
+// open says whether the engine may still be used.
+func (e *Engine) open() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
+		return backend.ErrClosed
+	}
+	return nil
+}
+
+// fallback returns an engine over the fallback, which is loaded at first use; nil
+// when there is none.
+func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := e.opt.Fallback
+	switch {
+	case e.closed:
 		return nil, backend.ErrClosed
+	case b == nil || e.substitute != nil:
+		return e.substitute, nil
 	}
-	if !fallback {
-		return e.residents[0], nil
+	r, err := b.Load(ctx, e.c)
+	if err != nil {
+		return nil, err
 	}
-	if e.opt.Fallback == nil {
-		return nil, nil
-	}
-	if len(e.residents) == 1 {
-		r, err := e.opt.Fallback.Load(ctx, e.c)
-		if err != nil {
-			return nil, err
-		}
-		e.residents = append(e.residents, r)
-	}
-	return e.residents[1], nil
+	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, curves: e.curves, values: e.values, first: b, resident: r}
+	s.opt.Fallback, s.opt.Costs = nil, nil
+	s.costs = s.opt.costsOf(b)
+	e.substitute = s
+	return s, nil
 }
 
 // partBytes bounds the memory of the queries of one run; larger batches are
@@ -133,6 +152,13 @@ const partBytes = 1 << 28
 // answers so far and no error: their certificates say so. Errors in the request
 // are *RequestError.
 func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
+	if e.lost.Load() {
+		s, err := e.fallback(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.Search(ctx, req)
+	}
 	began := time.Now()
 	w, err := e.work(&req)
 	if err != nil {
@@ -169,21 +195,25 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 
 // part answers queries lo..hi-1 on the first backend that can.
 func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) error {
-	r, err := e.resident(ctx, false)
-	if err != nil {
+	if err := e.open(); err != nil {
 		return err
 	}
 	if w.plan.reference != nil {
 		return w.plan.reference(ctx, w, lo, hi, out)
 	}
-	answers, err := rounds(ctx, r, w, lo, hi)
+	by := e.first.Name()
+	answers, err := rounds(ctx, e.resident, w, lo, hi)
 	if err != nil && !stopped(err) {
-		r, lerr := e.resident(ctx, true)
-		if r == nil {
+		s, lerr := e.fallback(ctx)
+		if s == nil {
 			return errors.Join(err, lerr)
 		}
-		e.fellBack(e.first, err)
-		if answers, err = rounds(ctx, r, w, lo, hi); err != nil && !stopped(err) {
+		// a device that is gone is not asked again
+		if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
+			e.fellBack(e.first, err)
+		}
+		by = s.first.Name()
+		if answers, err = rounds(ctx, s.resident, w, lo, hi); err != nil && !stopped(err) {
 			return err
 		}
 	}
@@ -193,6 +223,7 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 			continue
 		}
 		out[j] = w.certify(lo+j, &answers[j], stopOf(ctx))
+		out[j].Certificate.Backend = by
 	}
 	return nil
 }

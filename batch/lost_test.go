@@ -1,0 +1,120 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+)
+
+// mortal is a backend whose device is lost in the middle of the run after a number
+// of others, and stays so.
+type mortal struct {
+	*cpu.Backend
+	runs int // that go well
+	tell *int
+}
+
+func (m *mortal) Name() string { return "mortal" }
+
+func (m *mortal) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := m.Backend.Load(ctx, c)
+	return &mortalResident{r, m}, err
+}
+
+type mortalResident struct {
+	backend.Resident
+	m *mortal
+}
+
+func (r *mortalResident) Begin(ctx context.Context, q backend.Queries, g []backend.Goal) (backend.Run, error) {
+	*r.m.tell++
+	if *r.m.tell > r.m.runs+1 {
+		return nil, fmt.Errorf("begin: %w", backend.ErrUnavailable)
+	}
+	run, err := r.Resident.Begin(ctx, q, g)
+	return &mortalRun{run, r.m}, err
+}
+
+type mortalRun struct {
+	backend.Run
+	m *mortal
+}
+
+func (r *mortalRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+	if *r.m.tell > r.m.runs {
+		return backend.Tally{}, fmt.Errorf("pull: %w", backend.ErrUnavailable)
+	}
+	return r.Run.Pull(ctx, l...)
+}
+
+// TestLost checks that a backend which is lost is told of once, not asked again,
+// and that certificates name what answered.
+func TestLost(t *testing.T) {
+	const dim = 200
+	rng := backendtest.Rand(1)
+	rows := backendtest.PowerLaw(rng, 800, dim)
+	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain, Plan: "64,whole,rows"}
+	want := search(t, over(t, c, 1, nil), req)
+	begun := 0
+	var w watcher
+	e, err := batch.Open(t.Context(), c, &mortal{cpu.New(cpu.Options{Threads: 1}), 1, &begun},
+		&batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1}), Observer: &w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, by := range []string{"mortal", "cpu", "cpu", "cpu"} {
+		resp, err := e.Search(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Backend() != by {
+			t.Errorf("search %d: backend %s, want %s", i, e.Backend(), by)
+		}
+		for j := range resp.Answers {
+			if c := &resp.Answers[j].Certificate; c.Backend != by {
+				t.Errorf("search %d, query %d: certificate by %q, want %q", i, j, c.Backend, by)
+			} else {
+				c.Backend = want.Answers[j].Certificate.Backend
+			}
+		}
+		same(t, want.Answers, resp.Answers)
+	}
+	if begun != 2 || len(w.fell) != 1 || !errors.Is(w.reasons[0], backend.ErrUnavailable) {
+		t.Errorf("%d runs begun; told of %v for %v", begun, w.fell, w.reasons)
+	}
+	if len(w.searched) != 4 {
+		t.Errorf("told of %d searches", len(w.searched))
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Search(t.Context(), req); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("after Close: error %v", err)
+	}
+}
+
+// TestLostAlone checks that without a fallback every search says so.
+func TestLostAlone(t *testing.T) {
+	const dim = 40
+	rows := backendtest.Gaussian(backendtest.Rand(1), 200, dim)
+	c := build(t, rows, dim, nil)
+	begun := 0
+	e, err := batch.Open(t.Context(), c, &mortal{cpu.New(cpu.Options{Threads: 1}), 0, &begun}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for range 2 {
+		if _, err := e.Search(t.Context(), batch.Request{Queries: rows[:dim], K: 3, Method: batch.Adaptive}); !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
