@@ -1,28 +1,29 @@
 // prepare.cu: what a batch of queries needs before its first look: load and scale, take the head,
 // rotate the rest, code both as integers, and the factors of a look's bound. One entry a step, in
-// the order of this table; m queries, of dim coordinates, rotated in D >= dim (a multiple of 4) with
-// R head directions (a multiple of 16 or none). Every array is row-major, begins at a multiple of 16
-// bytes and is written wholly unless noted.
+// the order of this table; m queries of dim coordinates, rotated in D >= dim (a multiple of 4), with
+// R head directions (a multiple of 16, or none). Arrays are row-major, begin at a multiple of 16
+// bytes, and those marked out are written wholly.
 //
-//   entry         grid x           threads  parameters
+//   entry         grid x, y        threads  parameters
 //   query_load    m                <= 256   q f32[m][dim] as given, scaled f64[m][dim] out,
 //                                           x f32[m][P] out, queries Query[m], m, dim, P >= dim, metric
 //   head_project  ceil(m/8)        256      x f32[m][D], U f32[R][D] zero beyond dim, head f32[m][R] out,
 //                                           rest f32[m][D] out (may be x), m, R, D
 //   rotate        m                <= 256   x f32[m][D], sign f32[rounds][D], perm u32[rounds][D],
 //                                           rest f32[m][D] out (not x), work, m, D, rounds
-//   rotate_haar   ceil(m/8), y     256      x f32[m][D], haar f32[D][D], rest f32[m][D] out (not x), m, D
+//   rotate_haar   ceil(m/8), any   256      x f32[m][D], haar f32[D][D], rest f32[m][D] out (not x), m, D
 //   query_codes   m                <= 256   head, rest, codes8 s8[m][S] out or null, hi s8[m][P] and
 //                                           lo s8[m][P] out or null, queries, m, R, D, To, S, P
 //   look_factors  ceil(m/8)        256      queries, rest f32[m][D], m, D, To, rule, codes,
 //                                           reach, slack, codeSlack (doubles)
 //
-// Threads are a multiple of 32. metric: 0 inner product, 1 cosine, 2 Euclidean. S, a multiple of 4, is
-// at least R + To; P of query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero. To, a
-// multiple of 4, is the width of the look. rule: 0 the whole row, 1 Student with its reach, 2 Cauchy.
-// codes: 0 those of 8 bits (panels), 1 of 16 (rows), 2 of 16 and the high halves of the rest (signs).
-// rotate takes 8 D bytes of dynamic shared memory, with work null; where a block cannot have them,
-// none, and work is f32[m][2][D].
+// Threads are a multiple of 32; 32 ceil(D/256) are as many as rotate uses. rotate takes 8 D bytes of
+// dynamic shared memory, with work null; where a block cannot have them, none, and work is f32[m][2][D].
+// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric: 0 inner product, 1 cosine,
+// 2 Euclidean. To, a multiple of 4, is the width of the look; S, too, and at least R + To; P of
+// query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero. rule: 0 the whole row, 1
+// Student with its reach, 2 Cauchy. codes: 0 those of 8 bits (panels), 1 of 16 (rows), 2 of 16 for the
+// head and their high halves for the rest (signs).
 //
 // Of a Query are read and written:
 //   query_load    epsilon and floor, which come in units of the given query's scores and leave times
@@ -33,13 +34,17 @@
 //
 // What becomes of a query does not depend on the others, bit for bit. Roundings stay within what the
 // collection's Slack and CodeSlack allow (docs/guarantee.md, float32 arithmetic); each kernel says why.
+//
+// Estimates, never run: for m = 1024, D = 768, R = 32 on an H200 4 us for query_load (12 MB of memory),
+// 8 for head_project (50 M multiply-adds in 128 blocks, waiting for the L2 most of the time), 4 for
+// rotate, 5 for query_codes, 2 for look_factors; for one query a third of that, the launches aside.
 #include "types.cuh"
 
 static const int kWarps = 8;  // of a block, at most
 
 enum : int { kInnerProduct, kCosine, kEuclidean };
 enum : int { kWhole, kStudent, kCauchy };
-enum : int { kBytes, kWords, kHighHalves };
+enum : int { kCodes8, kCodes16, kCodesHalves };
 
 static const int kLeastExpEuclidean = -16;       // collection/query.go
 static const int kMaxRow = 127 * 256 + 127;      // cpu/simd: the greatest 16-bit code
@@ -159,12 +164,12 @@ DEV u32 pack4(const int* c) { return (c[0] & 255) | (c[1] & 255) << 8 | (c[2] & 
 // rest, errors and norms from float64 sums. A step is rounded before any code is made, so that the errors
 // are those of the codes as they stand.
 extern "C" __global__ void __launch_bounds__(256)
-query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Query* queries, int m, int R, int D, int To,
-            int S, int P) {
+query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Query* queries, int m, int R, int D,
+            int To, int S, int P) {
   __shared__ double part[6 * kWarps];
   __shared__ float greatest[3 * kWarps];
   size_t j = blockIdx.x;
-  if (j >= m) return;
+  if (j >= (size_t)m) return;
   head += j * R;
   rest += j * D;
   Query& t = queries[j];
@@ -243,7 +248,7 @@ look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, 
              double codeSlack) {
   int lane = threadIdx.x & 31;
   size_t j = (size_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
-  if (j >= m) return;
+  if (j >= (size_t)m) return;
   Query& t = queries[j];
   double within = 0, beyond = 0;
   if (rule == kCauchy) {
@@ -259,8 +264,8 @@ look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, 
     }
   }
   if (lane) return;
-  double headErr = codes == kBytes ? t.headErr8 : t.headErr;
-  double restErr = codes == kBytes ? t.restErr8 : codes == kWords ? t.restErr : t.highErr;
+  double headErr = codes == kCodes8 ? t.headErr8 : t.headErr;
+  double restErr = codes == kCodes8 ? t.restErr8 : codes == kCodes16 ? t.restErr : t.highErr;
   t.radiusFactor = rule == kWhole ? t.restNorm : rule == kStudent ? reach * t.restNorm : sqrt(beyond) * kUp;
   t.we = rule == kCauchy ? sqrt(within) * kUp : 0;
   t.hn = headErr + kSlop * (t.headNorm + headErr);

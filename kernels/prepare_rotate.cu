@@ -19,7 +19,7 @@ DEV void join(float* a) {
 }
 
 // The products of n <= kTile vectors with four rows, D coordinates each, D apart, by a warp: lane l
-// gets that of vector l/4 with row l%4, 0 beyond n.
+// gets that of vector l/4 with row l%4, if l/4 < n.
 //
 // A lane adds up every 32nd four of 2048 coordinates, which are 64 products; five sums join the lanes,
 // and float64 adds what further 2048 give. A product passes 69 roundings in float32 at most: a head is
@@ -38,18 +38,16 @@ DEV double products(const float* x, int n, const float* rows, int D) {
       float4 u[4];
 #pragma unroll
       for (int r = 0; r < 4; r++) u[r] = *(const float4*)(rows + (size_t)r * D + c);
+      // Beyond n the last vector again: loads that wait for nothing, sums that nobody takes.
+      float4 v[kTile];
 #pragma unroll
-      for (int k = 0; k < kTile; k++) {
-        if (k >= n) break;
-        float4 v = *(const float4*)(x + (size_t)k * D + c);
+      for (int k = 0; k < kTile; k++) v[k] = *(const float4*)(x + (size_t)min(k, n - 1) * D + c);
 #pragma unroll
-        for (int r = 0; r < 4; r++) {
-          float& t = a[4 * k + r];
-          t = fmaf(v.x, u[r].x, t);
-          t = fmaf(v.y, u[r].y, t);
-          t = fmaf(v.z, u[r].z, t);
-          t = fmaf(v.w, u[r].w, t);
-        }
+      for (int i = 0; i < 4 * kTile; i++) {
+        a[i] = fmaf(v[i / 4].x, u[i % 4].x, a[i]);
+        a[i] = fmaf(v[i / 4].y, u[i % 4].y, a[i]);
+        a[i] = fmaf(v[i / 4].z, u[i % 4].z, a[i]);
+        a[i] = fmaf(v[i / 4].w, u[i % 4].w, a[i]);
       }
     }
     join<16>(a);
@@ -81,8 +79,8 @@ head_project(const float* x, const float* U, float* head, float* rest, int m, in
     for (int c = 4 * threadIdx.x; c < D; c += 4 * blockDim.x) {
       float4 v[kTile];
 #pragma unroll
-      for (int k = 0; k < kTile; k++) v[k] = k < n ? *(const float4*)(left + (size_t)k * D + c) : make_float4(0, 0, 0, 0);
-#pragma unroll 4
+      for (int k = 0; k < kTile; k++) v[k] = *(const float4*)(left + (size_t)min(k, n - 1) * D + c);
+#pragma unroll 8
       for (int r = 0; r < count; r++) {
         float4 u = *(const float4*)(U + (size_t)(from + r) * D + c);
 #pragma unroll
@@ -199,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(256)
 rotate(const float* x, const float* sign, const u32* perm, float* rest, float* work, int m, int D, int rounds) {
   SHARED_DYN(float, here);
   size_t j = blockIdx.x;
-  if (j >= m) return;
+  if (j >= (size_t)m) return;
   if (work) {
     turn(x + j * D, sign, perm, rest + j * D, work + 2 * j * D, work + (2 * j + 1) * D, D, rounds);
   } else {

@@ -1,0 +1,241 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"thresher/bandit"
+)
+
+// encoded is what cpu/codes.go (encode) makes of x: codes, the value of a step,
+// and the norm of what they are off by.
+func encoded(x []float32, limit int32) (code []int32, step, err float64) {
+	var most float32
+	for _, v := range x {
+		most = max(most, float32(math.Abs(float64(v))))
+	}
+	code = make([]int32, len(x))
+	if step = float64(most) / float64(limit); step < 1e-30 {
+		return code, 0, length(x)
+	}
+	f, inverse := float32(step), float32(1/step)
+	for i, v := range x {
+		c := int32(math.RoundToEven(float64(v * inverse)))
+		code[i] = min(max(c, -limit), limit)
+		d := float64(v) - float64(f)*float64(code[i])
+		err += d * d
+	}
+	return code, float64(f), math.Sqrt(err)
+}
+
+// steepParts are heads and rests by turns Gaussian, steep, 1-hot, zero, and with
+// steps just above and below what is given up as too small.
+func steepParts(m, R, D int) (head, rest []float32) {
+	r := rand.New(rand.NewPCG(uint64(R), uint64(D)))
+	head, rest = make([]float32, m*R), make([]float32, m*D)
+	fill := func(x []float32, kind int) {
+		for i := range x {
+			switch v := r.NormFloat64() / math.Sqrt(float64(D)); kind {
+			case 0:
+				x[i] = float32(v)
+			case 1:
+				x[i] = float32(v * math.Pow(10, -8*r.Float64()))
+			case 4:
+				x[i] = float32(v * 1e-27)
+			case 5:
+				x[i] = float32(v * 1e-38)
+			}
+		}
+		if kind == 2 && len(x) > 0 {
+			x[r.IntN(len(x))] = -.7
+		}
+	}
+	for j := range m {
+		fill(head[j*R:(j+1)*R], j%6)
+		fill(rest[j*D:(j+1)*D], (j+j/6)%6)
+	}
+	return head, rest
+}
+
+// Codes and steps are the CPU backend's bit for bit; errors and norms are not
+// below the true ones; what a row has room for beyond its codes is zero.
+func TestQueryCodes(t *testing.T) {
+	onPreparer(t, func(b *preparer) {
+		for _, s := range []struct{ R, D, width int }{
+			{0, 16, 16}, {32, 100, 32}, {0, 256, 64}, {32, 288, 128}, {16, 768, 96}, {32, 768, 768}, {48, 4096, 192}, {0, 20000, 64},
+		} {
+			const m = 36
+			head, rest := steepParts(m, s.R, s.D)
+			given := make([]query, m)
+			for j := range given {
+				given[j].norm, given[j].exp = 1, int32(j)
+			}
+			c, got := b.codes(head, rest, given, s.R, s.D, s.width)
+			S, P := len(c.bytes)/m, len(c.hi)/m
+			for j := range m {
+				name := fmt.Sprintf("head %d, rest %d, width %d, query %d", s.R, s.D, s.width, j)
+				h, o, p := head[j*s.R:(j+1)*s.R], rest[j*s.D:(j+1)*s.D], got[j]
+				if p.norm != 1 || p.exp != int32(j) {
+					t.Fatalf("%s: other fields changed", name)
+				}
+				if !roundedUp(p.headNorm, length(h)) || !roundedUp(p.restNorm, length(o)) {
+					t.Errorf("%s: norms %g and %g, want %g and %g rounded upward", name, p.headNorm, p.restNorm, length(h), length(o))
+				}
+				want := make([]int8, 0, S)
+				for _, x := range []struct {
+					x         []float32
+					step, err float64
+				}{{h, p.headStep8, p.headErr8}, {o[:s.width], p.restStep8, p.restErr8}} {
+					code, step, err := encoded(x.x, 127)
+					for _, v := range code {
+						want = append(want, int8(v))
+					}
+					if x.step != step || !roundedUp(x.err, err) {
+						t.Errorf("%s: 8-bit step %g, error %g; want %g, %g", name, x.step, x.err, step, err)
+					}
+				}
+				if row := c.bytes[j*S : (j+1)*S]; !slices.Equal(row, append(want, make([]int8, S-len(want))...)) {
+					t.Fatalf("%s: 8-bit codes differ", name)
+				}
+				hi, lo := c.hi[j*P:(j+1)*P], c.lo[j*P:(j+1)*P]
+				at := 0
+				for _, x := range []struct {
+					x         []float32
+					step, err float64
+				}{{h, p.headStep, p.headErr}, {o, p.restStep, p.restErr}} {
+					code, step, err := encoded(x.x, maxRow)
+					for i, v := range code {
+						if 256*int32(hi[at+i])+int32(lo[at+i]) != v {
+							t.Fatalf("%s: 16-bit code %d is 256 %d + %d, want %d", name, at+i, hi[at+i], lo[at+i], v)
+						}
+					}
+					at += len(code)
+					if x.step != step || !roundedUp(x.err, err) {
+						t.Errorf("%s: 16-bit step %g, error %g; want %g, %g", name, x.step, x.err, step, err)
+					}
+				}
+				if slices.ContainsFunc(slices.Concat(hi[at:], lo[at:]), func(v int8) bool { return v != 0 }) {
+					t.Errorf("%s: codes beyond the last coordinate", name)
+				}
+				var sum, off, lows float64
+				for i, v := range o {
+					sum += float64(hi[s.R+i])
+					d := float64(v) - 256*p.restStep*float64(hi[s.R+i])
+					off += d * d
+					lows += float64(lo[s.R+i]) * float64(lo[s.R+i])
+				}
+				if p.highSum != sum || p.highErr < math.Sqrt(off)*leastUp || !roundedUp(p.highErr, (p.restErr+p.restStep*math.Sqrt(lows))) {
+					t.Errorf("%s: high halves sum to %g, want %g; their error is %g, true %g", name, p.highSum, sum, p.highErr, math.Sqrt(off))
+				}
+			}
+		}
+	})
+}
+
+// One set of codes alone is what both give, and leaves the fields of the other.
+func TestQueryCodesOfOneKind(t *testing.T) {
+	onPreparer(t, func(b *preparer) {
+		const m, R, D, width, S, P = 3, 32, 300, 64, 96, 384
+		head, rest := steepParts(m, R, D)
+		c, both := b.codes(head, rest, make([]query, m), R, D, width)
+		for _, kind := range []string{"bytes", "words"} {
+			dh, dr, dg := to(b, head), to(b, rest), to(b, make([]query, m))
+			d8, hi, lo := room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
+			args := []Arg{Ptr(dh), Ptr(dr), Ptr(d8), Null(), Null(), Ptr(dg), I32(m), I32(R), I32(D), I32(width), I32(S), I32(P)}
+			if kind == "words" {
+				args[2], args[3], args[4] = Null(), Ptr(hi), Ptr(lo)
+			}
+			b.launch("query_codes", Shape{Grid: Dim{X: m}, Block: Dim{X: 64}}, args...)
+			bytes, high, low := from(b, d8), from(b, hi), from(b, lo)
+			for j, p := range from(b, dg) {
+				want := both[j]
+				if kind == "bytes" {
+					want.headStep, want.restStep, want.headErr, want.restErr, want.highErr, want.highSum = 0, 0, 0, 0, 0, 0
+				} else {
+					want.headStep8, want.restStep8, want.headErr8, want.restErr8 = 0, 0, 0, 0
+				}
+				// another number of threads adds in another order
+				for _, f := range []struct{ got, want *float64 }{
+					{&p.headNorm, &want.headNorm}, {&p.restNorm, &want.restNorm}, {&p.headErr8, &want.headErr8}, {&p.restErr8, &want.restErr8},
+					{&p.headErr, &want.headErr}, {&p.restErr, &want.restErr}, {&p.highErr, &want.highErr},
+				} {
+					if math.Abs(*f.got-*f.want) > 1e-13**f.want {
+						t.Errorf("%s alone, query %d: %g, with both %g", kind, j, *f.got, *f.want)
+					}
+					*f.got = *f.want
+				}
+				if p != want {
+					t.Errorf("%s alone, query %d: %+v, with both %+v", kind, j, p, want)
+				}
+			}
+			if kind == "bytes" && !slices.Equal(bytes, c.bytes) || kind == "words" && (!slices.Equal(high, c.hi) || !slices.Equal(low, c.lo)) {
+				t.Errorf("%s alone differ", kind)
+			}
+			from(b, dh)
+			from(b, dr)
+		}
+	})
+}
+
+// Factors are those of cpu/bound.go, and Cauchy's norms are not below the true ones.
+func TestLookFactors(t *testing.T) {
+	onPreparer(t, func(b *preparer) {
+		const m, R, D, width, alpha = 19, 32, 768, 96, 1e-4
+		reach, slack, codeSlack := bandit.Reach(alpha, bandit.Kappa(D), D), bandit.Slack(700, D, R, 2, 1e-6), bandit.CodeSlack(D, 2)
+		head, rest := steepParts(m, R, D)
+		given := make([]query, m)
+		for j := range given {
+			given[j].norm, given[j].exp, given[j].tau = 1+float64(j), int32(5*j-40), math.Inf(-1)
+		}
+		_, given = b.codes(head, rest, given, R, D, width)
+		for rule := ruleWhole; rule <= ruleCauchy; rule++ {
+			for of := codes8; of <= codesHalves; of++ {
+				for j, got := range b.factors(given, rest, D, width, rule, of, reach, slack, codeSlack) {
+					p, o := given[j], rest[j*D:(j+1)*D]
+					headErr, restErr := p.headErr, p.restErr
+					switch of {
+					case codes8:
+						headErr, restErr = p.headErr8, p.restErr8
+					case codesHalves:
+						restErr = p.highErr
+					}
+					radius, we := p.restNorm, 0.0
+					switch rule {
+					case ruleStudent:
+						radius *= reach
+					case ruleCauchy:
+						radius, we = length(o[width:])*up, length(o[:width])*up
+					}
+					for _, f := range []struct {
+						name      string
+						got, want float64
+					}{
+						{"radiusFactor", got.radiusFactor, radius},
+						{"we", got.we, we},
+						{"hn", got.hn, headErr + slop*(p.headNorm+headErr)},
+						{"he", got.he, p.headNorm},
+						{"xn", got.xn, restErr + slop*(p.restNorm+restErr) + codeSlack*p.restNorm},
+						{"nn", got.nn, slack*p.norm + codeSlack*p.restNorm},
+						{"offsetFactor", got.offsetFactor, math.Ldexp(1, -int(p.exp))},
+					} {
+						if !(f.got >= f.want*leastUp && f.got <= f.want*(1+1e-12)) {
+							t.Errorf("rule %d, codes %d, query %d: %s is %g, want %g", rule, of, j, f.name, f.got, f.want)
+						}
+					}
+					if rule == ruleCauchy && (got.we < length(o[:width]) || got.radiusFactor < length(o[width:])) {
+						t.Errorf("codes %d, query %d: Cauchy's norms %g and %g are below the true ones", of, j, got.we, got.radiusFactor)
+					}
+					got.radiusFactor, got.we, got.hn, got.he, got.xn, got.nn, got.offsetFactor = 0, 0, 0, 0, 0, 0, 0
+					if got != p {
+						t.Errorf("rule %d, codes %d, query %d: other fields changed", rule, of, j)
+					}
+				}
+			}
+		}
+	})
+}

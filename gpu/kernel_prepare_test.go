@@ -1,0 +1,182 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"thresher/collection"
+)
+
+const (
+	tile    = 8             // queries a block of prepare_rotate.cu multiplies by a matrix
+	maxRow  = 127*256 + 127 // the greatest 16-bit code
+	leastUp = 1 - 1e-12     // what float64 sums may lose of what is rounded up
+)
+
+func onPreparer(t *testing.T, f func(b *preparer)) {
+	t.Helper()
+	onKernels(t, f, "prepare", "prepare_rotate")
+}
+
+// load runs query_load on queries whose goals are in g.
+func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Metric) (scaled []float64, x []float32, loaded []query) {
+	b.Helper()
+	m := len(g)
+	dq, ds, dx, dg := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g)
+	b.launch("query_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dq), Ptr(ds), Ptr(dx), Ptr(dg), I32(m), I32(dim), I32(D), I32(int(metric)))
+	from(b, dq)
+	return from(b, ds), from(b, dx), from(b, dg)
+}
+
+// project runs head_project, in place or not.
+func (b *preparer) project(x, u []float32, m, R, D int, inPlace bool) (head, rest []float32) {
+	b.Helper()
+	dx, du, dh := to(b, x), to(b, u), room[float32](b, m*R)
+	dr := dx
+	if !inPlace {
+		dr = room[float32](b, m*D)
+	}
+	b.launch("head_project", Shape{Grid: Dim{X: ceil(m, tile)}, Block: Dim{X: 256}}, Ptr(dx), Ptr(du), Ptr(dh), Ptr(dr), I32(m), I32(R), I32(D))
+	from(b, du)
+	head, rest = from(b, dh), from(b, dr)
+	if !inPlace {
+		if !slices.Equal(from(b, dx), x) {
+			b.Error("head_project changed its input")
+		}
+	}
+	return head, rest
+}
+
+// rotate runs rotate or rotate_haar, the former in shared memory or not.
+func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared bool) []float32 {
+	b.Helper()
+	dx, dr := to(b, x), room[float32](b, m*D)
+	if r.Haar != nil {
+		dh := to(b, r.Haar)
+		b.launch("rotate_haar", Shape{Grid: Dim{X: ceil(m, tile), Y: 3}, Block: Dim{X: 256}}, Ptr(dx), Ptr(dh), Ptr(dr), I32(m), I32(D))
+		from(b, dh)
+	} else {
+		ds, dp := to(b, slices.Concat(r.Sign...)), to(b, slices.Concat(r.Perm...))
+		shape, work := Shape{Grid: Dim{X: m}, Block: Dim{X: 32 * min(8, ceil(D, 256))}, Shared: 8 * D}, room[float32](b, 0)
+		if !shared {
+			shape.Shared, work = 0, room[float32](b, 2*m*D)
+		}
+		b.launch("rotate", shape, Ptr(dx), Ptr(ds), Ptr(dp), Ptr(dr), Ptr(work), I32(m), I32(D), I32(len(r.Sign)))
+		from(b, ds)
+		from(b, dp)
+		from(b, work)
+	}
+	from(b, dx)
+	return from(b, dr)
+}
+
+// queryCodes are what query_codes writes.
+type queryCodes struct{ bytes, hi, lo []int8 }
+
+func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (queryCodes, []query) {
+	b.Helper()
+	m, S, P := len(g), (R+width+31)&^31, (R+D+63)&^63
+	dh, dr, dg, d8, hi, lo := to(b, head), to(b, rest), to(b, g), room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
+	b.launch("query_codes", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dh), Ptr(dr), Ptr(d8), Ptr(hi), Ptr(lo), Ptr(dg), I32(m), I32(R), I32(D), I32(width), I32(S), I32(P))
+	from(b, dh)
+	from(b, dr)
+	return queryCodes{from(b, d8), from(b, hi), from(b, lo)}, from(b, dg)
+}
+
+func (b *preparer) factors(g []query, rest []float32, D, width, rule, of int, reach, slack, codeSlack float64) []query {
+	b.Helper()
+	dg, dr := to(b, g), to(b, rest)
+	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(width), I32(rule), I32(of),
+		F64(reach), F64(slack), F64(codeSlack))
+	from(b, dr)
+	return from(b, dg)
+}
+
+// spreadRows are m rows of dim coordinates whose norms, by turns, are near 1, 1e-25
+// and 1e30 times sqrt(dim), denormal, and 0; then a 1-hot one and equal ones.
+func spreadRows(m, dim int, seed uint64) []float32 {
+	r, x := rand.New(rand.NewPCG(seed, 5)), make([]float32, m*dim)
+	for i := range m {
+		size := [...]float64{1, 1e-25, 1e30, 1e-42, 0, 1, 1}[i%7]
+		for j := range dim {
+			x[i*dim+j] = float32(size * r.NormFloat64())
+			switch {
+			case i%7 == 5:
+				x[i*dim+j] = 0
+			case i%7 == 6:
+				x[i*dim+j] = 3
+			}
+		}
+		if i%7 == 5 {
+			x[i*dim+r.IntN(dim)] = -2
+		}
+	}
+	return x
+}
+
+func length(x []float32) float64 {
+	var s float64
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}
+
+// roundedUp reports whether got is want rounded up, and by no more than up
+// twice.
+func roundedUp(got, want float64) bool { return got >= want*leastUp && got <= want*up*up }
+
+// Norms, exponents and scaled copies are the CPU backend's (cpu/state.go,
+// begin). Where the norm that decides an exponent lies within its last bits of a
+// power of two, either exponent serves: sums have no one order.
+func TestLoadedQueries(t *testing.T) {
+	onPreparer(t, func(b *preparer) {
+		for _, dim := range []int{1, 16, 100, 257, 1536} {
+			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+				const m = 14
+				D := (dim + 31) &^ 31
+				q, g := spreadRows(m, dim, uint64(dim)), make([]query, m)
+				for j := range g {
+					g[j].epsilon, g[j].floor = .25, [...]float64{-3, math.Inf(-1)}[j%2]
+				}
+				scaled, x, got := b.load(q, g, dim, D, metric)
+				for j := range got {
+					name := fmt.Sprintf("dimension %d, %v, query %d", dim, metric, j)
+					row, p := q[j*dim:(j+1)*dim], got[j]
+					size, scale := length(row), 1.0
+					if metric == collection.Cosine && size > 0 {
+						scale = 1 / size
+					}
+					want := metric.Exponent(size * scale)
+					if f, _ := math.Frexp(size * scale); int(p.exp) != want && (f > .5+1e-14 && f < 1-1e-14 || math.Abs(float64(int(p.exp)-want)) > 1) {
+						t.Fatalf("%s: exponent %d of norm %g, want %d", name, p.exp, size*scale, want)
+					}
+					f := math.Ldexp(scale, -int(p.exp))
+					for i, v := range row {
+						w := float64(v) * f
+						if s := scaled[j*dim+i]; math.Abs(s-w) > 1e-13*math.Abs(w) || scale == 1 && s != w {
+							t.Fatalf("%s: coordinate %d is %g scaled, want %g", name, i, s, w)
+						}
+						if x[j*D+i] != float32(scaled[j*dim+i]) {
+							t.Fatalf("%s: coordinate %d is %g in float32 of %g", name, i, x[j*D+i], scaled[j*dim+i])
+						}
+					}
+					if slices.ContainsFunc(x[j*D+dim:(j+1)*D], func(v float32) bool { return v != 0 }) {
+						t.Fatalf("%s: padded with other than zeros", name)
+					}
+					if n := length(x[j*D : (j+1)*D]); !roundedUp(p.norm, n) {
+						t.Errorf("%s: norm %g, want %g rounded upward", name, p.norm, n)
+					}
+					if e, f := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)); p.epsilon != e || p.floor != f || p.tau != f {
+						t.Errorf("%s: epsilon %g, floor %g, threshold %g; want %g, %g, %g", name, p.epsilon, p.floor, p.tau, e, f, f)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"slices"
+	"testing"
+
+	"thresher/kernels"
+)
+
+// preparer runs single kernels on a device: the tests of kernels/*.cu go by it.
+type preparer struct {
+	*testing.T
+	th *Thread
+	s  *Stream
+	m  []*Module
+}
+
+// onKernels runs f on a device's thread with modules loaded, and fails the test
+// if f leaves anything on the device.
+func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
+	t.Helper()
+	onThread(t, openTest(t, DeviceOptions{}), func(th *Thread) error {
+		b := &preparer{T: t, th: th}
+		var err error
+		if b.s, err = th.NewStream("test"); err != nil {
+			return err
+		}
+		for _, name := range modules {
+			text, err := kernels.PTX(name)
+			if err != nil {
+				return err
+			}
+			m, err := th.Load(name, text)
+			if err != nil {
+				return err
+			}
+			b.m = append(b.m, m)
+		}
+		f(b)
+		for _, m := range b.m {
+			if err := m.Unload(th); err != nil {
+				return err
+			}
+		}
+		return b.s.Close(th)
+	})
+}
+
+// launch runs a kernel of the modules and waits for it.
+func (b *preparer) launch(name string, shape Shape, args ...Arg) {
+	b.Helper()
+	var f *Function
+	var err error
+	for _, m := range b.m {
+		if f, err = m.Function(b.th, name); err == nil {
+			break
+		}
+	}
+	if err == nil {
+		err = f.Launch(b.th, b.s, shape, args...)
+	}
+	if err == nil {
+		err = b.s.Sync(b.th)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// guard is how many elements behind a buffer's own must stay as they are: what a
+// kernel writes there would go unseen in memory that is allocated by the page.
+const guard = 64
+
+// guards are a buffer's, of bytes that no result is made of.
+func guards[T any]() []T {
+	g := make([]T, guard)
+	for i := range bytesOfSlice(g) {
+		bytesOfSlice(g)[i] = 0xa5
+	}
+	return g
+}
+
+// room is memory for n elements with guards behind them; a null pointer to a
+// kernel when n is 0.
+func room[T any](b *preparer, n int) *Buffer[T] {
+	b.Helper()
+	if n > 0 {
+		n += guard
+	}
+	buf, err := Alloc[T](b.th, "test", n)
+	if err == nil && n > 0 {
+		err = buf.Upload(b.th, n-guard, guards[T]())
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return buf
+}
+
+// to is x on the device, until from.
+func to[T any](b *preparer, x []T) *Buffer[T] {
+	b.Helper()
+	buf := room[T](b, len(x))
+	if err := buf.Upload(b.th, 0, x); err != nil {
+		b.Fatal(err)
+	}
+	return buf
+}
+
+// from is what buf holds; it is freed, and its guards are looked at.
+func from[T any](b *preparer, buf *Buffer[T]) []T {
+	b.Helper()
+	x := make([]T, buf.Len())
+	if err := buf.Download(b.th, x, 0); err != nil {
+		b.Fatal(err)
+	}
+	if err := buf.Free(b.th); err != nil {
+		b.Fatal(err)
+	}
+	if len(x) == 0 {
+		return x
+	}
+	n := len(x) - guard
+	if !slices.Equal(bytesOfSlice(x[n:]), bytesOfSlice(guards[T]())) {
+		b.Errorf("written behind the %d elements of a buffer", n)
+	}
+	return x[:n:n]
+}
+
+func ceil(n, by int) int { return (n + by - 1) / by }
