@@ -12,9 +12,12 @@ import (
 // serve worst: errors of rounding all point one way, which is what a bound on
 // rounding must survive and a model of random rounding does not. A crowd of
 // longer atoms scores a hair less than the atom.
-func rounding(t *testing.T, open func() backend.Backend) {
+func rounding(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	for _, dim := range []int{32, 128, 288} {
+	for k, dim := range []int{32, 128, 288} {
+		if !p.has(k) {
+			continue
+		}
 		for seed := range uint64(6) {
 			for name, worst := range map[string]func(*testing.T, *rotation) (q, atom []float32, gap float64){
 				"query": worstAtom, "atom": worstQuery,

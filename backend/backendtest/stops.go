@@ -37,9 +37,12 @@ func stopKinds() []collection.Options {
 // partial strikes searches at every question they put to their context: the
 // answer must be valid, and its open bound must cover every atom that is
 // better than those returned.
-func partial(t *testing.T, open func() backend.Backend) {
+func partial(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	for _, opt := range stopKinds() {
+	for k, opt := range stopKinds() {
+		if !p.has(k) {
+			continue
+		}
 		s, c, o, a := stops(t, 1000, opt)
 		r := load(t, b, c)
 		for _, l := range Ladders(c, never) {
@@ -49,6 +52,9 @@ func partial(t *testing.T, open func() backend.Backend) {
 				stopped = ctx.Ended()
 				if stopped && ended(err) && got == nil && n < 2*len(a.goals) {
 					continue // before there was a run
+				}
+				if refused(err, &l) {
+					break
 				}
 				if err != nil {
 					t.Fatalf("%v %v %s, stopped after %d: %v", c.Metric, c.Basis, l.Name, n, err)
@@ -73,9 +79,12 @@ func partial(t *testing.T, open func() backend.Backend) {
 
 // resumed checks that a Run whose call was stopped stays valid: the driver may
 // go on with it under another context.
-func resumed(t *testing.T, open func() backend.Backend) {
+func resumed(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	for _, opt := range stopKinds() {
+	for k, opt := range stopKinds() {
+		if !p.has(k) {
+			continue
+		}
 		s, c, o, a := stops(t, 1000, opt)
 		r := load(t, b, c)
 		for _, l := range Ladders(c, never) {
@@ -87,6 +96,10 @@ func resumed(t *testing.T, open func() backend.Backend) {
 				}
 				_, err = l.drive(ctx, run, a.queries.M)
 				stopped = ended(err)
+				if refused(err, &l) {
+					run.Close()
+					break
+				}
 				if err != nil && !stopped {
 					t.Fatalf("%v %v %s, stopped after %d: %v", c.Metric, c.Basis, l.Name, n, err)
 				}
