@@ -56,7 +56,6 @@ func (b *Buffer[T]) take(t *Thread, n int) error {
 	if n < 0 || int64(n) > (math.MaxInt64-granule)/size[T]() {
 		return fmt.Errorf("gpu: %d elements of %d bytes asked for %s", n, size[T](), b.purpose)
 	}
-	b.freed = false
 	if n == 0 {
 		return nil
 	}
@@ -88,15 +87,20 @@ func (b *Buffer[T]) Len() int { return b.n }
 // Free waits for the device's work and gives the memory back; the buffer then
 // has no elements. Freeing again does nothing.
 func (b *Buffer[T]) Free(t *Thread) error {
-	if b == nil || b.d == nil {
-		return nil
-	}
-	b.freed = true
-	if b.held == nil {
+	if b == nil || b.d == nil || b.freed {
 		return nil
 	}
 	if err := t.owns(b.d); err != nil {
 		return err
+	}
+	b.freed = true
+	return b.release(t)
+}
+
+// release gives the memory back, if there is any.
+func (b *Buffer[T]) release(t *Thread) error {
+	if b.held == nil {
+		return nil
 	}
 	ptr := b.ptr
 	t.d.memory.remove(b.held)
@@ -106,15 +110,18 @@ func (b *Buffer[T]) Free(t *Thread) error {
 
 // Grow makes room for n elements, with undefined contents if the buffer had
 // fewer. When the memory is there it takes a quarter more than asked, so that a
-// rising demand allocates seldom.
+// rising demand allocates seldom. After an error the buffer has no elements.
 func (b *Buffer[T]) Grow(t *Thread, n int) error {
-	if err := t.owns(b.d); err != nil {
+	if err := t.live(); err != nil {
 		return err
+	}
+	if err := b.usable(t.d); err != nil {
+		return fmt.Errorf("gpu: %w", err)
 	}
 	if n <= b.n {
 		return nil
 	}
-	if err := b.Free(t); err != nil {
+	if err := b.release(t); err != nil {
 		return err
 	}
 	if err := b.take(t, n+n/4); err == nil || !errors.Is(err, backend.ErrMemory) {

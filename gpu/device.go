@@ -213,8 +213,7 @@ func (d *Device) run(opt DeviceOptions, ready chan<- error) {
 	}
 	d.ctx = ctx
 	if err := d.enter(opt); err != nil {
-		d.dev.ReleasePrimaryCtx()
-		ready <- err
+		ready <- errors.Join(err, d.leave())
 		return
 	}
 	ready <- nil
@@ -287,10 +286,19 @@ func (d *Device) do(j *job) {
 // release frees what is left and lets go of the context.
 func (d *Device) release() {
 	defer close(d.ended)
-	d.result = d.memory.close(&Thread{d: d, id: syscall.Gettid()})
-	if err := d.dev.ReleasePrimaryCtx(); err != nil && d.Lost() == nil && d.result == nil {
-		d.result = fmt.Errorf("gpu: close device %d: %w", d.info.Index, &DriverError{Call: "cuDevicePrimaryCtxRelease()", Code: codeOf(err)})
+	left := d.memory.close(&Thread{d: d, id: syscall.Gettid()})
+	gone := d.leave()
+	if d.Lost() == nil { // of a lost device there is nothing left to report
+		d.result = errors.Join(left, gone)
 	}
+}
+
+// leave lets go of the context; the last to do so ends it.
+func (d *Device) leave() error {
+	if err := d.dev.ReleasePrimaryCtx(); err != nil {
+		return fmt.Errorf("gpu: close device %d: %w", d.info.Index, &DriverError{Call: "cuDevicePrimaryCtxRelease()", Code: codeOf(err)})
+	}
+	return nil
 }
 
 // lose marks the device as failed by err, unless it already is.
@@ -300,80 +308,4 @@ func (d *Device) lose(err error) {
 	if d.lost == nil {
 		d.lost = err
 	}
-}
-
-// Thread is a device's OS thread with the context current, as Do hands it to a
-// function. It is good until the function returns, on its goroutine only; every
-// driver call takes one, so that none can be made elsewhere.
-type Thread struct {
-	d  *Device
-	id int // of the OS thread
-}
-
-// Device is the device this thread belongs to.
-func (t *Thread) Device() *Device { return t.d }
-
-// live says whether t may be used: its function has not returned, and this is
-// its OS thread.
-func (t *Thread) live() error {
-	if t == nil || t.d == nil {
-		return errors.New("gpu: a Thread was used after the function given to Do returned")
-	}
-	if syscall.Gettid() != t.id {
-		return errors.New("gpu: a Thread was used on another goroutine than Do's")
-	}
-	return nil
-}
-
-// owns says whether t may be used and is the thread of d.
-func (t *Thread) owns(d *Device) error {
-	if err := t.live(); err != nil {
-		return err
-	}
-	if t.d != d {
-		return fmt.Errorf("gpu: something of device %d was used on the thread of device %d", d.info.Index, t.d.info.Index)
-	}
-	return nil
-}
-
-// Synchronize waits for everything enqueued on the device.
-func (t *Thread) Synchronize() error {
-	if err := t.live(); err != nil {
-		return err
-	}
-	if err := cu.Synchronize(); err != nil {
-		return t.fail(err, "cuCtxSynchronize()")
-	}
-	return nil
-}
-
-// giveBack waits for the device's work, for the driver promises no order between
-// freeing and what is enqueued, and then frees. On a lost device there is
-// nothing to be done: what it had ends with its context.
-func (t *Thread) giveBack(call string, free func() error) error {
-	if t.d.Lost() != nil {
-		return nil
-	}
-	wait := t.Synchronize()
-	if err := free(); err != nil && wait == nil {
-		return t.fail(err, "%s", call)
-	}
-	return wait
-}
-
-// fail makes a *DriverError of what a driver call returned, and marks the
-// device as lost when the code is sticky. The call's arguments are formatted
-// here, so that a call that succeeds costs nothing more.
-func (t *Thread) fail(err error, call string, args ...any) error {
-	return t.failed(&DriverError{Call: fmt.Sprintf(call, args...), Code: codeOf(err)})
-}
-
-func (t *Thread) failed(e *DriverError) error {
-	if sticky(e.Code) {
-		if e.Log == "" {
-			e.Log = t.d.last.String()
-		}
-		t.d.lose(e)
-	}
-	return fmt.Errorf("gpu: device %d: %w", t.d.info.Index, e)
 }

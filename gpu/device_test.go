@@ -355,6 +355,7 @@ func TestTwoDevicesOfOneIndex(t *testing.T) {
 		refused(t, of.Free(th), nil, "of device 0")
 		return nil
 	})
+	onThread(t, a, func(th *Thread) error { return of.Upload(th, 0, []int32{1}) }) // as if nothing had been tried
 	if u := b.Usage(); u.Used != 0 {
 		t.Errorf("%+v", u)
 	}

@@ -5,7 +5,8 @@
 //
 //	driver.go  is there a driver this program can use, and which
 //	shim.c     how a binary that links the driver starts where there is none
-//	device.go  a device: one thread that owns its context, and work handed to it
+//	device.go  a device: one thread that owns its context, and work handed to it;
+//	           thread.go what that work may do
 //	memory.go  the byte budget; buffer.go and pinned.go what is allocated from it
 //	stream.go  streams and events
 //	launch.go  modules, functions, arguments, launches; ptx.go what PTX says of them

@@ -71,15 +71,15 @@ func (p *Pinned[T]) Len() int { return len(p.data) }
 // Free waits for the device's work and gives the memory back. Freeing again
 // does nothing.
 func (p *Pinned[T]) Free(t *Thread) error {
-	if p == nil || p.d == nil {
-		return nil
-	}
-	p.freed = true
-	if p.held == nil {
+	if p == nil || p.d == nil || p.freed {
 		return nil
 	}
 	if err := t.owns(p.d); err != nil {
 		return err
+	}
+	p.freed = true
+	if p.held == nil {
+		return nil
 	}
 	mem := unsafe.Pointer(unsafe.SliceData(p.data))
 	t.d.memory.remove(p.held)
