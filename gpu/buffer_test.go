@@ -142,12 +142,17 @@ func TestFill(t *testing.T) {
 			return err
 		}
 		refused(t, b.Fill(th, s, 0, 4, 1.5), nil, "fill thresholds with 1.5: its bytes do not repeat")
+		odd, err := Alloc[[3]uint16](th, "odd", 1)
+		if err != nil {
+			return err
+		}
+		refused(t, odd.Fill(th, s, 0, 1, [3]uint16{1, 2, 1}), nil, "fill odd with [1 2 1]: its bytes do not repeat")
 		refused(t, b.Fill(th, s, 1, 4, 0), nil, "elements [1, 5) of thresholds, which has 4")
 		refused(t, b.Fill(th, nil, 0, 4, 0), nil, "stream")
 		if err := b.Fill(th, s, 4, 0, 0); err != nil {
 			t.Error("nothing to fill: ", err)
 		}
-		return errors.Join(b.Free(th), s.Close(th))
+		return errors.Join(b.Free(th), odd.Free(th), s.Close(th))
 	})
 }
 

@@ -55,6 +55,19 @@ func TestDriverIsFoundByTheLoader(t *testing.T) {
 	}
 }
 
+// Nowhere means nowhere: the message says where was looked, and what to do.
+func TestDriverIsNotFound(t *testing.T) {
+	for _, path := range libraryPlaces[1:] {
+		if _, err := os.Stat(path); err == nil {
+			t.Skip("there is a driver at ", path)
+		}
+	}
+	got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH=")
+	if got != "nil" && got != "gpu: backend unavailable: no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; THRESHER_LIBCUDA can name it" {
+		t.Error(got)
+	}
+}
+
 // The binary asks the loader for no driver and shows it none of its own.
 func TestBinaryNeedsNoDriver(t *testing.T) {
 	self, err := os.Executable()
