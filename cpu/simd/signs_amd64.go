@@ -7,8 +7,13 @@ import (
 	"unsafe"
 )
 
-// signGroup is the number of rows the kernels sum at a time.
-const signGroup = 4
+const (
+	// signGroup is the number of rows the kernels sum at a time.
+	signGroup = 4
+	// signSpan is the number of bits of a row for which they have room to put the
+	// query's codes in order.
+	signSpan = 4096
+)
 
 func (l Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	end, size := head+width, head+width/8
@@ -18,7 +23,16 @@ func (l Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, he
 	}
 	out, hi, lo := out[:len(ids)], q.Hi[:end], q.Lo[:head]
 	_ = codes[int(slices.Max(ids))*stride:][:size]
-	whole := len(ids) &^ (signGroup - 1)
+	l.signsWithin(out, codes, stride, ids, head, min(width, signSpan), hi, lo)
+	for from := signSpan; from < width; from += signSpan {
+		n := min(signSpan, width-from)
+		l.signsBeyond(out, codes[head+from/8:], stride, ids, hi[head+from:][:n])
+	}
+}
+
+// signsWithin is signs of up to signSpan bits.
+func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, hi, lo []int8) {
+	whole, size := len(ids)&^(signGroup-1), head+width/8
 	if whole > 0 {
 		near, far := rowsAhead(len(codes), size)
 		l.signGroups(out, codes, stride, ids, hi, lo, head, size, near, far)
@@ -36,13 +50,26 @@ func (l Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, he
 	copy(out[whole:], sums[:])
 }
 
-// signGroups is signs of whole groups; of rows left over it does not write sums.
-func (l Level) signGroups(out []SignSums, codes []uint8, stride int, ids []uint32, hi, lo []int8, head, size, near, far int) {
+// signsBeyond adds to out what bits have with which rows begin.
+func (l Level) signsBeyond(out []SignSums, codes []uint8, stride int, ids []uint32, hi []int8) {
+	var sums [64]SignSums
+	for len(ids) > 0 {
+		n := min(len(sums), len(ids))
+		l.signsWithin(sums[:n], codes, stride, ids[:n], 0, len(hi), hi, nil)
+		for j := range n {
+			out[j].Rest += sums[j].Rest
+		}
+		out, ids = out[n:], ids[n:]
+	}
+}
+
+// signGroups is signsWithin of whole groups; of rows left over it does not write sums.
+func (l Level) signGroups(out []SignSums, codes []uint8, stride int, ids []uint32, hi, lo []int8, head, end, near, far int) {
 	if l == AVX512 {
-		signSumsAVX512(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], unsafe.SliceData(lo), head, size, near, far)
+		signSumsAVX512(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], unsafe.SliceData(lo), head, end, near, far)
 		return
 	}
-	signSumsAVX2(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], unsafe.SliceData(lo), head, size, near, far)
+	signSumsAVX2(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], unsafe.SliceData(lo), head, end, near, far)
 }
 
 func (l Level) packSigns(dst []uint8, x []float32) {

@@ -35,6 +35,7 @@ func TestSignsEdges(t *testing.T) {
 		for _, n := range []int{1, 3, 4, 55, 70} {
 			check(9000, 32, 768, n)
 			check(2000, 32, 4096, n)
+			check(100, 32, 8256, n)
 		}
 	}
 }

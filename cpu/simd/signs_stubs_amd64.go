@@ -5,15 +5,15 @@
 package simd
 
 // signSumsAVX512 is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.
-// The bits of a row begin at head and end at end. The rows near places ahead are
-// fetched to the first cache, those far ahead to the second.
+// The bits of a row, 4096 at most, begin at head and end at end. The rows near places
+// ahead are fetched to the first cache, those far ahead to the second.
 //
 //go:noescape
 func signSumsAVX512(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)
 
 // signSumsAVX2 is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.
-// The bits of a row begin at head and end at end. The rows near places ahead are
-// fetched to the first cache, those far ahead to the second.
+// The bits of a row, 4096 at most, begin at head and end at end. The rows near places
+// ahead are fetched to the first cache, those far ahead to the second.
 //
 //go:noescape
 func signSumsAVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)

@@ -82,6 +82,10 @@ func TestSigns(t *testing.T) {
 		for width := 0; width <= 1600; width += 32 {
 			newSignsCase(r, 20, 32, width, 0, 9).check(t, l)
 		}
+		for _, width := range []int{4064, 4096, 4128, 4192, 8192, 8224, 12320} {
+			newSignsCase(r, 5, 32, width, 8, 7).check(t, l)
+			newSignsCase(r, 100, 0, width, 0, 131).check(t, l)
+		}
 		for n := range 71 {
 			newSignsCase(r, 100, 32, 768, 0, n).check(t, l)
 			newSignsCase(r, 100, 4*(n%20), 32*(n%7), 64, n).check(t, l)
@@ -238,6 +242,37 @@ func TestSumAbs(t *testing.T) {
 			x[n-1-i] = 1
 		}
 	})
+}
+
+// TestSignsStacks: kernels keep codes on the stack, which grows for them and so
+// moves, with the sums of a group that is not whole. Here it does at many depths.
+func TestSignsStacks(t *testing.T) {
+	c := newSignsCase(rand.New(rand.NewPCG(101, 102)), 10, 32, 96, 0, 7)
+	for _, l := range Levels() {
+		for depth := range 40 {
+			out, done := make([]SignSums, len(c.ids)), make(chan int)
+			go func() {
+				done <- deep(depth, func() { l.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q) })
+			}()
+			<-done
+			for k, i := range c.ids {
+				if want := c.sums(i); out[k] != want {
+					t.Fatalf("%v: depth %d, id %d: %v, want %v", l, depth, k, out[k], want)
+				}
+			}
+		}
+	}
+}
+
+// deep calls f below some frames of half a kilobyte.
+func deep(frames int, f func()) int {
+	var frame [64]int
+	if frames == 0 {
+		f()
+		return 0
+	}
+	frame[frames] = deep(frames-1, f)
+	return frame[frames] + frame[frames/2]
 }
 
 func TestSignsAllocateNothing(t *testing.T) {

@@ -102,15 +102,11 @@ func (a *avx2) sumRest() Register {
 	}
 	MOVQ(a.head, a.at)
 	a.while(a.full8, func() {
-		words, stop, loop := zeros(group), GP64(), a.label("loop")
+		words, stop := zeros(group), GP64()
 		LEAQ(Mem{Base: a.at, Disp: line - 8}, stop)
 		CMPQ(stop, a.full8)
 		CMOVQGT(a.full8, stop)
-		Label(loop)
-		a.add(words, 4, VPBROADCASTQ)
-		ADDQ(U8(8), a.at)
-		CMPQ(a.at, stop)
-		JLE(LabelRef(loop))
+		a.steps(8, stop, func() { a.add(words, VPBROADCASTQ) })
 		for i := range group {
 			a.fetch(i, a.at, -1)
 		}
@@ -119,7 +115,7 @@ func (a *avx2) sumRest() Register {
 	a.fetchLast()
 	a.left(a.end, func() {
 		words := zeros(group)
-		a.add(words, 2, VPBROADCASTD)
+		a.add(words, VPBROADCASTD)
 		widen(words)
 	})
 	all, t := fold(sums), XMM()
@@ -129,10 +125,12 @@ func (a *avx2) sumRest() Register {
 	return t
 }
 
-// add adds to the words of the rows what some pairs of bytes have, which broadcast
+// add adds to the words of the rows what eight bytes have, or four, which broadcast
 // copies to every quadword.
-func (a *avx2) add(words []VecVirtual, pairs int, broadcast func(...Op)) {
-	lower, upper := a.inOrder(pairs)
+func (a *avx2) add(words []VecVirtual, broadcast func(...Op)) {
+	lower, upper := YMM(), YMM()
+	VMOVDQU(a.restPlace(), lower)
+	VMOVDQU(a.restPlace().Offset(32), upper)
 	for i, row := range a.rows {
 		x, y := YMM(), YMM()
 		broadcast(a.place(row), x)
@@ -146,19 +144,24 @@ func (a *avx2) add(words []VecVirtual, pairs int, broadcast func(...Op)) {
 	}
 }
 
-// inOrder brings codes of 64 coordinates, or of fewer pairs of bytes than four and
-// zeros, to the order of the bits: of the lower four of each byte and of the upper.
-func (a *avx2) inOrder(pairs int) (lower, upper VecVirtual) {
-	v := zeros(4)
-	for i := range pairs {
-		VBROADCASTI128(a.restPlace(2*i), v[i])
-		VPSHUFB(a.bytes, v[i], v[i])
+// order goes from eight bytes of eight bits to four bits of eight bytes, the lower
+// and then the upper.
+func (a *avx2) order(from, to Mem) {
+	store := func(pairs int) {
+		v := zeros(4)
+		for i := range pairs {
+			VBROADCASTI128(from.Offset(16*i), v[i])
+			VPSHUFB(a.bytes, v[i], v[i])
+		}
+		VPUNPCKLWD(v[1], v[0], v[0])
+		VPUNPCKLWD(v[3], v[2], v[2])
+		VPUNPCKLDQ(v[2], v[0], v[1])
+		VPUNPCKHDQ(v[2], v[0], v[0])
+		VMOVDQU(v[1], to)
+		VMOVDQU(v[0], to.Offset(32))
 	}
-	VPUNPCKLWD(v[1], v[0], v[0])
-	VPUNPCKLWD(v[3], v[2], v[2])
-	VPUNPCKLDQ(v[2], v[0], v[1])
-	VPUNPCKHDQ(v[2], v[0], v[0])
-	return v[1], v[0]
+	a.steps(8, a.full8, func() { store(4) })
+	a.left(a.end, func() { store(2) })
 }
 
 // fold adds up the lanes of each 128 bits of four vectors, and returns the sums

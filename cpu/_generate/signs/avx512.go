@@ -10,17 +10,16 @@ import (
 // vector holds 64 coordinates: quadword b those of bit b of eight bytes.
 type avx512 struct {
 	*kernel
-	zero         VecVirtual
-	bits         VecVirtual    // bit b of each byte of quadword b
-	words, bytes VecVirtual    // what brings codes to that order
-	weights      VecVirtual    // the numbers of the bits after two rows are folded
-	order        VecVirtual    // of the sums as they are stored
-	half         OpmaskVirtual // the doublewords of 32 bytes
-	tail         OpmaskVirtual // those which the head leaves of 32 bytes
-	fullHead     Mem           // where the last 32 codes of the head begin
-	full64       Mem           // where the last 64 bytes of bits begin
-	full16       Mem
-	full8        Mem
+	zero           VecVirtual
+	bits           VecVirtual    // bit b of each byte of quadword b
+	words, bytes   VecVirtual    // what brings codes to that order
+	weights        VecVirtual    // the numbers of the bits after two rows are folded
+	stored         VecVirtual    // the order of sums in memory
+	half           OpmaskVirtual // the doublewords of 32 bytes
+	tail           OpmaskVirtual // those which the head leaves of 32 bytes
+	fullHead       Mem           // where the last 32 codes of the head begin
+	full64, full16 Mem           // where the last 64 bytes of bits begin, the last 16
+	full8          Mem           // and the last 8
 }
 
 func (a *avx512) prepare() {
@@ -33,7 +32,7 @@ func (a *avx512) prepare() {
 	a.words = constant(table("words512", 32, func(i int) Constant { return U16(i%8*4 + i/8) }))
 	a.bytes = constant(table("bytes512", 64, func(i int) Constant { return U8(i%8*2 + i/8%2) }))
 	a.weights = constant(table("weights512", 16, func(i int) Constant { return U32(i/4*2 + i%2) }))
-	a.order = constant(table("order512", 16, func(i int) Constant { return U32(i%3*4 + i/3) }))
+	a.stored = constant(table("stored512", 16, func(i int) Constant { return U32(i%3*4 + i/3) }))
 	a.zero = ZMM()
 	VPXORD(a.zero, a.zero, a.zero)
 	a.fullHead, a.full64, a.full16, a.full8 = before(a.head, 32), before(a.end, 64), before(a.end, 16), before(a.end, 8)
@@ -41,36 +40,51 @@ func (a *avx512) prepare() {
 	t := GP64()
 	MOVQ(U32(0xff), t)
 	a.half, a.tail = K(), K()
-	KMOVW(t.As32(), a.half)
+	KMOVQ(t, a.half)
 	MOVQ(a.head, RCX)
 	ANDQ(U8(31), RCX)
 	SHRQ(U8(2), RCX)
 	MOVQ(U32(1), t)
 	SHLQ(CL, t)
 	DECQ(t)
-	KMOVW(t.As32(), a.tail)
+	KMOVQ(t, a.tail)
+}
+
+// order goes from eight bytes of eight bits to eight bits of eight bytes.
+func (a *avx512) order(from, to Mem) {
+	store := func(q VecVirtual) {
+		VPERMW(q, a.words, q)
+		VPSHUFB(a.bytes, q, q)
+		VMOVDQU64(q, to)
+	}
+	q := ZMM()
+	a.steps(8, a.full8, func() {
+		VMOVDQU64(from, q)
+		store(q)
+	})
+	a.left(a.end, func() {
+		VMOVDQU32_Z(from, a.half, q)
+		store(q)
+	})
 }
 
 func (a *avx512) sum() {
 	head, rest := a.sumHead(), a.sumRest()
-	// by bits that weigh the same: then their weights can go
-	for i := 0; i < group; i += 2 {
-		a.fold(rest[i], rest[i+1])
-		VPSRAVD(a.weights, rest[i], rest[i])
-	}
-	a.fold(rest[0], rest[2])
-	for i := range 2 {
-		a.fold(head[2*i], head[2*i+1])
-	}
-	a.fold(head[0], head[2])
+	// as long as lanes hold sums of bits that weigh the same, the weight can go
+	a.fold(rest)
+	VPSRAVD(a.weights, rest[0], rest[0])
+	VPSRAVD(a.weights, rest[1], rest[1])
+	a.fold(rest[:2])
+	a.fold(head)
+	a.fold(head[:2])
 	h, r, t := head[0], rest[0], ZMM()
 	VSHUFI64X2(U8(0x4e), r, r, t)
 	VPADDD(t, r, r)
 	VSHUFI64X2(U8(0x88), r, h, t)
 	VSHUFI64X2(U8(0xdd), r, h, h)
 	VPADDD(t, h, h)
-	// high halves, low halves and the rest twice, of four rows each
-	VPERMD(h, a.order, h)
+	// now of four rows each the high halves, the low halves and the rest twice
+	VPERMD(h, a.stored, h)
 	out := Mem{Base: Load(Param("out"), GP64())}
 	VMOVDQU32(h.AsY(), out)
 	VEXTRACTI32X4(U8(2), h, out.Offset(32))
@@ -92,15 +106,13 @@ func (a *avx512) sumHead() []VecVirtual {
 			a.fetch(i, a.at, 0)
 		}
 	})
-	past := a.label("past")
-	KTESTW(a.tail, a.tail)
-	JEQ(LabelRef(past))
-	q := a.tails(a.hi, a.lo)
-	for i, row := range a.rows {
-		VPDPBUSD(q, a.tails(row, row), sums[i])
-		a.fetch(i, a.at, 0)
-	}
-	Label(past)
+	a.left(a.head, func() {
+		q := a.tails(a.hi, a.lo)
+		for i, row := range a.rows {
+			VPDPBUSD(q, a.tails(row, row), sums[i])
+			a.fetch(i, a.at, 0)
+		}
+	})
 	return sums
 }
 
@@ -117,61 +129,45 @@ func (a *avx512) tails(low, high Register) VecVirtual {
 // sum waits for is halved by two sums for each row.
 func (a *avx512) sumRest() []VecVirtual {
 	sums := a.zeros(2 * group)
+	add := func(and func(...Op), disp int, sums []VecVirtual) {
+		q := ZMM()
+		VMOVDQU64(a.restPlace().Offset(8*disp), q)
+		for i, row := range a.rows {
+			x := ZMM()
+			and(a.place(row).Offset(disp), a.bits, x)
+			VPDPBUSD(q, x, sums[i])
+		}
+	}
 	MOVQ(a.head, a.at)
 	a.steps(line, a.full64, func() {
 		for i := range group {
-			a.add(16*i, sums)
-			a.add(16*i+8, sums[group:])
+			add(VPANDQ_BCST, 16*i, sums)
+			add(VPANDQ_BCST, 16*i+8, sums[group:])
 			a.fetch(i, a.at, line-1)
 		}
 	})
 	a.fetchLast()
 	a.steps(16, a.full16, func() {
-		a.add(0, sums)
-		a.add(8, sums[group:])
+		add(VPANDQ_BCST, 0, sums)
+		add(VPANDQ_BCST, 8, sums[group:])
 	})
-	a.steps(8, a.full8, func() { a.add(0, sums) })
-	a.left(a.end, func() {
-		q := ZMM()
-		VMOVDQU32_Z(a.restPlace(0), a.half, q)
-		q = a.inOrder(q)
-		for i, row := range a.rows {
-			x := ZMM()
-			VPANDD_BCST(a.place(row), a.bits, x)
-			VPDPBUSD(q, x, sums[i])
-		}
-	})
+	a.steps(8, a.full8, func() { add(VPANDQ_BCST, 0, sums) })
+	a.left(a.end, func() { add(VPANDD_BCST, 0, sums) })
 	for i := range group {
 		VPADDD(sums[group+i], sums[i], sums[i])
 	}
 	return sums[:group]
 }
 
-// add adds to the sums of the rows what eight bytes have, disp bytes on.
-func (a *avx512) add(disp int, sums []VecVirtual) {
-	q := a.inOrder(a.restPlace(disp))
-	for i, row := range a.rows {
-		x := ZMM()
-		VPANDQ_BCST(a.place(row).Offset(disp), a.bits, x)
-		VPDPBUSD(q, x, sums[i])
+// fold adds neighbours: of each two vectors x and y to x in each 128 bits those of
+// x and then those of y. The results come to the front.
+func (a *avx512) fold(v []VecVirtual) {
+	for i := 0; i < len(v); i += 2 {
+		x, y, t := v[i], v[i+1], ZMM()
+		VSHUFPS(U8(0x88), y, x, t)
+		VSHUFPS(U8(0xdd), y, x, x)
+		VPADDD(t, x, v[i/2])
 	}
-}
-
-// inOrder brings codes of 64 coordinates to the order of the bits: from eight
-// bytes of eight bits to eight bits of eight bytes.
-func (a *avx512) inOrder(codes Op) VecVirtual {
-	q := ZMM()
-	VPERMW(codes, a.words, q)
-	VPSHUFB(a.bytes, q, q)
-	return q
-}
-
-// fold adds neighbours: in each 128 bits of x those of x and then those of y.
-func (a *avx512) fold(x, y VecVirtual) {
-	t := ZMM()
-	VSHUFPS(U8(0x88), y, x, t)
-	VSHUFPS(U8(0xdd), y, x, x)
-	VPADDD(t, x, x)
 }
 
 // zeros are n vectors of zeros. Copying one costs nothing, and avo does not know

@@ -7,7 +7,7 @@
 // to every quadword of a vector, and each quadword keeps the bits of one number,
 // where they are: bit b of a byte weighs 2^b, all of a quadword the same, and a
 // shift takes that out of the sums, which are multiples of it. The query's codes
-// are put in the order of those bits once for the rows of a group.
+// are put in the order of those bits once for all rows.
 package main
 
 import (
@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	group = 4  // rows summed at a time
-	line  = 64 // bytes of a cache line
+	group = 4    // rows summed at a time
+	line  = 64   // bytes of a cache line
+	span  = 4096 // bits a row has at most: signSpan of the package
 )
 
 func main() {
@@ -38,33 +39,36 @@ func main() {
 
 // kernel is the part of Signs that does not depend on the level.
 type kernel struct {
-	head, end    Mem         // where the bits begin in a row, and where they end
-	at           GPVirtual   // place in the row
-	hi, lo, rest Register    // the query's codes are at hi[at] and lo[at] in the head, at rest[8 at] beyond
-	ids          Register    // where to go on
-	last         Mem         // the last group of ids
-	rows         []GPVirtual // those being summed
-	near         []GPVirtual // as many to fetch to the first cache
-	far          []Mem       // as many to fetch to the second
-	labels       int
+	head, end Mem         // where the bits begin in a row, and where they end
+	at        GPVirtual   // place in the row
+	hi, lo    Register    // the query's codes for the head are at hi[at] and lo[at]
+	rest      GPVirtual   // those for the bits at rest[8 at], in order
+	ids       Register    // where to go on
+	last      Mem         // the last group of ids
+	rows      []GPVirtual // those being summed
+	near      []GPVirtual // as many to fetch to the first cache
+	far       []Mem       // as many to fetch to the second
+	labels    int
 }
 
 // level is what one level does.
 type level interface {
-	prepare() // what does not depend on the row
-	sum()     // stores the sums of the rows
+	prepare()           // what does not depend on the row
+	order(from, to Mem) // codes for the bits from at on
+	sum()               // stores the sums of the rows
 }
 
 // signSums writes Signs of whole groups.
 func (k *kernel) signSums(name string, l level) {
-	TEXT("signSums"+name, NOSPLIT, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head, end, near, far int)")
+	TEXT("signSums"+name, 0, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head, end, near, far int)")
 	Doc("signSums"+name+" is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.",
-		"The bits of a row begin at head and end at end. The rows near places ahead are",
-		"fetched to the first cache, those far ahead to the second.")
+		fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places", span),
+		"ahead are fetched to the first cache, those far ahead to the second.")
 	Pragma("noescape")
 	k.load()
 	l.prepare()
 	k.fetchFirst()
+	k.orderAll(l)
 
 	Label("group")
 	CMPQ(k.ids, k.last)
@@ -85,10 +89,7 @@ func (k *kernel) signSums(name string, l level) {
 // load takes the arguments that are not left in memory.
 func (k *kernel) load() {
 	k.head, k.end, k.at = argument("head"), argument("end"), GP64()
-	k.ids, k.hi, k.lo, k.rest = Load(Param("ids"), GP64()), Load(Param("hi"), GP64()), Load(Param("lo"), GP64()), GP64()
-	MOVQ(k.head, k.rest)
-	IMUL3Q(I8(-7), k.rest, k.rest)
-	ADDQ(k.hi, k.rest)
+	k.ids, k.hi, k.lo = Load(Param("ids"), GP64()), Load(Param("hi"), GP64()), Load(Param("lo"), GP64())
 	last := GP64()
 	MOVQ(argument("n"), last)
 	LEAQ(Mem{Base: k.ids, Index: last, Scale: 4, Disp: -4 * group}, last)
@@ -145,9 +146,9 @@ func (k *kernel) fetchFirst() {
 	LEAQ(Mem{Base: k.ids, Index: stop, Scale: 4}, stop)
 	Label("first")
 	CMPQ(next, stop)
-	JCC(LabelRef("group"))
+	JCC(LabelRef("order"))
 	CMPQ(next, k.last)
-	JHI(LabelRef("group"))
+	JHI(LabelRef("order"))
 	rows := k.address(next)
 	XORQ(k.at, k.at)
 	Label("line")
@@ -159,6 +160,23 @@ func (k *kernel) fetchFirst() {
 	JLT(LabelRef("line"))
 	ADDQ(U8(4*group), next)
 	JMP(LabelRef("first"))
+}
+
+// orderAll puts the query's codes for the bits in order.
+func (k *kernel) orderAll(l level) {
+	Label("order")
+	from, head := GP64(), GP64()
+	MOVQ(k.head, k.at)
+	IMUL3Q(I8(7), k.at, head)
+	MOVQ(k.hi, from)
+	SUBQ(head, from)
+	k.rest = GP64()
+	LEAQ(AllocLocal(span+line).Offset(line-1), k.rest)
+	ANDQ(I8(-line), k.rest)
+	MOVQ(k.head, head)
+	SHLQ(U8(3), head)
+	SUBQ(head, k.rest)
+	l.order(Mem{Base: from, Index: k.at, Scale: 8}, k.restPlace())
 }
 
 // fetch fetches the line of row i to come that is disp bytes after at.
@@ -181,10 +199,8 @@ func (k *kernel) fetchLast() {
 // place is the place in a row, or in the codes for its head.
 func (k *kernel) place(base Register) Mem { return Mem{Base: base, Index: k.at, Scale: 1} }
 
-// restPlace is the place in the codes for the bits disp bytes after at.
-func (k *kernel) restPlace(disp int) Mem {
-	return Mem{Base: k.rest, Index: k.at, Scale: 8, Disp: 8 * disp}
-}
+// restPlace is the place of the codes in order for the bits at at.
+func (k *kernel) restPlace() Mem { return Mem{Base: k.rest, Index: k.at, Scale: 8} }
 
 // before is a place that holds end - n.
 func before(end Mem, n int) Mem {
@@ -203,7 +219,7 @@ func (k *kernel) label(name string) string {
 
 // steps runs body at every step bytes of the row from at on, the last time at
 // full or before.
-func (k *kernel) steps(step int, full Mem, body func()) {
+func (k *kernel) steps(step int, full Op, body func()) {
 	k.while(full, func() {
 		body()
 		ADDQ(U8(step), k.at)
@@ -211,7 +227,7 @@ func (k *kernel) steps(step int, full Mem, body func()) {
 }
 
 // while runs body, which moves at on, until at is beyond full.
-func (k *kernel) while(full Mem, body func()) {
+func (k *kernel) while(full Op, body func()) {
 	loop, past := k.label("loop"), k.label("past")
 	CMPQ(k.at, full)
 	JGT(LabelRef(past))
