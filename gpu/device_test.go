@@ -109,7 +109,7 @@ func TestOpenRefusals(t *testing.T) {
 		refused(t, err, backend.ErrUnavailable, "there is no device", "the driver has")
 	}
 	_, err := OpenDevice(0, DeviceOptions{Memory: 1 << 60})
-	refused(t, err, backend.ErrMemory, "a budget of 1.05e+06 TiB was asked for", "are free")
+	refused(t, err, backend.ErrMemory, "a budget of 1 EiB was asked for", "are free")
 	_, err = OpenDevice(0, DeviceOptions{Memory: -1})
 	refused(t, err, nil, "-1 bytes")
 }

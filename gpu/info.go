@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"math"
 
 	"thresher/backend"
 )
@@ -38,8 +39,8 @@ func formatBytes(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	v, unit := float64(n)/(1<<10), "KiB"
-	for _, next := range [...]string{"MiB", "GiB", "TiB"} {
-		if v < 1000 && v > -1000 {
+	for _, next := range [...]string{"MiB", "GiB", "TiB", "PiB", "EiB"} {
+		if math.Abs(v) < 999.5 {
 			break
 		}
 		v, unit = v/(1<<10), next

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"thresher/backend"
@@ -10,7 +11,7 @@ import (
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 1023: "1023 B", -5: "-5 B", 1024: "1 KiB", 1536: "1.5 KiB", 1000 << 10: "0.977 MiB", 4 << 20: "4 MiB",
-		141 << 30: "141 GiB", 1<<30 + 1<<28: "1.25 GiB", 3 << 40: "3 TiB", -2 << 30: "-2 GiB",
+		141 << 30: "141 GiB", 1<<30 + 1<<28: "1.25 GiB", 3 << 40: "3 TiB", 999<<10 + 600: "0.976 MiB", 999<<10 + 100: "999 KiB", 1 << 60: "1 EiB", math.MinInt64: "-8 EiB", -2 << 30: "-2 GiB",
 	} {
 		if got := formatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
