@@ -4,6 +4,8 @@ package gpu
 
 import (
 	"log/slog"
+	"os"
+	"strconv"
 	"testing"
 
 	"thresher/backend"
@@ -43,7 +45,20 @@ func open(t testing.TB, o Options) backend.Backend {
 	return b
 }
 
+// part is the part of the conformance suite to run: on the emulator, which takes
+// long, one for each seed.
+func part() backendtest.Part {
+	seed, err := strconv.Atoi(os.Getenv("EMU_SEED"))
+	switch {
+	case err != nil:
+		return backendtest.Part{}
+	case testing.Short():
+		return backendtest.Part{I: seed, Of: 9}
+	}
+	return backendtest.Part{I: seed, Of: 3}
+}
+
 // TestBackend is the conformance suite.
 func TestBackend(t *testing.T) {
-	backendtest.Run(t, func() backend.Backend { return open(t, Options{}) })
+	backendtest.RunPart(t, func() backend.Backend { return open(t, Options{}) }, part())
 }

@@ -3,7 +3,6 @@
 package gpu
 
 import (
-	"errors"
 	"math"
 	"unsafe"
 
@@ -195,26 +194,27 @@ func (b *batch) get(q *queue, lo, hi int) {
 }
 
 // best waits and brings the best of the first n queries to the host.
-func (b *batch) best(q *queue, n int) ([][]scored, error) {
+func (b *batch) best(q *queue, n int) (out [][]scored, err error) {
 	pin, err := q.p.pool.takePinned(q.t, "answers", max(1, 12*n*b.bestRoom))
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = q.p.pool.back(q.t, pin, err) }()
 	rows := 8 * n * b.bestRoom
 	b.get(q, 0, b.m)
 	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, pin, 0, b.at.bestScore, rows) })
 	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, pin, rows, b.at.bestRow, rows/2) })
 	if err := q.sync(); err != nil {
-		return nil, errors.Join(err, pin.Free(q.t))
+		return nil, err
 	}
-	out := make([][]scored, b.m)
+	out = make([][]scored, b.m)
 	scores, ids := view[float64](pin, 0, n*b.bestRoom), view[uint32](pin, rows, n*b.bestRoom)
 	for j := range n {
 		for k := range int(b.states[j].best) {
 			out[j] = append(out[j], scored{scores[j*b.bestRoom+k], ids[j*b.bestRoom+k]})
 		}
 	}
-	return out, q.p.pool.givePinned(q.t, pin)
+	return out, nil
 }
 
 // rotation is how queries are split, on the device.

@@ -150,13 +150,14 @@ func (g *group) drain(ctx context.Context, q *queue, found func(j int, s []score
 }
 
 // collect is drain for queries whose scores go to the host.
-func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []scored)) error {
+func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []scored)) (err error) {
 	b := g.b
 	n := g.m() * b.leadRoom
 	pin, err := q.p.pool.takePinned(q.t, "scores", 12*n+4*g.m())
 	if err != nil {
 		return err
 	}
+	defer func() { err = q.p.pool.back(q.t, pin, err) }()
 	down := func(to, at, bytes int) {
 		q.do(func(t *Thread, s *Stream) error {
 			return b.mem.DownloadAsync(t, s, pin, to, at+g.lo*bytes, g.m()*bytes)
@@ -169,7 +170,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 		down(8*n, b.at.leadRow, 4*b.leadRoom)
 		down(12*n, b.at.led, 4)
 		if err := g.settle(q); err != nil {
-			return err // the device is lost, and the memory with it
+			return err
 		}
 		for j, k := range led {
 			all := make([]scored, k)
@@ -179,7 +180,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 			found(g.lo+j, all)
 		}
 		if g.longest() == 0 || ctx.Err() != nil {
-			return q.p.pool.givePinned(q.t, pin)
+			return nil
 		}
 	}
 }

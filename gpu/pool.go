@@ -48,7 +48,8 @@ func (p *pool) takePinned(t *Thread, purpose string, n int) (*Pinned[uint8], err
 	return AllocPinned[uint8](t, purpose, n)
 }
 
-// give takes back what take returned, or nil; nothing enqueued may use it.
+// give takes back what take returned, or nil. What is enqueued may use it still:
+// all work of a device is on one stream.
 func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
@@ -60,6 +61,16 @@ func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
 	return nil
 }
 
+// back is givePinned after work that ended with err: if that is an error a copy may
+// still be on its way into the memory, which is freed then.
+func (p *pool) back(t *Thread, b *Pinned[uint8], err error) error {
+	if err != nil {
+		return errors.Join(err, b.Free(t))
+	}
+	return p.givePinned(t, b)
+}
+
+// givePinned takes back what takePinned returned, or nil, when all copies are done.
 func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
@@ -70,6 +81,9 @@ func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
 	p.pinned = append(p.pinned, b)
 	return nil
 }
+
+// kept reports whether there is memory to drop.
+func (p *pool) kept() bool { return len(p.device)+len(p.pinned) > 0 }
 
 // drop frees all that is kept.
 func (p *pool) drop(t *Thread) error {

@@ -51,9 +51,8 @@ func load(ctx context.Context, m *machine, c *collection.Collection) (*resident,
 		r.stores.spare = t.d.Usage().Budget / sparePart
 		r.stores.host = m.hostMost
 		err := r.fill(ctx, t)
-		if errors.Is(err, backend.ErrMemory) { // kept for runs, but a collection comes first
-			err = errors.Join(r.stores.free(t), m.pool.drop(t))
-			if err == nil {
+		if errors.Is(err, backend.ErrMemory) && m.pool.kept() { // which a collection needs more
+			if err = errors.Join(r.stores.free(t), m.pool.drop(t)); err == nil {
 				err = r.fill(ctx, t)
 			}
 		}
