@@ -1,77 +1,159 @@
 // scan.cu: the first look at everybody: 8-bit products of all queries with all atoms, the test of their
-// bounds, and lists of what passes.
+// bounds, and lists of what passes. scan_rows.cu does it for looks wider than the slab.
 //
 //   entry         grid               threads  dynamic shared memory
-//   scan_s8       any, ceil(m/tile)  256      tile*(S + 80) + 256*S + 12288 bytes, S = 32 (ceil(R/32) + ceil(To/32)) + 16
-//   scan_rows_s8  any, ceil(m/tile)  256      the same
+//   scan_s8       any, ceil(m/tile)  256      tile (S + 80) + 256 S + 12288 bytes, S = 32 (ceil(R/32) + ceil(To/32)) + 16
 //   scan_seen     ceil(m/8)          256      0
 //
-//   parameter  type                  of scan_s8 and, with other codes, scan_rows_s8
-//   slab       const s8*             an atom's head codes and first rest codes, unbiased; row i at i*stride
-//     codes    const u8*             scan_rows_s8: whole rows of codes, biased by 128; rows from hi on are not read
-//   stride     long long             bytes; of the slab a multiple of 32, of codes of 4
-//   R, To      int                   head codes, a multiple of 16 (at most 32; scan_rows_s8: 64); rest codes of the
-//                                    look, a multiple of 4 (at most 192; scan_rows_s8: 65536)
-//   lo, hi     u32                   atoms of this chunk; lo is a multiple of kStrip, hi one or the number of atoms
-//   codes8     const s8*             the queries' codes, head and then rest, pitch bytes apart
-//   pitch      int                   a multiple of 16
-//   queries    Query*                of all queries of the batch
-//   which      const u32*            numbers of the m queries meant, or null: 0..m-1
-//   m, tile    int                   queries; how many a block takes, a multiple of 8 up to 256
-//   mask, value u32                  only queries with (flags & mask) == value are scanned
-//   terms      const Terms*          of the look
-//   lists      const Lists*          bound and atom are written, estimate is not
+//   parameter  type          of scan_s8
+//   slab       const s8*     an atom's head codes and first rest codes, unbiased; row i at i*stride, up to a whole
+//                            strip past the last atom
+//   stride     long long     bytes, a multiple of 32
+//   R, To      int           head codes, a multiple of 16 up to 32; rest codes of the look, up to 192
+//   lo, hi     u32           atoms of this chunk; lo is a multiple of kStrip
+//   codes8     const s8*     the queries' codes, head and then rest and then zeros, pitch bytes apart
+//   pitch      int           a multiple of 16
+//   queries    Query*        of all queries of the batch
+//   which      const u32*    numbers of the m queries meant, or null: 0..m-1
+//   m, tile    int           queries; how many a block takes, a multiple of 8 up to 256
+//   mask, value u32          only queries with (flags & mask) == value are scanned
+//   terms      const Terms*  of the look
+//   lists      const Lists*  bound and atom are written, estimate is not
 //   scan_seen  (Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, u32 hi)
 //
-// Of a Query scan_s8 reads tau, the 8-bit steps and the factors of the bound, and adds to listed. An arm that
-// finds no room raises kOverflow and listed exceeds lists->cap, which is then the number of entries.
-#include "warp.cuh"
+// Of a Query tau, filter, skip, the 8-bit steps and the factors of the bound are read, and listed is added to. An
+// arm that finds no room raises kOverflow, and listed exceeds lists->cap, which is then the number of entries.
+#include "scan.cuh"
 
-// Simple bodies: every pair by itself, until the fast ones are in place.
-DEV bool allowed(const Query* q, u32 i) { return i != q->skip && (!q->filter || (q->filter[i / 64] >> (i % 64) & 1)); }
+static const int kStep = 32 * kWarps;  // atoms a block takes at once, 32 a warp
 
-DEV void append(Query* q, const Lists* l, u32 j, u32 atom, float bound) {
-  u32 at = atomicAdd(&q->listed, 1u);
-  if (at < l->cap) {
-    l->atom[(size_t)j * l->cap + at] = atom;
-    l->bound[(size_t)j * l->cap + at] = bound;
-  } else {
-    atomicOr(&q->flags, (u32)kOverflow);
+// load_queries puts the tile's codes into shared memory: parts of the head, then of the rest, then what fills
+// up a row. Where the rest has an odd number of parts, a pair of them reaches 16 bytes into the next row.
+DEV void load_queries(const Scan& a, const Room& r, u8* codes, int pitch, int slots, int head) {
+  int pieces = pitch / 16;
+  for (int i = threadIdx.x; i <= slots * pieces; i += blockDim.x) {
+    int s = i / pieces, p = i % pieces;
+    int from = p < 2 * head ? 16 * p : a.R + 16 * (p - 2 * head), end = p < 2 * head ? a.R : a.pitch;
+    uint4 v = make_uint4(0, 0, 0, 0);
+    if (s < slots && (int)blockIdx.y * a.tile + s < a.m && from < end) v = *(const uint4*)(a.codes8 + (size_t)r.number[s] * a.pitch + from);
+    *(uint4*)(codes + s * pitch + 16 * p) = v;
   }
 }
 
-DEV void scan(const u8* codes, long long stride, int bias, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries,
-              const u32* which, int m, int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
-  for (int s = blockIdx.y * tile; s < min(m, (int)(blockIdx.y + 1) * tile); s++) {
-    u32 j = which ? which[s] : (u32)s;
-    Query* q = queries + j;
-    if ((q->flags & mask) != value) continue;
-    const s8* w = codes8 + (size_t)j * pitch;
-    for (u32 i = lo + blockIdx.x * blockDim.x + threadIdx.x; i < hi; i += gridDim.x * blockDim.x) {
-      int dh = 0, dr = 0;
-      const u8* row = codes + (long long)i * stride;
-      for (int c = 0; c < R; c++) dh += (int)(s8)(row[c] ^ bias) * w[c];
-      for (int c = R; c < R + To; c++) dr += (int)(s8)(row[c] ^ bias) * w[c];
-      const Strip& t = terms->strips[i / kStrip];
-      double e = kLeast + q->hn * t.headNorm + q->he * t.headErr + q->xn * t.xnorm + q->nn * t.norm +
-                 kSlop * (q->radiusFactor * t.radius + q->offsetFactor * t.offset) + q->we * t.wholeErr;
-      double v = terms->headScale[i] * q->headStep8 * dh + terms->scale[i] * q->restStep8 * dr + terms->radius[i] * q->radiusFactor;
-      if (terms->offset) v += terms->offset[i] * q->offsetFactor;
-      if (v + e >= q->tau && allowed(q, i)) append(q, lists, j, i, __double2float_ru(v + e));
+// pieces_of are the 16-byte pieces of an atom that a look multiplies, 2 to 14. What lies behind its codes
+// meets zeros.
+DEV u32 pieces_of(const Scan& a) { return max(2 * ((a.R + 31) / 32), a.R / 16 + 2 * ((a.To + 31) / 32)); }
+
+// fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it.
+// i/pieces is i magic >> 16 for i < 512.
+DEV void fetch(const Scan& a, const Room& r, u8* atoms, int pitch, u32 magic, u32 step, int odd) {
+  const Terms& t = *a.terms;  // read anew: registers are short elsewhere
+  u32 lane = lane_id(), warp = threadIdx.x / 32, first = a.lo + step * kStep + warp * 32, pieces = pieces_of(a);
+  const u8* from = a.codes + (long long)first * a.stride;
+#pragma unroll 1
+  for (u32 i = lane; i < 32 * pieces; i += 32) {
+    u32 row = i * magic >> 16, byte = (i - row * pieces) * 16;
+    cp_async16(atoms + row * pitch + byte, from + row * (u32)a.stride + byte, first + row < a.hi && byte < a.stride ? 16 : 0);
+  }
+  const float* terms = lane < 8 ? t.headScale : lane < 16 ? t.scale : lane < 24 ? t.radius : t.offset;
+  if (terms) cp_async16(r.terms + warp * 128 + lane * 4, terms + first + lane % 8 * 4, 16);
+  u32 later = a.lo + (step + gridDim.x) * kStep;
+  if (threadIdx.x < 2 && later < a.hi) cp_async16((float4*)(r.strips + odd) + threadIdx.x, (const float4*)(t.strips + later / kStrip) + threadIdx.x, 16);
+  cp_async_commit();
+}
+
+// scan_steps is scan_s8 for looks at up to 32 PARTS rest codes.
+template <int PARTS, bool OFFSET>
+DEV void scan_steps(const Scan& a, unsigned char* shared) {
+  u32 steps = (a.hi - a.lo + kStep - 1) / kStep;
+  if (blockIdx.x >= steps) return;
+  u32 warp = threadIdx.x / 32, g = lane_id() / 4, w = lane_id() % 4;
+  int headParts = (a.R + 31) / 32, restParts = (a.To + 31) / 32, pitch = 32 * (headParts + restParts) + 16;
+  Room r = layout(shared, a.tile);
+  u8 *atoms = r.codes + warp * 32 * pitch, *codes = r.codes + kStep * pitch;
+  int slots = min(a.tile, (a.m - (int)blockIdx.y * a.tile + 7) & ~7);
+  bool live = false;
+  if ((int)threadIdx.x < slots) {
+    live = ready(a, r, threadIdx.x);
+    cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kStep) / kStrip], 0);
+  }
+  if (!__syncthreads_or(live)) return;
+  u32 magic = (65535 + pieces_of(a)) / pieces_of(a);
+  load_queries(a, r, codes, pitch, slots, headParts);
+  fetch(a, r, atoms, pitch, magic, blockIdx.x, 1);
+
+  Sink sink = {a.queries, a.lists, r.number, 0, a.hi};
+  Catch* caught = r.caught + warp;
+  int bias[4] = {kBias, kBias, kBias, kBias};
+  int odd = 0;
+  for (u32 step = blockIdx.x; step < steps; step += gridDim.x, odd ^= 1) {
+    cp_async_wait<0>();
+    __syncthreads();
+    u32 next = step + gridDim.x;
+    if ((int)threadIdx.x < slots && next < steps) cut(r, threadIdx.x, r.strips[odd ^ 1], odd ^ 1);
+    // This warp's 32 atoms, twice 16 rows: the head's part and those of the rest, zeros for parts the look
+    // has not; and their terms.
+    unsigned x[2][1 + PARTS][4];
+    AtomTerms t[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const u8* row = left_rows(atoms + h * 16 * pitch, pitch);
+#pragma unroll
+      for (int k = 0; k <= PARTS; k++) {
+        bool there = k == 0 ? headParts > 0 : k <= restParts;
+        if (there) ldmatrix_x4(x[h][k], k ? row + a.R + 32 * (k - 1) : row);
+        else x[h][k][0] = x[h][k][1] = x[h][k][2] = x[h][k][3] = 0;
+      }
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const float* p = r.terms + warp * 128 + h * 16 + i * 8 + g;
+        t[h].head[i] = headParts ? p[0] : 0;
+        t[h].rest[i] = p[32];
+        t[h].radius[i] = p[64];
+        t[h].offset[i] = OFFSET ? p[96] : 0;
+      }
     }
+    __syncwarp();
+    if (next < steps) fetch(a, r, atoms, pitch, magic, next, odd);
+
+    u32 count = 0, first = a.lo + step * kStep;
+    const u8* row = right_rows(codes, pitch);
+#pragma unroll 1
+    for (int n = 0; n < slots; n += 8, row += 8 * pitch) {
+      int dh[2][4], dr[2][4];
+      unsigned y[4];
+      ldmatrix_x2(y, row);
+      mma_s8_from(dh[0], bias, x[0][0], y);
+      mma_s8_from(dh[1], bias, x[1][0], y);
+#pragma unroll
+      for (int k = 0; k < PARTS; k += 2) {
+        ldmatrix_x4(y, row + 32 * (headParts + k));
+        mma_s8_from(dr[0], k ? dr[0] : bias, x[0][1 + k], y);
+        mma_s8_from(dr[1], k ? dr[1] : bias, x[1][1 + k], y);
+        mma_m16n8k32_s8(dr[0], x[0][2 + k], y + 2);
+        mma_m16n8k32_s8(dr[1], x[1][2 + k], y + 2);
+      }
+      Pair q = pair_of<OFFSET>(r, n + 2 * w, odd);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        count = offer<true, OFFSET>(dh[h], dr[h], t[h], q, caught, count, (n + 2 * w) << 8 | (warp * 32 + 16 * h + g));
+#pragma unroll 1
+        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * a.tile);
+      }
+    }
+    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * a.tile);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
 scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, const u32* which, int m,
         int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
-  scan((const u8*)slab, stride, 0, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-scan_rows_s8(const u8* codes, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, const u32* which,
-             int m, int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
-  scan(codes, stride, 128, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists);
+  SHARED_DYN(unsigned char, shared);
+  Scan a = {(const u8*)slab, stride, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists};
+  bool offset = terms->offset;
+  if (To <= 64) offset ? scan_steps<2, true>(a, shared) : scan_steps<2, false>(a, shared);
+  else if (To <= 128) offset ? scan_steps<4, true>(a, shared) : scan_steps<4, false>(a, shared);
+  else offset ? scan_steps<6, true>(a, shared) : scan_steps<6, false>(a, shared);
 }
 
 // Adds to each query's seen the atoms of lo..hi-1 that it may return. A warp a query; to be enqueued before the

@@ -1,0 +1,156 @@
+// scan_rows.cu: the first look at everybody by whole rows of codes, for looks wider than the slab.
+//
+//   entry         grid               threads  dynamic shared memory
+//   scan_rows_s8  any, ceil(m/tile)  256      320 Q + 42560 bytes, Q = 32 for tile <= 32, else 128
+//
+// Parameters are those of scan_s8 (scan.cu), but for
+//   codes      const u8*  whole rows of codes, biased by 128; those from hi on are not read
+//   stride     long long  bytes, a multiple of 4; of 16 for speed
+//   To         int        a multiple of 4 up to 65536
+//   tile       int        a multiple of 8 up to 128
+#include "scan.cuh"
+
+static const int kAtoms = 128;        // a block takes at once
+static const int kSlice = 64;         // codes of a row in a stage of shared memory
+static const int kPitch = kSlice + 16;
+static const int kStages = 3;
+
+// copy16 is cp_async16 for addresses that are multiples of 4.
+DEV void copy16(u8* to, const u8* from, int n) {
+  uint4 v;
+  v.x = n > 0 ? *(const u32*)from : 0;
+  v.y = n > 4 ? *(const u32*)(from + 4) : 0;
+  v.z = n > 8 ? *(const u32*)(from + 8) : 0;
+  v.w = n > 12 ? *(const u32*)(from + 12) : 0;
+  *(uint4*)to = v;
+}
+
+// fetch starts the copies of a slice, and with the first one of a step those of its terms and of the strip
+// of the step after it. slices - 1 are of the rest; the last is the head.
+DEV void fetch(const Scan& a, const Room& r, u8* stage, int Q, u32 step, int slice, int slices, int odd) {
+  bool head = slice == slices - 1;
+  int byte = threadIdx.x % 4 * 16, from = (head ? 0 : a.R + kSlice * slice) + byte;
+  int n = max(0, min(16, (head ? a.R : a.R + a.To) - from));
+  u32 first = a.lo + step * kAtoms;
+#pragma unroll 1
+  for (int row = threadIdx.x / 4; row < kAtoms + Q; row += 64) {
+    u8* to = stage + row * kPitch + byte;
+    u32 atom = first + row;
+    int s = row - kAtoms;
+    if (s >= 0) cp_async16(to, a.codes8 + (size_t)r.number[s] * a.pitch + from, n);
+    else if (a.stride % 16 == 0) cp_async16(to, a.codes + (long long)atom * a.stride + from, atom < a.hi ? n : 0);
+    else copy16(to, a.codes + (long long)atom * a.stride + from, atom < a.hi ? n : 0);
+  }
+  if (slice == 0) {
+    const Terms& t = *a.terms;
+    u32 k = threadIdx.x / 32, lane = lane_id();
+    const float* terms = k == 0 ? t.headScale : k == 1 ? t.scale : k == 2 ? t.radius : t.offset;
+    if (k < 4 && terms) cp_async16(r.terms + (odd * 4 + k) * kAtoms + lane * 4, terms + first + lane * 4, 16);
+    u32 later = a.lo + (step + gridDim.x) * kAtoms;
+    if (threadIdx.x < 2 && later < a.hi) cp_async16((float4*)(r.strips + (odd ^ 1)) + threadIdx.x, (const float4*)(t.strips + later / kStrip) + threadIdx.x, 16);
+  }
+}
+
+// scan_tiles is scan_rows_s8 for tiles of 16 NT queries. Four warps beside each other have 32 atoms each, and
+// twice four of them 8 NT queries.
+template <int NT>
+DEV void scan_tiles(const Scan& a, unsigned char* shared) {
+  const int Q = 16 * NT;
+  u32 steps = (a.hi - a.lo + kAtoms - 1) / kAtoms;
+  if (blockIdx.x >= steps) return;
+  u32 warp = threadIdx.x / 32, g = lane_id() / 4, w = lane_id() % 4, wa = warp % 4 * 32, wq = warp / 4 * 8 * NT;
+  Room r = layout(shared, Q);
+  bool live = false;
+  if (threadIdx.x < Q) {
+    live = ready(a, r, threadIdx.x);
+    cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kAtoms) / kStrip], 0);
+  }
+  if (!__syncthreads_or(live)) return;
+  // with three slices a step, what is fetched two slices ahead never is of the step after the next
+  int slices = max(2, (a.To + kSlice - 1) / kSlice) + 1;
+  u32 total = ((steps - 1 - blockIdx.x) / gridDim.x + 1) * slices;
+  u32 fetched = blockIdx.x, step = blockIdx.x;  // steps of the next fetch and of the next products
+  int ahead = 0, oddAhead = 0, slice = 0, odd = 0;
+  auto advance = [&](u32 i) {
+    if (i < total) {
+      fetch(a, r, r.codes + i % kStages * (kAtoms + Q) * kPitch, Q, fetched, ahead, slices, oddAhead);
+      if (++ahead == slices) ahead = 0, fetched += gridDim.x, oddAhead ^= 1;
+    }
+    cp_async_commit();
+  };
+  advance(0);
+  advance(1);
+
+  bool offset = a.terms->offset;
+  Sink sink = {a.queries, a.lists, r.number, 0, a.hi};
+  Catch* caught = r.caught + warp;
+  int dr[2][NT][4];
+  for (u32 i = 0; i < total; i++) {
+    cp_async_wait<1>();
+    __syncthreads();
+    advance(i + 2);
+    const u8* stage = r.codes + i % kStages * (kAtoms + Q) * kPitch;
+    const u8* queries = right_rows(stage + (kAtoms + wq) * kPitch, kPitch);
+    unsigned x[2][2][4], y[4];
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int k = 0; k < 2; k++) {
+        ldmatrix_x4(x[h][k], left_rows(stage + (wa + 16 * h) * kPitch, kPitch) + 32 * k);
+#pragma unroll
+        for (int e = 0; e < 4; e++) x[h][k][e] ^= 0x80808080u;
+      }
+    if (slice == 0) {
+      if (threadIdx.x < Q && step + gridDim.x < steps) cut(r, threadIdx.x, r.strips[odd ^ 1], odd ^ 1);
+#pragma unroll
+      for (int e = 0; e < 8 * NT; e++) dr[e / (4 * NT)][e / 4 % NT][e % 4] = 0;
+    }
+    if (++slice < slices) {
+#pragma unroll
+      for (int n = 0; n < NT; n++) {
+        ldmatrix_x4(y, queries + n * 8 * kPitch);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          mma_m16n8k32_s8(dr[h][n], x[h][0], y);
+          mma_m16n8k32_s8(dr[h][n], x[h][1], y + 2);
+        }
+      }
+      continue;
+    }
+    u32 count = 0, first = a.lo + step * kAtoms;
+    const float* terms = r.terms + odd * 4 * kAtoms + wa + g;
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+      ldmatrix_x2(y, queries + n * 8 * kPitch);
+      Pair q = pair_of<true>(r, wq + n * 8 + 2 * w, odd);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        int dh[4] = {0, 0, 0, 0};
+        mma_m16n8k32_s8(dh, x[h][0], y);
+        AtomTerms t;
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          const float* p = terms + 16 * h + 8 * e;
+          t.head[e] = a.R ? p[0] : 0;
+          t.rest[e] = p[kAtoms];
+          t.radius[e] = p[2 * kAtoms];
+          t.offset[e] = offset ? p[3 * kAtoms] : 0;
+        }
+        count = offer<false, true>(dh, dr[h][n], t, q, caught, count, (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g));
+#pragma unroll 1
+        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * Q);
+      }
+    }
+    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * Q);
+    slice = 0, step += gridDim.x, odd ^= 1;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+scan_rows_s8(const u8* codes, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, const u32* which,
+             int m, int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
+  SHARED_DYN(unsigned char, shared);
+  Scan a = {codes, stride, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists};
+  if (tile <= 32) scan_tiles<2>(a, shared);
+  else scan_tiles<8>(a, shared);
+}
