@@ -85,11 +85,11 @@ func eightCodes(bits uint64, q *[8]int8) uint64 {
 
 func packSignsGeneric(dst []uint8, x []float32) {
 	for i := range dst {
-		var b uint8
-		for j, v := range (*[8]float32)(x[8*i:]) {
-			b |= uint8(^math.Float32bits(v)>>31) << j
+		var signs uint32 // the latest at the top
+		for _, v := range (*[8]float32)(x[8*i:]) {
+			signs = signs>>1 | math.Float32bits(v)&(1<<31)
 		}
-		dst[i] = b
+		dst[i] = ^uint8(signs >> 24)
 	}
 }
 
