@@ -190,8 +190,14 @@ func (x *run) scanAtoms(q *queue, g *group, l *look, lo, hi int) {
 }
 
 // scanShape is how many of m queries a block of the scan takes, and how much
-// shared memory for it; scan.cu has the formula.
+// shared memory for it; scan.cu and scan_rows.cu have the formulas.
 func scanShape(q *queue, c *collection.Collection, m, width int) (tile, shared int) {
+	if width > c.PanelWidth { // 32 at a time or 128
+		if tile = min(128, (m+7)&^7); tile <= 32 {
+			return tile, 320*32 + 42560
+		}
+		return tile, 320*128 + 42560
+	}
 	wide := 32*((c.R+31)/32+(width+31)/32) + 16
 	for tile = min(scanTile, (m+7)&^7); ; tile = (tile/2 + 7) &^ 7 {
 		shared = tile*(wide+80) + 256*wide + 12288
