@@ -50,7 +50,7 @@ func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint
 	copy(out[whole:], sums[:])
 }
 
-// signsBeyond adds to out what bits have with which rows begin.
+// signsBeyond adds to out the sums over the bits with which rows begin.
 func (l Level) signsBeyond(out []SignSums, codes []uint8, stride int, ids []uint32, hi []int8) {
 	var sums [64]SignSums
 	for len(ids) > 0 {
