@@ -152,81 +152,120 @@ const partBytes = 1 << 28
 // answers so far and no error: their certificates say so. Errors in the request
 // are *RequestError.
 func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
-	if e.lost.Load() {
-		s, err := e.fallback(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return s.Search(ctx, req)
+	e, err := e.current(ctx)
+	if err != nil {
+		return nil, err
 	}
 	began := time.Now()
 	w, err := e.work(&req)
 	if err != nil {
 		return nil, err
 	}
-	if req.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, req.Timeout)
-		defer cancel()
+	ctx, cancel := req.limit(ctx)
+	defer cancel()
+	return w.search(ctx, began)
+}
+
+// current is the engine that answers: the substitute once the backend is lost.
+func (e *Engine) current(ctx context.Context) (*Engine, error) {
+	if !e.lost.Load() {
+		return e, nil
 	}
-	resp := &Response{Answers: make([]Answer, w.m), Warnings: w.warnings}
-	part := max(1, min(1024, partBytes/w.plan.queryBytes(e.c)))
+	return e.fallback(ctx)
+}
+
+// limit is ctx with the request's timeout, which begins now.
+func (r *Request) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.Timeout)
+}
+
+// search answers w by itself, part by part.
+func (w *work) search(ctx context.Context, began time.Time) (*Response, error) {
+	answers := make([]Answer, w.m)
+	part := w.e.most(w.plan)
 	for lo := 0; lo < w.m; lo += part {
 		hi := min(lo+part, w.m)
 		if ctx.Err() != nil {
-			for j := lo; j < hi; j++ {
-				resp.Answers[j] = w.unseen(j, stopOf(ctx))
-			}
+			w.conclude(lo, answers[lo:hi], nil, "", stopOf(ctx))
 			continue
 		}
-		if err := e.part(ctx, w, lo, hi, resp.Answers[lo:hi]); err != nil {
+		if err := w.e.part(ctx, w, lo, hi, answers[lo:hi]); err != nil {
 			return nil, err
 		}
 	}
-	for i := range resp.Answers {
-		resp.Stats.add(&resp.Answers[i].Certificate)
-	}
-	resp.Took = time.Since(began)
-	if e.opt.Observer != nil {
-		e.opt.Observer.Searched(w.plan.method, w.m, resp.Stats, resp.Took)
-	}
-	return resp, nil
+	return w.respond(answers, time.Since(began)), nil
 }
 
-// part answers queries lo..hi-1 on the first backend that can.
+// respond makes the answers a response and tells the observer.
+func (w *work) respond(answers []Answer, took time.Duration) *Response {
+	resp := &Response{Answers: answers, Warnings: w.warnings, Took: took}
+	for i := range answers {
+		resp.Stats.add(&answers[i].Certificate)
+	}
+	if o := w.e.opt.Observer; o != nil {
+		o.Searched(w.plan.method, w.m, resp.Stats, took)
+	}
+	return resp
+}
+
+// part answers queries lo..hi-1.
 func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) error {
-	if err := e.open(); err != nil {
-		return err
-	}
 	if w.plan.reference != nil {
-		return w.plan.reference(ctx, w, lo, hi, out)
-	}
-	by := e.first.Name()
-	answers, err := rounds(ctx, e.resident, w, lo, hi)
-	if err != nil && !stopped(err) {
-		s, lerr := e.fallback(ctx)
-		if s == nil {
-			return errors.Join(err, lerr)
-		}
-		// a device that is gone is not asked again
-		if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
-			e.fellBack(e.first, err)
-		}
-		by = s.first.Name()
-		if answers, err = rounds(ctx, s.resident, w, lo, hi); err != nil && !stopped(err) {
+		if err := e.open(); err != nil {
 			return err
 		}
+		return w.plan.reference(ctx, w, lo, hi, out)
 	}
-	for j := range out {
-		if answers == nil {
-			out[j] = w.unseen(lo+j, stopOf(ctx))
-			continue
-		}
-		out[j] = w.certify(lo+j, &answers[j], stopOf(ctx))
-		out[j].Certificate.Backend = by
+	answers, by, err := e.answer(ctx, w.plan, w.queries(lo, hi), w.goals[lo:hi])
+	if err != nil {
+		return err
 	}
+	w.conclude(lo, out, answers, by, stopOf(ctx))
 	return nil
 }
+
+// answer runs a plan's rounds on the first backend that can, and names it. When ctx
+// ends before they begin there are no answers, and no error.
+func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals []backend.Goal) (backend.Answers, string, error) {
+	if err := e.open(); err != nil {
+		return nil, "", err
+	}
+	answers, err := rounds(ctx, e.resident, p, q, goals)
+	if err == nil || stopped(err) {
+		return answers, e.first.Name(), nil
+	}
+	s, lerr := e.fallback(ctx)
+	if s == nil {
+		return nil, "", errors.Join(err, lerr)
+	}
+	// a device that is gone is not asked again
+	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
+		e.fellBack(e.first, err)
+	}
+	if answers, err = rounds(ctx, s.resident, p, q, goals); err != nil && !stopped(err) {
+		return nil, "", err
+	}
+	return answers, s.first.Name(), nil
+}
+
+// conclude makes what the rounds of a backend found for queries lo, lo+1, .. their
+// answers; without any, nothing looked at them.
+func (w *work) conclude(lo int, out []Answer, answers backend.Answers, by string, stop Stop) {
+	for j := range out {
+		if answers == nil {
+			out[j] = w.unseen(lo+j, stop)
+			continue
+		}
+		out[j] = w.certify(lo+j, &answers[j], stop)
+		out[j].Certificate.Backend = by
+	}
+}
+
+// most is how many queries one run takes of a plan.
+func (e *Engine) most(p *plan) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
 
 // queryBytes is about what one query takes in a backend's memory.
 func (p *plan) queryBytes(c *collection.Collection) int {

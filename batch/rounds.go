@@ -8,20 +8,20 @@ import (
 
 // rounds is the elimination loop: begin; for each look of the plan { raise;
 // pull; stop when the tally says so }; finish.
-func rounds(ctx context.Context, r backend.Resident, w *work, lo, hi int) (backend.Answers, error) {
-	run, err := r.Begin(ctx, w.queries(lo, hi), w.goals[lo:hi])
+func rounds(ctx context.Context, r backend.Resident, p *plan, q backend.Queries, goals []backend.Goal) (backend.Answers, error) {
+	run, err := r.Begin(ctx, q, goals)
 	if err != nil {
 		return nil, err
 	}
 	defer run.Close()
-	if w.plan.dense {
-		if err := run.Dense(ctx, indexes(hi-lo)...); err != nil && !stopped(err) {
+	if p.dense {
+		if err := run.Dense(ctx, indexes(q.M)...); err != nil && !stopped(err) {
 			return nil, err
 		}
 		return run.Finish(ctx)
 	}
-	for i, look := range w.plan.looks {
-		raise := w.plan.raise
+	for i, look := range p.looks {
+		raise := p.raise
 		if i == 0 { // the first look makes its own threshold, from the same source
 			raise.PerQuery = 0
 		}
