@@ -58,22 +58,6 @@ std::vector<Named> all_counters() {
   };
 }
 
-// EMU_STATS=FILE: the counters as JSON when the process ends.
-struct AtExit {
-  ~AtExit() {
-    std::string path = setting("EMU_STATS", "");
-    FILE* f = path.empty() ? nullptr : fopen(path.c_str(), "w");
-    if (!f) return;
-    const char* comma = "{";
-    for (const Named& n : all_counters()) {
-      fprintf(f, "%s\"%s\": %llu", comma, n.name, n.value);
-      comma = ", ";
-    }
-    fprintf(f, "}\n");
-    fclose(f);
-  }
-} at_exit;
-
 }  // namespace
 
 // emu_count returns a counter by the name it has in all_counters; ~0 if there is none of that name.

@@ -45,8 +45,8 @@ Result begin_call(const char* name, bool needs_init) {
   present_call = name;
   driver().counters.calls++;
   if (Result r = injected_failure(name)) {
-    if (ends_context(r))
-      for (Context* c : driver().contexts) lose(*c, r, "EMU_FAIL");
+    auto& stack = context_stack();
+    if (ends_context(r) && !stack.empty() && driver().contexts.count(stack.back())) lose(*stack.back(), r, "EMU_FAIL");
     return refuse(r, "EMU_FAIL");
   }
   if (needs_init && !driver().initialized) return refuse(kNotInitialized, "cuInit has not been called");

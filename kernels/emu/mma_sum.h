@@ -10,10 +10,10 @@ namespace emu {
 // Whether EMU_MMA=truncate is set for this launch.
 extern bool mma_truncates;
 
-// truncated_sum is c plus the products as the least exact tensor core known sums them: the terms, exact,
-// are aligned to the greatest exponent among them, cut there to 24 bits, and the sum is cut again
-// (measured on V100 to H100 by Fasi, Higham, Mikaitis and Pranesh, PeerJ CS 7:e330, 2021; later parts
-// keep one to three bits more and sum fewer terms at once).
+// truncated_sum is c plus the products as the least exact tensor core sums them, a V100: the terms, exact,
+// are aligned to the greatest exponent among them and cut off below 24 bits, and the sum is cut again
+// (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330, 2021).
+// Later parts keep more bits. That all K terms are cut together is worse than any of them.
 template <int K>
 float truncated_sum(const float* a, const float (*b)[8], int n, float c) {
   double terms[K + 1];  // float32 products of at most 11-bit factors are exact here

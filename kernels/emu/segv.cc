@@ -67,7 +67,8 @@ KernelRunning::KernelRunning() {
   std::call_once(once, [] {
     struct sigaction sa = {};
     sa.sa_sigaction = handle;
-    sa.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sa.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigfillset(&sa.sa_mask);  // as Go's handler, which may run inside ours, expects
     sigaction(SIGSEGV, &sa, &previous[0]);
     sigaction(SIGBUS, &sa, &previous[1]);
   });

@@ -47,6 +47,7 @@ constexpr Fault kFaults[] = {
     {11, "0", 716, "is not a multiple of 16"},
     {12, "0", 719, "mma_m16n8k8_tf32 by part of a warp (lanes 0000ffff) at warps.cu"},
     {20, "0", 719, "stack overflow at warps.cu"},
+    {22, "0", 719, "divergent collective: __syncwarp at warps.cu"},
     {0, "1", 700, "the end of 1024 bytes"},
     {2, "1", 700, "no memory of a device"},
     {3, "1", 700, "byte 256 of 256 bytes of dynamic shared memory"},
@@ -80,7 +81,12 @@ void faults(Host& host) {
     host.check("cuLaunchKernel", host.launch({{1, 1, 1}, {64, 1, 1}, 256}, "warps", "faults", kind, p, 0, 0ll));
     host.must("cuCtxSynchronize");
   }
-  host.renew();
+  for (const char* seed : {"0", "1", "3"}) {
+    Setting order("EMU_SEED", seed);
+    Address p = host.upload(std::vector<unsigned>(256));
+    host.check("cuLaunchKernel", host.launch(kOne, "warps", "faults", 21, p, 0, 0ll));
+    want("a ballot after lanes have returned", host.download<unsigned>(p, 1)[0], 0xffff);
+  }
 }
 
 void stray_write(Host& host) {
@@ -95,6 +101,23 @@ void stray_write(Host& host) {
   host.check("cuLaunchKernel", host.launch(kOne, "warps", "faults", 16, p, 0, 0ll));
   want("cuCtxSynchronize", host.result("cuCtxSynchronize"), 700);
   if (host.last_fault().find("which has been freed") == std::string::npos) fail("%s", host.last_fault().c_str());
+}
+
+// The order in which 192 threads of three blocks come to one atomic.
+std::vector<unsigned> arrivals(Host& host, const char* seed) {
+  Setting order("EMU_SEED", seed);
+  Address count = host.upload(std::vector<unsigned>(12)), rest = host.upload(std::vector<unsigned>(64)), old = host.allocate(192 * 4);
+  host.check("cuLaunchKernel", host.launch({{3, 1, 1}, {64, 1, 1}, 0}, "words", "atomics", rest, count, rest, rest, rest, old));
+  return host.download<unsigned>(old, 192);
+}
+
+void schedules(Host& host) {
+  std::vector<unsigned> up = arrivals(host, "0"), down = arrivals(host, "1"), mixed = arrivals(host, "2");
+  for (unsigned t = 1; t < 192; t++)
+    if (up[t] <= up[t - 1] || down[t] >= down[t - 1]) fail("seeds 0 and 1: thread %u came out of turn", t);
+  want("seed 2 is another order", mixed != up && mixed != down, 1);
+  want("the same order again", arrivals(host, "2") == mixed, 1);
+  want("seed 4 is yet another", arrivals(host, "4") != mixed, 1);
 }
 
 // ---- contexts ----
@@ -424,7 +447,7 @@ void counters(Host& host) {
 }  // namespace
 
 const std::vector<Case> driver_cases = {
-    {"faults", faults}, {"stray_write", stray_write}, {"contexts", contexts}, {"devices", devices}, {"threads", threads}, {"memory", memory},
+    {"faults", faults}, {"stray_write", stray_write}, {"schedules", schedules}, {"contexts", contexts}, {"devices", devices}, {"threads", threads}, {"memory", memory},
     {"host_memory", host_memory}, {"streams", streams}, {"modules", modules}, {"failures", failures}, {"counters", counters},
 };
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh OUT: builds the emulator with the test kernels in it as OUT/selftest/libcuda.so.1, and tests it.
-# -v after OUT names every mutant; --bench times instead.
+# Where the CUDA compiler is installed (kernels/toolchain) the test kernels also go through that, into
+# OUT/selftest/ptx. -v after OUT names every mutant; --bench times instead.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/selftest"
@@ -19,4 +20,7 @@ for f in "$here"/*.cc; do
 done | xargs -P "${JOBS:-2}" -d '\n' -n 1 sh -c
 "$cxx" -static-libstdc++ -static-libgcc "$out"/*.o -o "$out/selftest" -ldl -pthread
 rm -f "$out"/*.o
+if [ -d "$here/../../../build/cuda/nvidia" ]; then
+	python3 "$here/ptx.py" "$out/ptx"
+fi
 "$out/selftest" "$@" "$out/libcuda.so.1" 2>"$out/log" || { tail -5 "$out/log"; exit 1; }

@@ -114,5 +114,10 @@ extern "C" __global__ void __launch_bounds__(64) faults(int kind, unsigned* p, i
     case 18: ((unsigned char*)p)[lane] = 1; break;                 // other bytes of the same words
     case 19: if (lane == 0) atomicAdd(p, 1u); else if (lane == 40) p[1] = p[0]; break;
     case 20: p[0] = deep(n); break;
+    case 21: if (lane < 16) p[lane] = __ballot_sync(kAll, 1); break;  // the others return and do not count
+    case 22:
+      if (lane < 16) __syncwarp();
+      else __syncwarp();  // one barrier's worth of lanes at two of them
+      break;
   }
 }
