@@ -172,6 +172,37 @@ func TestFreeingWaits(t *testing.T) {
 	}
 }
 
+// Every code that ends the emulator's context is known to lose the device, and
+// besides those only codes of what the emulator has not.
+func TestStickyCodes(t *testing.T) {
+	needEmulator(t)
+	elsewhere := []int{4, 709, 721, 812, 911, 999}
+	for code := 1; code <= 999; code++ {
+		if code == codeNotReady {
+			continue
+		}
+		d, err := OpenDevice(0, DeviceOptions{})
+		if err != nil {
+			t.Fatal(code, err)
+		}
+		var first, second error
+		onThread(t, d, func(th *Thread) error {
+			t.Setenv(failVariable, fmt.Sprintf("cuCtxSynchronize:1:%d", code))
+			first = th.Synchronize()
+			t.Setenv(failVariable, "")
+			second = th.Synchronize()
+			return nil
+		})
+		refused(t, first, nil, fmt.Sprintf("(%d)", code))
+		if ended := second != nil; sticky(code) != (ended || slices.Contains(elsewhere, code)) || errors.Is(first, ErrLost) != sticky(code) {
+			t.Errorf("code %d: sticky is %v, the next call said %v", code, sticky(code), second)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(code, err)
+		}
+	}
+}
+
 // What a process does once is made to fail in processes of their own.
 func TestBeginningAndEndFail(t *testing.T) {
 	needEmulator(t)
@@ -347,6 +378,10 @@ func TestDriverRefusesPTX(t *testing.T) {
 	onThread(t, d, func(th *Thread) error {
 		_, err := th.Load("for nobody", []byte(".version 8.4\n.target sm_121\n.address_size 64\n"))
 		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.4 for sm_121): CUDA_ERROR_")
+		var de *DriverError
+		if !errors.As(err, &de) || !strings.Contains(de.Log, "sm_121") || !strings.HasSuffix(err.Error(), "; "+de.Log) {
+			t.Errorf("%v has the log %q", err, de.Log)
+		}
 		if errors.Is(err, ErrLost) {
 			t.Error("a refused module loses the device: ", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/gpu/emulator"
 )
 
 type quad [4]uint32
@@ -214,6 +216,16 @@ func TestSharedMemory(t *testing.T) {
 			}
 			if n, err := c.f.BlocksPerSM(th, 256, shared); err != nil || n < 1 {
 				t.Errorf("%d bytes: %d blocks on a multiprocessor, %v", shared, n, err)
+			}
+		}
+		if before, ok := emulator.Count("calls"); ok { // what was allowed once need not be asked again
+			sh := shape(copyLen)
+			sh.Shared = most
+			if err := c.f.Launch(th, c.s, sh, Ptr(c.src), Ptr(c.dst), I64(copyLen)); err != nil {
+				return err
+			}
+			if after, _ := emulator.Count("calls"); after != before+1 {
+				t.Errorf("a launch took %d calls", after-before)
 			}
 		}
 		sh := shape(copyLen)
