@@ -13,5 +13,5 @@
 //	errors.go  what the driver's codes mean and which of them lose the device
 //
 // Every call to the driver is made on its device's thread, inside a function
-// given to Device.Do, and every failure is a value of type *DriverError.
+// given to Device.Do, and its failure is an error that holds a *DriverError.
 package gpu
