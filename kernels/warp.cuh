@@ -4,6 +4,9 @@
 
 static const u32 kAll = 0xffffffffu;
 
+// Threads of a block that works on one query.
+static const u32 kThreads = 256;
+
 DEV u32 lane_id() { return threadIdx.x & 31; }
 
 // fold4 adds up four values over groups of G lanes (8 or more, a power of two), each an entry of v: lane l

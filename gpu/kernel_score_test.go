@@ -1,0 +1,448 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"thresher/collection"
+)
+
+// scoring is what score reads: rows, queries and leaders.
+type scoring struct {
+	metric   collection.Metric
+	dim, n   int
+	rows     []float32
+	order    []uint32
+	norms    []float64
+	scaled   []float64
+	states   []query
+	leaders  [][]uint32
+	room     int
+	shape    Shape
+	unevenly bool // rows and queries begin off multiples of 16 bytes
+}
+
+// randomScoring has a zero row, and the same row twice.
+func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []int) *scoring {
+	s := &scoring{metric: metric, dim: dim, n: n, rows: make([]float32, n*dim), room: slices.Max(leads) + 3}
+	for i := range s.rows {
+		s.rows[i] = float32(r.NormFloat64())
+	}
+	clear(s.rows[:dim])
+	copy(s.rows[2*dim:], s.rows[dim:2*dim])
+	for i := range n {
+		s.norms = append(s.norms, length(s.rows[i*dim:(i+1)*dim]))
+	}
+	for _, i := range r.Perm(n) {
+		s.order = append(s.order, uint32(i))
+	}
+	for j, lead := range leads {
+		for range dim {
+			s.scaled = append(s.scaled, r.NormFloat64())
+		}
+		s.states = append(s.states, query{exp: int32(10*(j%3) - 9)})
+		var list []uint32
+		for range lead {
+			list = append(list, uint32(r.IntN(n)))
+		}
+		s.leaders = append(s.leaders, list)
+	}
+	s.shape = Shape{Grid: Dim{X: len(leads)}, Block: Dim{X: 128}}
+	return s
+}
+
+// run scores the leaders and returns scores and row numbers, query by query.
+func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
+	b.Helper()
+	m, off := len(s.leaders), flag(s.unevenly)
+	lead, led := make([]uint32, m*s.room), make([]uint32, m)
+	for j, l := range s.leaders {
+		led[j] = uint32(copy(lead[j*s.room:], l))
+	}
+	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.norms)
+	rows, scaled := to(b, append(make([]float32, off), s.rows...)), to(b, append(make([]float64, off), s.scaled...))
+	ds, dr := room[float64](b, m*s.room), room[uint32](b, m*s.room)
+	var byNorm Arg = Null()
+	if s.metric == collection.Cosine {
+		byNorm = Ptr(norms)
+	}
+	b.launch("score", s.shape, Ptr(q), Ptr(dl), Ptr(dn), U32(uint32(s.room)), PtrAt(rows, off), I32(s.dim), Ptr(order), PtrAt(scaled, off), byNorm,
+		I32(int(s.metric)), Ptr(ds), Ptr(dr))
+	from(b, q)
+	from(b, dl)
+	from(b, dn)
+	from(b, order)
+	from(b, norms)
+	from(b, rows)
+	from(b, scaled)
+	all, numbers := from(b, ds), from(b, dr)
+	for j, l := range s.leaders {
+		scores, of = append(scores, all[j*s.room:][:len(l)]), append(of, numbers[j*s.room:][:len(l)])
+	}
+	return scores, of
+}
+
+// want is a search score in float64, and how far off sums of float64 in another
+// order can be.
+func (s *scoring) want(j int, row uint32) (score, off float64) {
+	var dot, squares float64
+	for c, v := range s.rows[int(row)*s.dim:][:s.dim] {
+		dot += float64(v) * s.scaled[j*s.dim+c]
+		squares += float64(v) * float64(v)
+		off += math.Abs(float64(v) * s.scaled[j*s.dim+c])
+	}
+	switch s.metric {
+	case collection.Cosine:
+		if s.norms[row] == 0 {
+			return 0, 0
+		}
+		dot, off = dot/s.norms[row], off/s.norms[row]
+	case collection.Euclidean:
+		half := math.Ldexp(squares/2, -int(s.states[j].exp))
+		dot, off = dot-half, off+half
+	}
+	return dot, off * float64(s.dim+8) * 0x1p-52
+}
+
+// Scores are those of the metric in float64.
+func TestScores(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		r := rand.New(rand.NewPCG(6, 6))
+		for _, dim := range []int{1, 3, 4, 100, 101, 127, 128, 132, 768, 1536, 2049} {
+			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+				s := randomScoring(r, metric, dim, 40, []int{0, 1, 2, 3, 4, 5, 16, 17, 100})
+				s.shape = []Shape{s.shape, {Grid: Dim{X: 9, Y: 3}, Block: Dim{X: 64}}}[dim%2]
+				scores, of := s.run(b)
+				for j := range s.leaders {
+					for i, atom := range s.leaders[j] {
+						row := s.order[atom]
+						want, off := s.want(j, row)
+						if got := scores[j][i]; of[j][i] != row || !(math.Abs(got-want) <= off) {
+							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %g, want row %d, %g within %g", dim, metric, j, i, len(s.leaders[j]), of[j][i], got, row, want, off)
+						}
+					}
+				}
+			}
+		}
+	}, "score")
+}
+
+// A row's score is the same bits wherever it stands, whatever it is scored with,
+// by any number of threads, and where loads of 16 bytes are not possible.
+func TestScoresDependOnTheRowAlone(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		r := rand.New(rand.NewPCG(7, 7))
+		for _, dim := range []int{100, 768} {
+			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+				s := randomScoring(r, metric, dim, 30, []int{60, 60})
+				first, of := s.run(b)
+				scoreOf := []map[uint32]float64{{}, {}}
+				for j := range first {
+					for i, row := range of[j] {
+						if have, ok := scoreOf[j][row]; ok && have != first[j][i] {
+							t.Fatalf("dimension %d, %v: row %d scores %g and %g", dim, metric, row, have, first[j][i])
+						}
+						scoreOf[j][row] = first[j][i]
+					}
+				}
+				for _, shape := range []Shape{s.shape, {Grid: Dim{X: 2, Y: 7}, Block: Dim{X: 32}}, {Grid: Dim{X: 2, Y: 2}, Block: Dim{X: 96}}} {
+					for _, unevenly := range []bool{false, true} {
+						s.shape, s.unevenly = shape, unevenly
+						for j := range s.leaders {
+							r.Shuffle(len(s.leaders[j]), func(x, y int) { s.leaders[j][x], s.leaders[j][y] = s.leaders[j][y], s.leaders[j][x] })
+						}
+						scores, of := s.run(b)
+						for j := range scores {
+							for i, row := range of[j] {
+								if scores[j][i] != scoreOf[j][row] {
+									t.Fatalf("dimension %d, %v, %+v, unevenly %v: row %d scores %g, and %g elsewhere", dim, metric, shape, unevenly, row, scores[j][i], scoreOf[j][row])
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}, "score")
+}
+
+// scoredRow is a row with its score.
+type scoredRow struct {
+	score float64
+	row   uint32
+}
+
+func compareScored(x, y scoredRow) int {
+	return cmp.Or(cmp.Compare(y.score+0, x.score+0), cmp.Compare(x.row, y.row)) // -0 is 0
+}
+
+// merging is the best of some queries, kept on the device and by the oracle.
+type merging struct {
+	b         *preparer
+	dim, room int // room for the best
+	states    []query
+	q         *Buffer[query]
+	scores    *Buffer[float64]
+	rows      *Buffer[uint32]
+	want      [][]scoredRow
+}
+
+func newMerging(b *preparer, states []query, bestRoom int) *merging {
+	m := &merging{b: b, dim: 24, room: bestRoom, states: states, q: to(b, states), want: make([][]scoredRow, len(states))}
+	m.scores, m.rows = room[float64](b, len(states)*bestRoom), room[uint32](b, len(states)*bestRoom)
+	return m
+}
+
+func (m *merging) free() {
+	from(m.b, m.q)
+	from(m.b, m.scores)
+	from(m.b, m.rows)
+}
+
+// merge takes in what each query scored, and compares.
+func (m *merging) merge(name string, batch [][]scoredRow) {
+	b := m.b
+	b.Helper()
+	space := 1
+	for _, l := range batch {
+		space = max(space, len(l))
+	}
+	led, scores, of := make([]uint32, len(batch)), make([]float64, len(batch)*space), make([]uint32, len(batch)*space)
+	for j, l := range batch {
+		led[j] = uint32(len(l))
+		for i, x := range l {
+			scores[j*space+i], of[j*space+i] = x.score, x.row
+		}
+		m.states[j], m.want[j] = m.take(m.states[j], m.want[j], l)
+	}
+	dn, ds, dr := to(b, led), to(b, scores), to(b, of)
+	b.launch("merge", Shape{Grid: Dim{X: len(batch)}, Block: Dim{X: 256}}, Ptr(m.q), Ptr(dn), Ptr(ds), Ptr(dr), U32(uint32(space)), I32(m.dim),
+		Ptr(m.scores), Ptr(m.rows), U32(uint32(m.room)))
+	from(b, dn)
+	from(b, ds)
+	from(b, dr)
+	states, best, rows := make([]query, len(batch)), make([]float64, len(batch)*m.room), make([]uint32, len(batch)*m.room)
+	for _, err := range []error{m.q.Download(b.th, states, 0), m.scores.Download(b.th, best, 0), m.rows.Download(b.th, rows, 0)} {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for j, want := range m.want {
+		if states[j] != m.states[j] {
+			b.Fatalf("%s: query %d: state %+v, want %+v", name, j, states[j], m.states[j])
+		}
+		for i, w := range want {
+			if got := (scoredRow{best[j*m.room+i], rows[j*m.room+i]}); got != w {
+				b.Fatalf("%s: query %d: place %d of %d: %+v, want %+v", name, j, i, len(want), got, w)
+			}
+		}
+	}
+}
+
+// take is merge by sorting all. What a query without k scored is not merged.
+func (m *merging) take(q query, best, more []scoredRow) (query, []scoredRow) {
+	if q.k == 0 || len(more) == 0 {
+		return q, best
+	}
+	q.rows += uint32(len(more))
+	q.pulls += uint64(len(more) * m.dim)
+	q.bytes += 4 * uint64(len(more)*m.dim)
+	best = slices.Clone(best)
+	for _, x := range more {
+		if x.score >= q.floor {
+			best = append(best, x)
+		}
+	}
+	slices.SortFunc(best, compareScored)
+	best = slices.CompactFunc(best, func(x, y scoredRow) bool { return compareScored(x, y) == 0 })
+	best = best[:min(len(best), int(q.k))]
+	q.best = uint32(len(best))
+	if len(best) == int(q.k) {
+		q.tau = max(q.tau, best[len(best)-1].score+q.epsilon)
+	}
+	return q, best
+}
+
+// The best are the best of all that was taken in, in any batches, and the threshold
+// is what the last of them says.
+func TestMerge(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		for _, grain := range []float64{1e-9, .01, .2, 10} { // equal scores: none, some, many, all
+			r := rand.New(rand.NewPCG(9, uint64(1e9*grain)))
+			var states []query
+			for j, k := range []uint32{1, 2, 10, 33, 100, 256, 257, 1024, 1500, 10000} {
+				states = append(states, query{k: k, floor: []float64{math.Inf(-1), -.5, .2}[j%3], tau: []float64{math.Inf(-1), -.5, .2}[j%3], epsilon: []float64{0, .01}[j%2], rows: 3})
+			}
+			m := newMerging(b, states, 10000)
+			next := uint32(0)
+			for round, size := range []int{1, 7, 0, 64, 300, 1023, 1024, 1025, 2500, 5000, 1, 12} {
+				batch := make([][]scoredRow, len(states))
+				for j := range batch {
+					n := size
+					if j%4 == 3 {
+						n = r.IntN(size + 1)
+					}
+					for range n {
+						next += uint32(1 + r.IntN(3))
+						batch[j] = append(batch[j], scoredRow{math.Round(r.NormFloat64()/grain) * grain, next * 2654435761})
+					}
+				}
+				m.merge(fmt.Sprintf("grain %g, round %d", grain, round), batch)
+			}
+			m.free()
+		}
+	}, "score")
+}
+
+// A row that is scored again is not taken again, next to itself or from another
+// batch, with equals around it.
+func TestMergeTakesNoRowTwice(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		r := rand.New(rand.NewPCG(10, 10))
+		states := []query{{k: 10, floor: -9, tau: -9}, {k: 300, floor: -9, tau: -9}, {k: 2000, floor: -9, tau: -9}, {floor: 1, tau: 1}}
+		m := newMerging(b, states, 2000)
+		defer m.free()
+		var all []scoredRow
+		for i := range uint32(700) {
+			all = append(all, scoredRow{float64(i % 5), i * 7919 % 1000003})
+		}
+		all = append(all, scoredRow{math.Copysign(0, -1), 999}, scoredRow{0, 998})
+		for round := range 6 {
+			batch := make([][]scoredRow, len(states))
+			for j := range batch {
+				for range 900 {
+					batch[j] = append(batch[j], all[r.IntN(len(all))])
+				}
+			}
+			m.merge(fmt.Sprintf("round %d", round), batch)
+		}
+	}, "score")
+}
+
+// A raise is leaders, score and merge, some rounds of them, and then prune and survey.
+func TestRaise(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		const n, seen, share, beyond = 1500, 2000, .2, .01
+		r := rand.New(rand.NewPCG(12, 12))
+		for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+			for _, by := range []int{byBound, byEstimate} {
+				for _, dim := range []int{64, 99} {
+					for _, rounds := range []int{0, 1, 2, 5} {
+						name := fmt.Sprintf("%v, by %d, dimension %d, %d rounds", metric, by, dim, rounds)
+						ks := []uint32{1, 10, 10, 33, 256, 300, 0, 10, 3}
+						s := randomScoring(r, metric, dim, n, make([]int, len(ks)))
+						var lists [][]arm
+						for j := range s.states {
+							q := &s.states[j]
+							q.k, q.tau, q.floor, q.epsilon, q.norm, q.seen, q.allowed, q.rows = ks[j], math.Inf(-1), math.Inf(-1), .5, 3, seen, n, 2
+							var list []arm
+							for _, atom := range r.Perm(n)[:[]int{n, n, 0, 700, n, n, 50, 5, n}[j]] {
+								score, _ := s.want(j, s.order[atom])
+								list = append(list, arm{uint32(atom), float32(score + 9*r.Float64()), float32(score + r.NormFloat64())})
+							}
+							q.listed = uint32(len(list))
+							lists = append(lists, list)
+							switch j {
+							case 1:
+								q.tau, q.floor = 12, 12
+							case 8:
+								q.flags = flagDense
+							}
+						}
+						if got, want := s.raise(b, lists, by, rounds, share, beyond), s.raiseApart(b, lists, by, rounds, share, beyond); !got.equal(want) {
+							t.Fatalf("%s: raised to %+v, want %+v", name, got, want)
+						}
+					}
+				}
+			}
+		}
+	}, "lists", "score", "raise")
+}
+
+// raised is what a raise leaves.
+type raised struct {
+	states []query
+	lists  [][]arm
+	best   [][]scoredRow
+}
+
+func (x *raised) equal(y *raised) bool {
+	return slices.Equal(x.states, y.states) && slices.EqualFunc(x.lists, y.lists, slices.Equal) && slices.EqualFunc(x.best, y.best, slices.Equal)
+}
+
+const raiseRoom = 304
+
+// raiser is a scoring on the device, with lists and the best.
+type raiser struct {
+	b            *preparer
+	m            int
+	q            *Buffer[query]
+	l            *listing
+	rows         *Buffer[float32]
+	order        *Buffer[uint32]
+	scaled, norm *Buffer[float64]
+	best         *Buffer[float64]
+	bestRow      *Buffer[uint32]
+}
+
+func (s *scoring) raiser(b *preparer, lists [][]arm) *raiser {
+	m := len(s.states)
+	return &raiser{b: b, m: m, q: to(b, s.states), l: toLists(b, lists, multiple(s.n)), rows: to(b, s.rows), order: to(b, s.order), scaled: to(b, s.scaled),
+		norm: to(b, s.norms), best: room[float64](b, m*raiseRoom), bestRow: room[uint32](b, m*raiseRoom)}
+}
+
+// left is what is there now; it frees the memory.
+func (d *raiser) left() *raised {
+	b, x := d.b, &raised{}
+	x.states = from(b, d.q)
+	x.lists = d.l.back(b, x.states)
+	from(b, d.rows)
+	from(b, d.order)
+	from(b, d.scaled)
+	from(b, d.norm)
+	scores, rows := from(b, d.best), from(b, d.bestRow)
+	for j, q := range x.states {
+		var best []scoredRow
+		for i := range int(q.best) {
+			best = append(best, scoredRow{scores[j*raiseRoom+i], rows[j*raiseRoom+i]})
+		}
+		x.best = append(x.best, best)
+		forget(x.lists[j])
+	}
+	return x
+}
+
+const notDone = flagDone | flagDense
+
+func (s *scoring) raise(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *raised {
+	d := s.raiser(b, lists)
+	b.launch("raise", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds),
+		Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm), I32(int(s.metric)), Ptr(d.best), Ptr(d.bestRow), U32(raiseRoom), F64(share), F32(beyond))
+	return d.left()
+}
+
+func (s *scoring) raiseApart(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *raised {
+	const most = 256
+	d := s.raiser(b, lists)
+	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
+	blocks := Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}
+	for range rounds {
+		b.launch("leaders", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), I32(1), Ptr(lead), Ptr(led), U32(most))
+		b.launch("score", Shape{Grid: Dim{X: d.m, Y: 2}, Block: Dim{X: 128}}, Ptr(d.q), Ptr(lead), Ptr(led), U32(most), Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm),
+			I32(int(s.metric)), Ptr(scores), Ptr(of))
+		b.launch("merge", blocks, Ptr(d.q), Ptr(led), Ptr(scores), Ptr(of), U32(most), I32(s.dim), Ptr(d.best), Ptr(d.bestRow), U32(raiseRoom))
+	}
+	b.launch("prune", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(0))
+	b.launch("survey", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(d.q), U32(uint32(d.m)), F64(share), F32(beyond))
+	from(b, lead)
+	from(b, led)
+	from(b, scores)
+	from(b, of)
+	return d.left()
+}

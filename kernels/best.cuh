@@ -1,0 +1,154 @@
+// best.cuh: the best of one query, in global memory, and what a block of kThreads threads merges into it.
+#pragma once
+#include "warp.cuh"
+
+// kPiece scored arms are merged at a time.
+static const u32 kPiece = 1024;
+
+// Merging is the shared memory of a block that works on the best of one query.
+struct Merging {
+  double score[kPiece];
+  u32 row[kPiece];
+  u32 at[kPiece];  // how many of the best come before
+  u32 totals[2][32];
+  u32 count;
+};
+
+// before orders answers: score descending, row ascending.
+DEV bool before(double a, u32 i, double b, u32 j) { return a > b || (a == b && i < j); }
+
+// sort puts the first count arms in order; count is at most kPiece. What lies behind them up to a power of two
+// is overwritten.
+DEV void sort(Merging* w, u32 count) {
+  u32 n = 1;
+  while (n < count) n *= 2;
+  for (u32 i = count + threadIdx.x; i < n; i += kThreads) {
+    w->score[i] = __longlong_as_double(0xfff0000000000000ll);  // -inf
+    w->row[i] = kAll;
+  }
+  __syncthreads();
+  for (u32 run = 2; run <= n; run *= 2)
+    for (u32 half = run / 2; half > 0; half /= 2) {
+      for (u32 i = threadIdx.x; i < n / 2; i += kThreads) {
+        u32 a = 2 * i - (i & (half - 1)), b = a + half;  // a has no bit `half`
+        if (before(w->score[b], w->row[b], w->score[a], w->row[a]) == ((a & run) == 0)) {
+          double s = w->score[a];
+          w->score[a] = w->score[b];
+          w->score[b] = s;
+          u32 r = w->row[a];
+          w->row[a] = w->row[b];
+          w->row[b] = r;
+        }
+      }
+      __syncthreads();
+    }
+}
+
+// Best is the best of a query so far, in order; there is room for most, at least 1.
+struct Best {
+  double* score;
+  u32* row;
+  u32 held, most;
+};
+
+DEV Best best_of(const Query* q, double* score, u32* row, u32 room) {
+  size_t first = (size_t)blockIdx.x * room;
+  return {score + first, row + first, q->best, min(q->k, room)};
+}
+
+// fresh leaves of the first count arms, which are in order, those not among the best and each once; it
+// returns how many and puts into `at` where among the best they belong.
+DEV u32 fresh(Merging* w, const Best& best, u32 count) {
+  u32 kept = 0;
+  for (u32 from = 0, round = 0; from < count; from += kThreads, round++) {
+    u32 i = from + threadIdx.x, at = 0, row = 0;
+    double score = 0;
+    bool keep = false;
+    if (i < count) {
+      score = w->score[i];
+      row = w->row[i];
+      for (u32 end = best.held; at < end;) {
+        u32 middle = (at + end) / 2;
+        if (before(best.score[middle], best.row[middle], score, row))
+          at = middle + 1;
+        else
+          end = middle;
+      }
+      keep = !(at < best.held && best.score[at] == score && best.row[at] == row) && !(i > 0 && w->score[i - 1] == score && w->row[i - 1] == row);
+    }
+    u32 all, to = kept + scan_block(keep, w->totals[round & 1], &all);
+    if (keep) {
+      w->at[to] = at;
+      if (to != i) {  // or the first thread of the next round might be reading it
+        w->score[to] = score;
+        w->row[to] = row;
+      }
+    }
+    kept += all;
+  }
+  __syncthreads();
+  return kept;
+}
+
+// insert puts the first count arms, count > 0, between the best, from the last of these on: none is
+// overwritten before it was read. What falls off the end is lost.
+DEV void insert(Merging* w, const Best& best, u32 count) {
+  u32 least = w->at[0];
+  for (u32 end = best.held; end > least;) {
+    u32 from = end > least + kThreads ? end - kThreads : least, i = from + threadIdx.x, row = 0, shift = 0;
+    double score = 0;
+    if (i < end) {
+      score = best.score[i];
+      row = best.row[i];
+      for (u32 stop = count; shift < stop;) {  // how many belong before it
+        u32 middle = (shift + stop) / 2;
+        if (w->at[middle] <= i)
+          shift = middle + 1;
+        else
+          stop = middle;
+      }
+    }
+    __syncthreads();
+    if (i < end && i + shift < best.most) {
+      best.score[i + shift] = score;
+      best.row[i + shift] = row;
+    }
+    end = from;
+  }
+  for (u32 i = threadIdx.x; i < count; i += kThreads) {
+    u32 to = w->at[i] + i;
+    if (to >= best.most) break;
+    best.score[to] = w->score[i];
+    best.row[to] = w->row[i];
+  }
+  __syncthreads();
+}
+
+// take puts a scored arm before those to be merged, unless it cannot be among the best.
+DEV void take(Merging* w, const Query* q, const Best& best, double score, u32 row) {
+  if (!(score >= q->floor)) return;
+  u32 last = best.most - 1;
+  if (best.held == best.most && !before(score, row, best.score[last], best.row[last])) return;
+  u32 to = atomicAdd(&w->count, 1u);  // in any order: they are sorted
+  w->score[to] = score;
+  w->row[to] = row;
+}
+
+// merge_taken merges the arms that `take` took; all threads have taken theirs and passed a barrier.
+DEV void merge_taken(Merging* w, Best* best) {
+  u32 count = w->count;
+  sort(w, count);
+  count = fresh(w, *best, count);
+  if (count == 0) return;
+  insert(w, *best, count);
+  best->held = min(best->held + count, best->most);
+}
+
+// settle_best notes what became of the best after n more rows of dim coordinates were scored. One thread does.
+DEV void settle_best(Query* q, const Best& best, u32 n, int dim) {
+  if (best.held == q->k) q->tau = fmax(q->tau, best.score[best.held - 1] + q->epsilon);
+  q->best = best.held;
+  q->rows += n;
+  q->pulls += (u64)n * dim;
+  q->bytes += 4 * (u64)n * dim;
+}
