@@ -33,6 +33,9 @@ func TestNoDriver(t *testing.T) {
 		t.Skip("there is a driver")
 	}
 	infos, more := Devices()
+	if v, err := DriverVersion(); v != "" || !errors.Is(err, backend.ErrUnavailable) {
+		t.Error(v, err)
+	}
 	if !errors.Is(err, backend.ErrUnavailable) || !errors.Is(more, backend.ErrUnavailable) || infos != nil {
 		t.Error(err, more, infos)
 	}

@@ -16,3 +16,6 @@ func Driver() error {
 
 // Devices describes the devices of this machine; here it returns Driver's error.
 func Devices() ([]Info, error) { return nil, Driver() }
+
+// DriverVersion returns Driver's error.
+func DriverVersion() (string, error) { return "", Driver() }
