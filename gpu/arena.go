@@ -9,11 +9,13 @@ import (
 	"thresher/backend"
 )
 
-// arena is device memory for the lists of some queries. It is used on the
-// device's thread alone.
+// arena is memory for the lists of some queries: the device's or, while other
+// queries are at work, page-locked memory of the host. It is used on the device's
+// thread alone.
 type arena struct {
 	p    *pool
 	mem  *Buffer[uint8]
+	host *Pinned[uint8]
 	m    int // lists
 	room int // entries of a list, a multiple of 4
 	at   struct{ table, atom, bound, estimate, extra int }
@@ -22,22 +24,45 @@ type arena struct {
 // entryBytes is what an entry of a list takes.
 const entryBytes = 12
 
-// newArena allocates m lists and extra bytes beside them.
-func newArena(t *Thread, p *pool, purpose string, m, room, extra int) (*arena, error) {
-	a := &arena{p: p, m: m, room: (room + 3) &^ 3}
+// cut lays out m lists of room entries and extra bytes beside them.
+func (a *arena) cut(m, room, extra int) (bytes int) {
+	a.m, a.room = m, (room+3)&^3
 	var mem cutter
-	a.at.table = mem.take(1, int(unsafe.Sizeof(lists{})))
+	a.at.table = mem.take(1, int(size[lists]()))
 	a.at.atom, a.at.bound, a.at.estimate = mem.take(m*a.room, 4), mem.take(m*a.room, 4), mem.take(m*a.room, 4)
 	a.at.extra = mem.take(extra, 1)
-	var err error
-	if a.mem, err = p.take(t, purpose, int(mem)); err != nil {
+	return int(mem)
+}
+
+// lists is the table of an arena that begins at address base.
+func (a *arena) lists(base uint64) lists {
+	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
+}
+
+// newArena allocates m lists, and extra bytes beside them, on the device.
+func newArena(t *Thread, p *pool, purpose string, m, room, extra int) (a *arena, err error) {
+	a = &arena{p: p}
+	if a.mem, err = p.take(t, purpose, a.cut(m, room, extra)); err != nil {
 		return nil, err
 	}
-	base := uint64(a.mem.ptr)
-	table := lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
-	if err := a.mem.Upload(t, a.at.table, bytesOf(&table)); err != nil {
+	table := a.lists(uint64(a.mem.ptr))
+	if err := a.mem.Upload(t, a.at.table, bytesOfSlice([]lists{table})); err != nil {
 		return nil, errors.Join(err, a.free(t))
 	}
+	return a, nil
+}
+
+// newHostArena allocates m lists in host memory.
+func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
+	a = &arena{p: p}
+	if a.host, err = p.takePinned(t, "lists of waiting queries", a.cut(m, room, 0)); err != nil {
+		return nil, err
+	}
+	base, err := a.host.address(t.d, 0)
+	if err != nil {
+		return nil, errors.Join(err, a.free(t))
+	}
+	view[lists](a.host, a.at.table, 1)[0] = a.lists(base)
 	return a, nil
 }
 
@@ -53,23 +78,25 @@ func largestArena(t *Thread, p *pool, m, room int) (*arena, error) {
 	}
 }
 
-// table is what kernels take.
-func (a *arena) table() Arg { return PtrAt(a.mem, a.at.table) }
+// table is the lists as kernels take them.
+func (a *arena) table() Arg {
+	if a.host != nil {
+		return PtrAt(a.host, a.at.table)
+	}
+	return PtrAt(a.mem, a.at.table)
+}
 
 // free gives the memory back; nothing enqueued may use it.
 func (a *arena) free(t *Thread) error {
-	if a == nil || a.mem == nil {
+	if a == nil {
 		return nil
 	}
-	err := a.p.give(t, a.mem)
-	a.mem = nil
+	err := errors.Join(a.p.give(t, a.mem), a.p.givePinned(t, a.host))
+	a.mem, a.host = nil, nil
 	return err
 }
 
-func bytesOf[S any](s *S) []uint8 {
-	return unsafe.Slice((*uint8)(unsafe.Pointer(s)), unsafe.Sizeof(*s))
-}
-
+// bytesOfSlice views elements as bytes.
 func bytesOfSlice[T any](s []T) []uint8 {
 	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(s))), int64(len(s))*size[T]())
 }

@@ -120,7 +120,9 @@ func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
 }
 
 // launchAtoms is how many atoms one launch takes, in whole strips.
-func (g *group) launchAtoms() int { return max(1, scanPairs/g.m()/stripAtoms) * stripAtoms }
+func (g *group) launchAtoms() int {
+	return max(1, g.b.r.m.pairsMost/g.m()/stripAtoms) * stripAtoms
+}
 
 // scan is the first look at everybody, in chunks between which thresholds are
 // lifted. Their ends depend on the plan alone.

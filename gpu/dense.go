@@ -176,7 +176,11 @@ func (d *denseScan) open(q *queue) (err error) {
 		d.b.ask(i, x.q.Row(query[p]), &g, int(x.b.states[p].k), x.b.states[p].filter)
 	}
 	d.b.load(q)
-	if d.lists, err = newArena(q.t, &q.p.pool, "lists of a dense scan", d.hi, min(denseRoom, x.r.atoms), d.hi*(4*d.width+4)); err != nil {
+	room := min(denseRoom, x.r.atoms)
+	if most := q.p.roomMost; most > 0 {
+		room = min(room, most)
+	}
+	if d.lists, err = newArena(q.t, &q.p.pool, "lists of a dense scan", d.hi, room, d.hi*(4*d.width+4)); err != nil {
 		return err
 	}
 	q.launch("dense_load", d.blocks(), d.array(d.b.at.scaled, 8*x.r.c.Dim), I32(x.r.c.Dim), d.states(), Null(), I32(d.hi),

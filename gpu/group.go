@@ -188,7 +188,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 // park moves the lists out of the arena, which other groups need; the host has
 // seen how long they are.
 func (g *group) park(q *queue) (err error) {
-	if g.parked, err = newArena(q.t, &q.p.pool, "lists of waiting queries", g.m(), max(1, g.longest()), 0); err != nil {
+	if g.parked, err = newHostArena(q.t, &q.p.pool, g.m(), max(1, g.longest())); err != nil {
 		return err
 	}
 	g.move(q, g.lists, g.parked)

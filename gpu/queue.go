@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"slices"
 
 	"thresher/kernels"
 )
@@ -22,15 +23,24 @@ type machine struct {
 	paced     [2]*Event
 	pool      pool
 	hostMost  int64 // of page-locked memory for a collection
+	// Tests make these small: how many entries a list has at most, or 0, and how many
+	// pairs of an atom and a query one launch of the scan takes.
+	roomMost, pairsMost int
+	// around, if not nil, is told before each launch and behind it: benchmarks put
+	// events there.
+	around func(q *queue, kernel string) error
 }
 
-// openMachine opens a device and has the driver compile every module there is.
+// apart are modules that tests and benchmarks load for themselves.
+var apart = [...]string{"ceiling", "copy", "fragments", "layout"}
+
+// openMachine opens a device and has the driver compile the modules.
 func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 	d, err := OpenDevice(index, DeviceOptions{Memory: o.Memory})
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{d: d, log: log, functions: make(map[string]*Function), hostMost: o.Host}
+	m := &machine{d: d, log: log, functions: make(map[string]*Function), hostMost: o.Host, pairsMost: scanPairs}
 	switch {
 	case o.Host == 0:
 		m.hostMost = math.MaxInt64
@@ -45,6 +55,9 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 
 func (m *machine) start(t *Thread) (err error) {
 	for _, name := range kernels.Names() {
+		if slices.Contains(apart[:], name) {
+			continue
+		}
 		text, err := kernels.PTX(name)
 		if err != nil {
 			return err
@@ -107,8 +120,16 @@ type queue struct {
 
 // launch enqueues a kernel by its name.
 func (q *queue) launch(name string, shape Shape, args ...Arg) {
+	q.tell(name)
 	if q.err == nil {
 		q.err = q.p.functions[name].Launch(q.t, q.s, shape, args...)
+	}
+	q.tell(name)
+}
+
+func (q *queue) tell(kernel string) {
+	if q.err == nil && q.p.around != nil {
+		q.err = q.p.around(q, kernel)
 	}
 }
 

@@ -13,8 +13,20 @@ import (
 	"thresher/collection"
 )
 
-// sparePart of a device's budget stays free for runs when a collection is loaded.
+// sparePart of a device's budget stays free for runs when a collection is loaded,
+// or what it takes to search it at all if that is more.
 const sparePart = 8
+
+// least is that: terms of three looks and of the dense path, and some queries with
+// their lists.
+func least(c *collection.Collection, atoms int) int64 {
+	terms := int64(atoms) * (size[side]() + 16)
+	if c.Coded() {
+		terms += int64(atoms) * 16 * int64(min(3, len(c.Levels)))
+	}
+	query := size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*leadRoom
+	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
+}
 
 // resident is a collection on one device. What it holds there is used on the
 // device's thread alone.
@@ -48,7 +60,7 @@ type resident struct {
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + stripAtoms - 1) / stripAtoms * stripAtoms}
 	err := m.d.Do(ctx, func(t *Thread) error {
-		r.stores.spare = t.d.Usage().Budget / sparePart
+		r.stores.spare = max(t.d.Usage().Budget/sparePart, least(c, r.atoms))
 		r.stores.host = m.hostMost
 		err := r.fill(ctx, t)
 		if errors.Is(err, backend.ErrMemory) && m.pool.kept() { // which a collection needs more
@@ -63,6 +75,11 @@ func load(ctx context.Context, m *machine, c *collection.Collection) (*resident,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if log := m.log.With("atoms", c.N, "dimension", c.Dim, "rows", r.rows.place()); c.Coded() {
+		log.Info("collection loaded", "codes", r.codes.place(), "signs", r.signs.place())
+	} else {
+		log.Info("collection loaded")
 	}
 	return r, nil
 }
@@ -94,6 +111,9 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 	}
 	if r.rows, err = somewhere[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
 		return err
+	}
+	if u, need := t.d.Usage(), least(c, r.atoms); u.Budget-u.Used < need {
+		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, formatBytes(u.Used), formatBytes(u.Budget), formatBytes(need))
 	}
 	return r.rows.fill(ctx, t, 0, c.Rows)
 }

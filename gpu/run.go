@@ -299,6 +299,9 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 		room = min(room, 2*max(scanFirst, l.First)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
 	}
 	room = min(room, max(4*scanFirst, 2*l.First, int(x.r.stores.spare/2/(leastLists*entryBytes))))
+	if most := q.p.roomMost; most > 0 {
+		room = min(room, most)
+	}
 	if x.lists, err = largestArena(q.t, &q.p.pool, x.q.M, room); err != nil {
 		return err
 	}

@@ -94,7 +94,10 @@ func (s *store[T]) memory() Memory {
 
 // place says in a word where the array lies.
 func (s *store[T]) place() string {
-	if s.device != nil {
+	switch {
+	case s == nil:
+		return "none"
+	case s.device != nil:
 		return "device"
 	}
 	return "host"
