@@ -17,9 +17,9 @@ import (
 // or what it takes to search it at all if that is more.
 const sparePart = 8
 
-// least is that: terms of three looks and of the dense path, and some queries with
+// searchBytes is that: terms of three looks and of the dense path, and some queries with
 // their lists.
-func least(c *collection.Collection, atoms int) int64 {
+func searchBytes(c *collection.Collection, atoms int) int64 {
 	terms := int64(atoms) * (size[side]() + 16)
 	if c.Coded() {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Levels)))
@@ -60,7 +60,7 @@ type resident struct {
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + stripAtoms - 1) / stripAtoms * stripAtoms}
 	err := m.d.Do(ctx, func(t *Thread) error {
-		r.stores.spare = max(t.d.Usage().Budget/sparePart, least(c, r.atoms))
+		r.stores.spare = max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms))
 		r.stores.host = m.hostMost
 		err := r.fill(ctx, t)
 		if errors.Is(err, backend.ErrMemory) && m.pool.kept() { // which a collection needs more
@@ -112,7 +112,7 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 	if r.rows, err = somewhere[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
 		return err
 	}
-	if u, need := t.d.Usage(), least(c, r.atoms); u.Budget-u.Used < need {
+	if u, need := t.d.Usage(), searchBytes(c, r.atoms); u.Budget-u.Used < need {
 		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, formatBytes(u.Used), formatBytes(u.Budget), formatBytes(need))
 	}
 	return r.rows.fill(ctx, t, 0, c.Rows)
