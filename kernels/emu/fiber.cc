@@ -15,16 +15,18 @@ constexpr size_t kStride = 256 << 10;
 // The hot ends of the stacks would otherwise all fall into the same few cache sets.
 constexpr size_t kStagger = 448, kStaggers = 16;
 
+char* base;  // null until the first fiber
+
 char* arena() {
-  static char* base = [] {
+  if (!base) {
     void* p = mmap(nullptr, kStride * kFibers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
       perror("emu: stacks");
       abort();
     }
     for (unsigned i = 0; i < kFibers; i++) mprotect((char*)p + i * kStride, kPage, PROT_NONE);
-    return (char*)p;
-  }();
+    base = (char*)p;
+  }
   return base;
 }
 
@@ -34,7 +36,7 @@ StackMemory fiber_memory(unsigned i) {
   return {arena() + i * kStride + kPage, kStride - kPage - i % kStaggers * kStagger};
 }
 
-bool in_fiber_memory(const void* p) { return (uintptr_t)p - (uintptr_t)arena() < kStride * kFibers; }
+bool in_fiber_memory(const void* p) { return (uintptr_t)p - (uintptr_t)base < kStride * kFibers; }
 
 #if defined(__x86_64__) && !defined(EMU_UCONTEXT)
 

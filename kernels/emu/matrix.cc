@@ -180,7 +180,7 @@ void copy_async(void* shared, const void* global, unsigned n, At at) {
   if (n) need_aligned(global, "cp_async16 from", at);
   if (n && in_shared_memory(global, n)) trap(kIllegalAddress, at, "cp_async16 from %p, which is not in global memory", global);
   if (checking) {
-    if (n) race_touch(global, n, Touch::read, __builtin_return_address(0));
+    if (n) race_touch(global, n, Touch::read, __builtin_return_address(0), false);
     race_touch(shared, 16, Touch::write, __builtin_return_address(0));
   }
   Fiber* f = running();

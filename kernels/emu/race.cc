@@ -48,9 +48,10 @@ const char* code_address(uint32_t offset) { return __ehdr_start + offset - 1; } 
 
 // Whether a is over for the running thread.
 bool ordered(const Access& a) {
-  const Tick& then = ticks[a.tick];
-  const Tick& now = ticks[tick];
-  if (then.block != now.block) return last_tick[then.block] > a.tick && tick > now.first;
+  if (a.tick != tick) {
+    const Tick &then = ticks[a.tick], &now = ticks[tick];
+    if (then.block != now.block) return last_tick[then.block] > a.tick && tick > now.first;
+  }
   unsigned me = self->rank;
   if (a.thread == me || a.clock < barriers[a.thread]) return true;
   return a.thread / 32 == me / 32 && seen[me / 32][me % 32][a.thread % 32] > a.clock;
@@ -68,7 +69,7 @@ const char* verb(Touch t) { return t == Touch::read ? "reads" : t == Touch::writ
        was_read ? "read" : a.atomic ? "changed" : "wrote", before.c_str());
 }
 
-bool is_current(const Access& a) { return a.tick && ticks[a.tick].block == ticks[tick].block; }
+bool is_current(const Access& a) { return a.tick == tick || (a.tick && ticks[a.tick].block == ticks[tick].block); }
 
 void note_read(Cell* c, const Access& me) {
   Access &first = c->reads[0], &second = c->reads[1];
@@ -81,9 +82,9 @@ void note_read(Cell* c, const Access& me) {
 
 void touch_word(uintptr_t word, uint8_t bytes, bool shared, Touch touch, const void* pc) {
   Cell& c = shadow.cell(word);
-  if (shared && c.write.tick && !is_current(c.write)) c.write.tick = 0;  // another block's
-  for (Access& r : c.reads)
-    if (shared && r.tick && !is_current(r)) r.tick = 0;
+  if (shared)
+    for (Access* a : {&c.write, &c.reads[0], &c.reads[1]})
+      if (!is_current(*a)) a->tick = 0;  // another block's
   Access me = {code_offset(pc), tick, clocks[self->rank], (uint16_t)self->rank, bytes, touch == Touch::atomic};
   auto conflicts = [&](const Access& a) { return a.tick && (a.bytes & bytes) && !(a.atomic && me.atomic) && !ordered(a); };
   if (conflicts(c.write)) conflict(word, shared, c.write, false, touch, pc);

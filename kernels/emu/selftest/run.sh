@@ -7,19 +7,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/selftest"
 out=$(cd "$1/selftest" && pwd)
 shift
-cxx=${CXX:-g++}
 
 sh "$here/../build.sh" "$out" "$here"
 missing=$(nm -D --defined-only "$out/libcuda.so.1" | awk '{ print $3 }' | LC_ALL=C sort | LC_ALL=C comm -13 - "$here/../symbols.txt")
 test -z "$missing" || { echo "FAIL the library lacks $missing"; exit 1; }
-objects=
-for f in "$here"/*.cc; do
-	o=$out/$(basename "$f" .cc).o
-	objects="$objects $o"
-	printf '%s\n' "$cxx -std=gnu++20 -O1 -Wall -Wextra -Wno-missing-field-initializers -c $f -o $o"
-done | xargs -P "${JOBS:-2}" -d '\n' -n 1 sh -c
-"$cxx" -static-libstdc++ -static-libgcc "$out"/*.o -o "$out/selftest" -ldl -pthread
-rm -f "$out"/*.o
+make -s -j "${JOBS:-2}" -f "$here/selftest.mk" OUT="$out" HERE="$here" ${CXX:+CXX="$CXX"}
 if [ -d "$here/../../../build/cuda/nvidia" ]; then
 	python3 "$here/ptx.py" "$out/ptx"
 fi

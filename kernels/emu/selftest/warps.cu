@@ -119,5 +119,12 @@ extern "C" __global__ void __launch_bounds__(64) faults(int kind, unsigned* p, i
       if (lane < 16) __syncwarp();
       else __syncwarp();  // one barrier's worth of lanes at two of them
       break;
+    case 23:  // no fault: 13 bytes and three zeros
+      if (lane >= 16) break;
+      cp_async16(dynamic + 4 * lane, p, 13);
+      cp_async_commit();
+      cp_async_wait<0>();
+      p[64 + lane] = dynamic[4 * lane + 3];
+      break;
   }
 }

@@ -162,6 +162,7 @@ void floats(Host& host) {
     four<float, u32>(&w, [&](Rounding r) { return product(x, y, r); });
     s64 wide = (s64)((u64)bit_cast<u32>(x) << 32 | bit_cast<u32>(y));
     four<float, u32>(&w, [&](Rounding r) { return round_to<float>(wide, r); });
+    four<float, u32>(&w, [&](Rounding r) { return round_to<float>(((u64)bit_cast<u32>(x) << 32 & ~0xffffffffffull) | 0x8000000001, r); });
     four<float, u32>(&w, [&](Rounding r) { return round_to<float>(bit_cast<int>(x), r); });
     four<float, u32>(&w, [&](Rounding r) { return round_to<float>(bit_cast<u32>(x), r); });
     for (Rounding r : kRoundings) w.push_back((u32)integer<int>(x, r));
@@ -202,6 +203,7 @@ void doubles(Host& host) {
     four<double, s64>(&w, [&](Rounding r) { return square_root(std::fabs(x), r); });
     four<double, s64>(&w, [&](Rounding r) { return round_to<double>(bit_cast<s64>(x), r); });
     four<double, s64>(&w, [&](Rounding r) { return round_to<double>(bit_cast<u64>(x), r); });
+    four<double, s64>(&w, [&](Rounding r) { return round_to<double>((bit_cast<u64>(x) & ~0x7ffull) | 0x401, r); });
     for (Rounding r : kRoundings) w.push_back(integer<s64>(x, r));
     return w;
   });

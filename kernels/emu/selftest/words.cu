@@ -59,6 +59,7 @@ extern "C" __global__ void floats(const float* a, const float* b, const float* c
   FOUR(__fsqrt, (fabsf(x)));
   FOUR(__double2float, ((double)x * (double)y));
   FOUR(__ll2float, (((long long)__float_as_int(x) << 32 | __float_as_uint(y))));
+  FOUR(__ull2float, (((unsigned long long)__float_as_uint(x) << 32 & ~0xffffffffffull) | 0x8000000001ull));  // just above a tie
   FOUR(__int2float, (__float_as_int(x)));
   FOUR(__uint2float, (__float_as_uint(x)));
   r.put((unsigned)__float2int_rn(x));
@@ -90,6 +91,7 @@ extern "C" __global__ void doubles(const double* a, const double* b, const doubl
   FOUR(__dsqrt, (fabs(x)));
   FOUR(__ll2double, (__double_as_longlong(x)));
   FOUR(__ull2double, ((unsigned long long)__double_as_longlong(x)));
+  FOUR(__ull2double, (((unsigned long long)__double_as_longlong(x) & ~0x7ffull) | 0x401));
   r.put(__double2ll_rn(x));
   r.put(__double2ll_rd(x));
   r.put(__double2ll_ru(x));
