@@ -38,20 +38,15 @@ type Engine struct {
 // Open loads c on b and returns an engine over it. The caller keeps c and b,
 // which must outlive the engine.
 func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *Options) (*Engine, error) {
-	e := &Engine{c: c, first: b, curves: newCurves(&c.Pilot)}
+	e := newEngine(c)
+	e.first = b
 	if o != nil {
 		e.opt = *o
 	}
-	e.values = sync.OnceValues(c.Values)
 	if e.opt.Costs != nil {
 		if err := e.opt.Costs.Check(); err != nil {
 			return nil, err
 		}
-	}
-	e.inverse = make([]uint32, c.N)
-	for i, row := range c.Order {
-		e.inverse[row] = uint32(i)
-		e.maxNorm = max(e.maxNorm, float64(c.Norm[i]))
 	}
 	r, err := b.Load(ctx, c)
 	if err != nil {
@@ -66,6 +61,36 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 	}
 	e.resident, e.costs = r, e.opt.costsOf(e.first)
 	return e, nil
+}
+
+// newEngine is an engine that can plan and has no backend yet.
+func newEngine(c *collection.Collection) *Engine {
+	e := &Engine{c: c, curves: newCurves(&c.Pilot), values: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
+	for i, row := range c.Order {
+		e.inverse[row] = uint32(i)
+		e.maxNorm = max(e.maxNorm, float64(c.Norm[i]))
+	}
+	return e
+}
+
+// Expect is what the plan that Search would take for req is expected to cost on a
+// backend of these costs, in ns of one of its cores an atom and query: 0 when
+// nothing forecasts it. The queries of req may be missing. Errors are those of
+// Search.
+func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float64, error) {
+	if err := costs.Check(); err != nil {
+		return 0, err
+	}
+	e := newEngine(c)
+	e.costs = *costs
+	if len(req.Queries) == 0 {
+		req.Queries = make([]float32, c.Dim)
+	}
+	w, err := e.work(&req)
+	if err != nil {
+		return 0, err
+	}
+	return w.plan.cost, nil
 }
 
 // costsOf are the costs that plans for b are compared by.
