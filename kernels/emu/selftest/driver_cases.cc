@@ -103,6 +103,17 @@ void stray_write(Host& host) {
   if (host.last_fault().find("which has been freed") == std::string::npos) fail("%s", host.last_fault().c_str());
 }
 
+// What one block wrote a later one may read after a fence on both sides.
+void fences(Host& host) {
+  Setting race("EMU_RACE", "1");
+  for (int both : {1, 0}) {
+    host.renew();
+    Address p = host.upload(std::vector<unsigned>(2));
+    host.check("cuLaunchKernel", host.launch({{2, 1, 1}, {64, 1, 1}, 0}, "warps", "faults", 24, p, both, 0ll));
+    want(both ? "a fence on both sides" : "no fence by the reader", host.result("cuCtxSynchronize"), both ? 0 : 719);
+  }
+}
+
 // The order in which 192 threads of three blocks come to one atomic.
 std::vector<unsigned> arrivals(Host& host, const char* seed) {
   Setting order("EMU_SEED", seed);
@@ -447,7 +458,7 @@ void counters(Host& host) {
 }  // namespace
 
 const std::vector<Case> driver_cases = {
-    {"faults", faults}, {"stray_write", stray_write}, {"schedules", schedules}, {"contexts", contexts}, {"devices", devices}, {"threads", threads}, {"memory", memory},
+    {"faults", faults}, {"stray_write", stray_write}, {"fences", fences}, {"schedules", schedules}, {"contexts", contexts}, {"devices", devices}, {"threads", threads}, {"memory", memory},
     {"host_memory", host_memory}, {"streams", streams}, {"modules", modules}, {"failures", failures}, {"counters", counters},
 };
 

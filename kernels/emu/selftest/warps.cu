@@ -126,5 +126,12 @@ extern "C" __global__ void __launch_bounds__(64) faults(int kind, unsigned* p, i
       cp_async_wait<0>();
       p[64 + lane] = dynamic[4 * lane + 3];
       break;
+    case 24:  // of two blocks, with a fence by the one that writes, by the one that reads if n & 1
+      if (lane == 0 && blockIdx.x == 0) p[0] = 1, __threadfence();
+      if (lane == 0 && blockIdx.x == 1) {
+        if (n & 1) __threadfence();
+        p[1] = p[0];
+      }
+      break;
   }
 }
