@@ -81,6 +81,15 @@ void faults(Host& host) {
     host.check("cuLaunchKernel", host.launch({{1, 1, 1}, {64, 1, 1}, 256}, "warps", "faults", kind, p, 0, 0ll));
     host.must("cuCtxSynchronize");
   }
+  {
+    Setting race("EMU_RACE", "1");
+    Setting order("EMU_SEED", "1");  // fault 15 with the reader first
+    Address p = host.upload(std::vector<unsigned>(256));
+    host.check("cuLaunchKernel", host.launch({{1, 1, 1}, {64, 1, 1}, 256}, "warps", "faults", 15, p, 0, 0ll));
+    want("a write after a read", host.result("cuCtxSynchronize"), 719);
+    if (host.last_fault().find("it writes") == std::string::npos || host.last_fault().find("read it at") == std::string::npos) fail("%s", host.last_fault().c_str());
+    host.renew();
+  }
   for (const char* seed : {"0", "1", "3"}) {
     Setting order("EMU_SEED", seed);
     Address p = host.upload(std::vector<unsigned>(256));
