@@ -1,6 +1,7 @@
 // cases.h: the tests by name. Those of kernels hold on any device; they throw Failure when they do not.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "host.h"
@@ -13,7 +14,23 @@ struct Case {
 };
 extern const std::vector<Case> kernel_cases;  // also run under every seed and the checker, and with mutants
 extern const std::vector<Case> word_cases;
-extern const std::vector<Case> driver_cases;  // the emulator's driver alone
+extern const std::vector<Case> fault_cases;   // of the emulator alone, as are the next
+extern const std::vector<Case> driver_cases;
+
+// Setting is an environment variable for as long as it lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+// want fails unless got is what was expected.
+inline void want(const char* what, long long got, long long expected) {
+  if (got != expected) fail("%s: %lld, not %lld", what, got, expected);
+}
 
 // Random numbers, the same on every run.
 class Random {

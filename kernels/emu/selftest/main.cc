@@ -118,17 +118,21 @@ int run(int argc, char** argv) {
   for (const auto* list : {&word_cases, &kernel_cases})
     for (const Case& c : *list) emulated ? run_everywhere(host, c) : report(c.name, why(host, c));
   if (emulated) {
-    for (const Case& c : driver_cases) {
-      host.renew();
-      report(c.name, why(host, c));
-    }
+    for (const auto* list : {&fault_cases, &driver_cases})
+      for (const Case& c : *list) {
+        host.renew();
+        report(c.name, why(host, c));
+      }
     host.renew();
     for (const Mutant& m : mutants) run_mutant(host, m, verbose);
   }
   if (failures) return 1;
   size_t kernels = kernel_cases.size() + word_cases.size();
-  if (emulated) printf("%zu kernel tests under %d seeds, %zu driver tests, %zu mutants seen\n", kernels, kSeeds, driver_cases.size(), mutants.size());
-  else printf("%zu kernel tests hold\n", kernels);
+  if (emulated)
+    printf("%zu kernel tests under %d seeds, %zu of faults, %zu of the driver, %zu mutants seen\n", kernels, kSeeds, fault_cases.size(), driver_cases.size(),
+           mutants.size());
+  else
+    printf("%zu kernel tests hold\n", kernels);
   return 0;
 }
 
