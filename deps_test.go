@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd"},
+	"cmd/thresher":        {"config", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
 	"config":              {},
 	"jobs":                {"batch", "dataset"},
 	"batch":               {"bandit", "backend", "collection"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"thresher/backend"
@@ -77,6 +78,15 @@ func (b *Backend) Devices() []Info {
 		infos[i] = m.d.Info()
 	}
 	return infos
+}
+
+// Device names the devices in use, as the driver does.
+func (b *Backend) Device() string {
+	names := make([]string, len(b.machines))
+	for i, m := range b.machines {
+		names[i] = m.d.Info().Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // Load copies c to the device.

@@ -14,8 +14,6 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/config"
-	"thresher/cpu"
-	"thresher/cpu/simd"
 )
 
 // Exit codes of the command.
@@ -116,17 +114,4 @@ func choices() map[string][]string {
 		"backend": {"auto", "cpu", "cuda"},
 		"kernels": {"auto", "generic", "avx2", "avx512"},
 	}
-}
-
-// openBackend starts the configured backend; the caller closes it.
-func (a *app) openBackend() (backend.Backend, error) {
-	switch a.config.Backend {
-	case "auto", "cpu":
-		kernels, err := simd.ParseLevel(a.config.Kernels)
-		if err != nil {
-			return nil, err
-		}
-		return cpu.New(cpu.Options{Threads: a.config.Threads, Kernels: &kernels}), nil
-	}
-	return nil, fmt.Errorf("backend %s: %w: not built into this binary; use --backend cpu", a.config.Backend, backend.ErrUnavailable)
 }

@@ -56,8 +56,11 @@ func (m machineCosts) of(x machineCosts) bool {
 	return m == x
 }
 
-// backendKernels names the kernels of a backend that has a choice.
+// backendKernels names the kernels of a backend that has a choice, or the device.
 func backendKernels(b backend.Backend) string {
+	if d, ok := b.(interface{ Device() string }); ok {
+		return d.Device()
+	}
 	if k, ok := b.(interface{ Kernels() simd.Level }); ok {
 		return k.Kernels().String()
 	}

@@ -161,39 +161,36 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 	if err := s.dimensionsAgree(queries.Dim()); err != nil {
 		return nil, err
 	}
-	backend, err := s.openBackend()
-	if err != nil {
-		return nil, err
-	}
 	method := batch.Method(s.config.Method)
 	o, err := s.buildOptions(method)
 	if err != nil {
-		return nil, errors.Join(err, backend.Close())
+		return nil, err
 	}
 	if method == batch.PrefixF32 && s.in.atoms.isCollection() {
-		err := fmt.Errorf("--method prefix-f32: %s lacks the coordinates that it looks at; name the file of vectors that it was built from", s.in.atoms.name)
-		return nil, errors.Join(err, backend.Close())
+		return nil, fmt.Errorf("--method prefix-f32: %s lacks the coordinates that it looks at; name the file of vectors that it was built from", s.in.atoms.name)
 	}
-	costs, err := s.costs(ctx, backend)
+	backends, err := s.openBackends(ctx)
 	if err != nil {
-		return nil, errors.Join(err, backend.Close())
+		return nil, err
 	}
 	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids}, o)
 	if err != nil {
-		return nil, errors.Join(err, backend.Close())
+		return nil, errors.Join(err, backends.close())
+	}
+	if err := s.ask(queries); err != nil {
+		return nil, errors.Join(err, s.atoms.Close(), backends.close())
+	}
+	if err := backends.choose(ctx, s.app, s.atoms.Collection, s.request, queries.Len()); err != nil {
+		return nil, errors.Join(err, s.atoms.Close(), backends.close())
 	}
 	begun := time.Now()
-	s.engine, err = batch.Open(ctx, s.atoms.Collection, backend, &batch.Options{Costs: costs})
+	s.engine, err = batch.Open(ctx, s.atoms.Collection, backends.first, backends.options(s.app))
 	if err != nil {
-		return nil, errors.Join(err, s.atoms.Close(), backend.Close())
+		return nil, errors.Join(err, s.atoms.Close(), backends.close())
 	}
 	s.atoms.build += time.Since(begun)
-	closeAll := func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backend.Close()) }
-	if err := s.ask(queries); err != nil {
-		return nil, errors.Join(err, closeAll())
-	}
-	s.describe(backendThreads(backend))
-	return closeAll, nil
+	s.describe(backendThreads(backends.first))
+	return func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backends.close()) }, nil
 }
 
 // dimensionsAgree looks at the heads of both files, before minutes are spent

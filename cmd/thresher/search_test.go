@@ -256,15 +256,6 @@ func TestEveryMethodAnswers(t *testing.T) {
 	}
 }
 
-func TestBackendNotBuiltIn(t *testing.T) {
-	dir := t.TempDir()
-	r := thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 9, 3), "--queries", vectors(t, dir, "q.npy", 2, 2, 3), "--backend", "cuda")
-	r.wantCode(t, exitBackend)
-	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "cuda") || !strings.Contains(r.err, "not built into this binary") {
-		t.Error(r.err)
-	}
-}
-
 func TestCutK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectors(t, dir, "a.npy", 1, 6, 3), vectors(t, dir, "q.npy", 2, 2, 3)

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"thresher/cpu/simd"
+	"thresher/gpu"
 )
 
 // buildInfo is what a bug report needs to know of this binary.
@@ -18,6 +20,24 @@ type buildInfo struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"` // the best this processor runs
+	GPU      string `json:"gpu"`     // driver and devices, or why there is none
+}
+
+// gpuInfo says which driver and devices there are, or why none.
+func gpuInfo() string {
+	driver, err := gpu.DriverVersion()
+	if err != nil {
+		return "none: " + err.Error()
+	}
+	devices, err := gpu.Devices()
+	if err != nil {
+		return driver + "; " + err.Error()
+	}
+	parts := []string{driver}
+	for _, d := range devices {
+		parts = append(parts, d.String())
+	}
+	return strings.Join(parts, "; ")
 }
 
 func readBuildInfo() buildInfo {
@@ -52,6 +72,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		Annotations: map[string]string{withoutConfig: ""},
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuildInfo()
+			b.GPU = gpuInfo()
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(b)
 			}
@@ -67,6 +88,7 @@ func newVersionCommand(a *app) *cobra.Command {
 			t.row("go", b.Go)
 			t.row("platform", b.Platform)
 			t.row("kernels", b.Kernels)
+			t.row("gpu", b.GPU)
 			return t.flush()
 		},
 	}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/cpu/simd"
+	"thresher/gpu"
+)
+
+// Values of the setting backend.
+const (
+	backendAuto = "auto" // for search the one expected to be faster, else the CPU
+	backendCUDA = "cuda"
+)
+
+// openBackend starts the configured backend; the caller closes it.
+func (a *app) openBackend() (backend.Backend, error) {
+	if a.config.Backend != backendCUDA {
+		return a.openCPU()
+	}
+	b, err := gpu.Open(gpu.Options{Log: a.log})
+	if err != nil {
+		return nil, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)
+	}
+	return b, nil
+}
+
+func (a *app) openCPU() (*cpu.Backend, error) {
+	kernels, err := simd.ParseLevel(a.config.Kernels)
+	if err != nil {
+		return nil, err
+	}
+	return cpu.New(cpu.Options{Threads: a.config.Threads, Kernels: &kernels}), nil
+}
+
+// backends are what a search runs on.
+type backends struct {
+	first    backend.Backend
+	costs    *backend.Costs // of first; nil leaves them to it
+	fallback *cpu.Backend   // nil when first is the CPU
+}
+
+func (b *backends) close() error {
+	err := b.first.Close()
+	if b.fallback != nil {
+		err = errors.Join(err, b.fallback.Close())
+	}
+	return err
+}
+
+// options are those of an engine on b.
+func (b *backends) options(a *app) *batch.Options {
+	o := &batch.Options{Costs: b.costs}
+	if b.fallback != nil {
+		o.Fallback, o.Observer = b.fallback, fallbackLog{a}
+	}
+	return o
+}
+
+// fallbackLog tells the log when a backend could not answer.
+type fallbackLog struct{ app *app }
+
+func (fallbackLog) Searched(batch.Method, int, batch.Stats, time.Duration) {}
+
+func (l fallbackLog) FellBack(from string, reason error) {
+	l.app.log.Warn("the CPU answers instead", "backend", from, "reason", reason)
+}
+
+// openBackends starts what --backend names, before atoms are read; for auto that
+// is the CPU, which choose may put in second place.
+func (a *app) openBackends(ctx context.Context) (b *backends, err error) {
+	b = &backends{}
+	if b.first, err = a.openBackend(); err != nil {
+		return nil, err
+	}
+	if a.config.Backend == backendCUDA {
+		if b.fallback, err = a.openCPU(); err != nil {
+			return nil, errors.Join(err, b.first.Close())
+		}
+	}
+	if b.costs, err = a.costs(ctx, b.first); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// busBytes is how many bytes a second a collection goes to a GPU with, at least.
+const busBytes = 8e9
+
+// choose puts a GPU in first place if the setting is auto, there is one, and m
+// queries of the kind of req are expected to be answered sooner there, the
+// collection's way to it included.
+func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection, req batch.Request, m int64) error {
+	if a.config.Backend != backendAuto {
+		return nil
+	}
+	card, err := gpu.Open(gpu.Options{Log: a.log})
+	if err != nil {
+		a.log.Debug("no GPU", "reason", err)
+		return nil
+	}
+	costs, err := a.costs(ctx, card)
+	if err != nil {
+		return errors.Join(err, card.Close())
+	}
+	pairs := float64(c.N) * float64(m)
+	there, err := expected(c, card, costs, req, pairs)
+	here, herr := expected(c, b.first, b.costs, req, pairs)
+	if err = errors.Join(err, herr); err != nil {
+		return errors.Join(err, card.Close())
+	}
+	here /= float64(max(1, backendThreads(b.first)))
+	there += float64(c.Bytes()) / busBytes
+	a.log.Info("expected to take", "cpu", here, "cuda", there)
+	if here == 0 || there >= here { // 0: nothing forecasts it
+		return card.Close()
+	}
+	b.fallback, _ = b.first.(*cpu.Backend)
+	b.first, b.costs = card, costs
+	return nil
+}
+
+// expected is how many seconds so many pairs of an atom and a query are forecast to take
+// one core of a backend.
+func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs, req batch.Request, pairs float64) (float64, error) {
+	if costs == nil {
+		known := backend.Portable()
+		if coster, ok := b.(backend.Coster); ok {
+			known = coster.Costs()
+		}
+		costs = &known
+	}
+	ns, err := batch.Expect(c, costs, req)
+	return ns * pairs / 1e9, err
+}

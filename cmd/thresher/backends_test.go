@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/gpu"
+)
+
+// TestBackendUnavailable checks the exit code and the reason where there is no
+// GPU, and that auto does without.
+func TestBackendUnavailable(t *testing.T) {
+	why := gpu.Driver()
+	if why == nil {
+		t.Skip("there is a driver")
+	}
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda")
+	r.wantCode(t, exitBackend)
+	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda") || !strings.Contains(r.err, why.Error()) {
+		t.Error(r.err)
+	}
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto").wantCode(t, exitOK)
+	v := thresher(t, "version")
+	v.wantCode(t, exitOK)
+	if !strings.Contains(v.out, "none: "+why.Error()) {
+		t.Error(v.out)
+	}
+}
+
+// TestBackendCUDA searches on a GPU, or on the emulator: every method answers, by
+// the CPU where the GPU has no such looks, and the answers verify.
+func TestBackendCUDA(t *testing.T) {
+	if err := gpu.Driver(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 1500, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	for m, by := range map[string]string{"certain": "cuda", "adaptive": "cuda", "exact": "cuda", "strict": "cpu"} {
+		out := filepath.Join(dir, m+".jsonl")
+		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
+		r.wantCode(t, exitOK)
+		if fell := strings.Contains(r.err, "the CPU answers instead"); fell != (by == "cpu") {
+			t.Errorf("%s: fell back %v: %s", m, fell, r.err)
+		}
+		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+		for line := range strings.Lines(string(readFile(t, out))) {
+			var answer struct {
+				Certificate struct{ Backend string }
+			}
+			if err := json.Unmarshal([]byte(line), &answer); err != nil {
+				t.Fatal(err)
+			}
+			if answer.Certificate.Backend != by {
+				t.Errorf("%s: certificate by %q, want %q", m, answer.Certificate.Backend, by)
+			}
+		}
+	}
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
+}
