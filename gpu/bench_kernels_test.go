@@ -1,0 +1,391 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"thresher/kernels"
+)
+
+// clock takes times on a card's device. It is used on the device's thread alone,
+// close aside.
+type clock struct {
+	m       *machine
+	modules map[string]*Module
+	events  []*Event // two a launch
+	names   []string // of the launches timed
+	from    *Buffer[uint8]
+	to      *Buffer[uint8]
+	stalled *queue // the queue that is held up already
+	inside  bool   // a launch
+}
+
+// ticking returns the clock of the card with all memory.
+func (s *server) ticking() (*clock, error) {
+	if s.clock != nil {
+		return s.clock, nil
+	}
+	b, err := s.card(0)
+	if err != nil {
+		return nil, err
+	}
+	s.clock = &clock{m: b.machines[0], modules: map[string]*Module{}}
+	return s.clock, nil
+}
+
+func (k *clock) close() error {
+	return k.m.d.Do(context.Background(), func(t *Thread) error {
+		errs := []error{k.from.Free(t), k.to.Free(t)}
+		for _, e := range k.events {
+			errs = append(errs, e.Close(t))
+		}
+		for _, m := range k.modules {
+			errs = append(errs, m.Unload(t))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// kernel finds a kernel of a module that searches do not load.
+func (k *clock) kernel(t *Thread, module, entry string) (*Function, error) {
+	m := k.modules[module]
+	if m == nil {
+		text, err := kernels.PTX(module)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = t.Load(module, text); err != nil {
+			return nil, err
+		}
+		k.modules[module] = m
+	}
+	return m.Function(t, entry)
+}
+
+// buffers makes room for a copy of so many bytes, of random contents: a memory
+// that holds zeros is faster.
+func (k *clock) buffers(t *Thread, bytes int) error {
+	if k.from != nil && k.from.Len() >= bytes || bytes == 0 {
+		return nil
+	}
+	if err := errors.Join(k.from.Free(t), k.to.Free(t)); err != nil {
+		return err
+	}
+	var err error
+	if k.from, err = Alloc[uint8](t, "copies", bytes); err != nil {
+		return err
+	}
+	if k.to, err = Alloc[uint8](t, "copies", bytes); err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(22, 1))
+	part := make([]uint64, min(bytes, 1<<26)/8)
+	for i := range part {
+		part[i] = r.Uint64()
+	}
+	raw := bytesOfSlice(part)
+	for at := 0; at < bytes; at += len(raw) {
+		if err := k.from.Upload(t, at, raw[:min(len(raw), bytes-at)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy enqueues a copy by the kernel copy16.
+func (k *clock) copy(t *Thread, s *Stream, bytes int) error {
+	f, err := k.kernel(t, "copy", "copy16")
+	if err != nil {
+		return err
+	}
+	return f.Launch(t, s, Shape{Grid: Dim{X: blocks(bytes/16, 256)}, Block: Dim{X: 256}}, Ptr(k.from), Ptr(k.to), I64(int64(bytes/16)))
+}
+
+// event returns event i.
+func (k *clock) event(t *Thread, i int) (*Event, error) {
+	for len(k.events) <= i {
+		e, err := t.NewEvent("times")
+		if err != nil {
+			return nil, err
+		}
+		k.events = append(k.events, e)
+	}
+	return k.events[i], nil
+}
+
+// note is machine.around: it records an event on either side of each launch. The
+// first of a queue waits for a copy of stall bytes.
+func (k *clock) note(stall int) func(q *queue, kernel string) error {
+	return func(q *queue, kernel string) error {
+		if stall > 0 && k.stalled != q {
+			k.stalled = q
+			if err := k.copy(q.t, q.s, stall); err != nil {
+				return err
+			}
+		}
+		i := 2 * len(k.names)
+		if k.inside {
+			i--
+		} else {
+			k.names = append(k.names, kernel)
+		}
+		k.inside = !k.inside
+		e, err := k.event(q.t, i)
+		if err != nil {
+			return err
+		}
+		return e.Record(q.t, q.s)
+	}
+}
+
+// splitting is where the device's time goes, batch by batch.
+type splitting struct {
+	Kernels map[string]*kernelTimes `json:"kernels"`
+	Sum     []float64               `json:"sum"`  // of all kernels, in seconds
+	Span    []float64               `json:"span"` // from the first's begin to the last's end
+}
+
+type kernelTimes struct {
+	Launches int       `json:"launches"` // of the last batch
+	Seconds  []float64 `json:"seconds"`
+}
+
+// split answers batches as search does and has events around every kernel.
+func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
+	x, err := s.set(r)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.ticking()
+	if err != nil {
+		return nil, err
+	}
+	if x.card.machines[0] != k.m {
+		return nil, fmt.Errorf("set %q is on a card of its own", r.Set)
+	}
+	around := func(f func(*queue, string) error) error {
+		return k.m.d.Do(ctx, func(t *Thread) error {
+			k.names, k.stalled, k.inside, k.m.around = k.names[:0], nil, false, f
+			return k.buffers(t, r.Stall)
+		})
+	}
+	out := &splitting{Kernels: map[string]*kernelTimes{}}
+	for i := range max(1, r.Count) {
+		ask, err := x.ask(r, i)
+		if err != nil {
+			return nil, err
+		}
+		if err := around(k.note(r.Stall)); err != nil {
+			return nil, err
+		}
+		_, err = x.engine.Search(ctx, ask)
+		if err == nil {
+			err = k.m.d.Do(ctx, func(t *Thread) error { return k.read(t, out, i) })
+		}
+		if err := errors.Join(err, around(nil)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// read adds the times of batch i.
+func (k *clock) read(t *Thread, out *splitting, i int) error {
+	if err := k.m.stream.Sync(t); err != nil {
+		return err
+	}
+	sum := 0.
+	for _, of := range out.Kernels {
+		of.Launches = 0
+		of.Seconds = append(of.Seconds, 0)
+	}
+	for n, name := range k.names {
+		took, err := k.events[2*n+1].Since(t, k.events[2*n])
+		if err != nil {
+			return err
+		}
+		of := out.Kernels[name]
+		if of == nil {
+			of = &kernelTimes{Seconds: make([]float64, i+1)}
+			out.Kernels[name] = of
+		}
+		of.Launches++
+		of.Seconds[i] += took.Seconds()
+		sum += took.Seconds()
+	}
+	span := time.Duration(0)
+	if n := len(k.names); n > 0 {
+		var err error
+		if span, err = k.events[2*n-1].Since(t, k.events[0]); err != nil {
+			return err
+		}
+	}
+	out.Sum, out.Span = append(out.Sum, sum), append(out.Span, span.Seconds())
+	return nil
+}
+
+// peaks is what the device can do at most; seconds of each time.
+type peaks struct {
+	CopyBytes   int       `json:"copy_bytes"` // read and written
+	Copy        []float64 `json:"copy"`
+	Operations  int       `json:"mma_operations"` // a product and a sum are two
+	Mma         []float64 `json:"mma"`
+	Pairs       int       `json:"tests_pairs"`
+	Tests       []float64 `json:"tests"`
+	TestsPassed int       `json:"tests_passed"` // none should
+}
+
+// ceilings times copies, products and tests of bounds, Count times each.
+func (s *server) ceilings(ctx context.Context, r *request) (*peaks, error) {
+	k, err := s.ticking()
+	if err != nil {
+		return nil, err
+	}
+	out := &peaks{CopyBytes: 2 * (r.Bytes &^ 15)}
+	err = k.m.d.Do(ctx, func(t *Thread) error {
+		if err := k.buffers(t, r.Bytes); err != nil {
+			return err
+		}
+		var err error
+		if out.Copy, err = k.times(t, r.Count, func() error { return k.copy(t, k.m.stream, r.Bytes) }); err != nil {
+			return err
+		}
+		if err := k.products(t, r, out); err != nil {
+			return err
+		}
+		return k.tests(t, r, out)
+	})
+	return out, err
+}
+
+// times runs f once untimed and count times with an event on either side.
+func (k *clock) times(t *Thread, count int, f func() error) ([]float64, error) {
+	s := k.m.stream
+	if err := f(); err != nil {
+		return nil, err
+	}
+	for i := range count {
+		for side := range 2 {
+			e, err := k.event(t, 2*i+side)
+			if err == nil && side == 1 {
+				err = f()
+			}
+			if err == nil {
+				err = e.Record(t, s)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := s.Sync(t); err != nil {
+		return nil, err
+	}
+	var out []float64
+	for i := range count {
+		took, err := k.events[2*i+1].Since(t, k.events[2*i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, took.Seconds())
+	}
+	return out, nil
+}
+
+// randomWords are 16 words a lane.
+func randomWords(from func(*rand.Rand) uint32) []uint32 {
+	r := rand.New(rand.NewPCG(23, 1))
+	w := make([]uint32, 16*32)
+	for i := range w {
+		w[i] = from(r)
+	}
+	return w
+}
+
+// products times ceiling_mma_s8.
+func (k *clock) products(t *Thread, r *request, out *peaks) error {
+	f, err := k.kernel(t, "ceiling", "ceiling_mma_s8")
+	if err != nil {
+		return err
+	}
+	per, err := f.BlocksPerSM(t, 256, 0)
+	if err != nil {
+		return err
+	}
+	grid := per * t.d.info.Multiprocessors
+	var held stores
+	words, err := put(context.Background(), t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return r.Uint32() }))
+	if err == nil {
+		var sums *Buffer[int32]
+		if sums, err = onDevice[int32](t, &held, "sums", 256*grid); err == nil {
+			out.Mma, err = k.times(t, r.Count, func() error {
+				return f.Launch(t, k.m.stream, Shape{Grid: Dim{X: grid}, Block: Dim{X: 256}}, Ptr(words), Ptr(sums), I32(r.Rounds))
+			})
+		}
+	}
+	out.Operations = grid * 8 * r.Rounds * 8 * (2 * 16 * 8 * 32)
+	return errors.Join(err, held.free(t))
+}
+
+// tests times ceiling_tests, of as many queries as a block of the scan takes.
+func (k *clock) tests(t *Thread, r *request, out *peaks) error {
+	const slots, perSM = scanTile, 2
+	f, err := k.kernel(t, "ceiling", "ceiling_tests")
+	if err != nil {
+		return err
+	}
+	grid := perSM * t.d.info.Multiprocessors
+	const bias = 0x4b400000 // of sums, as kernels/tile.cuh has it
+	rnd := rand.New(rand.NewPCG(24, 1))
+	terms, factors := make([]float32, 12*32), make([]float32, 3*2*slots)
+	for i := range terms {
+		terms[i] = .5 + rnd.Float32()
+	}
+	for i := range slots {
+		for of := range 2 { // a step of the codes, and what takes the bias away
+			step := 1e-6 * (.5 + rnd.Float32())
+			factors[2*(of*slots+i)], factors[2*(of*slots+i)+1] = step, -step*math.Float32frombits(bias)
+		}
+		factors[2*(2*slots+i)], factors[2*(2*slots+i)+1] = .5+rnd.Float32(), -20 // sums are below 2^13 steps
+	}
+	var held stores
+	ctx := context.Background()
+	run := func() error {
+		words, err := put(ctx, t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return bias - 1<<13 + r.Uint32N(1<<14) }))
+		if err != nil {
+			return err
+		}
+		onCard, err := put(ctx, t, &held, "terms", terms)
+		if err != nil {
+			return err
+		}
+		pairs, err := put(ctx, t, &held, "factors", factors)
+		if err != nil {
+			return err
+		}
+		passed, err := put(ctx, t, &held, "passed", []int32{0})
+		if err != nil {
+			return err
+		}
+		out.Tests, err = k.times(t, r.Count, func() error {
+			return f.Launch(t, k.m.stream, Shape{Grid: Dim{X: grid}, Block: Dim{X: 256}, Shared: 24 * slots},
+				Ptr(words), Ptr(onCard), Ptr(pairs), I32(slots), I32(r.Rounds), Ptr(passed))
+		})
+		if err != nil {
+			return err
+		}
+		var n [1]int32
+		err = passed.Download(t, n[:], 0)
+		out.TestsPassed = int(n[0])
+		return err
+	}
+	err = run()
+	out.Pairs = grid * 8 * r.Rounds * (slots / 8) * 256
+	return errors.Join(err, held.free(t))
+}

@@ -1,0 +1,390 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"thresher/backend"
+	engine "thresher/batch"
+	"thresher/collection"
+	"thresher/gpu/emulator"
+)
+
+// serveVariable, if set, has TestServe answer requests on standard input, as
+// bench/gpu does.
+const serveVariable = "THRESHER_GPU_SERVE"
+
+// TestServe is a benchmark's process: it answers requests, a JSON object a line,
+// each by one, until its input ends.
+func TestServe(t *testing.T) {
+	if os.Getenv(serveVariable) == "" {
+		t.Skip(serveVariable + " is not set: bench/gpu sets it")
+	}
+	if err := serve(t.Context(), os.Stdin, os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// server is what requests work on.
+type server struct {
+	cards map[int64]*Backend // by the memory they may use
+	sets  map[string]*set
+	clock *clock // of the card whose memory is unlimited
+}
+
+// set is a collection loaded on a card.
+type set struct {
+	card    *Backend
+	c       *collection.Collection
+	engine  *engine.Engine
+	queries []float32
+	owns    bool // c and the files behind it
+	maps    [][]byte
+}
+
+// request is what a line asks for: Do names what, the rest are its arguments.
+type request struct {
+	Do string `json:"do"`
+
+	// build prepares the atoms of a file, float32 rows, and loads them; load puts
+	// those of another set on a card that may use so much memory. close ends one.
+	Set     string         `json:"set"`
+	Of      string         `json:"of"`
+	Atoms   string         `json:"atoms"`
+	Queries string         `json:"queries"`
+	Dim     int            `json:"dim"`
+	Seed    uint64         `json:"seed"`
+	Memory  int64          `json:"memory"`
+	Costs   *backend.Costs `json:"costs"`
+
+	// plans lists the plans there are; search answers Count batches of M queries,
+	// from batch First of the file on, its whole batches counted round and round;
+	// split does and tells the time of each kernel.
+	M      int     `json:"m"`
+	K      int     `json:"k"`
+	First  int     `json:"first"`
+	Count  int     `json:"count"`
+	Method string  `json:"method"`
+	Plan   string  `json:"plan"`
+	Delta  float64 `json:"delta"`
+	// Dump, if given, is a file for the answers of search: for each query K ids as
+	// little-endian int32, -1 where there are fewer, and a 1 if the certificate says
+	// that no probability was needed, else a 0.
+	Dump string `json:"dump"`
+	// Stall is how many bytes split copies on the device before it enqueues
+	// anything, so that kernels do not wait for the host between them.
+	Stall int `json:"stall"`
+
+	// costs measures what work costs, on so many atoms if given. ceilings takes each
+	// Count times: a copy of Bytes, products, tests of bounds.
+	Size   int `json:"size"`
+	Bytes  int `json:"bytes"`
+	Rounds int `json:"rounds"`
+}
+
+// serve answers requests until in ends. What fails is answered with an object that
+// has "error" alone.
+func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
+	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}}
+	defer func() { err = errors.Join(err, s.close()) }()
+	lines := bufio.NewScanner(in)
+	encoder := json.NewEncoder(out)
+	for lines.Scan() {
+		var r request
+		var answer any
+		err := json.Unmarshal(lines.Bytes(), &r)
+		if err == nil {
+			answer, err = s.answer(ctx, &r)
+		}
+		if err != nil {
+			answer = map[string]string{"error": err.Error()}
+		}
+		if err := encoder.Encode(answer); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (s *server) answer(ctx context.Context, r *request) (any, error) {
+	switch r.Do {
+	case "open":
+		return s.open()
+	case "build":
+		return s.build(ctx, r)
+	case "load":
+		return s.load(ctx, r)
+	case "close":
+		x, err := s.set(r)
+		if err != nil {
+			return nil, err
+		}
+		delete(s.sets, r.Set)
+		return struct{}{}, x.close()
+	case "plans":
+		return s.plans(r)
+	case "search":
+		return s.search(ctx, r)
+	case "split":
+		return s.split(ctx, r)
+	case "costs":
+		return s.costs(ctx, r)
+	case "ceilings":
+		return s.ceilings(ctx, r)
+	}
+	return nil, fmt.Errorf("%q is not known", r.Do)
+}
+
+// close gives everything back.
+func (s *server) close() error {
+	var errs []error
+	for _, x := range s.sets { // those that own their collection last
+		if !x.owns {
+			errs = append(errs, x.close())
+		}
+	}
+	for _, x := range s.sets {
+		if x.owns {
+			errs = append(errs, x.close())
+		}
+	}
+	if s.clock != nil {
+		errs = append(errs, s.clock.close())
+	}
+	for _, card := range s.cards {
+		errs = append(errs, card.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// card opens device 0, with so much memory; 0 takes what there is.
+func (s *server) card(memory int64) (*Backend, error) {
+	if b := s.cards[memory]; b != nil {
+		return b, nil
+	}
+	b, err := Open(Options{Devices: []int{0}, Memory: memory})
+	if err != nil {
+		return nil, err
+	}
+	s.cards[memory] = b.(*Backend)
+	return s.cards[memory], nil
+}
+
+// opened says what there is and how long it took to open it, kernels compiled by
+// the driver.
+type opened struct {
+	Device   Info                 `json:"device"`
+	Driver   string               `json:"driver"`
+	Emulator bool                 `json:"emulator"`
+	Seconds  float64              `json:"seconds"`
+	Kernels  map[string]Resources `json:"kernels"`
+	Threads  int                  `json:"threads"`
+	Go       string               `json:"go"`
+}
+
+func (s *server) open() (*opened, error) {
+	began := time.Now()
+	b, err := s.card(0)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{Device: b.Devices()[0], Emulator: emulator.Present(), Seconds: time.Since(began).Seconds(),
+		Kernels: map[string]Resources{}, Threads: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+	for name, f := range b.machines[0].functions {
+		o.Kernels[name] = f.Resources
+	}
+	o.Driver, err = DriverVersion()
+	return o, err
+}
+
+// costs are the figures that the backend has and those measured here.
+func (s *server) costs(ctx context.Context, r *request) (map[string]backend.Costs, error) {
+	b, err := s.card(0)
+	if err != nil {
+		return nil, err
+	}
+	var found backend.Costs
+	if r.Size > 0 {
+		found, err = b.machines[0].measure(ctx, trialSize{atoms: r.Size, near: 512, m: 8, rounds: 1})
+	} else {
+		found, err = b.Measure(ctx)
+	}
+	return map[string]backend.Costs{"builtin": b.Costs(), "measured": found}, errors.Join(err, found.Check())
+}
+
+// loaded says what a set costs until it can be searched.
+type loaded struct {
+	Atoms        int     `json:"atoms"`
+	Dim          int     `json:"dim"`
+	Head         int     `json:"head"`
+	Panel        int     `json:"panel"`
+	Widths       []int   `json:"widths"`
+	BuildSeconds float64 `json:"build_seconds"`
+	LoadSeconds  float64 `json:"load_seconds"`
+	Bytes        int64   `json:"bytes"`        // of the collection
+	DeviceBytes  int64   `json:"device_bytes"` // of it on the device
+	HostBytes    int64   `json:"host_bytes"`   // and in page-locked host memory
+}
+
+func (s *server) build(ctx context.Context, r *request) (*loaded, error) {
+	if r.Dim < 1 || s.sets[r.Set] != nil {
+		return nil, fmt.Errorf("set %q of dimension %d, there already or of none", r.Set, r.Dim)
+	}
+	x := &set{owns: true}
+	rows, err := x.floats(r.Atoms)
+	if err == nil {
+		x.queries, err = x.floats(r.Queries)
+	}
+	if err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	began := time.Now()
+	if x.c, err = collection.Build(ctx, rows, r.Dim, &collection.Options{Seed: r.Seed}); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	took := time.Since(began)
+	out, err := s.put(ctx, r, x)
+	if out != nil {
+		out.BuildSeconds = took.Seconds()
+	}
+	return out, err
+}
+
+func (s *server) load(ctx context.Context, r *request) (*loaded, error) {
+	of := s.sets[r.Of]
+	if of == nil || s.sets[r.Set] != nil {
+		return nil, fmt.Errorf("set %q of set %q", r.Set, r.Of)
+	}
+	return s.put(ctx, r, &set{c: of.c, queries: of.queries})
+}
+
+// put loads x on its card; when that fails x is closed.
+func (s *server) put(ctx context.Context, r *request, x *set) (*loaded, error) {
+	var err error
+	if x.card, err = s.card(r.Memory); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	d := x.card.machines[0].d
+	before, began := d.Usage(), time.Now()
+	if x.engine, err = engine.Open(ctx, x.c, x.card, &engine.Options{Costs: r.Costs}); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	after := d.Usage()
+	s.sets[r.Set] = x
+	out := &loaded{Atoms: x.c.N, Dim: x.c.Dim, Head: x.c.R, Panel: x.c.PanelWidth, LoadSeconds: time.Since(began).Seconds(),
+		Bytes: x.c.Bytes(), DeviceBytes: after.Used - before.Used, HostBytes: after.Pinned - before.Pinned}
+	for _, l := range x.c.Levels {
+		out.Widths = append(out.Widths, l.Width)
+	}
+	return out, nil
+}
+
+func (s *server) set(r *request) (*set, error) {
+	if x := s.sets[r.Set]; x != nil {
+		return x, nil
+	}
+	return nil, fmt.Errorf("there is no set %q", r.Set)
+}
+
+func (x *set) close() error {
+	var errs []error
+	if x.engine != nil {
+		errs = append(errs, x.engine.Close())
+	}
+	if x.owns && x.c != nil {
+		errs = append(errs, x.c.Close())
+	}
+	for _, m := range x.maps {
+		errs = append(errs, syscall.Munmap(m))
+	}
+	return errors.Join(errs...)
+}
+
+// floats maps a file of float32.
+func (x *set) floats(path string) ([]float32, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if n := info.Size(); n == 0 || n%4 != 0 || n > math.MaxInt {
+		return nil, fmt.Errorf("%s: %d bytes are no float32 values", path, n)
+	}
+	m, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	x.maps = append(x.maps, m)
+	return unsafe.Slice((*float32)(unsafe.Pointer(&m[0])), len(m)/4), nil
+}
+
+// TestServing goes through every request on made-up data, so that a benchmark does
+// not fail for its server.
+func TestServing(t *testing.T) {
+	needDriver(t)
+	const n, m, dim, k = 2000, 16, 256, 5
+	atoms, queries := benchData(t, n, m, dim)
+	dump := t.TempDir() + "/answers"
+	asked := []string{
+		`{"do": "open"}`,
+		fmt.Sprintf(`{"do": "build", "set": "a", "atoms": %q, "queries": %q, "dim": %d, "seed": 3}`, atoms, queries, dim),
+		`{"do": "load", "set": "b", "of": "a", "memory": 8000000}`,
+		`{"do": "plans", "set": "a", "m": 8, "k": 5, "delta": 0.01}`,
+		fmt.Sprintf(`{"do": "search", "set": "a", "m": 8, "k": %d, "count": 3, "delta": 0.01, "dump": %q}`, k, dump),
+		`{"do": "search", "set": "b", "m": 8, "k": 5, "first": 1, "count": 1, "delta": 0.01, "method": "exact"}`,
+		`{"do": "split", "set": "a", "m": 8, "k": 5, "count": 2, "delta": 0.01, "plan": "64,whole,rows", "stall": 65536}`,
+		`{"do": "costs", "size": 2048}`,
+		`{"do": "ceilings", "count": 2, "bytes": 65536, "rounds": 2}`,
+		`{"do": "search", "set": "c", "m": 1, "k": 1, "count": 1}`,
+		`{"do": "search", "set": "a", "m": 99, "k": 1, "count": 1}`,
+		`nonsense`,
+		`{"do": "close", "set": "b"}`,
+	}
+	var out strings.Builder
+	if err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(said) != len(asked) {
+		t.Fatalf("%d answers to %d requests: %v", len(said), len(asked), said)
+	}
+	for i, line := range said {
+		bad := i >= 9 && i <= 11
+		if failed := strings.HasPrefix(line, `{"error":`); failed != bad {
+			t.Errorf("request %s: %s", asked[i], line)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	checkDump(t, dump, atoms, queries, dim, 3*8, k)
+	var split splitting
+	if err := json.Unmarshal([]byte(said[6]), &split); err != nil {
+		t.Fatal(err)
+	}
+	sum, scans := 0., split.Kernels["scan_s8"]
+	for _, of := range split.Kernels {
+		sum += of.Seconds[1]
+	}
+	if len(split.Sum) != 2 || scans.Launches == 0 || len(scans.Seconds) != 2 || math.Abs(sum-split.Sum[1]) > 1e-9 || split.Sum[1] > split.Span[1] {
+		t.Errorf("split of two batches: %+v", split)
+	}
+}

@@ -1,0 +1,75 @@
+// ceiling.cu: what the device's units can do at most of what the scan asks of them, to measure the scan by.
+//
+//   entry             grid  threads  dynamic shared memory
+//   ceiling_mma_s8    any   256      0
+//   ceiling_tests     any   256      24*slots bytes
+//
+// ceiling_mma_s8 multiplies matrices of 8-bit integers in registers and does nothing else: 8 rounds times 8192
+// products a warp, of which no two that follow each other wait for one another. words are 16 a lane; out is
+// written so that there is something to be computed.
+//
+// ceiling_tests does what is left of the scan beside products and memory: turns sums into bounds and looks whether
+// any passes, as scan_steps of scan.cu does for atoms without offsets, 256 pairs a warp for every 8 of `slots`
+// (a multiple of 8), rounds times. factors are slots*3 pairs: of heads, of rests, of tests; words are the sums, 16 a
+// lane, and terms the scales, 12 a lane. No pair passes where the cuts say so; of those that do, out counts.
+#include "dev.cuh"
+
+typedef unsigned int u32;
+
+extern "C" __global__ void __launch_bounds__(256) ceiling_mma_s8(const u32* words, int* out, int rounds) {
+  u32 lane = threadIdx.x % 32, a[2][4], b[4][2];
+  int c[8][4] = {};
+#pragma unroll
+  for (int i = 0; i < 8; i++) a[i / 4][i % 4] = words[i * 32 + lane], b[i / 2][i % 2] = words[(8 + i) * 32 + lane];
+#pragma unroll 1
+  for (int r = 0; r < rounds; r++) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) mma_m16n8k32_s8(c[i], a[i / 4], b[i % 4]);
+  }
+  int sum = 0;
+#pragma unroll
+  for (int i = 0; i < 32; i++) sum ^= c[i / 4][i % 4];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+ceiling_tests(const u32* words, const float* terms, const float2* factors, int slots, int rounds, int* out) {
+  SHARED_DYN(float2, shared);
+  for (int i = threadIdx.x; i < 3 * slots; i += blockDim.x) shared[i] = factors[i];
+  __syncthreads();
+  u32 lane = threadIdx.x % 32;
+  float dh[2][4], dr[2][4], head[4], rest[4], radius[4];
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    dh[i / 4][i % 4] = __uint_as_float(words[i * 32 + lane]);
+    dr[i / 4][i % 4] = __uint_as_float(words[(8 + i) * 32 + lane]);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) head[i] = terms[i * 32 + lane], rest[i] = terms[(4 + i) * 32 + lane], radius[i] = terms[(8 + i) * 32 + lane];
+  int passed = 0;
+#pragma unroll 1
+  for (int r = 0; r < rounds; r++) {
+    const float2* pair = shared + 2 * (lane % 4);
+#pragma unroll 1
+    for (int n = 0; n < slots; n += 8, pair += 8) {
+      float4 fh = *(const float4*)pair, fr = *(const float4*)(pair + slots), ft = *(const float4*)(pair + 2 * slots);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        float v[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          int i = 2 * h + e / 2;
+          bool odd = e % 2;
+          v[e] = fmaf(radius[i], odd ? ft.z : ft.x, odd ? ft.w : ft.y);
+          v[e] = fmaf(head[i], fmaf(dh[h][e], odd ? fh.z : fh.x, odd ? fh.w : fh.y), v[e]);
+          v[e] = fmaf(rest[i], fmaf(dr[h][e], odd ? fr.z : fr.x, odd ? fr.w : fr.y), v[e]);
+        }
+        int below = __float_as_int(v[0]) & __float_as_int(v[1]) & __float_as_int(v[2]) & __float_as_int(v[3]);
+        if (!__any_sync(0xffffffffu, below >= 0)) continue;
+#pragma unroll
+        for (int e = 0; e < 4; e++) passed += __float_as_int(v[e]) >= 0;
+      }
+    }
+  }
+  if (passed) atomicAdd(out, passed);
+}
