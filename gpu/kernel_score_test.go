@@ -279,6 +279,7 @@ func TestMerge(t *testing.T) {
 			for j, k := range []uint32{1, 2, 10, 33, 100, 256, 257, 1024, 1500, 10000} {
 				states = append(states, query{k: k, floor: []float64{math.Inf(-1), -.5, .2}[j%3], tau: []float64{math.Inf(-1), -.5, .2}[j%3], epsilon: []float64{0, .01}[j%2], rows: 3})
 			}
+			states = append(states, query{k: 5, floor: -.5, tau: 2.5}) // a threshold from elsewhere
 			m := newMerging(b, states, 10000)
 			next := uint32(0)
 			for round, size := range []int{1, 7, 0, 64, 300, 1023, 1024, 1025, 2500, 5000, 1, 12} {

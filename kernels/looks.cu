@@ -31,9 +31,8 @@
 // (72 registers) or 16 (126) have 56 KB or 32; it takes 23 KB to cover 0.7 us at that rate. No shared memory.
 #include "warp.cuh"
 
-
-// kRows rows are under way in a group of lanes, each lane reading a piece of each.
-static const int kRows = 4;
+// kRows rows are under way in a group of lanes, each lane reading a piece of each; of codes, kGroup lanes.
+static const int kRows = 4, kGroup = 8;
 
 DEV Side side_of(const Terms* t, u32 i) {
   if (t->side) {
@@ -122,7 +121,7 @@ DEV void add_products(uint4 x, uint4 h, uint4 l, int& hi, int& lo) {
 // look_pieces is look_rows for rows read in pieces of this type.
 template <class Piece>
 DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo) {
-  const int G = 8;
+  const int G = kGroup;
   const Piece *his = reinterpret_cast<const Piece*>(hi), *los = reinterpret_cast<const Piece*>(lo);
   int sub = lane_id() % G, heads = head / (int)sizeof(Piece), pieces = (head + width + (int)sizeof(Piece) - 1) / (int)sizeof(Piece);
   for (u32 base = share.begin; base < share.n; base += share.step) {
@@ -160,7 +159,7 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
 
 extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const Lists* lists, const Terms* terms, const u8* codes,
                                                             long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Share share = share_of(queries, lists, 32 / 8 * kRows);
+  Share share = share_of(queries, lists, 32 / kGroup * kRows);
   if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
