@@ -32,7 +32,7 @@ type machine struct {
 }
 
 // apart are modules that tests and benchmarks load for themselves.
-var apart = [...]string{"ceiling", "copy", "fragments", "layout"}
+var apart = [...]string{"ceiling", "copy", "fragments"}
 
 // openMachine opens a device and has the driver compile the modules.
 func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
