@@ -112,7 +112,8 @@ func (r *gatedRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, 
 type waits struct {
 	mu     sync.Mutex
 	waited []time.Duration
-	runs   [][2]int // searches and queries
+	runs   [][2]int      // searches and queries
+	hold   chan struct{} // if not nil, runs begin when it is closed
 }
 
 func (w *waits) Waited(d time.Duration) {
@@ -125,6 +126,9 @@ func (w *waits) Began(searches, queries int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runs = append(w.runs, [2]int{searches, queries})
+	if w.hold != nil {
+		<-w.hold
+	}
 }
 
 // lounge is a Coalescer over a gate, in a test's bubble.
@@ -371,6 +375,49 @@ func TestCoalescerFull(t *testing.T) {
 	})
 }
 
+// TestCoalescerRoom has who leaves a group that waits make room for others.
+func TestCoalescerRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 3}, nil)
+		defer l.close()
+		ctx, cancel := context.WithCancel(t.Context())
+		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1))}
+		left := l.ask(ctx, l.one(2))
+		cancel()
+		left.unseen(batch.Cancelled)
+		all = append(all, l.ask(t.Context(), l.one(3)))
+		l.runs(1)
+		all = append(all, l.ask(t.Context(), l.one(4)))
+		l.runs(1, 3)
+		l.gate.open()
+		for _, a := range all {
+			a.right()
+		}
+	})
+}
+
+// TestCoalescerReferences has methods without rounds to share begin by themselves.
+func TestCoalescerReferences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, rows := newGate(), loungeRows()
+		e, err := batch.Open(t.Context(), build(t, rows, loungeDim, &collection.Options{Basis: collection.Raw}), g, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		l := &lounge{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1}), plain: e}
+		defer l.Coalescer.Close()
+		held := l.ask(t.Context(), batch.Request{Queries: rows[:loungeDim], K: 1, Method: batch.Certain})
+		beside := l.ask(t.Context(), batch.Request{Queries: rows[:loungeDim], K: 1, Method: batch.BoundedME})
+		if !beside.answered() {
+			t.Error("a search that none can share waits for its window")
+		}
+		beside.right()
+		g.open()
+		held.right()
+	})
+}
+
 // TestCoalescerGroups has searches of other looks run apart, those of the same
 // together, whatever else they ask.
 func TestCoalescerGroups(t *testing.T) {
@@ -459,6 +506,32 @@ func TestCoalescerLeaving(t *testing.T) {
 		l.gate.pass()
 		held.right()
 		l.runs(1, 3, 1)
+	})
+}
+
+// TestCoalescerBeginning has who leaves while a group begins stay until its queries,
+// which may be written again then, have been read.
+func TestCoalescerBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
+		defer l.close()
+		ctx, cancel := context.WithCancel(t.Context())
+		mine := l.one(2)
+		mine.Queries = slices.Clone(mine.Queries)
+		first, a, b := l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(ctx, mine)
+		l.told.hold = make(chan struct{})
+		l.gate.pass()
+		cancel()
+		if b.answered() {
+			t.Error("left while its queries were read")
+		}
+		close(l.told.hold)
+		b.unseen(batch.Cancelled)
+		clear(mine.Queries)
+		l.gate.open()
+		first.right()
+		a.right()
+		l.runs(1, 2)
 	})
 }
 
@@ -649,10 +722,11 @@ func TestCoalescerOff(t *testing.T) {
 		for _, a := range all {
 			a.right()
 		}
-		l.close()
+		l.Coalescer.Close() // the engine is open
 		if late := l.ask(t.Context(), l.one(3)); !errors.Is(late.err, backend.ErrClosed) {
 			t.Errorf("error %v, want ErrClosed", late.err)
 		}
+		l.close()
 		if len(l.told.runs)+len(l.told.waited) > 0 {
 			t.Errorf("told of runs %v", l.told.runs)
 		}
