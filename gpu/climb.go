@@ -23,8 +23,9 @@ const (
 	reportsKept = 4
 	// leastLists is how many queries' lists there must be room for at once.
 	leastLists = 16
-	// maxScan is the greatest number of codes whose products' sums fit int32.
-	maxScan = 1 << 16
+	// maxScanLook and maxRowLook are the greatest numbers of codes of a first look and of a
+	// later one.
+	maxScanLook, maxRowLook = 1 << 16, 1 << 20
 )
 
 // climb takes looks in order for a group, and notes what the device tells of
@@ -111,7 +112,7 @@ func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
 		hi := min(x.r.c.N, g.next+g.launchAtoms())
 		x.listNorms(q, g, g.next, hi)
 		g.next = hi
-		x.survey(q, g, 0)
+		q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(0), F32(x.beyond(g)))
 		if err := q.pace(ctx); err != nil {
 			return err
 		}
@@ -138,9 +139,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 		g.next = min(end, lo+g.launchAtoms())
 		x.scanAtoms(q, g, l, lo, g.next)
 		if g.next == end {
-			g.lift(q, scanned, byBound)
-			g.prune(q, scanned, false)
-			x.survey(q, g, l.MaxSurvivors)
+			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
 			end = chunkEnd(end, l.First, n)
 		}
 		if err := q.pace(ctx); err != nil {
@@ -184,6 +183,9 @@ func (x *run) scanAtoms(q *queue, g *group, l *look, lo, hi int) {
 		name, codes, stride = "scan_rows_s8", Ptr(x.r.codes.memory()), c.R+c.D
 	}
 	tile, shared := scanShape(q, c, g.m(), l.To)
+	if l.To > c.PanelWidth {
+		tile, shared = scanRowsShape(g.m())
+	}
 	y := blocks(g.m(), tile)
 	grid := min(blocks(hi-lo, 256), max(1, 2*q.t.d.info.Multiprocessors/y))
 	q.launch(name, Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
@@ -209,14 +211,22 @@ func scanShape(q *queue, c *collection.Collection, m, width int) (tile, shared i
 	}
 }
 
-// survey settles after a chunk who need not go on: queries that no further atom
-// can reach, and those that have kept more than the share.
-func (x *run) survey(q *queue, g *group, share float64) {
-	beyond := float32(-1) // no atom is left
-	if g.next < x.r.c.N {
-		beyond = x.r.c.PanelMax(g.next / collection.PanelAtoms).Norm
+// scanRowsShape is the same by scan_rows.cu.
+func scanRowsShape(m int) (tile, shared int) {
+	tile, wide := min(128, (m+7)&^7), 32
+	if tile > 32 {
+		wide = 128
 	}
-	q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(share), F32(beyond))
+	return tile, 320*wide + 42560
+}
+
+// beyond is the greatest norm of the atoms that a group has not been scanned for,
+// negative if there are none.
+func (x *run) beyond(g *group) float32 {
+	if g.next >= x.r.c.N {
+		return -1
+	}
+	return x.r.c.PanelMax(g.next / collection.PanelAtoms).Norm
 }
 
 // revisit is a later look, by rows of codes or signs, at the survivors.
@@ -229,7 +239,5 @@ func (x *run) revisit(q *queue, g *group, l *look) {
 	}
 	q.launch(name, g.shared(q, 128), g.states(), g.lists.table(), Ptr(l.table), Ptr(codes.memory()), I64(int64(stride)), I32(c.R), I32(l.To),
 		g.array(b.at.hi, b.pitch()), g.array(b.at.lo, b.pitch()), I32(b.pitch()))
-	g.prune(q, live, true)
-	g.lift(q, live, byEstimate)
-	g.prune(q, live, false)
+	g.lift(q, live, byEstimate, 0, -1)
 }

@@ -231,8 +231,7 @@ func (d *denseScan) fast(ctx context.Context, q *queue, n int) (int, error) {
 		at = min(end, lo+most)
 		d.rows(q, lo, at)
 		if at == end {
-			d.lift(q, unanswered, byBound)
-			d.prune(q, unanswered, false)
+			d.lift(q, unanswered, byBound, 0, -1)
 			end = min(2*end, n)
 		}
 		if err := q.pace(ctx); err != nil {

@@ -32,6 +32,9 @@ const (
 	drainPiece = 256
 	// drainRounds is how often that is enqueued before the host looks what is left.
 	drainRounds = 8
+	// liftRounds is how often thresholds are lifted after a chunk or a look, and
+	// raiseMost how many atoms wanted the kernel that does it at once is for.
+	liftRounds, raiseMost = 2, 256
 	// partialRows is how many rows a query scores at most after its deadline, so that
 	// a partial answer is the best of something.
 	partialRows = 256
@@ -94,14 +97,25 @@ func (g *group) score(q *queue, w which, by, most int, carry bool) {
 	}
 }
 
-// lift scores the k leaders, and k more by the threshold that they made.
-func (g *group) lift(q *queue, w which, by int) {
-	if g.collects {
+// lift scores the k leaders, and k more by the threshold that they made, drops what
+// cannot reach the threshold then, and settles who need not go on: queries that no
+// atom of norm beyond can reach, if there are any, and those that kept more than a
+// share of the atoms.
+func (g *group) lift(q *queue, w which, by int, share float64, beyond float32) {
+	b, r := g.b, g.b.r
+	if !g.collects && b.bestRoom <= raiseMost {
+		q.launch("raise", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), I32(liftRounds),
+			Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order), g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowNorm), I32(int(r.c.Metric)),
+			g.array(b.at.bestScore, 8*b.bestRoom), g.array(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)), F64(share), F32(beyond))
 		return
 	}
-	for range 2 {
-		g.score(q, w, by, 0, by == byEstimate)
+	for range liftRounds {
+		if !g.collects {
+			g.score(q, w, by, 0, by == byEstimate)
+		}
 	}
+	g.prune(q, w, false)
+	q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(share), F32(beyond))
 }
 
 // longest is the length of the longest list of queries without an answer, as the

@@ -91,8 +91,8 @@ func (r *resident) check(l backend.Look) (*look, error) {
 		return nil, fmt.Errorf("codes of a collection that has none: %w", backend.ErrRuleUnsupported)
 	case l.Rule != backend.Student && l.Rule != backend.Cauchy:
 		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
-	case l.Rep == backend.Panels && c.R+l.To > maxScan:
-		return nil, fmt.Errorf("panels of width %d: %w", l.To, backend.ErrRuleUnsupported)
+	case l.Rep == backend.Panels && c.R+l.To > maxScanLook || c.R+l.To > maxRowLook:
+		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
 	k := &look{Look: l, level: c.Level(l.To), codes: codes16, width: c.R + l.To}
 	if l.Rep == backend.Signs {
