@@ -124,10 +124,11 @@ func (w *waits) Waited(d time.Duration) {
 
 func (w *waits) Began(searches, queries int) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.runs = append(w.runs, [2]int{searches, queries})
-	if w.hold != nil {
-		<-w.hold
+	hold := w.hold
+	w.mu.Unlock()
+	if hold != nil {
+		<-hold
 	}
 }
 
