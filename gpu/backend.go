@@ -89,7 +89,7 @@ func (b *Backend) Device() string {
 	return strings.Join(names, ", ")
 }
 
-// Load copies c to the device.
+// Load copies c to the device, or shares it out among several.
 func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	b.mu.Lock()
 	closed := b.closed
@@ -97,7 +97,7 @@ func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.R
 	if closed {
 		return nil, backend.ErrClosed
 	}
-	r, err := load(ctx, b.machines[0], c)
+	r, err := loadShards(ctx, b.machines, c)
 	if err != nil {
 		return nil, fmt.Errorf("loading %d atoms of dimension %d: %w", c.N, c.Dim, err)
 	}

@@ -1,0 +1,279 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// shards is a collection spread over devices: each holds a stretch of the internal
+// order, with the rows of its atoms, and searches it as a collection of its own.
+// Thresholds are not shared between them.
+type shards struct {
+	c     *collection.Collection
+	parts []shard
+}
+
+// shard is atoms lo..hi-1 on one device, where row i is that of atom lo+i.
+type shard struct {
+	*resident
+	lo, hi int
+}
+
+// loadShards copies c to several machines, whole strips each.
+func loadShards(ctx context.Context, machines []*machine, c *collection.Collection) (backend.Resident, error) {
+	strips := (c.N + stripAtoms - 1) / stripAtoms
+	n := min(len(machines), strips)
+	if n == 1 {
+		r, err := load(ctx, machines[0], c)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+	s := &shards{c: c, parts: make([]shard, n)}
+	err := together(n, func(k int) (err error) {
+		p := &s.parts[k]
+		p.lo, p.hi = strips*k/n*stripAtoms, min(strips*(k+1)/n*stripAtoms, c.N)
+		p.resident, err = load(ctx, machines[k], stretch(c, p.lo, p.hi))
+		if err == nil {
+			p.c.Rows = nil // the device has them
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// together calls f for 0..n-1 at once and waits.
+func together(n int, f func(k int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for k := range n {
+		wg.Go(func() { errs[k] = f(k) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// stretch is atoms lo..hi-1 of c as a collection; lo is the first of a strip. It
+// shares all but the rows, which stand in internal order.
+func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
+	s := *c
+	s.N = hi - lo
+	s.Order, s.Rows, s.RowNorm = make([]uint32, s.N), make([]float32, s.N*c.Dim), nil
+	if c.RowNorm != nil {
+		s.RowNorm = make([]float64, s.N)
+	}
+	for i := range s.N {
+		row := int(c.Order[lo+i])
+		s.Order[i] = uint32(i)
+		copy(s.Rows[i*c.Dim:(i+1)*c.Dim], c.Row(row))
+		if c.RowNorm != nil {
+			s.RowNorm[i] = c.RowNorm[row]
+		}
+	}
+	of := func(x []float32) []float32 {
+		if x == nil {
+			return nil
+		}
+		return x[lo:hi]
+	}
+	s.Norm, s.Offset, s.HeadScale, s.HeadNorm, s.HeadErr, s.RowScale = of(c.Norm), of(c.Offset), of(c.HeadScale), of(c.HeadNorm), of(c.HeadErr), of(c.RowScale)
+	if !c.Coded() {
+		return &s
+	}
+	terms := len(c.HeadMax) / c.PanelCount()
+	s.HeadMax = c.HeadMax[lo/collection.PanelAtoms*terms:]
+	s.Levels = slices.Clone(c.Levels)
+	for k := range s.Levels {
+		l := &s.Levels[k]
+		l.Scale, l.Radius, l.XNorm, l.Beyond, l.Max = of(l.Scale), of(l.Radius), of(l.XNorm), of(l.Beyond), nil
+	}
+	s.Codes, s.Panels = c.Codes[lo*(c.R+c.D):hi*(c.R+c.D)], nil
+	if len(c.Signs) > 0 {
+		s.Signs = c.Signs[lo*c.SignStride : hi*c.SignStride]
+	}
+	return &s
+}
+
+// goal is g for the shard's atoms.
+func (p *shard) goal(g backend.Goal) backend.Goal {
+	g.Allowed = p.hi - p.lo
+	if g.Filter != nil {
+		g.Filter = g.Filter[p.lo/64 : (p.hi+63)/64]
+		g.Allowed = 0
+		for _, w := range g.Filter {
+			g.Allowed += bits.OnesCount64(w)
+		}
+	}
+	if g.Skip < p.lo || g.Skip >= p.hi {
+		g.Skip = -1
+		return g
+	}
+	g.Skip -= p.lo
+	if g.Filter == nil || g.Filter[g.Skip/64]>>(g.Skip%64)&1 == 1 {
+		g.Allowed--
+	}
+	return g
+}
+
+// Begin starts a batch on every device.
+func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	if len(goals) != q.M {
+		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
+	}
+	x := &shardRun{s: s, goals: goals, runs: make([]backend.Run, len(s.parts))}
+	err := together(len(s.parts), func(k int) (err error) {
+		its := make([]backend.Goal, len(goals))
+		for j, g := range goals {
+			its[j] = s.parts[k].goal(g)
+		}
+		x.runs[k], err = s.parts[k].Begin(ctx, q, its)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// Close frees the copies.
+func (s *shards) Close() error {
+	return together(len(s.parts), func(k int) error {
+		if s.parts[k].resident == nil {
+			return nil
+		}
+		return s.parts[k].Close()
+	})
+}
+
+// shardRun is a batch on every device.
+type shardRun struct {
+	s     *shards
+	goals []backend.Goal
+	runs  []backend.Run
+}
+
+func (x *shardRun) each(f func(k int, r backend.Run) error) error {
+	return together(len(x.runs), func(k int) error { return f(k, x.runs[k]) })
+}
+
+// Raise scores leaders on every device.
+func (x *shardRun) Raise(ctx context.Context, spec backend.RaiseSpec) error {
+	return x.each(func(_ int, r backend.Run) error { return r.Raise(ctx, spec) })
+}
+
+// Pull takes the looks on every device.
+func (x *shardRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+	all := make([]backend.Tally, len(x.runs))
+	err := x.each(func(k int, r backend.Run) (err error) {
+		all[k], err = r.Pull(ctx, looks...)
+		return err
+	})
+	m := len(x.goals)
+	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
+	for j := range m {
+		t.Tau[j], t.Open[j], t.Dense[j] = math.Inf(-1), math.Inf(-1), true
+		for _, one := range all {
+			if one.Survivors == nil { // it refused
+				t.Dense[j] = false
+				continue
+			}
+			t.Survivors[j] += one.Survivors[j]
+			t.Tau[j], t.Open[j], t.Dense[j] = max(t.Tau[j], one.Tau[j]), max(t.Open[j], one.Open[j]), t.Dense[j] && one.Dense[j]
+		}
+	}
+	return t, err
+}
+
+// Dense scores all allowed atoms for these queries on every device.
+func (x *shardRun) Dense(ctx context.Context, queries ...int) error {
+	return x.each(func(_ int, r backend.Run) error { return r.Dense(ctx, queries...) })
+}
+
+// Finish merges what the devices found, by exact score.
+func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
+	all := make([]backend.Answers, len(x.runs))
+	err := x.each(func(k int, r backend.Run) (err error) {
+		all[k], err = r.Finish(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(backend.Answers, len(x.goals))
+	for j := range out {
+		out[j] = x.merge(j, all)
+	}
+	return out, nil
+}
+
+// merge is the answer to query j.
+func (x *shardRun) merge(j int, all []backend.Answers) backend.Answer {
+	type found struct {
+		id    int64
+		score float64
+	}
+	var best []found
+	out := backend.Answer{Tau: math.Inf(-1), Open: math.Inf(-1), Dense: true}
+	for k, answers := range all {
+		a, p := &answers[j], &x.s.parts[k]
+		for i, id := range a.IDs {
+			best = append(best, found{int64(x.s.c.Order[p.lo+int(id)]), a.Scores[i]})
+		}
+		out.Looks = addLooks(out.Looks, a.Looks)
+		out.Pulls, out.Bytes, out.Rows = out.Pulls+a.Pulls, out.Bytes+a.Bytes, out.Rows+a.Rows
+		out.Tau, out.Open = max(out.Tau, a.Tau), max(out.Open, a.Open)
+		out.Random, out.Dense = out.Random || a.Random, out.Dense && a.Dense
+	}
+	slices.SortFunc(best, func(a, b found) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
+	})
+	if g := &x.goals[j]; g.K > 0 && len(best) >= g.K {
+		best = best[:g.K]
+		out.Tau = max(out.Tau, best[g.K-1].score+g.Epsilon)
+	}
+	if out.Open < out.Tau { // open for its device, not for all
+		out.Open = math.Inf(-1)
+	}
+	for _, b := range best {
+		out.IDs, out.Scores = append(out.IDs, b.id), append(out.Scores, b.score)
+	}
+	return out
+}
+
+// addLooks adds what one device's looks did to that of others; a device may have
+// taken fewer.
+func addLooks(sum, more []backend.LookReport) []backend.LookReport {
+	for i, l := range more {
+		if i < len(sum) && sum[i].Look == l.Look {
+			sum[i].Seen, sum[i].Survivors = sum[i].Seen+l.Seen, sum[i].Survivors+l.Survivors
+		} else if i >= len(sum) {
+			sum = append(sum, l)
+		}
+	}
+	return sum
+}
+
+// Close gives the batch's memory back on every device.
+func (x *shardRun) Close() error {
+	return x.each(func(_ int, r backend.Run) error {
+		if r == nil {
+			return nil
+		}
+		return r.Close()
+	})
+}
