@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -71,6 +71,25 @@ bench-peers: ## the race against FAISS and hnswlib, 40 minutes; writes docs/benc
 
 bench-peers-small: ## a minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
+
+GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
+gpu-binaries: ## build/device: all that `make gpu` takes to a machine with a GPU and without Go
+	PYTHON=$(PYTHON) GO=$(GO) sh bench/gpu/binaries.sh
+
+gpu: ## there: proves and measures everything in one call, below eight minutes, results in $$OUT or build/gpu-out
+	$(GPU) bench/gpu/gpu.py
+
+gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw
+	$(GPU) bench/gpu/page.py
+
+# With numpy the benchmarks are rehearsed too.
+gpu-rehearsal: $(EMULATOR) gpu-binaries ## the same steps as gpu on tiny sizes, on the emulator
+	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
+	$(MAKE) --no-print-directory PYTHON=$$python gpu-rehearsed
+
+gpu-rehearsed:
+	$(GPU) -m unittest discover -q -s bench/gpu
+	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
 
 clean:
 	rm -rf build

@@ -211,19 +211,32 @@ func (s *server) open() (*opened, error) {
 	return o, err
 }
 
-// costs are the figures that the backend has and those measured here.
-func (s *server) costs(ctx context.Context, r *request) (map[string]backend.Costs, error) {
+// priced is what work costs: the figures that the backend has, those measured here,
+// and why these are none, if they are not.
+type priced struct {
+	Builtin  backend.Costs `json:"builtin"`
+	Measured backend.Costs `json:"measured"`
+	Unfit    string        `json:"unfit"`
+}
+
+func (s *server) costs(ctx context.Context, r *request) (*priced, error) {
 	b, err := s.card(0)
 	if err != nil {
 		return nil, err
 	}
-	var found backend.Costs
+	p := &priced{Builtin: b.Costs()}
 	if r.Size > 0 {
-		found, err = b.machines[0].measure(ctx, trialSize{atoms: r.Size, near: 512, m: 8, rounds: 1})
+		p.Measured, err = b.machines[0].measure(ctx, trialSize{atoms: r.Size, near: 512, m: 8, rounds: 1})
 	} else {
-		found, err = b.Measure(ctx)
+		p.Measured, err = b.Measure(ctx)
 	}
-	return map[string]backend.Costs{"builtin": b.Costs(), "measured": found}, errors.Join(err, found.Check())
+	if err == nil {
+		err = p.Measured.Check()
+	}
+	if err != nil {
+		p.Unfit = err.Error()
+	}
+	return p, nil
 }
 
 // loaded says what a set costs until it can be searched.

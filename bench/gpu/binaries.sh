@@ -1,0 +1,53 @@
+#!/bin/sh
+# binaries.sh: what a machine with a GPU and without Go needs, in build/device: the tests of gpu, which
+# are the benchmarks' process too, and the program, both with the tag cuda, and VERSION, which says of
+# what they were made. They must run there: they may need libc alone, none newer than 2.34, and with
+# the tree be less than 64 MiB.
+set -eu
+cd "$(dirname "$0")/../.."
+go=${GO:-go}
+out=build/device
+most=56 # MiB
+libc=2.34
+
+kernels/toolchain/install.sh
+export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$PWD/build/cuda/nvidia/cuda_runtime/include"
+rm -rf $out
+mkdir -p $out
+flags='-trimpath -tags cuda,netgo,osusergo'
+# shellcheck disable=SC2086 # flags are words
+{
+  $go test $flags -ldflags '-s -w' -c -o $out/gpu.test ./gpu
+  $go build $flags -buildvcs=false -ldflags '-s -w' -o $out/thresher ./cmd/thresher
+}
+
+for program in $out/*; do
+  needs=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  newest=$(readelf -V "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+  case "$needs" in
+  libc.so.6 | '') ;;
+  *)
+    echo "binaries.sh: $program needs $needs" >&2
+    exit 1
+    ;;
+  esac
+  if [ "$(printf '%s\n' "${newest:-0}" $libc | sort -V | tail -n 1)" != $libc ]; then
+    echo "binaries.sh: $program needs libc $newest, newer than $libc" >&2
+    exit 1
+  fi
+done
+size=$(du -sm $out | cut -f 1)
+if [ "$size" -ge $most ]; then
+  echo "binaries.sh: $out takes $size MiB, $most are too many" >&2
+  exit 1
+fi
+
+# A + where files differ from the commit.
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' go.mod 2>/dev/null)" || commit=$commit+
+{
+  echo "commit $commit"
+  echo "go $($go env GOVERSION)"
+  (cd kernels && sha256sum ./*.ptx) | sed 's|\(.*\)  \./\(.*\)|\2 \1|'
+} >$out/VERSION
+echo "$out: $size MiB, commit $commit"

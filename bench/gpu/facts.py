@@ -1,0 +1,73 @@
+"""The machine as it is found: device, driver, clocks, and what is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import parts
+
+# Of nvidia-smi; the clocks are those at this moment, nothing is set.
+ASKED = (
+    "name", "driver_version", "pci.bus_id", "memory.total", "compute_cap", "clocks.sm", "clocks.mem", "clocks.max.sm",
+    "clocks.max.mem", "power.limit", "temperature.gpu", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.current",
+    "pcie.link.width.current",
+)  # fmt: skip
+PACKAGES = ("torch", "triton", "cupy", "jax", "numpy")
+# Versions without importing what takes seconds to import.
+LOOK = """
+import importlib.metadata as m, json
+names = {}
+for d in m.distributions():
+    name = (d.metadata["Name"] or "").lower()
+    for p in %r:
+        if name == p or name.startswith(p + "-cuda"):
+            names[p] = d.version
+print(json.dumps(names))
+"""
+
+
+def version(file: Path) -> dict[str, str]:
+    """What make gpu-binaries says of the binaries: lines of a name and a value."""
+    if not file.exists():
+        return {}
+    pairs = (line.split(" ", 1) for line in file.read_text().splitlines() if " " in line)
+    return dict(pairs)
+
+
+def gather(log: Path, seconds: float) -> dict[str, Any]:
+    def said(*command: str) -> str:
+        try:
+            code, out = parts.run(list(command), min(20.0, seconds), log)
+        except OSError:
+            return ""
+        return out.strip() if code == 0 else ""
+
+    line = said("nvidia-smi", f"--query-gpu={','.join(ASKED)}", "--format=csv,noheader").splitlines()
+    gpu = dict(zip(ASKED, (v.strip() for v in line[0].split(",")), strict=False)) if line else {}
+    said("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,PERFORMANCE")
+    nvcc = re.search(r"release ([\d.]+)", said("nvcc", "--version"))
+    packages = said(sys.executable, "-c", LOOK % (PACKAGES,))
+    return {
+        "gpu": gpu,
+        "nvcc": nvcc.group(1) if nvcc else "",
+        "packages": json.loads(packages) if packages else {},
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "libc": " ".join(platform.libc_ver()),
+        "cores": os.cpu_count(),
+        "cpu": processor(),
+    }
+
+
+def processor() -> str:
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        return ""
+    return found.group(1) if found else ""

@@ -1,0 +1,373 @@
+"""The benchmarks of one call on a device: what it can do at most, then sets in the
+order of their weight, each raced, checked and taken apart. Results are JSON lines,
+written as they come, so that what ran before a limit is kept.
+
+    PYTHONPATH=bench python3 bench/gpu/measure.py --out FILE --seconds N [--small]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, BinaryIO
+
+import check
+import duel
+import exact
+import rivals
+import vectors
+from child import Child, Failed, Gone
+from results import rounded
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = ROOT / "build" / "device" / "gpu.test"
+
+Cell = tuple[int, int]  # m, k
+
+# In the order of their weight.
+CELLS: dict[str, list[Cell]] = {
+    "power768": [(1024, 10), (1, 10), (1024, 1), (1024, 100), (256, 10), (16, 10)]
+    + [(m, k) for m in (1, 16, 256) for k in (1, 100)],
+    "power4096": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
+    "iid768": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
+}
+SMALL_CELLS: dict[str, list[Cell]] = {"power768": [(8, 5), (1, 5)], "power4096": [(8, 5)], "iid768": [(8, 5)]}
+# Sets whose collection is built by two seeds; batches go to either in turn.
+TWICE = ("power768",)
+# The set that is also searched with a quarter of its size in device memory, and
+# that all peers run on.
+QUARTER = "power768"
+
+SETUP = 25.0  # seconds until a set is made and loaded, at most
+SET = 50.0  # seconds that the sets to come shall have each
+CELL = 8.0  # seconds of a cell, at most
+
+
+class Log:
+    """A file of JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, kind: str, **record: Any) -> None:
+        line = json.dumps({"kind": kind, **rounded(record)})
+        with self.path.open("a") as f:
+            f.write(line + "\n")
+        print(line[:240], flush=True)
+
+
+class Late(Exception):
+    """Too little time is left for what comes next."""
+
+
+class Run:
+    """One call: who takes part, how much time is left. later is how many sets are to
+    come after this one."""
+
+    def __init__(self, log: Log, folder: Path, seconds: float, small: bool, torch: Any) -> None:
+        self.log, self.folder, self.small, self.torch = log, folder, small, torch
+        self.until, self.later = time.monotonic() + seconds, 0
+        self.pace = duel.Pace(turn=0.01, rounds=3, budget=0.1, most=2) if small else duel.Pace()
+        self.costs: dict[str, float] | None = None  # measured; the backend's own until then
+        self.child: Child
+
+    def need(self, seconds: float) -> None:
+        if not self.small and time.monotonic() + seconds + SET * self.later > self.until:
+            raise Late
+
+    @contextmanager
+    def part(self, what: str, must: bool = True) -> Iterator[None]:
+        """What fails inside is noted, and whether the call fails by it, and the next
+        part goes on; but nothing goes on with a child that is gone."""
+        try:
+            yield
+        except Late:
+            self.log.add("left_out", what=what, why="no time was left", must=False)
+        except Gone:
+            raise
+        except Exception as e:  # of libraries that may raise anything
+            self.log.add("left_out", what=what, why=f"{type(e).__name__}: {e}"[:500], must=must)
+
+    @contextmanager
+    def thresher(self, stderr: BinaryIO) -> Iterator[None]:
+        """A child of its own: what breaks one, or the device under it, does not break
+        the next."""
+        try:
+            with Child(BINARY, stderr) as self.child:
+                self.log.add("card", **self.child.ask(120, do="open"))
+                yield
+        except (Gone, Failed) as e:
+            self.log.add("left_out", what="what was to come of this process", why=str(e)[:500], must=True)
+
+    def ceilings(self) -> None:
+        size = {"bytes": 1 << 16, "rounds": 2} if self.small else {"bytes": 2 << 30, "rounds": 4096}
+        count = 2 if self.small else 40
+        self.log.add("ceilings", **self.child.ask(do="ceilings", count=count, **size))
+
+    def measured(self) -> None:
+        """What work costs here: what `auto` chooses plans by from now on."""
+        said = self.child.ask(do="costs", size=2048 if self.small else 0)
+        self.costs = None if said["unfit"] else said["measured"]
+        self.log.add("costs", **said)
+
+    def set(self, recipe: vectors.Recipe) -> None:
+        """Everything about one set."""
+        self.need(SETUP)
+        began = time.monotonic()
+        made = vectors.make(recipe, self.torch)
+        atoms, queries = made.save(self.folder)
+        names = [f"{recipe.name}-{seed}" for seed in (1, 2)[: 1 + (recipe.name in TWICE)]]
+        self.log.add("set", **vars(recipe), seconds=time.monotonic() - began)
+        loaded = []
+        for seed, name in enumerate(names, 1):
+            said = self.child.ask(
+                120, do="build", set=name, atoms=str(atoms), queries=str(queries), dim=recipe.d, seed=seed, costs=self.costs
+            )  # fmt: skip
+            loaded.append(said)
+            self.log.add("loaded", set=recipe.name, name=name, **said)
+        atoms.unlink()  # they stay mapped
+        cells = (SMALL_CELLS if self.small else CELLS)[recipe.name]
+        with self.part(f"{recipe.name}: what is right"):
+            truth = exact.truth(made, max(k for _, k in cells), self.torch)
+            field = Field(self, made, truth, names, loaded[0])
+            for m, k in cells:
+                with self.part(f"{recipe.name}: m = {m}, k = {k}"):
+                    self.need(CELL)
+                    field.cell(m, k)
+            if recipe.name == QUARTER:
+                with self.part(f"{recipe.name}: a quarter of the memory"):
+                    self.need(20)
+                    field.quarter(cells[:2])
+                field.others(*cells[0])
+        for name in names:
+            self.child.ask(do="close", set=name)
+        queries.unlink()
+
+
+class Field:
+    """A set with everyone ready to run on it."""
+
+    def __init__(self, run: Run, made: vectors.Vectors, truth: exact.Truth, names: list[str], loaded: dict[str, Any]) -> None:
+        self.run, self.made, self.truth, self.names, self.loaded = run, made, truth, names, loaded
+        self.name = made.recipe.name
+        self.torches = []
+        if run.torch is None or made.on_device is None:
+            run.log.add("left_out", what=f"{self.name}: torch", why="there is no torch here", must=False)
+        else:
+            self.torches = [rivals.Torch(run.torch, made, p) for p in ("fp32", "tf32", "bf16")]
+        self.plans: dict[Cell, str] = {}
+
+    def thresher(self, name: str, plan: str = "", method: str = "auto", sets: list[str] | None = None) -> rivals.Thresher:
+        return rivals.Thresher(self.run.child, sets or self.names, name, plan, method)
+
+    def cell(self, m: int, k: int) -> None:
+        """The plan is chosen on the first quarter of the queries; turns, and the
+        check of every answer, take the rest."""
+        batches = duel.Batches.held_out(len(self.made.queries), m)
+        plan, looking = self.choose(m, k)
+        self.plans[m, k] = plan
+        best, auto = self.thresher("plan", plan), self.thresher("auto")
+        contestants: list[rivals.Contestant] = [best, auto, *self.torches]
+        chunks = {t.name: t.prepare(m, k) for t in self.torches}
+        record = duel.turns(contestants, m, k, batches, self.run.pace)
+        host = record["host"]
+        record |= {
+            "ratios": {n: duel.ratio(host[n], host["plan"]) for n in host if n != "plan"},
+            "ratios_auto": {n: duel.ratio(host[n], host["auto"]) for n in host if n.startswith("torch")},
+            "chunks": chunks,
+            "recall": {t.name: self.recall(t, m, k, batches) for t in self.torches},
+        }
+        checked = {c.name: self.checked(c, m, k, batches) for c in (best, auto)}
+        self.run.log.add("cell", set=self.name, m=m, k=k, plan=plan, checked=checked, **record)
+        for name in dict.fromkeys((plan, looking)):
+            self.split(self.thresher(name, name), m, k, batches)
+
+    def choose(self, m: int, k: int) -> tuple[str, str]:
+        """The fastest plan on the first batches and the fastest with looks, and a
+        record of all tried."""
+        tried: list[dict[str, Any]] = []
+        until = time.monotonic() + (0.5 if self.run.small else 2.0)
+        tune = max(1, min(4, len(self.made.queries) // 4 // m))
+        for at, f in enumerate(self.run.child.ask(do="plans", set=self.names[0], m=m, k=k, delta=0.01)):
+            if time.monotonic() > until and at > 2:
+                break
+            way = self.thresher(f["plan"], f["plan"])
+            try:
+                once = way.run(m, k, 0, 1).seconds[0]  # the first brings tables to the device
+                if len(tried) < 3 or once < 5 * min(t["seconds"] for t in tried):
+                    once = median(way.run(m, k, 0, tune).seconds + way.run(m, k, 0, tune).seconds)
+            except Failed as e:
+                tried.append({"plan": f["plan"], "seconds": float("inf"), "failed": str(e)[:200]})
+                continue
+            tried.append({"plan": f["plan"], "seconds": once, "chosen": f["chosen"], "forecast": f["survivors"],
+                          "looks": kept(way.said), "rows": way.said["rows"] / way.said["queries"]})  # fmt: skip
+        tried.sort(key=lambda t: t["seconds"])
+        good = [t for t in tried if "failed" not in t]
+        failed = [t | {"seconds": None} for t in tried if "failed" in t]
+        self.run.log.add("plans", set=self.name, m=m, k=k, tried=good, failed=failed)
+        if not good:
+            raise Failed(f"no plan answered: {failed[0]['failed'] if failed else 'there is none'}")
+        looking = next((t["plan"] for t in good if t["plan"] != "dense"), good[0]["plan"])
+        return (looking if self.run.small else good[0]["plan"]), looking
+
+    def recall(self, t: rivals.Torch, m: int, k: int, batches: duel.Batches) -> float:
+        ids = t.run(m, k, batches.lo, 1).ids
+        assert ids is not None
+        return self.truth.recall(batches.lo * m, ids)
+
+    def checked(self, c: rivals.Thresher, m: int, k: int, batches: duel.Batches) -> dict[str, Any]:
+        """How many answers are wrong, of all queries raced (of single ones as many as
+        fit half a second), by each seed."""
+        out: dict[str, Any] = {"answers": 0, "wrong": 0, "certain_wrong": 0}
+        file = self.run.folder / "answers"
+        for of in c.sets:
+            once = median(c.ask("search", m, k, batches.lo, 1, of)["seconds"])
+            count = int(min(batches.hi - batches.lo, max(1, (0.05 if self.run.small else 0.5) / once)))
+            ids, certain = c.answers(m, k, batches.lo, count, of, file)
+            wrong = self.truth.wrong(batches.lo * m, ids)
+            out["answers"] += len(ids)
+            out["wrong"] += int(wrong.sum())
+            out["certain_wrong"] += int((wrong & certain).sum())
+        p = check.chance(out["wrong"], out["answers"], 0.01)
+        said = c.said
+        return out | {
+            "p": p,
+            "compatible": not out["certain_wrong"] and p >= check.FALSE_ALARM,
+            "plans": said["plans"],
+            "looks": kept(said),
+            "saving": said["dense_pulls"] / max(1, said["pulls"]),
+            "rows": said["rows"] / said["queries"],
+            "exact": said["exact"] / said["queries"],
+            "dense": said["dense"] / said["queries"],
+        }
+
+    def split(self, c: rivals.Thresher, m: int, k: int, batches: duel.Batches) -> None:
+        """Where the device's time goes, and the first look by itself; end to end
+        between two such takes."""
+        count = min(2 if self.run.small else 8, batches.hi - batches.lo)
+        stall = 1 << 16 if self.run.small else 2 << 30
+        takes, host = [], []
+        for _ in range(2):
+            takes.append(c.ask("split", m, k, batches.lo, count, stall=stall))
+            host += c.ask("search", m, k, batches.lo, count)["seconds"]
+        said = c.ask("search", m, k, batches.lo, count)
+        kernels = {
+            name: {"launches": of["launches"], "seconds": median(t for x in takes for t in x["kernels"][name]["seconds"])}
+            for name, of in takes[0]["kernels"].items()
+            if all(name in x["kernels"] for x in takes)
+        }
+        first = said["looks"][0] if said["looks"] else {"seen": 0, "width": 0, "queries": 1}
+        self.run.log.add(
+            "split", set=self.name, m=m, k=k, plan=c.plan, atoms=self.made.recipe.n, kernels=kernels,
+            sum=median(t for x in takes for t in x["sum"]), span=median(t for x in takes for t in x["span"]),
+            host=median(host), pairs=first["seen"] / count, width=first["width"],
+        )  # fmt: skip
+
+    def quarter(self, cells: list[Cell]) -> None:
+        """The same collection where a quarter of it fits the device."""
+        name = f"{self.name}-quarter"
+        memory = self.loaded["bytes"] // 4
+        said = self.run.child.ask(120, do="load", set=name, of=self.names[0], memory=memory, costs=self.run.costs)
+        self.run.log.add("loaded", set=self.name, name=name, memory=memory, **said)
+        for m, k in cells:
+            batches = duel.Batches.held_out(len(self.made.queries), m)
+            plan = self.plans[m, k]
+            those = [self.thresher("resident", plan, sets=self.names[:1]), self.thresher("quarter", plan, sets=[name])]
+            record = duel.turns(those, m, k, batches, self.run.pace)
+            record["ratio"] = duel.ratio(record["host"]["quarter"], record["host"]["resident"])
+            self.run.log.add("quarter", set=self.name, m=m, k=k, plan=plan, **record)
+        self.run.child.ask(do="close", set=name)
+
+    def others(self, m: int, k: int) -> None:
+        """CuPy and JAX, where they are, on one cell against the plan chosen."""
+        if not self.torches:
+            return
+        batches = duel.Batches.held_out(len(self.made.queries), m)
+        torch, made = self.run.torch, self.made
+        makers = {
+            "jax-approx": lambda: rivals.Jax(torch, made, True),
+            "jax-tf32": lambda: rivals.Jax(torch, made, False),
+            "cupy-fp32": lambda: rivals.CuPy(torch, made),
+        }
+        for name, make in makers.items():
+            with self.run.part(f"{self.name}: {name}", must=False):
+                self.run.need(12)
+                other = make()
+                pace = duel.Pace(turn=0.02, rounds=3, budget=2.0)
+                record = duel.turns([self.thresher("plan", self.plans[m, k]), other], m, k, batches, pace)
+                ids = other.run(m, k, batches.lo, 1).ids
+                assert ids is not None
+                record["ratio"] = duel.ratio(record["host"][name], record["host"]["plan"])
+                self.run.log.add("other", set=self.name, m=m, k=k, peer=name, recall=self.truth.recall(batches.lo * m, ids), **record)
+
+
+def kept(said: dict[str, Any]) -> list[str]:
+    """What each look kept, in words."""
+    return [
+        f"{look['reads']} {look['width']} {look['rule']}: {look['survivors'] / max(1, look['seen']):.3%} of "
+        f"{look['seen'] / max(1, look['queries']):.0f}"
+        for look in said["looks"] or []
+    ]
+
+
+def torch_here() -> Any:
+    """torch, if it can be had; THRESHER_NO_TORCH leaves it out."""
+    if os.environ.get("THRESHER_NO_TORCH"):
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch
+
+
+def roomy(need: int) -> Path:
+    """A folder with room for so many bytes, in memory if possible."""
+    for folder in ("/dev/shm", tempfile.gettempdir(), str(ROOT / "build")):
+        if Path(folder).is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > need:
+            return Path(folder)
+    raise OSError(f"no folder has room for {need} bytes")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="measure.py")
+    parser.add_argument("--out", type=Path, required=True, help="file of JSON lines to append to")
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--small", action="store_true")
+    args = parser.parse_args()
+    log, recipes = Log(args.out), vectors.SMALL if args.small else vectors.FULL
+    need = 2 * max(4 * r.n * r.d for r in recipes)
+    torch = torch_here()
+    with (
+        tempfile.TemporaryDirectory(dir=roomy(need), prefix="thresher-") as folder,
+        args.out.with_name("bench.log").open("ab") as stderr,
+    ):
+        run = Run(log, Path(folder), args.seconds, args.small, torch)
+        for at, recipe in enumerate(recipes):
+            run.later = len(recipes) - at - 1
+            with run.thresher(stderr):
+                if at == 0:
+                    with run.part("ceilings"):
+                        run.ceilings()
+                    with run.part("costs"):
+                        run.measured()
+                with run.part(recipe.name):
+                    run.set(recipe)
+            if torch is not None and torch.cuda.is_available():
+                gc.collect()
+                torch.cuda.empty_cache()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""docs/benchmarks/gpu.md, made of the newest folder of docs/benchmarks/gpu/raw.
+
+    PYTHONPATH=bench python3 bench/gpu/page.py            writes it
+    PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it is not what is there
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import median
+
+from goals import Ceilings, FirstLook, Record, judge, of, one
+from markdown import digits, section, table
+from parts import records_of
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
+PAGE, RAW = DOCS / "gpu.md", DOCS / "gpu" / "raw"
+NOTHING = "not yet measured on hardware\n"
+PEERS = ("torch-fp32", "torch-tf32", "torch-bf16")
+
+
+class Refused(Exception):
+    """Results that are not a GPU's."""
+
+
+def newest(raw: Path) -> Path | None:
+    """The folder of the latest date, if there is any."""
+    folders = sorted(p for p in raw.glob("*") if (p / "results.jsonl").exists()) if raw.exists() else []
+    return folders[-1] if folders else None
+
+
+def page(raw: Path) -> str:
+    folder = newest(raw)
+    if folder is None:
+        return NOTHING
+    records = records_of(folder / "results.jsonl")
+    cards = of(records, "card")
+    if not cards or any(c["emulator"] for c in cards) or any(r["small"] for r in of(records, "run")):
+        raise Refused(f"{folder} is of no GPU, or of a rehearsal")
+    return report(records, folder.name)
+
+
+def report(records: list[Record], when: str) -> str:
+    parts = [
+        head(records, when),
+        targets(records),
+        speed(records),
+        roofline(records),
+        split(records),
+        plans(records),
+        quarter(records),
+        others(records),
+        wrong(records),
+        proofs(records),
+        setup(records),
+    ]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def head(records: list[Record], when: str) -> str:
+    run, facts, card = (one(records, kind) or {} for kind in ("run", "facts", "card"))
+    device, gpu, version = card.get("device", {}), facts.get("gpu", {}), run.get("version", {})
+    packages = ", ".join(f"{name} {v}" for name, v in facts.get("packages", {}).items())
+    clocks = f"{gpu.get('clocks.sm', '?')} of {gpu.get('clocks.max.sm', '?')}, memory {gpu.get('clocks.mem', '?')}"
+    rows = [
+        ("device", f"{device.get('Name')}, compute capability {device.get('Major')}.{device.get('Minor')}, "
+         f"{device.get('Multiprocessors')} multiprocessors, L2 {device.get('L2', 0) >> 20} MiB, {device.get('Memory', 0) / 2**30:.0f} GiB"),
+        ("driver", f"{gpu.get('driver_version', '?')}, {card.get('driver')}"),
+        ("clocks when idle", clocks),
+        ("host", f"{facts.get('cpu')}, {facts.get('cores')} cores, {facts.get('system')}, {facts.get('libc')}"),
+        ("peers", f"{packages}, nvcc {facts.get('nvcc') or 'none'}"),
+        ("thresher", f"commit {version.get('commit', 'unknown')}, {version.get('go', '')}"),
+        ("measured", when),
+    ]  # fmt: skip
+    return "\n\n".join(
+        [
+            "# thresher on a GPU, against its peers",
+            f"Written by `make gpu-report` from gpu/raw/{when}, which `make gpu` wrote on the machine below; not by hand. "
+            "[bench/gpu/README.md](../../bench/gpu/README.md) says how it is measured.",
+            table(("run", ""), rows),
+        ]
+    )
+
+
+def targets(records: list[Record]) -> str:
+    goals = judge(records)
+    reached = sum(g.reached is True for g in goals)
+    said = (
+        f"{reached} of {len(goals)} reached. Judged is the engine's own choice of plan, by costs measured in the same call, "
+        "end to end, the median of the rounds; in brackets the plan that was fastest on other queries."
+    )
+    return section("Targets", said, table(("what", "target", "measured", ""), [(g.what, g.target, g.measured, g.mark) for g in goals]))
+
+
+def ms(times: list[float]) -> str:
+    return digits(median(times) * 1e3)
+
+
+def speed(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "cell"):
+        host, device = r["host"], r["device"]
+        mine = (ms(host["plan"]), ms(host["auto"]))
+        theirs = [f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else "" for p in PEERS]
+        over = []
+        for p in PEERS[1:]:
+            q = r["ratios"].get(p)
+            over.append(f"{digits(q['median'])} ({digits(q['least'])} to {digits(q['most'])})" if q else "")
+        found = [f"{r['recall'][p]:.4f}" if p in r["recall"] else "" for p in PEERS[1:]]
+        rows.append((r["set"], r["m"], r["k"], r["plan"], *mine, *theirs, *over, *found))
+    if not rows:
+        return ""
+    header = ("data", "m", "k", "plan", "thresher", "`auto`", "torch fp32", "TF32", "bf16", "times TF32", "times bf16")
+    return section(
+        "End to end",
+        "Milliseconds a batch, from queries on the host to ids on the host; of torch in brackets those of the device "
+        "alone. Times: torch's time over that of thresher's plan, the median of the rounds and their range. Torch's TF32 "
+        "and bf16 answers are not exact: their recall of the k best is at the end.",
+        table((*header, "recall TF32", "recall bf16"), rows),
+    )
+
+
+def roofline(records: list[Record]) -> str:
+    c = Ceilings.read(records)
+    if c is None:
+        return ""
+    rows = []
+    for r in of(records, "split"):
+        f = FirstLook.read(r, c)
+        if f and r["pairs"]:
+            times = (digits(t * 1e6) for t in (f.took, f.products, f.tests, f.memory))
+            shares = (f"{t / f.took:.0%}" for t in (f.products, f.tests, f.memory))
+            rows.append((r["set"], r["m"], r["k"], r["plan"], r["width"], f"{r['pairs'] / 1e6:,.1f} M", *times, *shares))
+    said = (
+        f"Measured in the same call: a copy moves {c.copy / 1e12:.2f} TB/s, read and written; mma.sync makes "
+        f"{c.operations / 1e12:,.0f} Tera-operations a second of 8-bit integers in registers; tests of bounds, without "
+        f"products and memory, are {c.pairs / 1e12:.2f} T pairs a second. Below, the first look in µs, the least that each "
+        "of the three would need for it, and the shares."
+    )
+    header = ("data", "m", "k", "plan", "codes", "pairs", "first look", "products", "tests", "memory", "of products", "of tests", "of the copy")
+    return section("Roofline", said, table(header, rows) if rows else "")
+
+
+def split(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "split"):
+        order = sorted(r["kernels"].items(), key=lambda item: -item[1]["seconds"])
+        launches = sum(of["launches"] for of in r["kernels"].values())
+        shares = ", ".join(f"{name} {digits(of['seconds'] * 1e6)}" for name, of in order[:8])
+        sums = (digits(r[t] * 1e6) for t in ("sum", "span", "host"))
+        rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, f"{r['host'] / r['sum']:.2f}", shares))
+    if not rows:
+        return ""
+    header = ("data", "m", "k", "plan", "launches", "kernels", "first to last", "end to end", "over kernels", "of which")
+    said = (
+        "µs a batch: the sum of all kernels by events on either side of each, behind a copy that lets the host run ahead; "
+        "from the first's begin to the last's end in that run, the copies included; and end to end without events."
+    )
+    return section("Where the time goes", said, table(header, rows))
+
+
+def plans(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "plans"):
+        for at, t in enumerate(r["tried"][:5]):
+            place = (r["set"], r["m"], r["k"]) if at == 0 else ("", "", "")
+            rows.append((*place, t["plan"] + (" (`auto`)" if t["chosen"] else ""), digits(t["seconds"] * 1e3), "; ".join(t["looks"]), digits(t["rows"])))
+    if not rows:
+        return ""
+    said = "Milliseconds a batch on queries that are not raced: the five fastest of the plans tried, what each look kept, and the rows scored a query."
+    return section("Plans", said, table(("data", "m", "k", "plan", "ms", "looks", "rows"), rows))
+
+
+def quarter(records: list[Record]) -> str:
+    rows = [
+        (r["set"], r["m"], r["k"], r["plan"], ms(r["host"]["resident"]), ms(r["host"]["quarter"]), digits(r["ratio"]["median"]))
+        for r in of(records, "quarter")
+    ]
+    if not rows:
+        return ""
+    where = next(r for r in of(records, "loaded") if "memory" in r)
+    said = (
+        f"The collection takes {where['bytes'] / 2**30:.2f} GiB, the device may be used for {where['memory'] / 2**30:.2f}: "
+        f"{where['device_bytes'] / 2**30:.2f} GiB of it lie there, {where['host_bytes'] / 2**30:.2f} in page-locked host "
+        "memory. Milliseconds a batch, in turns with the same collection wholly on the device."
+    )
+    return section("A quarter of the memory", said, table(("data", "m", "k", "plan", "all on the device", "a quarter", "times"), rows))
+
+
+def others(records: list[Record]) -> str:
+    rows = [
+        (r["set"], r["m"], r["k"], r["peer"], ms(r["host"][r["peer"]]), ms(r["host"]["plan"]), digits(r["ratio"]["median"]), f"{r['recall']:.4f}")
+        for r in of(records, "other")
+    ]
+    if not rows:
+        return ""
+    said = "Milliseconds a batch, end to end. `jax-approx` is lax.approx_max_k with a recall target of .99."
+    return section("Other peers", said, table(("data", "m", "k", "peer", "its time", "thresher", "times", "its recall"), rows))
+
+
+def wrong(records: list[Record]) -> str:
+    rows, answers, bad, certain = [], 0, 0, 0
+    for r in of(records, "cell"):
+        for who, c in r["checked"].items():
+            answers, bad, certain = answers + c["answers"], bad + c["wrong"], certain + c["certain_wrong"]
+            if c["wrong"] or not c["compatible"]:
+                verdict = "" if c["compatible"] else "**more than delta allows**"
+                rows.append((r["set"], r["m"], r["k"], who, c["wrong"], c["answers"], f"{c['p']:.2g}", verdict))
+    if not answers:
+        return ""
+    said = (
+        "Answers are checked against float64 scores, candidates found on the device with room for float32's rounding. An "
+        "answer is wrong if one of its atoms scores below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). "
+        f"{bad} of {answers:,} are; delta .01 allows {answers / 100:,.0f} on average. {certain} of them under a certificate "
+        "that needs no probability."
+    )
+    return section("Wrong answers", said, table(("data", "m", "k", "plan", "wrong", "of", "p, if independent", ""), rows) if rows else "")
+
+
+def proofs(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "tests"):
+        told = "; ".join(f"{what}: {', '.join(r[what])}" for what in ("failed", "unheard") if r[what])
+        rows.append((r["group"], r["passed"], len(r["failed"]), len(r["skipped"]), len(r["unheard"]), told))
+    checks = [(r["tool"], f"code {r['rc']}", "; ".join(r["summary"]), f"{r['passed']} tests") for r in of(records, "sanitizer")]
+    gone = [f"- {r['name']}: {r['left_out']}" for r in of(records, "part") if "left_out" in r]
+    gone += [f"- {r['what']}: {r['why']}" for r in of(records, "left_out")]
+    return section(
+        "Tests on the device",
+        table(("group", "passed", "failed", "skipped", "unheard", ""), rows) if rows else "",
+        table(("compute-sanitizer", "ended with", "summary", "ran"), checks) if checks else "",
+        "Left out:\n" + "\n".join(gone) if gone else "",
+    )
+
+
+def setup(records: list[Record]) -> str:
+    rows = [
+        (r["name"], f"{r['atoms']:,} x {r['dim']}", digits(r["build_seconds"]), digits(r["load_seconds"]), *(f"{r[b] / 2**30:.2f}" for b in ("bytes", "device_bytes")))
+        for r in of(records, "loaded")
+    ]
+    card = one(records, "card")
+    if not card:
+        return ""
+    local = [f"{name} {k['Local']}" for name, k in sorted(card["kernels"].items()) if k["Local"]]
+    opened = ", ".join(digits(c["seconds"]) for c in of(records, "card"))
+    costs = one(records, "costs")
+    figures = [(name, f"{costs['builtin'][name]:.3g}", f"{ns:.3g}") for name, ns in costs["measured"].items()] if costs else []
+    unfit = f"Costs could not be measured: {costs['unfit']}." if costs and costs["unfit"] else ""
+    said = (
+        f"Opening the device, kernels compiled by its driver: {opened} s in one process after another. "
+        f"Local memory, bytes a thread: {', '.join(local) or 'none'}."
+    )
+    return section(
+        "Setup",
+        said,
+        table(("set", "atoms", "build, s", "load, s", "collection, GiB", "on the device"), rows) if rows else "",
+        unfit or (table(("cost", "in the program, ns", "measured here, ns"), figures) if figures else ""),
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="page.py")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    try:
+        text = page(RAW)
+    except Refused as e:
+        sys.exit(f"page.py: {e}")
+    if args.check:
+        if not PAGE.exists() or PAGE.read_text() != text:
+            sys.exit(f"page.py: {PAGE} is not what `make gpu-report` writes")
+        return 0
+    PAGE.write_text(text)
+    print(f"wrote {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

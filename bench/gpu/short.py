@@ -1,0 +1,68 @@
+"""The short table that a call ends with.
+
+    python3 bench/gpu/short.py FILE.jsonl
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+
+from goals import Record, judge, of, one
+from parts import records_of
+
+
+MUST = ("facts", "command", "benchmarks")
+
+
+def bad(records: list[Record]) -> list[str]:
+    """What makes a call fail, in words."""
+    found = [f"{r['group']}: {', '.join(r['failed'] + r['unheard']) or 'code ' + str(r['rc'])}" for r in of(records, "tests") if r["rc"]]
+    found += [f"{r['name']}: code {r['rc']}" for r in of(records, "part") if r.get("rc") and r["name"] in MUST]
+    found += [f"{r['name']}: {r['left_out']}" for r in of(records, "part") if "left_out" in r and r["name"] in MUST]
+    found += [f"{r['what']}: {r['why']}" for r in of(records, "left_out", must=True)]
+    for r in of(records, "cell"):
+        found += [f"{cell(r)}: {c['wrong']} of {c['answers']} wrong by {who}" for who, c in r["checked"].items() if not c["compatible"]]
+    return found
+
+
+def cell(r: Record) -> str:
+    return f"{r['set']} m={r['m']} k={r['k']}"
+
+
+def milliseconds(times: list[float]) -> str:
+    return f"{median(times) * 1e3:.3f}"
+
+
+def table(records: list[Record]) -> str:
+    lines = []
+    card, facts = one(records, "card"), one(records, "facts")
+    if card:
+        lines.append(f"{card['device']['Name']}{' (emulator)' if card['emulator'] else ''}, {card['driver']}, opened in {card['seconds']:.2f} s")
+    if facts:
+        lines.append(", ".join(f"{name} {v}" for name, v in facts["packages"].items()) or "no packages")
+    for r in of(records, "part"):
+        lines.append(f"{r['name']:<26} {'left out: ' + r['left_out'] if 'left_out' in r else 'code ' + str(r['rc'])}, {r['seconds']:.0f} s")
+    for r in of(records, "tests"):
+        lines.append(f"{r['group']:<26} {r['passed']} passed, {len(r['failed'])} failed, {len(r['skipped'])} skipped, {len(r['unheard'])} unheard")
+    for r in of(records, "sanitizer"):
+        lines.append(f"{r['tool']:<26} {'; '.join(r['summary']) or 'no summary'}")
+    cells = of(records, "cell")
+    if cells:
+        names = [n for n in cells[0]["host"] if n.startswith("torch")]
+        lines.append("ms a batch:" + " " * 15 + "".join(f"{n:>12}" for n in ("plan", "auto", *names)) + "  wrong/answers  plan")
+        for r in cells:
+            times = "".join(f"{milliseconds(r['host'][n]):>12}" for n in ("plan", "auto", *names) if n in r["host"])
+            c = r["checked"].get("plan")
+            lines.append(f"{cell(r):<26}{times}  {c['wrong'] if c else '-'}/{c['answers'] if c else '-'}  {r['plan']}")
+    for r in of(records, "left_out"):
+        lines.append(f"left out: {r['what']}: {r['why'][:160]}")
+    for g in judge(records):
+        lines.append(f"{g.mark:<12} {g.what}: {g.measured or '-'} ({g.target})")
+    lines += [f"BAD {what}" for what in bad(records)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(records_of(Path(sys.argv[1]))), end="")

@@ -1,0 +1,69 @@
+"""Go's tests on the device: which there are, what they said."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import parts
+
+VERDICT = re.compile(r"^--- (PASS|FAIL|SKIP): (Test\w+)", re.MULTILINE)
+
+
+@dataclass
+class Said:
+    """Top-level tests by what became of them."""
+
+    passed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    unheard: list[str] = field(default_factory=list)  # the process ended, or time did
+
+    def record(self) -> dict[str, object]:
+        return {"passed": len(self.passed), "failed": self.failed, "skipped": self.skipped, "unheard": self.unheard}
+
+
+def read(output: str, asked: list[str]) -> Said:
+    """What `-test.v` printed of the tests asked for."""
+    end = {name: verdict for verdict, name in VERDICT.findall(output)}
+    said = Said()
+    for name in asked:
+        {"PASS": said.passed, "FAIL": said.failed, "SKIP": said.skipped}.get(end.get(name, ""), said.unheard).append(name)
+    return said
+
+
+class Suite:
+    """A test binary, run in the folder of its package."""
+
+    def __init__(self, binary: Path, folder: Path, log: Path) -> None:
+        self.binary, self.folder, self.log = binary, folder, log
+
+    def names(self) -> list[str]:
+        _, out = parts.run([self.binary, "-test.list", "."], 60, self.log, self.folder)
+        return [line for line in out.splitlines() if line.startswith("Test")]
+
+    def run(self, names: list[str], seconds: float, wrap: list[str] | None = None) -> tuple[int, Said]:
+        """Runs tests in one process, behind wrap if there is one."""
+        pattern = f"^({'|'.join(names)})$"
+        limit = max(1, int(seconds) - 1)  # the test binary then says where it was
+        command = [*(wrap or []), self.binary, "-test.v", "-test.run", pattern, f"-test.timeout={limit}s"]
+        code, out = parts.run(command, seconds, self.log, self.folder)
+        return code, read(out, names)
+
+    def each(self, names: list[str], seconds: float) -> tuple[int, Said]:
+        """Runs tests together, and those of which nothing was heard, for another ended
+        the process, alone."""
+        until = time.monotonic() + seconds
+        code, said = self.run(names, seconds)
+        for name in list(said.unheard):
+            left = until - time.monotonic()
+            if left < 2:
+                break
+            again, alone = self.run([name], min(left, 30))
+            said.unheard.remove(name)
+            for into, of in ((said.passed, alone.passed), (said.failed, alone.failed), (said.skipped, alone.skipped), (said.unheard, alone.unheard)):
+                into.extend(of)
+            code = code or again
+        return code, said

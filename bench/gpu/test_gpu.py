@@ -1,0 +1,243 @@
+"""Tests of what a call's words rest on: parts and their limits, verdicts of Go's tests,
+targets, the page. They need the standard library alone; `make gpu-rehearsal` runs them.
+
+    PYTHONPATH=bench python3 -m unittest discover -s bench/gpu
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import stat
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+import goals
+import page
+import parts
+import short
+import suite
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def quietly() -> contextlib.redirect_stdout[io.StringIO]:
+    return contextlib.redirect_stdout(io.StringIO())
+
+
+class Parts(unittest.TestCase):
+    def test_each_ends_by_itself(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, quietly():
+            results = parts.Results(Path(folder) / "out")
+            call = parts.Call(results, 60)
+            told: list[float] = []
+
+            def fail(seconds: float) -> int:
+                told.append(seconds)
+                raise ValueError("no such thing")
+
+            call.part("fails", 5, fail)
+            call.part("says why", 5, lambda s: "there is none here")
+            call.part("has a code", 5, lambda s: 3)
+            call.until = time.monotonic() + 1
+            call.part("late", 5, fail)
+            self.assertEqual(told, [5])
+            ends = [(r["name"], r.get("rc", r.get("left_out"))) for r in results.all()]
+            self.assertEqual(
+                ends,
+                [("fails", "ValueError: no such thing"), ("says why", "there is none here"), ("has a code", 3), ("late", "no time was left")],
+            )
+
+    def test_limit_ends_all_that_was_begun(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            script = program(folder, "slow", f"echo begun; (sleep 3; touch {folder}/later) & sleep 60")
+            began = time.monotonic()
+            code, out = parts.run([script], 1, folder / "log")
+            self.assertEqual((code, out), (parts.LATE, "begun\n"))
+            self.assertLess(time.monotonic() - began, 30)
+            time.sleep(3.5)
+            self.assertFalse((folder / "later").exists())
+
+    def test_output_is_of_this_command(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            self.assertEqual(parts.run(["echo", "one"], 9, folder / "log"), (0, "one\n"))
+            self.assertEqual(parts.run(["sh", "-c", "echo two >&2; exit 4"], 9, folder / "log"), (4, "two\n"))
+            self.assertEqual((folder / "log").read_text(), "one\ntwo\n")
+
+    def test_records_cut_short(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "r"
+            file.write_text('{"kind": "a"}\n{"kind": "b')
+            self.assertEqual(parts.records_of(file), [{"kind": "a"}])
+
+
+OUTPUT = """=== RUN   TestA
+=== RUN   TestA/sub
+--- PASS: TestA (0.01s)
+    --- FAIL: TestA/sub (0.00s)
+=== RUN   TestB
+    x_test.go:1: no
+--- FAIL: TestB (0.00s)
+=== RUN   TestC
+--- SKIP: TestC (0.00s)
+=== RUN   TestD
+panic: lost
+"""
+
+
+class Verdicts(unittest.TestCase):
+    def test_read(self) -> None:
+        said = suite.read(OUTPUT, ["TestA", "TestB", "TestC", "TestD", "TestE"])
+        self.assertEqual(said, suite.Said(["TestA"], ["TestB"], ["TestC"], ["TestD", "TestE"]))
+
+    def test_those_unheard_run_alone(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            # all together it dies in the second, alone the second fails
+            binary = program(
+                folder,
+                "some.test",
+                """case "$3" in
+"-test.list") ;;
+"^(TestA|TestB|TestC)$") echo "--- PASS: TestA (0.01s)"; exit 2 ;;
+"^(TestB)$") echo "--- FAIL: TestB (0.01s)"; exit 1 ;;
+"^(TestC)$") echo "--- PASS: TestC (0.01s)" ;;
+*) echo "asked for $3"; exit 7 ;;
+esac""",
+            )
+            code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB", "TestC"], 20)
+            self.assertEqual(said, suite.Said(["TestA", "TestC"], ["TestB"], [], []))
+            self.assertNotEqual(code, 0)
+
+
+def made(**change: Any) -> list[goals.Record]:
+    """Records of a call that reaches every target by a hair; changes make it miss."""
+    v: dict[str, Any] = {
+        "tf32": 10.0, "bf16": 5.0, "d4096": 20.0, "iid": 1.0, "scan": 0.002, "single": 1e-3, "host": 1.15, "quarter": 3.0,
+    } | change  # fmt: skip
+    # a second each: a copy of 1e12 bytes, 1e15 operations, 1e12 tests
+    found: list[goals.Record] = [
+        {"kind": "run", "small": False},
+        {"kind": "card", "emulator": False, "device": {"Name": "card"}, "kernels": {}, "seconds": 1.0, "driver": ""},
+        {"kind": "ceilings", "copy_bytes": 10**12, "copy": [1.0], "mma_operations": 10**15, "mma": [1.0], "tests_pairs": 10**12, "tests": [1.0]},
+    ]
+
+    def cell(data: str, **ratios: float) -> goals.Record:
+        return {
+            "kind": "cell", "set": data, "m": 1024, "k": 10, "plan": "64,rows",
+            "ratios": {f"torch-{p}": {"median": 2 * r, "least": r, "most": 3 * r} for p, r in ratios.items()},
+            "ratios_auto": {f"torch-{p}": {"median": r, "least": r, "most": r} for p, r in ratios.items()},
+            "host": {"plan": [1e-3], "auto": [1e-3], "torch-tf32": [1e-2]}, "device": {}, "recall": {}, "checked": {},
+        }  # fmt: skip
+
+    found += [cell("power768", tf32=v["tf32"], bf16=v["bf16"]), cell("power4096", tf32=v["d4096"]), cell("iid768", tf32=v["iid"])]
+    found += [
+        # 1e9 pairs of 100 codes: 2e11 operations take .2 ms, 1e9 tests 1 ms
+        {"kind": "split", "set": "power768", "m": 1024, "k": 10, "plan": "64,rows", "atoms": 10**6, "pairs": 1e9, "width": 100,
+         "kernels": {"scan_s8": {"launches": 5, "seconds": v["scan"]}}, "sum": 1.0, "span": 1.0, "host": v["host"]},
+        # 588 + 12 bytes an atom: .6 ms; 70% of it would be .857
+        {"kind": "split", "set": "power768", "m": 1, "k": 10, "plan": "64,rows", "atoms": 10**6, "pairs": 1e6, "width": 688,
+         "kernels": {"scan_s8": {"launches": 5, "seconds": v["single"]}}, "sum": 1.0, "span": 1.0, "host": 1.0},
+        {"kind": "quarter", "set": "power768", "m": 1024, "k": 10, "plan": "64,rows", "host": {"resident": [1.0], "quarter": [3.0]},
+         "ratio": {"median": v["quarter"]}},
+        {"kind": "loaded", "set": "power768", "name": "q", "memory": 1 << 30, "bytes": 4 << 30, "device_bytes": 1 << 30, "host_bytes": 3 << 30,
+         "atoms": 10, "dim": 768, "build_seconds": 1.0, "load_seconds": 1.0},
+    ]  # fmt: skip
+    return found
+
+
+class Goals(unittest.TestCase):
+    def test_each_is_missed_alone(self) -> None:
+        self.assertEqual([g.reached for g in goals.judge(made())], [True] * 8)
+        changes: list[dict[str, float]] = [
+            {"tf32": 9.99}, {"bf16": 4.99}, {"scan": 0.00201}, {"d4096": 19.9}, {"single": 1.01e-3}, {"iid": 0.99}, {"host": 1.151},
+            {"quarter": 3.01},
+        ]  # fmt: skip
+        for at, change in enumerate(changes):
+            missed = [i for i, g in enumerate(goals.judge(made(**change))) if not g.reached]
+            self.assertEqual(missed, [at], f"{change}")
+
+    def test_what_was_not_measured(self) -> None:
+        self.assertEqual([g.mark for g in goals.judge([])], ["not measured"] * 8)
+
+
+class Page(unittest.TestCase):
+    def write(self, raw: Path, date: str, records: list[goals.Record]) -> None:
+        (raw / date).mkdir(parents=True)
+        (raw / date / "results.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+
+    def test_committed_page_is_what_the_command_writes(self) -> None:
+        self.assertEqual(page.PAGE.read_text(), page.page(page.RAW), "make gpu-report writes another page")
+
+    def test_nothing_is_claimed_without_results(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(page.page(Path(folder) / "raw"), "not yet measured on hardware\n")
+            (Path(folder) / "raw" / "2026-01-01").mkdir(parents=True)
+            self.assertEqual(page.page(Path(folder) / "raw"), "not yet measured on hardware\n")
+
+    def test_the_latest_counts(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            raw = Path(folder)
+            self.write(raw, "2026-02-01", made(tf32=9.0))
+            self.assertIn("7 of 8 reached", page.page(raw))
+            self.write(raw, "2026-10-01", made())
+            text = page.page(raw)
+            for said in ("8 of 8 reached", "gpu/raw/2026-10-01", "| measured | 2026-10-01 |", "1.00 TB/s"):
+                self.assertIn(said, text)
+
+    def test_no_emulator_and_no_rehearsal(self) -> None:
+        for at, name in ((1, "emulator"), (0, "small")):
+            with tempfile.TemporaryDirectory() as folder:
+                records = made()
+                records[at][name] = True
+                self.write(Path(folder), "2026-01-01", records)
+                with self.assertRaises(page.Refused):
+                    page.page(Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder), "2026-01-01", [{"kind": "run", "small": False}])
+            with self.assertRaises(page.Refused):
+                page.page(Path(folder))
+
+
+class Short(unittest.TestCase):
+    def test_what_makes_a_call_fail(self) -> None:
+        records = made()
+        self.assertEqual(short.bad(records), [])
+        records += [
+            {"kind": "tests", "group": "kernels", "rc": 1, "passed": 3, "failed": ["TestScan"], "skipped": [], "unheard": ["TestLeaders"]},
+            {"kind": "part", "name": "benchmarks", "rc": 124, "seconds": 250.0},
+            {"kind": "part", "name": "command", "left_out": "no time was left", "seconds": 0.0},
+            {"kind": "part", "name": "racecheck", "rc": 124, "seconds": 45.0},
+            {"kind": "left_out", "what": "a set", "why": "Failed: no plan answered", "must": True},
+            {"kind": "left_out", "what": "a set: torch", "why": "there is no torch here", "must": False},
+        ]
+        records[3]["checked"] = {"plan": {"compatible": False, "wrong": 99, "answers": 100}, "auto": {"compatible": True, "wrong": 1, "answers": 100}}
+        self.assertEqual(
+            short.bad(records),
+            [
+                "kernels: TestScan, TestLeaders",
+                "benchmarks: code 124",
+                "command: no time was left",
+                "a set: Failed: no plan answered",
+                "power768 m=1024 k=10: 99 of 100 wrong by plan",
+            ],
+        )
+        records[3]["checked"]["plan"] |= {"plans": {}}
+        text = short.table(records)
+        for said in ("BAD benchmarks", "3 passed, 1 failed, 0 skipped, 1 unheard", "reached", "10.000"):
+            self.assertIn(said, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,185 @@
+"""Tests of what the benchmarks rest on: sets, what is right, turns, the child. They
+need numpy; those of torch's part of it, torch."""
+
+from __future__ import annotations
+
+import stat
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+try:
+    import numpy as np
+except ImportError as e:
+    raise unittest.SkipTest("no numpy") from e
+
+import data
+import duel
+import exact
+import vectors
+from child import Child, Failed, Gone, dumped
+from measure import torch_here
+from rivals import Torch, Turn
+
+TORCH = torch_here()
+
+
+def small(atoms: np.ndarray, queries: np.ndarray) -> vectors.Vectors:
+    recipe = vectors.Recipe("test", *atoms.shape, None, len(queries))
+    on_device = (TORCH.from_numpy(atoms), TORCH.from_numpy(queries)) if TORCH else None
+    return vectors.Vectors(recipe, atoms, queries, on_device)
+
+
+def draw(n: int, m: int, d: int) -> vectors.Vectors:
+    r = np.random.default_rng(1)
+    return small(r.standard_normal((n, d)).astype(np.float32), r.standard_normal((m, d)).astype(np.float32))
+
+
+class Right(unittest.TestCase):
+    def test_wrong_answers_are_caught(self) -> None:
+        truth = exact.truth(draw(300, 40, 16), 20)
+        right = truth.ids[5:25, :10].copy()
+        right[3] = right[3, ::-1]  # their order is no matter
+        self.assertFalse(truth.wrong(5, right).any())
+        for at, other in ((0, truth.ids[5, 10]), (1, right[1, 0]), (2, 300), (4, -1)):
+            bad = right.copy()
+            bad[at, 9] = other
+            self.assertEqual(np.flatnonzero(truth.wrong(5, bad)).tolist(), [at])
+        self.assertTrue(truth.wrong(6, right).any(), "answers to other queries")
+
+    def test_ties_within_the_tolerance_are_right(self) -> None:
+        step = 2.0**-24  # of float32 below 1; four are the tolerance
+        atoms = np.array([[1 - 4 * step, 0], [1 - 5 * step, 0], [0, 1], [1, 0]], np.float32)
+        truth = exact.truth(small(atoms, np.array([[1, 0]], np.float32)), 1)
+        self.assertEqual([bool(truth.wrong(0, np.array([[i]]))[0]) for i in range(4)], [False, True, True, False])
+
+    def test_recall(self) -> None:
+        truth = exact.truth(draw(300, 4, 16), 20)
+        answers = truth.ids[:4, :4].copy()
+        answers[1, 0] = truth.ids[1, 19]
+        self.assertEqual(truth.recall(0, answers), 15 / 16)
+
+    @unittest.skipUnless(TORCH, "no torch")
+    def test_torch_finds_the_same(self) -> None:
+        v = draw(3000, 70, 24)
+        v.atoms[1500:1510] = v.atoms[90:100]  # ties: the lower id first
+        with_torch, without = exact.truth(v, 30, TORCH), exact.truth(v, 30)
+        np.testing.assert_array_equal(with_torch.ids, without.ids)
+        np.testing.assert_allclose(with_torch.scores, without.scores, rtol=1e-12)
+        np.testing.assert_allclose(with_torch.norms, without.norms, rtol=1e-12)
+
+    @unittest.skipUnless(TORCH, "no torch")
+    def test_torch_looks_further_where_many_are_near(self) -> None:
+        r = np.random.default_rng(2)
+        atoms = np.repeat(r.standard_normal((8, 12)), 500, axis=0).astype(np.float32)  # 500 ties each
+        atoms[777] *= np.float32(1 + 2e-7)
+        v = small(atoms, r.standard_normal((6, 12)).astype(np.float32))
+        np.testing.assert_array_equal(exact.truth(v, 5, TORCH).ids, exact.truth(v, 5).ids)
+
+
+class Sets(unittest.TestCase):
+    def law(self, x: np.ndarray) -> tuple[float, float, float]:
+        """Of embeddings: the spread of the norms, the share of the common direction,
+        the exponent of the spectrum's decay."""
+        norms = np.linalg.norm(x, axis=1)
+        unit = x / norms[:, None]
+        middle = unit.mean(axis=0)
+        values = np.linalg.svd(unit - middle, compute_uv=False)[2:24]
+        slope = np.polyfit(np.log(np.arange(3, 25)), np.log(values), 1)[0]
+        return float(norms.std()), float(np.linalg.norm(middle)), float(-slope)
+
+    @unittest.skipUnless(TORCH, "no torch")
+    def test_torch_draws_by_the_same_law(self) -> None:
+        ours = vectors.make(vectors.Recipe("test", 4000, 48, 0.6, 16), TORCH)
+        self.assertEqual((ours.atoms.shape, ours.queries.shape), ((4000, 48), (16, 48)))
+        theirs, _, _ = data.embeddings(4000, 48, 0.6, queries=16)
+        for a, b, off in zip(self.law(ours.atoms), self.law(theirs), (0.01, 0.05, 0.12), strict=True):
+            self.assertAlmostEqual(a, b, delta=off)
+        again = vectors.make(vectors.Recipe("test", 4000, 48, 0.6, 16), TORCH)
+        np.testing.assert_array_equal(ours.atoms, again.atoms)
+
+    def test_files_are_plain(self) -> None:
+        v = draw(30, 4, 8)
+        with tempfile.TemporaryDirectory() as folder:
+            atoms, queries = v.save(Path(folder))
+            np.testing.assert_array_equal(np.fromfile(atoms, np.float32).reshape(30, 8), v.atoms)
+            np.testing.assert_array_equal(np.fromfile(queries, np.float32).reshape(4, 8), v.queries)
+
+    def test_answers_are_read_as_they_are_dumped(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "answers"
+            np.array([3, 4, 1, 7, -1, 0], "<i4").tofile(file)
+            ids, certain = dumped(file, 2)
+            self.assertEqual((ids.tolist(), certain.tolist()), ([[3, 4], [7, -1]], [True, False]))
+
+
+class Peers(unittest.TestCase):
+    @unittest.skipUnless(TORCH, "no torch")
+    def test_chunks_change_no_answer(self) -> None:
+        v = draw(1000, 32, 24)
+        truth = exact.truth(v, 7)
+        for precision in ("fp32", "tf32"):  # a CPU knows no tf32
+            peer = Torch(TORCH, v, precision)
+            for peer.chunk in (0, 300, 997):
+                ids = peer.run(8, 7, 1, 2).ids
+                assert ids is not None
+                np.testing.assert_array_equal(ids, truth.ids[16:24])
+        self.assertEqual(Torch(TORCH, v, "bf16").atoms.dtype, TORCH.bfloat16)
+
+
+class Fixed:
+    """A contestant that says a batch took so long, and notes what it was asked."""
+
+    def __init__(self, name: str, once: float, device: bool = False) -> None:
+        self.name, self.once, self.on_device = name, once, device
+        self.asked: list[tuple[int, int]] = []
+
+    def run(self, m: int, k: int, first: int, count: int) -> Turn:
+        self.asked.append((first, count))
+        return Turn([self.once] * count, [self.once / 2] * count if self.on_device else [])
+
+
+class Turns(unittest.TestCase):
+    def test_those_of_plans_are_not_raced(self) -> None:
+        for queries, m in ((4096, 1024), (4096, 256), (4096, 1), (128, 16), (128, 1)):
+            batches = duel.Batches.held_out(queries, m)
+            one, two = Fixed("one", 1e-3), Fixed("two", 4e-3, device=True)
+            record = duel.turns([one, two], m, 1, batches, duel.Pace())
+            for c in (one, two):
+                for first, count in c.asked:
+                    self.assertGreaterEqual(first * m, queries // 4)
+                    self.assertLessEqual((first + count) * m, queries)
+            self.assertEqual(duel.ratio(record["host"]["two"], record["host"]["one"])["median"], 4)
+            self.assertEqual(record["device"], {"two": [2e-3] * record["rounds"]})
+
+    def test_rounds_keep_within_the_budget(self) -> None:
+        slow = duel.turns([Fixed("a", 0.5), Fixed("b", 0.1)], 1, 1, duel.Batches(1, 9), duel.Pace(budget=2.0, rounds=7))
+        quick = duel.turns([Fixed("a", 1e-3), Fixed("b", 1e-3)], 1, 1, duel.Batches(1, 9), duel.Pace(budget=2.0, rounds=7))
+        self.assertEqual((slow["rounds"], quick["rounds"]), (3, 7))
+        self.assertEqual((slow["batches"]["a"], quick["batches"]["a"]), (1, 8))
+
+
+class Children(unittest.TestCase):
+    def child(self, script: str, **ask: Any) -> Any:
+        with tempfile.TemporaryDirectory() as folder, open("/dev/null", "wb") as log:
+            path = Path(folder) / "child"
+            path.write_text(f"#!/bin/sh\n{script}\n")
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+            with Child(path, log) as child:
+                return child.ask(**({"do": "open", "seconds": 20} | ask))
+
+    def test_answers(self) -> None:
+        self.assertEqual(self.child("read line; echo \"[$line]\"", m=3), [{"do": "open", "m": 3}])
+        with self.assertRaisesRegex(Failed, "open: no such set"):
+            self.child("""read line; echo '{"error": "no such set"}'""")
+
+    def test_ended_or_late(self) -> None:
+        with self.assertRaisesRegex(Gone, "code 3"):
+            self.child("read line; exit 3")
+        with self.assertRaisesRegex(Gone, "no answer in time"):
+            self.child("read line; printf '{'; exec sleep 60", seconds=0.3)
+
+
+if __name__ == "__main__":
+    unittest.main()
