@@ -55,7 +55,6 @@ type trial struct {
 	size  trialSize
 	start *Event
 	end   *Event
-	least float64 // of a cost: what no clock could have told from zero
 }
 
 func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs, err error) {

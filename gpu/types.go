@@ -28,7 +28,7 @@ type query struct {
 	k, skip, flags, allowed                        uint32
 	best, listed                                   uint32
 	seen, kept, rows, owed                         uint32
-	spare                                          uint32
+	_                                              uint32
 	pulls, bytes                                   uint64
 	open                                           float64
 	before                                         uint32
@@ -44,7 +44,7 @@ const stripAtoms = 512
 
 // side is what a look at rows reads of an atom besides its codes.
 type side struct {
-	headScale, scale, radius, headErr, offset, size, wholeErr, spare float32
+	headScale, scale, radius, headErr, offset, size, wholeErr, _ float32
 }
 
 // terms are device addresses.

@@ -28,7 +28,7 @@ extern "C" __global__ void layout(u32* out, u32 room) {
   AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum);
   AT(Query, radiusFactor), AT(Query, hn), AT(Query, he), AT(Query, xn), AT(Query, nn), AT(Query, we), AT(Query, offsetFactor);
   AT(Query, filter), AT(Query, exp), AT(Query, k), AT(Query, skip), AT(Query, flags), AT(Query, allowed), AT(Query, best);
-  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, owed), AT(Query, spare);
+  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, owed);
   AT(Query, pulls), AT(Query, bytes), AT(Query, open), AT(Query, before);
 
   SIZE(Strip);
@@ -37,7 +37,7 @@ extern "C" __global__ void layout(u32* out, u32 room) {
 
   SIZE(Side);
   AT(Side, headScale), AT(Side, scale), AT(Side, radius), AT(Side, headErr);
-  AT(Side, offset), AT(Side, size), AT(Side, wholeErr), AT(Side, spare);
+  AT(Side, offset), AT(Side, size), AT(Side, wholeErr);
 
   SIZE(Terms);
   AT(Terms, headScale), AT(Terms, headNorm), AT(Terms, headErr), AT(Terms, norm), AT(Terms, offset);
