@@ -45,7 +45,9 @@ class Ceilings:
         if r is None:
             return None
         return Ceilings(
-            r["copy_bytes"] / median(r["copy"]), r["mma_operations"] / median(r["mma"]), r["tests_pairs"] / median(r["tests"])
+            r["copy_bytes"] / median(r["copy"]),
+            r["mma_operations"] / median(r["mma"]),
+            r["tests_pairs"] / median(r["tests"]),
         )
 
 
@@ -107,7 +109,9 @@ def over_torch(records: list[Record], data: str, peer: str, target: float) -> Go
     if r is None or name not in r["ratios_auto"]:
         return least(what, None, target)
     auto = r["ratios_auto"][name]["median"]
-    return Goal(what, f"at least {target:g}", f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g})", auto >= target)
+    return Goal(
+        what, f"at least {target:g}", f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g})", auto >= target
+    )
 
 
 def judge(records: list[Record]) -> list[Goal]:
@@ -119,16 +123,32 @@ def judge(records: list[Record]) -> list[Goal]:
 
     look, single = first("power768", M), first("power768", 1)
     raced = one(records, "cell", set="power768", m=M, k=K)
-    batch = raced and one(records, "split", set="power768", m=M, k=K, plan=raced["plan"])
+    batch = one(records, "split", set="power768", m=M, k=K, plan=raced["plan"]) if raced else None
     quarter = one(records, "quarter", set="power768", m=M, k=K)
     at = f"m = {M}, k = {K}"
     return [
         over_torch(records, "power768", "TF32", TF32_768),
         over_torch(records, "power768", "bf16", BF16_768),
-        least("its first look: share of the ceiling of products or of the tests' floor", look and look.share, FIRST_LOOK),
+        least(
+            "its first look: share of the ceiling of products or of the tests' floor",
+            look.share if look else None,
+            FIRST_LOOK,
+        ),
         over_torch(records, "power4096", "TF32", TF32_4096),
-        least("d = 768, m = 1: first look, share of the copy's bandwidth", single and single.memory / single.took, BANDWIDTH),
+        least(
+            "d = 768, m = 1: first look, share of the copy's bandwidth",
+            single.memory / single.took if single else None,
+            BANDWIDTH,
+        ),
         over_torch(records, "iid768", "TF32", TF32_IID),
-        most(f"d = 768, {at}: end to end over the sum of its kernels", batch and batch["host"] / batch["sum"], OVERHEAD),
-        most(f"d = 768, {at}: times as long with a quarter of the memory", quarter and quarter["ratio"]["median"], QUARTER),
+        most(
+            f"d = 768, {at}: end to end over the sum of its kernels",
+            batch["host"] / batch["sum"] if batch else None,
+            OVERHEAD,
+        ),
+        most(
+            f"d = 768, {at}: times as long with a quarter of the memory",
+            quarter["ratio"]["median"] if quarter else None,
+            QUARTER,
+        ),
     ]

@@ -40,8 +40,8 @@ FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared"
 # What a rehearsal runs of the suite: that it can be run is what it shows.
 REHEARSED = ("TestLayout", "TestParsePTX", "TestEveryCallFails", "TestFormatBytes")
 # A few of each kind of kernel, for tools that slow them down a hundred times.
-WATCHED = FRAGMENTS + (
-    "TestScan", "TestPrune", "TestLeaders", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
+WATCHED = (
+    *FRAGMENTS, "TestScan", "TestPrune", "TestLeaders", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
     "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
 
@@ -119,19 +119,34 @@ class Gpu:
         return 0
 
     def measure(self, seconds: float) -> int | str:
-        command: list[str | Path] = [sys.executable, "-u", HERE / "measure.py", "--out", self.results.file, "--seconds", str(int(seconds - 15))]
-        env = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": f"{ROOT / 'bench'}:{os.environ.get('PYTHONPATH', '')}"}
+        command: list[str | Path] = [
+            sys.executable,
+            "-u",
+            HERE / "measure.py",
+            "--out",
+            self.results.file,
+            "--seconds",
+            str(int(seconds - 15)),
+        ]
+        env = {
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+            "PYTHONPATH": f"{ROOT / 'bench'}:{os.environ.get('PYTHONPATH', '')}",
+        }
         if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode:
             return "python3 has no numpy here"
         return parts.run(command + ["--small"] * SMALL, seconds, self.results.folder / "bench.log", ROOT, env)[0]
 
     def sanitize(self, tool: str, seconds: float) -> int | str:
-        found = shutil.which("compute-sanitizer") or next(iter(Path("/usr/local").glob("cuda*/bin/compute-sanitizer")), None)
+        found = shutil.which("compute-sanitizer") or next(
+            iter(Path("/usr/local").glob("cuda*/bin/compute-sanitizer")), None
+        )
         if not found:
             return "there is no compute-sanitizer here"
         log = self.results.folder / f"{tool}.log"
         suite = Suite(self.suite.binary, self.suite.folder, log)
-        code, said = suite.run([n for n in self.names if n in WATCHED], seconds, [str(found), "--tool", tool, "--error-exitcode", "9"])
+        code, said = suite.run(
+            [n for n in self.names if n in WATCHED], seconds, [str(found), "--tool", tool, "--error-exitcode", "9"]
+        )
         errors = [line.lstrip("= ") for line in log.read_text(errors="replace").splitlines() if "SUMMARY" in line]
         self.results.add("sanitizer", tool=tool, rc=code, summary=errors, **said.record())
         return code

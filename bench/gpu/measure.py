@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -131,8 +131,15 @@ class Run:
         loaded = []
         for seed, name in enumerate(names, 1):
             said = self.child.ask(
-                120, do="build", set=name, atoms=str(atoms), queries=str(queries), dim=recipe.d, seed=seed, costs=self.costs
-            )  # fmt: skip
+                120,
+                do="build",
+                set=name,
+                atoms=str(atoms),
+                queries=str(queries),
+                dim=recipe.d,
+                seed=seed,
+                costs=self.costs,
+            )
             loaded.append(said)
             self.log.add("loaded", set=recipe.name, name=name, **said)
         atoms.unlink()  # they stay mapped
@@ -157,7 +164,9 @@ class Run:
 class Field:
     """A set with everyone ready to run on it."""
 
-    def __init__(self, run: Run, made: vectors.Vectors, truth: exact.Truth, names: list[str], loaded: dict[str, Any]) -> None:
+    def __init__(
+        self, run: Run, made: vectors.Vectors, truth: exact.Truth, names: list[str], loaded: dict[str, Any]
+    ) -> None:
         self.run, self.made, self.truth, self.names, self.loaded = run, made, truth, names, loaded
         self.name = made.recipe.name
         self.torches = []
@@ -167,7 +176,9 @@ class Field:
             self.torches = [rivals.Torch(run.torch, made, p) for p in ("fp32", "tf32", "bf16")]
         self.plans: dict[Cell, str] = {}
 
-    def thresher(self, name: str, plan: str = "", method: str = "auto", sets: list[str] | None = None) -> rivals.Thresher:
+    def thresher(
+        self, name: str, plan: str = "", method: str = "auto", sets: list[str] | None = None
+    ) -> rivals.Thresher:
         return rivals.Thresher(self.run.child, sets or self.names, name, plan, method)
 
     def cell(self, m: int, k: int) -> None:
@@ -209,8 +220,16 @@ class Field:
             except Failed as e:
                 tried.append({"plan": f["plan"], "seconds": float("inf"), "failed": str(e)[:200]})
                 continue
-            tried.append({"plan": f["plan"], "seconds": once, "chosen": f["chosen"], "forecast": f["survivors"],
-                          "looks": kept(way.said), "rows": way.said["rows"] / way.said["queries"]})  # fmt: skip
+            tried.append(
+                {
+                    "plan": f["plan"],
+                    "seconds": once,
+                    "chosen": f["chosen"],
+                    "forecast": f["survivors"],
+                    "looks": kept(way.said),
+                    "rows": way.said["rows"] / way.said["queries"],
+                }
+            )
         tried.sort(key=lambda t: t["seconds"])
         good = [t for t in tried if "failed" not in t]
         failed = [t | {"seconds": None} for t in tried if "failed" in t]
@@ -262,16 +281,28 @@ class Field:
             host += c.ask("search", m, k, batches.lo, count)["seconds"]
         said = c.ask("search", m, k, batches.lo, count)
         kernels = {
-            name: {"launches": of["launches"], "seconds": median(t for x in takes for t in x["kernels"][name]["seconds"])}
+            name: {
+                "launches": of["launches"],
+                "seconds": median(t for x in takes for t in x["kernels"][name]["seconds"]),
+            }
             for name, of in takes[0]["kernels"].items()
             if all(name in x["kernels"] for x in takes)
         }
         first = said["looks"][0] if said["looks"] else {"seen": 0, "width": 0, "queries": 1}
         self.run.log.add(
-            "split", set=self.name, m=m, k=k, plan=c.plan, atoms=self.made.recipe.n, kernels=kernels,
-            sum=median(t for x in takes for t in x["sum"]), span=median(t for x in takes for t in x["span"]),
-            host=median(host), pairs=first["seen"] / count, width=first["width"],
-        )  # fmt: skip
+            "split",
+            set=self.name,
+            m=m,
+            k=k,
+            plan=c.plan,
+            atoms=self.made.recipe.n,
+            kernels=kernels,
+            sum=median(t for x in takes for t in x["sum"]),
+            span=median(t for x in takes for t in x["span"]),
+            host=median(host),
+            pairs=first["seen"] / count,
+            width=first["width"],
+        )
 
     def quarter(self, cells: list[Cell]) -> None:
         """The same collection where a quarter of it fits the device."""
@@ -294,7 +325,7 @@ class Field:
             return
         batches = duel.Batches.held_out(len(self.made.queries), m)
         torch, made = self.run.torch, self.made
-        makers = {
+        makers: dict[str, Callable[[], rivals.Contestant]] = {
             "jax-approx": lambda: rivals.Jax(torch, made, True),
             "jax-tf32": lambda: rivals.Jax(torch, made, False),
             "cupy-fp32": lambda: rivals.CuPy(torch, made),
@@ -308,7 +339,9 @@ class Field:
                 ids = other.run(m, k, batches.lo, 1).ids
                 assert ids is not None
                 record["ratio"] = duel.ratio(record["host"][name], record["host"]["plan"])
-                self.run.log.add("other", set=self.name, m=m, k=k, peer=name, recall=self.truth.recall(batches.lo * m, ids), **record)
+                self.run.log.add(
+                    "other", set=self.name, m=m, k=k, peer=name, recall=self.truth.recall(batches.lo * m, ids), **record
+                )
 
 
 def kept(said: dict[str, Any]) -> list[str]:

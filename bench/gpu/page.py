@@ -1,7 +1,7 @@
 """docs/benchmarks/gpu.md, made of the newest folder of docs/benchmarks/gpu/raw.
 
-    PYTHONPATH=bench python3 bench/gpu/page.py            writes it
-    PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it is not what is there
+PYTHONPATH=bench python3 bench/gpu/page.py            writes it
+PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it is not what is there
 """
 
 from __future__ import annotations
@@ -65,19 +65,24 @@ def head(records: list[Record], when: str) -> str:
     packages = ", ".join(f"{name} {v}" for name, v in facts.get("packages", {}).items())
     clocks = f"{gpu.get('clocks.sm', '?')} of {gpu.get('clocks.max.sm', '?')}, memory {gpu.get('clocks.mem', '?')}"
     rows = [
-        ("device", f"{device.get('Name')}, compute capability {device.get('Major')}.{device.get('Minor')}, "
-         f"{device.get('Multiprocessors')} multiprocessors, L2 {device.get('L2', 0) >> 20} MiB, {device.get('Memory', 0) / 2**30:.0f} GiB"),
+        (
+            "device",
+            f"{device.get('Name')}, compute capability {device.get('Major')}.{device.get('Minor')}, "
+            f"{device.get('Multiprocessors')} multiprocessors, L2 {device.get('L2', 0) >> 20} MiB, "
+            f"{device.get('Memory', 0) / 2**30:.0f} GiB",
+        ),
         ("driver", f"{gpu.get('driver_version', '?')}, {card.get('driver')}"),
         ("clocks when idle", clocks),
         ("host", f"{facts.get('cpu')}, {facts.get('cores')} cores, {facts.get('system')}, {facts.get('libc')}"),
         ("peers", f"{packages}, nvcc {facts.get('nvcc') or 'none'}"),
         ("thresher", f"commit {version.get('commit', 'unknown')}, {version.get('go', '')}"),
         ("measured", when),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(
         [
             "# thresher on a GPU, against its peers",
-            f"Written by `make gpu-report` from gpu/raw/{when}, which `make gpu` wrote on the machine below; not by hand. "
+            f"Written by `make gpu-report` from gpu/raw/{when}, which `make gpu` wrote on the machine below; "
+            f"not by hand. "
             "[bench/gpu/README.md](../../bench/gpu/README.md) says how it is measured.",
             table(("run", ""), rows),
         ]
@@ -88,10 +93,15 @@ def targets(records: list[Record]) -> str:
     goals = judge(records)
     reached = sum(g.reached is True for g in goals)
     said = (
-        f"{reached} of {len(goals)} reached. Judged is the engine's own choice of plan, by costs measured in the same call, "
+        f"{reached} of {len(goals)} reached. Judged is the engine's own choice of plan, by costs "
+        f"measured in the same call, "
         "end to end, the median of the rounds; in brackets the plan that was fastest on other queries."
     )
-    return section("Targets", said, table(("what", "target", "measured", ""), [(g.what, g.target, g.measured, g.mark) for g in goals]))
+    return section(
+        "Targets",
+        said,
+        table(("what", "target", "measured", ""), [(g.what, g.target, g.measured, g.mark) for g in goals]),
+    )
 
 
 def ms(times: list[float]) -> str:
@@ -116,7 +126,8 @@ def speed(records: list[Record]) -> str:
     return section(
         "End to end",
         "Milliseconds a batch, from queries on the host to ids on the host; of torch in brackets those of the device "
-        "alone. Times: torch's time over that of thresher's plan, the median of the rounds and their range. Torch's TF32 "
+        "alone. Times: torch's time over that of thresher's plan, the median of the rounds and their "
+        "range. Torch's TF32 "
         "and bf16 answers are not exact: their recall of the k best is at the end.",
         table((*header, "recall TF32", "recall bf16"), rows),
     )
@@ -132,14 +143,31 @@ def roofline(records: list[Record]) -> str:
         if f and r["pairs"]:
             times = (digits(t * 1e6) for t in (f.took, f.products, f.tests, f.memory))
             shares = (f"{t / f.took:.0%}" for t in (f.products, f.tests, f.memory))
-            rows.append((r["set"], r["m"], r["k"], r["plan"], r["width"], f"{r['pairs'] / 1e6:,.1f} M", *times, *shares))
+            rows.append(
+                (r["set"], r["m"], r["k"], r["plan"], r["width"], f"{r['pairs'] / 1e6:,.1f} M", *times, *shares)
+            )
     said = (
         f"Measured in the same call: a copy moves {c.copy / 1e12:.2f} TB/s, read and written; mma.sync makes "
         f"{c.operations / 1e12:,.0f} Tera-operations a second of 8-bit integers in registers; tests of bounds, without "
-        f"products and memory, are {c.pairs / 1e12:.2f} T pairs a second. Below, the first look in µs, the least that each "
+        f"products and memory, are {c.pairs / 1e12:.2f} T pairs a second. Below, the first look in µs, "
+        f"the least that each "
         "of the three would need for it, and the shares."
     )
-    header = ("data", "m", "k", "plan", "codes", "pairs", "first look", "products", "tests", "memory", "of products", "of tests", "of the copy")
+    header = (
+        "data",
+        "m",
+        "k",
+        "plan",
+        "codes",
+        "pairs",
+        "first look",
+        "products",
+        "tests",
+        "memory",
+        "of products",
+        "of tests",
+        "of the copy",
+    )
     return section("Roofline", said, table(header, rows) if rows else "")
 
 
@@ -153,9 +181,21 @@ def split(records: list[Record]) -> str:
         rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, f"{r['host'] / r['sum']:.2f}", shares))
     if not rows:
         return ""
-    header = ("data", "m", "k", "plan", "launches", "kernels", "first to last", "end to end", "over kernels", "of which")
+    header = (
+        "data",
+        "m",
+        "k",
+        "plan",
+        "launches",
+        "kernels",
+        "first to last",
+        "end to end",
+        "over kernels",
+        "of which",
+    )
     said = (
-        "µs a batch: the sum of all kernels by events on either side of each, behind a copy that lets the host run ahead; "
+        "µs a batch: the sum of all kernels by events on either side of each, behind a copy that lets "
+        "the host run ahead; "
         "from the first's begin to the last's end in that run, the copies included; and end to end without events."
     )
     return section("Where the time goes", said, table(header, rows))
@@ -166,38 +206,74 @@ def plans(records: list[Record]) -> str:
     for r in of(records, "plans"):
         for at, t in enumerate(r["tried"][:5]):
             place = (r["set"], r["m"], r["k"]) if at == 0 else ("", "", "")
-            rows.append((*place, t["plan"] + (" (`auto`)" if t["chosen"] else ""), digits(t["seconds"] * 1e3), "; ".join(t["looks"]), digits(t["rows"])))
+            rows.append(
+                (
+                    *place,
+                    t["plan"] + (" (`auto`)" if t["chosen"] else ""),
+                    digits(t["seconds"] * 1e3),
+                    "; ".join(t["looks"]),
+                    digits(t["rows"]),
+                )
+            )
     if not rows:
         return ""
-    said = "Milliseconds a batch on queries that are not raced: the five fastest of the plans tried, what each look kept, and the rows scored a query."
+    said = (
+        "Milliseconds a batch on queries that are not raced: the five fastest of the plans tried, what "
+        "each look kept, and the rows scored a query."
+    )
     return section("Plans", said, table(("data", "m", "k", "plan", "ms", "looks", "rows"), rows))
 
 
 def quarter(records: list[Record]) -> str:
     rows = [
-        (r["set"], r["m"], r["k"], r["plan"], ms(r["host"]["resident"]), ms(r["host"]["quarter"]), digits(r["ratio"]["median"]))
+        (
+            r["set"],
+            r["m"],
+            r["k"],
+            r["plan"],
+            ms(r["host"]["resident"]),
+            ms(r["host"]["quarter"]),
+            digits(r["ratio"]["median"]),
+        )
         for r in of(records, "quarter")
     ]
     if not rows:
         return ""
     where = next(r for r in of(records, "loaded") if "memory" in r)
     said = (
-        f"The collection takes {where['bytes'] / 2**30:.2f} GiB, the device may be used for {where['memory'] / 2**30:.2f}: "
-        f"{where['device_bytes'] / 2**30:.2f} GiB of it lie there, {where['host_bytes'] / 2**30:.2f} in page-locked host "
+        f"The collection takes {where['bytes'] / 2**30:.2f} GiB, the device may be used for "
+        f"{where['memory'] / 2**30:.2f}: "
+        f"{where['device_bytes'] / 2**30:.2f} GiB of it lie there, {where['host_bytes'] / 2**30:.2f} in "
+        f"page-locked host "
         "memory. Milliseconds a batch, in turns with the same collection wholly on the device."
     )
-    return section("A quarter of the memory", said, table(("data", "m", "k", "plan", "all on the device", "a quarter", "times"), rows))
+    return section(
+        "A quarter of the memory",
+        said,
+        table(("data", "m", "k", "plan", "all on the device", "a quarter", "times"), rows),
+    )
 
 
 def others(records: list[Record]) -> str:
     rows = [
-        (r["set"], r["m"], r["k"], r["peer"], ms(r["host"][r["peer"]]), ms(r["host"]["plan"]), digits(r["ratio"]["median"]), f"{r['recall']:.4f}")
+        (
+            r["set"],
+            r["m"],
+            r["k"],
+            r["peer"],
+            ms(r["host"][r["peer"]]),
+            ms(r["host"]["plan"]),
+            digits(r["ratio"]["median"]),
+            f"{r['recall']:.4f}",
+        )
         for r in of(records, "other")
     ]
     if not rows:
         return ""
     said = "Milliseconds a batch, end to end. `jax-approx` is lax.approx_max_k with a recall target of .99."
-    return section("Other peers", said, table(("data", "m", "k", "peer", "its time", "thresher", "times", "its recall"), rows))
+    return section(
+        "Other peers", said, table(("data", "m", "k", "peer", "its time", "thresher", "times", "its recall"), rows)
+    )
 
 
 def wrong(records: list[Record]) -> str:
@@ -211,12 +287,18 @@ def wrong(records: list[Record]) -> str:
     if not answers:
         return ""
     said = (
-        "Answers are checked against float64 scores, candidates found on the device with room for float32's rounding. An "
+        "Answers are checked against float64 scores, candidates found on the device with room for "
+        "float32's rounding. An "
         "answer is wrong if one of its atoms scores below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). "
-        f"{bad} of {answers:,} are; delta .01 allows {answers / 100:,.0f} on average. {certain} of them under a certificate "
+        f"{bad} of {answers:,} are; delta .01 allows {answers / 100:,.0f} on average. {certain} of them "
+        f"under a certificate "
         "that needs no probability."
     )
-    return section("Wrong answers", said, table(("data", "m", "k", "plan", "wrong", "of", "p, if independent", ""), rows) if rows else "")
+    return section(
+        "Wrong answers",
+        said,
+        table(("data", "m", "k", "plan", "wrong", "of", "p, if independent", ""), rows) if rows else "",
+    )
 
 
 def proofs(records: list[Record]) -> str:
@@ -224,7 +306,10 @@ def proofs(records: list[Record]) -> str:
     for r in of(records, "tests"):
         told = "; ".join(f"{what}: {', '.join(r[what])}" for what in ("failed", "unheard") if r[what])
         rows.append((r["group"], r["passed"], len(r["failed"]), len(r["skipped"]), len(r["unheard"]), told))
-    checks = [(r["tool"], f"code {r['rc']}", "; ".join(r["summary"]), f"{r['passed']} tests") for r in of(records, "sanitizer")]
+    checks = [
+        (r["tool"], f"code {r['rc']}", "; ".join(r["summary"]), f"{r['passed']} tests")
+        for r in of(records, "sanitizer")
+    ]
     gone = [f"- {r['name']}: {r['left_out']}" for r in of(records, "part") if "left_out" in r]
     gone += [f"- {r['what']}: {r['why']}" for r in of(records, "left_out")]
     return section(
@@ -237,7 +322,13 @@ def proofs(records: list[Record]) -> str:
 
 def setup(records: list[Record]) -> str:
     rows = [
-        (r["name"], f"{r['atoms']:,} x {r['dim']}", digits(r["build_seconds"]), digits(r["load_seconds"]), *(f"{r[b] / 2**30:.2f}" for b in ("bytes", "device_bytes")))
+        (
+            r["name"],
+            f"{r['atoms']:,} x {r['dim']}",
+            digits(r["build_seconds"]),
+            digits(r["load_seconds"]),
+            *(f"{r[b] / 2**30:.2f}" for b in ("bytes", "device_bytes")),
+        )
         for r in of(records, "loaded")
     ]
     card = one(records, "card")
@@ -246,7 +337,11 @@ def setup(records: list[Record]) -> str:
     local = [f"{name} {k['Local']}" for name, k in sorted(card["kernels"].items()) if k["Local"]]
     opened = ", ".join(digits(c["seconds"]) for c in of(records, "card"))
     costs = one(records, "costs")
-    figures = [(name, f"{costs['builtin'][name]:.3g}", f"{ns:.3g}") for name, ns in costs["measured"].items()] if costs else []
+    figures = (
+        [(name, f"{costs['builtin'][name]:.3g}", f"{ns:.3g}") for name, ns in costs["measured"].items()]
+        if costs
+        else []
+    )
     unfit = f"Costs could not be measured: {costs['unfit']}." if costs and costs["unfit"] else ""
     said = (
         f"Opening the device, kernels compiled by its driver: {opened} s in one process after another. "

@@ -153,8 +153,11 @@ class Jax:
         self.queries = vectors.queries
         self.atoms = jax.dlpack.from_dlpack(vectors.on_device[0].contiguous())
 
+        # a CPU, where this is rehearsed, knows no tf32
+        precision = jax.lax.DotAlgorithmPreset.TF32_TF32_F32 if jax.default_backend() == "gpu" else None
+
         def best(q: Any, atoms: Any, k: int) -> Any:
-            scores = jax.numpy.dot(q, atoms.T, precision=jax.lax.DotAlgorithmPreset.TF32_TF32_F32)
+            scores = jax.numpy.dot(q, atoms.T, precision=precision)
             if approximate:
                 return jax.lax.approx_max_k(scores, k, recall_target=0.99)[1]
             return jax.lax.top_k(scores, k)[1]

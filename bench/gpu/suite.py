@@ -30,7 +30,9 @@ def read(output: str, asked: list[str]) -> Said:
     end = {name: verdict for verdict, name in VERDICT.findall(output)}
     said = Said()
     for name in asked:
-        {"PASS": said.passed, "FAIL": said.failed, "SKIP": said.skipped}.get(end.get(name, ""), said.unheard).append(name)
+        {"PASS": said.passed, "FAIL": said.failed, "SKIP": said.skipped}.get(end.get(name, ""), said.unheard).append(
+            name
+        )
     return said
 
 
@@ -48,7 +50,14 @@ class Suite:
         """Runs tests in one process, behind wrap if there is one."""
         pattern = f"^({'|'.join(names)})$"
         limit = max(1, int(seconds) - 1)  # the test binary then says where it was
-        command = [*(wrap or []), self.binary, "-test.v", "-test.run", pattern, f"-test.timeout={limit}s"]
+        command: list[str | Path] = [
+            *(wrap or []),
+            self.binary,
+            "-test.v",
+            "-test.run",
+            pattern,
+            f"-test.timeout={limit}s",
+        ]
         code, out = parts.run(command, seconds, self.log, self.folder)
         return code, read(out, names)
 
@@ -63,7 +72,12 @@ class Suite:
                 break
             again, alone = self.run([name], min(left, 30))
             said.unheard.remove(name)
-            for into, of in ((said.passed, alone.passed), (said.failed, alone.failed), (said.skipped, alone.skipped), (said.unheard, alone.unheard)):
+            for into, of in (
+                (said.passed, alone.passed),
+                (said.failed, alone.failed),
+                (said.skipped, alone.skipped),
+                (said.unheard, alone.unheard),
+            ):
                 into.extend(of)
             code = code or again
         return code, said

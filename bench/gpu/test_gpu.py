@@ -54,7 +54,12 @@ class Parts(unittest.TestCase):
             ends = [(r["name"], r.get("rc", r.get("left_out"))) for r in results.all()]
             self.assertEqual(
                 ends,
-                [("fails", "ValueError: no such thing"), ("says why", "there is none here"), ("has a code", 3), ("late", "no time was left")],
+                [
+                    ("fails", "ValueError: no such thing"),
+                    ("says why", "there is none here"),
+                    ("has a code", 3),
+                    ("late", "no time was left"),
+                ],
             )
 
     def test_limit_ends_all_that_was_begun(self) -> None:
@@ -124,36 +129,104 @@ esac""",
 def made(**change: Any) -> list[goals.Record]:
     """Records of a call that reaches every target by a hair; changes make it miss."""
     v: dict[str, Any] = {
-        "tf32": 10.0, "bf16": 5.0, "d4096": 20.0, "iid": 1.0, "scan": 0.002, "single": 1e-3, "host": 1.15, "quarter": 3.0,
-    } | change  # fmt: skip
+        "tf32": 10.0,
+        "bf16": 5.0,
+        "d4096": 20.0,
+        "iid": 1.0,
+        "scan": 0.002,
+        "single": 1e-3,
+        "host": 1.15,
+        "quarter": 3.0,
+    } | change
     # a second each: a copy of 1e12 bytes, 1e15 operations, 1e12 tests
     found: list[goals.Record] = [
         {"kind": "run", "small": False},
         {"kind": "card", "emulator": False, "device": {"Name": "card"}, "kernels": {}, "seconds": 1.0, "driver": ""},
-        {"kind": "ceilings", "copy_bytes": 10**12, "copy": [1.0], "mma_operations": 10**15, "mma": [1.0], "tests_pairs": 10**12, "tests": [1.0]},
+        {
+            "kind": "ceilings",
+            "copy_bytes": 10**12,
+            "copy": [1.0],
+            "mma_operations": 10**15,
+            "mma": [1.0],
+            "tests_pairs": 10**12,
+            "tests": [1.0],
+        },
     ]
 
     def cell(data: str, **ratios: float) -> goals.Record:
         return {
-            "kind": "cell", "set": data, "m": 1024, "k": 10, "plan": "64,rows",
+            "kind": "cell",
+            "set": data,
+            "m": 1024,
+            "k": 10,
+            "plan": "64,rows",
             "ratios": {f"torch-{p}": {"median": 2 * r, "least": r, "most": 3 * r} for p, r in ratios.items()},
             "ratios_auto": {f"torch-{p}": {"median": r, "least": r, "most": r} for p, r in ratios.items()},
-            "host": {"plan": [1e-3], "auto": [1e-3], "torch-tf32": [1e-2]}, "device": {}, "recall": {}, "checked": {},
-        }  # fmt: skip
+            "host": {"plan": [1e-3], "auto": [1e-3], "torch-tf32": [1e-2]},
+            "device": {},
+            "recall": {},
+            "checked": {},
+        }
 
-    found += [cell("power768", tf32=v["tf32"], bf16=v["bf16"]), cell("power4096", tf32=v["d4096"]), cell("iid768", tf32=v["iid"])]
+    found += [
+        cell("power768", tf32=v["tf32"], bf16=v["bf16"]),
+        cell("power4096", tf32=v["d4096"]),
+        cell("iid768", tf32=v["iid"]),
+    ]
     found += [
         # 1e9 pairs of 100 codes: 2e11 operations take .2 ms, 1e9 tests 1 ms
-        {"kind": "split", "set": "power768", "m": 1024, "k": 10, "plan": "64,rows", "atoms": 10**6, "pairs": 1e9, "width": 100,
-         "kernels": {"scan_s8": {"launches": 5, "seconds": v["scan"]}}, "sum": 1.0, "span": 1.0, "host": v["host"]},
+        {
+            "kind": "split",
+            "set": "power768",
+            "m": 1024,
+            "k": 10,
+            "plan": "64,rows",
+            "atoms": 10**6,
+            "pairs": 1e9,
+            "width": 100,
+            "kernels": {"scan_s8": {"launches": 5, "seconds": v["scan"]}},
+            "sum": 1.0,
+            "span": 1.0,
+            "host": v["host"],
+        },
         # 588 + 12 bytes an atom: .6 ms; 70% of it would be .857
-        {"kind": "split", "set": "power768", "m": 1, "k": 10, "plan": "64,rows", "atoms": 10**6, "pairs": 1e6, "width": 688,
-         "kernels": {"scan_s8": {"launches": 5, "seconds": v["single"]}}, "sum": 1.0, "span": 1.0, "host": 1.0},
-        {"kind": "quarter", "set": "power768", "m": 1024, "k": 10, "plan": "64,rows", "host": {"resident": [1.0], "quarter": [3.0]},
-         "ratio": {"median": v["quarter"]}},
-        {"kind": "loaded", "set": "power768", "name": "q", "memory": 1 << 30, "bytes": 4 << 30, "device_bytes": 1 << 30, "host_bytes": 3 << 30,
-         "atoms": 10, "dim": 768, "build_seconds": 1.0, "load_seconds": 1.0},
-    ]  # fmt: skip
+        {
+            "kind": "split",
+            "set": "power768",
+            "m": 1,
+            "k": 10,
+            "plan": "64,rows",
+            "atoms": 10**6,
+            "pairs": 1e6,
+            "width": 688,
+            "kernels": {"scan_s8": {"launches": 5, "seconds": v["single"]}},
+            "sum": 1.0,
+            "span": 1.0,
+            "host": 1.0,
+        },
+        {
+            "kind": "quarter",
+            "set": "power768",
+            "m": 1024,
+            "k": 10,
+            "plan": "64,rows",
+            "host": {"resident": [1.0], "quarter": [3.0]},
+            "ratio": {"median": v["quarter"]},
+        },
+        {
+            "kind": "loaded",
+            "set": "power768",
+            "name": "q",
+            "memory": 1 << 30,
+            "bytes": 4 << 30,
+            "device_bytes": 1 << 30,
+            "host_bytes": 3 << 30,
+            "atoms": 10,
+            "dim": 768,
+            "build_seconds": 1.0,
+            "load_seconds": 1.0,
+        },
+    ]
     return found
 
 
@@ -161,9 +234,15 @@ class Goals(unittest.TestCase):
     def test_each_is_missed_alone(self) -> None:
         self.assertEqual([g.reached for g in goals.judge(made())], [True] * 8)
         changes: list[dict[str, float]] = [
-            {"tf32": 9.99}, {"bf16": 4.99}, {"scan": 0.00201}, {"d4096": 19.9}, {"single": 1.01e-3}, {"iid": 0.99}, {"host": 1.151},
+            {"tf32": 9.99},
+            {"bf16": 4.99},
+            {"scan": 0.00201},
+            {"d4096": 19.9},
+            {"single": 1.01e-3},
+            {"iid": 0.99},
+            {"host": 1.151},
             {"quarter": 3.01},
-        ]  # fmt: skip
+        ]
         for at, change in enumerate(changes):
             missed = [i for i, g in enumerate(goals.judge(made(**change))) if not g.reached]
             self.assertEqual(missed, [at], f"{change}")
@@ -215,14 +294,25 @@ class Short(unittest.TestCase):
         records = made()
         self.assertEqual(short.bad(records), [])
         records += [
-            {"kind": "tests", "group": "kernels", "rc": 1, "passed": 3, "failed": ["TestScan"], "skipped": [], "unheard": ["TestLeaders"]},
+            {
+                "kind": "tests",
+                "group": "kernels",
+                "rc": 1,
+                "passed": 3,
+                "failed": ["TestScan"],
+                "skipped": [],
+                "unheard": ["TestLeaders"],
+            },
             {"kind": "part", "name": "benchmarks", "rc": 124, "seconds": 250.0},
             {"kind": "part", "name": "command", "left_out": "no time was left", "seconds": 0.0},
             {"kind": "part", "name": "racecheck", "rc": 124, "seconds": 45.0},
             {"kind": "left_out", "what": "a set", "why": "Failed: no plan answered", "must": True},
             {"kind": "left_out", "what": "a set: torch", "why": "there is no torch here", "must": False},
         ]
-        records[3]["checked"] = {"plan": {"compatible": False, "wrong": 99, "answers": 100}, "auto": {"compatible": True, "wrong": 1, "answers": 100}}
+        records[3]["checked"] = {
+            "plan": {"compatible": False, "wrong": 99, "answers": 100},
+            "auto": {"compatible": True, "wrong": 1, "answers": 100},
+        }
         self.assertEqual(
             short.bad(records),
             [

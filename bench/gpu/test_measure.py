@@ -26,7 +26,7 @@ TORCH = torch_here()
 
 
 def small(atoms: np.ndarray, queries: np.ndarray) -> vectors.Vectors:
-    recipe = vectors.Recipe("test", *atoms.shape, None, len(queries))
+    recipe = vectors.Recipe("test", len(atoms), atoms.shape[1], None, len(queries))
     on_device = (TORCH.from_numpy(atoms), TORCH.from_numpy(queries)) if TORCH else None
     return vectors.Vectors(recipe, atoms, queries, on_device)
 
@@ -155,7 +155,9 @@ class Turns(unittest.TestCase):
 
     def test_rounds_keep_within_the_budget(self) -> None:
         slow = duel.turns([Fixed("a", 0.5), Fixed("b", 0.1)], 1, 1, duel.Batches(1, 9), duel.Pace(budget=2.0, rounds=7))
-        quick = duel.turns([Fixed("a", 1e-3), Fixed("b", 1e-3)], 1, 1, duel.Batches(1, 9), duel.Pace(budget=2.0, rounds=7))
+        quick = duel.turns(
+            [Fixed("a", 1e-3), Fixed("b", 1e-3)], 1, 1, duel.Batches(1, 9), duel.Pace(budget=2.0, rounds=7)
+        )
         self.assertEqual((slow["rounds"], quick["rounds"]), (3, 7))
         self.assertEqual((slow["batches"]["a"], quick["batches"]["a"]), (1, 8))
 
@@ -170,7 +172,7 @@ class Children(unittest.TestCase):
                 return child.ask(**({"do": "open", "seconds": 20} | ask))
 
     def test_answers(self) -> None:
-        self.assertEqual(self.child("read line; echo \"[$line]\"", m=3), [{"do": "open", "m": 3}])
+        self.assertEqual(self.child('read line; echo "[$line]"', m=3), [{"do": "open", "m": 3}])
         with self.assertRaisesRegex(Failed, "open: no such set"):
             self.child("""read line; echo '{"error": "no such set"}'""")
 

@@ -58,9 +58,9 @@ class Vectors:
 
 def make(recipe: Recipe, torch: Any = None) -> Vectors:
     if torch is None:
-        made = data.gaussian if recipe.decay is None else data.embeddings
-        more = () if recipe.decay is None else (recipe.decay,)
-        atoms, queries, _ = made(recipe.n, recipe.d, *more, queries=recipe.queries)
+        n, d, m = recipe.n, recipe.d, recipe.queries
+        made = data.gaussian(n, d, m) if recipe.decay is None else data.embeddings(n, d, recipe.decay, m)
+        atoms, queries, _ = made
         return Vectors(recipe, np.ascontiguousarray(atoms), np.ascontiguousarray(queries))
     torch.set_float32_matmul_precision("highest")
     x = normal(torch, recipe) if recipe.decay is None else embeddings(torch, recipe)
