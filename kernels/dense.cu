@@ -24,38 +24,148 @@
 //
 // Of a Query tau, exp, filter and skip are read, and listed is added to. A row that finds no room raises
 // kOverflow and listed exceeds lists->cap, which is then the number of entries.
-#include "warp.cuh"
+#include "tile.cuh"
 
-DEV float tf32(double v) { return __uint_as_float(to_tf32((float)v)); }
+static const int kTile = 128;    // rows, and queries, a block multiplies
+static const int kSlice = 32;    // coordinates in a stage of shared memory
+static const int kStages = 3;
+static const int kStage = 2 * kTile * kSlice;  // floats: queries, then rows
+static const int kPitch = kTile + 8;           // of products in shared memory, so that fragments are written without conflicts
 
 extern "C" __global__ void __launch_bounds__(256)
 dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld, float* margin) {
+  if (blockIdx.x >= (u32)m) return;
   u32 j = which ? which[blockIdx.x] : blockIdx.x;
-  for (int c = threadIdx.x; c < ld; c += blockDim.x) x[(size_t)blockIdx.x * ld + c] = c < dim ? tf32(scaled[(size_t)j * dim + c]) : 0.f;
-  if (threadIdx.x == 0) margin[blockIdx.x] = __double2float_ru((0x1p-9 + 2 * dim * 0x1p-23) * queries[j].norm);
+  for (int c = threadIdx.x; c < ld; c += blockDim.x)
+    x[(size_t)blockIdx.x * ld + c] = c < dim ? __uint_as_float(to_tf32((float)scaled[(size_t)j * dim + c])) : 0;
+  if (threadIdx.x == 0) margin[blockIdx.x] = up32((0x1p-10 * (1 + 0x1p-9) + (2 * ld + 16) * 0x1p-23) * queries[j].norm * kUp);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+// Dense is the parameters of dense_tf32.
+struct Dense {
+  const float* rows;
+  int dim;
+  u32 lo, hi;
+  const float* x;
+  int ld, m;
+};
+
+// fetch starts the copies of a slice of the tile's queries and rows. A row has 128 bytes; piece p of row i, 16
+// of them, is in the place of p ^ i%8, so that eight rows' pieces p lie in different banks.
+DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
+  int piece = threadIdx.x % 8, c = slice * kSlice + 4 * piece, n = max(0, min(16, 4 * (a.dim - c)));
+#pragma unroll 4
+  for (int i = threadIdx.x / 8; i < kTile; i += 32) {
+    float* to = stage + i * kSlice + 4 * (piece ^ i % 8);
+    int s = query + i;
+    u32 r = row + i;
+    cp_async16(to, a.x + (size_t)s * a.ld + c, s < a.m ? 16 : 0);
+    const float* from = a.rows + (size_t)r * a.dim + c;
+    if (a.dim % 4 == 0) cp_async16(to + kTile * kSlice, from, r < a.hi ? n : 0);
+    else copy16(to + kTile * kSlice, from, r < a.hi ? n : 0);
+  }
+  cp_async_commit();
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
 dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const float* scale, const float* size, const float* offset,
            const float* x, int ld, const float* margin, Query* queries, const u32* which, int m, u32 mask, u32 value, const Lists* lists) {
-  for (int s = blockIdx.y * 128; s < min(m, (int)(blockIdx.y + 1) * 128); s++) {
-    u32 j = which ? which[s] : (u32)s;
-    Query* q = queries + j;
-    if ((q->flags & mask) != value) continue;
-    u32 row = lo + blockIdx.x * 128 + threadIdx.x;
-    if (threadIdx.x >= 128 || row >= hi) continue;
-    float dot = 0;
-    for (int c = 0; c < dim; c++) dot = fmaf(rows[(size_t)row * dim + c], x[(size_t)s * ld + c], dot);
-    float v = dot * scale[row] + margin[s] * size[row] + offset[row] * ldexpf(1, -q->exp);
-    if (v < (float)q->tau) continue;
-    u32 i = inverse[row];
-    if (i == q->skip || (q->filter && !(q->filter[i / 64] >> (i % 64) & 1))) continue;
-    u32 at = atomicAdd(&q->listed, 1u);
-    if (at < lists->cap) {
-      lists->atom[(size_t)j * lists->cap + at] = i;
-      lists->bound[(size_t)j * lists->cap + at] = v == v ? v : __int_as_float(0x7f800000);
-    } else {
-      atomicOr(&q->flags, (u32)kOverflow);
+  SHARED_DYN(float, shared);
+  __shared__ u32 number[kTile];  // of the tile's queries, ~0 for one not meant
+  Dense a = {rows, dim, lo, hi, x, ld, m};
+  // blocks of the same rows are next to each other in time, so that memory is read once for all queries
+  u32 block = blockIdx.y * gridDim.x + blockIdx.x, firstRow = lo + block / gridDim.y * kTile;
+  int firstQuery = (int)(block % gridDim.y) * kTile;
+  u32 lane = lane_id(), warp = threadIdx.x / 32;
+  bool live = false;
+  if (threadIdx.x < kTile) {
+    u32 at = firstQuery + threadIdx.x, j = at >= (u32)m ? ~0u : which ? which[at] : at;
+    live = j != ~0u && meant(queries + j, mask, value);
+    number[threadIdx.x] = live ? j : ~0u;
+  }
+  if (firstRow >= hi || !__syncthreads_or(live)) return;
+  int slices = (dim + kSlice - 1) / kSlice;
+  fetch(a, shared, firstQuery, firstRow, 0);
+  if (slices > 1) fetch(a, shared + kStage, firstQuery, firstRow, 1);
+  else cp_async_commit();
+
+  // Two warps beside each other have 64 queries each, four times two of them 32 rows.
+  u32 wq = warp % 2 * 64, wr = warp / 2 * 32;
+  u32 spot = (lane & 7) * 16;  // what the place of a piece differs by from its number, in bytes
+  float c[4][4][4];
+#pragma unroll
+  for (int e = 0; e < 64; e++) c[e / 16][e / 4 % 4][e % 4] = 0;
+  for (int s = 0; s < slices; s++) {
+    cp_async_wait<1>();
+    __syncthreads();
+    if (s + 2 < slices) fetch(a, shared + (s + 2) % kStages * kStage, firstQuery, firstRow, s + 2);
+    else cp_async_commit();
+    const u8* stage = (const u8*)(shared + s % kStages * kStage);
+    const u8* left = stage + (wq + (lane & 15)) * 128;
+    const u8* right = stage + kTile * 128 + (wr + (lane & 7) + (lane & 16) / 2) * 128;
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) {
+      unsigned q[4][4], r[2][4];
+      u32 l = spot ^ (k * 32 + (lane & 16)), h = spot ^ (k * 32 + (lane & 8) * 2);
+#pragma unroll
+      for (int i = 0; i < 4; i++) ldmatrix_x4(q[i], left + i * 16 * 128 + l);
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        ldmatrix_x4(r[i], right + i * 16 * 128 + h);
+#pragma unroll
+        for (int e = 0; e < 4; e++) r[i][e] = to_tf32(__uint_as_float(r[i][e]));
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int n = 0; n < 4; n++) mma_m16n8k8_tf32(c[i][n], q[i], r[n / 2] + n % 2 * 2);
+    }
+  }
+  __syncthreads();
+  u32 g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+      float* p = shared + (wq + i * 16 + g) * kPitch + wr + n * 8 + 2 * t;
+      *(float2*)p = make_float2(c[i][n][0], c[i][n][1]);
+      *(float2*)(p + 8 * kPitch) = make_float2(c[i][n][2], c[i][n][3]);
+    }
+  __syncthreads();
+
+  // a warp goes through sixteen queries, four rows a lane
+  float rowScale[4], rowSize[4], rowOffset[4];
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    u32 row = firstRow + 32 * k + lane;
+    bool in = row < hi;
+    rowScale[k] = in ? scale[row] : 0, rowSize[k] = in ? size[row] : 0, rowOffset[k] = in ? offset[row] : 0;
+  }
+  for (int s = warp * 16; s < (int)warp * 16 + 16; s++) {
+    u32 j = number[s];
+    if (j == ~0u) continue;
+    Query* query = queries + j;
+    float width = margin[firstQuery + s], factor = ldexpf(1, min(-query->exp, 127));  // beyond it there are no offsets
+    float least = __double2float_rd(query->tau), vanished = ld * 0x1p-124f;
+    u32 passing[4], all = 0;
+    float bound[4];
+    bool pass[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      u32 row = firstRow + 32 * k + lane;
+      float v = fmaf(shared[s * kPitch + 32 * k + lane], rowScale[k], fmaf(width, rowSize[k], fmaf(rowOffset[k], factor, vanished)));
+      pass[k] = row < hi && !(v < least) && allows(query, inverse[row]);
+      bound[k] = v == v ? v : __int_as_float(0x7f800000);
+      passing[k] = __ballot_sync(kAll, pass[k]);
+      all += (u32)__popc(passing[k]);
+    }
+    if (all == 0) continue;
+    u32 at = lane == 0 ? atomicAdd(&query->listed, all) : 0;
+    at = __shfl_sync(kAll, at, 0);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      if (pass[k]) put(queries, lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);
+      at += (u32)__popc(passing[k]);
     }
   }
 }

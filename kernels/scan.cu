@@ -82,7 +82,7 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
   load_queries(a, r, codes, pitch, slots, headParts);
   fetch(a, r, atoms, pitch, magic, blockIdx.x, 1);
 
-  Sink sink = {a.queries, a.lists, r.number, 0, a.hi};
+  Sink sink = {a.queries, a.lists, r.number, a.hi};
   Catch* caught = r.caught + warp;
   int bias[4] = {kBias, kBias, kBias, kBias};
   int odd = 0;
@@ -163,7 +163,7 @@ scan_seen(Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, 
   int s = blockIdx.x * 8 + threadIdx.x / 32;
   if (s >= m) return;
   Query* q = queries + (which ? which[s] : (u32)s);
-  if ((q->flags & mask) != value) return;
+  if (!meant(q, mask, value)) return;
   u32 n = 0;
   for (u32 w = lo / 64 + lane_id(); w < (hi + 63) / 64; w += 32) {
     u64 bits = q->filter ? q->filter[w] : ~0ull;

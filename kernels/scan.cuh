@@ -63,13 +63,15 @@ DEV bool ready(const Scan& a, const Room& r, int s) {
   bool live = s < a.tile && at < a.m;
   u32 j = live ? a.which ? a.which[at] : (u32)at : 0;
   const Query* q = a.queries + j;
-  live = live && (q->flags & a.mask) == a.value;
+  live = live && meant(q, a.mask, a.value);
   float h = live ? (float)q->headStep8 : 0, o = live ? (float)q->restStep8 : 0;
   r.head[s] = {h, __fmul_ru(-kBiasFloat, h)};
   r.rest[s] = {o, __fmul_ru(-kBiasFloat, o)};
-  r.offset[s] = live ? (float)q->offsetFactor : 0;
+  // a factor of no offset may be beyond float32
+  double offset = live && a.terms->offset ? q->offsetFactor : 0;
+  r.offset[s] = (float)offset;
   r.number[s] = j;
-  double f[kFactors - 1] = {q->hn, q->he, q->xn, q->nn, q->radiusFactor, q->offsetFactor, q->we};
+  double f[kFactors - 1] = {q->hn, q->he, q->xn, q->nn, q->radiusFactor, offset, q->we};
 #pragma unroll
   for (int k = 0; k < kFactors - 1; k++) r.factor[k * r.tile + s] = live ? up32(f[k]) : 0;
   r.factor[(kFactors - 1) * r.tile + s] = live ? __double2float_rd(q->tau) : __int_as_float(0x7f800000);

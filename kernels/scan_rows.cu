@@ -15,16 +15,6 @@ static const int kSlice = 64;         // codes of a row in a stage of shared mem
 static const int kPitch = kSlice + 16;
 static const int kStages = 3;
 
-// copy16 is cp_async16 for addresses that are multiples of 4.
-DEV void copy16(u8* to, const u8* from, int n) {
-  uint4 v;
-  v.x = n > 0 ? *(const u32*)from : 0;
-  v.y = n > 4 ? *(const u32*)(from + 4) : 0;
-  v.z = n > 8 ? *(const u32*)(from + 8) : 0;
-  v.w = n > 12 ? *(const u32*)(from + 12) : 0;
-  *(uint4*)to = v;
-}
-
 // fetch starts the copies of a slice, and with the first one of a step those of its terms and of the strip
 // of the step after it. slices - 1 are of the rest; the last is the head.
 DEV void fetch(const Scan& a, const Room& r, u8* stage, int Q, u32 step, int slice, int slices, int odd) {
@@ -66,8 +56,8 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
     cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kAtoms) / kStrip], 0);
   }
   if (!__syncthreads_or(live)) return;
-  // with three slices a step, what is fetched two slices ahead never is of the step after the next
-  int slices = max(2, (a.To + kSlice - 1) / kSlice) + 1;
+  // two or more: what is fetched two slices ahead is never of the step after the next
+  int slices = (a.To + kSlice - 1) / kSlice + 1;
   u32 total = ((steps - 1 - blockIdx.x) / gridDim.x + 1) * slices;
   u32 fetched = blockIdx.x, step = blockIdx.x;  // steps of the next fetch and of the next products
   int ahead = 0, oddAhead = 0, slice = 0, odd = 0;
@@ -82,7 +72,7 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   advance(1);
 
   bool offset = a.terms->offset;
-  Sink sink = {a.queries, a.lists, r.number, 0, a.hi};
+  Sink sink = {a.queries, a.lists, r.number, a.hi};
   Catch* caught = r.caught + warp;
   int dr[2][NT][4];
   for (u32 i = 0; i < total; i++) {

@@ -30,6 +30,12 @@ DEV const u8* left_rows(const u8* tile, int pitch) { return tile + (lane_id() & 
 // The same for a `b` of 8 rows by ldmatrix_x2, 32 bytes of each, or two of them by x4, 64 bytes.
 DEV const u8* right_rows(const u8* tile, int pitch) { return tile + (lane_id() & 7) * pitch + (lane_id() >> 3) * 16; }
 
+// copy16 is cp_async16 for addresses that are multiples of 4, done at once.
+DEV void copy16(void* to, const void* from, int n) {
+  const u32* p = (const u32*)from;
+  *(uint4*)to = make_uint4(n > 0 ? p[0] : 0, n > 4 ? p[1] : 0, n > 8 ? p[2] : 0, n > 12 ? p[3] : 0);
+}
+
 // Catch is where a warp keeps the pairs that pass until there are 32 of them to be listed at once. A key is
 // the pair's query in the tile times 256, plus its atom less the tile's first.
 static const int kCatch = 160;  // 128 of one step, and 31 left of the one before
@@ -42,12 +48,26 @@ struct Catch {
 struct Sink {
   Query* queries;
   const Lists* lists;
-  const u32* number;   // of the tile's queries, shared
-  const u32* inverse;  // internal index of a row, or null where atoms are such
-  u32 end;             // atoms from here on are none
+  const u32* number;  // of the tile's queries, shared
+  u32 end;            // atoms from here on are none
 };
 
+// meant says whether a query's flags are those asked for. Other blocks may raise kOverflow meanwhile, so it is
+// to be asked once for a tile, or threads may find different answers.
+DEV bool meant(const Query* q, u32 mask, u32 value) { return (*(const volatile u32*)&q->flags & mask) == value; }
+
 DEV bool allows(const Query* q, u32 atom) { return atom != q->skip && (!q->filter || (q->filter[atom / 64] >> (atom % 64) & 1)); }
+
+// put writes entry at of query j's list, if there is room.
+DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float bound) {
+  u32 cap = lists->cap;
+  if (at < cap) {
+    lists->atom[(size_t)j * cap + at] = atom;
+    lists->bound[(size_t)j * cap + at] = bound;
+  } else {
+    atomicOr(&queries[j].flags, (u32)kOverflow);
+  }
+}
 
 // spill lists the last n <= 32 of count caught pairs, with one addition a query, their bounds greater by
 // their query's slack. The warp calls it together, and may catch again in the places of these.
@@ -61,7 +81,6 @@ DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const
     atom = first + (key & 255);
     if (atom < s.end) {
       j = s.number[key >> 8];
-      if (s.inverse) atom = s.inverse[atom];
       if (!allows(s.queries + j, atom)) j = ~0u;
     }
   }
@@ -70,11 +89,5 @@ DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const
   if (lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
   at = __shfl_sync(kAll, at, (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
   if (j == ~0u) return;
-  u32 cap = s.lists->cap;
-  if (at < cap) {
-    s.lists->atom[(size_t)j * cap + at] = atom;
-    s.lists->bound[(size_t)j * cap + at] = bound;
-  } else {
-    atomicOr(&s.queries[j].flags, (u32)kOverflow);
-  }
+  put(s.queries, s.lists, j, at, atom, bound);
 }

@@ -1,0 +1,343 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"thresher/collection"
+)
+
+// denseCase is rows, queries and a launch of the dense path.
+type denseCase struct {
+	n, m, dim int
+	metric    collection.Metric
+	lo, room  int
+	which     []uint32
+	mask      uint32
+	flags     uint32
+
+	rows                []float32
+	inverse             []uint32
+	scale, size, offset []float32
+	scaled              []float64 // [queries][dim]
+	states              []query
+	filter              []uint64
+}
+
+func (c *denseCase) String() string {
+	return fmt.Sprintf("%v n=%d m=%d dim=%d lo=%d", c.metric, c.n, c.m, c.dim, c.lo)
+}
+
+// drawDense makes up rows and queries, entries by the given draw.
+func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r *rand.Rand) float64) *denseCase {
+	r := rand.New(rand.NewPCG(seed, uint64(n*m)))
+	c := &denseCase{n: n, m: m, dim: dim, metric: metric, room: (n + 3) &^ 3, rows: make([]float32, n*dim), scaled: make([]float64, m*dim),
+		scale: make([]float32, n), size: make([]float32, n), offset: make([]float32, n), inverse: make([]uint32, n), filter: make([]uint64, (n+63)/64)}
+	for i := range c.filter {
+		c.filter[i] = r.Uint64()
+	}
+	for i, v := range r.Perm(n) {
+		c.inverse[i] = uint32(v)
+	}
+	for i := range n {
+		row, norm := c.row(i), 0.
+		for k := range row {
+			row[k] = float32(draw(r))
+			norm += float64(row[k]) * float64(row[k])
+		}
+		norm = math.Sqrt(norm)
+		c.scale[i], c.size[i] = 1, up32(norm)
+		switch metric {
+		case collection.Cosine:
+			c.scale[i], c.size[i] = float32(1/norm), 1
+		case collection.Euclidean:
+			c.offset[i] = up32(-norm * norm / 2 * (1 - slop))
+		}
+	}
+	c.states = make([]query, m)
+	for j := range c.states {
+		w, s := c.query(j), &c.states[j]
+		var norm float64
+		for k := range w {
+			w[k] = float64(float32(draw(r)))
+			norm += w[k] * w[k]
+		}
+		norm = math.Sqrt(norm)
+		s.exp, s.skip, s.k = int32(math.Ilogb(norm)+1), math.MaxUint32, 1
+		for k := range w {
+			w[k] = math.Ldexp(w[k], -int(s.exp))
+		}
+		s.norm = math.Ldexp(norm, -int(s.exp)) * up
+	}
+	for j := range c.states {
+		c.open(r, j, .02)
+	}
+	return c
+}
+
+func (c *denseCase) row(i int) []float32   { return c.rows[i*c.dim : (i+1)*c.dim] }
+func (c *denseCase) query(j int) []float64 { return c.scaled[j*c.dim : (j+1)*c.dim] }
+
+// open gives query j a threshold that is some row's score.
+func (c *denseCase) open(r *rand.Rand, j int, share float64) {
+	scores := make([]float64, c.n)
+	for i := range scores {
+		scores[i] = c.score(i, j)
+	}
+	slices.Sort(scores)
+	c.states[j].tau = scores[min(c.n-1, int(float64(c.n)*(1-share)))]
+}
+
+// score is the exact one, in the query's units.
+func (c *denseCase) score(i, j int) float64 {
+	var dot, squares float64
+	w := c.query(j)
+	for k, v := range c.row(i) {
+		dot, squares = dot+float64(v)*w[k], squares+float64(v)*float64(v)
+	}
+	switch c.metric {
+	case collection.Cosine:
+		return dot / math.Sqrt(squares)
+	case collection.Euclidean:
+		return dot - math.Ldexp(squares/2, -int(c.states[j].exp))
+	}
+	return dot
+}
+
+// margin is what tf32 may be off by for row i and query j, as dense.cu derives it.
+func (c *denseCase) margin(i, j int) float64 {
+	return (0x1p-10*(1+0x1p-9) + float64(2*c.width()+16)*0x1p-23) * c.states[j].norm * float64(c.size[i])
+}
+
+func (c *denseCase) width() int { return (c.dim + 31) &^ 31 }
+
+func (c *denseCase) places() []uint32 {
+	if c.which != nil {
+		return c.which
+	}
+	all := make([]uint32, c.m)
+	for j := range all {
+		all[j] = uint32(j)
+	}
+	return all
+}
+
+// run multiplies rows lo..n-1 and returns the lists and the states after it.
+func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
+	b.Helper()
+	filter := to(b, c.filter)
+	states := slices.Clone(c.states)
+	for j := range states {
+		if states[j].filter != 0 {
+			states[j].filter = pointer(filter)
+		}
+	}
+	m := len(c.places())
+	rows, inverse, scale, size, offset := to(b, c.rows), to(b, c.inverse), to(b, c.scale), to(b, c.size), to(b, c.offset)
+	scaled, ds, dw := to(b, c.scaled), to(b, states), to(b, c.which)
+	x, margin := room[float32](b, m*c.width()), room[float32](b, m)
+	lists := toLists(b, make([][]arm, len(states)), c.room)
+	which := Null()
+	if c.which != nil {
+		which = Ptr(dw)
+	}
+	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), which, I32(m), Ptr(x), I32(c.width()), Ptr(margin))
+	b.launch("dense_tf32", Shape{Grid: Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
+		Ptr(rows), I32(c.dim), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(inverse), Ptr(scale), Ptr(size), Ptr(offset), Ptr(x), I32(c.width()), Ptr(margin),
+		Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table))
+	for _, f := range []*Buffer[float32]{rows, scale, size, offset, x, margin} {
+		from(b, f)
+	}
+	from(b, inverse)
+	from(b, scaled)
+	from(b, dw)
+	from(b, filter)
+	after = from(b, ds)
+	stored := slices.Clone(after)
+	for j := range stored {
+		stored[j].listed = min(stored[j].listed, uint32(c.room))
+	}
+	return lists.back(b, stored), after
+}
+
+// faults holds lists against the exact scores: what reaches the threshold is listed
+// once, what misses it by twice the margin is not, and a bound is no lower than the
+// score nor higher than by twice the margin.
+func (c *denseCase) faults(all [][]arm, after []query) error {
+	meant := make([]bool, len(c.states))
+	for _, j := range c.places() {
+		meant[j] = c.states[j].flags&c.mask == c.flags
+	}
+	for j := range c.states {
+		s := &c.states[j]
+		listed := map[int]float32{}
+		for _, a := range all[j] {
+			if _, twice := listed[int(a.atom)]; twice {
+				return fmt.Errorf("query %d lists atom %d twice", j, a.atom)
+			}
+			listed[int(a.atom)] = a.bound
+		}
+		if !meant[j] {
+			if len(all[j]) > 0 || after[j].flags != s.flags {
+				return fmt.Errorf("query %d was not to be taken", j)
+			}
+			continue
+		}
+		full, passed := int(after[j].listed) > c.room, 0
+		for row := c.lo; row < c.n; row++ {
+			i := int(c.inverse[row])
+			if i == int(s.skip) || s.filter != 0 && c.filter[i/64]>>(i%64)&1 == 0 {
+				continue
+			}
+			score := c.score(row, j)
+			loose := 2.01*c.margin(row, j) + 16*unit*(math.Abs(float64(c.offset[row]))*math.Ldexp(1, -int(s.exp))+math.Abs(s.tau)) + float64(c.width())*0x1p-123
+			bound, in := listed[i]
+			delete(listed, i)
+			switch {
+			case in && !(float64(bound) >= score):
+				return fmt.Errorf("query %d, row %d: bound %g below the score %g", j, row, bound, score)
+			case in && float64(bound) > score+loose:
+				return fmt.Errorf("query %d, row %d: bound %g above the score %g by more than %g", j, row, bound, score, loose)
+			case !in && !full && score >= s.tau:
+				return fmt.Errorf("query %d, row %d: %g reaches %g and is not listed", j, row, score, s.tau)
+			case in && score < s.tau-loose:
+				return fmt.Errorf("query %d, row %d: %g does not reach %g and is listed", j, row, score, s.tau)
+			}
+			if score >= s.tau {
+				passed++
+			}
+		}
+		for i := range listed {
+			return fmt.Errorf("query %d lists atom %d, which it may not", j, i)
+		}
+		if over := after[j].flags&flagOverflow != 0; over != full || int(after[j].listed) < passed {
+			return fmt.Errorf("query %d lists %d of %d atoms with room for %d; overflow is %v", j, after[j].listed, passed, c.room, over)
+		}
+	}
+	return nil
+}
+
+func gauss(r *rand.Rand) float64 { return r.NormFloat64() }
+
+// denseCases are sizes around what lanes and blocks take at a time.
+func denseCases() []*denseCase {
+	short := func(r *rand.Rand) float64 { return 1e-30 * r.NormFloat64() }
+	least := func(r *rand.Rand) float64 { return 1e-42 * r.NormFloat64() } // 2^-exp is beyond float32
+	long := func(r *rand.Rand) float64 { return 1e30 * r.NormFloat64() }
+	return []*denseCase{
+		drawDense(1, collection.InnerProduct, 1, 1, 1, gauss),
+		drawDense(2, collection.InnerProduct, 127, 3, 31, gauss),
+		drawDense(3, collection.Cosine, 129, 65, 33, gauss),
+		drawDense(4, collection.Euclidean, 300, 129, 100, gauss),
+		drawDense(5, collection.InnerProduct, 260, 128, 200, gauss),
+		drawDense(6, collection.Cosine, 500, 20, 96, short),
+		drawDense(7, collection.InnerProduct, 130, 17, 64, long),
+		drawDense(8, collection.InnerProduct, 140, 9, 70, short),
+		drawDense(9, collection.InnerProduct, 400, 130, 12, gauss), // four tiles of rows by two of queries
+		drawDense(10, collection.InnerProduct, 70, 5, 20, least),
+	}
+}
+
+func TestDense(t *testing.T) { denseAll(t, denseCases()) }
+
+func denseAll(t *testing.T, cases []*denseCase) {
+	onKernels(t, func(b *preparer) {
+		for _, c := range cases {
+			all, after := c.run(b)
+			if err := c.faults(all, after); err != nil {
+				b.Errorf("%v: %v", c, err)
+			}
+		}
+	}, "dense")
+}
+
+// Rows and queries that tf32 rounds as far as it can, all the same way, reach the
+// threshold that is their score; on the emulator also with sums cut as the least
+// exact tensor cores cut them.
+func TestDenseRoundsItsWorst(t *testing.T) {
+	down := func(r *rand.Rand) float64 { return 1 + 0x1p-11 - 0x1p-22 }
+	mixed := func(r *rand.Rand) float64 { return down(r) * math.Ldexp(1, r.IntN(3)) }
+	alternating := func(r *rand.Rand) float64 { return down(r) * float64(1-2*r.IntN(2)) }
+	// rows that lose twice as much when they are cut and not rounded, queries that
+	// are rounded down
+	cut := func() func(r *rand.Rand) float64 {
+		left := 33 * 515
+		return func(r *rand.Rand) float64 {
+			if left--; left >= 0 {
+				return 1 + 0x1p-10 - 0x1p-22
+			}
+			return down(r)
+		}
+	}
+	for _, sums := range []string{"", "truncate"} {
+		t.Setenv("EMU_MMA", sums)
+		cases := []*denseCase{drawDense(30, collection.InnerProduct, 33, 5, 515, cut())}
+		for _, draw := range []func(r *rand.Rand) float64{down, mixed, alternating, gauss} {
+			for _, dim := range []int{1, 40, 515, 2048} {
+				cases = append(cases, drawDense(uint64(dim), collection.InnerProduct, 33, 5, dim, draw))
+			}
+		}
+		denseAll(t, cases)
+	}
+}
+
+// Queries that are done, that others stand between, that may not have all rows,
+// that have no threshold yet or one out of reach; rows that are never out of
+// reach; lists that are too short.
+func TestDenseOfSome(t *testing.T) {
+	c := drawDense(20, collection.Cosine, 400, 40, 24, gauss)
+	c.mask, c.flags = flagDone|flagDense, flagDense
+	r := rand.New(rand.NewPCG(20, 20))
+	for j, s := range c.states {
+		s.flags = flagDense
+		switch j % 5 {
+		case 0:
+			s.tau = math.Inf(-1)
+		case 1:
+			s.tau = 1e300
+		case 2:
+			s.flags = flagDense | flagDone
+		}
+		if j%2 == 0 {
+			s.filter = 1
+		}
+		if j%3 == 0 {
+			s.skip = uint32(r.IntN(c.n))
+		}
+		c.states[j] = s
+	}
+	for _, j := range r.Perm(c.m)[:33] {
+		c.which = append(c.which, uint32(j))
+	}
+	later := *c
+	later.lo, later.which = 130, nil
+	short := *c
+	short.room = 12
+	denseAll(t, []*denseCase{c, &later, &short})
+
+	far := drawDense(21, collection.InnerProduct, 140, 3, 16, gauss)
+	for i := range far.size {
+		far.scale[i], far.size[i] = 0, float32(math.Inf(1))
+	}
+	far.states[0].tau, far.states[1].tau = 1e30, math.Inf(-1)
+	far.states[2].norm = 0 // a query of zeros: its margin times infinity is no number
+	clear(far.query(2))
+	onKernels(t, func(b *preparer) {
+		all, _ := far.run(b)
+		for j := range all {
+			for _, a := range all[j] {
+				if !math.IsInf(float64(a.bound), 1) {
+					b.Errorf("query %d, atom %d: bound %g", j, a.atom, a.bound)
+				}
+			}
+			if len(all[j]) != far.n {
+				b.Errorf("query %d lists %d rows of %d that are never out of reach", j, len(all[j]), far.n)
+			}
+		}
+	}, "dense")
+}

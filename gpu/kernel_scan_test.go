@@ -1,0 +1,440 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes
+// up to the next whole strip, as on the device.
+type scanCase struct {
+	n, m, R, To, stride, pitch int
+	wide                       bool // scan_rows_s8: codes are biased, and end with the last atom
+	tile, grid, lo, room       int
+	which                      []uint32
+	mask, flags                uint32
+
+	codes  []int8 // [atoms][stride]
+	codes8 []int8 // [queries][pitch]
+	states []query
+	filter []uint64 // of the queries whose state names one
+
+	headScale, headNorm, headErr, norm, offset []float32
+	scale, radius, xnorm, wholeErr             []float32
+	made                                       []strip
+}
+
+func (c *scanCase) String() string {
+	return fmt.Sprintf("n=%d m=%d R=%d To=%d stride=%d wide=%v tile=%d grid=%d lo=%d offset=%v", c.n, c.m, c.R, c.To, c.stride, c.wide, c.tile, c.grid, c.lo, c.offset != nil)
+}
+
+// drawScan makes up a case: codes of all magnitudes, terms of which none vanishes
+// beside the others, thresholds of which half are some atom's own bound.
+func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase {
+	r := rand.New(rand.NewPCG(seed, uint64(n*m)))
+	c := &scanCase{n: n, m: m, R: R, To: To, stride: stride, pitch: (R + To + 15) &^ 15, wide: wide, tile: 256, grid: 2, room: (n + 3) &^ 3}
+	if !wide { // the slab's rows hold more than this look reads
+		c.pitch = c.stride
+	}
+	padded := (n + stripAtoms - 1) / stripAtoms * stripAtoms
+	c.codes, c.codes8 = make([]int8, padded*stride), make([]int8, m*c.pitch)
+	for i := range n * stride {
+		c.codes[i] = int8(r.IntN(255) - 127)
+	}
+	array := func(most float64) []float32 {
+		x := make([]float32, padded)
+		for i := range n {
+			x[i] = float32(most * (.5 + .5*r.Float64()))
+		}
+		return x
+	}
+	unit := 1 / (80 * 80 * math.Sqrt(float64(To)))
+	c.headScale, c.scale, c.radius = array(3e-2), array(1e-2), array(.3)
+	c.headNorm, c.headErr, c.norm, c.xnorm = array(1), array(.01), array(1), array(.5)
+	if offset {
+		c.offset = array(-.5)
+	}
+	if seed%2 == 1 {
+		c.wholeErr = array(.01)
+	}
+	c.filter = make([]uint64, (n+63)/64)
+	for i := range c.filter {
+		c.filter[i] = r.Uint64()
+	}
+	c.states = make([]query, m)
+	for j := range c.states {
+		for k := range R + To {
+			c.codes8[j*c.pitch+k] = int8(r.IntN(255) - 127)
+		}
+		s := &c.states[j]
+		s.exp, s.skip, s.k = int32(r.IntN(5)-2), math.MaxUint32, 1
+		if !offset {
+			s.exp = int32(r.IntN(300) - 150) // of queries however long or short
+		}
+		s.headStep8, s.restStep8 = float64(float32(unit*30*(.5+r.Float64()))), float64(float32(unit*100*(.5+r.Float64())))
+		s.radiusFactor, s.offsetFactor = .5+r.Float64(), math.Ldexp(1, -int(s.exp))
+		s.hn, s.he, s.xn, s.nn = .02*r.Float64(), r.Float64(), .03*r.Float64(), 1e-4*r.Float64()
+		if c.wholeErr != nil {
+			s.we = r.Float64()
+		}
+	}
+	for j := range c.states {
+		c.open(r, j, .02)
+	}
+	return c
+}
+
+// open gives query j a threshold that a share of the atoms reaches: for odd j one
+// that an atom's bound passes by little more than the test may round.
+func (c *scanCase) open(r *rand.Rand, j int, share float64) {
+	type upper struct{ bound, size float64 }
+	uppers := make([]upper, c.n)
+	for i := range uppers {
+		v, size := c.value(i, j)
+		uppers[i] = upper{v + c.rounding(i/stripAtoms, j), size}
+	}
+	slices.SortFunc(uppers, func(a, b upper) int { return cmp.Compare(a.bound, b.bound) })
+	at := uppers[min(c.n-1, int(float64(c.n)*(1-share)))]
+	c.states[j].tau = at.bound - 7*unit*at.size
+	if j%2 == 0 {
+		c.states[j].tau += 1e-3 * r.Float64()
+	}
+}
+
+// value is what atom i is worth to query j at most but for rounding, by exact
+// integer products, and how large the terms are it is the sum of.
+func (c *scanCase) value(i, j int) (v, size float64) {
+	var dh, dr int64
+	x, w := c.codes[i*c.stride:], c.codes8[j*c.pitch:]
+	for k := range c.R {
+		dh += int64(x[k]) * int64(w[k])
+	}
+	for k := c.R; k < c.R+c.To; k++ {
+		dr += int64(x[k]) * int64(w[k])
+	}
+	s := &c.states[j]
+	terms := [4]float64{0, float64(c.scale[i]) * s.restStep8 * float64(dr), float64(c.radius[i]) * s.radiusFactor, 0}
+	if c.R > 0 {
+		terms[0] = float64(c.headScale[i]) * s.headStep8 * float64(dh)
+	}
+	if c.offset != nil {
+		terms[3] = float64(c.offset[i]) * s.offsetFactor
+	}
+	for _, t := range terms {
+		v, size = v+t, size+math.Abs(t)
+	}
+	return v, size
+}
+
+// bias is what a bound may be too great for the constants that turn sums into
+// floats, which are rounded upward: one and a half steps.
+func (c *scanCase) bias(i, j int) float64 {
+	if c.wide {
+		return 0
+	}
+	s := &c.states[j]
+	return 1.5 * (float64(c.headScale[i])*s.headStep8 + float64(c.scale[i])*s.restStep8)
+}
+
+// rounding is stripRounding of the CPU backend.
+func (c *scanCase) rounding(strip, j int) float64 {
+	t, s := &c.strips()[strip], &c.states[j]
+	return 12*math.SmallestNonzeroFloat32 + s.hn*float64(t.headNorm) + s.he*float64(t.headErr) + s.xn*float64(t.xnorm) + s.nn*float64(t.norm) +
+		slop*(s.radiusFactor*float64(t.radius)+s.offsetFactor*float64(t.offset)) + s.we*float64(t.wholeErr)
+}
+
+// strips are made once; terms do not change after it.
+func (c *scanCase) strips() []strip {
+	if c.made != nil {
+		return c.made
+	}
+	out := make([]strip, len(c.norm)/stripAtoms)
+	for k := range out {
+		most := func(x []float32) (m float32) {
+			for i := k * stripAtoms; x != nil && i < (k+1)*stripAtoms; i++ {
+				m = max(m, x[i], -x[i])
+			}
+			return m
+		}
+		out[k] = strip{headNorm: most(c.headNorm), headErr: most(c.headErr), xnorm: most(c.xnorm), norm: most(c.norm),
+			radius: most(c.radius), offset: most(c.offset), wholeErr: most(c.wholeErr)}
+	}
+	c.made = out
+	return out
+}
+
+// shared is the dynamic shared memory of a block, by the formulas of scan.cu and
+// scan_rows.cu.
+func (c *scanCase) shared() int {
+	if c.wide {
+		if c.tile <= 32 {
+			return 320*32 + 42560
+		}
+		return 320*128 + 42560
+	}
+	row := 32*(ceil(c.R, 32)+ceil(c.To, 32)) + 16
+	return c.tile*(row+80) + 256*row + 12288
+}
+
+func (c *scanCase) allows(i, j int) bool {
+	s := &c.states[j]
+	return i != int(s.skip) && (s.filter == 0 || c.filter[i/64]>>(i%64)&1 == 1)
+}
+
+// places are the numbers of the queries meant.
+func (c *scanCase) places() []uint32 {
+	if c.which != nil {
+		return c.which
+	}
+	all := make([]uint32, c.m)
+	for j := range all {
+		all[j] = uint32(j)
+	}
+	return all
+}
+
+// run scans atoms lo..n-1 and returns the lists and the states after it.
+func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
+	b.Helper()
+	codes := make([]uint8, len(c.codes))
+	for i, v := range c.codes {
+		codes[i] = uint8(v)
+		if c.wide {
+			codes[i] ^= 0x80
+		}
+	}
+	name := "scan_s8"
+	if c.wide {
+		name, codes = "scan_rows_s8", codes[:c.n*c.stride]
+	}
+	filter := to(b, c.filter)
+	states := slices.Clone(c.states)
+	for j := range states {
+		if states[j].filter != 0 {
+			states[j].filter = pointer(filter)
+		}
+	}
+	dc, d8, ds, dw := to(b, codes), to(b, c.codes8), to(b, states), to(b, c.which)
+	strips := to(b, c.strips())
+	floats := [9]*Buffer[float32]{}
+	for k, x := range [9][]float32{c.headScale, c.headNorm, c.headErr, c.norm, c.offset, c.scale, c.radius, c.xnorm, c.wholeErr} {
+		if x != nil {
+			floats[k] = to(b, x)
+		}
+	}
+	dt := to(b, []terms{{headScale: pointer(floats[0]), headNorm: pointer(floats[1]), headErr: pointer(floats[2]), norm: pointer(floats[3]),
+		offset: pointer(floats[4]), scale: pointer(floats[5]), radius: pointer(floats[6]), xnorm: pointer(floats[7]), wholeErr: pointer(floats[8]), strips: pointer(strips)}})
+	lists := toLists(b, make([][]arm, len(states)), c.room)
+	which := Null()
+	if c.which != nil {
+		which = Ptr(dw)
+	}
+	m := len(c.places())
+	b.launch("scan_seen", Shape{Grid: Dim{X: ceil(m, 8)}, Block: Dim{X: 256}}, Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), U32(uint32(c.lo)), U32(uint32(c.n)))
+	b.launch(name, Shape{Grid: Dim{X: c.grid, Y: ceil(m, c.tile)}, Block: Dim{X: 256}, Shared: c.shared()},
+		Ptr(dc), I64(int64(c.stride)), I32(c.R), I32(c.To), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(d8), I32(c.pitch), Ptr(ds), which, I32(m), I32(c.tile),
+		U32(c.mask), U32(c.flags), Ptr(dt), Ptr(lists.table))
+	from(b, dc)
+	from(b, d8)
+	from(b, dw)
+	from(b, strips)
+	from(b, filter)
+	from(b, dt)
+	for _, f := range floats {
+		if f != nil {
+			from(b, f)
+		}
+	}
+	after = from(b, ds)
+	stored := slices.Clone(after)
+	for j := range stored {
+		stored[j].listed = min(stored[j].listed, uint32(c.room))
+	}
+	return lists.back(b, stored), after
+}
+
+const unit = 1.0 / (1 << 24)
+
+// faults holds lists against the exact bounds: what reaches the threshold by more
+// than the test's roundings is listed once, what misses it by more is not, and a
+// bound is above the exact one by no more than they are.
+func (c *scanCase) faults(all [][]arm, after []query) error {
+	meant := make([]bool, len(c.states))
+	for _, j := range c.places() {
+		meant[j] = c.states[j].flags&c.mask == c.flags
+	}
+	for j := range c.states {
+		s := &c.states[j]
+		listed := map[int]float32{}
+		for _, a := range all[j] {
+			if _, twice := listed[int(a.atom)]; twice {
+				return fmt.Errorf("query %d lists atom %d twice", j, a.atom)
+			}
+			listed[int(a.atom)] = a.bound
+		}
+		if !meant[j] {
+			if len(all[j]) > 0 || after[j].seen != 0 || after[j].flags != s.flags {
+				return fmt.Errorf("query %d was not to be scanned", j)
+			}
+			continue
+		}
+		seen, passed := 0, 0
+		full := int(after[j].listed) > c.room
+		for i := c.lo; i < c.n; i++ {
+			if !c.allows(i, j) {
+				continue
+			}
+			seen++
+			v, size := c.value(i, j)
+			e := c.rounding(i/stripAtoms, j)
+			bound, in := listed[i]
+			delete(listed, i)
+			slack := 6*unit*size + 1e-30
+			loose := slack + 16*unit*e + c.bias(i, j)
+			switch {
+			case in && float64(bound) < v+e-slack:
+				return fmt.Errorf("query %d, atom %d: bound %g below the exact %g by more than %g", j, i, bound, v+e, slack)
+			case in && float64(bound) > v+e+loose:
+				return fmt.Errorf("query %d, atom %d: bound %g above the exact %g by more than %g", j, i, bound, v+e, loose)
+			case !in && !full && v+e > s.tau+slack:
+				return fmt.Errorf("query %d, atom %d: %g reaches %g and is not listed", j, i, v+e, s.tau)
+			case in && v+e < s.tau-loose-16*unit*math.Abs(s.tau):
+				return fmt.Errorf("query %d, atom %d: %g does not reach %g and is listed", j, i, v+e, s.tau)
+			}
+			if v+e > s.tau+slack {
+				passed++
+			}
+		}
+		for i := range listed {
+			return fmt.Errorf("query %d lists atom %d, which it may not", j, i)
+		}
+		if int(after[j].seen) != seen {
+			return fmt.Errorf("query %d has seen %d atoms of %d", j, after[j].seen, seen)
+		}
+		if over := after[j].flags&flagOverflow != 0; over != full || int(after[j].listed) < passed {
+			return fmt.Errorf("query %d lists %d of %d atoms with room for %d; overflow is %v", j, after[j].listed, passed, c.room, over)
+		}
+	}
+	return nil
+}
+
+// scanCases are sizes around what lanes, warps, blocks and strips take at a time.
+func scanCases() []*scanCase {
+	cases := []*scanCase{
+		drawScan(1, 1, 1, 32, 64, 160, false, false),
+		drawScan(2, 31, 7, 0, 32, 128, false, false),
+		drawScan(3, 255, 8, 32, 32, 160, false, true),
+		drawScan(4, 256, 9, 32, 96, 160, false, false),
+		drawScan(5, 257, 65, 16, 48, 96, false, false),
+		drawScan(6, 1000, 33, 32, 128, 160, false, true),
+		drawScan(7, 1543, 20, 32, 192, 224, false, false),
+		drawScan(8, 1100, 70, 0, 100, 128, false, false),
+		drawScan(9, 520, 16, 16, 164, 192, false, true),
+		drawScan(10, 700, 40, 0, 4, 32, false, false),
+	}
+	for k, c := range cases {
+		c.tile = []int{8, 16, 64, 256, 40}[k%5]
+		c.grid = 1 + k%4
+		if c.shared() > 101376 { // what a block has on the smallest card
+			c.tile = 24
+		}
+	}
+	return cases
+}
+
+// wideCases read whole rows of codes.
+func wideCases() []*scanCase {
+	cases := []*scanCase{
+		drawScan(11, 1, 1, 32, 256, 32+768, true, false),
+		drawScan(12, 127, 9, 0, 132, 132, true, true),
+		drawScan(13, 129, 40, 32, 200, 232, true, false),
+		drawScan(14, 1030, 33, 16, 64, 16+64, true, false),
+		drawScan(15, 640, 130, 32, 320, 352, true, true),
+		drawScan(16, 400, 12, 0, 140, 140, true, false),
+		drawScan(17, 300, 10, 16, 180, 196, true, false),
+		drawScan(18, 900, 24, 0, 32, 48, true, true),
+	}
+	for k, c := range cases {
+		c.tile = []int{32, 8, 128, 32, 64}[k%5]
+		c.grid = 1 + k%3
+	}
+	return cases
+}
+
+func TestScan(t *testing.T) {
+	scanAll(t, append(scanCases(), wideCases()...))
+}
+
+func scanAll(t *testing.T, cases []*scanCase) {
+	onKernels(t, func(b *preparer) {
+		for _, c := range cases {
+			all, after := c.run(b)
+			if err := c.faults(all, after); err != nil {
+				b.Errorf("%v: %v", c, err)
+			}
+		}
+	}, "scan", "scan_rows")
+}
+
+// Queries that are done, that others stand between, that may not have all atoms,
+// that have no threshold yet or one out of reach; and chunks of atoms.
+func TestScanOfSome(t *testing.T) {
+	var cases []*scanCase
+	for seed := range uint64(2) {
+		for _, wide := range []bool{false, true} {
+			c := drawScan(40+seed, 1100, 41, 32, 64, 160, wide, seed == 1)
+			c.tile, c.mask = 16, flagDone|flagDense
+			r := rand.New(rand.NewPCG(seed, 40))
+			for j, s := range c.states {
+				switch j % 5 {
+				case 0:
+					s.tau = math.Inf(-1)
+				case 1:
+					s.tau = 1e300
+				case 2:
+					s.flags = flagDense
+				case 3:
+					s.flags = flagRandom
+				}
+				if j%2 == 0 {
+					s.filter = 1
+				}
+				if j%3 == 0 {
+					s.skip = uint32(r.IntN(c.n))
+				}
+				c.states[j] = s
+			}
+			for _, j := range r.Perm(c.m)[:29] {
+				c.which = append(c.which, uint32(j))
+			}
+			later := *c
+			later.lo, later.which = 512, nil
+			none := *c
+			none.flags = flagDone
+			cases = append(cases, c, &later, &none)
+		}
+	}
+	scanAll(t, cases)
+}
+
+// A list that is too short takes what it has room for and says that it was.
+func TestScanOverflows(t *testing.T) {
+	var cases []*scanCase
+	for _, wide := range []bool{false, true} {
+		c := drawScan(50, 700, 20, 32, 64, 96, wide, false)
+		c.room = 12
+		for j := range c.states {
+			if j%2 == 0 {
+				c.states[j].tau = math.Inf(-1)
+			}
+		}
+		cases = append(cases, c)
+	}
+	scanAll(t, cases)
+}
