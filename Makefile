@@ -42,9 +42,10 @@ $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 CUDA = CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include" $(GO)
 # Three orders in which the emulator runs threads; no cached result, for Go
 # does not see what C reads of the environment.
+SEEDS ?= 0 1 2
 test-cuda: $(EMULATOR) ## the CUDA backend on the emulator
 	@$(TOOLCHAIN)
-	for seed in 0 1 2; do \
+	for seed in $(SEEDS); do \
 	  EMU_SEED=$$seed THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 ./gpu/... || exit 1; \
 	done
 
