@@ -1,0 +1,52 @@
+package problem
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/dataset"
+)
+
+// Of makes a problem of any error: a *Problem is returned as it is, what the
+// library and the system are known to fail with gets its kind, and the rest is
+// internal, with nothing of the error in what is sent.
+func Of(err error) *Problem {
+	var p *Problem
+	var request *batch.RequestError
+	var vector *dataset.Error
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &request):
+		return New(InvalidValue, "%v", err).At(request.Field, request.Query).Because(err)
+	case errors.As(err, &tooLarge):
+		return New(BodyTooLarge, "the body has more than %d bytes", tooLarge.Limit).Within(tooLarge.Limit).Because(err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return New(DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
+	case errors.As(err, &vector):
+		return New(Malformed, "%v", err).Because(err)
+	case errors.Is(err, batch.ErrBusy):
+		busy := New(QueueFull, "as many searches wait as may").Because(err)
+		busy.RetryAfter = time.Second
+		return busy
+	case errors.Is(err, backend.ErrUnavailable):
+		return New(NoBackend, "the backend is lost and there is no other").Because(err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return New(Slow, "the body did not come in time").Because(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return New(Deadline, "the deadline passed before there was an answer").Because(err)
+	case errors.Is(err, context.Canceled):
+		return New(Draining, "the request was cancelled").Because(err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return New(Malformed, "the body ends before it is complete").Because(err)
+	}
+	return New(Internal, "the failure is in the server's log").Because(err)
+}

@@ -1,0 +1,108 @@
+package problem
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Problem is one failure of one request; it is an error.
+type Problem struct {
+	Kind   Kind
+	Detail string // one sentence with the figures
+	// Field is the member, parameter or header that is wrong; "" if none is.
+	// Index is the offending element of it, or -1.
+	Field string
+	Index int
+	// Limit, if not nil, is what the value had to keep to: a number, a range or
+	// the names that exist.
+	Limit any
+	// RetryAfter, if positive, is when to try again; it is sent in whole seconds.
+	RetryAfter time.Duration
+	// Err is the cause, for logs; it is never sent.
+	Err error
+}
+
+// New makes a problem of a kind; format and args make its detail.
+func New(k Kind, format string, args ...any) *Problem {
+	return &Problem{Kind: k, Detail: fmt.Sprintf(format, args...), Index: -1}
+}
+
+// In names the field and returns p.
+func (p *Problem) In(field string) *Problem { p.Field = field; return p }
+
+// At names the field and the offending element and returns p.
+func (p *Problem) At(field string, index int) *Problem { p.Field, p.Index = field, index; return p }
+
+// Within names the limit and returns p.
+func (p *Problem) Within(limit any) *Problem { p.Limit = limit; return p }
+
+// Because keeps the cause for the log and returns p.
+func (p *Problem) Because(err error) *Problem { p.Err = err; return p }
+
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Kind.Title()
+	}
+	return p.Detail
+}
+
+func (p *Problem) Unwrap() error { return p.Err }
+
+// MarshalJSON writes the members of RFC 9457, section 3.1, and the extensions
+// field, index and limit.
+func (p *Problem) MarshalJSON() ([]byte, error) { return json.Marshal(p.body("", "")) }
+
+type body struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Index    *int   `json:"index,omitempty"`
+	Limit    any    `json:"limit,omitempty"`
+	// Message is what clients of the Open Inference Protocol read.
+	Message string `json:"error,omitempty"`
+}
+
+func (p *Problem) body(instance, message string) body {
+	b := body{
+		Type: TypePrefix + string(p.Kind), Title: p.Kind.Title(), Status: p.Kind.Status(), Detail: p.Detail,
+		Instance: instance, Field: p.Field, Limit: p.Limit, Message: message,
+	}
+	if p.Index >= 0 && p.Field != "" {
+		b.Index = &p.Index
+	}
+	return b
+}
+
+// Write answers a request with p. instance identifies the request; "" leaves
+// it out.
+func Write(w http.ResponseWriter, p *Problem, instance string) { write(w, p, instance, "") }
+
+// WriteInference is Write with the member `error` that clients of the Open
+// Inference Protocol look for.
+func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
+	write(w, p, instance, p.Error())
+}
+
+func write(w http.ResponseWriter, p *Problem, instance, message string) {
+	text, err := json.Marshal(p.body(instance, message))
+	if err != nil { // a limit that JSON has no form for
+		b := p.body(instance, message)
+		b.Limit = nil
+		text, _ = json.Marshal(b)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	w.WriteHeader(p.Kind.Status())
+	// The client may be gone; there is nobody else to tell.
+	_, _ = w.Write(append(text, '\n'))
+}
