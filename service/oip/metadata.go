@@ -1,0 +1,51 @@
+package oip
+
+import (
+	"thresher/service/wire"
+)
+
+// Server is the body of GET /v2.
+type Server struct {
+	Name       string   `json:"name"`
+	Version    string   `json:"version"`
+	Extensions []string `json:"extensions"`
+}
+
+// Live is the body of GET /v2/health/live.
+type Live struct {
+	Live bool `json:"live"`
+}
+
+// Ready is the body of GET /v2/health/ready, and with the model's name of GET
+// /v2/models/{name}/ready.
+type Ready struct {
+	Name  string `json:"name,omitempty"`
+	Ready bool   `json:"ready"`
+}
+
+// Model is the body of GET /v2/models/{name}.
+type Model struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	Platform string   `json:"platform"`
+	Inputs   []Tensor `json:"inputs"`
+	Outputs  []Tensor `json:"outputs"`
+}
+
+// Tensor describes an input or output; -1 is any size.
+type Tensor struct {
+	Name     string  `json:"name"`
+	Datatype string  `json:"datatype"`
+	Shape    []int64 `json:"shape"`
+}
+
+// NewServer describes a server of this protocol.
+func NewServer(name, version string) Server {
+	return Server{Name: name, Version: version, Extensions: []string{"binary_tensor_data"}}
+}
+
+// NewModel describes a collection of dimension dim whose current versions are
+// given.
+func NewModel(name string, versions []int64, dim int, ids wire.Naming) Model {
+	return Model{Name: name}
+}
