@@ -18,8 +18,18 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
+	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
 	"config":              {},
+	"service":             {"service/batches", "service/catalog", "service/files", "service/metrics", "service/oip", "service/problem", "service/wire", "batch", "backend", "collection", "dataset"},
+	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
+	"service/catalog":     {"service/files", "service/problem", "batch", "backend", "collection", "dataset"},
+	"service/client":      {},
+	"service/files":       {"service/problem"},
+	"service/metrics":     {"batch"},
+	"service/oip":         {"service/problem", "service/wire", "batch"},
+	"service/problem":     {"batch", "backend", "dataset"},
+	"service/web":         {},
+	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"batch", "dataset"},
 	"batch":               {"bandit", "backend", "collection"},
 	"bandit":              {"bandit/philox"},
@@ -40,13 +50,13 @@ var only = map[string][]string{
 	"github.com/spf13/viper":               {"config"},
 	"github.com/spf13/cobra":               {"cmd/thresher"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
-	"go.etcd.io/bbolt":                     {"jobs"},
+	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "collection", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench"},
 	"gorgonia.org/cu":                      {"gpu"},
-	"github.com/prometheus/client_golang/": {},
+	"github.com/prometheus/client_golang/": {"service/metrics"},
 }
 
 // room is the entry of knows a folder belongs to.

@@ -1,0 +1,196 @@
+package metrics
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"thresher/batch"
+)
+
+// rounds is how many looks have a label of their own; the published methods take
+// hundreds, and the last label is for all of those.
+const rounds = 8
+
+// Metrics are the counters of one server. They are safe for concurrent use.
+type Metrics struct {
+	seconds    *prometheus.HistogramVec // collection, method
+	queries    *prometheus.CounterVec   // collection, method, guarantee
+	pulls      *prometheus.CounterVec   // collection, method
+	densePulls *prometheus.CounterVec   // collection, method
+	rescored   *prometheus.CounterVec   // collection, method
+	partial    *prometheus.CounterVec   // collection, method
+	batchSize  *prometheus.HistogramVec // collection
+	queue      *prometheus.HistogramVec // collection
+	rejected   *prometheus.CounterVec   // reason
+	survivors  [rounds]prometheus.Observer
+
+	mu   sync.RWMutex
+	byOf map[key]*counters
+}
+
+// NewRegistry returns a registry of its own that has the collectors of Go and of the
+// process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Handler writes what g gathers in the form that the scraper asks for.
+func Handler(g prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// New returns metrics that r knows of. It fails where r has some of these names.
+func New(r prometheus.Registerer) (*Metrics, error) {
+	search := []string{"collection", "method"}
+	m := &Metrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_search_seconds", Help: "Time of searches, without what they waited.",
+			Buckets: prometheus.ExponentialBuckets(100e-6, 2.5, 14), // to 15 s
+		}, search),
+		queries:    counter("thresher_queries_total", "Queries answered.", "collection", "method", "guarantee"),
+		pulls:      counter("thresher_pulls_total", "Coordinates of atoms read.", search...),
+		densePulls: counter("thresher_dense_pulls_total", "Coordinates that dense scans would have read for the same answers.", search...),
+		rescored:   counter("thresher_rescored_rows_total", "Rows scored in full.", search...),
+		partial:    counter("thresher_partial_answers_total", "Queries whose search was stopped before its end.", search...),
+		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_batch_size", Help: "Queries that ran together.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 11), // to 1,024
+		}, []string{"collection"}),
+		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_queue_seconds", Help: "Time that searches waited before they began.",
+			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10), // to 2.6 s
+		}, []string{"collection"}),
+		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
+		byOf:     map[key]*counters{},
+	}
+	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "thresher_round_survivor_ratio", Help: "Share of the atoms seen by a look that a query kept.",
+		Buckets: prometheus.ExponentialBuckets(1e-5, 10, 6), // to 1
+	}, []string{"round"})
+	for i := range m.survivors {
+		label := strconv.Itoa(i + 1)
+		if i == rounds-1 {
+			label += "+"
+		}
+		m.survivors[i] = ratio.WithLabelValues(label)
+	}
+	var err error
+	for _, c := range []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, ratio} {
+		err = errors.Join(err, r.Register(c))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+// key is what searches are counted by.
+type key struct {
+	collection string
+	method     batch.Method
+}
+
+// counters are those of one key, so that a search looks up no labels.
+type counters struct {
+	seconds                                  prometheus.Observer
+	pulls, densePulls, rescored, partial     prometheus.Counter
+	exact, certain, probabilistic, heuristic prometheus.Counter
+}
+
+// of returns the counters of a key.
+func (m *Metrics) of(k key) *counters {
+	m.mu.RLock()
+	c := m.byOf[k]
+	m.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.byOf[k]; c != nil {
+		return c
+	}
+	name, method := k.collection, string(k.method)
+	promised := func(g batch.Guarantee) prometheus.Counter {
+		return m.queries.WithLabelValues(name, method, string(g))
+	}
+	c = &counters{
+		seconds: m.seconds.WithLabelValues(name, method),
+		pulls:   m.pulls.WithLabelValues(name, method), densePulls: m.densePulls.WithLabelValues(name, method),
+		rescored: m.rescored.WithLabelValues(name, method), partial: m.partial.WithLabelValues(name, method),
+		exact: promised(batch.GuaranteeExact), certain: promised(batch.GuaranteeCertain),
+		probabilistic: promised(batch.GuaranteeProbabilistic), heuristic: promised(batch.GuaranteeHeuristic),
+	}
+	m.byOf[k] = c
+	return c
+}
+
+// Answered counts a response to a search by a method, as it was asked for.
+func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.Response) {
+	if method == "" {
+		method = batch.Auto
+	}
+	c := m.of(key{collection, method})
+	c.seconds.Observe(resp.Took.Seconds())
+	c.pulls.Add(float64(resp.Stats.Pulls))
+	c.densePulls.Add(float64(resp.Stats.DensePulls))
+	c.rescored.Add(float64(resp.Stats.RowsScored))
+	c.partial.Add(float64(resp.Stats.Partial))
+	promised := map[batch.Guarantee]int{}
+	for i := range resp.Answers {
+		cert := &resp.Answers[i].Certificate
+		promised[cert.Guarantee]++
+		for j := range cert.Looks {
+			if l := &cert.Looks[j]; l.Seen > 0 {
+				m.survivors[min(j, rounds-1)].Observe(float64(l.Survivors) / float64(l.Seen))
+			}
+		}
+	}
+	c.exact.Add(float64(promised[batch.GuaranteeExact]))
+	c.certain.Add(float64(promised[batch.GuaranteeCertain]))
+	c.probabilistic.Add(float64(promised[batch.GuaranteeProbabilistic]))
+	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
+}
+
+// Rejected counts a request that failed with a kind of problem.
+func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc() }
+
+// Forget drops the series of a collection that is no more.
+func (m *Metrics) Forget(collection string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k := range m.byOf {
+		if k.collection == collection {
+			delete(m.byOf, k)
+		}
+	}
+	gone := prometheus.Labels{"collection": collection}
+	for _, v := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue} {
+		v.DeletePartialMatch(gone)
+	}
+}
+
+// Runs is told what a Coalescer of a collection's searches does.
+func (m *Metrics) Runs(collection string) batch.RunObserver {
+	return runs{m.queue.WithLabelValues(collection), m.batchSize.WithLabelValues(collection)}
+}
+
+type runs struct{ queue, size prometheus.Observer }
+
+func (r runs) Waited(d time.Duration)      { r.queue.Observe(d.Seconds()) }
+func (r runs) Began(searches, queries int) { r.size.Observe(float64(queries)) }

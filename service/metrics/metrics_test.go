@@ -1,0 +1,205 @@
+package metrics
+
+import (
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"thresher/batch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	m, err := New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Watch(r, State{
+		Jobs:        func() map[string]int { return map[string]int{"in_progress": 2, "failed": 1} },
+		Collections: func() map[string]int64 { return map[string]int64{"movies": 4096} },
+		Backend:     "cpu", Device: "avx512",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Answered("movies", "", response())
+	runs := m.Runs("movies")
+	runs.Waited(time.Millisecond)
+	runs.Began(2, 5)
+	m.Rejected("queue-full")
+	return r, m
+}
+
+// response is of three queries: one promised to be exact, two with probability,
+// one of which was stopped; their looks saw 100 atoms each.
+func response() *batch.Response {
+	look := func(survivors int) batch.LookRecord { return batch.LookRecord{Seen: 100, Survivors: survivors} }
+	return &batch.Response{
+		Answers: []batch.Answer{
+			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeExact}},
+			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Looks: []batch.LookRecord{look(10), look(1)}}},
+			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Looks: slices.Repeat([]batch.LookRecord{look(50)}, 20)}},
+		},
+		Took:  3 * time.Millisecond,
+		Stats: batch.Stats{Pulls: 70, DensePulls: 700, RowsScored: 9, Partial: 1},
+	}
+}
+
+// TestNames holds the names that dashboards are made of.
+func TestNames(t *testing.T) {
+	r, _ := filled(t)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		var labels []string
+		for _, l := range f.Metric[0].Label {
+			labels = append(labels, l.GetName())
+		}
+		got[f.GetName()] = strings.Join(labels, " ")
+	}
+	want := map[string]string{
+		"thresher_search_seconds": "collection method", "thresher_queries_total": "collection guarantee method",
+		"thresher_pulls_total": "collection method", "thresher_dense_pulls_total": "collection method",
+		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
+		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_rejected_total": "reason",
+		"thresher_partial_answers_total": "collection method", "thresher_jobs": "status",
+		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	problems, err := testutil.GatherAndLint(r)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+}
+
+func TestAnswered(t *testing.T) {
+	r, _ := filled(t)
+	const want = `
+# HELP thresher_dense_pulls_total Coordinates that dense scans would have read for the same answers.
+# TYPE thresher_dense_pulls_total counter
+thresher_dense_pulls_total{collection="movies",method="auto"} 700
+# HELP thresher_partial_answers_total Queries whose search was stopped before its end.
+# TYPE thresher_partial_answers_total counter
+thresher_partial_answers_total{collection="movies",method="auto"} 1
+# HELP thresher_pulls_total Coordinates of atoms read.
+# TYPE thresher_pulls_total counter
+thresher_pulls_total{collection="movies",method="auto"} 70
+# HELP thresher_queries_total Queries answered.
+# TYPE thresher_queries_total counter
+thresher_queries_total{collection="movies",guarantee="certain",method="auto"} 0
+thresher_queries_total{collection="movies",guarantee="exact",method="auto"} 1
+thresher_queries_total{collection="movies",guarantee="heuristic",method="auto"} 0
+thresher_queries_total{collection="movies",guarantee="probabilistic",method="auto"} 2
+# HELP thresher_rejected_total Requests that failed, by kind of problem.
+# TYPE thresher_rejected_total counter
+thresher_rejected_total{reason="queue-full"} 1
+# HELP thresher_rescored_rows_total Rows scored in full.
+# TYPE thresher_rescored_rows_total counter
+thresher_rescored_rows_total{collection="movies",method="auto"} 9
+`
+	names := []string{"thresher_dense_pulls_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total"}
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+// observations counts, by the value of a label, what a histogram was told.
+func observations(t *testing.T, r *prometheus.Registry, name, label string) map[string]uint64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if n := m.GetHistogram().GetSampleCount(); l.GetName() == label && n > 0 {
+					got[l.GetValue()] = n
+				}
+			}
+		}
+	}
+	return got
+}
+
+// TestRoundsShareTheLastLabel: a method of hundreds of looks makes eight series.
+func TestRoundsShareTheLastLabel(t *testing.T) {
+	r, _ := filled(t)
+	want := map[string]uint64{"1": 2, "2": 2, "3": 1, "4": 1, "5": 1, "6": 1, "7": 1, "8+": 13}
+	if d := cmp.Diff(want, observations(t, r, "thresher_round_survivor_ratio", "round")); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestForget(t *testing.T) {
+	r, m := filled(t)
+	m.Answered("books", batch.Exact, response())
+	m.Forget("movies")
+	got := observations(t, r, "thresher_search_seconds", "collection")
+	if d := cmp.Diff([]string{"books"}, slices.Collect(maps.Keys(got))); d != "" {
+		t.Error(d)
+	}
+	m.Answered("movies", batch.Exact, response()) // a new one of the name begins anew
+	if got := observations(t, r, "thresher_search_seconds", "collection")["movies"]; got != 1 {
+		t.Errorf("%d searches of the new collection, want 1", got)
+	}
+}
+
+func TestNamesAreTaken(t *testing.T) {
+	r, _ := filled(t)
+	if _, err := New(r); err == nil {
+		t.Error("no error for a registry that has the names")
+	}
+	if err := Watch(r, State{}); err == nil {
+		t.Error("no error for a second state")
+	}
+}
+
+func TestHandler(t *testing.T) {
+	r := NewRegistry()
+	m, err := New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Rejected("draining")
+	w := httptest.NewRecorder()
+	Handler(r).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{"thresher_rejected_total{reason=\"draining\"} 1", "go_goroutines ", "process_"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("lacks %s", want)
+		}
+	}
+}
+
+func BenchmarkAnswered(b *testing.B) {
+	m, err := New(prometheus.NewRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	resp := response()
+	resp.Answers = slices.Repeat(resp.Answers[1:2], 256)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Answered("movies", batch.Auto, resp)
+	}
+}

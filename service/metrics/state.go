@@ -1,0 +1,49 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// State is what is asked of a server when its metrics are.
+type State struct {
+	// Jobs counts batches by status.
+	Jobs func() map[string]int
+	// Collections gives the bytes of each collection in memory, by name.
+	Collections func() map[string]int64
+	// Backend and Device name what searches.
+	Backend, Device string
+}
+
+// Watch has r ask for s.
+func Watch(r prometheus.Registerer, s State) error { return r.Register(&watcher{s, descriptions()}) }
+
+type watcher struct {
+	state State
+	desc  described
+}
+
+type described struct{ jobs, bytes, backend *prometheus.Desc }
+
+func descriptions() described {
+	return described{
+		jobs:    prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
+		bytes:   prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
+		backend: prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
+	ch <- w.desc.jobs
+	ch <- w.desc.bytes
+	ch <- w.desc.backend
+}
+
+// Collect implements prometheus.Collector.
+func (w *watcher) Collect(ch chan<- prometheus.Metric) {
+	for status, n := range w.state.Jobs() {
+		ch <- prometheus.MustNewConstMetric(w.desc.jobs, prometheus.GaugeValue, float64(n), status)
+	}
+	for name, b := range w.state.Collections() {
+		ch <- prometheus.MustNewConstMetric(w.desc.bytes, prometheus.GaugeValue, float64(b), name)
+	}
+	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
+}
