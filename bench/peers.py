@@ -126,7 +126,7 @@ def curve(name: str, data: DataSet, racer: Racer, k: int) -> dict[str, Any]:
         found, wrong = recall(data, index.search(data.queries, k), k)
         point: dict[str, Any] = {"setting": setting, "recall": found, "wrong": wrong}
         for m in BATCHES:
-            times = take_turns([peer, auto], m, k, budget=1.0)
+            times, _ = take_turns([peer, auto], m, k, budget=1.0)
             point[f"us_m{m}"] = median(times[name]) * 1e6
             point[f"thresher_us_m{m}"] = median(times["auto"]) * 1e6
         points.append(point)

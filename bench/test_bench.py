@@ -16,6 +16,7 @@ import numpy as np
 import check
 import corpus
 import estimate
+import others
 import race
 import results
 import roofline
@@ -118,9 +119,44 @@ class Turns(unittest.TestCase):
         for once in ([0.02, 0.5], [0.05, 0.02], [1.5, 0.25]):
             for budget in (0.0, 2.0, 60.0):
                 those = [Stopwatch(str(i), t) for i, t in enumerate(once)]
-                times = race.take_turns(those, 1, 1, budget)
+                with patch("race.Others", quiet):
+                    times, disturbed = race.take_turns(those, 1, 1, budget)
+                self.assertEqual(disturbed, 0)
                 self.assertAlmostEqual(sum(c.total for c in those), estimate.turns(once, budget))
                 self.assertIn(len(times["0"]), range(race.ROUNDS[0], race.ROUNDS[1] + 1))
+
+    def test_a_disturbed_round_is_run_again(self) -> None:
+        for shares, rounds, disturbed in (
+            ([0.0, 1.0, 0.1, 1.0, 0.0], 5, 0),  # 3 kept, 2 of them repeats
+            ([1.0] * 6, 6, 3),  # as often as there are rounds, then kept
+        ):
+            told = [s for share in shares for s in (0.0, share)]
+            one = Stopwatch("0", 1.0)
+            with patch("race.Others", lambda: Told(told)):
+                times, kept = race.take_turns([one], 1, 1, 0.0)
+            self.assertEqual((len(times["0"]), kept, len(told)), (3, disturbed, 0))
+            self.assertEqual(one.total, 1.0 * (1 + rounds))
+
+    def test_times_of_the_system_are_read(self) -> None:
+        tick = others.TICK
+        all_cores = "cpu  500 20 30 99999 777 4 5 6 70 80\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
+        self.assertAlmostEqual(others.of_all(all_cores) * tick, 500 + 20 + 30 + 4 + 5 + 6)
+        name = "7 (a) b (c) S 1 7 7 0 -1 4194560 80 0 0 0 250 30 9 9 20 0 1 0 55"
+        self.assertAlmostEqual(others.of_one(name) * tick, 280)
+
+
+class Told:
+    """Shares of others, one after the other."""
+
+    def __init__(self, shares: list[float]) -> None:
+        self.shares = shares
+
+    def share(self) -> float:
+        return self.shares.pop(0)
+
+
+def quiet() -> Told:
+    return Told([0.0] * 100)
 
 
 class Here(unittest.TestCase):
