@@ -1,0 +1,224 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// File is a file on the server.
+type File struct {
+	ID        string `json:"id"`
+	Object    string `json:"object"` // "file"
+	Bytes     int64  `json:"bytes"`
+	CreatedAt int64  `json:"created_at"` // Unix seconds
+	Filename  string `json:"filename"`
+	Purpose   string `json:"purpose"`
+	Status    string `json:"status"`
+}
+
+// Files is a part of the list of files.
+type Files struct {
+	Data    []File `json:"data"`
+	HasMore bool   `json:"has_more"`
+}
+
+// NewKey returns an Idempotency-Key that nobody used.
+func NewKey() string { return rand.Text() }
+
+// keyed gives the call an Idempotency-Key: key, or a new one if that is "".
+func (k *call) keyed(key string) *call {
+	if key == "" {
+		key = NewKey()
+	}
+	k.set("Idempotency-Key", key)
+	return k
+}
+
+// Upload is a file that goes to the server. It is read from the start for each
+// attempt, and never held in memory.
+type Upload struct {
+	Name    string // its extension tells the format
+	Purpose string // "batch" for the input of one
+	Size    int64  // bytes
+	Open    func() (io.ReadCloser, error)
+	// Key is the Idempotency-Key; "" makes one.
+	Key string
+	// Sent, if not nil, is told how many bytes are on their way; an attempt anew
+	// begins at 0. It is called from another goroutine.
+	Sent func(bytes int64)
+}
+
+// UploadOf is the upload of a file on this machine.
+func UploadOf(path, purpose string) (Upload, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Upload{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Upload{}, fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(path) }
+	return Upload{Name: filepath.Base(path), Purpose: purpose, Size: info.Size(), Open: open}, nil
+}
+
+// Upload stores a file on the server.
+func (c *Client) Upload(ctx context.Context, u Upload) (File, error) {
+	head, tail, contentType, err := u.frame()
+	if err != nil {
+		return File{}, err
+	}
+	k := (&call{method: http.MethodPost, path: []string{"v1", "files"}, length: int64(len(head)) + u.Size + int64(len(tail))}).keyed(u.Key)
+	k.set("Content-Type", contentType)
+	k.body = func() (io.ReadCloser, error) {
+		f, err := u.Open()
+		if err != nil {
+			return nil, err
+		}
+		return newUploadBody(&u, f, head, tail), nil
+	}
+	return answerAs[File](ctx, c, k)
+}
+
+// File describes a file.
+func (c *Client) File(ctx context.Context, id string) (File, error) {
+	return answerAs[File](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files", id}})
+}
+
+// Files lists files, those after the file of this id; limit 0 is the server's.
+func (c *Client) Files(ctx context.Context, after string, limit int) (Files, error) {
+	return answerAs[Files](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: paging(after, limit)})
+}
+
+func paging(after string, limit int) url.Values {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return q
+}
+
+// DeleteFile removes a file.
+func (c *Client) DeleteFile(ctx context.Context, id string) error {
+	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "files", id}}, nil)
+}
+
+// Download writes the content of a file to w and returns how many bytes that were.
+// A connection that breaks off is made anew for the rest; what is written is in order
+// and once.
+func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, error) {
+	d := &download{c: c, id: id, w: w}
+	backoff := c.o.Backoff
+	for attempt := 1; ; attempt++ {
+		before := d.at
+		err := d.part(ctx)
+		if err == nil {
+			return d.at, nil
+		}
+		if ctx.Err() != nil {
+			return d.at, context.Cause(ctx)
+		}
+		var lost *LostError
+		if !errors.As(err, &lost) || attempt >= c.o.Attempts {
+			return d.at, err
+		}
+		if d.at > before { // it goes on
+			attempt, backoff = 1, c.o.Backoff
+		}
+		if err := c.wait(ctx, backoff); err != nil {
+			return d.at, err
+		}
+		backoff = min(2*backoff, c.o.MostWait)
+	}
+}
+
+// download is one download, however many connections it takes.
+type download struct {
+	c    *Client
+	id   string
+	w    io.Writer
+	at   int64  // bytes written
+	etag string // of the file, once known
+}
+
+// part writes what one connection brings.
+func (d *download) part(ctx context.Context) error {
+	k := &call{method: http.MethodGet, path: []string{"v1", "files", d.id, "content"}}
+	if d.at > 0 {
+		k.set("Range", fmt.Sprintf("bytes=%d-", d.at))
+		if d.etag != "" {
+			k.set("If-Range", d.etag)
+		}
+	}
+	resp, err := d.c.do(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusPartialContent && d.at > 0 {
+		if d.etag != "" && resp.Header.Get("ETag") != d.etag {
+			return fmt.Errorf("file %s has changed during the download, at byte %d", d.id, d.at)
+		}
+		// a server that does not send parts
+		if _, err := io.CopyN(io.Discard, resp.Body, d.at); err != nil {
+			return &LostError{Server: d.c.base.Host, Err: err}
+		}
+	}
+	d.etag = resp.Header.Get("ETag")
+	return d.copy(resp.Body)
+}
+
+func (d *download) copy(from io.Reader) error {
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			written, werr := d.w.Write(buf[:n])
+			d.at += int64(written)
+			if werr != nil {
+				return werr
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return &LostError{Server: d.c.base.Host, Err: err}
+		}
+	}
+}
+
+// frame is what stands before and behind the file in a multipart body.
+func (u *Upload) frame() (head, tail []byte, contentType string, err error) {
+	var b frameBuffer
+	w := multipart.NewWriter(&b)
+	if err := w.WriteField("purpose", u.Purpose); err != nil {
+		return nil, nil, "", err
+	}
+	if _, err := w.CreateFormFile("file", u.Name); err != nil {
+		return nil, nil, "", err
+	}
+	head = append(head, b...)
+	if err := w.Close(); err != nil {
+		return nil, nil, "", err
+	}
+	return head, b[len(head):], w.FormDataContentType(), nil
+}
+
+type frameBuffer []byte
+
+func (b *frameBuffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
