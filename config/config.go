@@ -32,6 +32,9 @@ type Config struct {
 	// LogFormat is text or json.
 	LogFormat string
 
+	// Server holds the settings of thresher serve.
+	Server Server
+
 	// File is the configuration file that was read; "" when none was.
 	File string
 

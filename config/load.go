@@ -71,7 +71,10 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) error {
 			return fmt.Errorf("config: no setting %q", key)
 		}
 		s := all[i]
-		fs.VarPF(&text{kind: s.kind, value: s.def}, s.flag(), s.short, s.usage)
+		f := fs.VarPF(&text{kind: s.kind, value: s.def}, s.flag(), s.short, s.usage)
+		if s.kind == kindBool {
+			f.NoOptDefVal = "true"
+		}
 	}
 	return nil
 }
@@ -174,7 +177,7 @@ func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Orig
 }
 
 func assign(c *Config, s setting, value any, choices []string) error {
-	t, err := asText(value)
+	t, err := asText(s.kind, value)
 	if err != nil {
 		return err
 	}
@@ -185,8 +188,16 @@ func assign(c *Config, s setting, value any, choices []string) error {
 }
 
 // asText turns what a file or a flag holds into the text that settings parse.
-func asText(value any) (string, error) {
+func asText(kind string, value any) (string, error) {
 	switch x := value.(type) {
+	case bool:
+		if kind == kindBool {
+			return strconv.FormatBool(x), nil
+		}
+	case []any:
+		if kind == kindList {
+			return joined(x)
+		}
 	case string:
 		return strings.TrimSpace(x), nil
 	case int, int64, uint64:
@@ -201,4 +212,17 @@ func asText(value any) (string, error) {
 		return "", errors.New("no value")
 	}
 	return "", fmt.Errorf("a value of type %T cannot be used here", value)
+}
+
+// joined is a file's list as the text of a setting of kind list.
+func joined(list []any) (string, error) {
+	items := make([]string, len(list))
+	for i, x := range list {
+		item, ok := x.(string)
+		if !ok || strings.Contains(item, ",") {
+			return "", fmt.Errorf("item %d is no text without commas", i)
+		}
+		items[i] = item
+	}
+	return strings.Join(items, ","), nil
 }

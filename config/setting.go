@@ -34,7 +34,7 @@ const envPrefix = "THRESHER_"
 
 // settings is the table of all keys.
 func settings() []setting {
-	return []setting{
+	return append([]setting{
 		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
 		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
 		name("basis", "auto", "coordinates that are looked at: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
@@ -101,7 +101,7 @@ func settings() []setting {
 			},
 			get: func(c *Config) any { return c.LogFormat },
 		},
-	}
+	}, serverSettings()...)
 }
 
 // name is a setting whose values are among Sources.Choices.

@@ -1,0 +1,213 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Server holds the settings of thresher serve. Sizes are in bytes.
+type Server struct {
+	Listen string // host:port
+	Data   string // the folder of everything that is kept
+	// Roots are the folders that collections may be made of files in.
+	Roots           []string
+	TLSCert, TLSKey string // PEM files; both or none
+	Tokens          []Token
+	// Insecure allows addresses other than loopback without a token.
+	Insecure bool
+	// Origins are those of web pages that browsers may let call the server.
+	Origins []string
+	// OpenMetrics lets /metrics be read without a token.
+	OpenMetrics bool
+
+	MaxBody   int64 // of a search or of any JSON
+	MaxBodies int64 // of all such bodies that are read at once
+	MaxUpload int64 // of a file, or of a collection's rows
+	MaxFiles  int64 // of all files together; 0 is no limit
+	// MaxMemory of all collections together; 0 leaves it to the machine.
+	MaxMemory      int64
+	MaxQueries     int // of one search
+	MaxK           int
+	MaxCollections int
+	MaxSearches    int   // at once
+	MaxWaiting     int   // requests that wait for one of these
+	MinRate        int64 // bytes a second of a body that are not too slow
+
+	CoalesceWindow  time.Duration
+	CoalesceQueries int
+
+	BatchConcurrency int
+	BatchChunk       int
+
+	HeaderTimeout time.Duration
+	BodyTimeout   time.Duration // before MinRate counts
+	IdleTimeout   time.Duration
+	SearchTimeout time.Duration // 0 is none
+	DrainTimeout  time.Duration
+}
+
+// Scope is what a token permits.
+type Scope string
+
+// The scopes; Write includes Read.
+const (
+	Read  Scope = "read"
+	Write Scope = "write"
+)
+
+// Token is a bearer token of which only the hash is known.
+type Token struct {
+	Name  string
+	Scope Scope
+	Hash  [sha256.Size]byte
+}
+
+// Loopback reports whether only this machine can reach the address.
+func (s *Server) Loopback() bool {
+	host, _, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// CheckServer checks what concerns several settings of Server; other verbs need
+// not care about it.
+func (c *Config) CheckServer() error {
+	s := &c.Server
+	var problems []Problem
+	wrong := func(key, format string, args ...any) {
+		problems = append(problems, Problem{Key: key, Origin: c.origins[key], Err: fmt.Errorf(format, args...)})
+	}
+	if !s.Loopback() && len(s.Tokens) == 0 && !s.Insecure {
+		wrong("listen", "%s can be reached from other machines and there are no tokens; set tokens, or insecure to serve everybody", s.Listen)
+	}
+	if s.TLSCert != "" && s.TLSKey == "" {
+		wrong("tls.key", "missing beside tls.cert")
+	}
+	if s.TLSKey != "" && s.TLSCert == "" {
+		wrong("tls.cert", "missing beside tls.key")
+	}
+	if s.MaxBodies < s.MaxBody {
+		wrong("limits.bodies", "%d is below limits.body, %d", s.MaxBodies, s.MaxBody)
+	}
+	if len(problems) > 0 {
+		return &InvalidError{Problems: problems}
+	}
+	return nil
+}
+
+// ServerKeys are the settings that only serve has flags for.
+func ServerKeys() []string {
+	var keys []string
+	for _, s := range serverSettings() {
+		keys = append(keys, s.key)
+	}
+	return keys
+}
+
+// serverSettings is the part of the table that concerns Server.
+func serverSettings() []setting {
+	return []setting{
+		{
+			key: "listen", kind: "host:port", def: "127.0.0.1:8080", usage: "address to serve; port 0 takes a free one",
+			set: func(c *Config, text string) error {
+				if _, _, err := net.SplitHostPort(text); err != nil {
+					return fmt.Errorf("%q is not host:port", text)
+				}
+				c.Server.Listen = text
+				return nil
+			},
+			get: func(c *Config) any { return c.Server.Listen },
+		},
+		word("data", "folder", "thresher-data", "folder that keeps collections, files and batches", func(c *Config) *string { return &c.Server.Data }),
+		list("roots", "folders that collections may be made of files in", func(c *Config) *[]string { return &c.Server.Roots }, nil),
+		word("tls.cert", "file", "", "certificate (PEM) to serve HTTPS with", func(c *Config) *string { return &c.Server.TLSCert }),
+		word("tls.key", "file", "", "key (PEM) of the certificate", func(c *Config) *string { return &c.Server.TLSKey }),
+		{
+			key: "tokens", kind: "list", usage: "bearer tokens, each NAME:read or NAME:write, a colon, and the token's SHA-256 in hexadecimal",
+			set: func(c *Config, text string) error { return parseTokens(&c.Server.Tokens, text) },
+			get: func(c *Config) any { return shown(c.Server.Tokens) },
+		},
+		flag("insecure", "serve addresses other than loopback without a token", func(c *Config) *bool { return &c.Server.Insecure }),
+		list("cors.origins", "web origins that may call from a browser, or *", func(c *Config) *[]string { return &c.Server.Origins }, checkOrigin),
+		flag("metrics.open", "let /metrics be read without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
+		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
+		size("limits.bodies", "512MiB", "bodies of searches in memory at once", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
+		size("limits.upload", "64GiB", "largest upload", 1<<10, func(c *Config) *int64 { return &c.Server.MaxUpload }),
+		size("limits.files", "0", "all files together; 0 = no limit", 0, func(c *Config) *int64 { return &c.Server.MaxFiles }),
+		size("limits.memory", "0", "memory of all collections; 0 = three quarters of the machine's", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
+		number("limits.queries", "4096", "most queries of one search", 1, func(c *Config) *int { return &c.Server.MaxQueries }),
+		number("limits.k", "10000", "most atoms of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
+		number("limits.collections", "1024", "most collections", 1, func(c *Config) *int { return &c.Server.MaxCollections }),
+		number("limits.searches", "1024", "most searches at once", 1, func(c *Config) *int { return &c.Server.MaxSearches }),
+		number("limits.waiting", "1024", "most searches that wait for their turn", 0, func(c *Config) *int { return &c.Server.MaxWaiting }),
+		size("limits.rate", "16KiB", "bytes a second that a body may not fall below", 1, func(c *Config) *int64 { return &c.Server.MinRate }),
+		span("coalesce.window", "2ms", "how long concurrent searches gather; 0 = not", 0, func(c *Config) *time.Duration { return &c.Server.CoalesceWindow }),
+		number("coalesce.queries", "1024", "most queries that run together", 1, func(c *Config) *int { return &c.Server.CoalesceQueries }),
+		number("batches.concurrency", "1", "batches answered at once", 1, func(c *Config) *int { return &c.Server.BatchConcurrency }),
+		number("batches.chunk", "1024", "queries of a batch that become durable together", 1, func(c *Config) *int { return &c.Server.BatchChunk }),
+		span("timeouts.header", "10s", "how long a request's header may take", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.HeaderTimeout }),
+		span("timeouts.body", "15s", "how long a body may be slower than limits.rate", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.BodyTimeout }),
+		span("timeouts.idle", "2m", "how long a connection may be idle", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.IdleTimeout }),
+		span("timeouts.search", "1m", "how long any search may take; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.SearchTimeout }),
+		span("drain.timeout", "30s", "how long searches under way may take after the signal to stop", 0, func(c *Config) *time.Duration { return &c.Server.DrainTimeout }),
+	}
+}
+
+// parseTokens reads NAME:SCOPE:HASH, separated by commas.
+func parseTokens(dst *[]Token, text string) error {
+	var tokens []Token
+	for i, item := range split(text) {
+		// Items are not quoted: someone may have put a token where its hash belongs.
+		parts := strings.Split(item, ":")
+		if len(parts) != 3 || parts[0] == "" {
+			return fmt.Errorf("item %d is not NAME:SCOPE:SHA256", i)
+		}
+		t := Token{Name: parts[0], Scope: Scope(parts[1])}
+		if t.Scope != Read && t.Scope != Write {
+			return fmt.Errorf("token %s: scope is none of read, write", t.Name)
+		}
+		hash, err := hex.DecodeString(parts[2])
+		if err != nil || len(hash) != len(t.Hash) {
+			return fmt.Errorf("token %s: not followed by a SHA-256 of 64 hexadecimal digits", t.Name)
+		}
+		copy(t.Hash[:], hash)
+		if slices.ContainsFunc(tokens, func(o Token) bool { return o.Name == t.Name }) {
+			return fmt.Errorf("token %s is there twice", t.Name)
+		}
+		tokens = append(tokens, t)
+	}
+	*dst = tokens
+	return nil
+}
+
+// shown lists tokens without their hashes.
+func shown(tokens []Token) string {
+	var names []string
+	for _, t := range tokens {
+		names = append(names, t.Name+":"+string(t.Scope))
+	}
+	return strings.Join(names, ",")
+}
+
+func checkOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host {
+		return fmt.Errorf("%q is no origin, such as https://example.org", origin)
+	}
+	return nil
+}
