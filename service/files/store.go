@@ -2,65 +2,265 @@ package files
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/service/files/once"
+	"thresher/service/files/spool"
+	"thresher/service/problem"
 )
 
 // Options configure a Store; nil means no limits.
 type Options struct {
 	MaxBytes int64 // of one file; 0 is no limit
 	Total    int64 // bytes of all files together; 0 is no limit
+
+	disk spool.Disk
 }
 
 // Store holds files. It is safe for concurrent use.
-type Store struct{ db *bbolt.DB }
+type Store struct {
+	dir  string
+	db   *bbolt.DB
+	o    Options
+	used atomic.Int64 // bytes of all files, those under way included
+}
 
-var errUnwritten = errors.New("not written yet")
+const (
+	idPrefix  = "file-"
+	temporary = ".new-" // begins the names of files under way
+)
 
 // Open takes over dir, which is the store's own and is created if missing, and its
 // bucket of db, which stays the caller's.
-func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) { return nil, errUnwritten }
+func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) {
+	s := &Store{dir: dir, db: db}
+	if o != nil {
+		s.o = *o
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := s.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	err := db.Update(func(tx *bbolt.Tx) error {
+		if err := createBuckets(tx); err != nil {
+			return err
+		}
+		return eachFile(tx, func(f File) {
+			known[f.ID] = true
+			s.used.Add(f.Bytes)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("files of %s: %w", dir, err)
+	}
+	return s, s.o.disk.Sweep(dir, func(name string) bool {
+		ours := strings.HasPrefix(name, idPrefix) || strings.HasPrefix(name, temporary)
+		return known[name] || !ours
+	})
+}
 
 // Create stores what r holds. key, if not "", is the idempotency key: the same
 // file under the same key gets the first one's record, another is refused.
 // Errors of r are returned wrapped.
 func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Reader) (File, error) {
-	return File{}, errUnwritten
+	if err := check(name, purpose); err != nil {
+		return File{}, err
+	}
+	w, err := s.o.disk.Create(filepath.Join(s.dir, temporary+random()))
+	if err != nil {
+		return File{}, err
+	}
+	defer w.Discard()
+	b := budget{s: s}
+	defer b.release()
+	if err := w.Copy(ctx, r, b.take); err != nil {
+		return File{}, err
+	}
+	if err := w.Close(); err != nil {
+		return File{}, err
+	}
+	f := File{Name: name, Purpose: purpose, Bytes: w.Bytes(), SHA256: w.Sum()}
+	fingerprint := strings.Join([]string{"create", name, purpose, f.SHA256}, "\x00")
+	f, first, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Rename(w.Path(), to) })
+	if err != nil || !first {
+		return f, errors.Join(err, s.o.disk.Remove(w.Path()))
+	}
+	b.keep()
+	return f, nil
 }
 
-// Adopt takes over a complete file by renaming it; path lies on the file system of
-// the store. Under a key that has been used it returns the first one's record, whether
-// or not path is still there, and removes path.
+// Adopt takes over a complete file, flushed or not, that lies on the file system of
+// the store; path is gone afterwards. Under a key that has been used it returns the
+// first one's record, whether or not path is still there. A process that dies
+// meanwhile leaves path, or a record that the key finds.
 func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
-	return File{}, errUnwritten
+	if err := check(name, purpose); err != nil {
+		return File{}, err
+	}
+	fingerprint := strings.Join([]string{"adopt", name, purpose}, "\x00")
+	if f, found, err := s.known(key, fingerprint); err != nil || found {
+		return f, errors.Join(err, s.o.disk.Remove(path))
+	}
+	f := File{Name: name, Purpose: purpose}
+	b := budget{s: s}
+	defer b.release()
+	if err := s.measure(ctx, path, &f, b.take); err != nil {
+		return File{}, err
+	}
+	f, first, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Link(path, to) })
+	if err != nil {
+		return File{}, err
+	}
+	if first {
+		b.keep()
+	}
+	// It is the file's second name now, and a crash may leave it.
+	return f, s.o.disk.Remove(path)
+}
+
+// measure flushes the file at path and takes its length and sum.
+func (s *Store) measure(ctx context.Context, path string, f *File, allow func(int64) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
+	}
+	if err := file.Sync(); err != nil {
+		return spool.Full(err)
+	}
+	f.Bytes, f.SHA256, err = spool.Measure(ctx, file, allow)
+	return err
+}
+
+// publish gives a flushed file its id, its name and its record. first is false if the
+// key has a record already, which is returned.
+func (s *Store) publish(f File, key, fingerprint string, rename func(to string) error) (_ File, first bool, err error) {
+	f.ID, f.CreatedAt = idPrefix+random(), time.Now().UTC()
+	to := filepath.Join(s.dir, f.ID)
+	defer func() {
+		// A transaction that failed in its last step may be durable all the same.
+		if _, gone := s.Get(f.ID); !first && gone != nil {
+			err = errors.Join(err, s.o.disk.Remove(to))
+		}
+	}()
+	if err := rename(to); err != nil {
+		return File{}, false, err
+	}
+	if err := s.o.disk.At("record", to); err != nil {
+		return File{}, false, err
+	}
+	out, recorded := f, false
+	err = s.db.Update(func(tx *bbolt.Tx) error {
+		keys := bucket(tx, keysBucket)
+		value, found, err := once.Find(keys, key, fingerprint)
+		if err != nil {
+			return err
+		}
+		if found {
+			out, err = decode(key, value)
+			return err
+		}
+		recorded = true
+		text, err := put(tx, f)
+		return errors.Join(err, once.Put(keys, key, fingerprint, text, f.CreatedAt))
+	})
+	return out, recorded && err == nil, spool.Full(err)
+}
+
+// known looks for the record of a key.
+func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		value, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		if err != nil || !ok {
+			return err
+		}
+		found = true
+		f, err = decode(key, value)
+		return err
+	})
+	return f, found, err
 }
 
 // Get describes a file.
-func (s *Store) Get(id string) (File, error) { return File{}, errUnwritten }
-
-// List describes up to limit files, newest first, from the one behind after on, "" being
-// the start; of one purpose unless that is "". more says that others follow.
-func (s *Store) List(after string, limit int, purpose string) (list []File, more bool, err error) {
-	return nil, false, errUnwritten
+func (s *Store) Get(id string) (f File, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		f, err = get(tx, id)
+		return err
+	})
+	return f, err
 }
 
 // Open opens a file for reading; the caller closes it.
-func (s *Store) Open(id string) (*os.File, File, error) { return nil, File{}, errUnwritten }
+func (s *Store) Open(id string) (*os.File, File, error) {
+	path, f, err := s.Path(id)
+	if err != nil {
+		return nil, File{}, err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := s.Get(id); gone != nil {
+			return nil, File{}, gone // deleted meanwhile
+		}
+	}
+	if err != nil {
+		return nil, File{}, err
+	}
+	return file, f, nil
+}
 
 // Path is where a file lies, for readers that want a name; hold it meanwhile.
-func (s *Store) Path(id string) (string, File, error) { return "", File{}, errUnwritten }
+func (s *Store) Path(id string) (string, File, error) {
+	f, err := s.Get(id)
+	if err != nil {
+		return "", File{}, err
+	}
+	return filepath.Join(s.dir, f.ID), f, nil
+}
 
 // Delete removes a file, unless it is held.
-func (s *Store) Delete(id string) error { return errUnwritten }
+func (s *Store) Delete(id string) error {
+	var f File
+	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
+		if f, err = get(tx, id); err != nil {
+			return err
+		}
+		if owner := holder(tx, id); owner != "" {
+			return problem.New(problem.Conflict, "file %s is in use by %s", id, owner).In("file_id")
+		}
+		return remove(tx, id)
+	})
+	if err != nil {
+		return spool.Full(err)
+	}
+	s.used.Add(-f.Bytes)
+	return s.o.disk.Remove(filepath.Join(s.dir, id))
+}
 
-// Hold keeps a file from being deleted, durably, until owner releases.
-func (s *Store) Hold(id, owner string) error { return errUnwritten }
-
-// Release drops all holds of owner, of which there may be none.
-func (s *Store) Release(owner string) error { return errUnwritten }
-
-// Owners lists who holds files, of those whose name begins with prefix.
-func (s *Store) Owners(prefix string) ([]string, error) { return nil, errUnwritten }
+// random is 24 hexadecimal digits.
+func random() string {
+	b := make([]byte, 12)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

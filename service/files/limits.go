@@ -1,0 +1,58 @@
+package files
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"thresher/service/problem"
+)
+
+// Limits of what clients call files.
+const (
+	maxName    = 255 // bytes
+	maxPurpose = 64
+)
+
+// check looks at a file's name and purpose.
+func check(name, purpose string) error {
+	for _, v := range []struct {
+		field, value string
+		most         int
+	}{{"filename", name, maxName}, {"purpose", purpose, maxPurpose}} {
+		if len(v.value) > v.most {
+			return problem.New(problem.InvalidValue, "%s has %d bytes, at most %d", v.field, len(v.value), v.most).
+				In(v.field).Within(v.most)
+		}
+		if !utf8.ValidString(v.value) || strings.ContainsFunc(v.value, unicode.IsControl) {
+			return problem.New(problem.InvalidValue, "%s %q holds what is no text", v.field, v.value).In(v.field)
+		}
+	}
+	return nil
+}
+
+// budget is what one file under way takes of the store's.
+type budget struct {
+	s     *Store
+	taken int64
+}
+
+// take refuses n more bytes if the file or all files grow beyond their limits.
+func (b *budget) take(n int64) error {
+	b.taken += n
+	all := b.s.used.Add(n)
+	if most := b.s.o.MaxBytes; most > 0 && b.taken > most {
+		return problem.New(problem.BodyTooLarge, "the file has more than %d bytes", most).In("file").Within(most)
+	}
+	if most := b.s.o.Total; most > 0 && all > most {
+		return problem.New(problem.DiskFull, "%d bytes of files are stored already, and together they may have %d",
+			all-b.taken, most).In("file").Within(most)
+	}
+	return nil
+}
+
+// keep counts the file as stored.
+func (b *budget) keep() { b.taken = 0 }
+
+// release gives back what was not kept.
+func (b *budget) release() { b.s.used.Add(-b.taken) }

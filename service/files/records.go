@@ -1,0 +1,120 @@
+package files
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// The bucket "files" holds: records by id; their order, ids by a number that counts up;
+// idempotency keys; holds by id and owner, and by owner and id.
+const (
+	recordsBucket = "records"
+	orderBucket   = "order"
+	keysBucket    = "keys"
+	holdsBucket   = "holds"
+	ownersBucket  = "owners"
+)
+
+// record is a File in the database, and its place in the order.
+type record struct {
+	stored
+	Number uint64 `json:"number"`
+}
+
+// stored is File without its API's form of JSON.
+type stored File
+
+func createBuckets(tx *bbolt.Tx) error {
+	root, err := tx.CreateBucketIfNotExists([]byte("files"))
+	for _, name := range []string{recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket} {
+		if err == nil {
+			_, err = root.CreateBucketIfNotExists([]byte(name))
+		}
+	}
+	return err
+}
+
+// bucket is one of those that createBuckets made.
+func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	return tx.Bucket([]byte("files")).Bucket([]byte(name))
+}
+
+func eachFile(tx *bbolt.Tx, visit func(File)) error {
+	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
+		f, err := decode(string(id), text)
+		if err == nil {
+			visit(f)
+		}
+		return err
+	})
+}
+
+// decode reads a record of what is called name.
+func decode(name string, text []byte) (File, error) {
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return File{}, fmt.Errorf("record of file %s: %w", name, err)
+	}
+	return File(r.stored), nil
+}
+
+// place is that of a file in the order.
+func place(tx *bbolt.Tx, id string) ([]byte, error) {
+	var r record
+	if err := json.Unmarshal(bucket(tx, recordsBucket).Get([]byte(id)), &r); err != nil {
+		return nil, fmt.Errorf("record of file %s: %w", id, err)
+	}
+	return number(r.Number), nil
+}
+
+func get(tx *bbolt.Tx, id string) (File, error) {
+	text := bucket(tx, recordsBucket).Get([]byte(id))
+	if text == nil {
+		return File{}, problem.New(problem.UnknownFile, "there is no file %q", id).In("file_id")
+	}
+	return decode(id, text)
+}
+
+// put records a new file as the newest.
+func put(tx *bbolt.Tx, f File) (text []byte, err error) {
+	order := bucket(tx, orderBucket)
+	n, err := order.NextSequence()
+	if err != nil {
+		return nil, err
+	}
+	if text, err = json.Marshal(record{stored(f), n}); err != nil {
+		return nil, err
+	}
+	return text, errors.Join(order.Put(number(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
+}
+
+func remove(tx *bbolt.Tx, id string) error {
+	at, err := place(tx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bucket(tx, orderBucket).Delete(at), bucket(tx, recordsBucket).Delete([]byte(id)))
+}
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// pair is a key of two names, neither of which holds a zero byte.
+func pair(a, b string) []byte { return []byte(a + "\x00" + b) }
+
+// holder is one who holds a file, or "".
+func holder(tx *bbolt.Tx, id string) string {
+	prefix := pair(id, "")
+	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
+	owner, ok := bytes.CutPrefix(k, prefix)
+	if !ok {
+		return ""
+	}
+	return string(owner)
+}
