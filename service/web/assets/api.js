@@ -1,0 +1,99 @@
+// The service's API, asked with the token of this tab.
+
+const KEY = "thresher-token";
+
+// Problem is a request that failed: an RFC 9457 body as the server sent it, or
+// one made here where there was none.
+export class Problem extends Error {
+  constructor({ type, title, status = 0, detail, field, index, limit, instance }) {
+    super(detail || title);
+    Object.assign(this, { type, title, status, detail, field, index, limit, instance });
+  }
+}
+
+// Api asks the server that the page came from. It fires "denied" whenever
+// another token is wanted than there is.
+export class Api extends EventTarget {
+  #base;
+  #storage;
+
+  constructor(base, storage) {
+    super();
+    this.#base = base;
+    this.#storage = storage;
+  }
+
+  get token() {
+    return this.#storage.getItem(KEY) ?? "";
+  }
+
+  set token(value) {
+    if (value) this.#storage.setItem(KEY, value);
+    else this.#storage.removeItem(KEY);
+  }
+
+  // get returns the JSON at a path below the page, post that which answers a
+  // body; both throw a Problem, or an AbortError.
+  async get(path, signal) {
+    return parse(await this.text(path, signal));
+  }
+
+  async post(path, body, signal) {
+    return parse(await this.#ask(path, { method: "POST", body: write(body), signal }));
+  }
+
+  // text is get for what is no JSON.
+  text(path, signal) {
+    return this.#ask(path, { signal });
+  }
+
+  async #ask(path, options) {
+    const headers = {};
+    if (options.body !== undefined) headers["Content-Type"] = "application/json";
+    if (this.token) headers.Authorization = `Bearer ${this.token}`;
+    let answer;
+    let text;
+    try {
+      answer = await fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store", redirect: "error" });
+      text = await answer.text();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Problem({ title: "The server does not answer", detail: "Is it running, and is the network up?" });
+    }
+    if (answer.ok) return text;
+    if (answer.status === 401) this.dispatchEvent(new Event("denied"));
+    throw failure(answer, text);
+  }
+}
+
+function failure(answer, text) {
+  if (/^application\/problem\+json\b/.test(answer.headers.get("Content-Type") ?? "")) {
+    try {
+      return new Problem({ status: answer.status, ...JSON.parse(text) });
+    } catch {
+      // Cut off on its way: the status is all there is to tell.
+    }
+  }
+  return new Problem({ title: answer.statusText || `The server answered ${answer.status}`, status: answer.status });
+}
+
+// parse reads JSON, whole numbers that a double cannot hold as BigInt: an id
+// must come back as it was. Where the browser does not show a number's text,
+// they are rounded.
+function parse(text) {
+  try {
+    return JSON.parse(text, (_, value, context) =>
+      typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
+        ? BigInt(context.source)
+        : value,
+    );
+  } catch {
+    throw new Problem({ title: "The answer is no JSON", detail: "Is there something else at this address?" });
+  }
+}
+
+function write(body) {
+  return JSON.stringify(body, (_, value) =>
+    typeof value !== "bigint" ? value : JSON.rawJSON ? JSON.rawJSON(String(value)) : Number(value),
+  );
+}

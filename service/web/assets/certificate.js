@@ -1,0 +1,64 @@
+// An answer's certificate in words.
+
+import { bytes, count, figure, plural, score, share } from "./number.js";
+
+// explain returns pairs of a heading and sentences. found is how many rows the
+// answer has, l2 whether scores are distances.
+export function explain(c, found, l2) {
+  const parts = [
+    ["Promise", promise(c, found)],
+    ["Read", read(c)],
+    ["How", how(c)],
+  ];
+  if (c.stopped_by !== "done") parts.unshift(["Incomplete", stopped(c, l2)]);
+  return parts;
+}
+
+function promise(c, found) {
+  const best = found === 1 ? "This is the best row" : `These are the ${count(found)} best rows`;
+  const gap = c.epsilon > 0 ? `, or no more than ${figure(c.epsilon)} short of them` : "";
+  if (c.stopped_by !== "done") return "None beyond what is said above: the rows are the best of those looked at.";
+  switch (c.guarantee) {
+    case "exact":
+      return `Exact. ${best}: every row was scored in full.`;
+    case "certain":
+      return `Certain. ${best}${gap}: rows were dropped only by bounds that cannot fail.`;
+    case "probabilistic":
+      return c.exact
+        ? `${best}${gap}. A failure of probability ${figure(c.delta)} was allowed, and no row was dropped by a bound that can fail: there is none.`
+        : `Probabilistic. ${best}${gap}, except with probability at most ${figure(c.delta)} over the ${chance(c.method)}.`;
+    default:
+      return "Heuristic. The method promises nothing; check its answers against method exact.";
+  }
+}
+
+// chance is what a promise's probability is over.
+const chance = (method) => (method === "adaptive" ? "random rotation of the space" : "random order in which coordinates are read");
+
+function read(c) {
+  const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
+  if (c.pulls >= c.dense_pulls) return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
+  const less = c.pulls > 0 ? `, ${figure(c.dense_pulls / c.pulls)} times fewer` : "";
+  return `${count(c.pulls)} of the ${count(c.dense_pulls)} coordinates that a dense scan reads: ${share(c.pulls / c.dense_pulls)}${less} (${bytes(c.bytes)}). ${scored}`;
+}
+
+function how(c) {
+  const first = c.looks?.[0];
+  const forecast =
+    c.predicted_survivors > 0 && first?.seen > 0
+      ? ` The planner expected ${share(c.predicted_survivors)} of the rows to pass the first look; ${share(first.survivors / first.seen)} did.`
+      : "";
+  const fallback = c.fallback ? ` Another plan was used than wanted: ${c.fallback}.` : "";
+  return `Method ${c.method}${c.plan ? `, plan ${c.plan}` : ""}${c.backend ? `, on ${c.backend}` : ""}.${forecast}${fallback}`;
+}
+
+function stopped(c, l2) {
+  const why = c.stopped_by === "deadline" ? "The deadline struck" : "The search was cancelled";
+  const unit = l2 ? " (as inner product less half the row’s squared length)" : "";
+  const open =
+    c.open_bound === null || c.open_bound === undefined
+      ? "nothing is known of the rows that were not reached"
+      : `a row that was not resolved may score up to ${score(c.open_bound)}${unit}`;
+  const reached = c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(c.threshold)}`;
+  return `${why} before the answer was complete: ${open}${reached}.`;
+}

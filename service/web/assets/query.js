@@ -1,0 +1,51 @@
+// What may be written into the search box.
+
+import { Problem } from "./api.js";
+
+// read returns {vector} or {id} of a text. A vector is a JSON array, or begins
+// with a number and has more after it, between commas, semicolons or spaces.
+// Everything else is an id, in quotes if it would be mistaken for a vector.
+// Throws a Problem that names the element.
+export function read(text) {
+  text = text.trim();
+  if (!text) throw wrong("There is nothing in the box: give the id of a row, or a vector.");
+  if (text.startsWith("[")) return { vector: array(text) };
+  if (text.length > 1 && text.startsWith('"') && text.endsWith('"')) return { id: quoted(text) };
+  const words = text.split(/\s*[,;]\s*|\s+/);
+  if (words.length > 1 && isNumber(words[0])) {
+    if (words.at(-1) === "") words.pop(); // a comma at the end
+    return { vector: words.map(number) };
+  }
+  return { id: text };
+}
+
+function array(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw wrong("This begins like a JSON array and is none.");
+  }
+  if (value.length === 1 && Array.isArray(value[0])) value = value[0]; // one row of a matrix
+  value.forEach((x, i) => {
+    if (typeof x !== "number") throw wrong(`Element ${i} of the vector is no number.`, i);
+  });
+  return value;
+}
+
+function quoted(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function number(word, i) {
+  if (!isNumber(word)) throw wrong(`Element ${i} of the vector, “${word.slice(0, 20)}”, is no number.`, i);
+  return Number(word);
+}
+
+const isNumber = (word) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word);
+
+const wrong = (detail, index) => new Problem({ title: "The query cannot be read", detail, field: "query", index });

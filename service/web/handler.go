@@ -1,0 +1,88 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"thresher/service/problem"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// policy lets the page run its own files and ask its own server, and nothing
+// else: no inline script or style, no markup made of strings, no frame around it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// Handler serves the page at / and its files under /web/, to everybody: there
+// is nothing in them that the API would ask a token for.
+func Handler() http.Handler {
+	pages := load()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, ok := pages[r.URL.Path]
+		if !ok {
+			problem.Write(w, problem.New(problem.UnknownPath, "there is no %s", r.URL.Path), "")
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			problem.Write(w, problem.New(problem.MethodNotAllowed, "%s takes GET and HEAD", r.URL.Path), "")
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", p.media)
+		h.Set("ETag", p.tag)
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.text))
+	})
+}
+
+// page is one embedded file as it is sent.
+type page struct {
+	text  []byte
+	media string
+	tag   string
+}
+
+// load reads the embedded files by the path that each is served at.
+func load() map[string]page {
+	pages := map[string]page{}
+	entries, _ := assets.ReadDir("assets") // embedded: cannot fail
+	for _, e := range entries {
+		text, _ := assets.ReadFile("assets/" + e.Name())
+		sum := sha256.Sum256(text)
+		at := "/web/" + e.Name()
+		if e.Name() == "index.html" {
+			at = "/"
+		}
+		pages[at] = page{text, media(e.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
+	}
+	return pages
+}
+
+// media is the type of a file by its name. The system's own table is not
+// asked: it may lack types, or have them wrong.
+func media(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}
