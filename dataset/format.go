@@ -57,6 +57,9 @@ func FormatOf(path string) (f Format, gzipped bool) {
 // sniffLen bytes are enough to recognise every format that can be recognised.
 const sniffLen = 16
 
+// byteOrderMark may precede text; nothing is read from it.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // sniff recognises the formats that begin with a mark of their own. JSONL is
 // told by its first bracket and is the weakest of them.
 func sniff(head []byte) Format {

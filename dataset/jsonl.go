@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"thresher/dataset/jsonscan"
 )
 
 // jsonl reads one vector a line: an array of numbers, or an object with a field
@@ -136,10 +138,10 @@ func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err e
 	case j.opt.IDs != "":
 		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.IDs)
 	default:
-		v, end, err = parseArray(dst, line, 0)
+		v, end, err = jsonscan.Floats(dst, line, 0)
 	}
 	if err == nil && end != len(line) {
-		err = syntax(line, end, "the end of the line")
+		err = jsonscan.Wanted(line, end, "the end of the line")
 	}
 	if err != nil {
 		return nil, "", j.place(err)
@@ -149,14 +151,14 @@ func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err e
 
 func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end int, err error) {
 	vector, named := false, false
-	end, err = eachField(line, 0, func(key []byte, at int) (next int, err error) {
+	end, err = jsonscan.Fields(line, 0, func(key []byte, at int) (next int, err error) {
 		switch string(key) {
 		case j.opt.Column:
 			if vector {
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			vector = true
-			v, next, err = parseArray(dst, line, at)
+			v, next, err = jsonscan.Floats(dst, line, at)
 			return next, err
 		case j.opt.IDs:
 			if j.opt.IDs == "" || named {
@@ -166,7 +168,7 @@ func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end 
 			id, next, err = parseID(line, at)
 			return next, err
 		}
-		return skipValue(line, at, 0)
+		return jsonscan.Value(line, at)
 	})
 	switch {
 	case err != nil:
@@ -181,12 +183,12 @@ func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end 
 // parseID accepts a string or an integer.
 func parseID(b []byte, i int) (string, int, error) {
 	if i < len(b) && b[i] == '"' {
-		s, end, err := parseString(b, i)
+		s, end, err := jsonscan.String(b, i)
 		return string(s), end, err
 	}
-	end, _, _, _ := scanNumber(b, i)
+	end := jsonscan.Number(b, i)
 	if end < 0 || bytes.ContainsAny(b[i:end], ".eE") {
-		return "", i, syntax(b, i, "an id, a string or an integer,")
+		return "", i, jsonscan.Wanted(b, i, "an id, a string or an integer,")
 	}
 	return string(b[i:end]), end, nil
 }
@@ -194,20 +196,20 @@ func parseID(b []byte, i int) (string, int, error) {
 // chooseField finds the one field of the first line that is an array of numbers.
 func chooseField(line []byte, ids string) (string, error) {
 	var all, found []string
-	_, err := eachField(line, 0, func(key []byte, at int) (int, error) {
+	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
 		all = append(all, string(key))
 		if at < len(line) && line[at] == '[' && string(key) != ids {
-			v, next, err := parseArray(nil, line, at)
+			v, next, err := jsonscan.Floats(nil, line, at)
 			if err == nil && len(v) > 0 {
 				found = append(found, string(key))
 				return next, nil
 			}
 		}
-		next, err := skipValue(line, at, 0)
+		next, err := jsonscan.Value(line, at)
 		if err != nil {
 			// What spoils an array of numbers, NaN above all, is told better
 			// with its column.
-			_, i, e := parseArray(nil, line, at)
+			_, i, e := jsonscan.Floats(nil, line, at)
 			if e != nil && i > at && i < len(line) && !bytes.ContainsRune([]byte(`[{"`), rune(line[i])) {
 				err = e
 			}
@@ -229,9 +231,9 @@ func chooseField(line []byte, ids string) (string, error) {
 // place names row and line, and the column where there is one.
 func (j *jsonl) place(err error) error {
 	column := int64(-1)
-	var c *columnError
+	var c *jsonscan.ElementError
 	if errors.As(err, &c) {
-		column = c.column
+		column = int64(c.Index)
 	}
 	return failAt(j.name, j.next, column, "line %d: %w", j.lines.number, err)
 }

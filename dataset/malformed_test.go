@@ -128,7 +128,7 @@ func TestMalformedJSONL(t *testing.T) {
 		{"zero columns", "a.jsonl", line("[]\n"), nil, 0, -1, "zero columns"},
 		{"ragged short", "a.jsonl", line("[1,2]\n\n[1]\n"), nil, 1, -1, "line 3: row has 1 columns, the first has 2"},
 		{"ragged long", "a.jsonl", line("[1,2]\n[1,2,3]\n"), nil, 1, -1, "row has 3 columns, the first has 2"},
-		{"cut", "a.jsonl", line("[1,2]\n[1,"), nil, 1, 1, "line ends where a number is wanted"},
+		{"cut", "a.jsonl", line("[1,2]\n[1,"), nil, 1, 1, "line 2: text ends where a number is wanted"},
 		{"no comma", "a.jsonl", line("[1 2]"), nil, 0, 1, `where "," or "]" is wanted`},
 		{"NaN", "a.jsonl", line("[1,2]\n[1,NaN]\n"), nil, 1, 1, "value is NaN"},
 		{"Infinity", "a.jsonl", line("[1,-Infinity]"), nil, 0, 1, "value is -Infinity"},

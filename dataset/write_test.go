@@ -190,37 +190,6 @@ func TestLongRow(t *testing.T) {
 	}
 }
 
-// TestParseNumber compares with strconv, which rounds correctly, on decimal
-// strings near the midpoints between float32 values too.
-func TestParseNumber(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	check := func(s string) {
-		want, err := strconv.ParseFloat(s, 32)
-		got, end, gotErr := parseNumber([]byte(s+","), 0)
-		if (err == nil) != (gotErr == nil) || err == nil && (end != len(s) || math.Float32bits(got) != math.Float32bits(float32(want))) {
-			t.Fatalf("%s: got %v (%v), want %v (%v)", s, got, gotErr, want, err)
-		}
-	}
-	for _, s := range []string{"0", "-0", "0.0e5", "1e-45", "1e-46", "3.4028235e38", "3.4028236e38", "1e400", "-1e-400",
-		"16777217", "16777219", "1.00000017881393432617187499", "1.00000017881393432617187500", "123456789012345678901234567890",
-		"18446744073709551616", "18446744073709551617.5", "36893488147419103233e-3"} {
-		check(s)
-	}
-	for range 20_000 {
-		x := math.Float32frombits(rng.Uint32())
-		if x-x != 0 {
-			continue
-		}
-		check(strconv.FormatFloat(float64(x), 'g', 1+rng.IntN(17), 64))
-		next := math.Nextafter32(x, float32(math.Inf(1)))
-		middle := (float64(x) + float64(next)) / 2
-		if next-next == 0 {
-			check(strconv.FormatFloat(middle, 'g', -1, 64))
-			check(strconv.FormatFloat(middle, 'g', 15, 64))
-		}
-	}
-}
-
 // TestHalf checks every float16 against its definition.
 func TestHalf(t *testing.T) {
 	for u := range 1 << 16 {

@@ -1,0 +1,254 @@
+package jsonscan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+// ElementError is a fault of one element of an array.
+type ElementError struct {
+	Index int // 0-based
+	Err   error
+}
+
+func (e *ElementError) Error() string { return e.Err.Error() }
+func (e *ElementError) Unwrap() error { return e.Err }
+
+// ErrNotFinite is what a number that float32 cannot hold, or a word in its place
+// (NaN, Infinity, null), is refused with.
+var ErrNotFinite = errors.New("only finite float32 numbers are accepted")
+
+// Floats appends the numbers of the array at b[i], each as the nearest float32,
+// to dst and returns it and the index behind the array. Faults behind its bracket
+// are an *ElementError.
+func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
+	if i >= len(b) || b[i] != '[' {
+		return dst, i, Wanted(b, i, "an array")
+	}
+	start := len(dst)
+	i = Space(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return dst, i + 1, nil
+	}
+	for {
+		v, next, ok := quick(b, i)
+		if !ok {
+			var err error
+			if v, next, err = thorough(b, i); err != nil {
+				return dst, next, &ElementError{len(dst) - start, err}
+			}
+		}
+		dst = append(dst, v)
+		i = next
+		if i < len(b) && b[i] != ',' && b[i] != ']' {
+			i = Space(b, i)
+		}
+		if i < len(b) && b[i] == ',' {
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = Space(b, i)
+			}
+			continue
+		}
+		if i < len(b) && b[i] == ']' {
+			return dst, i + 1, nil
+		}
+		return dst, i, &ElementError{len(dst) - start, Wanted(b, i, `"," or "]"`)}
+	}
+}
+
+// Float reads the number at b[i] as the nearest float32.
+func Float(b []byte, i int) (float32, int, error) {
+	if v, next, ok := quick(b, i); ok {
+		return v, next, nil
+	}
+	return thorough(b, i)
+}
+
+// mostDigits is how many significant digits surely fit an int64.
+const mostDigits = 18
+
+// quick is Float for numbers of no more than mostDigits digits whose float32 is
+// sure from one operation in float64; ok is false for all others.
+//
+// The mantissa m <= 10^18 is rounded to float64 once, and m x 10^e or m / 10^-e,
+// the power being exact, once more: the result is off by 2^-52 of itself at most,
+// which is 2 ulp. Rounding it to float32 gives the nearest one to the decimal unless
+// the middle of two float32 lies that near. This is Clinger's fast path (PLDI
+// 1990), let out to float64 that need not be exact.
+func quick(b []byte, i int) (v float32, next int, ok bool) {
+	minus := 0 // signs are random: no branch on them
+	if i < len(b) && b[i] == '-' {
+		minus = 1
+	}
+	i += minus
+	first, mantissa := i, uint64(0)
+	for i < len(b) && b[i]-'0' <= 9 {
+		mantissa = mantissa*10 + uint64(b[i]-'0')
+		i++
+	}
+	digits, exponent := i-first, 0
+	if digits == 0 || digits > 1 && b[first] == '0' {
+		return 0, 0, false
+	}
+	if i < len(b) && b[i] == '.' {
+		point := i + 1
+		mantissa, i = fraction(b, point, mantissa)
+		exponent = point - i
+		if exponent == 0 {
+			return 0, 0, false
+		}
+		digits -= exponent
+	}
+	if digits > mostDigits && significant(b[first:i]) > mostDigits {
+		return 0, 0, false
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		e, after := power(b, i+1)
+		if after < 0 {
+			return 0, 0, false
+		}
+		exponent, i = exponent+e, after
+	}
+	f := float64(int64(mantissa))
+	if mantissa != 0 {
+		switch {
+		case exponent < -22 || exponent > 22:
+			return 0, 0, false
+		case exponent < 0:
+			f /= powers[-exponent]
+		default:
+			f *= powers[exponent]
+		}
+		const discarded, middle = 1<<29 - 1, 1 << 28 // of the fraction's bits, those that float32 lacks
+		if f > 0x1p127 || math.Float64bits(f)&discarded-(middle-3) <= 6 {
+			return 0, 0, false
+		}
+	}
+	return math.Float32frombits(math.Float32bits(float32(f)) | uint32(minus)<<31), i, true
+}
+
+// powers are those of 10 that float64 holds exactly. Read only.
+var powers = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// tens are 10^n for the digits that fraction finds in one step. Read only.
+var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
+
+// fraction appends the digits from b[i] on to mantissa, eight at a time, and
+// returns the index behind them. It wraps where they are too many.
+func fraction(b []byte, i int, mantissa uint64) (uint64, int) {
+	for i+8 <= len(b) {
+		t := binary.LittleEndian.Uint64(b[i:]) ^ 0x3030303030303030
+		// The top bit of every byte that is above 9. A carry of a byte spoils the
+		// next ones only, which are behind the first that counts.
+		other := (t | (t + 0x7676767676767676)) & 0x8080808080808080
+		n := uint(bits.TrailingZeros64(other)) / 8
+		mantissa = mantissa*tens[n] + eight(t<<(64-8*n))
+		if i += int(n); n < 8 {
+			return mantissa, i
+		}
+	}
+	for i < len(b) && b[i]-'0' <= 9 {
+		mantissa = mantissa*10 + uint64(b[i]-'0')
+		i++
+	}
+	return mantissa, i
+}
+
+// eight is the number whose decimal digits are the bytes of t, the first in the
+// lowest: pairs are joined, then pairs of pairs (arXiv 2101.11408, section 5).
+func eight(t uint64) uint64 {
+	const pairs = 0x000000ff000000ff
+	t = t*10 + t>>8
+	return ((t&pairs)*(100+1000000<<32) + (t>>16&pairs)*(1+10000<<32)) >> 32
+}
+
+// significant counts digits behind leading zeros.
+func significant(number []byte) int {
+	n := 0
+	for _, c := range number {
+		if c != '.' && (n > 0 || c != '0') {
+			n++
+		}
+	}
+	return n
+}
+
+// power reads what follows the e of a number; after is -1 without digits. Beyond
+// a million it stays a million.
+func power(b []byte, i int) (e, after int) {
+	negative := i < len(b) && b[i] == '-'
+	if negative || i < len(b) && b[i] == '+' {
+		i++
+	}
+	first := i
+	for i < len(b) && b[i]-'0' <= 9 {
+		e = min(e*10+int(b[i]-'0'), 1_000_000)
+		i++
+	}
+	if i == first {
+		return 0, -1
+	}
+	if negative {
+		e = -e
+	}
+	return e, i
+}
+
+// thorough is Float for every number, and tells what is wrong with those that are
+// none. With an error the index is where it is.
+func thorough(b []byte, i int) (float32, int, error) {
+	end := Number(b, i)
+	if end < 0 {
+		return 0, i, notANumber(b, i)
+	}
+	v, err := strconv.ParseFloat(string(b[i:end]), 32)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, i, fmt.Errorf("value %.40s is beyond the range of float32: %w", b[i:end], ErrNotFinite)
+	}
+	return float32(v), end, err
+}
+
+// Number checks the number at b[i] and returns the index behind it, -1 if there is
+// none.
+func Number(b []byte, i int) int {
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	first := i
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	if i == first || i > first+1 && b[first] == '0' {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		point := i
+		for i++; i < len(b) && b[i]-'0' <= 9; i++ {
+		}
+		if i == point+1 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		_, i = power(b, i+1)
+	}
+	return i
+}
+
+// notANumber names what writers put where a number is wanted.
+func notANumber(b []byte, i int) error {
+	rest := b[min(i, len(b)):]
+	for _, word := range []string{"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "Inf", "-Inf", "null"} {
+		if len(rest) >= len(word) && string(rest[:len(word)]) == word {
+			return fmt.Errorf("value is %s: %w", word, ErrNotFinite)
+		}
+	}
+	return Wanted(b, i, "a number")
+}

@@ -1,0 +1,161 @@
+package jsonscan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxDepth bounds how deep values may nest that Value walks.
+const MaxDepth = 200
+
+// Space returns the index of the first byte from b[i] on that is not white space.
+func Space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// Wanted is the error of something else at b[i] than want.
+func Wanted(b []byte, i int, want string) error {
+	if i >= len(b) {
+		return fmt.Errorf("text ends where %s is wanted", want)
+	}
+	_, n := utf8.DecodeRune(b[i:])
+	return fmt.Errorf("%q at byte %d where %s is wanted", b[i:i+n], i, want)
+}
+
+// String reads the string at b[i]. The result shares b unless it holds escapes.
+func String(b []byte, i int) ([]byte, int, error) {
+	end, escaped, err := skipString(b, i)
+	if err != nil {
+		return nil, end, err
+	}
+	if !escaped {
+		return b[i+1 : end-1], end, nil
+	}
+	var s string
+	if err := json.Unmarshal(b[i:end], &s); err != nil {
+		return nil, i, fmt.Errorf("string at byte %d: %w", i, err)
+	}
+	return []byte(s), end, nil
+}
+
+func skipString(b []byte, i int) (end int, escaped bool, err error) {
+	if i >= len(b) || b[i] != '"' {
+		return i, false, Wanted(b, i, "a string")
+	}
+	start := i + 1
+	for i++; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			if !utf8.Valid(b[start:i]) {
+				return i, false, fmt.Errorf("string at byte %d is not UTF-8", start-1)
+			}
+			return i + 1, escaped, nil
+		case c == '\\':
+			escaped = true
+			i++
+		case c < ' ':
+			return i, false, Wanted(b, i, "a character of a string")
+		}
+	}
+	return len(b), false, errors.New("text ends inside a string")
+}
+
+// Value checks the value at b[i] and returns the index behind it.
+func Value(b []byte, i int) (int, error) { return value(b, i, 0) }
+
+func value(b []byte, i, depth int) (int, error) {
+	if depth > MaxDepth {
+		return i, fmt.Errorf("value at byte %d is nested deeper than %d", i, MaxDepth)
+	}
+	if i >= len(b) {
+		return i, Wanted(b, i, "a value")
+	}
+	switch b[i] {
+	case '"':
+		_, end, err := String(b, i)
+		return end, err
+	case '{':
+		return Fields(b, i, func(_ []byte, at int) (int, error) { return value(b, at, depth+1) })
+	case '[':
+		return Elements(b, i, func(_, at int) (int, error) { return value(b, at, depth+1) })
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if Literal(b, i, word) {
+			return i + len(word), nil
+		}
+	}
+	if end := Number(b, i); end >= 0 {
+		return end, nil
+	}
+	return i, Wanted(b, i, "a value")
+}
+
+// Literal reports whether word stands at b[i].
+func Literal(b []byte, i int, word string) bool {
+	return len(b)-i >= len(word) && string(b[i:i+len(word)]) == word
+}
+
+// Elements walks the array at b[i] and returns the index behind it. element is
+// called with the number of every element and its index in b, and returns the
+// index behind it.
+func Elements(b []byte, i int, element func(n, at int) (int, error)) (int, error) {
+	if i >= len(b) || b[i] != '[' {
+		return i, Wanted(b, i, "an array")
+	}
+	i = Space(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return i + 1, nil
+	}
+	for n := 0; ; n++ {
+		next, err := element(n, i)
+		if err != nil {
+			return next, err
+		}
+		i = Space(b, next)
+		if i >= len(b) || b[i] != ',' && b[i] != ']' {
+			return i, Wanted(b, i, `"," or "]"`)
+		}
+		if b[i] == ']' {
+			return i + 1, nil
+		}
+		i = Space(b, i+1)
+	}
+}
+
+// Fields walks the object at b[i] and returns the index behind it. field is called
+// with every key and the index of its value, and returns the index behind the
+// value. A key is valid during the call.
+func Fields(b []byte, i int, field func(key []byte, at int) (int, error)) (int, error) {
+	if i >= len(b) || b[i] != '{' {
+		return i, Wanted(b, i, "an object")
+	}
+	i = Space(b, i+1)
+	if i < len(b) && b[i] == '}' {
+		return i + 1, nil
+	}
+	for {
+		key, next, err := String(b, i)
+		if err != nil {
+			return next, err
+		}
+		if i = Space(b, next); i >= len(b) || b[i] != ':' {
+			return i, Wanted(b, i, `":"`)
+		}
+		if i, err = field(key, Space(b, i+1)); err != nil {
+			return i, err
+		}
+		i = Space(b, i)
+		if i >= len(b) || b[i] != ',' && b[i] != '}' {
+			return i, Wanted(b, i, `"," or "}"`)
+		}
+		if b[i] == '}' {
+			return i + 1, nil
+		}
+		i = Space(b, i+1)
+	}
+}
