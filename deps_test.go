@@ -28,7 +28,7 @@ var knows = map[string][]string{
 	"service/metrics":     {"batch"},
 	"service/oip":         {"service/problem", "service/wire", "batch"},
 	"service/problem":     {"batch", "backend", "dataset"},
-	"service/web":         {},
+	"service/web":         {"service/problem"},
 	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"batch", "dataset"},
 	"batch":               {"bandit", "backend", "collection"},
