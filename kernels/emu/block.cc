@@ -26,18 +26,21 @@ struct Meet {
 struct Warp {
   unsigned lanes;    // that exist
   unsigned alive;    // and have not returned
-  unsigned ready;    // may run; by place in `order`
-  unsigned char order[32], place[32];  // lane at a place, place of a lane
+  unsigned ready;    // may run; by place in lane_order
   void* own[32];     // what each waiting lane brought
   Meet meets[32];
   unsigned meeting;  // meets in use
 };
 
 Fiber fibers[kMaxThreads];
+std::vector<Copy> copies[kMaxThreads];
 Warp warps[kMaxThreads / 32];
-unsigned char warp_order[kMaxThreads / 32], warp_place[kMaxThreads / 32];
+// Warp or lane at a place, place of a warp or lane.
+unsigned char warp_order[kMaxThreads / 32], warp_place[kMaxThreads / 32], lane_order[32], lane_place[32];
 unsigned threads, warp_count, ready_warps;  // ready_warps by place
 Schedule* schedule;
+bool roams;     // of the schedule
+Fiber* coming;  // that next() will choose, null where that is not known
 Stack outside;  // of run_block's caller
 Fault fault;
 
@@ -56,34 +59,50 @@ Warp& warp_of(const Fiber* f) { return warps[f->rank / 32]; }
 
 void wake(unsigned w, unsigned lanes) {
   Warp& warp = warps[w];
+  coming = nullptr;
   if (lanes == 0xffffffffu) warp.ready = lanes;
-  else for (unsigned l = lanes; l; l &= l - 1) warp.ready |= 1u << warp.place[__builtin_ctz(l)];
+  else for (unsigned l = lanes; l; l &= l - 1) warp.ready |= 1u << lane_place[__builtin_ctz(l)];
   if (warp.ready) ready_warps |= 1u << warp_place[w];
 }
 
-// The next thread by the schedule, null when none can run.
+Fiber* at_place(unsigned at) {
+  unsigned w = warp_order[at];
+  return &fibers[32 * w + lane_order[__builtin_ctz(warps[w].ready)]];
+}
+
+// The next thread by the schedule, null when none can run. Which it is has been found, and its stack fetched,
+// when the one before was chosen: most of the emulator's time goes into switches, and stacks of a block are
+// more than the first cache holds.
 Fiber* next() {
   if (!ready_warps) return nullptr;
   unsigned at = (unsigned)__builtin_ctz(ready_warps);
-  if (schedule->roams() && (ready_warps & (ready_warps - 1))) {
+  if (roams && (ready_warps & (ready_warps - 1))) {
     unsigned skip = (unsigned)schedule->draw((unsigned)__builtin_popcount(ready_warps)), set = ready_warps;
     while (skip--) set &= set - 1;
     at = (unsigned)__builtin_ctz(set);
   }
-  unsigned w = warp_order[at];
-  Warp& warp = warps[w];
-  unsigned place = (unsigned)__builtin_ctz(warp.ready);
+  Fiber* f = coming ? coming : at_place(at);
+  Warp& warp = warps[warp_order[at]];
   warp.ready &= warp.ready - 1;
   if (!warp.ready) ready_warps &= ~(1u << at);
-  return &fibers[32 * w + warp.order[place]];
+  coming = nullptr;
+  if (ready_warps && !roams) {
+    coming = at_place((unsigned)__builtin_ctz(ready_warps));
+#if defined(__x86_64__) && !defined(EMU_UCONTEXT)
+    for (int line = 0; line < 4; line++) __builtin_prefetch((const char*)coming->stack.top + 64 * line, 1);
+#endif
+  }
+  return f;
 }
 
 // Gives the processor to the next thread; f is woken when somebody chooses it.
 void give_way(Fiber* f) {
   Fiber* to = next();
-  if (to == f) return;
-  self = to;
-  switch_stack(&f->stack, to ? &to->stack : &outside);
+  if (to != f) {
+    self = to;
+    switch_stack(&f->stack, to ? &to->stack : &outside);
+  }
+  f->wait = Wait::none;
 }
 
 // Leaves the block for good.
@@ -95,13 +114,8 @@ void give_way(Fiber* f) {
 void shuffle_orders() {
   schedule->order(warp_order, warp_count);
   for (unsigned i = 0; i < warp_count; i++) warp_place[warp_order[i]] = (unsigned char)i;
-  unsigned char order[32];
-  schedule->order(order, 32);
-  for (unsigned w = 0; w < warp_count; w++)
-    for (unsigned i = 0; i < 32; i++) {
-      warps[w].order[i] = order[i];
-      warps[w].place[order[i]] = (unsigned char)i;
-    }
+  schedule->order(lane_order, 32);
+  for (unsigned i = 0; i < 32; i++) lane_place[lane_order[i]] = (unsigned char)i;
 }
 
 void wake_all() {
@@ -112,9 +126,26 @@ void open(unsigned w, Meet* m) {
   Warp& warp = warps[w];
   unsigned present = m->arrived;
   m->finish(present, warp.own);
-  for (unsigned l = present; l; l &= l - 1) fibers[32 * w + (unsigned)__builtin_ctz(l)].wait = Wait::none;
   *m = warp.meets[--warp.meeting];
   wake(w, present);
+}
+
+// The collective with this mask that lanes of the warp wait in, or a new one. A lane that calls it and is
+// waited for in another is a fault.
+Meet* meeting(Warp& warp, unsigned bit, unsigned mask, Finish finish, const char* name, At at) {
+  Meet* m = nullptr;
+  for (unsigned i = 0; i < warp.meeting; i++) {
+    Meet* o = &warp.meets[i];
+    if (o->mask == mask) m = o;
+    // Each waits for the other.
+    else if ((o->mask & bit) && (o->arrived & mask))
+      trap(kLaunchFailed, {nullptr, 0}, "%s at %s with mask %08x, while lane %d waits for it in %s at %s with mask %08x", name, place(at).c_str(), mask,
+           __builtin_ctz(o->arrived & mask), o->name, place(o->at).c_str(), o->mask);
+  }
+  if (m) return m;
+  m = &warp.meets[warp.meeting++];
+  *m = {mask, 0, finish, name, at};
+  return m;
 }
 
 // Lanes that return let a collective go that waited for nobody else.
@@ -141,8 +172,13 @@ std::string waiting() {
   std::map<std::string, Ranges> groups;
   for (unsigned i = 0; i < threads; i++) {
     const Fiber& f = fibers[i];
-    std::string where = f.wait == Wait::returned ? "returned" : f.wait == Wait::none ? "could go on" : text("%s at %s", f.name, place(f.at).c_str());
-    if (f.wait == Wait::warp) where += text(" with mask %08x", f.mask);
+    std::string where = f.wait == Wait::returned ? "returned" : "could go on";
+    if (f.wait == Wait::barrier) where = text("%s at %s", barrier_state.name, place(barrier_state.at).c_str());
+    if (f.wait == Wait::warp) {
+      const Meet* m = warp_of(&f).meets;
+      while (!(m->arrived >> f.lane & 1)) m++;
+      where = text("%s at %s with mask %08x", m->name, place(m->at).c_str(), m->mask);
+    }
     groups[where].add(i);
   }
   std::string s;
@@ -153,6 +189,8 @@ std::string waiting() {
 }  // namespace
 
 Fiber* running() { return static_cast<Fiber*>(self); }
+
+std::vector<Copy>& copies_of(const Fiber* f) { return copies[f->rank]; }
 
 void trap(Code code, At at, const char* format, ...) {
   Fiber* f = running();
@@ -175,14 +213,11 @@ int barrier(Vote vote, int predicate, const char* name, At at) {
     trap(kLaunchFailed, {nullptr, 0}, "divergent barrier: %s at %s, while others wait in %s at %s", name, place(at).c_str(), b.name, place(b.at).c_str());
   b.count += predicate != 0;
   f->wait = Wait::barrier;
-  f->name = name;
-  f->at = at;
   if (++b.arrived == threads) {
     barrier_count = b.count;
     b.arrived = 0;
-    for (unsigned i = 0; i < threads; i++) fibers[i].wait = Wait::none;
     race_barrier();
-    shuffle_orders();
+    if (schedule->random()) shuffle_orders();
     wake_all();
   }
   give_way(f);
@@ -199,28 +234,14 @@ void meet(unsigned mask, Finish finish, void* own, const char* name, At at) {
   unsigned bit = 1u << f->lane;
   if (!(mask & bit)) trap(kLaunchFailed, at, "%s: lane %u calls it and is not in its mask %08x", name, f->lane, mask);
   mask &= warp.lanes;
-  Meet* m = nullptr;
-  for (unsigned i = 0; i < warp.meeting; i++) {
-    Meet* o = &warp.meets[i];
-    if (o->mask == mask) m = o;
-    // Each waits for the other.
-    else if ((o->mask & bit) && (o->arrived & mask))
-      trap(kLaunchFailed, {nullptr, 0}, "%s at %s with mask %08x, while lane %d waits for it in %s at %s with mask %08x", name, place(at).c_str(), mask,
-           __builtin_ctz(o->arrived & mask), o->name, place(o->at).c_str(), o->mask);
-  }
-  if (!m) {
-    m = &warp.meets[warp.meeting++];
-    *m = {mask, 0, finish, name, at};
-  } else if (m->name != name || m->at.line != at.line) {
+  Meet* m = warp.meets;
+  if (warp.meeting != 1 || m->mask != mask) m = meeting(warp, bit, mask, finish, name, at);
+  if (m->name != name || m->at.line != at.line)
     trap(kLaunchFailed, {nullptr, 0}, "divergent collective: %s at %s, while lane %d waits in %s at %s", name, place(at).c_str(), __builtin_ctz(m->arrived), m->name,
          place(m->at).c_str());
-  }
   warp.own[f->lane] = own;
   m->arrived |= bit;
   f->wait = Wait::warp;
-  f->name = name;
-  f->at = at;
-  f->mask = mask;
   if (m->arrived == (mask & warp.alive)) open(f->rank / 32, m);
   give_way(f);
 }
@@ -230,9 +251,11 @@ Fault run_block(const Kernel* k, void** args, uint3 index, Schedule* s) {
   kernel_args = args;
   block_index = index;
   schedule = s;
+  roams = s->roams();
   threads = block_size.x * block_size.y * block_size.z;
   warp_count = (threads + 31) / 32;
   ready_warps = 0;
+  coming = nullptr;
   barrier_state = {};
   fault = {};
   for (unsigned w = 0; w < warp_count; w++) {
@@ -247,7 +270,7 @@ Fault run_block(const Kernel* k, void** args, uint3 index, Schedule* s) {
     f.lane = i % 32;
     f.wait = Wait::none;
     f.group = 0;
-    f.copies.clear();
+    copies[i].clear();
     StackMemory memory = fiber_memory(i);
     prepare(&f.stack, memory.low, memory.size, entry);
   }

@@ -28,18 +28,18 @@ struct Copy {
 
 enum class Wait : char { none, barrier, warp, returned };
 
-// Fiber is a CUDA thread with its call stack and what it waits for.
-struct Fiber : Thread {
+// Fiber is a CUDA thread with its call stack and what it waits for. Every switch reads one, so it is a cache
+// line.
+struct alignas(64) Fiber : Thread {
+  Wait wait;  // none again when it goes on
+  int group;  // number of the group its next copy belongs to
   Stack stack;
-  Wait wait;
-  const char* name;  // of the function it waits in
-  At at;
-  unsigned mask;     // of the warp collective
-  std::vector<Copy> copies;
-  int group;         // number of the group its next copy belongs to
 };
 
 Fiber* running();
+
+// copies_of are the copies that a thread has under way, oldest first.
+std::vector<Copy>& copies_of(const Fiber* f);
 
 // run_block runs every thread of block `index` to its end or to the first fault.
 Fault run_block(const Kernel* kernel, void** args, uint3 index, Schedule* schedule);

@@ -13,7 +13,7 @@ constexpr unsigned kFibers = 1024;
 constexpr size_t kPage = 4096;
 constexpr size_t kStride = 256 << 10;
 // The hot ends of the stacks would otherwise all fall into the same few cache sets.
-constexpr size_t kStagger = 448, kStaggers = 16;
+constexpr size_t kStagger = 448, kStaggers = 64;
 
 char* base;  // null until the first fiber
 

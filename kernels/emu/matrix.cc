@@ -186,20 +186,21 @@ void copy_async(void* shared, const void* global, unsigned n, At at) {
   Fiber* f = running();
   Copy c = {shared, global, n, f->group};
   if (!checking && copies_early()) land(c);
-  else f->copies.push_back(c);
+  else copies_of(f).push_back(c);
 }
 
 void copy_commit() { running()->group++; }
 
 void copy_wait(int pending, At) {
   Fiber* f = running();
+  std::vector<Copy>& copies = copies_of(f);
   size_t done = 0;
-  for (; done < f->copies.size() && f->copies[done].group < f->group - pending; done++) {
+  for (; done < copies.size() && copies[done].group < f->group - pending; done++) {
     // Until now the bytes could land at any moment.
-    if (checking) race_touch(f->copies[done].to, 16, Touch::write, __builtin_return_address(0));
-    land(f->copies[done]);
+    if (checking) race_touch(copies[done].to, 16, Touch::write, __builtin_return_address(0));
+    land(copies[done]);
   }
-  f->copies.erase(f->copies.begin(), f->copies.begin() + (long)done);
+  copies.erase(copies.begin(), copies.begin() + (long)done);
 }
 
 }  // namespace emu

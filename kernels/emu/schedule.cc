@@ -7,7 +7,7 @@ namespace emu {
 
 void Schedule::order(unsigned char* out, unsigned n) {
   for (unsigned i = 0; i < n; i++) out[i] = (unsigned char)(descending() ? n - 1 - i : i);
-  if (seed_ < 2) return;
+  if (!random()) return;
   for (unsigned i = n; i > 1; i--) std::swap(out[i - 1], out[draw(i)]);
 }
 

@@ -14,7 +14,8 @@ class Schedule {
 
   bool ascending() const { return seed_ == 0; }
   bool descending() const { return seed_ == 1; }
-  bool roams() const { return seed_ > 1 && seed_ % 2; }
+  bool random() const { return seed_ > 1; }
+  bool roams() const { return random() && seed_ % 2; }
 
   // A number below n.
   uint64_t draw(uint64_t n) {
