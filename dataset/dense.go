@@ -55,7 +55,7 @@ func checkShape(name string, rows, dim int64) error {
 	case dim == 0:
 		return fail(name, "rows have zero columns")
 	case rows == 0:
-		return fail(name, "no rows: the matrix is empty")
+		return fail(name, "%w: the matrix is empty", ErrNoRows)
 	case dim > maxDim:
 		return fail(name, "%d columns exceed the limit of %d", dim, maxDim)
 	}

@@ -34,6 +34,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrNoRows is what the error of an empty matrix wraps.
+var ErrNoRows = errors.New("no rows")
+
 var errNaN = errors.New("value is NaN; only finite numbers are accepted")
 
 // fail is an Error about a whole file.

@@ -29,7 +29,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 	j := &jsonl{name: src.name, lines: lineReader{r: src.r}, shut: src, opt: opt}
 	line, err := j.line()
 	if err == io.EOF {
-		return nil, fail(j.name, "no rows: the file holds only blank lines")
+		return nil, fail(j.name, "%w: the file holds only blank lines", ErrNoRows)
 	}
 	if err != nil {
 		return nil, err
