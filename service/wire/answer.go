@@ -1,11 +1,11 @@
 package wire
 
 import (
-	"io"
+	"math"
+	"strconv"
 	"time"
 
 	"thresher/batch"
-	"thresher/service/problem"
 )
 
 // Naming says what a collection calls its rows. At most one is set; the zero
@@ -15,17 +15,106 @@ type Naming struct {
 	Name func(row int64) string
 }
 
-// AppendAnswer appends the JSON answer to s to dst: of every query ids, scores
-// (squared distances where the metric is l2; null where there is none), whether
-// it is complete, the open bound if not, and what s includes.
-func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
-	return dst
+// Textual reports whether ids are text.
+func (n Naming) Textual() bool { return n.Name != nil }
+
+// ID is the id of a row where ids are not text.
+func (n Naming) ID(row int64) int64 {
+	if n.Int != nil {
+		return n.Int(row)
+	}
+	return row
 }
 
-// WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m]
-// and exact bool [m]; k is the length of the longest answer, at least 1. Shorter
-// ones are padded with id -1 and score -Inf. Collections whose ids are text are
-// refused: npz has no place for them.
-func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
-	return problem.New(problem.Internal, "not built yet")
+// AppendAnswer appends the JSON answer to s to dst:
+//
+//	{"version":3,"took_ms":1.25,"results":[
+//	  {"ids":[7,1],"scores":[2.5,1],"complete":true,"certificate":{..},"rounds":[..]},
+//	  {"ids":[],"scores":[],"complete":false,"open_bound":17.25}],
+//	 "warnings":["k 10 cut to the 2 atoms there are"]}
+//
+// Of what is not always there: certificate and rounds where s includes them,
+// open_bound where an answer is not complete and a bound is known, warnings
+// where there are any. Scores are squared distances where the metric is l2; they
+// have the fewest digits that give the same float32 back, and those that are not
+// finite are null.
+func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
+	dst = append(dst, `{"version":`...)
+	dst = strconv.AppendInt(dst, version, 10)
+	dst = append(dst, `,"took_ms":`...)
+	dst = appendNumber(dst, float64(took)/float64(time.Millisecond), 64)
+	dst = append(dst, `,"results":[`...)
+	for j := range resp.Answers {
+		if j > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendResult(dst, &resp.Answers[j], s, ids)
+	}
+	dst = append(dst, ']')
+	if len(resp.Warnings) > 0 {
+		dst = append(dst, `,"warnings":[`...)
+		for i, w := range resp.Warnings {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendString(dst, w)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
+	dst = append(dst, `{"ids":[`...)
+	for i, row := range a.IDs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if ids.Textual() {
+			dst = AppendString(dst, ids.Name(row))
+		} else {
+			dst = strconv.AppendInt(dst, ids.ID(row), 10)
+		}
+	}
+	dst = append(dst, `],"scores":[`...)
+	for i, v := range a.Scores {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendFloat(dst, v)
+	}
+	c := &a.Certificate
+	complete := c.StoppedBy == batch.Done
+	dst = append(dst, `],"complete":`...)
+	dst = strconv.AppendBool(dst, complete)
+	if !complete && c.OpenBound != nil {
+		dst = append(dst, `,"open_bound":`...)
+		dst = appendNumber(dst, *c.OpenBound, 64)
+	}
+	if s.Certificate {
+		dst = append(dst, `,"certificate":`...)
+		dst = appendCertificate(dst, c)
+	}
+	if s.Rounds {
+		dst = append(dst, `,"rounds":`...)
+		dst = appendRounds(dst, c.Looks)
+	}
+	return append(dst, '}')
+}
+
+// AppendFloat appends v as JSON in the fewest digits that give the same float32
+// back, and null if it is not finite.
+func AppendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float64(v), 32) }
+
+// appendNumber writes null for numbers that JSON does not have. Very large and very
+// small ones take an exponent.
+func appendNumber(dst []byte, v float64, bits int) []byte {
+	if v-v != 0 {
+		return append(dst, "null"...)
+	}
+	format := byte('f')
+	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, v, format, -1, bits)
 }

@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"io"
-	"net/url"
 	"time"
 
 	"thresher/batch"
-	"thresher/service/problem"
+	"thresher/dataset/jsonscan"
 )
 
 // Limits are what a body may ask for; 0 sets no limit.
@@ -69,13 +67,26 @@ func (s *Search) Request() batch.Request {
 // dim. The result does not share body's memory. Errors are of type
 // *problem.Problem.
 func DecodeSearch(body []byte, dim int, l Limits) (*Search, error) {
-	return nil, problem.New(problem.Internal, "not built yet")
+	d := NewDraft(dim, l)
+	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
+		if string(key) == fieldQueries {
+			return d.matrix(body, at)
+		}
+		return d.Option(string(key), body, at)
+	})
+	if err == nil {
+		err = nothingBehind(body, end)
+	}
+	if err != nil {
+		return nil, asProblem(err)
+	}
+	return d.Search()
 }
 
-// DecodeSearchNPY reads queries as an npy matrix, of a type that becomes float32
-// without loss of range, and the rest as query parameters of the names that the
-// JSON body has: lists are given by repeating the parameter, or by commas. Errors of
-// reading r are passed on; others are of type *problem.Problem.
-func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Search, error) {
-	return nil, problem.New(problem.Internal, "not built yet")
+// nothingBehind refuses what follows the value that ends at b[end].
+func nothingBehind(b []byte, end int) error {
+	if end = jsonscan.Space(b, end); end < len(b) {
+		return jsonscan.Wanted(b, end, "the end")
+	}
+	return nil
 }

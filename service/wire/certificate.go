@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"strconv"
+
+	"thresher/batch"
+)
+
+// appendCertificate appends c in the form that batch.Certificate's tags give it,
+// but for its looks, which are written as rounds.
+func appendCertificate(dst []byte, c *batch.Certificate) []byte {
+	dst = append(dst, `{"method":`...)
+	dst = AppendString(dst, string(c.Method))
+	dst = append(dst, `,"guarantee":`...)
+	dst = AppendString(dst, string(c.Guarantee))
+	dst = append(dst, `,"delta":`...)
+	dst = appendNumber(dst, c.Delta, 64)
+	dst = append(dst, `,"epsilon":`...)
+	dst = appendNumber(dst, c.Epsilon, 64)
+	dst = append(dst, `,"exact":`...)
+	dst = strconv.AppendBool(dst, c.Exact)
+	dst = append(dst, `,"stopped_by":`...)
+	dst = AppendString(dst, string(c.StoppedBy))
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{{"pulls", c.Pulls}, {"dense_pulls", c.DensePulls}, {"bytes", c.Bytes}, {"rows_scored", int64(c.RowsScored)}} {
+		dst = append(dst, ',', '"')
+		dst = append(dst, x.name...)
+		dst = append(dst, '"', ':')
+		dst = strconv.AppendInt(dst, x.n, 10)
+	}
+	dst = append(dst, `,"threshold":`...)
+	dst = appendOptional(dst, c.Threshold)
+	dst = append(dst, `,"open_bound":`...)
+	dst = appendOptional(dst, c.OpenBound)
+	dst = append(dst, `,"plan":`...)
+	dst = AppendString(dst, c.Plan)
+	if c.Predicted != 0 {
+		dst = append(dst, `,"predicted_survivors":`...)
+		dst = appendNumber(dst, c.Predicted, 64)
+	}
+	if c.PredictedCost != 0 {
+		dst = append(dst, `,"predicted_ns":`...)
+		dst = appendNumber(dst, c.PredictedCost, 64)
+	}
+	if c.Backend != "" {
+		dst = append(dst, `,"backend":`...)
+		dst = AppendString(dst, c.Backend)
+	}
+	if c.Fallback != "" {
+		dst = append(dst, `,"fallback":`...)
+		dst = AppendString(dst, c.Fallback)
+	}
+	return append(dst, '}')
+}
+
+func appendOptional(dst []byte, v *float64) []byte {
+	if v == nil {
+		return append(dst, "null"...)
+	}
+	return appendNumber(dst, *v, 64)
+}
+
+// appendRounds appends the looks of an answer, which may be none.
+func appendRounds(dst []byte, looks []batch.LookRecord) []byte {
+	dst = append(dst, '[')
+	for i := range looks {
+		l := &looks[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"reads":`...)
+		dst = AppendString(dst, l.Reads)
+		dst = append(dst, `,"width":`...)
+		dst = strconv.AppendInt(dst, int64(l.Width), 10)
+		dst = append(dst, `,"rule":`...)
+		dst = AppendString(dst, l.Rule)
+		dst = append(dst, `,"alpha":`...)
+		dst = appendNumber(dst, l.Alpha, 64)
+		dst = append(dst, `,"seen":`...)
+		dst = strconv.AppendInt(dst, int64(l.Seen), 10)
+		dst = append(dst, `,"survivors":`...)
+		dst = strconv.AppendInt(dst, int64(l.Survivors), 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}

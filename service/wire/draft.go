@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+
+	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
+)
+
+// Draft is a Search while its parts are read, in any order, each at most once.
+// Errors of its methods are of type *problem.Problem.
+type Draft struct {
+	s      Search
+	limits Limits
+	seen   map[string]bool
+}
+
+const fieldQueries = "queries"
+
+// NewDraft begins a search in a collection of dimension dim.
+func NewDraft(dim int, l Limits) *Draft {
+	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}}
+}
+
+// once refuses what was there before.
+func (d *Draft) once(field string) error {
+	if d.seen[field] {
+		return problem.New(problem.InvalidValue, "%s is given twice", field).In(field)
+	}
+	d.seen[field] = true
+	return nil
+}
+
+// Option reads the JSON value at b[i] as the option of this name and returns the
+// index behind it.
+func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
+	o, err := find(name)
+	if err != nil {
+		return i, err
+	}
+	if err := d.once(name); err != nil {
+		return i, err
+	}
+	v, next, err := o.kind.read(name, b, i)
+	if err != nil {
+		return next, inField(err, name)
+	}
+	return next, o.set(d, v)
+}
+
+// Text sets the option of this name from the values of a query parameter.
+func (d *Draft) Text(name string, values []string) error {
+	o, err := find(name)
+	if err != nil {
+		return err
+	}
+	if err := d.once(name); err != nil {
+		return err
+	}
+	v, err := o.kind.parse(name, values)
+	if err != nil {
+		return inField(err, name)
+	}
+	return o.set(d, v)
+}
+
+// Whole sets an option that is a whole number.
+func (d *Draft) Whole(name string, n int64) error { return d.put(name, value{whole: n}) }
+
+// Number sets an option that is a number.
+func (d *Draft) Number(name string, x float64) error { return d.put(name, value{number: x}) }
+
+func (d *Draft) put(name string, v value) error {
+	o, err := find(name)
+	if err != nil {
+		return err
+	}
+	if err := d.once(name); err != nil {
+		return err
+	}
+	return o.set(d, v)
+}
+
+// Rows takes queries that were read elsewhere, m rows of dim finite values. They
+// are kept.
+func (d *Draft) Rows(m, dim int, queries []float32) error {
+	if err := d.once(fieldQueries); err != nil {
+		return err
+	}
+	if err := d.Shape(int64(m), int64(dim)); err != nil {
+		return err
+	}
+	d.s.Queries = queries
+	return nil
+}
+
+// Shape checks the number and dimension of queries before they are read.
+func (d *Draft) Shape(m, dim int64) error {
+	if m > 0 && dim != int64(d.s.Dim) {
+		return d.wrongDimension(0, dim)
+	}
+	if most := int64(d.limits.Queries); most > 0 && m > most {
+		return problem.New(problem.OverLimit, "%d queries, %d are the most a search may have", m, most).In(fieldQueries).Within(most)
+	}
+	return nil
+}
+
+func (d *Draft) wrongDimension(query int, have int64) error {
+	return problem.New(problem.WrongDimension, "query %d has %d values, the collection %d dimensions", query, have, d.s.Dim).
+		At(fieldQueries, query).Within(d.s.Dim)
+}
+
+// matrix reads the array of arrays of numbers at b[i].
+func (d *Draft) matrix(b []byte, i int) (int, error) {
+	if err := d.once(fieldQueries); err != nil {
+		return i, err
+	}
+	if i < len(b) && b[i] != '[' {
+		if _, err := jsonscan.Value(b, i); err == nil {
+			return i, problem.New(problem.InvalidValue, "queries is %s, an array of vectors is wanted", what(b, i)).In(fieldQueries)
+		}
+	}
+	queries := d.s.Queries
+	end, err := jsonscan.Elements(b, i, func(n, at int) (next int, err error) {
+		if most := d.limits.Queries; most > 0 && n == most {
+			return at, problem.New(problem.OverLimit, "more than %d queries, the most a search may have", most).In(fieldQueries).Within(most)
+		}
+		before := len(queries)
+		if queries, next, err = jsonscan.Floats(queries, b, at); err != nil {
+			return next, badRow(err, n, b, at)
+		}
+		if have := len(queries) - before; have != d.s.Dim {
+			return next, d.wrongDimension(n, int64(have))
+		}
+		if n == 0 {
+			queries = slices.Grow(queries, d.rest(len(b)-next, next-at))
+		}
+		return next, nil
+	})
+	d.s.Queries = queries
+	return end, inField(err, fieldQueries)
+}
+
+// rest guesses the values that left bytes hold, if a row takes as many bytes as
+// the first did: an eighth more than that, and never more than can be written in
+// as many bytes.
+func (d *Draft) rest(left, row int) int {
+	rows := left / (row + 1)
+	rows += rows/8 + 1
+	if most := d.limits.Queries; most > 0 {
+		rows = min(rows, most-1)
+	}
+	return min(rows*d.s.Dim, left/2)
+}
+
+// badRow says what is wrong with query n, at b[at].
+func badRow(err error, n int, b []byte, at int) error {
+	var element *jsonscan.ElementError
+	switch {
+	case errors.Is(err, jsonscan.ErrNotFinite) && errors.As(err, &element):
+		return problem.New(problem.NotFinite, "query %d, coordinate %d: %v", n, element.Index, err).At(fieldQueries, n)
+	case errors.As(err, &element):
+		return problem.New(problem.Malformed, "query %d, coordinate %d: %v", n, element.Index, err).At(fieldQueries, n)
+	}
+	if _, e := jsonscan.Value(b, at); e == nil {
+		return problem.New(problem.InvalidValue, "query %d is %s, an array of numbers is wanted: queries is an array of vectors", n, what(b, at)).
+			At(fieldQueries, n)
+	}
+	return problem.New(problem.Malformed, "query %d: %v", n, err).At(fieldQueries, n)
+}
+
+// Search completes the draft.
+func (d *Draft) Search() (*Search, error) {
+	s := d.s
+	if len(s.Queries) == 0 {
+		if !d.seen[fieldQueries] {
+			return nil, problem.New(problem.NoQueries, "queries is missing").In(fieldQueries)
+		}
+		return nil, problem.New(problem.NoQueries, "queries is empty").In(fieldQueries)
+	}
+	s.M = len(s.Queries) / s.Dim
+	if s.K == 0 {
+		s.CutK = true
+		switch most := d.limits.K; {
+		case s.MinScore != nil:
+			s.K = most
+		case most > 0:
+			s.K = min(DefaultK, most)
+		default:
+			s.K = DefaultK
+		}
+	}
+	return &s, nil
+}
+
+// asProblem is err if it is one, else a body that cannot be read.
+func asProblem(err error) *problem.Problem {
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return problem.New(problem.Malformed, "%v", err).Because(err)
+}
+
+// inField is asProblem that names the field.
+func inField(err error, field string) error {
+	if err == nil {
+		return nil
+	}
+	p := asProblem(err)
+	if p.Field == "" {
+		p.Field, p.Detail = field, field+": "+p.Detail
+	}
+	return p
+}

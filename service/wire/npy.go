@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+
+	"thresher/dataset"
+	"thresher/service/problem"
+)
+
+// DecodeSearchNPY reads queries as an npy matrix, of a type that becomes float32
+// without loss of range, and the rest as query parameters of the names that the
+// JSON body has: lists are given by repeating the parameter, or by commas. Errors of
+// reading r are passed on; others are of type *problem.Problem.
+func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Search, error) {
+	d := NewDraft(dim, l)
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if err := d.Text(name, options[name]); err != nil {
+			return nil, err
+		}
+	}
+	body := &source{r: r}
+	queries, err := readNPY(body, d)
+	if body.err != nil {
+		return nil, body.err
+	}
+	if err != nil {
+		return nil, badNPY(err)
+	}
+	if err := d.Rows(len(queries)/dim, dim, queries); err != nil {
+		return nil, err
+	}
+	return d.Search()
+}
+
+// source keeps what went wrong with a reader.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// npyChunk is how many bytes of queries are given memory on the header's word.
+const npyChunk = 1 << 20
+
+// readNPY reads all rows. Memory is taken as they come.
+func readNPY(r io.Reader, d *Draft) ([]float32, error) {
+	m, err := dataset.NewReader(r, dataset.NPY, "body", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if err := d.Shape(m.Len(), int64(m.Dim())); err != nil {
+		return nil, err
+	}
+	dim := m.Dim()
+	var queries []float32
+	for rows := m.Len(); rows > 0; {
+		want := int(min(rows, int64(max(1, max(npyChunk/4, len(queries))/dim))))
+		queries = slices.Grow(queries, want*dim)
+		n, err := m.Read(queries[len(queries) : len(queries)+want*dim])
+		queries = queries[:len(queries)+n*dim]
+		rows -= int64(n)
+		if err == io.EOF && rows == 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return queries, nil
+}
+
+// badNPY says what is wrong with a matrix.
+func badNPY(err error) error {
+	var p *problem.Problem
+	var at *dataset.Error
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, dataset.ErrNoRows):
+		return problem.New(problem.NoQueries, "queries is empty").In(fieldQueries)
+	case !errors.As(err, &at):
+		return problem.New(problem.Malformed, "%v", err).Because(err)
+	case at.Row >= 0 && at.Column >= 0 && !errors.Is(err, io.ErrUnexpectedEOF):
+		return problem.New(problem.NotFinite, "query %d, coordinate %d: %v", at.Row, at.Column, at.Err).At(fieldQueries, int(at.Row))
+	case at.Row >= 0:
+		return problem.New(problem.Malformed, "query %d: %v", at.Row, at.Err).At(fieldQueries, int(at.Row)).Because(err)
+	}
+	return problem.New(problem.Malformed, "body: %v", at.Err).In(fieldQueries).Because(err)
+}

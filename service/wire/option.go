@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"thresher/batch"
+	"thresher/service/problem"
+)
+
+// option is one thing besides the queries that a search can ask for.
+type option struct {
+	name string
+	kind kind
+	set  func(*Draft, value) error
+}
+
+// options lists them, under the names that JSON bodies, query parameters and
+// parameters of the Open Inference Protocol have in common.
+func options() []option {
+	return []option{
+		{"k", wholeKind, (*Draft).setK},
+		{"cut_k", flagKind, func(d *Draft, v value) error { d.s.CutK = v.flag; return nil }},
+		{"delta", numberKind, (*Draft).setDelta},
+		{"epsilon", numberKind, (*Draft).setEpsilon},
+		{"relative", flagKind, func(d *Draft, v value) error { d.s.Relative = v.flag; return nil }},
+		{"method", textKind, (*Draft).setMethod},
+		{"plan", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
+		{"min_score", numberKind, (*Draft).setMinScore},
+		{"timeout_ms", numberKind, (*Draft).setTimeout},
+		{"allow", idsKind, func(d *Draft, v value) error { d.s.Allow = v.ids; return nil }},
+		{"deny", idsKind, func(d *Draft, v value) error { d.s.Deny = v.ids; return nil }},
+		{"include", textsKind, (*Draft).setInclude},
+	}
+}
+
+// Options are the names of all options.
+func Options() []string {
+	var names []string
+	for _, o := range options() {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+func find(name string) (*option, error) {
+	all := options()
+	for i := range all {
+		if all[i].name == name {
+			return &all[i], nil
+		}
+	}
+	name = cut(name)
+	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries}, Options()...))
+}
+
+// cut shortens what is repeated in a message.
+func cut(s string) string { return fmt.Sprintf("%.60s", s) }
+
+func (d *Draft) setK(v value) error {
+	switch most := int64(d.limits.K); {
+	case v.whole < 1:
+		return problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", v.whole).In("k").Within(1)
+	case most > 0 && v.whole > most:
+		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.whole, most).In("k").Within(most)
+	case v.whole > math.MaxInt32:
+		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.whole, math.MaxInt32).In("k").Within(math.MaxInt32)
+	}
+	d.s.K = int(v.whole)
+	return nil
+}
+
+func (d *Draft) setDelta(v value) error {
+	if !(v.number > 0 && v.number < 1) {
+		return problem.New(problem.InvalidValue, "delta is %v, a probability inside (0, 1) is wanted", v.number).In("delta").Within("(0, 1)")
+	}
+	d.s.Delta = v.number
+	return nil
+}
+
+func (d *Draft) setEpsilon(v value) error {
+	if !(v.number >= 0 && v.number <= math.MaxFloat64) {
+		return problem.New(problem.InvalidValue, "epsilon is %v, a finite number from 0 on is wanted", v.number).In("epsilon").Within("[0, inf)")
+	}
+	d.s.Epsilon = v.number
+	return nil
+}
+
+func (d *Draft) setMethod(v value) error {
+	m := batch.Method(v.text)
+	if !slices.Contains(batch.Methods(), m) {
+		return problem.New(problem.UnknownMethod, "method %q is none of %v", cut(v.text), batch.Methods()).In("method").Within(batch.Methods())
+	}
+	d.s.Method = m
+	return nil
+}
+
+func (d *Draft) setMinScore(v value) error {
+	if v.number-v.number != 0 {
+		return problem.New(problem.InvalidValue, "min_score is %v, a finite number is wanted", v.number).In("min_score")
+	}
+	d.s.MinScore = &v.number
+	return nil
+}
+
+// mostTimeout in milliseconds is a day.
+const mostTimeout = 86_400_000
+
+func (d *Draft) setTimeout(v value) error {
+	if !(v.number > 0 && v.number <= mostTimeout) {
+		return problem.New(problem.InvalidValue, "timeout_ms is %v, more than 0 and at most a day's %d is wanted", v.number, mostTimeout).
+			In("timeout_ms").Within(mostTimeout)
+	}
+	// A timeout that rounds to nothing is still one.
+	d.s.Timeout = max(1, time.Duration(v.number*float64(time.Millisecond)))
+	return nil
+}
+
+func (d *Draft) setInclude(v value) error {
+	names := []string{"certificate", "rounds"}
+	for i, name := range v.texts {
+		switch name {
+		case names[0]:
+			d.s.Certificate = true
+		case names[1]:
+			d.s.Rounds = true
+		default:
+			return problem.New(problem.InvalidValue, "include: %q is none of %v", cut(name), names).At("include", i).Within(names)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
+)
+
+// kind is the type of an option's value.
+type kind int
+
+const (
+	wholeKind kind = iota
+	numberKind
+	flagKind
+	textKind
+	textsKind
+	idsKind
+)
+
+func (k kind) String() string {
+	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids"}[k]
+}
+
+// value is an option's, in the field of its kind.
+type value struct {
+	whole  int64
+	number float64
+	flag   bool
+	text   string
+	texts  []string
+	ids    *IDList
+}
+
+// read reads the JSON value at b[i] and returns the index behind it.
+func (k kind) read(name string, b []byte, i int) (v value, next int, err error) {
+	switch {
+	case k == wholeKind && startsNumber(b, i):
+		v.whole, next, err = whole(name, b, i)
+	case k == numberKind && startsNumber(b, i):
+		v.number, next, err = number(name, b, i)
+	case k == flagKind && jsonscan.Literal(b, i, "true"):
+		v.flag, next = true, i+len("true")
+	case k == flagKind && jsonscan.Literal(b, i, "false"):
+		v.flag, next = false, i+len("false")
+	case k == textKind && starts(b, i, '"'):
+		v.text, next, err = text(b, i)
+	case k == textsKind && starts(b, i, '['):
+		v.texts, next, err = texts(name, b, i)
+	case k == idsKind && starts(b, i, '['):
+		v.ids, next, err = ids(name, b, i)
+	default:
+		return v, i, mistyped(name, b, i, k.String())
+	}
+	return v, next, err
+}
+
+func starts(b []byte, i int, c byte) bool { return i < len(b) && b[i] == c }
+
+func startsNumber(b []byte, i int) bool { return i < len(b) && (b[i] == '-' || b[i]-'0' <= 9) }
+
+// mistyped is the error of a value that is not what was wanted.
+func mistyped(name string, b []byte, i int, want string) error {
+	if _, err := jsonscan.Value(b, i); err != nil {
+		return err
+	}
+	return problem.New(problem.InvalidValue, "%s is %s, %s is wanted", name, what(b, i), want).In(name)
+}
+
+// what names the type of the valid JSON value at b[i].
+func what(b []byte, i int) string {
+	switch b[i] {
+	case '"':
+		return "a string"
+	case '[':
+		return "an array"
+	case '{':
+		return "an object"
+	case 't':
+		return "true"
+	case 'f':
+		return "false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// whole reads a number that is an integer, however it is written.
+func whole(name string, b []byte, i int) (int64, int, error) {
+	end := jsonscan.Number(b, i)
+	if end < 0 {
+		return 0, i, jsonscan.Wanted(b, i, "a number")
+	}
+	digits := b[i:end]
+	if !bytes.ContainsAny(digits, ".eE") {
+		n, err := strconv.ParseInt(string(digits), 10, 64)
+		if err != nil {
+			return 0, i, problem.New(problem.InvalidValue, "%s is %s, beyond the integers of 64 bits", name, cut(string(digits))).In(name)
+		}
+		return n, end, nil
+	}
+	x, err := strconv.ParseFloat(string(digits), 64)
+	const exact = 1 << 53
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > exact {
+		return 0, i, problem.New(problem.InvalidValue, "%s is %s, a whole number is wanted", name, cut(string(digits))).In(name)
+	}
+	return int64(x), end, nil
+}
+
+func number(name string, b []byte, i int) (float64, int, error) {
+	end := jsonscan.Number(b, i)
+	if end < 0 {
+		return 0, i, jsonscan.Wanted(b, i, "a number")
+	}
+	x, err := strconv.ParseFloat(string(b[i:end]), 64)
+	if err != nil {
+		return 0, i, problem.New(problem.InvalidValue, "%s is %s, beyond the range of float64", name, cut(string(b[i:end]))).In(name)
+	}
+	return x, end, nil
+}
+
+func text(b []byte, i int) (string, int, error) {
+	s, next, err := jsonscan.String(b, i)
+	return string(s), next, err
+}
+
+func texts(name string, b []byte, i int) ([]string, int, error) {
+	var all []string
+	next, err := jsonscan.Elements(b, i, func(n, at int) (int, error) {
+		if !starts(b, at, '"') {
+			return at, element(mistyped(name, b, at, "a string"), name, n)
+		}
+		s, next, err := text(b, at)
+		all = append(all, s)
+		return next, element(err, name, n)
+	})
+	return all, next, err
+}
+
+// ids reads an array of integers or of strings.
+func ids(name string, b []byte, i int) (*IDList, int, error) {
+	l := &IDList{}
+	next, err := jsonscan.Elements(b, i, func(n, at int) (next int, err error) {
+		switch {
+		case startsNumber(b, at) && l.Names == nil:
+			var id int64
+			id, next, err = whole(name, b, at)
+			l.Ints = append(l.Ints, id)
+		case starts(b, at, '"') && l.Ints == nil:
+			var id string
+			id, next, err = text(b, at)
+			l.Names = append(l.Names, id)
+		case n == 0:
+			next, err = at, mistyped(name, b, at, "an id, a whole number or a string,")
+		case l.Ints != nil:
+			next, err = at, mistyped(name, b, at, "a whole number like the ids before")
+		default:
+			next, err = at, mistyped(name, b, at, "a string like the ids before")
+		}
+		return next, element(err, name, n)
+	})
+	return l, next, err
+}
+
+// element names element n of the field.
+func element(err error, name string, n int) error {
+	if err == nil {
+		return nil
+	}
+	p, what := asProblem(err), ""
+	if rest, ok := strings.CutPrefix(p.Detail, name); ok {
+		what = rest
+	} else {
+		what = ": " + p.Detail
+	}
+	p.Detail = name + "[" + strconv.Itoa(n) + "]" + what
+	return p.At(name, n)
+}
+
+// parse reads the values of a query parameter.
+func (k kind) parse(name string, values []string) (v value, err error) {
+	switch k {
+	case textsKind:
+		v.texts = list(values)
+		return v, nil
+	case idsKind:
+		v.ids = idsOf(list(values))
+		return v, nil
+	}
+	if len(values) != 1 {
+		return v, problem.New(problem.InvalidValue, "%s is given %d times", name, len(values)).In(name)
+	}
+	s := values[0]
+	if k == textKind {
+		v.text = s
+		return v, nil
+	}
+	// What is left is written as in JSON.
+	if end, err := jsonscan.Value([]byte(s), 0); err != nil || end != len(s) || s[0] == '"' {
+		return v, problem.New(problem.InvalidValue, "%s is %q, %s is wanted", name, cut(s), k).In(name)
+	}
+	v, _, err = k.read(name, []byte(s), 0)
+	return v, err
+}
+
+// list splits values at commas. A parameter without a value is an empty list.
+func list(values []string) []string {
+	var all []string
+	for _, s := range values {
+		if s != "" {
+			all = append(all, strings.Split(s, ",")...)
+		}
+	}
+	return all
+}
+
+// idsOf makes a list of texts, which are numbers too if all are.
+func idsOf(names []string) *IDList {
+	l := &IDList{Names: names}
+	for _, name := range names {
+		id, err := strconv.ParseInt(name, 10, 64)
+		if err != nil {
+			l.Ints = nil
+			break
+		}
+		l.Ints = append(l.Ints, id)
+	}
+	return l
+}
