@@ -129,12 +129,12 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 		if ctx.Err() != nil {
 			return d.at, context.Cause(ctx)
 		}
+		if d.at > before { // it goes on
+			attempt, backoff = 1, c.o.Backoff
+		}
 		var lost *LostError
 		if !errors.As(err, &lost) || attempt >= c.o.Attempts {
 			return d.at, err
-		}
-		if d.at > before { // it goes on
-			attempt, backoff = 1, c.o.Backoff
 		}
 		if err := c.wait(ctx, backoff); err != nil {
 			return d.at, err

@@ -1,0 +1,413 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs h as a server and returns a client of it, whose waits take no time and
+// are noted.
+func serve(t *testing.T, o Options, h http.HandlerFunc) (*Client, *[]time.Duration) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	o.HTTP = &http.Client{Transport: transport}
+	c, err := New(server.URL, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := &[]time.Duration{}
+	c.wait = func(ctx context.Context, d time.Duration) error {
+		*waits = append(*waits, d)
+		return ctx.Err()
+	}
+	return c, waits
+}
+
+// refuse answers with a problem.
+func refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	io.WriteString(w, text)
+}
+
+// cut ends the connection without an answer, or in the middle of one.
+func cut() { panic(http.ErrAbortHandler) }
+
+func TestNewRefuses(t *testing.T) {
+	for _, base := range []string{"", "localhost:8080", "ftp://host", "http://", "http://h?a=b", "http://h#a", "http://u:p@h", "http://h:x"} {
+		if _, err := New(base, nil); err == nil {
+			t.Errorf("%q is taken for an address", base)
+		}
+	}
+}
+
+// TestAddresses checks where calls go, under a base with a path and names that have
+// to be escaped.
+func TestAddresses(t *testing.T) {
+	var got string
+	c, _ := serve(t, Options{Token: "secret"}, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Method + " " + r.URL.EscapedPath()
+		if r.URL.RawQuery != "" {
+			got += "?" + r.URL.RawQuery
+		}
+		if a := r.Header.Get("Authorization"); a != "Bearer secret" {
+			t.Errorf("Authorization: %q", a)
+		}
+		io.WriteString(w, "{}")
+	})
+	c.base = c.base.JoinPath("under/")
+	ctx := context.Background()
+	for want, call := range map[string]func() error{
+		"GET /under/v1/collections":           func() error { _, err := c.Collections(ctx); return err },
+		"GET /under/v1/collections/a%2Fb%20c": func() error { _, err := c.Collection(ctx, "a/b c"); return err },
+		"GET /under/v1/collections/%2E%2E":    func() error { _, err := c.Collection(ctx, ".."); return err },
+		"DELETE /under/v1/collections/x":      func() error { return c.DeleteCollection(ctx, "x") },
+		"DELETE /under/v1/collections/x/rows": func() error { _, err := c.DeleteRows(ctx, "x", []any{1}, ""); return err },
+		"PUT /under/v1/collections/x":         func() error { _, err := c.CreateCollectionFrom(ctx, "x", 1, nil, ""); return err },
+		"POST /under/v1/collections/x/search": func() error { _, err := c.Search(ctx, "x", Search{}); return err },
+		"GET /under/v1/files/f":               func() error { _, err := c.File(ctx, "f"); return err },
+		"GET /under/v1/files?after=f&limit=3": func() error { _, err := c.Files(ctx, "f", 3); return err },
+		"DELETE /under/v1/files/f":            func() error { return c.DeleteFile(ctx, "f") },
+		"POST /under/v1/batches":              func() error { _, err := c.CreateBatch(ctx, BatchSpec{}, ""); return err },
+		"GET /under/v1/batches/b":             func() error { _, err := c.Batch(ctx, "b"); return err },
+		"GET /under/v1/batches":               func() error { _, err := c.Batches(ctx, "", 0); return err },
+		"POST /under/v1/batches/b/cancel":     func() error { _, err := c.CancelBatch(ctx, "b"); return err },
+		"GET /under/v1/version":               func() error { _, err := c.Version(ctx); return err },
+		"GET /under/readyz":                   func() error { return c.Ready(ctx) },
+		"GET /under/v1/files/f/content":       func() error { _, err := c.Download(ctx, "f", io.Discard); return err },
+		"POST /under/v1/files":                func() error { _, err := c.Upload(ctx, text("t", "x")); return err },
+	} {
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+		if got != want {
+			t.Errorf("called %s, want %s", got, want)
+		}
+	}
+	if p := SearchPath("a/b"); p != "/v1/collections/a%2Fb/search" {
+		t.Error(p)
+	}
+}
+
+// text is an upload of a text.
+func text(name, s string) Upload {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil }
+	return Upload{Name: name, Purpose: "batch", Size: int64(len(s)), Open: open}
+}
+
+func TestProblems(t *testing.T) {
+	c, _ := serve(t, Options{Attempts: 1}, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/batches/typed":
+			refuse(w, 400, `{"type":"/problems/wrong-dimension","title":"T","status":400,"detail":"D","field":"queries","index":3,"limit":64}`)
+		case "/v1/batches/busy":
+			w.Header().Set("Retry-After", "7")
+			refuse(w, 429, `{"type":"/problems/queue-full","title":"T","detail":"D"}`)
+		case "/v1/batches/plain":
+			http.Error(w, "a proxy speaks", http.StatusBadGateway)
+		case "/v1/batches/html":
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(500)
+			io.WriteString(w, "<p>")
+		case "/v1/batches/cut":
+			refuse(w, 400, `{"type":`)
+		case "/v1/batches/foreign":
+			io.WriteString(w, "hello")
+		}
+	})
+	three := 3
+	for path, want := range map[string]*Problem{
+		"typed": {Type: "/problems/wrong-dimension", Title: "T", Status: 400, Detail: "D", Field: "queries", Index: &three, Limit: []byte("64")},
+		"busy":  {Type: "/problems/queue-full", Title: "T", Status: 429, Detail: "D", RetryAfter: 7 * time.Second},
+		"plain": {Type: "about:blank", Title: "Bad Gateway", Status: 502, Detail: "a proxy speaks"},
+		"html":  {Type: "about:blank", Title: "Internal Server Error", Status: 500},
+		"cut":   {Type: "about:blank", Title: "Bad Request", Status: 400},
+	} {
+		_, err := c.Batch(context.Background(), path)
+		var p *Problem
+		if !errors.As(err, &p) {
+			t.Errorf("%s: error %v", path, err)
+			continue
+		}
+		if d := cmp.Diff(want, p); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", path, d)
+		}
+	}
+	if _, err := c.Batch(context.Background(), "foreign"); err == nil || !strings.Contains(err.Error(), "GET /v1/batches/foreign") {
+		t.Errorf("an answer that is no JSON: %v", err)
+	}
+}
+
+// TestRetries checks which failures are tried again, after what waits, and that
+// a call that creates keeps its key.
+func TestRetries(t *testing.T) {
+	type answer func(w http.ResponseWriter)
+	busy := func(status int, after string) answer {
+		return func(w http.ResponseWriter) {
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			refuse(w, status, `{"type":"/problems/queue-full","title":"busy"}`)
+		}
+	}
+	ok := func(w http.ResponseWriter) { io.WriteString(w, `{"id":"b"}`) }
+	lost := func(http.ResponseWriter) { cut() }
+	half := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, `{"id":`)
+		w.(http.Flusher).Flush()
+		cut()
+	}
+	ms := time.Millisecond
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		waits   []time.Duration
+		fails   bool
+	}{
+		{"at once", []answer{ok}, nil, false},
+		{"lost", []answer{lost, lost, ok}, []time.Duration{100 * ms, 200 * ms}, false},
+		{"half an answer", []answer{half, ok}, []time.Duration{100 * ms}, false},
+		{"busy", []answer{busy(429, ""), busy(503, "2"), ok}, []time.Duration{100 * ms, 2000 * ms}, false},
+		{"gateway", []answer{busy(502, ""), busy(504, ""), ok}, []time.Duration{100 * ms, 200 * ms}, false},
+		{"too long", []answer{busy(503, "60")}, nil, true},
+		{"for ever", []answer{lost, lost, lost, lost}, []time.Duration{100 * ms, 200 * ms, 400 * ms}, true},
+		{"refused", []answer{busy(400, "1")}, nil, true},
+		{"failed", []answer{busy(500, "1")}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var keys []string
+			client, waits := serve(t, Options{Attempts: 4, Backoff: 100 * ms, MostWait: 10 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil || !bytes.Contains(body, []byte(`"input_file_id":"f"`)) {
+					t.Errorf("body %q, %v", body, err)
+				}
+				keys = append(keys, r.Header.Get("Idempotency-Key"))
+				c.answers[len(keys)-1](w)
+			})
+			b, err := client.CreateBatch(context.Background(), BatchSpec{InputFileID: "f"}, "")
+			if c.fails != (err != nil) || err == nil && b.ID != "b" {
+				t.Errorf("%+v, %v", b, err)
+			}
+			if d := cmp.Diff(c.waits, *waits); d != "" && len(c.waits)+len(*waits) > 0 {
+				t.Errorf("waits (-want +got)\n%s", d)
+			}
+			if len(keys) != len(c.answers) || len(keys[0]) < 20 || len(slices.Compact(keys)) != 1 {
+				t.Errorf("%d calls with keys %q, want %d with one", len(keys), keys, len(c.answers))
+			}
+		})
+	}
+}
+
+// TestDeadlineIsNotRetried: 504 of a search is its own deadline.
+func TestDeadlineIsNotRetried(t *testing.T) {
+	calls := 0
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		refuse(w, 504, `{"type":"/problems/deadline","title":"late"}`)
+	})
+	if _, err := c.Search(context.Background(), "x", Search{}); err == nil || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c, waits := serve(t, Options{}, func(http.ResponseWriter, *http.Request) {
+		cancel(gone)
+		cut()
+	})
+	if _, err := c.Batch(ctx, "b"); !errors.Is(err, gone) || len(*waits) > 0 {
+		t.Errorf("error %v after %d waits", err, len(*waits))
+	}
+}
+
+func TestUpload(t *testing.T) {
+	content := strings.Repeat("0123456789", 1<<16)
+	calls := 0
+	var keys []string
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		if calls++; calls == 1 {
+			io.CopyN(io.Discard, r.Body, 1000)
+			cut()
+		}
+		file, head, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer file.Close()
+		got, err := io.ReadAll(file)
+		if err != nil || string(got) != content || head.Filename != `q"é.npy` || r.FormValue("purpose") != "batch" {
+			t.Errorf("%d bytes named %q for %q, %v", len(got), head.Filename, r.FormValue("purpose"), err)
+		}
+		if r.ContentLength < int64(len(content)) {
+			t.Errorf("content length %d", r.ContentLength)
+		}
+		r.MultipartForm.RemoveAll()
+		fmt.Fprintf(w, `{"id":"file-1","bytes":%d}`, len(got))
+	})
+	u := text(`q"é.npy`, content)
+	u.Key = "mine"
+	var sent int64
+	u.Sent = func(n int64) { sent = n }
+	f, err := c.Upload(context.Background(), u)
+	if err != nil || f.ID != "file-1" || f.Bytes != int64(len(content)) {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if calls != 2 || keys[0] != "mine" || keys[1] != "mine" || sent != int64(len(content)) {
+		t.Errorf("%d calls with keys %q, %d bytes sent", calls, keys, sent)
+	}
+}
+
+// TestUploadOfFileThatShrank: what is wrong with the file is not tried again, and
+// not the server's fault.
+func TestUploadOfFileThatShrank(t *testing.T) {
+	c, waits := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // ends early
+		io.WriteString(w, `{"id":"file-1"}`)
+	})
+	u := text("q.npy", "0123456789")
+	u.Size = 20
+	_, err := c.Upload(context.Background(), u)
+	if err == nil || !strings.Contains(err.Error(), "q.npy ends 10 bytes before its 20") || len(*waits) > 0 {
+		t.Errorf("error %v after %d waits", err, len(*waits))
+	}
+	if _, err := UploadOf(t.TempDir(), "batch"); err == nil {
+		t.Error("a folder is uploaded")
+	}
+}
+
+// content serves text as a file, and breaks off after so many bytes of each answer.
+func content(t *testing.T, text string, each int, ranges bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		if !ranges {
+			r.Header.Del("Range")
+		}
+		out := &breaking{ResponseWriter: w, left: each}
+		http.ServeContent(out, r, "f.jsonl", time.Time{}, strings.NewReader(text))
+	}
+}
+
+type breaking struct {
+	http.ResponseWriter
+	left int
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		b.ResponseWriter.Write(p[:b.left])
+		b.ResponseWriter.(http.Flusher).Flush()
+		cut()
+	}
+	b.left -= len(p)
+	return b.ResponseWriter.Write(p)
+}
+
+func TestDownloadGoesOn(t *testing.T) {
+	want := strings.Repeat("abcdefghij", 10000)
+	var got bytes.Buffer
+	c, waits := serve(t, Options{Attempts: 2}, content(t, want, 30000, true))
+	n, err := c.Download(context.Background(), "f", &got)
+	if err != nil || n != int64(len(want)) || got.String() != want {
+		t.Fatalf("%d of %d bytes, %v", n, len(want), err)
+	}
+	if len(*waits) != 3 {
+		t.Errorf("%d waits", len(*waits))
+	}
+}
+
+// TestDownloadWithoutRanges: what comes again is passed over; without progress the
+// download ends.
+func TestDownloadWithoutRanges(t *testing.T) {
+	want := strings.Repeat("abcdefghij", 10000)
+	calls := 0
+	var got bytes.Buffer
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		content(t, want, 30000*calls, false)(w, r)
+	})
+	if n, err := c.Download(context.Background(), "f", &got); err != nil || n != int64(len(want)) || got.String() != want {
+		t.Fatalf("%d of %d bytes, %v", n, len(want), err)
+	}
+
+	got.Reset()
+	c, waits := serve(t, Options{Attempts: 3}, content(t, want, 30000, false))
+	if n, err := c.Download(context.Background(), "f", &got); err == nil || n != 30000 || got.String() != want[:n] {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	if len(*waits) > 6 {
+		t.Errorf("%d waits", len(*waits))
+	}
+}
+
+func TestDownloadOfFileThatChanged(t *testing.T) {
+	calls := 0
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		w.Header().Set("ETag", fmt.Sprintf(`"v%d"`, calls))
+		out := &breaking{ResponseWriter: w, left: 500 * calls}
+		http.ServeContent(out, r, "f", time.Time{}, strings.NewReader(strings.Repeat("x", 900)))
+	})
+	_, err := c.Download(context.Background(), "f", io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "changed") || calls != 2 {
+		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
+
+// TestDownloadToFullDisk: an error of the writer is returned as it is.
+func TestDownloadToFullDisk(t *testing.T) {
+	full := errors.New("disk full")
+	c, waits := serve(t, Options{}, content(t, "text", 100, true))
+	_, err := c.Download(context.Background(), "f", failing{full})
+	if !errors.Is(err, full) || len(*waits) > 0 {
+		t.Errorf("error %v after %d waits", err, len(*waits))
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestCollectionsInEitherForm(t *testing.T) {
+	for _, body := range []string{`[{"name":"a"}]`, `{"object":"list","data":[{"name":"a"}]}`} {
+		c, _ := serve(t, Options{}, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+		all, err := c.Collections(context.Background())
+		if err != nil || len(all) != 1 || all[0].Name != "a" {
+			t.Errorf("%s: %+v, %v", body, all, err)
+		}
+	}
+}
+
+func TestSleep(t *testing.T) {
+	if err := sleep(context.Background(), 1); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := sleep(ctx, time.Hour); err != context.Canceled {
+		t.Error(err)
+	}
+}
