@@ -1,26 +1,46 @@
 package batches
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/service/catalog"
+	"thresher/service/files"
+	"thresher/service/problem"
+	"thresher/service/wire"
 )
 
-// Options configure a Manager; zero values mean defaults.
+// Options configure a Manager. Catalog and Files are needed; zero values of the rest
+// mean defaults.
 type Options struct {
+	Catalog *catalog.Catalog
+	Files   *files.Store
+	// Limits are those of one request.
+	Limits wire.Limits
 	// Concurrency is how many batches are answered at once; 0 means 1.
 	Concurrency int
-	// Chunk is how many queries become durable together; 0 means 1,024. A request
-	// with more queries is a chunk of its own.
+	// Waiting is how many others there may be that are not final; 0 means 1,000.
+	Waiting int
+	// Chunk is about how many queries become durable together; 0 means 1,024. A
+	// request with more queries is a chunk of its own.
 	Chunk int
 	// Slice is how many queries are searched at once, between which interactive
 	// searches go first; 0 means 256.
 	Slice int
-	// Lines is the most requests a batch may have; 0 means 4,194,304.
-	Lines int64
+	// Requests is the most requests a batch may have; 0 means 4,194,304.
+	Requests int64
 	// LineBytes is the longest line of a file of requests; 0 means 16 MiB.
 	LineBytes int
 	// Window is the longest completion window; 0 means 30 days.
@@ -33,49 +53,410 @@ type Options struct {
 	Now func() time.Time
 	// Log is told what clients are not; nil discards.
 	Log *slog.Logger
+
+	ended func(id string) // a batch is final
+}
+
+func (o *Options) fill() {
+	o.Concurrency = cmp.Or(max(o.Concurrency, 0), 1)
+	o.Waiting = cmp.Or(max(o.Waiting, 0), 1000)
+	o.Chunk = cmp.Or(max(o.Chunk, 0), 1024)
+	o.Slice = cmp.Or(max(o.Slice, 0), 256)
+	o.Requests = cmp.Or(max(o.Requests, 0), 1<<22)
+	o.LineBytes = cmp.Or(max(o.LineBytes, 0), 16<<20)
+	o.Window = cmp.Or(max(o.Window, 0), 30*24*time.Hour)
+	if o.Retry == nil {
+		o.Retry = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 }
 
 // Manager keeps batches and answers them. It is safe for concurrent use.
-type Manager struct{}
+type Manager struct {
+	dir     string
+	ledger  ledger
+	library library
+	store   store
+	o       Options
+	gate    gate
+
+	ctx   context.Context // ends with Close
+	stop  context.CancelCauseFunc
+	tasks sync.WaitGroup
+
+	creating sync.Mutex // a batch is made at a time, and before what makes it goes
+
+	mu      sync.Mutex
+	closed  bool
+	live    map[string]*job // all that are not final
+	queue   []*job          // those that wait for their turn, in order
+	running int
+	final   map[Status]int
+}
+
+// errClosing stops batches that the next Open goes on with.
+var errClosing = errors.New("the server is shutting down")
 
 // Open opens the batches of db, whose files lie in dir, and goes on with those that
 // are not final. The caller keeps db, the catalog and the files, which must outlive
 // the Manager.
-func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) { return &Manager{}, nil }
+func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
+	return open(dir, db, inCatalog{o.Catalog}, o.Files, *o)
+}
+
+func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {
+	o.fill()
+	m := &Manager{dir: dir, library: l, store: s, o: o, live: map[string]*job{}, final: map[Status]int{}}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.ledger, err = openLedger(db); err != nil {
+		return nil, fmt.Errorf("batches: %w", err)
+	}
+	m.ctx, m.stop = context.WithCancelCause(context.Background())
+	err = m.ledger.each(func(rec *record) error {
+		if rec.Batch.Status.Final() {
+			m.final[rec.Batch.Status]++
+			return nil
+		}
+		j := m.newJob(rec)
+		m.live[rec.Batch.ID] = j
+		m.queue = append(m.queue, j)
+		return nil
+	})
+	if err == nil {
+		err = m.sweep()
+	}
+	if err != nil {
+		m.stop(errClosing)
+		return nil, fmt.Errorf("batches: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dispatch()
+	return m, nil
+}
+
+// sweep removes what batches that are final, or never came to be, have left: folders,
+// holds and pins.
+func (m *Manager) sweep() error {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if m.live[e.Name()] == nil && strings.HasPrefix(e.Name(), idPrefix) {
+			if err := os.RemoveAll(filepath.Join(m.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	holders, err := m.store.Owners(idPrefix)
+	if err != nil {
+		return err
+	}
+	pinners, err := m.library.owners(idPrefix)
+	if err != nil {
+		return err
+	}
+	for _, owner := range slices.Concat(holders, pinners) {
+		if m.live[owner] != nil {
+			continue
+		}
+		if err := m.letGo(owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo drops the holds and pins of a batch.
+func (m *Manager) letGo(id string) error {
+	return errors.Join(m.store.Release(id), m.library.unpin(id))
+}
+
+// dispatch begins batches while there is room. The caller holds mu.
+func (m *Manager) dispatch() {
+	for !m.closed && m.running < m.o.Concurrency && len(m.queue) > 0 {
+		j := m.queue[0]
+		m.queue = m.queue[1:]
+		m.running++
+		m.tasks.Go(func() {
+			j.run()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.running--
+			m.dispatch()
+		})
+	}
+}
 
 // Create makes a batch of spec. A key that is not "" makes it once: the same key
 // and spec find the first, another spec is refused (problem.KeyReused).
 func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
-	return Batch{}, errors.New("batches: not written yet")
+	asked := spec.fingerprint()
+	p, err := spec.check(m.o.Window)
+	if err != nil {
+		return Batch{}, err
+	}
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	if err := ctx.Err(); err != nil {
+		return Batch{}, err
+	}
+	id := idOf(key)
+	if key != "" {
+		first, err := m.ledger.get(id)
+		switch {
+		case err == nil && first.Fingerprint != asked:
+			return Batch{}, problem.New(problem.KeyReused, "batch %s was made with this Idempotency-Key from another request", id)
+		case err == nil:
+			return m.Get(id)
+		case problem.Of(err).Kind != problem.UnknownBatch:
+			return Batch{}, err
+		}
+	}
+	if err := m.room(); err != nil {
+		return Batch{}, err
+	}
+	rec, err := m.make(ctx, id, spec, p)
+	if err == nil {
+		rec.Fingerprint = asked
+		err = m.ledger.add(rec)
+	}
+	if err != nil {
+		return Batch{}, errors.Join(err, m.letGo(id))
+	}
+	return m.admit(rec), nil
+}
+
+// room refuses batches beyond those that may wait.
+func (m *Manager) room() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return problem.New(problem.Draining, "%v", errClosing)
+	case len(m.live) >= m.o.Waiting+m.o.Concurrency:
+		full := problem.New(problem.QueueFull, "%d batches are not finished, as many as may be", len(m.live)).Within(m.o.Waiting)
+		full.RetryAfter = 10 * time.Second
+		return full
+	}
+	return nil
+}
+
+// make takes hold of what the batch needs and makes its record.
+func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
+	input, err := m.store.Get(spec.InputFileID)
+	if err != nil {
+		return nil, err
+	}
+	rec := &record{
+		Format: recordFormat, InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
+		Batch: Batch{
+			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
+			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,
+			Search: spec.Search, OutputFormat: spec.OutputFormat,
+		},
+	}
+	now := m.o.Now()
+	rec.Batch.CreatedAt = now.Unix()
+	expires := now.Add(p.window).Unix()
+	rec.Batch.ExpiresAt = &expires
+	if err := rec.chooseKind(); err != nil {
+		return nil, err
+	}
+	if err := m.store.Hold(spec.InputFileID, id); err != nil {
+		return nil, err
+	}
+	version, err := m.library.pin(p.collection, id)
+	if err != nil {
+		return nil, err
+	}
+	rec.Batch.Collections = []Pinned{{Name: p.collection, Version: version}}
+	return rec, m.checkSearch(ctx, rec)
+}
+
+// admit puts a recorded batch in line.
+func (m *Manager) admit(rec *record) Batch {
+	j := m.newJob(rec)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[rec.Batch.ID] = j
+	m.queue = append(m.queue, j)
+	m.dispatch()
+	return j.view(m.position(j))
+}
+
+// position is how many batches come before j. The caller holds mu.
+func (m *Manager) position(j *job) int {
+	return slices.Index(m.queue, j) + 1 // -1 if it waits no more
+}
+
+// job finds a batch that is not final, and what comes before it.
+func (m *Manager) job(id string) (j *job, position int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expireWaiting()
+	if j = m.live[id]; j == nil {
+		return nil, 0
+	}
+	return j, m.position(j)
 }
 
 // Get returns a batch; problem.UnknownBatch if there is none.
 func (m *Manager) Get(id string) (Batch, error) {
-	return Batch{}, errors.New("batches: not written yet")
+	if j, position := m.job(id); j != nil {
+		return j.view(position), nil
+	}
+	rec, err := m.ledger.get(id)
+	if err != nil {
+		return Batch{}, err
+	}
+	return rec.view(), nil
 }
 
 // List returns the batches created before the batch after ("" = from the newest on),
 // newest first, at most limit (0 = DefaultPage; 1..MostPage).
 func (m *Manager) List(after string, limit int) (Page, error) {
-	return Page{}, errors.New("batches: not written yet")
+	limit = cmp.Or(limit, DefaultPage)
+	if limit < 1 || limit > MostPage {
+		return Page{}, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	}
+	records, more, err := m.ledger.before(after, limit)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Object: "list", Data: []Batch{}, HasMore: more}
+	for _, rec := range records {
+		if j, position := m.job(rec.Batch.ID); j != nil {
+			page.Data = append(page.Data, j.view(position))
+			continue
+		}
+		page.Data = append(page.Data, rec.view())
+	}
+	if n := len(page.Data); n > 0 {
+		page.FirstID, page.LastID = &page.Data[0].ID, &page.Data[n-1].ID
+	}
+	return page, nil
 }
 
 // Cancel ends a batch within one chunk; what is answered stays. The batch returned
-// is cancelling or cancelled. A final batch is refused (problem.Conflict), but for a
-// cancelled one, which is returned as it is.
+// is cancelling or cancelled. A batch that is final, or about to be, is refused
+// (problem.Conflict), but for a cancelled one, which is returned as it is.
 func (m *Manager) Cancel(id string) (Batch, error) {
-	return Batch{}, errors.New("batches: not written yet")
+	j, _ := m.job(id)
+	if j == nil {
+		rec, err := m.ledger.get(id)
+		if err != nil {
+			return Batch{}, err
+		}
+		if rec.Batch.Status != Cancelled {
+			return Batch{}, problem.New(problem.Conflict, "batch %s is %s, there is nothing to cancel", id, rec.Batch.Status)
+		}
+		return rec.view(), nil
+	}
+	if err := j.cancel(); err != nil {
+		return Batch{}, err
+	}
+	m.mu.Lock()
+	m.conclude(j)
+	m.mu.Unlock()
+	return j.view(0), nil
+}
+
+// conclude has a batch that waits end without waiting for its turn, for there is
+// little left to do. The caller holds mu.
+func (m *Manager) conclude(j *job) {
+	at := slices.Index(m.queue, j)
+	if at < 0 || m.closed {
+		return
+	}
+	m.queue = slices.Delete(m.queue, at, at+1)
+	m.tasks.Go(j.run)
+}
+
+// expireWaiting ends the batches that waited until their window was over. It is
+// called whenever somebody looks. The caller holds mu.
+func (m *Manager) expireWaiting() {
+	for _, j := range slices.Clone(m.queue) {
+		if j.expired() {
+			m.conclude(j)
+		}
+	}
 }
 
 // Delete forgets a final batch (problem.Conflict for others); its files stay.
-func (m *Manager) Delete(id string) error { return errors.New("batches: not written yet") }
+func (m *Manager) Delete(id string) error {
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	if j, _ := m.job(id); j != nil {
+		return problem.New(problem.Conflict, "batch %s is not finished; cancel it first", id)
+	}
+	rec, err := m.ledger.get(id)
+	if err != nil {
+		return err
+	}
+	if err := m.ledger.remove(rec); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.final[rec.Batch.Status]--
+	return nil
+}
 
 // Interactive tells that an interactive search is under way, until done is called:
 // batches let it go first.
-func (m *Manager) Interactive() (done func()) { return func() {} }
+func (m *Manager) Interactive() (done func()) { return m.gate.enter() }
 
 // Counts are how many batches have each status.
-func (m *Manager) Counts() map[Status]int { return nil }
+func (m *Manager) Counts() map[Status]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := maps.Clone(m.final)
+	for _, s := range Statuses() {
+		counts[s] += 0
+	}
+	for _, j := range m.live {
+		counts[j.status()]++
+	}
+	return counts
+}
+
+// finished counts a batch that is final now.
+func (m *Manager) finished(j *job) {
+	status := j.status()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.live, j.id)
+	m.final[status]++
+	if m.o.ended != nil {
+		m.o.ended(j.id)
+	}
+}
 
 // Close stops at the next chunk and waits, as long as ctx lasts; the next Open goes on.
-func (m *Manager) Close(ctx context.Context) error { return nil }
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop(errClosing)
+	done := make(chan struct{})
+	go func() {
+		m.tasks.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("batches: still at work: %w", context.Cause(ctx))
+	}
+}

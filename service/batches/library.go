@@ -1,0 +1,102 @@
+package batches
+
+import (
+	"context"
+	"errors"
+
+	"thresher/batch"
+	"thresher/service/catalog"
+	"thresher/service/files"
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// library is what batches ask of a catalog.
+type library interface {
+	// pin keeps the version that answers now for owner, and names it.
+	pin(name, owner string) (version int64, err error)
+	unpin(owner string) error
+	owners(prefix string) ([]string, error)
+	// use opens a pinned version, waiting for it to be loaded.
+	use(ctx context.Context, name string, version int64) (shelf, error)
+}
+
+// shelf is a version in use.
+type shelf interface {
+	dim() int
+	len() int
+	search(ctx context.Context, req batch.Request) (*batch.Response, error)
+	// rows are the row numbers of ids that a request lists; nil for a nil list.
+	rows(l *wire.IDList, field string) ([]int64, error)
+	naming() wire.Naming
+	release()
+}
+
+// store is what batches ask of the files.
+type store interface {
+	Get(id string) (files.File, error)
+	Path(id string) (string, files.File, error)
+	Hold(id, owner string) error
+	Release(owner string) error
+	Owners(prefix string) ([]string, error)
+	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
+}
+
+// inCatalog is the library of a catalog.
+type inCatalog struct{ c *catalog.Catalog }
+
+func (l inCatalog) pin(name, owner string) (int64, error) {
+	v, err := l.c.Use(name, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer v.Release() // until it is pinned the use keeps it
+	version := v.Info().Version
+	return version, l.c.Pin(name, version, owner)
+}
+
+func (l inCatalog) unpin(owner string) error               { return l.c.Unpin(owner) }
+func (l inCatalog) owners(prefix string) ([]string, error) { return l.c.Owners(prefix) }
+
+func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, error) {
+	v, err := l.c.Use(name, version)
+	var p *problem.Problem
+	if errors.As(err, &p) && p.Kind == problem.NotReady {
+		if _, err := l.c.Wait(ctx, name, version); err != nil {
+			return nil, err
+		}
+		v, err = l.c.Use(name, version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return inUse{v}, nil
+}
+
+// inUse is the shelf of a version.
+type inUse struct{ v *catalog.Version }
+
+func (u inUse) dim() int { return u.v.Dim() }
+func (u inUse) len() int { return u.v.Len() }
+func (u inUse) release() { u.v.Release() }
+
+func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	return u.v.Direct(ctx, req)
+}
+
+func (u inUse) rows(l *wire.IDList, field string) ([]int64, error) {
+	if l == nil {
+		return nil, nil
+	}
+	return u.v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
+}
+
+func (u inUse) naming() wire.Naming {
+	switch ids := u.v.IDs(); ids.Kind() {
+	case catalog.Integers:
+		return wire.Naming{Int: ids.Int}
+	case catalog.Strings:
+		return wire.Naming{Name: ids.Name}
+	}
+	return wire.Naming{}
+}
