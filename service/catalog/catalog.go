@@ -3,81 +3,212 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
 )
+
+// retryAfter is when to ask again for what another change is in the way of.
+const retryAfter = time.Second
 
 // Catalog holds the collections of one folder. It is safe for concurrent use.
 type Catalog struct {
-	db *bbolt.DB
-	o  Options
+	dir    string
+	db     *bbolt.DB
+	o      Options
+	roots  roots
+	memory budget
+	turn   chan struct{} // taken by the build that is at work
+	ready  chan struct{}
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup // builds and the loader
+
+	// change is held while something durable changes, so that what mu guards can be
+	// read and written in one step that includes a transaction. It comes before mu, which is
+	// never held while waiting for the disk: searches take it.
+	change sync.Mutex
+
+	mu       sync.Mutex
+	idle     *sync.Cond // inUse is 0
+	closed   bool
+	inUse    int // uses of all versions
+	entries  map[string]*entry
+	versions map[ref]*opened
 }
 
-var errUnwritten = errors.New("not written yet")
+// entry is a collection.
+type entry struct {
+	record
+	build *build // of record.Next
+}
+
+// ref names a version.
+type ref struct {
+	name    string
+	version int64
+}
 
 // Open takes over dir, which is the catalog's own and is created if missing, and
 // its bucket of db, which stays the caller's and must outlive the Catalog. What is
 // recorded is loaded, and what was being built is built, in the background:
 // see Ready. ctx is for what happens before Open returns.
 func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, error) {
-	return nil, errUnwritten
+	if o == nil || o.Open == nil {
+		return nil, errors.New("a catalog needs to know how engines are opened")
+	}
+	c := &Catalog{
+		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, turn: make(chan struct{}, 1), ready: make(chan struct{}),
+		entries: map[string]*entry{}, versions: map[ref]*opened{},
+	}
+	c.o.defaults()
+	c.idle = sync.NewCond(&c.mu)
+	var err error
+	if c.roots, err = openRoots(o.Roots); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := c.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if err := db.Update(c.recall); err != nil {
+		return nil, fmt.Errorf("collections of %s: %w", dir, err)
+	}
+	if err := c.sweep(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.resume()
+	return c, nil
 }
 
 // Ready is closed when all that was recorded has been loaded, or has failed to.
-func (c *Catalog) Ready() <-chan struct{} { return nil }
+func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// Create makes a collection, or with o.Replace a new version of one. It returns
-// once the source is durable and what it tells of its size is known to fit; what
-// is wrong with a row is found in the build. key, if not "", is the idempotency
-// key: the same request under the same key gets the first one's version.
-func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateOptions, key string) (Info, error) {
-	return Info{}, errUnwritten
+// recall reads what is recorded.
+func (c *Catalog) recall(tx *bbolt.Tx) error {
+	if err := createBuckets(tx); err != nil {
+		return err
+	}
+	names := bucket(tx, namesBucket)
+	err := names.ForEach(func(name, _ []byte) error {
+		rec, _, err := getRecord(tx, string(name))
+		if err != nil {
+			return err
+		}
+		c.entries[string(name)] = &entry{record: rec}
+		if rec.Ready != nil {
+			c.versions[ref{string(name), rec.Ready.Version}] = c.newOpened(string(name), *rec.Ready)
+		}
+		return nil
+	})
+	return errors.Join(err, c.recallPins(tx))
 }
 
-// Append makes a version that has src's rows behind those there are. Rows without
-// ids get the integers after the greatest that ever was one; a collection of
-// strings needs ids. See Create.
-func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
-	return Info{}, errUnwritten
+// sweep removes the files that no record knows.
+func (c *Catalog) sweep() error {
+	wanted := map[string]bool{}
+	for _, o := range c.versions {
+		wanted[o.change.data()], wanted[o.change.ids()] = true, true
+	}
+	for _, e := range c.entries {
+		if e.Next != nil {
+			for _, name := range e.Next.sources() {
+				wanted[name] = true
+			}
+		}
+	}
+	ours := ours()
+	return c.o.disk.Sweep(c.dir, func(name string) bool { return wanted[name] || !ours.MatchString(name) })
 }
 
-// Remove makes a version without the rows of these ids, all of which must exist,
-// in the form of the collection's. What remains keeps its ids. A collection cannot
-// lose all its rows. See Create.
-func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
-	return Info{}, errUnwritten
+// resume loads versions and then goes on with builds, in the background.
+func (c *Catalog) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*opened
+	for _, o := range c.versions {
+		o.acquire() // so that it stays while it is loaded
+		all = append(all, o)
+	}
+	c.work.Add(1)
+	go func() {
+		defer c.work.Done()
+		defer close(c.ready)
+		for _, o := range all {
+			c.load(o)
+		}
+	}()
+	for name, e := range c.entries {
+		if e.Next != nil {
+			c.begin(e, name, nil, c.memory.share(name))
+		}
+	}
 }
 
-// Delete removes a collection. Searches under way end well, and pinned versions stay
-// for those who name them.
-func (c *Catalog) Delete(name string) error { return errUnwritten }
-
-// List describes every collection, by name.
-func (c *Catalog) List() []Info { return nil }
-
-// Get describes a collection: its ready version, or else the one that is being made
-// or that failed.
-func (c *Catalog) Get(name string) (Info, error) { return Info{}, errUnwritten }
-
-// Wait returns when the version is no longer being built or loaded: Info says
-// whether it is Ready or Failed. Version 0 is the newest that was asked for.
-func (c *Catalog) Wait(ctx context.Context, name string, version int64) (Info, error) {
-	return Info{}, errUnwritten
+// load opens o and announces it.
+func (c *Catalog) load(o *opened) {
+	err := c.ctx.Err()
+	if err == nil {
+		err = o.load(c.ctx)
+	}
+	if err != nil {
+		c.o.Log.Error("collection could not be loaded", "collection", o.name, "version", o.change.Version, "reason", err)
+		if serr := o.stop(); serr != nil {
+			c.o.Log.Warn("closing a version that failed", "collection", o.name, "reason", serr)
+		}
+	}
+	c.mu.Lock()
+	o.state = Ready
+	if err != nil {
+		o.state, o.failure = Failed, problem.Of(err)
+	}
+	close(o.loaded)
+	c.mu.Unlock()
+	o.release()
 }
-
-// Use counts a use of a version, 0 being the ready one; the caller must Release
-// it. Other versions can be used while they are pinned.
-func (c *Catalog) Use(name string, version int64) (*Version, error) { return nil, errUnwritten }
-
-// Pin keeps a version, durably, until owner unpins. An owner may have several.
-func (c *Catalog) Pin(name string, version int64, owner string) error { return errUnwritten }
-
-// Unpin drops all pins of owner, of which there may be none.
-func (c *Catalog) Unpin(owner string) error { return errUnwritten }
-
-// Owners lists who has pins, of those whose name begins with prefix.
-func (c *Catalog) Owners(prefix string) ([]string, error) { return nil, errUnwritten }
 
 // Close stops builds, which go on when the folder is opened again, waits until
-// the last Version is released, and closes all.
-func (c *Catalog) Close() error { return errUnwritten }
+// the last Version is released, and closes all. What is asked of the Catalog from then on
+// is refused. Closing twice is allowed.
+func (c *Catalog) Close() error {
+	c.change.Lock() // what is being accepted has begun
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	c.change.Unlock()
+	if closed {
+		return nil
+	}
+	c.cancel()
+	c.work.Wait()
+	c.mu.Lock()
+	for c.inUse > 0 {
+		c.idle.Wait()
+	}
+	var all []*opened
+	for key, o := range c.versions {
+		delete(c.versions, key)
+		all = append(all, o)
+	}
+	clear(c.entries)
+	c.mu.Unlock()
+	var err error
+	for _, o := range all {
+		err = errors.Join(err, o.stop())
+	}
+	return err
+}

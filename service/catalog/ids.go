@@ -1,20 +1,134 @@
 package catalog
 
-// IDs are what the rows of a version are called. They are read only.
-type IDs struct{ kind Kind }
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+
+	"thresher/service/problem"
+)
+
+// IDs are what the rows of a version are called. They are read only, and take 12
+// bytes a row as integers, 12 and their text as strings, and nothing as row numbers.
+type IDs struct {
+	kind Kind
+	n    int
+	ints []int64  // Integers: by row
+	ends []uint64 // Strings: that of row i is text[ends[i]:ends[i+1]], [n+1]
+	text []byte
+	// order holds the row numbers by ascending id.
+	order []uint32
+}
+
+// rowNumbers are the ids of n rows without any.
+func rowNumbers(n int) *IDs { return &IDs{kind: RowNumbers, n: n} }
 
 // Kind is how rows are called.
 func (d *IDs) Kind() Kind { return d.kind }
 
 // Len is the number of rows.
-func (d *IDs) Len() int { return 0 }
+func (d *IDs) Len() int { return d.n }
 
 // Int is the id of a row number if ids are Integers or RowNumbers.
-func (d *IDs) Int(row int64) int64 { return 0 }
+func (d *IDs) Int(row int64) int64 {
+	if d.kind != Integers {
+		return row
+	}
+	return d.ints[row]
+}
 
 // Name is the id of a row number if ids are Strings, else the integer's digits.
-func (d *IDs) Name(row int64) string { return "" }
+func (d *IDs) Name(row int64) string {
+	if d.kind != Strings {
+		return strconv.FormatInt(d.Int(row), 10)
+	}
+	return string(d.name(int(row)))
+}
 
-// Rows finds the row numbers of keys. Unknown ones, and keys of another kind than
-// the ids, are a *problem.Problem that names field and index.
-func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) { return nil, errUnwritten }
+func (d *IDs) name(row int) []byte { return d.text[d.ends[row]:d.ends[row+1]] }
+
+// bytes is the memory d takes.
+func (d *IDs) bytes() int64 {
+	return int64(8*len(d.ints) + 8*len(d.ends) + len(d.text) + 4*len(d.order))
+}
+
+// Rows finds the row numbers of keys, in their order. Unknown ones, and keys of
+// another kind than the ids, are a *problem.Problem that names field and index.
+func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
+	if keys.Len() == 0 {
+		return []int64{}, nil
+	}
+	if d.kind == Strings && len(keys.Names) < keys.Len() {
+		return nil, problem.New(problem.InvalidValue, "%s are integers, and the ids of the collection are strings", field).
+			At(field, 0).Within(Strings)
+	}
+	if d.kind != Strings && len(keys.Ints) < keys.Len() {
+		return nil, problem.New(problem.InvalidValue, "%s are strings, and the ids of the collection are integers", field).
+			At(field, 0).Within(Integers)
+	}
+	rows := make([]int64, keys.Len())
+	for i := range rows {
+		row, ok := d.row(keys, i)
+		if !ok {
+			called := "no atom has"
+			if d.kind == RowNumbers {
+				called = fmt.Sprintf("there are %d atoms, numbered from 0, and none has", d.n)
+			}
+			return nil, problem.New(problem.UnknownID, "%s the id %s", called, keys.quote(i, d.kind)).At(field, i)
+		}
+		rows[i] = row
+	}
+	return rows, nil
+}
+
+// row finds the row of key i.
+func (d *IDs) row(keys *Keys, i int) (row int64, ok bool) {
+	switch d.kind {
+	case RowNumbers:
+		id := keys.Ints[i]
+		return id, id >= 0 && id < int64(d.n)
+	case Integers:
+		return d.find(func(row int) int { return cmp.Compare(keys.Ints[i], d.ints[row]) })
+	}
+	name := []byte(keys.Names[i])
+	return d.find(func(row int) int { return bytes.Compare(name, d.name(row)) })
+}
+
+// find looks for the row of an id by how the id compares to those of others.
+func (d *IDs) find(compare func(row int) int) (int64, bool) {
+	at, ok := sort.Find(len(d.order), func(i int) int { return compare(int(d.order[i])) })
+	if !ok {
+		return 0, false
+	}
+	return int64(d.order[at]), true
+}
+
+func (k *Keys) quote(i int, kind Kind) string {
+	if kind == Strings {
+		return strconv.Quote(k.Names[i])
+	}
+	return strconv.FormatInt(k.Ints[i], 10)
+}
+
+// sorted orders the rows by id. If an id is there twice it returns its rows, the
+// lower first.
+func (d *IDs) sorted() (a, b int, unique bool) {
+	d.order = make([]uint32, d.n)
+	for i := range d.order {
+		d.order[i] = uint32(i)
+	}
+	compare := func(a, b uint32) int { return cmp.Compare(d.ints[a], d.ints[b]) }
+	if d.kind == Strings {
+		compare = func(a, b uint32) int { return bytes.Compare(d.name(int(a)), d.name(int(b))) }
+	}
+	slices.SortFunc(d.order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
+	for i := 1; i < d.n; i++ {
+		if compare(d.order[i-1], d.order[i]) == 0 {
+			return int(d.order[i-1]), int(d.order[i]), false
+		}
+	}
+	return 0, 0, true
+}

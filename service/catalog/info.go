@@ -25,8 +25,8 @@ type Info struct {
 	Dimension int       `json:"dimension"`
 	Metric    string    `json:"metric"`
 	Basis     string    `json:"basis"`
-	IDs       Kind      `json:"ids"`
-	Bytes     int64     `json:"bytes"` // of memory, mapped or not; 0 before it is ready
+	IDs       Kind      `json:"ids,omitempty"` // "" while only reading them will tell
+	Bytes     int64     `json:"bytes"`         // of memory, mapped or not; 0 before it is ready
 	Backend   string    `json:"backend,omitempty"`
 	CreatedAt time.Time `json:"created_at"` // when the change was acknowledged
 	// Next, if not 0, is the version that is being built while this one answers.

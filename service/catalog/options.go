@@ -1,12 +1,14 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/service/files"
+	"thresher/service/files/spool"
 )
 
 // Opener makes an engine that searches c, which belongs to the version of that
@@ -34,9 +36,18 @@ type Options struct {
 	// Runs makes; nil means the defaults.
 	Coalesce *batch.CoalescerOptions
 	Runs     func(name string) batch.RunObserver
-	// Changed, if not nil, is told of each collection whose version, state or size
-	// changed, and of those deleted, with gone set. It must be quick and must not
-	// call the Catalog.
-	Changed func(info Info, gone bool)
-	Log     *slog.Logger // nil means none
+	Log      *slog.Logger // nil means none
+
+	disk spool.Disk
+}
+
+// defaults fills in what is zero.
+func (o *Options) defaults() {
+	o.MaxCollections = cmp.Or(max(o.MaxCollections, 0), 1024)
+	o.MaxRows = min(cmp.Or(max(o.MaxRows, 0), collection.MaxAtoms), collection.MaxAtoms)
+	o.MaxDim = min(cmp.Or(max(o.MaxDim, 0), collection.MaxDim), collection.MaxDim)
+	o.MaxIDBytes = cmp.Or(max(o.MaxIDBytes, 0), 1024)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 }

@@ -30,8 +30,8 @@ type Source struct {
 	Column, IDColumn string
 }
 
-// Keys names atoms: Ints by integers or row numbers, or Names by strings; the
-// other is nil.
+// Keys names atoms: Ints by integers or row numbers, Names by strings. Where the
+// sender could not tell the two apart both are set, and say the same.
 type Keys struct {
 	Ints  []int64
 	Names []string
@@ -42,7 +42,7 @@ func (k *Keys) Len() int {
 	if k == nil {
 		return 0
 	}
-	return len(k.Ints) + len(k.Names)
+	return max(len(k.Ints), len(k.Names))
 }
 
 // CreateOptions choose what Create makes; the zero value means defaults.

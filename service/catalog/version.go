@@ -2,39 +2,131 @@ package catalog
 
 import (
 	"context"
+	"fmt"
+	"sync"
 
 	"thresher/batch"
+	"thresher/service/problem"
 )
 
 // Version is one use of a version. Its methods must not be called after Release.
-type Version struct{ o *opened }
+type Version struct {
+	o    *opened
+	once sync.Once
+}
 
-// opened is a version that can be searched.
-type opened struct{}
-
-// Info describes the version as it is now.
-func (v *Version) Info() Info { return Info{} }
+// Info describes the version.
+func (v *Version) Info() Info {
+	v.o.c.mu.Lock()
+	defer v.o.c.mu.Unlock()
+	return v.o.info()
+}
 
 // Dim is the dimension of its rows, Len their number.
-func (v *Version) Dim() int { return 0 }
-func (v *Version) Len() int { return 0 }
+func (v *Version) Dim() int { return v.o.col.Dim }
+func (v *Version) Len() int { return v.o.col.N }
 
 // Search answers req together with others that are asked at the same time.
 func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
-	return nil, errUnwritten
+	return v.o.runs.Search(ctx, req)
 }
 
 // Direct answers req by itself, for large requests.
 func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Response, error) {
-	return nil, errUnwritten
+	return v.o.engine.Search(ctx, req)
 }
 
 // Row returns row number i as given, 0 <= i < Len(); it must not be written, nor
 // read after Release.
-func (v *Version) Row(i int64) []float32 { return nil }
+func (v *Version) Row(i int64) []float32 { return v.o.col.Row(int(i)) }
 
 // IDs are what the rows are called. They may be used after Release.
-func (v *Version) IDs() *IDs { return nil }
+func (v *Version) IDs() *IDs { return v.o.ids }
 
-// Release ends the use. Releasing twice is allowed.
-func (v *Version) Release() {}
+// Release ends the use; the last one of a version that nothing keeps closes it and
+// removes its files. Releasing twice is allowed.
+func (v *Version) Release() { v.once.Do(v.o.release) }
+
+// acquire counts a use. The caller holds Catalog.mu.
+func (o *opened) acquire() {
+	o.uses++
+	o.c.inUse++
+}
+
+func (o *opened) release() {
+	o.c.mu.Lock()
+	o.uses--
+	o.c.inUse--
+	if o.c.inUse == 0 {
+		o.c.idle.Broadcast()
+	}
+	gone := o.unneeded()
+	o.c.mu.Unlock()
+	if gone {
+		o.dispose()
+	}
+}
+
+// Use counts a use of a version, 0 being the ready one; the caller must Release
+// it. Other versions can be used while they are pinned.
+func (c *Catalog) Use(name string, version int64) (*Version, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, err := c.find(name, version)
+	if err != nil {
+		return nil, err
+	}
+	o.acquire()
+	return &Version{o: o}, nil
+}
+
+// find finds a version that can be searched. The caller holds mu.
+func (c *Catalog) find(name string, version int64) (*opened, error) {
+	if c.closed {
+		return nil, draining()
+	}
+	e := c.entries[name]
+	if version == 0 && e == nil {
+		return nil, unknown(name)
+	}
+	if version == 0 && e.Ready == nil {
+		if e.Next == nil {
+			return nil, problem.New(problem.Conflict, "collection %s could not be made: %s", name, e.Failed.Failure.Detail).In("name")
+		}
+		return nil, c.notYet("collection %s is being made", name)
+	}
+	if version == 0 {
+		version = e.Ready.Version
+	}
+	o := c.versions[ref{name, version}]
+	switch {
+	case o == nil && e == nil:
+		return nil, unknown(name)
+	case o == nil && e.Next != nil && e.Next.Version == version:
+		return nil, c.notYet("version %d of collection %s is being made", version, name)
+	case o == nil:
+		return nil, problem.New(problem.UnknownCollection, "there is no version %d of collection %s%s", version, name, e.current()).
+			In("version")
+	case o.state == Loading:
+		return nil, c.notYet("version %d of collection %s is being loaded", version, name)
+	case o.state == Failed:
+		return nil, o.failure
+	}
+	return o, nil
+}
+
+// current says which version answers.
+func (e *entry) current() string {
+	if e.Ready == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the newest is %d", e.Ready.Version)
+}
+
+func (c *Catalog) notYet(format string, args ...any) error {
+	p := problem.New(problem.NotReady, format, args...).In("name")
+	p.RetryAfter = retryAfter
+	return p
+}
+
+func draining() error { return problem.New(problem.Draining, "the collections are being closed") }

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -81,11 +82,14 @@ func (d Disk) Link(from, to string) error {
 	if full := Full(err); full != err {
 		return full
 	}
-	return d.Copy(from, to)
+	return d.Copy(context.Background(), from, to)
 }
 
+// copyStep is how much Copy copies between two looks at its context.
+const copyStep = 64 << 20
+
 // Copy copies a file to a name that must be free, flushed with its folder.
-func (d Disk) Copy(from, to string) error {
+func (d Disk) Copy(ctx context.Context, from, to string) error {
 	f, err := os.Open(from)
 	if err != nil {
 		return err
@@ -96,10 +100,18 @@ func (d Disk) Copy(from, to string) error {
 		return err
 	}
 	defer w.Discard()
-	if _, err := io.Copy(w, f); err != nil {
-		return fmt.Errorf("copying: %w", err)
+	for {
+		if err := errors.Join(ctx.Err(), d.At("write", to)); err != nil {
+			return Full(err)
+		}
+		_, err := io.CopyN(w.f, f, copyStep) // which the kernel can do by itself
+		if err == io.EOF {
+			return w.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("copying: %w", Full(err))
+		}
 	}
-	return w.Close()
 }
 
 // FlushFolder makes the names in a folder durable.

@@ -1,0 +1,398 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/collection"
+	"thresher/dataset"
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// build is a version in the making.
+type build struct {
+	c        *Catalog
+	name     string
+	change   change
+	from     *Version // of the version that it changes, or nil
+	share    *share
+	cancel   context.CancelFunc
+	progress atomic.Uint64 // float64 in [0, 1]
+
+	done chan struct{} // closed when it has ended; then
+	info Info          // says how, or
+	err  error         // why it did not come to an end
+}
+
+// begin starts making a version that has been recorded. share holds what memory it is known
+// to need. The caller holds mu.
+func (c *Catalog) begin(e *entry, name string, from *Version, share *share) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	b := &build{c: c, name: name, change: *e.Next, from: from, share: share, cancel: cancel, done: make(chan struct{})}
+	e.build = b
+	c.work.Add(1)
+	go func() {
+		defer c.work.Done()
+		defer close(b.done)
+		defer cancel()
+		b.info, b.err = b.run(ctx)
+	}()
+}
+
+// run makes the version and announces it.
+func (b *build) run(ctx context.Context) (Info, error) {
+	defer func() {
+		if b.from != nil {
+			b.from.Release()
+		}
+	}()
+	if err := b.wait(ctx); err != nil {
+		b.share.settle(0)
+		b.forget()
+		return Info{}, err
+	}
+	defer func() { <-b.c.turn }()
+	if b.change.From != 0 && b.from == nil { // a former process accepted it
+		var err error
+		if b.from, err = b.c.Use(b.name, b.change.From); err != nil {
+			b.share.settle(0)
+			return b.c.postpone(b, err)
+		}
+	}
+	o, err := b.make(ctx)
+	if err != nil {
+		if serr := o.stop(); serr != nil {
+			b.c.o.Log.Warn("closing a version that failed", "collection", b.name, "reason", serr)
+		}
+	}
+	if ctx.Err() != nil && err != nil {
+		b.clear(b.change.data(), b.change.ids())
+		b.forget()
+		return Info{}, b.gone()
+	}
+	return b.c.conclude(b, o, err)
+}
+
+// wait waits until all is loaded and it is this build's turn.
+func (b *build) wait(ctx context.Context) error {
+	select {
+	case <-b.c.ready:
+	case <-ctx.Done():
+		return b.gone()
+	}
+	select {
+	case b.c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return b.gone()
+	}
+}
+
+// forget removes what the version was to be made of, if the collection was deleted.
+func (b *build) forget() {
+	if b.c.ctx.Err() == nil {
+		b.clear(b.change.sources()...)
+	}
+}
+
+// gone is why a build that was stopped has no version.
+func (b *build) gone() error {
+	if b.c.ctx.Err() != nil {
+		return draining()
+	}
+	return unknown(b.name)
+}
+
+func (b *build) clear(names ...string) {
+	for _, name := range names {
+		b.c.drop(name)
+	}
+}
+
+// make does all but announcing. What it returns holds what was opened, also beside an
+// error.
+func (b *build) make(ctx context.Context) (*opened, error) {
+	o := b.c.newOpened(b.name, b.change)
+	o.share = b.share
+	b.clear(b.change.data(), b.change.ids()) // a process that died may have left them
+	if err := b.c.fits(b.share, &b.change); err != nil {
+		return o, err
+	}
+	if r := b.change.Rows; r != nil && r.Path != "" {
+		if err := b.c.unchanged(r); err != nil {
+			return o, err
+		}
+	}
+	if err := b.collect(ctx, o); err != nil {
+		return o, err
+	}
+	if err := b.c.o.disk.FlushFolder(b.c.dir); err != nil {
+		return o, err
+	}
+	ch := &o.change
+	ch.Count, ch.Dim, ch.Metric, ch.Basis, ch.IDs = int64(o.col.N), o.col.Dim, o.col.Metric.String(), o.col.Basis.String(), o.ids.kind
+	ch.Bytes = o.col.Bytes() + o.ids.bytes()
+	o.share.settle(ch.Bytes)
+	return o, o.start(ctx)
+}
+
+// unchanged says whether a file in a root is still the one that was asked for.
+func (c *Catalog) unchanged(o *origin) error {
+	real, info, err := c.roots.resolve(o.Called)
+	if err != nil {
+		return err
+	}
+	if real != o.Path || info.Size() != o.Size || info.ModTime().UnixNano() != o.Modified {
+		return problem.New(problem.Conflict, "%s: the file has changed since it was asked for", o.Called).In("source.path")
+	}
+	return nil
+}
+
+// collect makes the files of the collection and the ids.
+func (b *build) collect(ctx context.Context, o *opened) error {
+	path := filepath.Join(b.c.dir, b.change.data())
+	if r := b.change.Rows; r != nil && r.Prepared {
+		if err := b.c.o.disk.Copy(ctx, r.Path, path); err != nil {
+			return err
+		}
+		col, err := collection.Open(path)
+		if err != nil {
+			return err
+		}
+		o.col, o.ids, o.change.NextID = col, rowNumbers(col.N), int64(col.N)
+		return nil
+	}
+	src, options, err := b.rows()
+	if err != nil {
+		return err
+	}
+	if src.src != nil {
+		defer src.src.Close()
+	}
+	if err := b.c.o.disk.At("build", path); err != nil {
+		return err
+	}
+	if o.col, err = collection.Create(ctx, path, src, true, options); err != nil {
+		return err
+	}
+	if o.ids, o.change.NextID = rowNumbers(o.col.N), int64(o.col.N); src.ids == nil {
+		return nil
+	}
+	o.change.NextID = src.ids.next
+	if o.ids, err = src.ids.finish(); err != nil {
+		return err
+	}
+	return writeIDs(b.c.o.disk, filepath.Join(b.c.dir, b.change.ids()), o.ids)
+}
+
+// rows opens what the version is made of.
+func (b *build) rows() (*rows, *collection.Options, error) {
+	need, err := b.change.shape()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &rows{dim: need.dim, most: b.c.o.MaxRows, told: func(part float64) { b.set(readShare * part) }}
+	r.room = func(n, ids int64) error {
+		need.rows, need.idBytes = max(n, b.change.Count), ids
+		return b.share.resize(max(b.share.held, need.estimate()), need.String())
+	}
+	if b.from != nil {
+		r.from = b.from.o
+	}
+	if err := b.open(r); err != nil {
+		return nil, nil, err
+	}
+	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads,
+		Progress: func(done, total int64) { b.set(readShare + (1-readShare)*float64(done)/float64(total)) }}
+	return r, options, nil
+}
+
+// open opens r's files and decides what its rows are called.
+func (b *build) open(r *rows) error {
+	ch := &b.change
+	if ch.Drop != "" {
+		ids, err := readIDs(filepath.Join(b.c.dir, ch.Drop))
+		if err != nil {
+			return err
+		}
+		r.drop = ids.ints
+	}
+	if o := ch.Rows; o != nil {
+		if o.Keys != "" {
+			keys, err := readIDs(filepath.Join(b.c.dir, o.Keys))
+			if err != nil {
+				return err
+			}
+			r.keys = keys
+		}
+		src, err := dataset.Open(b.c.at(o), &dataset.Options{Column: o.Column, IDs: o.IDColumn})
+		if err != nil {
+			return err
+		}
+		r.src, r.called = src, o.Called
+		if src.Dim() != ch.Dim {
+			src.Close()
+			return problem.New(problem.Conflict, "%s: the file has changed since it was asked for", o.Called).In("source.path")
+		}
+	}
+	named := ch.Rows != nil && (r.keys != nil || ch.Rows.IDColumn != "")
+	r.number = !named
+	if r.from == nil {
+		if named {
+			r.ids = newIDsBuilder(ch.IDs, b.c.o.MaxIDBytes)
+		}
+		return nil
+	}
+	was := &r.from.change
+	if was.IDs == RowNumbers && was.NextID == was.Count && !named && ch.Drop == "" {
+		return nil // the new ones go on counting
+	}
+	kind := was.IDs
+	if kind == RowNumbers {
+		kind = Integers
+	}
+	r.ids = newIDsBuilder(kind, b.c.o.MaxIDBytes)
+	r.ids.base = r.from.col.N - len(r.drop)
+	r.ids.next = was.NextID
+	return nil
+}
+
+// readShare is the part of a build's time that reading rows is taken for.
+const readShare = .2
+
+func (b *build) set(progress float64) { b.progress.Store(math.Float64bits(progress)) }
+
+// conclude announces a version that was made, or why it was not. What it replaces
+// goes when nothing keeps it.
+func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
+	c.change.Lock()
+	defer c.change.Unlock()
+	e := c.current(b)
+	if e == nil { // deleted meanwhile
+		if err == nil {
+			err = o.stop()
+		}
+		b.clear(b.change.files()...)
+		return Info{}, errors.Join(unknown(b.name), err)
+	}
+	rec := e.record
+	rec.Next = nil
+	if err == nil {
+		former := rec.Ready
+		rec.Ready, rec.Failed = &o.change, nil
+		o.change.Rows, o.change.Drop = nil, "" // it is not made of them any more
+		if err = c.replace(b.name, rec, former); err != nil {
+			err = errors.Join(err, o.stop())
+			rec = e.record
+			rec.Next = nil
+		}
+	}
+	if err != nil {
+		return c.fail(b, e, rec, err, true), nil
+	}
+
+	c.mu.Lock()
+	former := c.versions[ref{b.name, versionOf(e.Ready)}]
+	e.record, e.build = rec, nil
+	o.state = Ready
+	close(o.loaded)
+	c.versions[ref{b.name, o.change.Version}] = o
+	gone := former != nil && former.retire()
+	info := o.info()
+	c.mu.Unlock()
+	b.clear(b.change.sources()...)
+	if gone {
+		former.dispose()
+	}
+	c.o.Log.Info("collection is ready", "collection", b.name, "version", info.Version, "rows", info.Count)
+	return info, nil
+}
+
+// current is the collection that b makes a version of, nil if it was deleted. The
+// caller holds change, without which entries do not change.
+func (c *Catalog) current(b *build) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[b.name]; e != nil && e.build == b {
+		return e
+	}
+	return nil
+}
+
+// retire says that o is the newest no more, and whether the caller is to dispose of
+// it. The caller holds mu.
+func (o *opened) retire() bool {
+	o.retired = true
+	return o.unneeded()
+}
+
+func versionOf(ch *change) int64 {
+	if ch == nil {
+		return 0
+	}
+	return ch.Version
+}
+
+// replace records rec, and keeps the record of what it replaces if that is pinned.
+func (c *Catalog) replace(name string, rec record, former *change) error {
+	if err := c.o.disk.At("record", name); err != nil {
+		return spool.Full(err)
+	}
+	return spool.Full(c.db.Update(func(tx *bbolt.Tx) error {
+		return errors.Join(putRecord(tx, name, rec), c.keepPinned(tx, name, former))
+	}))
+}
+
+// postpone gives up a version that cannot be made now because the one that it
+// changes cannot be used; it is tried again when the folder is opened again.
+func (c *Catalog) postpone(b *build, err error) (Info, error) {
+	if c.ctx.Err() != nil {
+		return Info{}, draining()
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	e := c.current(b)
+	if e == nil {
+		b.clear(b.change.sources()...)
+		return Info{}, unknown(b.name)
+	}
+	rec := e.record
+	rec.Next = nil
+	return c.fail(b, e, rec, err, false), nil
+}
+
+// fail announces why a version could not be made and, if durable, records it.
+func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) Info {
+	failed := b.change
+	from, path := &origin{Called: "the rows"}, ""
+	if failed.Rows != nil {
+		from, path = failed.Rows, c.at(failed.Rows)
+	}
+	p := describe(err, from, path)
+	failed.Failure, failed.Rows, failed.Drop = newFailure(p), nil, ""
+	rec.Failed = &failed
+	c.o.Log.Error("collection could not be made", "collection", b.name, "version", failed.Version, "reason", err)
+	if durable {
+		err = c.o.disk.At("record failure", b.name)
+		if err == nil {
+			err = c.db.Update(func(tx *bbolt.Tx) error { return putRecord(tx, b.name, rec) })
+		}
+		if err != nil {
+			c.o.Log.Error("the failure could not be recorded", "collection", b.name, "reason", err)
+		}
+	}
+	if durable && err == nil {
+		b.clear(b.change.sources()...)
+	}
+	b.clear(b.change.data(), b.change.ids())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.record, e.build = rec, nil
+	return infoOf(b.name, &failed, Failed)
+}

@@ -1,0 +1,435 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/collection"
+	"thresher/service/files/once"
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// Create makes a collection, or with o.Replace a new version of one. It returns
+// once the source is durable and what it tells of its size is known to fit; what
+// is wrong with a row is found in the build. A name whose collection could not be made
+// is free. key, if not "", is the idempotency key: the same request under the same key
+// gets the first one's version.
+func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateOptions, key string) (Info, error) {
+	ch, err := newChange(name, src, o)
+	if err != nil {
+		return Info{}, err
+	}
+	may := func(e *entry) error { return c.mayCreate(name, e, o.Replace) }
+	if err := c.early(name, key, may); err != nil {
+		return Info{}, err
+	}
+	s, err := c.stage(ctx, ch.Base, &src)
+	defer s.discard()
+	if err != nil {
+		return Info{}, err
+	}
+	fingerprint := printOf("create", name, s.id, src.Column, src.IDColumn, o)
+	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		return i, err
+	}
+	if err := ch.take(s); err != nil {
+		return Info{}, err
+	}
+	return c.accept(name, key, fingerprint, ch, s, nil, may)
+}
+
+// newChange checks what is asked of a new collection.
+func newChange(name string, src Source, o CreateOptions) (*change, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	metric, err := collection.ParseMetric(o.Metric)
+	if err != nil {
+		return nil, problem.New(problem.InvalidValue, "%v", err).In("metric").Within([]string{"ip", "cosine", "l2"})
+	}
+	basis, err := collection.ParseBasis(o.Basis)
+	if err != nil {
+		return nil, problem.New(problem.InvalidValue, "%v", err).In("basis").Within([]string{"auto", "raw"})
+	}
+	named := src.IDColumn != "" || src.IDs != nil
+	if kinds := []Kind{"", RowNumbers, Integers, Strings}; !slices.Contains(kinds, o.IDs) {
+		return nil, problem.New(problem.InvalidValue, "ids are of no kind %q", clip(string(o.IDs))).In("ids").Within(kinds[1:])
+	}
+	if named == (o.IDs == RowNumbers) && o.IDs != "" {
+		return nil, problem.New(problem.InvalidValue, "ids of kind %s need a column of ids, and the others none", o.IDs).In("ids")
+	}
+	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, IDs: o.IDs}
+	if !named {
+		ch.IDs = RowNumbers
+	}
+	if o.Metric == "" {
+		ch.Metric = ""
+	}
+	if o.Basis == "" || o.Basis == "auto" {
+		ch.Basis = ""
+	}
+	return ch, nil
+}
+
+// take makes ch of a source.
+func (ch *change) take(s *staged) error {
+	for _, v := range []struct {
+		field, is string
+		asked     *string
+	}{{"metric", s.metric, &ch.Metric}, {"basis", s.basis, &ch.Basis}} {
+		if s.origin.Prepared && *v.asked != "" && *v.asked != v.is {
+			return problem.New(problem.InvalidValue, "%s: built with %s %s, and %s is asked for", s.origin.Called, v.field, v.is, *v.asked).
+				In(v.field).Within(v.is)
+		}
+		if s.origin.Prepared {
+			*v.asked = v.is
+		}
+	}
+	if ch.Metric == "" {
+		ch.Metric = collection.InnerProduct.String()
+	}
+	if ch.Basis == "" {
+		ch.Basis = collection.Rotated.String()
+	}
+	ch.Rows, ch.Dim, ch.Count = s.origin, s.dim, max(0, s.rows)
+	return nil
+}
+
+// Append makes a version that has src's rows behind those there are. Rows without
+// ids get the integers after the greatest that ever was one; a collection of
+// strings needs ids. See Create.
+func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
+	may := func(e *entry) error { return c.mayChange(name, e) }
+	if err := c.early(name, key, may); err != nil {
+		return Info{}, err
+	}
+	base := newBase(name)
+	s, err := c.stage(ctx, base, &src)
+	defer s.discard()
+	if err != nil {
+		return Info{}, err
+	}
+	fingerprint := printOf("append", name, s.id, src.Column, src.IDColumn, nil)
+	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		return i, err
+	}
+	from, err := c.Use(name, 0)
+	if err != nil {
+		return Info{}, err
+	}
+	ch := from.o.change.after(base)
+	if err := ch.extend(name, s, &src); err != nil {
+		from.Release()
+		return Info{}, err
+	}
+	return c.accept(name, key, fingerprint, ch, s, from, may)
+}
+
+// after is a change of ch, a version that is ready.
+func (ch *change) after(base string) *change {
+	return &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Dim: ch.Dim,
+		Count: ch.Count, IDs: ch.IDs}
+}
+
+// extend adds new rows to ch, which still describes the version before.
+func (ch *change) extend(name string, s *staged, src *Source) error {
+	named := src.IDColumn != "" || src.IDs != nil
+	switch {
+	case s.origin.Prepared:
+		return problem.New(problem.InvalidValue, "%s: a prepared collection cannot be appended", s.origin.Called).In("source")
+	case s.dim != ch.Dim:
+		return problem.New(problem.WrongDimension, "%s: rows of %d columns, and those of collection %s have %d",
+			s.origin.Called, s.dim, name, ch.Dim).In("rows").Within(ch.Dim)
+	case ch.IDs == Strings && !named:
+		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and the rows to append have none", name).
+			In("ids").Within(Strings)
+	case src.IDs != nil && ch.IDs == Strings && len(src.IDs.Names) < src.IDs.Len():
+		return problem.New(problem.InvalidValue, "the ids of collection %s are strings, and those to append are integers", name).
+			At("ids", 0).Within(Strings)
+	case src.IDs != nil && ch.IDs != Strings && len(src.IDs.Ints) < src.IDs.Len():
+		return problem.New(problem.InvalidValue, "the ids of collection %s are integers, and those to append are strings", name).
+			At("ids", 0).Within(Integers)
+	}
+	ch.Rows = s.origin
+	if ch.Count += s.rows; s.rows < 0 {
+		ch.Count = 0
+	}
+	return nil
+}
+
+// Remove makes a version without the rows of these ids, all of which must exist,
+// in the form of the collection's. What remains keeps its ids. A collection cannot
+// lose all its rows. See Create.
+func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
+	may := func(e *entry) error { return c.mayChange(name, e) }
+	if err := c.early(name, key, may); err != nil {
+		return Info{}, err
+	}
+	fingerprint := printOf("remove", name, "", "", "", ids)
+	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		return i, err
+	}
+	from, err := c.Use(name, 0)
+	if err != nil {
+		return Info{}, err
+	}
+	ch := from.o.change.after(newBase(name))
+	s := &staged{c: c}
+	defer s.discard()
+	if err := c.leave(ch, s, from, &ids, name); err != nil {
+		from.Release()
+		return Info{}, err
+	}
+	return c.accept(name, key, fingerprint, ch, s, from, may)
+}
+
+// leave takes the rows of ids from ch, which still describes the version before.
+func (c *Catalog) leave(ch *change, s *staged, from *Version, ids *Keys, name string) error {
+	rows, err := from.IDs().Rows(ids, "ids")
+	if err != nil {
+		return err
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	switch len(rows) {
+	case 0:
+		return problem.New(problem.InvalidValue, "no ids are given").In("ids")
+	case from.Len():
+		return problem.New(problem.InvalidValue,
+			"these are all %d rows of collection %s, and a collection has one at least: delete it instead", len(rows), name).In("ids")
+	}
+	drop := &IDs{kind: Integers, n: len(rows), ints: rows, order: make([]uint32, len(rows))}
+	ch.Drop, ch.Count = ch.Base+".drop", ch.Count-int64(len(rows))
+	s.names = []string{ch.Drop}
+	return writeIDs(c.o.disk, filepath.Join(c.dir, ch.Drop), drop)
+}
+
+// printOf is the fingerprint of a request.
+func printOf(verb, name, content, column, idColumn string, options any) string {
+	text, err := json.Marshal([]any{verb, name, content, column, idColumn, options})
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// early refuses what is refused anyhow, before a body is read. A key that is known
+// has an answer whatever the state is.
+func (c *Catalog) early(name, key string, may func(*entry) error) error {
+	known := false
+	err := c.db.View(func(tx *bbolt.Tx) error {
+		_, found, err := once.Find(bucket(tx, keysBucket), key, "")
+		known = found || err != nil
+		return nil
+	})
+	if err != nil || known {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return draining()
+	}
+	return may(c.entries[name])
+}
+
+// earlier looks for what was made under a key.
+func (c *Catalog) earlier(key, fingerprint string) (i Info, found bool, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		text, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		if err != nil || !ok {
+			return err
+		}
+		found = true
+		return json.Unmarshal(text, &i)
+	})
+	if err != nil || !found {
+		return Info{}, false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ok := c.version(i.Name, i.Version); ok {
+		i = now
+	}
+	return i, true, nil
+}
+
+// mayCreate says whether a collection can be created in place of e, which may be nil.
+func (c *Catalog) mayCreate(name string, e *entry, replace bool) error {
+	switch {
+	case e == nil && len(c.entries) >= c.o.MaxCollections:
+		return problem.New(problem.OverLimit, "there are %d collections, at most %d", len(c.entries), c.o.MaxCollections).
+			In("name").Within(c.o.MaxCollections)
+	case e == nil:
+		return nil
+	case !replace && (e.Ready != nil || e.Next != nil):
+		return problem.New(problem.NameTaken, "there is a collection %s already", name).In("name")
+	}
+	return busy(name, e)
+}
+
+// mayChange says whether e, which may be nil, can be changed.
+func (c *Catalog) mayChange(name string, e *entry) error {
+	if e == nil {
+		return unknown(name)
+	}
+	return busy(name, e)
+}
+
+func busy(name string, e *entry) error {
+	if e.Next == nil {
+		return nil
+	}
+	p := problem.New(problem.Conflict, "version %d of collection %s is being made; one change is made at a time", e.Next.Version, name).In("name")
+	p.RetryAfter = retryAfter
+	return p
+}
+
+// accept records ch, whose files are durable, and begins to make it. It takes over from,
+// a use of the version that ch changes, or nil.
+func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, from *Version, may func(*entry) error) (Info, error) {
+	share := c.memory.share(name)
+	begun := false
+	defer func() {
+		if !begun {
+			share.settle(0)
+			if from != nil {
+				from.Release()
+			}
+		}
+	}()
+	c.change.Lock()
+	defer c.change.Unlock()
+	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		return i, err
+	}
+	c.mu.Lock()
+	e, closed := c.entries[name], c.closed
+	err := may(e)
+	c.mu.Unlock()
+	if closed {
+		return Info{}, draining()
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	rec := record{Next: ch}
+	if e != nil {
+		rec.Ready = e.Ready
+	}
+	if ch.From != versionOf(rec.Ready) && ch.From != 0 {
+		p := problem.New(problem.Conflict, "collection %s was changed meanwhile, to version %d", name, versionOf(rec.Ready)).In("name")
+		p.RetryAfter = retryAfter
+		return Info{}, p
+	}
+	if err := c.fits(share, ch); err != nil {
+		return Info{}, err
+	}
+	if err := c.record(name, key, fingerprint, rec); err != nil {
+		return Info{}, err
+	}
+	s.keep()
+	begun = true
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e == nil {
+		e = &entry{}
+		c.entries[name] = e
+	}
+	e.record = rec
+	c.begin(e, name, from, share)
+	return infoOf(name, ch, Building), nil
+}
+
+// record records rec, whose next version is new, under the next number of the name.
+func (c *Catalog) record(name, key, fingerprint string, rec record) error {
+	if err := c.o.disk.At("record", name); err != nil {
+		return spool.Full(err)
+	}
+	ch := rec.Next
+	ch.CreatedAt = time.Now().UTC()
+	return spool.Full(c.db.Update(func(tx *bbolt.Tx) (err error) {
+		if ch.Version, err = nextNumber(tx, name); err != nil {
+			return err
+		}
+		text, err := json.Marshal(infoOf(name, ch, Building))
+		if err != nil {
+			return err
+		}
+		return errors.Join(putRecord(tx, name, rec), once.Put(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
+	}))
+}
+
+// fits holds the rows of ch, as far as they are known, against the limits, and takes the
+// memory for them.
+func (c *Catalog) fits(share *share, ch *change) error {
+	if ch.Count > c.o.MaxRows {
+		return problem.New(problem.OverLimit, "%d rows, at most %d", ch.Count, c.o.MaxRows).In("rows").Within(c.o.MaxRows)
+	}
+	if ch.Count == 0 {
+		return nil
+	}
+	need, err := ch.shape()
+	if err != nil {
+		return err
+	}
+	return share.resize(need.estimate(), need.String())
+}
+
+// shape is what is known of ch's size.
+func (ch *change) shape() (shape, error) {
+	metric, err := collection.ParseMetric(ch.Metric)
+	if err != nil {
+		return shape{}, err
+	}
+	basis, err := collection.ParseBasis(ch.Basis)
+	return shape{rows: ch.Count, dim: ch.Dim, metric: metric, basis: basis}, err
+}
+
+// Delete removes a collection. Searches under way end well, and pinned versions stay
+// for those who name them. What was being made of it is given up.
+func (c *Catalog) Delete(name string) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	e, closed := c.entries[name], c.closed
+	c.mu.Unlock()
+	switch {
+	case closed:
+		return draining()
+	case e == nil:
+		return unknown(name)
+	}
+	if err := c.o.disk.At("record", name); err != nil {
+		return spool.Full(err)
+	}
+	err := c.db.Update(func(tx *bbolt.Tx) error {
+		return errors.Join(bucket(tx, namesBucket).Delete([]byte(name)), c.keepPinned(tx, name, e.Ready))
+	})
+	if err != nil {
+		return spool.Full(err)
+	}
+	c.mu.Lock()
+	delete(c.entries, name)
+	if e.build != nil {
+		e.build.cancel()
+	}
+	o := c.versions[ref{name, versionOf(e.Ready)}]
+	gone := o != nil && o.retire()
+	c.mu.Unlock()
+	if gone {
+		o.dispose()
+	}
+	c.o.Log.Info("collection is deleted", "collection", name)
+	return nil
+}

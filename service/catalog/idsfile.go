@@ -1,0 +1,171 @@
+package catalog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"thresher/service/files/spool"
+)
+
+// A file of ids is a header of 32 bytes, all numbers little endian, and sections:
+//
+//	0   8  magic "THRESHID"
+//	8   4  format version
+//	12  4  1 for integers, 2 for strings
+//	16  8  rows n
+//	24  8  bytes of text
+//	       integers: int64 [n]; strings: uint64 [n+1], the text
+//	       uint32 [n], the rows by ascending id
+//	       CRC-32C of all before
+const (
+	idsMagic   = "THRESHID"
+	idsVersion = 1
+)
+
+var errIDs = errors.New("file of ids is damaged")
+
+func castagnoli() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
+
+// writeIDs writes Integers or Strings to a new file, flushed.
+func writeIDs(disk spool.Disk, path string, d *IDs) error {
+	w, err := disk.Create(path)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	sum := castagnoli()
+	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<18)
+	kind := uint32(1)
+	if d.kind == Strings {
+		kind = 2
+	}
+	head := append([]byte(idsMagic), make([]byte, 24)...)
+	binary.LittleEndian.PutUint32(head[8:], idsVersion)
+	binary.LittleEndian.PutUint32(head[12:], kind)
+	binary.LittleEndian.PutUint64(head[16:], uint64(d.n))
+	binary.LittleEndian.PutUint64(head[24:], uint64(len(d.text)))
+	b.Write(head) // a bufio.Writer keeps its first error
+	var eight [8]byte
+	for _, v := range d.ints {
+		b.Write(binary.LittleEndian.AppendUint64(eight[:0], uint64(v)))
+	}
+	for _, v := range d.ends {
+		b.Write(binary.LittleEndian.AppendUint64(eight[:0], v))
+	}
+	b.Write(d.text)
+	for _, v := range d.order {
+		b.Write(binary.LittleEndian.AppendUint32(eight[:0], v))
+	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32())); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// readIDs reads a file that writeIDs wrote.
+func readIDs(path string) (*IDs, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	d, err := decodeIDs(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return d, nil
+}
+
+// decodeIDs reads ids of so many bytes, which are checked before memory is taken for
+// what they claim.
+func decodeIDs(r io.Reader, size int64) (*IDs, error) {
+	sum := castagnoli()
+	in := idsReader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}
+	head := in.take(32)
+	if in.err != nil || string(head[:8]) != idsMagic || binary.LittleEndian.Uint32(head[8:]) != idsVersion {
+		return nil, fmt.Errorf("%w: it begins %q", errIDs, head)
+	}
+	kind, n, text := binary.LittleEndian.Uint32(head[12:]), binary.LittleEndian.Uint64(head[16:]), binary.LittleEndian.Uint64(head[24:])
+	if limit := uint64(size); kind < 1 || kind > 2 || n > limit || text > limit ||
+		limit != 32+8*n+4*n+uint64(kind-1)*(8+text)+4 {
+		return nil, fmt.Errorf("%w: %d bytes for %d rows and %d bytes of text", errIDs, size, n, text)
+	}
+	d := &IDs{kind: Integers, n: int(n)}
+	if kind == 1 {
+		d.ints = make([]int64, n)
+		in.each(8, len(d.ints), func(i int, b []byte) { d.ints[i] = int64(binary.LittleEndian.Uint64(b)) })
+	} else {
+		d.kind, d.ends = Strings, make([]uint64, n+1)
+		in.each(8, len(d.ends), func(i int, b []byte) { d.ends[i] = binary.LittleEndian.Uint64(b) })
+		d.text = in.take(int(text))
+	}
+	d.order = make([]uint32, n)
+	in.each(4, len(d.order), func(i int, b []byte) { d.order[i] = binary.LittleEndian.Uint32(b) })
+	want := sum.Sum32()
+	if tail := in.take(4); in.err != nil || binary.LittleEndian.Uint32(tail) != want {
+		return nil, fmt.Errorf("%w: checksum differs", errIDs)
+	}
+	return d, d.sound()
+}
+
+// sound checks that what indexes is in bounds.
+func (d *IDs) sound() error {
+	for i := 1; i < len(d.ends); i++ {
+		if d.ends[i] < d.ends[i-1] || d.ends[i] > uint64(len(d.text)) {
+			return fmt.Errorf("%w: the text of row %d", errIDs, i-1)
+		}
+	}
+	for _, row := range d.order {
+		if int(row) >= d.n {
+			return fmt.Errorf("%w: row %d of %d", errIDs, row, d.n)
+		}
+	}
+	return nil
+}
+
+// idsReader reads sections and keeps the first error.
+type idsReader struct {
+	r   io.Reader
+	sum hash.Hash32
+	err error
+}
+
+func (r *idsReader) take(n int) []byte {
+	b := make([]byte, n)
+	r.fill(b)
+	return b
+}
+
+func (r *idsReader) fill(b []byte) {
+	if r.err == nil {
+		_, r.err = io.ReadFull(r.r, b)
+		r.sum.Write(b)
+	}
+}
+
+// each visits n numbers of width bytes.
+func (r *idsReader) each(width, n int, visit func(i int, b []byte)) {
+	buf := make([]byte, width<<12)
+	for at := 0; at < n && r.err == nil; {
+		part := buf[:min(len(buf), width*(n-at))]
+		r.fill(part)
+		for ; len(part) > 0; part = part[width:] {
+			visit(at, part)
+			at++
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"thresher/collection"
+	"thresher/dataset"
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// staged is a source that has been made durable but is not recorded yet.
+type staged struct {
+	c      *Catalog
+	origin *origin
+	names  []string // files in the catalog's folder
+	rows   int64    // -1 while only reading them tells
+	dim    int
+	id     string // of the content, for fingerprints
+	// Of a prepared collection.
+	metric, basis string
+}
+
+// discard removes the files, unless they were kept.
+func (s *staged) discard() {
+	for _, name := range s.names {
+		s.c.drop(name)
+	}
+}
+
+func (s *staged) keep() { s.names = nil }
+
+// drop removes a file from the catalog's folder; what stays is swept when it is opened again.
+func (c *Catalog) drop(name string) {
+	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
+		c.o.Log.Warn("a file stays that nobody needs", "file", name, "reason", err)
+	}
+}
+
+// stage makes src durable under names that begin with base and looks at its size.
+// The caller discards or keeps what it returns, also with an error.
+func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged, error) {
+	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn}}
+	given := 0
+	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return s, problem.New(problem.InvalidValue, "%d sources are given, one is needed", given).In("source")
+	}
+	if src.IDs != nil && (src.Rows == nil || src.IDColumn != "") {
+		return s, problem.New(problem.InvalidValue, "a list of ids belongs to rows given with it").In("ids")
+	}
+	var err error
+	switch {
+	case src.Body != nil:
+		err = s.body(ctx, base, src)
+	case src.Path != "":
+		err = s.path(src)
+	case src.File != "":
+		err = s.file(base, src)
+	default:
+		err = s.memory(base, src)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, s.measure()
+}
+
+// add creates a file of the catalog's folder.
+func (s *staged) add(name string) (*spool.Writer, error) {
+	w, err := s.c.o.disk.Create(filepath.Join(s.c.dir, name))
+	if err == nil {
+		s.names = append(s.names, name)
+	}
+	return w, err
+}
+
+// body spools an upload.
+func (s *staged) body(ctx context.Context, base string, src *Source) error {
+	s.origin.Called, s.origin.File = "the body", base+".rows"+extension(src.Format)
+	w, err := s.add(s.origin.File)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	if err := w.Copy(ctx, src.Body, nil); err != nil {
+		return err
+	}
+	s.id = "content " + w.Sum()
+	return w.Close()
+}
+
+// path finds a file under a root.
+func (s *staged) path(src *Source) error {
+	real, info, err := s.c.roots.resolve(src.Path)
+	if err != nil {
+		return err
+	}
+	s.origin.Called, s.origin.Path = src.Path, real
+	s.origin.Size, s.origin.Modified = info.Size(), info.ModTime().UnixNano()
+	s.origin.Prepared = strings.HasSuffix(src.Path, dataSuffix)
+	s.id = "path " + src.Path
+	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "") {
+		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
+	}
+	return nil
+}
+
+// file gives a stored file a second name, so that it can be deleted meanwhile.
+func (s *staged) file(base string, src *Source) error {
+	if s.c.o.Files == nil {
+		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file")
+	}
+	path, f, err := s.c.o.Files.Path(src.File)
+	if err != nil {
+		return err
+	}
+	ext := extension(src.Format)
+	if src.Format == dataset.Unknown {
+		format, gzipped := dataset.FormatOf(f.Name)
+		if ext = extension(format); gzipped {
+			ext += ".gz"
+		}
+	}
+	s.origin.Called, s.origin.File = "file "+f.ID, base+".rows"+ext
+	s.id = "content " + f.SHA256
+	s.names = append(s.names, s.origin.File)
+	return s.c.o.disk.Link(path, filepath.Join(s.c.dir, s.origin.File))
+}
+
+// memory writes rows that were given with the request, and their ids.
+func (s *staged) memory(base string, src *Source) error {
+	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" {
+		return problem.New(problem.InvalidValue, "%d values are no rows of %d columns", len(src.Rows), src.Dim).In("rows")
+	}
+	rows := len(src.Rows) / src.Dim
+	for i, v := range src.Rows {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return problem.New(problem.NotFinite, "row %d, column %d is %v", i/src.Dim, i%src.Dim, v).At("rows", i/src.Dim)
+		}
+	}
+	s.origin.Called, s.origin.File = "the rows", base+".rows.npy"
+	w, err := s.add(s.origin.File)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	if err := dataset.WriteNPY(w, rows, src.Dim, src.Rows); err != nil {
+		return err
+	}
+	s.id = "content " + w.Sum()
+	if err := w.Close(); err != nil || src.IDs == nil {
+		return err
+	}
+	if n := src.IDs.Len(); n != rows {
+		return problem.New(problem.InvalidValue, "%d ids for %d rows", n, rows).In("ids").Within(rows)
+	}
+	s.origin.Keys = base + ".keys"
+	return s.keys(s.origin.Keys, src.IDs)
+}
+
+// keys writes ids that were given with the request.
+func (s *staged) keys(name string, keys *Keys) error {
+	b := newIDsBuilder("", s.c.o.MaxIDBytes)
+	if len(keys.Ints) < keys.Len() {
+		b = newIDsBuilder(Strings, s.c.o.MaxIDBytes)
+		for _, id := range keys.Names {
+			if err := b.add(id); err != nil {
+				return err
+			}
+		}
+	} else {
+		for _, id := range keys.Ints {
+			b.addInt(id)
+		}
+	}
+	ids, err := b.finish()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	s.id += fmt.Sprintf(" ids %x", sha256.Sum256(text))
+	s.names = append(s.names, name)
+	return writeIDs(s.c.o.disk, filepath.Join(s.c.dir, name), ids)
+}
+
+// measure looks at how many rows of how many columns there are, and whether there
+// may be.
+func (s *staged) measure() error {
+	o := s.origin
+	if o.Prepared {
+		info, err := collection.Stat(o.Path)
+		if err != nil {
+			return describe(err, o, "")
+		}
+		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
+	} else {
+		path := s.c.at(o)
+		r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn})
+		if err != nil {
+			return describe(err, o, path)
+		}
+		s.rows, s.dim = r.Len(), r.Dim()
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	if s.rows == 0 {
+		return problem.New(problem.InvalidValue, "%s: no rows in it", o.Called).In("rows")
+	}
+	if s.dim > s.c.o.MaxDim {
+		return problem.New(problem.OverLimit, "%s: rows of %d columns, at most %d", o.Called, s.dim, s.c.o.MaxDim).
+			In("rows").Within(s.c.o.MaxDim)
+	}
+	return nil
+}
+
+// at is where a source lies.
+func (c *Catalog) at(o *origin) string {
+	if o.File != "" {
+		return filepath.Join(c.dir, o.File)
+	}
+	return o.Path
+}
+
+// dataSuffix ends the names of collection files.
+const dataSuffix = ".thresher"
+
+// extension is what dataset.Open tells a format by.
+func extension(f dataset.Format) string {
+	switch f {
+	case dataset.Unknown:
+		return ""
+	case dataset.Arrow:
+		return ".arrow"
+	case dataset.ArrowStream:
+		return ".arrows"
+	}
+	return "." + string(f)
+}
+
+// describe makes a problem of what is wrong with a source, in the words of who sent it:
+// path is where it lies here.
+func describe(err error, o *origin, path string) *problem.Problem {
+	var known *problem.Problem
+	var vector *dataset.Error
+	var row *collection.RowError
+	switch {
+	case errors.As(spool.Full(err), &known):
+		return known
+	case errors.As(err, &vector):
+		text := vector.Error()
+		if path != "" {
+			text = strings.ReplaceAll(text, path, o.Called)
+		}
+		kind := problem.Malformed
+		if vector.Row >= 0 && vector.Column >= 0 {
+			kind = problem.NotFinite
+		}
+		return problem.New(kind, "%s", text).At("rows", int(vector.Row)).Because(err)
+	case errors.As(err, &row):
+		return problem.New(problem.InvalidValue, "%s: %s", o.Called, row.Error()).At("rows", row.Row).Because(err)
+	case errors.Is(err, collection.ErrForeign), errors.Is(err, collection.ErrVersion),
+		errors.Is(err, collection.ErrTruncated), errors.Is(err, collection.ErrCorrupt):
+		text := err.Error()
+		if at := strings.LastIndex(text, dataSuffix+": "); at >= 0 {
+			text = text[at+len(dataSuffix+": "):]
+		}
+		return problem.New(problem.Malformed, "%s: %s", o.Called, text).In("source").Because(err)
+	}
+	return problem.Of(fmt.Errorf("%s: %w", o.Called, err))
+}

@@ -1,0 +1,150 @@
+package catalog
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+	"go.uber.org/goleak"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/service/problem"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("X"); dir != "" {
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// processor opens engines on one backend.
+func processor(t testing.TB) Opener {
+	b := cpu.New(cpu.Options{Threads: 1})
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return opener(b)
+}
+
+func opener(b *cpu.Backend) Opener {
+	return func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
+		return batch.Open(ctx, c, b, nil)
+	}
+}
+
+// folder is where a test's catalog lives, through several lives of it.
+type folder struct {
+	t   testing.TB
+	dir string
+	o   Options
+	db  *bbolt.DB
+	c   *Catalog
+}
+
+// newFolder opens a catalog in a new folder.
+func newFolder(t testing.TB, o Options) *folder {
+	f := &folder{t: t, dir: t.TempDir(), o: o}
+	if o.Open == nil {
+		f.o.Open = processor(t)
+	}
+	f.open()
+	t.Cleanup(f.close)
+	return f
+}
+
+func openDatabase(dir string) (*bbolt.DB, error) {
+	return bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true})
+}
+
+func (f *folder) open() {
+	f.t.Helper()
+	var err error
+	if f.db, err = openDatabase(f.dir); err != nil {
+		f.t.Fatal(err)
+	}
+	if f.c, err = Open(context.Background(), filepath.Join(f.dir, "collections"), f.db, &f.o); err != nil {
+		f.t.Fatal(err)
+	}
+	<-f.c.Ready()
+}
+
+func (f *folder) close() {
+	f.t.Helper()
+	if f.c == nil {
+		return
+	}
+	if err := f.c.Close(); err != nil {
+		f.t.Error(err)
+	}
+	if err := f.db.Close(); err != nil {
+		f.t.Error(err)
+	}
+	f.c = nil
+}
+
+// files lists what is in the catalog's folder.
+func (f *folder) files() []string {
+	f.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(f.dir, "collections"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// ready waits for a change that was accepted, and wants it to succeed.
+func (f *folder) ready(i Info, err error) Info {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if i, err = f.c.Wait(context.Background(), i.Name, i.Version); err != nil || i.State != Ready {
+		f.t.Fatalf("%+v, %v", i, err)
+	}
+	return i
+}
+
+// failed waits for a change that was accepted, and wants it to fail.
+func (f *folder) failed(i Info, err error) *problem.Problem {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if i, err = f.c.Wait(context.Background(), i.Name, i.Version); err != nil || i.State != Failed {
+		f.t.Fatalf("%+v, %v", i, err)
+	}
+	return i.Failure
+}
+
+// vectors are n rows of dim columns, each row its own: row i is i+1+first in column
+// (i+first)%dim and a little elsewhere.
+func vectors(first, n, dim int) []float32 {
+	v := make([]float32, n*dim)
+	for i := range n {
+		for j := range dim {
+			v[i*dim+j] = float32((i+first)*(j+3)%7) / 16
+		}
+		v[i*dim+(i+first)%dim] = float32(i + first + 1)
+	}
+	return v
+}
+
+// rowsOf is a source of rows in memory.
+func rowsOf(first, n, dim int, ids *Keys) Source {
+	return Source{Rows: vectors(first, n, dim), Dim: dim, IDs: ids}
+}
+
+func ints(ids ...int64) *Keys       { return &Keys{Ints: ids} }
+func names(ids ...string) *Keys     { return &Keys{Names: ids} }
+func kindOf(err error) problem.Kind { return problem.Of(err).Kind }

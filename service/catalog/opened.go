@@ -1,0 +1,135 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/service/problem"
+)
+
+// opened is a version that was made: open for search, on its way there, or failed.
+// What is above mu belongs to whoever opens it until it is announced.
+type opened struct {
+	c      *Catalog
+	name   string
+	change change
+	col    *collection.Collection
+	engine *batch.Engine
+	runs   *batch.Coalescer
+	ids    *IDs
+	share  *share
+
+	// Catalog.mu guards the rest.
+	state   State            // Loading, Ready or Failed
+	failure *problem.Problem // why it could not be opened
+	uses    int
+	pins    int
+	retired bool          // another is the newest, or the name is gone
+	loaded  chan struct{} // closed when it is no longer Loading
+}
+
+func (c *Catalog) newOpened(name string, ch change) *opened {
+	return &opened{c: c, name: name, change: ch, state: Loading, share: c.memory.share(name), loaded: make(chan struct{})}
+}
+
+// load maps the version's files and opens an engine.
+func (o *opened) load(ctx context.Context) error {
+	if err := o.share.resize(o.change.Bytes, shape{rows: o.change.Count, dim: o.change.Dim}.String()); err != nil {
+		return err
+	}
+	col, err := collection.Open(filepath.Join(o.c.dir, o.change.data()))
+	if err != nil {
+		return err
+	}
+	o.col = col
+	if o.change.IDs == RowNumbers {
+		o.ids = rowNumbers(col.N)
+	} else if o.ids, err = readIDs(filepath.Join(o.c.dir, o.change.ids())); err != nil {
+		return err
+	}
+	if o.ids.n != col.N {
+		return errors.Join(errIDs, errors.New("another number of rows than the collection's"))
+	}
+	return o.start(ctx)
+}
+
+// start opens an engine over the collection, which is there.
+func (o *opened) start(ctx context.Context) error {
+	engine, err := o.c.o.Open(ctx, o.name, o.col)
+	if err != nil {
+		return err
+	}
+	o.engine = engine
+	options := batch.CoalescerOptions{Window: batch.DefaultWindow}
+	if o.c.o.Coalesce != nil {
+		options = *o.c.o.Coalesce
+	}
+	if o.c.o.Runs != nil {
+		options.Observer = o.c.o.Runs(o.name)
+	}
+	o.runs = batch.NewCoalescer(engine, &options)
+	return nil
+}
+
+// stop closes what is open; nobody uses it.
+func (o *opened) stop() error {
+	var err error
+	if o.runs != nil {
+		o.runs.Close()
+	}
+	if o.engine != nil {
+		err = o.engine.Close()
+	}
+	if o.col != nil {
+		err = errors.Join(err, o.col.Close())
+	}
+	o.runs, o.engine, o.col = nil, nil, nil
+	o.share.settle(0)
+	return err
+}
+
+// unneeded takes o from the catalog if nothing keeps it. The caller holds Catalog.mu
+// and, if so, calls dispose without it.
+func (o *opened) unneeded() bool {
+	key := ref{o.name, o.change.Version}
+	if !o.retired || o.uses > 0 || o.pins > 0 || o.c.versions[key] != o {
+		return false
+	}
+	delete(o.c.versions, key)
+	return true
+}
+
+// dispose closes o and removes its files, of which no record is left.
+func (o *opened) dispose() {
+	if err := o.stop(); err != nil {
+		o.c.o.Log.Warn("closing a version", "collection", o.name, "version", o.change.Version, "reason", err)
+	}
+	for _, name := range o.change.files() {
+		o.c.drop(name)
+	}
+}
+
+// info describes o. The caller holds Catalog.mu.
+func (o *opened) info() Info {
+	i := infoOf(o.name, &o.change, o.state)
+	if o.state == Ready {
+		i.Backend = o.engine.Backend()
+	}
+	if o.failure != nil {
+		i.Failure, i.Error = o.failure, o.failure.Error()
+	}
+	return i
+}
+
+// infoOf describes a version in a state.
+func infoOf(name string, ch *change, s State) Info {
+	i := Info{Name: name, Version: ch.Version, State: s, Count: ch.Count, Dimension: ch.Dim, Metric: ch.Metric,
+		Basis: ch.Basis, IDs: ch.IDs, Bytes: ch.Bytes, CreatedAt: ch.CreatedAt}
+	if p := ch.Failure.problem(); p != nil {
+		i.Failure, i.Error = p, p.Error()
+	}
+	return i
+}

@@ -1,0 +1,192 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// pinKey is the key of a pin in its bucket.
+func pinKey(owner, name string, version int64) []byte {
+	return append([]byte(owner+"\x00"), versionKey(name, version)...)
+}
+
+// cutPinKey reads a pinKey.
+func cutPinKey(key []byte) (owner string, pinned ref, err error) {
+	by, rest, _ := bytes.Cut(key, []byte{0})
+	pinned.name, pinned.version, err = cutVersionKey(rest)
+	return string(by), pinned, err
+}
+
+// recallPins reads the versions that outlived their time, and counts pins.
+func (c *Catalog) recallPins(tx *bbolt.Tx) error {
+	err := bucket(tx, retiredBucket).ForEach(func(key, text []byte) error {
+		name, version, err := cutVersionKey(key)
+		if err != nil {
+			return err
+		}
+		var ch change
+		if err := json.Unmarshal(text, &ch); err != nil {
+			return fmt.Errorf("record of version %d of collection %s: %w", version, name, err)
+		}
+		o := c.newOpened(name, ch)
+		o.retired = true
+		c.versions[ref{name, version}] = o
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return bucket(tx, pinsBucket).ForEach(func(key, _ []byte) error {
+		_, pinned, err := cutPinKey(key)
+		if o := c.versions[pinned]; o != nil {
+			o.pins++
+		}
+		return err
+	})
+}
+
+// keepPinned records a version that is the newest no more, if there is a pin on it. The caller
+// holds Catalog.change.
+func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
+	if ch == nil {
+		return nil
+	}
+	c.mu.Lock()
+	pins := c.versions[ref{name, ch.Version}].pins
+	c.mu.Unlock()
+	if pins == 0 {
+		return nil
+	}
+	return putJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
+}
+
+// Pin keeps a version, durably, until owner unpins; 0 is the ready one. An owner may
+// have several, and pinning twice is pinning once.
+func (c *Catalog) Pin(name string, version int64, owner string) error {
+	if owner == "" || strings.Contains(owner, "\x00") {
+		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	v, err := c.Use(name, version)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	if err := c.o.disk.At("record", name); err != nil {
+		return spool.Full(err)
+	}
+	o, again := v.o, false
+	key := pinKey(owner, name, o.change.Version)
+	err = c.db.Update(func(tx *bbolt.Tx) error {
+		pins := bucket(tx, pinsBucket)
+		again = pins.Get(key) != nil
+		if err := pins.Put(key, []byte{}); err != nil || !o.retired {
+			return err
+		}
+		return putJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
+	})
+	if err != nil || again {
+		return spool.Full(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.pins++
+	return nil
+}
+
+// Unpin drops all pins of owner, of which there may be none.
+func (c *Catalog) Unpin(owner string) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return draining()
+	}
+	var dropped []*opened
+	err := c.db.Update(func(tx *bbolt.Tx) error {
+		dropped = dropped[:0]
+		keys, err := keysWith(bucket(tx, pinsBucket), []byte(owner+"\x00"))
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			_, pinned, err := cutPinKey(key)
+			if err != nil {
+				return err
+			}
+			if err := bucket(tx, pinsBucket).Delete(key); err != nil {
+				return err
+			}
+			o := c.pinned(pinned)
+			if o == nil {
+				continue
+			}
+			dropped = append(dropped, o)
+			if o.pins > 1 {
+				continue // an owner pins a version once
+			}
+			if err := bucket(tx, retiredBucket).Delete(versionKey(pinned.name, pinned.version)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return spool.Full(err)
+	}
+	for _, o := range dropped {
+		c.mu.Lock()
+		o.pins--
+		gone := o.unneeded()
+		c.mu.Unlock()
+		if gone {
+			o.dispose()
+		}
+	}
+	return nil
+}
+
+// pinned is a version that is open. The caller holds change, which pins change under.
+func (c *Catalog) pinned(r ref) *opened {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.versions[r]
+}
+
+// keysWith lists the keys of a bucket that begin with prefix.
+func keysWith(b *bbolt.Bucket, prefix []byte) (keys [][]byte, err error) {
+	if b == nil {
+		return nil, errors.New("bucket is missing")
+	}
+	c := b.Cursor()
+	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	return keys, nil
+}
+
+// Owners lists who has pins, of those whose name begins with prefix.
+func (c *Catalog) Owners(prefix string) (owners []string, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		keys, err := keysWith(bucket(tx, pinsBucket), []byte(prefix))
+		for _, key := range keys {
+			owner, _, _ := bytes.Cut(key, []byte{0})
+			if n := len(owners); n == 0 || owners[n-1] != string(owner) {
+				owners = append(owners, string(owner))
+			}
+		}
+		return err
+	})
+	return owners, err
+}

@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// The bucket "catalog" holds: collections by name; versions that outlive their time
+// because of pins, by name and number; the last number that each name has used, also
+// of those deleted; pins; idempotency keys.
+const (
+	namesBucket   = "collections"
+	retiredBucket = "retired"
+	numbersBucket = "numbers"
+	pinsBucket    = "pins"
+	keysBucket    = "keys"
+)
+
+// record is a collection in the database.
+type record struct {
+	Ready  *change `json:"ready,omitempty"`  // the version that answers
+	Next   *change `json:"next,omitempty"`   // the one being built
+	Failed *change `json:"failed,omitempty"` // the last one asked for, if it failed
+}
+
+// change is a version: what it is made of and, once it is ready, what it is.
+type change struct {
+	Version   int64     `json:"version"`
+	Base      string    `json:"base"` // the names of its files begin with it
+	CreatedAt time.Time `json:"created_at"`
+	Metric    string    `json:"metric"`
+	Basis     string    `json:"basis"`
+	Seed      uint64    `json:"seed"`
+	Dim       int       `json:"dimension"`
+	Count     int64     `json:"count"` // 0 while unknown
+	IDs       Kind      `json:"ids"`   // before it is ready those asked for, "" has them tell
+	NextID    int64     `json:"next_id"`
+	Bytes     int64     `json:"bytes"` // of memory, once it is ready
+
+	From    int64    `json:"from,omitempty"`    // the version that it changes; 0 begins anew
+	Rows    *origin  `json:"rows,omitempty"`    // that are new
+	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that go
+	Failure *failure `json:"failure,omitempty"` // why it failed
+}
+
+// origin is a durable source.
+type origin struct {
+	Called   string `json:"called"`         // what clients know it by
+	File     string `json:"file,omitempty"` // in the catalog's folder; else it lies in a root
+	Path     string `json:"path,omitempty"` // there, links resolved
+	Size     int64  `json:"size,omitempty"` // of what is at Path
+	Modified int64  `json:"modified,omitempty"`
+	Prepared bool   `json:"prepared,omitempty"` // a collection file
+	Column   string `json:"column,omitempty"`
+	IDColumn string `json:"id_column,omitempty"`
+	Keys     string `json:"keys,omitempty"` // file of ids, for rows that came without a column
+}
+
+// failure is a problem in the database.
+type failure struct {
+	Kind   problem.Kind `json:"kind"`
+	Detail string       `json:"detail"`
+	Field  string       `json:"field,omitempty"`
+	Index  int          `json:"index"`
+}
+
+func newFailure(p *problem.Problem) *failure { return &failure{p.Kind, p.Error(), p.Field, p.Index} }
+
+func (f *failure) problem() *problem.Problem {
+	if f == nil {
+		return nil
+	}
+	return problem.New(f.Kind, "%s", f.Detail).At(f.Field, f.Index)
+}
+
+// Files of a version in the catalog's folder.
+func (c *change) data() string { return c.Base + ".thresher" }
+func (c *change) ids() string  { return c.Base + ".ids" }
+
+// sources are the files that a version is made of, nothing of which it needs once it is ready.
+func (c *change) sources() []string {
+	var all []string
+	if c.Drop != "" {
+		all = append(all, c.Drop)
+	}
+	if c.Rows != nil {
+		for _, name := range []string{c.Rows.File, c.Rows.Keys} {
+			if name != "" {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// files are all that a version can have.
+func (c *change) files() []string { return append(c.sources(), c.data(), c.ids()) }
+
+func createBuckets(tx *bbolt.Tx) error {
+	root, err := tx.CreateBucketIfNotExists([]byte("catalog"))
+	for _, name := range []string{namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket} {
+		if err == nil {
+			_, err = root.CreateBucketIfNotExists([]byte(name))
+		}
+	}
+	return err
+}
+
+// bucket is one of those that createBuckets made.
+func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	return tx.Bucket([]byte("catalog")).Bucket([]byte(name))
+}
+
+func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
+	text := bucket(tx, namesBucket).Get([]byte(name))
+	if text == nil {
+		return r, false, nil
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, false, fmt.Errorf("record of collection %s: %w", name, err)
+	}
+	return r, true, nil
+}
+
+func putJSON(b *bbolt.Bucket, key []byte, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, text)
+}
+
+func putRecord(tx *bbolt.Tx, name string, r record) error {
+	return putJSON(bucket(tx, namesBucket), []byte(name), r)
+}
+
+// nextNumber is the version that a name has not used yet.
+func nextNumber(tx *bbolt.Tx, name string) (int64, error) {
+	b := bucket(tx, numbersBucket)
+	var n uint64
+	if last := b.Get([]byte(name)); last != nil {
+		n = binary.BigEndian.Uint64(last)
+	}
+	n++
+	return int64(n), b.Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
+}
+
+// versionKey is the key of one version of a name.
+func versionKey(name string, version int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(name+"\x00"), uint64(version))
+}
+
+// cutVersionKey reads a versionKey.
+func cutVersionKey(key []byte) (name string, version int64, err error) {
+	if len(key) < 9 || key[len(key)-9] != 0 {
+		return "", 0, errors.New("record of a version without a number")
+	}
+	return string(key[:len(key)-9]), int64(binary.BigEndian.Uint64(key[len(key)-8:])), nil
+}

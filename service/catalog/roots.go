@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"thresher/service/problem"
+)
+
+// roots are the folders that paths may lead into, links resolved.
+type roots []string
+
+// openRoots resolves the folders.
+func openRoots(dirs []string) (roots, error) {
+	var all roots
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("root %s: %w", dir, err)
+		}
+		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("root %s is not a folder", dir)
+		}
+		all = append(all, abs)
+	}
+	return all, nil
+}
+
+// resolve finds the regular file that a client's path names: relative to a root, the
+// first that has it, or absolute. Links are followed and must end in a root. What lies outside is
+// answered as what does not exist.
+func (r roots) resolve(path string) (string, fs.FileInfo, error) {
+	if len(r) == 0 {
+		return "", nil, problem.New(problem.Forbidden, "paths are not taken: no root is configured").In("source.path")
+	}
+	for _, root := range r {
+		at := filepath.Clean(path)
+		if !filepath.IsAbs(path) {
+			if !filepath.IsLocal(path) {
+				break
+			}
+			at = filepath.Join(root, path)
+		}
+		if strings.ContainsRune(path, 0) {
+			break
+		}
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil || !r.hold(real) {
+			continue
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			continue
+		}
+		if !info.Mode().IsRegular() {
+			return "", nil, problem.New(problem.InvalidValue, "%q is no regular file (%s)", path, info.Mode().Type()).In("source.path")
+		}
+		return real, info, nil
+	}
+	return "", nil, problem.New(problem.InvalidValue, "there is no file %q under the configured roots", path).In("source.path")
+}
+
+// hold reports whether a path without links lies in a root.
+func (r roots) hold(path string) bool {
+	for _, root := range r {
+		rel, err := filepath.Rel(root, path)
+		if err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
