@@ -56,6 +56,7 @@ deadline left partial answers; 4 backend unavailable; 130 interrupted.`,
 		newBuildCommand(a),
 		newInfoCommand(a),
 		newBenchCommand(a),
+		newServeCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)

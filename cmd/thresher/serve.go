@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/service"
+	"thresher/service/metrics"
+)
+
+func newServeCommand(a *app) *cobra.Command {
+	var demo bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer searches and batches over HTTP",
+		Long: `Answer searches and batches over HTTP: collections under /v1, the Open Inference
+Protocol under /v2, metrics under /metrics, a page at /, the API described in
+/openapi.yaml.
+
+Everything is kept in one folder, thresher-data in the current one unless --data
+names another; a server that starts again there goes on with what it finds.
+Addresses that other machines can reach need a token or --insecure.
+
+SIGTERM and SIGINT stop the server once searches under way are answered and
+batches are at a chunk's end; a second one stops it at once.`,
+		Example: `  thresher serve --demo
+  thresher serve --data /var/lib/thresher --roots /srv/vectors
+  thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
+	}
+	cmd.Flags().BoolVar(&demo, "demo", false, "make the collection demo, of the doc comments of Go's standard library, and say how to ask it")
+	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "kernels", "costs")...)
+	return cmd
+}
+
+// closeWait is how long a server may take to close once it serves no more.
+const closeWait = 30 * time.Second
+
+func (a *app) runServe(ctx context.Context, demo bool) (err error) {
+	if err := a.config.CheckServer(); err != nil {
+		return err
+	}
+	c := &a.config.Server
+	cert, err := certificate(c)
+	if err != nil {
+		return err
+	}
+	pool, err := a.openPool(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.close()) }()
+
+	registry := metrics.NewRegistry()
+	counted, err := metrics.New(registry)
+	if err != nil {
+		return err
+	}
+	o := a.serviceOptions()
+	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
+	o.Backend, o.Device = pool.first().Name(), backendKernels(pool.first())
+	s, err := service.Open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+		defer cancel()
+		err = errors.Join(err, s.Close(closing))
+	}()
+	state := metrics.State{Jobs: s.Jobs, Collections: s.Collections, Backend: o.Backend, Device: o.Device}
+	if err := metrics.Watch(registry, state); err != nil {
+		return err
+	}
+
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	url := "http://" + reachable(l.Addr())
+	if cert != nil {
+		url = "https://" + reachable(l.Addr())
+	}
+	folder, err := filepath.Abs(c.Data)
+	if err != nil {
+		folder = c.Data
+	}
+	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
+	return a.serveUntil(ctx, s, l, cert, func(ctx context.Context) error {
+		if !demo {
+			return nil
+		}
+		return a.loadDemo(ctx, s, url)
+	})
+}
+
+// serveUntil serves until ctx ends, or until what runs beside it fails.
+func (a *app) serveUntil(ctx context.Context, s *service.Server, l net.Listener, cert *tls.Config, beside func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		err := beside(ctx)
+		if err != nil && ctx.Err() == nil {
+			stop()
+			done <- err
+			return
+		}
+		done <- nil
+	}()
+	err := s.Serve(ctx, l, cert)
+	stop()
+	return errors.Join(err, <-done)
+}
+
+// reachable is an address that a client on this machine can use.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
+	}
+	return addr.String()
+}
+
+// certificate is the TLS configuration, nil without one.
+func certificate(c *config.Server) (*tls.Config, error) {
+	if c.TLSCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("serve: certificate %s, key %s: %w", c.TLSCert, c.TLSKey, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// serviceOptions are what the settings ask of the service.
+func (a *app) serviceOptions() service.Options {
+	c := &a.config.Server
+	build := readBuildInfo()
+	o := service.Options{
+		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics,
+		AnyHost: c.Insecure || !c.Loopback(),
+		Limits: service.Limits{
+			Body: c.MaxBody, Bodies: c.MaxBodies, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
+			Queries: c.MaxQueries, K: c.MaxK, Collections: c.MaxCollections,
+			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
+		},
+		Timeouts: service.Timeouts{
+			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout,
+		},
+		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
+		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, Threads: a.config.Threads,
+		Version: build, Release: build.Version, Log: a.log,
+	}
+	if o.Limits.Waiting == 0 {
+		o.Limits.Waiting = -1
+	}
+	if o.Timeouts.Search == 0 {
+		o.Timeouts.Search = -1
+	}
+	if o.Limits.Memory == 0 {
+		o.Limits.Memory = machineMemory() / 4 * 3
+	}
+	for _, t := range c.Tokens {
+		o.Tokens = append(o.Tokens, service.Token{Name: t.Name, Write: t.Scope == config.Write, Hash: t.Hash})
+	}
+	return o
+}

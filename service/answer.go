@@ -1,0 +1,37 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// writeJSON answers with v.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	jsonHeader(w.Header())
+	return send(w, status, append(text, '\n'))
+}
+
+// send writes a whole body. Nobody hears of a client that is gone.
+func send(w http.ResponseWriter, status int, body []byte) error {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+	return nil
+}
+
+// hashed is a hash of texts that no other list of texts has.
+func hashed(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%d:%s", len(t), t)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

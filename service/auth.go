@@ -1,0 +1,100 @@
+package service
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"thresher/service/problem"
+)
+
+// scope is what a request needs a token for.
+type scope uint8
+
+const (
+	open  scope = iota // nothing
+	read               // any token
+	write              // one that may change things
+)
+
+// permit checks the token of a request against what it needs and puts its name into
+// the exchange. Without tokens everybody may do everything.
+func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, need scope) error {
+	if len(s.o.Tokens) == 0 {
+		return nil
+	}
+	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	var found *Token
+	if strings.EqualFold(kind, "Bearer") {
+		found = s.tokenOf(strings.TrimSpace(secret))
+	}
+	if found != nil {
+		x.who = found.Name
+	}
+	switch {
+	case need == open:
+		return nil
+	case found == nil:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`)
+		return problem.New(problem.Unauthorized, "send the header Authorization: Bearer and a token").In("Authorization")
+	case need == write && !found.Write:
+		return problem.New(problem.Forbidden, "token %s may read only", found.Name).In("Authorization")
+	}
+	return nil
+}
+
+// tokenOf finds the token of a secret. Every hash is compared, in constant time.
+func (s *Server) tokenOf(secret string) *Token {
+	sum := sha256.Sum256([]byte(secret))
+	var found *Token
+	for i := range s.o.Tokens {
+		if subtle.ConstantTimeCompare(sum[:], s.o.Tokens[i].Hash[:]) == 1 {
+			found = &s.o.Tokens[i]
+		}
+	}
+	return found
+}
+
+// checkHost refuses names under which a web page may have had a browser find this
+// server (DNS rebinding); browsers always name a host. Whoever has tokens is safe from that: pages have none.
+func (s *Server) checkHost(r *http.Request) error {
+	if s.o.AnyHost || len(s.o.Tokens) > 0 {
+		return nil
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "without tokens the server answers to addresses and localhost alone, not to %q", host).In("Host")
+}
+
+// crossOrigin says whether a browser may make this request, and answers those that
+// only ask so (preflight): done reports that nothing is left to do.
+func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false, s.crossSite.Check(r)
+	}
+	allowed := slices.Contains(s.o.Origins, origin) || slices.Contains(s.o.Origins, "*")
+	if !allowed {
+		return false, s.crossSite.Check(r)
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "X-Request-Id, Location, ETag, Retry-After, Inference-Header-Content-Length")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false, nil
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, Range, If-None-Match, X-Request-Id, Traceparent, Inference-Header-Content-Length")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true, nil
+}

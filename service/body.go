@@ -1,0 +1,179 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"thresher/service/problem"
+)
+
+// paced reads a body whose sender must keep a pace: at least pace.rate bytes a second
+// over all, with pace.grace to spare, and something within every grace.
+type paced struct {
+	body    io.ReadCloser
+	control *http.ResponseController
+	pace    pace
+	began   time.Time
+	read    int64
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	now := time.Now()
+	if p.began.IsZero() {
+		p.began = now
+	}
+	deadline := now.Add(p.pace.grace)
+	if slowest := p.began.Add(p.pace.grace + time.Duration(float64(p.read)/float64(p.pace.rate)*float64(time.Second))); slowest.Before(deadline) {
+		deadline = slowest
+	}
+	_ = p.control.SetReadDeadline(deadline)
+	n, err := p.body.Read(b)
+	p.read += int64(n)
+	if err == io.EOF {
+		// From here on the server reads ahead, to learn when the client goes.
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (p *paced) Close() error { return p.body.Close() }
+
+// bodyOf is the body of a request, at most limit bytes long. What is known to be
+// longer is refused before anything is read.
+func (s *Server) bodyOf(r *http.Request, limit int64) (io.Reader, error) {
+	if r.ContentLength > limit {
+		return nil, problem.New(problem.BodyTooLarge, "the body has %d bytes, the most is %d", r.ContentLength, limit).Within(limit)
+	}
+	return body{http.MaxBytesReader(exchangeOf(r).raw, r.Body, limit)}, nil
+}
+
+// body is a body whose errors are problems: whatever reads it, and however it wraps
+// them, they are the client's.
+type body struct{ io.Reader }
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = unread(err)
+	}
+	return n, err
+}
+
+// unread says why a body could not be read.
+func unread(err error) error {
+	switch p := problem.Of(err); p.Kind {
+	case problem.BodyTooLarge, problem.Slow:
+		return p
+	}
+	return problem.New(problem.Malformed, "the body ends before it is complete").Because(err)
+}
+
+// firstBuffer is what is set aside for a body that says it is at least so long; more
+// is when more has come.
+const firstBuffer = 1 << 20
+
+// buffer is memory for one body or answer.
+type buffer struct{ b []byte }
+
+// mostKept is the largest buffer that is kept for the next.
+const mostKept = 16 << 20
+
+func (s *Server) buffer() *buffer {
+	if b, ok := s.buffers.Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{}
+}
+
+func (s *Server) free(b *buffer) {
+	if cap(b.b) > mostKept {
+		return
+	}
+	b.b = b.b[:0]
+	s.buffers.Put(b)
+}
+
+// readAll reads r, of which size bytes are announced or -1, to its end into b.
+func (b *buffer) readAll(r io.Reader, size int64) error {
+	want := int64(4096)
+	if size >= 0 {
+		want = min(size, firstBuffer)
+	}
+	b.b = b.b[:0]
+	if int64(cap(b.b)) <= want {
+		b.b = make([]byte, 0, want+1) // one more, to meet the end
+	}
+	for {
+		n, err := r.Read(b.b[len(b.b):cap(b.b)])
+		b.b = b.b[:len(b.b)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(b.b) == cap(b.b) {
+			b.b = slices.Grow(b.b, len(b.b))
+		}
+	}
+}
+
+// smallJSON bounds the JSON of everything but searches and lists of ids.
+const smallJSON = 1 << 20
+
+// decodeJSON reads the body of a request as one JSON object into v, all of whose
+// members v must know.
+func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
+	if kind := mediaType(r); kind != jsonType {
+		return unsupported(r, jsonType)
+	}
+	body, err := s.bodyOf(r, limit)
+	if err != nil {
+		return err
+	}
+	b := s.buffer()
+	defer s.free(b)
+	if err := b.readAll(body, r.ContentLength); err != nil {
+		return err
+	}
+	return unmarshal(b.b, v)
+}
+
+// unmarshal is json.Unmarshal into a struct, strict, with problems for errors.
+func unmarshal(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, err := d.Token(); err != io.EOF {
+			return problem.New(problem.Malformed, "something follows the JSON object, at byte %d", d.InputOffset())
+		}
+		return nil
+	}
+	var p *problem.Problem
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &syntax):
+		return problem.New(problem.Malformed, "not JSON at byte %d: %v", syntax.Offset, err)
+	case errors.As(err, &mistyped) && mistyped.Field == "":
+		return problem.New(problem.Malformed, "a JSON %s where an object should be", mistyped.Value)
+	case errors.As(err, &mistyped):
+		return problem.New(problem.InvalidValue, "%s is a JSON %s", mistyped.Field, mistyped.Value).In(mistyped.Field)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return problem.New(problem.Malformed, "the JSON ends before it is complete")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name = strings.Trim(name, `"`)
+		return problem.New(problem.UnknownField, "there is no field %s here", name).In(name)
+	}
+	return problem.New(problem.Malformed, "not JSON: %v", err)
+}

@@ -1,0 +1,167 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"thresher/service/catalog"
+	"thresher/service/problem"
+)
+
+func (s *Server) listCollections(r *request, w http.ResponseWriter) error {
+	list := s.catalog.List()
+	if list == nil {
+		list = []catalog.Info{}
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Object string         `json:"object"`
+		Data   []catalog.Info `json:"data"`
+	}{"list", list})
+}
+
+func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
+	info, err := s.catalog.Get(r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, info)
+}
+
+func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
+	name := r.PathValue("name")
+	if err := s.catalog.Delete(name); err != nil {
+		return err
+	}
+	if s.o.Metrics != nil {
+		s.o.Metrics.Forget(name)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// createParams are the parameters of making a collection besides those of its
+// source.
+func createParams() []string {
+	return []string{"metric", "basis", "seed", "id_kind", "replace", "wait"}
+}
+
+// createBody is the JSON that makes a collection of vectors that lie elsewhere.
+// Every member but source may also be a parameter.
+type createBody struct {
+	Source  *sourceBody  `json:"source"`
+	Metric  string       `json:"metric"`
+	Basis   string       `json:"basis"`
+	Seed    *uint64      `json:"seed"`
+	IDKind  catalog.Kind `json:"id_kind"`
+	Replace bool         `json:"replace"`
+	Columns
+}
+
+func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	var body createBody
+	src, err := s.source(r, &body, func() (*sourceBody, *Columns) { return body.Source, &body.Columns })
+	if err != nil {
+		return err
+	}
+	o, err := createOptions(r.params, &body)
+	if err != nil {
+		return err
+	}
+	wait, err := wantsToWait(r)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	info, err := s.catalog.Create(r.Context(), name, src, o, key)
+	if err != nil {
+		return err
+	}
+	return s.answerChange(r, w, info, wait, http.StatusCreated)
+}
+
+// createOptions are those of the body, and of the parameters that it leaves open.
+func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error) {
+	o := catalog.CreateOptions{Seed: 1, Replace: body.Replace}
+	var kind string
+	for _, t := range []struct {
+		name string
+		dst  *string
+		body string
+	}{{"metric", &o.Metric, body.Metric}, {"basis", &o.Basis, body.Basis}, {"id_kind", &kind, string(body.IDKind)}} {
+		if err := p.either(t.name, t.body, t.dst); err != nil {
+			return o, err
+		}
+	}
+	o.IDs = catalog.Kind(kind)
+	seed, err := p.one("seed")
+	switch {
+	case err != nil:
+		return o, err
+	case body.Seed != nil && p.Has("seed"):
+		return o, twice("seed")
+	case body.Seed != nil:
+		o.Seed = *body.Seed
+	case p.Has("seed"):
+		if o.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+			return o, problem.New(problem.InvalidValue, "seed is %q", seed).In("seed").Within("a whole number in [0, 2^64)")
+		}
+	}
+	replace, err := p.truth("replace")
+	o.Replace = o.Replace || replace
+	return o, err
+}
+
+// wantsToWait says whether the answer shall come when the version is ready.
+func wantsToWait(r *request) (bool, error) {
+	wait, err := r.params.truth("wait")
+	return wait || r.Header.Get("Prefer") == "wait", err
+}
+
+// answerChange answers a request that made a version: accepted, or done once waited for.
+func (s *Server) answerChange(r *request, w http.ResponseWriter, info catalog.Info, wait bool, done int) error {
+	w.Header().Set("Location", "/v1/collections/"+info.Name)
+	status := http.StatusAccepted
+	if wait {
+		var err error
+		if info, err = s.await(r.Context(), info); err != nil {
+			return err
+		}
+	}
+	if info.State == catalog.Ready && info.Next == 0 {
+		status = done
+	}
+	return writeJSON(w, status, info)
+}
+
+// await returns a version once it is ready; why it failed is the error. A server that
+// ends waits no longer, and builds go on when it starts again.
+func (s *Server) await(ctx context.Context, made catalog.Info) (catalog.Info, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)()
+	info, err := s.catalog.Wait(ctx, made.Name, versionOf(made))
+	switch {
+	case err != nil && s.draining.Err() != nil:
+		return info, errDraining()
+	case err != nil:
+		return info, err
+	case info.State == catalog.Failed && info.Failure != nil:
+		return info, info.Failure
+	case info.State == catalog.Failed:
+		return info, problem.New(problem.Internal, "%s", info.Error)
+	}
+	return info, nil
+}
+
+// versionOf is the version that a change made.
+func versionOf(info catalog.Info) int64 {
+	if info.Next != 0 {
+		return info.Next
+	}
+	return info.Version
+}

@@ -1,0 +1,192 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"thresher/service/problem"
+)
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
+	x, r := begin(raw, r)
+	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
+	r.Body = &paced{body: r.Body, control: w.control, pace: s.pace}
+	// What nobody reads or takes must end, too: a body that a handler refused, the
+	// header of an answer.
+	if r.ContentLength != 0 {
+		_ = w.control.SetReadDeadline(time.Now().Add(s.pace.grace))
+	}
+	w.extend(0)
+	defer s.log(x, r, w)
+	defer s.recover(x, w, r)
+
+	h := w.Header()
+	h.Set("X-Request-Id", x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	done, err := s.admit(w, r)
+	if err == nil && !done {
+		s.mux.ServeHTTP(w, r) // handlers put their errors into the exchange
+		err = x.err
+	}
+	if err != nil {
+		s.fail(x, w, r, err)
+	}
+}
+
+// admit is what concerns every path alike.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	if err := s.checkHost(r); err != nil {
+		return false, err
+	}
+	if done, err = s.crossOrigin(w, r); done || err != nil {
+		if err != nil {
+			err = problem.New(problem.Forbidden, "a web page of another origin may not ask for this").In("Origin").Because(err)
+		}
+		return done, err
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return false, problem.New(problem.UnsupportedMedia, "bodies are taken as they are, not as %s", e).In("Content-Encoding").Within([]string{"identity"})
+	}
+	return false, nil
+}
+
+// recover makes a problem of a panic, or breaks the answer off if it has begun.
+func (s *Server) recover(x *exchange, w *writer, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	s.o.Log.Error("panic", "id", x.id, "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	s.fail(x, w, r, fmt.Errorf("panic: %v", p))
+}
+
+// gone is the status, in logs, of requests whose client did not wait.
+const gone = 499
+
+// fail answers a request with what went wrong.
+func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
+	x.err = err
+	if w.status != 0 {
+		// Half of an answer must not look like a whole one.
+		panic(http.ErrAbortHandler)
+	}
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil && s.stopped.Err() == nil {
+		w.status = gone
+		return
+	}
+	p := problem.Of(err)
+	if s.o.Metrics != nil {
+		s.o.Metrics.Rejected(string(p.Kind))
+	}
+	h := w.Header()
+	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Location", "Last-Modified"} {
+		h.Del(name) // of the answer that was meant
+	}
+	if p.Kind == problem.Draining {
+		h.Set("Connection", "close")
+		if p.RetryAfter == 0 {
+			retry := *p
+			retry.RetryAfter = retryAfter
+			p = &retry
+		}
+	}
+	if strings.HasPrefix(r.URL.Path, "/v2") {
+		problem.WriteInference(w, p, x.id)
+		return
+	}
+	problem.Write(w, p, x.id)
+}
+
+// cause is what a log says of an error: also what a problem does not tell.
+func cause(err error) string {
+	var p *problem.Problem
+	if errors.As(err, &p) && p.Err != nil && p.Err.Error() != p.Error() {
+		return p.Error() + ": " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+// newMux makes the handler of the table. Each pattern has one entry for all its
+// methods, so that refusals are problems like any other.
+func (s *Server) newMux(table []route) *http.ServeMux {
+	byPattern := map[string]map[string]route{}
+	for _, rt := range table {
+		if byPattern[rt.pattern] == nil {
+			byPattern[rt.pattern] = map[string]route{}
+		}
+		byPattern[rt.pattern][rt.method] = rt
+	}
+	mux := http.NewServeMux()
+	for pattern, methods := range byPattern {
+		mux.Handle(pattern, s.choose(methods))
+	}
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
+		exchangeOf(r).err = problem.New(problem.UnknownPath, "there is no %s", r.URL.Path)
+	})
+	return mux
+}
+
+// choose is the handler of one pattern.
+func (s *Server) choose(methods map[string]route) http.Handler {
+	allow := slices.Collect(maps.Keys(methods))
+	if _, ok := methods[http.MethodGet]; ok {
+		allow = append(allow, http.MethodHead)
+	}
+	allow = append(allow, http.MethodOptions)
+	slices.Sort(allow)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r)
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		rt, ok := methods[method]
+		if !ok {
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			if method == http.MethodOptions {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			x.err = problem.New(problem.MethodNotAllowed, "%s does not take %s", r.URL.Path, r.Method).Within(allow)
+			return
+		}
+		x.err = s.serve(x, rt, w, r)
+	})
+}
+
+// serve runs a route's handler if the request may have it.
+func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Request) error {
+	if err := s.permit(x, w, r, rt.scope); err != nil {
+		return err
+	}
+	if s.draining.Err() != nil && !rt.always {
+		return errDraining()
+	}
+	params, err := parametersOf(r, rt.params)
+	if err != nil {
+		return err
+	}
+	return rt.handle(&request{Request: r, x: x, params: params}, w)
+}
+
+func errDraining() error {
+	return problem.New(problem.Draining, "the server is shutting down; what was accepted is finished or goes on when it starts again")
+}
+
+// request is a request that was let in.
+type request struct {
+	*http.Request
+	x      *exchange
+	params parameters
+}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// exchange is one request as the server sees it.
+type exchange struct {
+	id    string // of the request: the client's, or made here
+	trace string // W3C trace id, or ""
+	span  string // of the caller
+	who   string // name of the token; "" for nobody
+	began time.Time
+	raw   http.ResponseWriter // as it came
+	err   error               // what the handler failed with
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns what begin put into the request.
+func exchangeOf(r *http.Request) *exchange {
+	x, _ := r.Context().Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// begin makes the exchange of a request.
+func begin(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
+	x := &exchange{id: r.Header.Get("X-Request-Id"), began: time.Now(), raw: w}
+	if !plain(x.id, 64) {
+		x.id = rand.Text()
+	}
+	x.trace, x.span = parseTraceparent(r.Header.Get("Traceparent"))
+	return x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+}
+
+// plain reports whether s is a word of at most limit letters, digits, dots, dashes
+// and underscores, safe in headers, logs and URLs.
+func plain(s string, limit int) bool {
+	if s == "" || len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-", c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseTraceparent reads the ids of W3C Trace Context, section 3.2; both are "" where
+// the header is not of that form.
+func parseTraceparent(h string) (trace, span string) {
+	parts := strings.Split(h, "-")
+	if len(parts) < 4 || !hexadecimal(parts[0], 2) || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 ||
+		!hexadecimal(parts[1], 32) || !hexadecimal(parts[2], 16) || !hexadecimal(parts[3], 2) ||
+		strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
+		return "", ""
+	}
+	return parts[1], parts[2]
+}
+
+// hexadecimal reports whether s is n lower-case digits.
+func hexadecimal(s string, n int) bool {
+	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// log writes the line of a request that is over. Neither parameters nor bodies are
+// in it: they may hold vectors and ids.
+func (s *Server) log(x *exchange, r *http.Request, w *writer) {
+	level := slog.LevelInfo
+	if w.status >= 500 && w.status != http.StatusServiceUnavailable && w.status != http.StatusGatewayTimeout {
+		level = slog.LevelError
+	}
+	ctx := context.WithoutCancel(r.Context())
+	if !s.o.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 12),
+		slog.String("id", x.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", w.status), slog.Int64("bytes", w.written), slog.Duration("took", time.Since(x.began)),
+		slog.String("remote", r.RemoteAddr))
+	if x.who != "" {
+		attrs = append(attrs, slog.String("token", x.who))
+	}
+	if x.trace != "" {
+		attrs = append(attrs, slog.String("trace_id", x.trace), slog.String("parent_id", x.span))
+	}
+	if x.err != nil {
+		attrs = append(attrs, slog.String("error", cause(x.err)))
+	}
+	s.o.Log.LogAttrs(ctx, level, "request", attrs...)
+}

@@ -1,0 +1,191 @@
+package service
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"thresher/service/files"
+	"thresher/service/problem"
+)
+
+// formOverhead is what a multipart form may have besides its file, in bytes.
+const formOverhead = 64 << 10
+
+// mostPurpose bounds the text of the field purpose, in bytes.
+const mostPurpose = 64
+
+func (s *Server) postFile(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	if mediaType(r.Request) != "multipart/form-data" {
+		return unsupported(r.Request, "multipart/form-data")
+	}
+	body, err := s.bodyOf(r.Request, s.o.Limits.Upload+formOverhead)
+	if err != nil {
+		return err
+	}
+	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // mediaType could read it
+	if params["boundary"] == "" {
+		return problem.New(problem.Malformed, "the Content-Type of the form has no boundary").In("Content-Type")
+	}
+	form := multipart.NewReader(body, params["boundary"])
+	purpose := "batch"
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF {
+			return problem.New(problem.InvalidValue, "the form has no field file").In("file")
+		}
+		if err != nil {
+			return badForm(err)
+		}
+		switch part.FormName() {
+		case "purpose":
+			if purpose, err = readPurpose(part); err != nil {
+				return err
+			}
+		case "file":
+			f, err := s.files.Create(r.Context(), part.FileName(), purpose, key, &lastPart{part, form})
+			if err != nil {
+				return err
+			}
+			w.Header().Set("Location", "/v1/files/"+f.ID)
+			return writeJSON(w, http.StatusOK, f)
+		default:
+			return unknownPart(part)
+		}
+	}
+}
+
+func unknownPart(part *multipart.Part) error {
+	return problem.New(problem.UnknownField, "the form has no field %q", part.FormName()).In(part.FormName()).Within([]string{"purpose", "file"})
+}
+
+func readPurpose(part *multipart.Part) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(part, mostPurpose+1))
+	if err != nil {
+		return "", badForm(err)
+	}
+	if !plain(string(text), mostPurpose) {
+		return "", problem.New(problem.InvalidValue, "a purpose is 1 to %d letters, digits, dots, dashes and underscores", mostPurpose).In("purpose").Within(mostPurpose)
+	}
+	return string(text), nil
+}
+
+// lastPart is the content of a form's file, which nothing may follow: it is stored
+// while it comes, under what was said before.
+type lastPart struct {
+	part *multipart.Part
+	form *multipart.Reader
+}
+
+func (l *lastPart) Read(p []byte) (int, error) {
+	n, err := l.part.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if err != io.EOF {
+		return n, badForm(err)
+	}
+	next, err := l.form.NextPart()
+	if err == io.EOF {
+		return n, io.EOF
+	}
+	if err != nil {
+		return n, badForm(err)
+	}
+	return n, problem.New(problem.InvalidValue, "the field %q has to come before the file", next.FormName()).In(next.FormName())
+}
+
+// badForm says why a form cannot be read: by its bytes, or by how they come.
+func badForm(err error) error {
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		return err
+	}
+	return problem.New(problem.Malformed, "the form cannot be read: %v", err).Because(err)
+}
+
+func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
+	after, err := r.params.one("after")
+	if err != nil {
+		return err
+	}
+	limit, err := r.params.whole("limit", 1, mostFiles, mostFiles)
+	if err != nil {
+		return err
+	}
+	purpose, err := r.params.one("purpose")
+	if err != nil {
+		return err
+	}
+	if order, err := r.params.one("order"); err != nil || order != "" && order != "desc" {
+		return problem.New(problem.InvalidValue, "order is %q; files are listed newest first", order).In("order").Within([]string{"desc"})
+	}
+	list, more, err := s.files.List(after, limit, purpose)
+	if err != nil {
+		return err
+	}
+	page := filePage{Object: "list", Data: list, HasMore: more}
+	if page.Data == nil {
+		page.Data = []files.File{}
+	}
+	if n := len(list); n > 0 {
+		page.FirstID, page.LastID = &list[0].ID, &list[n-1].ID
+	}
+	return writeJSON(w, http.StatusOK, page)
+}
+
+// mostFiles is the longest page of the list of files.
+const mostFiles = 1000
+
+type filePage struct {
+	Object  string       `json:"object"`
+	Data    []files.File `json:"data"`
+	FirstID *string      `json:"first_id"`
+	LastID  *string      `json:"last_id"`
+	HasMore bool         `json:"has_more"`
+}
+
+func (s *Server) getFile(r *request, w http.ResponseWriter) error {
+	f, err := s.files.Get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, f)
+}
+
+// getContent sends a file, or the ranges of it that are asked for.
+func (s *Server) getContent(r *request, w http.ResponseWriter) error {
+	content, f, err := s.files.Open(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	h := w.Header()
+	h.Set("Content-Type", binType)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	h.Set("ETag", `"`+f.SHA256+`"`)
+	h.Set("Cache-Control", "private, no-cache")
+	http.ServeContent(w, r.Request, "", f.CreatedAt, content)
+	return nil
+}
+
+func (s *Server) deleteFile(r *request, w http.ResponseWriter) error {
+	id := r.PathValue("id")
+	if err := s.files.Delete(id); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "file", Deleted: true})
+}
+
+// deleted is what the OpenAI API answers when something was deleted.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}

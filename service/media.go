@@ -1,0 +1,110 @@
+package service
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"thresher/dataset"
+	"thresher/service/problem"
+)
+
+// Media types.
+const (
+	jsonType = "application/json"
+	npyType  = "application/x-npy"
+	npzType  = "application/x-npz"
+	binType  = "application/octet-stream"
+)
+
+// mediaType is that of a request's body, without parameters; "" where there is none
+// or it cannot be read.
+func mediaType(r *http.Request) string {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+func unsupported(r *http.Request, want ...string) error {
+	got := r.Header.Get("Content-Type")
+	if got == "" {
+		return problem.New(problem.UnsupportedMedia, "the body has no Content-Type").In("Content-Type").Within(want)
+	}
+	return problem.New(problem.UnsupportedMedia, "the body is %q", got).In("Content-Type").Within(want)
+}
+
+// vectorTypes are the media types of vectors.
+func vectorTypes() []string {
+	return []string{npyType, "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file", "application/x-ndjson"}
+}
+
+// formatOf is the format of vectors of a media type, Unknown if it is none.
+func formatOf(media string) dataset.Format {
+	switch media {
+	case npyType:
+		return dataset.NPY
+	case "application/vnd.apache.parquet", "application/parquet", "application/x-parquet":
+		return dataset.Parquet
+	case "application/vnd.apache.arrow.stream":
+		return dataset.ArrowStream
+	case "application/vnd.apache.arrow.file":
+		return dataset.Arrow
+	case "application/x-ndjson", "application/jsonl", "application/x-jsonlines", "application/jsonlines":
+		return dataset.JSONL
+	}
+	return dataset.Unknown
+}
+
+// accepted is the first of offers, best first, that the header Accept takes at its
+// greatest weight.
+func accepted(r *http.Request, offers ...string) (string, error) {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if strings.TrimSpace(accept) == "" {
+		return offers[0], nil
+	}
+	best, most := "", 0.
+	for _, offer := range offers {
+		if q := weight(accept, offer); q > most {
+			best, most = offer, q
+		}
+	}
+	if best == "" {
+		return "", problem.New(problem.NotAcceptable, "the answer is one of %s", strings.Join(offers, ", ")).In("Accept").Within(offers)
+	}
+	return best, nil
+}
+
+// weight is what the most specific range of an Accept header that has the media type
+// gives it; 0 is none.
+func weight(accept, media string) float64 {
+	class, _, _ := strings.Cut(media, "/")
+	at, q := -1, 0.
+	for item := range strings.SplitSeq(accept, ",") {
+		kind, params, err := mime.ParseMediaType(item)
+		if err != nil {
+			continue
+		}
+		specific := -1
+		switch kind {
+		case media:
+			specific = 2
+		case class + "/*":
+			specific = 1
+		case "*/*":
+			specific = 0
+		}
+		if specific <= at {
+			continue
+		}
+		at, q = specific, 1
+		if text, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				q = 0
+			}
+		}
+	}
+	return q
+}

@@ -1,0 +1,107 @@
+package service
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"thresher/batch"
+	"thresher/service/catalog"
+	"thresher/service/metrics"
+)
+
+// Options configure a Server. Dir and Open are needed, Limits and Timeouts have
+// defaults where they are zero.
+type Options struct {
+	// Dir keeps everything; it is created if missing.
+	Dir string
+	// Open makes engines; only whoever chooses backends can.
+	Open catalog.Opener
+	// Roots are the folders that collections may be made of files in.
+	Roots []string
+	// Tokens are who may ask; none lets everybody.
+	Tokens []Token
+	// AnyHost answers whatever host a request names. Without it and without tokens,
+	// hosts that are neither addresses nor localhost are refused: a web page must not
+	// reach a server on loopback by giving it a name.
+	AnyHost bool
+	// Origins are the web origins that browsers may let ask; "*" is all.
+	Origins []string
+	// OpenMetrics lets /metrics be read without a token.
+	OpenMetrics bool
+
+	Limits   Limits
+	Timeouts Timeouts
+	// Coalesce configures dynamic batching; nil means the defaults.
+	Coalesce *batch.CoalescerOptions
+	// BatchConcurrency is how many batches are answered at once, BatchChunk how many
+	// of their queries become durable together.
+	BatchConcurrency, BatchChunk int
+	// Threads of a build; 0 means GOMAXPROCS.
+	Threads int
+
+	// Version is the build, Backend and Device what searches.
+	Version         any // of the JSON at /v1/version
+	Release         string
+	Backend, Device string
+	// Metrics are told what happens, Scrape is what /metrics answers; nil for none.
+	Metrics *metrics.Metrics
+	Scrape  http.Handler
+	Log     *slog.Logger // nil discards
+}
+
+// Limits are what clients may ask for; sizes are in bytes.
+type Limits struct {
+	Body        int64 // of a search, or of any JSON
+	Bodies      int64 // of all searches at once, in memory
+	Upload      int64 // of a file, or of a collection's rows
+	Files       int64 // of all files together; 0 is no limit
+	Memory      int64 // of all collections together; 0 is no limit
+	Queries     int   // of one search
+	K           int
+	Collections int
+	Searches    int   // at once
+	Waiting     int   // searches that wait to be among these; below 0 is none
+	Rate        int64 // bytes a second that a body may not fall below
+}
+
+// Timeouts of the server.
+type Timeouts struct {
+	Header time.Duration // of a request's header
+	Body   time.Duration // of a body that does not come, or of an answer that is not taken
+	Idle   time.Duration // of a connection
+	Search time.Duration // of any search; below 0 is none
+	Drain  time.Duration // of requests under way when the server ends
+}
+
+// Token lets whoever has the secret ask.
+type Token struct {
+	Name  string // in logs
+	Write bool   // may change things; every token may read
+	Hash  [sha256.Size]byte
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	l, t := &o.Limits, &o.Timeouts
+	l.Body = cmp.Or(l.Body, 64<<20)
+	l.Bodies = max(l.Body, cmp.Or(l.Bodies, 512<<20))
+	l.Upload = cmp.Or(l.Upload, 64<<30)
+	l.Queries = cmp.Or(l.Queries, 4096)
+	l.K = cmp.Or(l.K, 10_000)
+	l.Collections = cmp.Or(l.Collections, 1024)
+	l.Searches = cmp.Or(l.Searches, 1024)
+	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
+	l.Rate = cmp.Or(l.Rate, 16<<10)
+	t.Header = cmp.Or(t.Header, 10*time.Second)
+	t.Body = cmp.Or(t.Body, 15*time.Second)
+	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
+	t.Search = max(0, cmp.Or(t.Search, time.Minute))
+	t.Drain = cmp.Or(t.Drain, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

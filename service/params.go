@@ -1,0 +1,74 @@
+package service
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"thresher/service/problem"
+)
+
+// parameters are the query parameters of a request, those that its route has, each
+// given once unless it is a list.
+type parameters struct{ url.Values }
+
+// parametersOf reads the query; names are the only ones there may be.
+func parametersOf(r *http.Request, names []string) (parameters, error) {
+	if r.URL.RawQuery == "" {
+		return parameters{}, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return parameters{}, problem.New(problem.Malformed, "the query cannot be read: %v", err).In("query")
+	}
+	for name := range values {
+		if !slices.Contains(names, name) {
+			if names == nil {
+				names = []string{}
+			}
+			return parameters{}, problem.New(problem.UnknownField, "there is no parameter %q here", name).In(name).Within(names)
+		}
+	}
+	return parameters{values}, nil
+}
+
+// one is the value of a parameter, "" if it is not there.
+func (p parameters) one(name string) (string, error) {
+	values := p.Values[name]
+	if len(values) > 1 {
+		return "", problem.New(problem.InvalidValue, "%s is given %d times", name, len(values)).In(name)
+	}
+	if len(values) == 0 {
+		return "", nil
+	}
+	return values[0], nil
+}
+
+// truth is a parameter of true or false; alone it is true.
+func (p parameters) truth(name string) (bool, error) {
+	text, err := p.one(name)
+	if err != nil || !p.Has(name) {
+		return false, err
+	}
+	switch text {
+	case "", "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]string{"true", "false"})
+}
+
+// whole is a parameter of a whole number in [low, high]; absent, it is otherwise.
+func (p parameters) whole(name string, low, high, otherwise int) (int, error) {
+	text, err := p.one(name)
+	if err != nil || !p.Has(name) {
+		return otherwise, err
+	}
+	x, err := strconv.Atoi(text)
+	if err != nil || x < low || x > high {
+		return 0, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]int{low, high})
+	}
+	return x, nil
+}

@@ -1,0 +1,139 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"thresher/dataset"
+	"thresher/service/catalog"
+	"thresher/service/problem"
+)
+
+// appendBody is the JSON that appends vectors that lie elsewhere.
+type appendBody struct {
+	Source *sourceBody `json:"source"`
+	Columns
+}
+
+func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	wait, err := wantsToWait(r)
+	if err != nil {
+		return err
+	}
+	var body appendBody
+	src, err := s.source(r, &body, func() (*sourceBody, *Columns) { return body.Source, &body.Columns })
+	if err != nil {
+		return err
+	}
+	info, err := s.catalog.Append(r.Context(), r.PathValue("name"), src, key)
+	if err != nil {
+		return err
+	}
+	return s.answerChange(r, w, info, wait, http.StatusOK)
+}
+
+// idList is a JSON list of ids, all integers or all texts.
+type idList struct{ keys catalog.Keys }
+
+func (l *idList) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if first, err := d.Token(); err != nil || first != json.Delim('[') {
+		return problem.New(problem.InvalidValue, "ids is no list").In("ids")
+	}
+	for i := 0; d.More(); i++ {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch x := token.(type) {
+		case json.Number:
+			id, err := x.Int64()
+			if err != nil || l.keys.Names != nil {
+				return problem.New(problem.InvalidValue, "ids[%d] is %s: ids are all 64-bit integers or all texts", i, x).At("ids", i)
+			}
+			l.keys.Ints = append(l.keys.Ints, id)
+		case string:
+			if l.keys.Ints != nil {
+				return problem.New(problem.InvalidValue, "ids[%d] is a text: ids are all 64-bit integers or all texts", i).At("ids", i)
+			}
+			l.keys.Names = append(l.keys.Names, x)
+		default:
+			return problem.New(problem.InvalidValue, "ids[%d] is neither an integer nor a text", i).At("ids", i)
+		}
+	}
+	return nil
+}
+
+func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	wait, err := wantsToWait(r)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		IDs *idList `json:"ids"`
+	}
+	if err := s.decodeJSON(r.Request, s.o.Limits.Body, &body); err != nil {
+		return err
+	}
+	if body.IDs == nil || body.IDs.keys.Len() == 0 {
+		return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
+	}
+	info, err := s.catalog.Remove(r.Context(), r.PathValue("name"), body.IDs.keys, key)
+	if err != nil {
+		return err
+	}
+	return s.answerChange(r, w, info, wait, http.StatusOK)
+}
+
+// getRow answers with one row as it was given; as npy, it can be the body of a search.
+func (s *Server) getRow(r *request, w http.ResponseWriter) error {
+	form, err := accepted(r.Request, jsonType, npyType)
+	if err != nil {
+		return err
+	}
+	v, err := s.catalog.Use(r.PathValue("name"), 0)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	text := r.PathValue("id")
+	var id any = text
+	keys := catalog.Keys{Names: []string{text}}
+	if v.IDs().Kind() != catalog.Strings {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return problem.New(problem.UnknownID, "the ids of %s are integers, %q is none", v.Info().Name, text).In("id")
+		}
+		id, keys = n, catalog.Keys{Ints: []int64{n}}
+	}
+	rows, err := v.IDs().Rows(&keys, "id")
+	if err != nil {
+		return err
+	}
+	if form == npyType {
+		out := s.buffer()
+		defer s.free(out)
+		if err := dataset.WriteNPY(out, 1, v.Dim(), v.Row(rows[0])); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", npyType)
+		return send(w, http.StatusOK, out.b)
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Version int64     `json:"version"`
+		ID      any       `json:"id"`
+		Row     int64     `json:"row"`
+		Vector  []float32 `json:"vector"`
+	}{v.Info().Version, id, rows[0], v.Row(rows[0])})
+}

@@ -1,0 +1,144 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"thresher/service/batches"
+	"thresher/service/catalog"
+	"thresher/service/files"
+	"thresher/service/web"
+)
+
+// Server serves one data folder. It is an http.Handler, safe for concurrent use.
+type Server struct {
+	o         Options
+	pace      pace
+	gate      *gate
+	mux       *http.ServeMux
+	page      http.Handler
+	crossSite *http.CrossOriginProtection
+	buffers   sync.Pool // *buffer
+
+	db      *bbolt.DB
+	files   *files.Store
+	catalog *catalog.Catalog
+	batches *batches.Manager
+
+	// draining ends when the server shall end, stopped when what is under way shall.
+	draining, stopped context.Context
+	drain, stop       context.CancelFunc
+}
+
+// lockWait is how long to wait for another server to leave the folder.
+const lockWait = time.Second
+
+// Open opens the folder, loads what it holds in the background, and goes on with
+// batches that are not done. It fails where another server has the folder.
+func Open(ctx context.Context, o Options) (s *Server, err error) {
+	o = o.withDefaults()
+	s = &Server{
+		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
+		gate:      newGate(o.Limits.Searches, o.Limits.Waiting, o.Limits.Bodies),
+		crossSite: http.NewCrossOriginProtection(),
+	}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.mux = s.newMux(s.routes())
+	defer func() {
+		if err != nil {
+			s.drain()
+			s.stop()
+			err = errors.Join(err, s.closeParts(ctx))
+		}
+	}()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	meta := filepath.Join(o.Dir, "meta.db")
+	if s.db, err = bbolt.Open(meta, 0o600, &bbolt.Options{Timeout: lockWait}); err != nil {
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return nil, fmt.Errorf("%s is in use by another server", o.Dir)
+		}
+		return nil, fmt.Errorf("%s: %w", meta, err)
+	}
+	if s.files, err = files.Open(filepath.Join(o.Dir, "files"), s.db, &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files}); err != nil {
+		return nil, err
+	}
+	co := &catalog.Options{
+		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
+		Threads: o.Threads, Coalesce: o.Coalesce, Log: o.Log,
+	}
+	if o.Metrics != nil {
+		co.Runs = o.Metrics.Runs
+	}
+	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
+		return nil, err
+	}
+	s.batches, err = batches.Open(filepath.Join(o.Dir, "batches"), s.db, s.batchOptions())
+	return s, err
+}
+
+func (s *Server) batchOptions() *batches.Options {
+	return &batches.Options{
+		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
+		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
+	}
+}
+
+// Catalog holds the collections.
+func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
+
+// Jobs counts batches by status, and Collections tells the bytes of each in memory;
+// for metrics.
+func (s *Server) Jobs() map[string]int {
+	counts := map[string]int{}
+	for _, status := range batches.Statuses() {
+		counts[string(status)] = 0
+	}
+	for status, n := range s.batches.Counts() {
+		counts[string(status)] = n
+	}
+	return counts
+}
+
+// Collections tells the bytes of each collection in memory, by name.
+func (s *Server) Collections() map[string]int64 {
+	bytes := map[string]int64{}
+	for _, info := range s.catalog.List() {
+		bytes[info.Name] = info.Bytes
+	}
+	return bytes
+}
+
+// Close stops batches at their next chunk, as long as ctx lasts, and closes the
+// folder. No request may be under way.
+func (s *Server) Close(ctx context.Context) error {
+	s.drain()
+	s.stop()
+	return s.closeParts(ctx)
+}
+
+// closeParts closes what is open, from the top down.
+func (s *Server) closeParts(ctx context.Context) error {
+	var err error
+	if s.batches != nil {
+		err = s.batches.Close(ctx)
+	}
+	if s.catalog != nil {
+		err = errors.Join(err, s.catalog.Close())
+	}
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	return err
+}
