@@ -144,7 +144,7 @@ func (b *batch) load(q *queue) {
 	q.do(func(t *Thread, s *Stream) error {
 		return b.mem.UploadAsync(t, s, b.at.given, b.pin, b.pinned.given, 4*m*c.Dim)
 	})
-	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}},
+	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threads(b.xWidth())},
 		b.ptr(b.at.given), b.ptr(b.at.scaled), b.ptr(b.at.x), b.ptr(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), I32(int(c.Metric)))
 	if !b.codes {
 		return
@@ -155,7 +155,7 @@ func (b *batch) load(q *queue) {
 			b.ptr(b.at.x), Ptr(rot.head), b.ptr(b.at.head), b.ptr(b.at.x), I32(m), I32(c.R), I32(c.D))
 	}
 	b.turn(q, rot)
-	q.launch("query_codes", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}},
+	q.launch("query_codes", Shape{Grid: Dim{X: m}, Block: threads(b.pitch() / 4)},
 		b.ptr(b.at.head), b.ptr(b.at.rest), Null(), b.ptr(b.at.hi), b.ptr(b.at.lo), b.ptr(b.at.states),
 		I32(m), I32(c.R), I32(c.D), I32(c.D), I32(0), I32(b.pitch()))
 }
@@ -168,12 +168,17 @@ func (b *batch) turn(q *queue, rot *rotation) {
 			b.ptr(b.at.x), Ptr(rot.haar), b.ptr(b.at.rest), I32(m), I32(c.D))
 		return
 	}
-	shape, work := Shape{Grid: Dim{X: m}, Block: Dim{X: 256}, Shared: b.turnShared(q.t)}, Null()
+	shape, work := Shape{Grid: Dim{X: m}, Block: threads(c.D / 8), Shared: b.turnShared(q.t)}, Null()
 	if shape.Shared == 0 {
 		work = b.ptr(b.at.work)
 	}
 	q.launch("rotate", shape, b.ptr(b.at.x), Ptr(rot.sign), Ptr(rot.perm), b.ptr(b.at.rest), work, I32(m), I32(c.D), I32(rot.rounds))
 }
+
+// threads are as many of a block as can take one of n pieces of a query each, by
+// whole warps, at most 256. It depends on the collection alone, and so does the
+// order in which they add.
+func threads(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 
 // ptr is the address of an array of all queries.
 func (b *batch) ptr(at int) Arg { return PtrAt(b.mem, at) }

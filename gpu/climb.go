@@ -162,7 +162,7 @@ func chunkEnd(at, first, n int) int {
 // codes8 rounds the queries to the 8-bit codes of a first look.
 func (x *run) codes8(q *queue, g *group, l *look) {
 	c, b := x.r.c, x.b
-	q.launch("query_codes", g.blocks(), g.array(b.at.head, 4*c.R), g.array(b.at.rest, 4*c.D), g.array(b.at.codes8, b.pitch()), Null(), Null(),
+	q.launch("query_codes", Shape{Grid: Dim{X: g.m()}, Block: threads(b.pitch() / 4)}, g.array(b.at.head, 4*c.R), g.array(b.at.rest, 4*c.D), g.array(b.at.codes8, b.pitch()), Null(), Null(),
 		g.states(), I32(g.m()), I32(c.R), I32(c.D), I32(l.To), I32(b.pitch()), I32(b.pitch()))
 }
 

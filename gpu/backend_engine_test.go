@@ -1,0 +1,341 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	engine "thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/gpu/emulator"
+)
+
+// told keeps what an engine says of its backends.
+type told struct {
+	mu      sync.Mutex
+	reasons []error
+}
+
+func (*told) Searched(engine.Method, int, engine.Stats, time.Duration) {}
+
+func (w *told) FellBack(from string, reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reasons = append(w.reasons, fmt.Errorf("%s: %w", from, reason))
+}
+
+// served is a collection in which every tenth row is there twice, so that answers
+// tie, and the CPU's answers to a request: what an engine over the GPU must give.
+type served struct {
+	set    backendtest.Set
+	c      *collection.Collection
+	oracle *backendtest.Oracle
+	cpu    *cpu.Backend
+	alone  *engine.Engine // over the CPU
+}
+
+func newServed(t *testing.T, n, dim, m int) *served {
+	t.Helper()
+	rng := backendtest.Rand(31)
+	rows := backendtest.PowerLaw(rng, n, dim)
+	for i := 0; i+1 < n; i += 10 {
+		copy(rows[(i+1)*dim:(i+2)*dim], rows[i*dim:(i+1)*dim])
+	}
+	s := &served{set: backendtest.Set{Dim: dim, Rows: rows, Queries: backendtest.PowerLaw(rng, m, dim)}, cpu: cpu.New(cpu.Options{Threads: 1})}
+	var err error
+	if s.c, err = collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s.oracle = backendtest.NewOracle(s.c)
+	if s.alone, err = engine.Open(t.Context(), s.c, s.cpu, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, "engine", s.alone.Close) })
+	return s
+}
+
+// search is the CPU's response.
+func (s *served) search(t *testing.T, req engine.Request) *engine.Response {
+	t.Helper()
+	want, err := s.alone.Search(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return want
+}
+
+// same fails the test where answers differ from the CPU's by more than ties, which
+// equal rows make, or a score is not its row's.
+func (s *served) same(t *testing.T, name string, req *engine.Request, got, want *engine.Response) {
+	t.Helper()
+	if len(got.Answers) != len(want.Answers) {
+		t.Errorf("%s: %d answers, the CPU gives %d", name, len(got.Answers), len(want.Answers))
+		return
+	}
+	for j := range got.Answers {
+		q := s.set.Query(j)
+		scores := s.oracle.Scores(q)
+		answer := func(a *engine.Answer) backend.Answer {
+			out := backend.Answer{IDs: a.IDs, Open: math.Inf(-1)}
+			for k, id := range a.IDs {
+				out.Scores = append(out.Scores, scores[id])
+				if d := math.Abs(float64(a.Scores[k]) - scores[id]); d > 1e-6*math.Abs(scores[id]) {
+					t.Errorf("%s, query %d: atom %d with score %g, it is %g", name, j, id, a.Scores[k], scores[id])
+				}
+			}
+			return out
+		}
+		goal := backend.Goal{K: req.K, Floor: math.Inf(-1), Allowed: s.set.N(), Skip: -1}
+		g, w := answer(&got.Answers[j]), answer(&want.Answers[j])
+		for _, d := range s.oracle.Explain(q, goal, g, w) {
+			if d.Kind != backendtest.Tie || d.Gap > s.oracle.Precision(q, int(d.ID)) {
+				t.Errorf("%s, query %d: %v", name, j, d)
+			}
+		}
+		if c := &got.Answers[j].Certificate; len(g.IDs) != len(w.IDs) || c.StoppedBy != engine.Done || c.OpenBound != nil {
+			t.Errorf("%s, query %d: %d answers, the CPU gives %d; stopped by %s", name, j, len(g.IDs), len(w.IDs), c.StoppedBy)
+		}
+	}
+}
+
+// by is what the certificates of a response name; a mixture names both.
+func by(r *engine.Response) string {
+	var names []string
+	for j := range r.Answers {
+		if name := r.Answers[j].Certificate.Backend; len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// TestEngine searches by plans of every kind on one device and on three: the ids
+// are the CPU's but for ties, and certificates say where they are from.
+func TestEngine(t *testing.T) {
+	needEmulator(t)
+	s := newServed(t, 1500, 200, 6)
+	for _, devices := range []string{"1", "3"} {
+		t.Setenv("EMU_DEVICES", devices)
+		b, err := Open(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w told
+		e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, req := range []engine.Request{
+			{Method: engine.Exact}, {Method: engine.Certain}, {Method: engine.Adaptive, Delta: 1e-9},
+			{Method: engine.Certain, Plan: "whole,rows"}, {Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"},
+			{Method: engine.Auto, Delta: 1e-9},
+		} {
+			req.Queries, req.K = s.set.Queries, 10
+			got, err := e.Search(t.Context(), req)
+			name := fmt.Sprintf("%s devices, %s %s", devices, req.Method, req.Plan)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			s.same(t, name, &req, got, s.search(t, req))
+			if by(got) != "cuda" {
+				t.Errorf("%s: by %q", name, by(got))
+			}
+		}
+		if len(w.reasons) > 0 {
+			t.Errorf("%s devices: fell back: %v", devices, w.reasons)
+		}
+		shut(t, "engine", e.Close)
+		shut(t, "backend", b.Close)
+	}
+}
+
+// alive is what the emulator counts that a closed backend must not leave.
+var alive = []string{"allocations", "bytes", "host_allocations", "contexts", "streams", "events", "modules"}
+
+func left(t *testing.T, name string) {
+	t.Helper()
+	for _, what := range alive {
+		if n, ok := emulator.Count(what); n != 0 || !ok {
+			t.Errorf("%s: %d %s are left", name, n, what)
+		}
+	}
+}
+
+// TestEngineOutlives has the n-th call of a kind fail, from the loading of the
+// collection on: memory that runs out, launches that are refused, and devices lost
+// when a kernel is enqueued, when it runs, and when its results are fetched. Each
+// search is answered, the reason is told once, and nothing is left when all is
+// closed. The CPU answers the search that met the failure; after it the GPU does
+// again, unless the device was lost or the collection not loaded.
+func TestEngineOutlives(t *testing.T) {
+	needEmulator(t)
+	s := newServed(t, 1200, 200, 4)
+	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"}
+	want := s.search(t, req)
+	const searches = 3
+	for k, f := range []struct {
+		call string
+		code int
+		lost bool
+	}{
+		{"cuMemAlloc", codeOutOfMemory, false},
+		{"cuMemHostAlloc", codeOutOfMemory, false},
+		{"cuLaunchKernel", 701, false}, // too many resources
+		{"cuLaunchKernel", 719, true},
+		{"kernel", 719, true},
+		{"kernel", 700, true},            // illegal address
+		{"cuMemcpyDtoHAsync", 214, true}, // ECC
+		{"cuStreamSynchronize", 719, true},
+	} {
+		if !myTurn(k) {
+			continue
+		}
+		atLoad, atSearch := 0, 0
+		for n, well := 1, 0; well < 3 && n < 1000; n += 1 + n/5 {
+			name := fmt.Sprintf("%s:%d:%d", f.call, n, f.code)
+			b := open(t, Options{})
+			var w told
+			t.Setenv(failVariable, name)
+			e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			unloaded := len(w.reasons) > 0
+			for k := range searches {
+				before := len(w.reasons)
+				got, err := e.Search(t.Context(), req)
+				if err != nil {
+					t.Fatalf("%s, search %d: %v", name, k, err)
+				}
+				s.same(t, fmt.Sprintf("%s, search %d", name, k), &req, got, want)
+				from := "cuda"
+				if unloaded || len(w.reasons) > before || f.lost && len(w.reasons) > 0 {
+					from = "cpu"
+				}
+				if by(got) != from {
+					t.Errorf("%s, search %d: by %q, want %q, told %v", name, k, by(got), from, w.reasons)
+				}
+			}
+			t.Setenv(failVariable, "")
+			shut(t, name+": engine", e.Close)
+			shut(t, name+": backend", b.Close)
+			left(t, name)
+			switch {
+			case len(w.reasons) == 0:
+				well++
+				continue
+			case unloaded:
+				atLoad++
+			default:
+				atSearch++
+			}
+			well = 0
+			reason := w.reasons[0]
+			if len(w.reasons) > 1 || !strings.Contains(reason.Error(), fmt.Sprintf("(%d)", f.code)) {
+				t.Errorf("%s: told %v", name, w.reasons)
+			}
+			if errors.Is(reason, backend.ErrUnavailable) != f.lost || f.code == codeOutOfMemory && !errors.Is(reason, backend.ErrMemory) {
+				t.Errorf("%s: told %v", name, reason)
+			}
+		}
+		t.Logf("%s with %d: %d times while loading, %d while searching", f.call, f.code, atLoad, atSearch)
+		if atSearch == 0 || atLoad == 0 && f.call == "cuMemAlloc" {
+			t.Errorf("%s with %d was met %d times while loading and %d while searching", f.call, f.code, atLoad, atSearch)
+		}
+	}
+}
+
+// TestEngineLosesOnce loses the device under several searches at once: all are
+// answered, and the loss is told once.
+func TestEngineLosesOnce(t *testing.T) {
+	needEmulator(t)
+	s := newServed(t, 1200, 200, 4)
+	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain, Plan: "64,whole,rows"}
+	want := s.search(t, req)
+	b := open(t, Options{})
+	var w told
+	e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(failVariable, "kernel:60:719")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 3 {
+				got, err := e.Search(t.Context(), req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				s.same(t, "together", &req, got, want)
+			}
+		})
+	}
+	wg.Wait()
+	t.Setenv(failVariable, "")
+	if len(w.reasons) != 1 || !errors.Is(w.reasons[0], backend.ErrUnavailable) {
+		t.Errorf("told %v", w.reasons)
+	}
+	if got, err := e.Search(t.Context(), req); err != nil || by(got) != "cpu" {
+		t.Errorf("afterwards: %v", err)
+	}
+	shut(t, "engine", e.Close)
+	shut(t, "backend", b.Close)
+	left(t, "afterwards")
+}
+
+// TestLargerThanTheCard searches a collection of four times what the device may
+// use, which its memory alone decides: rows lie in host memory, and the answers are
+// those of a device that holds all. Where not even the first slab fits, the CPU
+// answers.
+func TestLargerThanTheCard(t *testing.T) {
+	needEmulator(t)
+	const reserve = 64 << 20 // that a ledger leaves to the driver
+	s := newServed(t, 4000, 1024, 4)
+	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain}
+	want := s.search(t, req)
+	for _, c := range []struct {
+		room int64
+		by   string
+	}{{s.c.Bytes() / 4, "cuda"}, {1 << 18, "cpu"}} {
+		t.Setenv("EMU_MEM", fmt.Sprint(reserve+c.room))
+		b := open(t, Options{})
+		if u := b.(*Backend).machines[0].d.Usage(); u.Budget > c.room {
+			t.Fatalf("a budget of %s, want %s", formatBytes(u.Budget), formatBytes(c.room))
+		}
+		var w told
+		e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := e.Search(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.same(t, c.by, &req, got, want)
+			if by(got) != c.by {
+				t.Errorf("%s of %s: by %q, told %v", formatBytes(c.room), formatBytes(s.c.Bytes()), by(got), w.reasons)
+			}
+		}
+		if c.by == "cpu" && (len(w.reasons) != 1 || !errors.Is(w.reasons[0], backend.ErrMemory)) || c.by == "cuda" && len(w.reasons) > 0 {
+			t.Errorf("%s of %s: told %v", formatBytes(c.room), formatBytes(s.c.Bytes()), w.reasons)
+		}
+		if u := b.(*Backend).machines[0].d.Usage(); c.by == "cuda" && u.Pinned < s.c.Bytes()/2 {
+			t.Errorf("%s in host memory, of %s", formatBytes(u.Pinned), formatBytes(s.c.Bytes()))
+		}
+		shut(t, "engine", e.Close)
+		shut(t, "backend", b.Close)
+		left(t, c.by)
+	}
+}
