@@ -57,6 +57,7 @@ deadline left partial answers; 4 backend unavailable; 130 interrupted.`,
 		newInfoCommand(a),
 		newBenchCommand(a),
 		newServeCommand(a),
+		newJobCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)

@@ -127,7 +127,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 		}
 		pause, again := c.again(k, err, backoff)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, ended(ctx)
 		}
 		if !again || attempt >= c.o.Attempts {
 			return nil, err
@@ -213,7 +213,7 @@ func (c *Client) answer(ctx context.Context, k *call, v any) error {
 			return decode(text, v, k)
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return ended(ctx)
 		}
 		if k.once || attempt >= c.o.Attempts {
 			return &LostError{Server: c.base.Host, Err: err}
@@ -238,6 +238,14 @@ func decode(text []byte, v any, k *call) error {
 	return nil
 }
 
+// ended says why ctx has.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
 // sleep waits for d or the context's end.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -246,6 +254,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 }

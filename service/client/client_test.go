@@ -237,7 +237,7 @@ func TestCancelled(t *testing.T) {
 		cancel(gone)
 		cut()
 	})
-	if _, err := c.Batch(ctx, "b"); !errors.Is(err, gone) || len(*waits) > 0 {
+	if _, err := c.Batch(ctx, "b"); !errors.Is(err, gone) || !errors.Is(err, context.Canceled) || len(*waits) > 0 {
 		t.Errorf("error %v after %d waits", err, len(*waits))
 	}
 }

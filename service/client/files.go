@@ -127,7 +127,7 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 			return d.at, nil
 		}
 		if ctx.Err() != nil {
-			return d.at, context.Cause(ctx)
+			return d.at, ended(ctx)
 		}
 		if d.at > before { // it goes on
 			attempt, backoff = 1, c.o.Backoff

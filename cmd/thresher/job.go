@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/service/client"
+)
+
+// Environment variables of the verbs that ask a server.
+const (
+	serverVariable    = "THRESHER_SERVER"
+	tokenVariable     = "THRESHER_TOKEN"
+	tokenFileVariable = "THRESHER_TOKEN_FILE"
+)
+
+// defaultServer is where thresher serve listens unless told otherwise.
+const defaultServer = "http://127.0.0.1:8080"
+
+// remote says which server is asked, and as whom.
+type remote struct {
+	server, token, tokenFile string
+	json                     bool
+}
+
+func newJobCommand(a *app) *cobra.Command {
+	f := &remote{}
+	cmd := &cobra.Command{
+		Use:   "job",
+		Short: "Have a server answer a file of queries, offline",
+		Long: `Have a server answer a file of queries, offline: submit a file, wait for the batch
+that is made of it, fetch the answers. A batch goes on whatever becomes of this
+command or of the server.
+
+The server is --server, else $` + serverVariable + `. A bearer token comes from --token-file,
+else $` + tokenVariable + `, else the file that $` + tokenFileVariable + ` names, else --token,
+which other users of this machine can see.
+
+Exit codes: 0 done; 1 the batch failed, expired or was cancelled, or is not there
+yet; 2 usage or refused; 4 no answer from the server; 130 interrupted.`,
+		Example: `  thresher job submit queries.npy --collection films -k 10 --output-format npz
+  thresher job wait batch_abc
+  thresher job fetch batch_abc --out answers.npz`,
+		Args: noSuchVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	fs := cmd.PersistentFlags()
+	fs.StringVar(&f.server, "server", "", "`address` of the server (default "+defaultServer+")")
+	fs.StringVar(&f.token, "token", "", "bearer `token`")
+	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token")
+	fs.BoolVar(&f.json, "json", false, "one JSON object on stdout")
+	cmd.AddCommand(
+		newJobSubmitCommand(a, f),
+		newJobStatusCommand(a, f),
+		newJobListCommand(a, f),
+		newJobWaitCommand(a, f),
+		newJobCancelCommand(a, f),
+		newJobFetchCommand(a, f),
+	)
+	return cmd
+}
+
+// connect makes the client. Nothing is asked of the server yet.
+func (f *remote) connect() (*client.Client, error) {
+	token, err := f.bearer()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(cmp.Or(f.server, os.Getenv(serverVariable), defaultServer), &client.Options{Token: token})
+}
+
+// bearer finds the token, "" if there is none.
+func (f *remote) bearer() (string, error) {
+	if f.token != "" && f.tokenFile != "" {
+		return "", errors.New("job: --token and --token-file exclude each other")
+	}
+	if f.token != "" {
+		return f.token, nil
+	}
+	if t := os.Getenv(tokenVariable); t != "" && f.tokenFile == "" {
+		return t, nil
+	}
+	path := cmp.Or(f.tokenFile, os.Getenv(tokenFileVariable))
+	if path == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("job: token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return "", fmt.Errorf("job: token: %s holds %d bytes, which are no token", path, len(text))
+	}
+	return token, nil
+}
+
+// oneBatch is a check of arguments.
+func oneBatch(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("job %s: %d batches named, wants one", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+// told gives an error of the client its exit code.
+func told(err error) error {
+	var lost *client.LostError
+	var p *client.Problem
+	switch {
+	case errors.As(err, &lost), errors.As(err, &p) && p.Status >= 500:
+		return &exitError{exitBackend, err}
+	}
+	return err
+}

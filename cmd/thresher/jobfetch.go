@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"thresher/service/client"
+)
+
+// jobFetch is one run of the verb.
+type jobFetch struct {
+	*remote
+	out, errors string
+	force       bool
+}
+
+// fetched is what --json says.
+type fetched struct {
+	Batch  client.Batch `json:"batch"`
+	Output string       `json:"output,omitempty"` // path
+	Errors string       `json:"errors,omitempty"` // path
+	Bytes  int64        `json:"bytes"`            // of both
+}
+
+func newJobFetchCommand(a *app, f *remote) *cobra.Command {
+	j := &jobFetch{remote: f}
+	cmd := &cobra.Command{
+		Use:   "fetch BATCH --out FILE",
+		Short: "Fetch the answers of a batch that is done",
+		Long: `Fetch the answers of a batch that is done. A file appears whole or not at all. A
+batch that did not complete has answers too, those it came to: they are fetched,
+with exit code 1.`,
+		Args: oneBatch,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runFetch(cmd.Context(), j, args[0]) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&j.out, "out", "", "`file` for the answers; - is stdout")
+	fs.StringVar(&j.errors, "errors", "", "`file` for the requests that have errors")
+	fs.BoolVar(&j.force, "force", false, "overwrite files")
+	return cmd
+}
+
+func (j *jobFetch) check() error {
+	switch {
+	case j.out == "" && j.errors == "":
+		return errors.New("job fetch: --out or --errors names a file to write")
+	case j.out == stdio && j.json:
+		return errors.New("job fetch: --json puts a summary on stdout, where the answers go; name an --out file")
+	case j.errors == stdio:
+		return errors.New("job fetch: --errors names a file")
+	case j.out != "" && j.errors != "" && filepath.Clean(j.out) == filepath.Clean(j.errors):
+		return fmt.Errorf("job fetch: %s is named for answers and errors", j.out)
+	}
+	for _, path := range []string{j.out, j.errors} {
+		if path == "" || path == stdio {
+			continue
+		}
+		if err := refuseExisting(j.force, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	c, err := j.connect()
+	if err != nil {
+		return err
+	}
+	b, err := c.Batch(ctx, id)
+	if err != nil {
+		return told(err)
+	}
+	if !b.Final() {
+		return &exitError{exitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id)}
+	}
+	report := fetched{Batch: b}
+	for _, x := range []struct {
+		path string
+		id   *string
+		what string
+		to   *string
+	}{{j.out, b.OutputFileID, "answers", &report.Output}, {j.errors, b.ErrorFileID, "requests with errors", &report.Errors}} {
+		if x.path == "" {
+			continue
+		}
+		if x.id == nil {
+			fmt.Fprintf(a.err, "batch %s has no %s; %s is not written\n", id, x.what, x.path)
+			continue
+		}
+		n, err := a.fetch(ctx, c, *x.id, x.path)
+		if err != nil {
+			return told(err)
+		}
+		*x.to = x.path
+		report.Bytes += n
+	}
+	if j.json {
+		if err := json.NewEncoder(a.out).Encode(report); err != nil {
+			return err
+		}
+	}
+	return outcome(&b)
+}
+
+// fetch writes a file of the server to path, whole or not at all.
+func (a *app) fetch(ctx context.Context, c *client.Client, id, path string) (n int64, err error) {
+	f, err := c.File(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	p := a.newProgress("fetching")
+	defer p.done()
+	counted := func(w io.Writer) io.Writer {
+		return &countingWriter{w: w, tell: func(n int64) { p.set(n, f.Bytes) }}
+	}
+	if path == stdio {
+		return c.Download(ctx, id, counted(a.out))
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp.Name()) // the first error is the one to tell
+		}
+	}()
+	n, err = c.Download(ctx, id, counted(tmp))
+	if err == nil && n != f.Bytes {
+		err = fmt.Errorf("%s: %d bytes came, the file has %d", path, n, f.Bytes)
+	}
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return n, err
+	}
+	return n, os.Rename(tmp.Name(), path)
+}
+
+// countingWriter tells how much went through it.
+type countingWriter struct {
+	w    io.Writer
+	n    int64
+	tell func(n int64)
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	c.tell(c.n)
+	return n, err
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/service/client"
+)
+
+func newJobStatusCommand(a *app, f *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status BATCH",
+		Short: "Tell how far a batch is",
+		Args:  oneBatch,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBatch(f, func(c *client.Client) (client.Batch, error) { return c.Batch(cmd.Context(), args[0]) })
+		},
+	}
+}
+
+func newJobCancelCommand(a *app, f *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel BATCH",
+		Short: "End a batch; what is answered stays",
+		Args:  oneBatch,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBatch(f, func(c *client.Client) (client.Batch, error) { return c.CancelBatch(cmd.Context(), args[0]) })
+		},
+	}
+}
+
+// withBatch asks for a batch and shows it.
+func (a *app) withBatch(f *remote, ask func(*client.Client) (client.Batch, error)) error {
+	c, err := f.connect()
+	if err != nil {
+		return err
+	}
+	b, err := ask(c)
+	if err != nil {
+		return told(err)
+	}
+	return a.showBatch(&b, f.json)
+}
+
+func (a *app) showBatch(b *client.Batch, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(a.out).Encode(b)
+	}
+	t := newTable(a.out)
+	t.row("batch", b.ID)
+	t.row("status", statusOf(b))
+	t.row("requests", countsOf(b))
+	var names []string
+	for _, c := range b.Collections {
+		names = append(names, fmt.Sprintf("%s version %d", c.Name, c.Version))
+	}
+	t.row("searched", strings.Join(names, ", "))
+	if p := b.Progress; p.Queries > 0 {
+		t.row("speed", fmt.Sprintf("%.0f queries/s", p.QueriesPerSecond))
+		t.row("saving", savingOf(p))
+	}
+	if b.Progress.SecondsLeft != nil {
+		t.row("left", leftOf(*b.Progress.SecondsLeft))
+	}
+	t.row("created", time.Unix(b.CreatedAt, 0).Format(time.DateTime))
+	for _, x := range []struct {
+		name string
+		id   *string
+	}{{"output", b.OutputFileID}, {"errors", b.ErrorFileID}} {
+		if x.id != nil {
+			t.row(x.name, "file "+*x.id)
+		}
+	}
+	for _, e := range reasons(b) {
+		t.row("reason", e)
+	}
+	return t.flush()
+}
+
+// reasons are why a batch failed, or stands still.
+func reasons(b *client.Batch) []string {
+	if b.Errors == nil {
+		return nil
+	}
+	var all []string
+	for _, e := range b.Errors.Data {
+		text := e.Message
+		if e.Line != nil && !strings.HasPrefix(text, "line ") {
+			text = fmt.Sprintf("line %d: %s", *e.Line, text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func statusOf(b *client.Batch) string {
+	if n := b.Progress.Position; n > 0 && !b.Final() {
+		return fmt.Sprintf("%s, waits behind %d others", b.Status, n)
+	}
+	return b.Status
+}
+
+func countsOf(b *client.Batch) string {
+	n := b.RequestCounts
+	if n.Total == 0 {
+		return "not counted yet"
+	}
+	text := fmt.Sprintf("%d of %d answered", n.Completed, n.Total)
+	if n.Failed > 0 {
+		text += fmt.Sprintf(", %d with errors", n.Failed)
+	}
+	return text
+}
+
+func savingOf(p client.BatchProgress) string {
+	return (&summary{Saving: p.Saving}).saved()
+}
+
+func leftOf(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+func newJobListCommand(a *app, f *remote) *cobra.Command {
+	var after string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the batches, newest first",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
+	}
+	cmd.Flags().StringVar(&after, "after", "", "list those behind this `batch`")
+	cmd.Flags().IntVar(&limit, "limit", 20, "at most so `many`, 1 to 100")
+	return cmd
+}
+
+func (a *app) listBatches(ctx context.Context, f *remote, after string, limit int) error {
+	if limit < 1 || limit > 100 {
+		return fmt.Errorf("job list: --limit %d is not in 1..100", limit)
+	}
+	c, err := f.connect()
+	if err != nil {
+		return err
+	}
+	page, err := c.Batches(ctx, after, limit)
+	if err != nil {
+		return told(err)
+	}
+	if f.json {
+		return json.NewEncoder(a.out).Encode(page)
+	}
+	t := newTable(a.out)
+	t.row("BATCH", "CREATED", "STATUS", "REQUESTS")
+	for i := range page.Data {
+		b := &page.Data[i]
+		t.row(b.ID, time.Unix(b.CreatedAt, 0).Format(time.DateTime), statusOf(b), countsOf(b))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if n := len(page.Data); page.HasMore && n > 0 {
+		fmt.Fprintf(a.out, "there are more: --after %s\n", page.Data[n-1].ID)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/config"
+	"thresher/dataset"
+	"thresher/service/client"
+)
+
+// jobSubmit is one run of the verb.
+type jobSubmit struct {
+	waiting
+	collection   string
+	outputFormat string
+	window       string
+	key          string
+	metadata     map[string]string
+	minScore     float64
+	leastScore   bool // --min-score was given
+	certificates bool
+	wait         bool
+}
+
+// searchKeys are the settings that a server's search has too.
+func searchKeys() []string { return []string{"k", "method", "delta", "epsilon"} }
+
+func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
+	s := &jobSubmit{waiting: waiting{remote: f}}
+	cmd := &cobra.Command{
+		Use:   "submit FILE",
+		Short: "Upload a file of queries and make a batch of it",
+		Long: `Upload a file of queries and make a batch of it.
+
+A matrix (.npy, .fvecs, .parquet, ..) has one query a row; the flags say how to
+search. A .jsonl file has one request a line,
+
+  {"custom_id":"a","method":"POST","url":"/v1/collections/films/search","body":{"queries":[[..]],"k":10}}
+
+and needs no --collection. With flags of a search, or --output-format, it is a
+matrix too, with an array of numbers a line.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("job submit: %d files named, wants one", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.leastScore = cmd.Flags().Changed("min-score")
+			return a.runSubmit(cmd.Context(), s, args[0])
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&s.collection, "collection", "", "`name` of the collection to search")
+	fs.StringVar(&s.outputFormat, "output-format", "", "`form` of a matrix's answers: jsonl, npz or parquet (default jsonl)")
+	fs.StringVar(&s.window, "window", "24h", "`time` that the batch may take")
+	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it finds the first batch")
+	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to keep with the batch; may be repeated")
+	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (l2: at most)")
+	fs.BoolVar(&s.certificates, "certificates", false, "put the certificate of every answer beside it")
+	fs.BoolVar(&s.wait, "wait", false, "wait until the batch is done")
+	s.addFlags(cmd)
+	addSettings(cmd, searchKeys()...)
+	return cmd
+}
+
+func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
+	spec, err := s.spec(a.config, path)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect()
+	if err != nil {
+		return err
+	}
+	b, err := a.submit(ctx, c, s, path, spec)
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted before there was an answer; thresher job list shows whether there is a batch")}
+	}
+	if err != nil {
+		return told(err)
+	}
+	if s.wait {
+		fmt.Fprintf(a.err, "batch %s\n", b.ID)
+		return a.waitFor(ctx, c, &s.waiting, b.ID)
+	}
+	if s.json {
+		return json.NewEncoder(a.out).Encode(b)
+	}
+	fmt.Fprintln(a.out, b.ID)
+	return nil
+}
+
+// spec is what the server is asked for, but for the file's id.
+func (s *jobSubmit) spec(c *config.Config, path string) (client.BatchSpec, error) {
+	spec := client.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
+	format, _ := dataset.FormatOf(path)
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.certificates
+	for _, key := range searchKeys() {
+		requests = requests && c.Origin(key).Kind != config.FromFlag
+	}
+	if s.collection == "" && !requests {
+		return spec, errors.New("job submit: --collection names the collection to search")
+	}
+	if s.collection == "" {
+		var err error
+		spec.Endpoint, err = firstEndpoint(path)
+		return spec, err
+	}
+	spec.Endpoint = client.SearchPath(s.collection)
+	if requests {
+		return spec, nil
+	}
+	text, err := json.Marshal(s.options(c))
+	spec.Search = text
+	return spec, err
+}
+
+// options are those that were set, wherever; the rest is the server's to choose.
+func (s *jobSubmit) options(c *config.Config) map[string]any {
+	options := map[string]any{}
+	for key, value := range map[string]any{"k": c.K, "method": c.Method, "delta": c.Delta, "epsilon": c.Epsilon} {
+		if c.Origin(key).Kind != config.FromDefault {
+			options[key] = value
+		}
+	}
+	if s.leastScore {
+		options["min_score"] = s.minScore
+	}
+	if s.certificates {
+		options["include"] = []string{"certificate"}
+	}
+	return options
+}
+
+// mostFirstLine bounds what is read of a file of requests to find its collection.
+const mostFirstLine = 64 << 20
+
+// firstEndpoint is the URL of the first request in a file.
+func firstEndpoint(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	r := bufio.NewReader(io.LimitReader(f, mostFirstLine))
+	for {
+		text, err := r.ReadString('\n')
+		if line := strings.TrimSpace(text); line != "" {
+			var request struct {
+				URL string `json:"url"`
+			}
+			if json.Unmarshal([]byte(strings.TrimPrefix(line, "\ufeff")), &request) != nil || request.URL == "" {
+				return "", fmt.Errorf("job submit: %s: its first line is no request with a url; --collection names a collection", path)
+			}
+			return request.URL, nil
+		}
+		if err == io.EOF {
+			return "", fmt.Errorf("job submit: %s: holds no request", path)
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+// submit uploads the file and makes the batch. Both have keys made of one, so that a
+// server that is asked twice does it once.
+func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path string, spec client.BatchSpec) (client.Batch, error) {
+	up, err := client.UploadOf(path, "batch")
+	if err != nil {
+		return client.Batch{}, err
+	}
+	up.Key = s.key
+	p := a.newProgress("uploading")
+	up.Sent = func(n int64) { p.set(n, up.Size) }
+	file, err := c.Upload(ctx, up)
+	p.done()
+	if err != nil {
+		return client.Batch{}, err
+	}
+	a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
+	spec.InputFileID = file.ID
+	return c.CreateBatch(ctx, spec, s.key)
+}

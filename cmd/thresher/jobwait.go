@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/service/client"
+)
+
+func newJobWaitCommand(a *app, f *remote) *cobra.Command {
+	w := &waiting{remote: f}
+	cmd := &cobra.Command{
+		Use:   "wait BATCH",
+		Short: "Wait until a batch is done, and show how it goes",
+		Args:  oneBatch,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.connect()
+			if err != nil {
+				return err
+			}
+			return a.waitFor(cmd.Context(), c, w, args[0])
+		},
+	}
+	w.addFlags(cmd)
+	return cmd
+}
+
+// waiting is how to wait for a batch.
+type waiting struct {
+	*remote
+	interval time.Duration
+}
+
+func (w *waiting) addFlags(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between two looks at the batch")
+}
+
+// waitFor shows how the batch goes until it is final, and how it ended.
+func (a *app) waitFor(ctx context.Context, c *client.Client, w *waiting, id string) error {
+	if w.interval < time.Millisecond {
+		return fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
+	}
+	b, err := a.watch(ctx, c, w.interval, id)
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; the batch goes on, thresher job wait %s waits for it again", id)}
+	}
+	if err != nil {
+		return told(err)
+	}
+	if err := a.showBatch(&b, w.json); err != nil {
+		return err
+	}
+	return outcome(&b)
+}
+
+// outcome is the error of a final batch that has not completed.
+func outcome(b *client.Batch) error {
+	if b.Status == "completed" {
+		return nil
+	}
+	text := fmt.Sprintf("batch %s: %s", b.ID, b.Status)
+	if all := reasons(b); len(all) > 0 {
+		text += ": " + strings.Join(all, "; ")
+	}
+	return &exitError{exitWrong, fmt.Errorf("%s", text)}
+}
+
+// watch asks for the batch again and again until it is final.
+func (a *app) watch(ctx context.Context, c *client.Client, interval time.Duration, id string) (client.Batch, error) {
+	p := a.newProgress("waiting")
+	defer p.done()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		b, err := c.Batch(ctx, id)
+		if err != nil || b.Final() {
+			return b, err
+		}
+		p.describe(doing(&b))
+		p.set(b.RequestCounts.Completed+b.RequestCounts.Failed, b.RequestCounts.Total)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return b, ctx.Err()
+		}
+	}
+}
+
+// doing says in a few words how a batch goes.
+func doing(b *client.Batch) string {
+	text := statusOf(b)
+	if p := b.Progress; p.Queries > 0 {
+		text += fmt.Sprintf(", %.0f queries/s, saving %.1fx", p.QueriesPerSecond, p.Saving)
+	}
+	if left := b.Progress.SecondsLeft; left != nil {
+		text += ", " + leftOf(*left) + " left"
+	}
+	if all := reasons(b); len(all) > 0 {
+		text += ", stands still: " + all[0]
+	}
+	return text
+}
+
+// describe changes what the stage is called.
+func (p *progress) describe(label string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.label = label
+	if p.bar != nil {
+		p.bar.Describe(label)
+	}
+}
