@@ -1,6 +1,8 @@
 package oip
 
 import (
+	"strconv"
+
 	"thresher/service/wire"
 )
 
@@ -47,5 +49,26 @@ func NewServer(name, version string) Server {
 // NewModel describes a collection of dimension dim whose current versions are
 // given.
 func NewModel(name string, versions []int64, dim int, ids wire.Naming) Model {
-	return Model{Name: name}
+	m := Model{
+		Name: name, Versions: []string{}, Platform: "thresher",
+		Inputs: []Tensor{
+			{"queries", "FP32", []int64{-1, int64(dim)}},
+			{"k", "INT32", []int64{1}},
+			{"delta", "FP32", []int64{1}},
+		},
+	}
+	for _, v := range versions {
+		m.Versions = append(m.Versions, strconv.FormatInt(v, 10))
+	}
+	for _, o := range outputs() {
+		if o.name == names && !ids.Textual() {
+			continue
+		}
+		shape := []int64{-1}
+		if o.wide {
+			shape = append(shape, -1)
+		}
+		m.Outputs = append(m.Outputs, Tensor{o.name, o.datatype, shape})
+	}
+	return m
 }

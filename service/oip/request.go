@@ -1,6 +1,12 @@
 package oip
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
@@ -27,6 +33,193 @@ type Output struct {
 // value of the header Inference-Header-Content-Length, -1 without one: then all
 // of body is JSON; 0 says that body is nothing but the queries, little-endian
 // float32. Queries may share body's memory. Errors are of type *problem.Problem.
+//
+// Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1].
+// What else a search can be asked for (wire.Options, but for include) is given by
+// parameters of the request, as may be k and delta, and timeout in microseconds.
+// Parameters for sequences and priorities have no meaning here and are ignored.
 func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error) {
-	return nil, problem.New(problem.Internal, "not built yet")
+	d := &decoder{body: body, draft: wire.NewDraft(dim, l), dim: dim}
+	if headerLength > len(body) {
+		return nil, problem.New(problem.Malformed, "%s is %d, the body has %d bytes", HeaderLength, headerLength, len(body)).In(HeaderLength).Within(len(body))
+	}
+	var err error
+	switch {
+	case headerLength < 0:
+		err = d.json(body)
+	case headerLength == 0:
+		err = d.rawQueries(body)
+	default:
+		if err = d.json(body[:headerLength]); err == nil {
+			err = d.tensors(body[headerLength:])
+		}
+	}
+	if err == nil && headerLength < 0 {
+		err = d.withoutTensors()
+	}
+	if err != nil {
+		return nil, asProblem(err)
+	}
+	if d.request.Search, err = d.draft.Search(); err != nil {
+		return nil, err
+	}
+	for i := range d.request.Outputs {
+		if !slices.Contains(d.stated, i) {
+			d.request.Outputs[i].Binary = d.request.Binary
+		}
+	}
+	return &d.request, nil
 }
+
+// decoder reads one request.
+type decoder struct {
+	body    []byte
+	draft   *wire.Draft
+	dim     int
+	request Request
+	// binary are the inputs whose data follow the JSON, in the order of the data.
+	binary []input
+	// stated are the outputs that say themselves whether they are binary.
+	stated []int
+}
+
+// json reads the request's JSON.
+func (d *decoder) json(b []byte) error {
+	seen := map[string]bool{}
+	end, err := jsonscan.Fields(b, jsonscan.Space(b, 0), func(key []byte, at int) (int, error) {
+		name := cut(key)
+		if seen[name] {
+			return at, problem.New(problem.InvalidValue, "%s is given twice", name).In(name)
+		}
+		seen[name] = true
+		next, err := d.field(name, b, at)
+		return next, inField(err, name)
+	})
+	if err != nil {
+		return err
+	}
+	if end = jsonscan.Space(b, end); end < len(b) {
+		return jsonscan.Wanted(b, end, "the end of the JSON")
+	}
+	return nil
+}
+
+func (d *decoder) field(name string, b []byte, at int) (next int, err error) {
+	switch name {
+	case "id":
+		d.request.ID, next, err = text(name, b, at)
+		return next, err
+	case "model_name", "model_version": // which some clients repeat from the path
+		return jsonscan.Value(b, at)
+	case "parameters":
+		return jsonscan.Fields(b, at, func(key []byte, at int) (int, error) {
+			next, err := d.parameter(string(key), b, at)
+			return next, inField(err, cut(key))
+		})
+	case "inputs":
+		return jsonscan.Elements(b, at, func(n, at int) (int, error) {
+			next, err := d.input(b, at)
+			return next, nth(err, name, n)
+		})
+	case "outputs":
+		return jsonscan.Elements(b, at, func(n, at int) (int, error) {
+			next, err := d.output(n, b, at)
+			return next, nth(err, name, n)
+		})
+	}
+	return at, problem.New(problem.UnknownField, "there is no field %q", name).In(name).
+		Within([]string{"id", "parameters", "inputs", "outputs"})
+}
+
+func (d *decoder) parameter(name string, b []byte, at int) (next int, err error) {
+	switch name {
+	case "binary_data_output":
+		d.request.Binary, next, err = flag(name, b, at)
+		return next, err
+	case "timeout":
+		us, next, err := whole(name, b, at)
+		if err == nil && us != 0 { // 0 asks for the default
+			err = d.draft.Number("timeout_ms", float64(us)/1000)
+		}
+		return next, err
+	case "priority", "sequence_id", "sequence_start", "sequence_end", "headers":
+		return jsonscan.Value(b, at)
+	case "include":
+		return at, problem.New(problem.UnknownField, "include: what this protocol answers is asked for under outputs")
+	}
+	return d.draft.Option(name, b, at)
+}
+
+// output reads what is wanted n-th.
+func (d *decoder) output(n int, b []byte, at int) (int, error) {
+	var o Output
+	next, err := jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
+		switch name := cut(key); name {
+		case "name":
+			o.Name, next, err = text("name", b, at)
+			return next, err
+		case "parameters":
+			return jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
+				if name := cut(key); name != "binary_data" {
+					return at, problem.New(problem.UnknownField, "there is no parameter %q", name).Within([]string{"binary_data"})
+				}
+				d.stated = append(d.stated, n)
+				o.Binary, next, err = flag("binary_data", b, at)
+				return next, err
+			})
+		default:
+			return at, problem.New(problem.UnknownField, "there is no field %q", name).Within([]string{"name", "parameters"})
+		}
+	})
+	if err != nil {
+		return next, err
+	}
+	if names := outputNames(); !slices.Contains(names, o.Name) {
+		return at, problem.New(problem.UnknownField, "there is no output %q", cut([]byte(o.Name))).Within(names)
+	}
+	if slices.ContainsFunc(d.request.Outputs, func(other Output) bool { return other.Name == o.Name }) {
+		return at, problem.New(problem.InvalidValue, "%s is wanted twice", o.Name)
+	}
+	d.request.Outputs = append(d.request.Outputs, o)
+	return next, nil
+}
+
+// asProblem is err if it is one, else a body that cannot be read.
+func asProblem(err error) *problem.Problem {
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return problem.New(problem.Malformed, "%v", err).Because(err)
+}
+
+// inField is asProblem that names the field, if none is named.
+func inField(err error, field string) error {
+	if err == nil {
+		return nil
+	}
+	p := asProblem(err)
+	if p.Field == "" {
+		p.Field = field
+		if !strings.HasPrefix(p.Detail, field) {
+			p.Detail = field + ": " + p.Detail
+		}
+	}
+	return p
+}
+
+// nth is inField for an element of the field.
+func nth(err error, field string, n int) error {
+	if err == nil {
+		return nil
+	}
+	p := asProblem(err)
+	if p.Field == "" {
+		p.Detail = fmt.Sprintf("%s[%d]: %s", field, n, p.Detail)
+		p.At(field, n)
+	}
+	return p
+}
+
+// cut shortens what is repeated in a message.
+func cut(s []byte) string { return fmt.Sprintf("%.60s", s) }

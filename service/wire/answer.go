@@ -42,7 +42,7 @@ func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Res
 	dst = append(dst, `{"version":`...)
 	dst = strconv.AppendInt(dst, version, 10)
 	dst = append(dst, `,"took_ms":`...)
-	dst = appendNumber(dst, float64(took)/float64(time.Millisecond), 64)
+	dst = AppendDouble(dst, float64(took)/float64(time.Millisecond))
 	dst = append(dst, `,"results":[`...)
 	for j := range resp.Answers {
 		if j > 0 {
@@ -89,7 +89,7 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 	dst = strconv.AppendBool(dst, complete)
 	if !complete && c.OpenBound != nil {
 		dst = append(dst, `,"open_bound":`...)
-		dst = appendNumber(dst, *c.OpenBound, 64)
+		dst = AppendDouble(dst, *c.OpenBound)
 	}
 	if s.Certificate {
 		dst = append(dst, `,"certificate":`...)
@@ -105,6 +105,9 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 // AppendFloat appends v as JSON in the fewest digits that give the same float32
 // back, and null if it is not finite.
 func AppendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float64(v), 32) }
+
+// AppendDouble is AppendFloat of a float64.
+func AppendDouble(dst []byte, v float64) []byte { return appendNumber(dst, v, 64) }
 
 // appendNumber writes null for numbers that JSON does not have. Very large and very
 // small ones take an exponent.

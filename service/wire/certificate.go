@@ -14,9 +14,9 @@ func appendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = append(dst, `,"guarantee":`...)
 	dst = AppendString(dst, string(c.Guarantee))
 	dst = append(dst, `,"delta":`...)
-	dst = appendNumber(dst, c.Delta, 64)
+	dst = AppendDouble(dst, c.Delta)
 	dst = append(dst, `,"epsilon":`...)
-	dst = appendNumber(dst, c.Epsilon, 64)
+	dst = AppendDouble(dst, c.Epsilon)
 	dst = append(dst, `,"exact":`...)
 	dst = strconv.AppendBool(dst, c.Exact)
 	dst = append(dst, `,"stopped_by":`...)
@@ -38,11 +38,11 @@ func appendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = AppendString(dst, c.Plan)
 	if c.Predicted != 0 {
 		dst = append(dst, `,"predicted_survivors":`...)
-		dst = appendNumber(dst, c.Predicted, 64)
+		dst = AppendDouble(dst, c.Predicted)
 	}
 	if c.PredictedCost != 0 {
 		dst = append(dst, `,"predicted_ns":`...)
-		dst = appendNumber(dst, c.PredictedCost, 64)
+		dst = AppendDouble(dst, c.PredictedCost)
 	}
 	if c.Backend != "" {
 		dst = append(dst, `,"backend":`...)
@@ -59,7 +59,7 @@ func appendOptional(dst []byte, v *float64) []byte {
 	if v == nil {
 		return append(dst, "null"...)
 	}
-	return appendNumber(dst, *v, 64)
+	return AppendDouble(dst, *v)
 }
 
 // appendRounds appends the looks of an answer, which may be none.
@@ -77,7 +77,7 @@ func appendRounds(dst []byte, looks []batch.LookRecord) []byte {
 		dst = append(dst, `,"rule":`...)
 		dst = AppendString(dst, l.Rule)
 		dst = append(dst, `,"alpha":`...)
-		dst = appendNumber(dst, l.Alpha, 64)
+		dst = AppendDouble(dst, l.Alpha)
 		dst = append(dst, `,"seen":`...)
 		dst = strconv.AppendInt(dst, int64(l.Seen), 10)
 		dst = append(dst, `,"survivors":`...)

@@ -82,18 +82,18 @@ func (d *Draft) put(name string, v value) error {
 	return o.set(d, v)
 }
 
-// Rows takes queries that were read elsewhere, m rows of dim finite values. They
-// are kept.
-func (d *Draft) Rows(m, dim int, queries []float32) error {
+// Rows takes queries that were read elsewhere, whole rows of finite values. They are
+// kept.
+func (d *Draft) Rows(queries []float32) error {
 	if err := d.once(fieldQueries); err != nil {
-		return err
-	}
-	if err := d.Shape(int64(m), int64(dim)); err != nil {
 		return err
 	}
 	d.s.Queries = queries
 	return nil
 }
+
+// Len is how many values the queries have by now.
+func (d *Draft) Len() int { return len(d.s.Queries) }
 
 // Shape checks the number and dimension of queries before they are read.
 func (d *Draft) Shape(m, dim int64) error {
@@ -111,8 +111,25 @@ func (d *Draft) wrongDimension(query int, have int64) error {
 		At(fieldQueries, query).Within(d.s.Dim)
 }
 
-// matrix reads the array of arrays of numbers at b[i].
-func (d *Draft) matrix(b []byte, i int) (int, error) {
+// Flat reads the queries from an array of numbers at b[i], without checking how many
+// there are.
+func (d *Draft) Flat(b []byte, i int) (next int, err error) {
+	if err := d.once(fieldQueries); err != nil {
+		return i, err
+	}
+	if d.s.Queries, next, err = jsonscan.Floats(nil, b, i); err != nil {
+		var element *jsonscan.ElementError
+		if errors.As(err, &element) {
+			// It counts through all rows.
+			element.Index, i = element.Index%d.s.Dim, element.Index/d.s.Dim
+			return next, badRow(err, i, b, next)
+		}
+	}
+	return next, inField(err, fieldQueries)
+}
+
+// Matrix reads the queries from an array of arrays of numbers at b[i].
+func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 	if err := d.once(fieldQueries); err != nil {
 		return i, err
 	}

@@ -30,7 +30,7 @@ func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Searc
 	if err != nil {
 		return nil, badNPY(err)
 	}
-	if err := d.Rows(len(queries)/dim, dim, queries); err != nil {
+	if err := d.Rows(queries); err != nil {
 		return nil, err
 	}
 	return d.Search()

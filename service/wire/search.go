@@ -70,7 +70,7 @@ func DecodeSearch(body []byte, dim int, l Limits) (*Search, error) {
 	d := NewDraft(dim, l)
 	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
 		if string(key) == fieldQueries {
-			return d.matrix(body, at)
+			return d.Matrix(body, at)
 		}
 		return d.Option(string(key), body, at)
 	})

@@ -1,0 +1,272 @@
+package oip
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
+)
+
+// input is one tensor of a request.
+type input struct {
+	name     string
+	datatype string
+	shape    []int64
+	size     int64 // bytes of binary data; -1: none are announced
+	given    bool  // data was there
+}
+
+// datatypes are those of the inputs.
+func datatypes() map[string]string {
+	return map[string]string{"queries": "FP32", "k": "INT32", "delta": "FP32"}
+}
+
+// input reads an input.
+func (d *decoder) input(b []byte, at int) (int, error) {
+	t := input{size: -1}
+	data := -1 // where the data is that came before the name
+	seen := map[string]bool{}
+	next, err := jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
+		field := cut(key)
+		if seen[field] {
+			return at, problem.New(problem.InvalidValue, "%s is given twice", field)
+		}
+		seen[field] = true
+		switch field {
+		case "name":
+			if t.name, next, err = text("name", b, at); err != nil {
+				return next, err
+			}
+			return next, known(t.name)
+		case "datatype":
+			t.datatype, next, err = text("datatype", b, at)
+			return next, err
+		case "shape":
+			t.shape, next, err = shape(b, at)
+			return next, err
+		case "parameters":
+			return jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
+				if name := cut(key); name != "binary_data_size" {
+					return at, problem.New(problem.UnknownField, "there is no parameter %q", name).Within([]string{"binary_data_size"})
+				}
+				if t.size, next, err = whole("binary_data_size", b, at); err == nil && t.size < 0 {
+					err = problem.New(problem.InvalidValue, "binary_data_size is %d", t.size).Within(0)
+				}
+				return next, err
+			})
+		case "data":
+			t.given = true
+			if t.name == "" {
+				data = at
+				return jsonscan.Value(b, at)
+			}
+			return d.data(&t, b, at)
+		}
+		return at, problem.New(problem.UnknownField, "there is no field %q", field).
+			Within([]string{"name", "shape", "datatype", "parameters", "data"})
+	})
+	if err != nil {
+		return next, err
+	}
+	if t.name == "" {
+		return at, problem.New(problem.InvalidValue, "name is missing")
+	}
+	if err := d.check(&t); err != nil {
+		return at, err
+	}
+	if data >= 0 {
+		if at, err := d.data(&t, b, data); err != nil {
+			return at, err
+		}
+	}
+	return next, d.agree(&t)
+}
+
+func known(name string) error {
+	if _, ok := datatypes()[name]; ok {
+		return nil
+	}
+	name = cut([]byte(name))
+	return problem.New(problem.UnknownField, "there is no input %q", name).Within([]string{"queries", "k", "delta"})
+}
+
+// shape reads an array of sizes. No tensor here has more than two.
+func shape(b []byte, at int) ([]int64, int, error) {
+	var sizes []int64
+	next, err := jsonscan.Elements(b, at, func(i, at int) (int, error) {
+		if i == 2 {
+			return at, problem.New(problem.InvalidValue, "shape has more than 2 dimensions").Within(2)
+		}
+		size, next, err := whole("shape", b, at)
+		if err == nil && size < 0 {
+			err = problem.New(problem.InvalidValue, "shape has the negative size %d", size).Within(0)
+		}
+		sizes = append(sizes, size)
+		return next, err
+	})
+	return sizes, next, err
+}
+
+// check holds datatype and shape against what the input has to be.
+func (d *decoder) check(t *input) error {
+	if want := datatypes()[t.name]; t.datatype != want {
+		return problem.New(problem.InvalidValue, "input %s has datatype %q, %s is wanted", t.name, cut([]byte(t.datatype)), want).In(t.name).Within(want)
+	}
+	if t.name == "queries" {
+		if len(t.shape) != 2 {
+			return problem.New(problem.InvalidValue, "input queries has shape %v, [m, %d] is wanted", t.shape, d.dim).In(t.name).Within([]int{-1, d.dim})
+		}
+		return d.draft.Shape(t.shape[0], t.shape[1])
+	}
+	if len(t.shape) != 1 || t.shape[0] != 1 {
+		return problem.New(problem.InvalidValue, "input %s has shape %v, [1] is wanted", t.name, t.shape).In(t.name).Within([]int{1})
+	}
+	return nil
+}
+
+// data reads the data of an input as JSON at b[at]: queries flat or as an array a
+// query, k and delta as an array of one.
+func (d *decoder) data(t *input, b []byte, at int) (int, error) {
+	if t.name != "queries" {
+		count := 0
+		next, err := jsonscan.Elements(b, at, func(n, at int) (int, error) {
+			if count++; n > 0 {
+				return at, problem.New(problem.InvalidValue, "input %s has more than one value", t.name).At(t.name, n).Within(1)
+			}
+			return d.draft.Option(t.name, b, at)
+		})
+		if err == nil && count == 0 {
+			err = problem.New(problem.InvalidValue, "input %s has no value", t.name).In(t.name).Within(1)
+		}
+		return next, inField(err, t.name)
+	}
+	if first := jsonscan.Space(b, at+1); at < len(b) && b[at] == '[' && first < len(b) && b[first] == '[' {
+		return d.draft.Matrix(b, at)
+	}
+	return d.draft.Flat(b, at)
+}
+
+// agree holds the data of an input that was read against its shape, or notes that
+// it is to follow.
+func (d *decoder) agree(t *input) error {
+	switch {
+	case t.given && t.size >= 0:
+		return problem.New(problem.InvalidValue, "input %s has data and binary_data_size", t.name).In(t.name)
+	case !t.given && t.size < 0:
+		return problem.New(problem.InvalidValue, "input %s has neither data nor binary_data_size", t.name).In(t.name)
+	case t.size >= 0:
+		if need, ok := bytesOf(t.shape); !ok || need != t.size {
+			return problem.New(problem.InvalidValue, "input %s: shape %v of %s takes %s bytes, binary_data_size is %d", t.name, t.shape, t.datatype, figure(need, ok), t.size).
+				In(t.name).Within(figure(need, ok))
+		}
+		d.binary = append(d.binary, *t)
+		return nil
+	case t.name != "queries":
+		return nil
+	}
+	m := int64(d.draft.Len() / d.dim)
+	if m != t.shape[0] || d.draft.Len()%d.dim != 0 {
+		return problem.New(problem.InvalidValue, "input queries: shape %v takes %s values, data has %d", t.shape, figure(product(t.shape)), d.draft.Len()).
+			In(t.name).Within(t.shape[0])
+	}
+	return nil
+}
+
+// product of sizes that are not negative; false if it does not fit an int64.
+func product(sizes []int64) (int64, bool) {
+	p := uint64(1)
+	for _, s := range sizes {
+		hi, lo := bits.Mul64(p, uint64(s))
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, false
+		}
+		p = lo
+	}
+	return int64(p), true
+}
+
+// bytesOf is how many bytes a tensor takes, all of whose elements have four here.
+func bytesOf(shape []int64) (int64, bool) {
+	n, ok := product(shape)
+	return 4 * n, ok && n <= math.MaxInt64/4
+}
+
+func figure(n int64, ok bool) string {
+	if !ok {
+		return "more than 2^63"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// withoutTensors refuses binary data where the header is missing that says where it
+// begins.
+func (d *decoder) withoutTensors() error {
+	for i := range d.binary {
+		if t := &d.binary[i]; t.size > 0 {
+			return problem.New(problem.Malformed, "input %s: binary_data_size is %d but the request lacks the header %s", t.name, t.size, HeaderLength).In(t.name)
+		}
+	}
+	return nil
+}
+
+// tensors reads the binary data b that follows the JSON.
+func (d *decoder) tensors(b []byte) error {
+	for i := range d.binary {
+		t := &d.binary[i]
+		if t.size > int64(len(b)) {
+			return problem.New(problem.Malformed, "input %s: binary_data_size is %d, the body has %d bytes left", t.name, t.size, len(b)).In(t.name).Within(len(b))
+		}
+		if err := d.tensor(t, b[:t.size]); err != nil {
+			return err
+		}
+		b = b[t.size:]
+	}
+	if len(b) > 0 {
+		return problem.New(problem.Malformed, "%d bytes follow the binary data of the inputs", len(b)).In("inputs")
+	}
+	return nil
+}
+
+func (d *decoder) tensor(t *input, b []byte) error {
+	switch t.name {
+	case "k":
+		return d.draft.Whole(t.name, int64(int32(binary.LittleEndian.Uint32(b))))
+	case "delta":
+		return d.draft.Number(t.name, widen(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	}
+	return d.queries(t.shape[0], b)
+}
+
+// widen is the float64 of the decimal that v stands for: 0.01 is 0.01 as in JSON,
+// not what float32 makes of it.
+func widen(v float32) float64 {
+	x, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+	if err != nil {
+		return float64(v)
+	}
+	return x
+}
+
+// rawQueries reads a body that is nothing but queries.
+func (d *decoder) rawQueries(b []byte) error {
+	row := 4 * d.dim
+	if len(b)%row != 0 {
+		return problem.New(problem.WrongDimension, "%d bytes are no queries of %d float32", len(b), d.dim).In("queries").Within(d.dim)
+	}
+	return d.queries(int64(len(b)/row), b)
+}
+
+// queries takes m rows of float32.
+func (d *decoder) queries(m int64, b []byte) error {
+	if err := d.draft.Shape(m, int64(d.dim)); err != nil {
+		return err
+	}
+	q := floats(b)
+	if i := notFinite(q); i >= 0 {
+		return problem.New(problem.NotFinite, "query %d, coordinate %d: value is %v", i/d.dim, i%d.dim, q[i]).At("queries", i/d.dim)
+	}
+	return d.draft.Rows(q)
+}
