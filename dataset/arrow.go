@@ -56,7 +56,7 @@ func openArrow(src *source, opt Options) (r Reader, err error) {
 		return nil, err
 	}
 	if err := a.advance(); err == io.EOF {
-		return nil, fail(src.name, "no rows: all record batches are empty")
+		return nil, fail(src.name, "%w: all record batches are empty", ErrNoRows)
 	} else if err != nil {
 		return nil, err
 	}

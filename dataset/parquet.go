@@ -182,7 +182,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 		return nil, err
 	}
 	if p.file.NumRows() <= 0 {
-		return nil, fail(src.name, "no rows: the file is empty")
+		return nil, fail(src.name, "%w: the file is empty", ErrNoRows)
 	}
 	v := &parquetVectors{file: p, vec: p.column(leaf)}
 	v.kind, _ = leaf.kind()
@@ -193,7 +193,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	}
 	v.first, err = v.vector(nil, maxDim)
 	if err == io.EOF {
-		return nil, fail(src.name, "no rows: the footer announces %d", p.file.NumRows())
+		return nil, fail(src.name, "%w: the footer announces %d", ErrNoRows, p.file.NumRows())
 	}
 	if err != nil {
 		return nil, err
