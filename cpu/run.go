@@ -269,9 +269,9 @@ func (x *run) sendUnseen(ctx context.Context) error {
 func (s *state) finish(ctx context.Context, w *scratch) {
 	left := s.finalists
 	s.finalists = nil
-	defer func() { s.finalists = left }()
 	if s.dense {
-		left, s.list, s.listed = left[:0], survivors{}, true
+		s.listed, s.finalists = true, left[:0]
+		s.list.cut(0)
 		return
 	}
 	defer s.takeSpare()
@@ -286,20 +286,23 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 	}
 	s.list.cut(0)
 	slices.SortFunc(left, byBound)
+	done := 0
+	// what a context leaves moves to the front: the memory is used again
+	defer func() { s.finalists = append(left[:0], left[done:]...) }()
 	few := min(max(s.goal.K, 1), partialRows)
 	// the k best at once, then a few at a time: each may lift the threshold
-	for n, done := few, 0; len(left) > 0 && s.reaches(left[0].bound); n = 4 {
+	for n := few; done < len(left) && s.reaches(left[done].bound); n = 4 {
 		if ctx.Err() != nil && done >= few {
 			return
 		}
-		n = min(n, len(left))
-		for n > 1 && !s.reaches(left[n-1].bound) {
+		n = min(n, len(left)-done)
+		for n > 1 && !s.reaches(left[done+n-1].bound) {
 			n--
 		}
-		s.scoreAll(w, left[:n])
-		left, done = left[n:], done+n
+		s.scoreAll(w, left[done:done+n])
+		done += n
 	}
-	left = left[:0]
+	done = len(left)
 }
 
 // byBound orders arms by bound descending, then by index.
@@ -355,9 +358,10 @@ func (s *state) answer() backend.Answer {
 	_, open := s.open()
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
 		Tau: math.Ldexp(s.tau, s.exp), Open: math.Ldexp(open, s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
-	for _, b := range s.best.sorted() {
-		a.IDs = append(a.IDs, int64(b.row))
-		a.Scores = append(a.Scores, math.Ldexp(b.score, s.exp))
+	best := s.best.sorted()
+	a.IDs, a.Scores = make([]int64, len(best)), make([]float64, len(best))
+	for k, b := range best {
+		a.IDs[k], a.Scores[k] = int64(b.row), math.Ldexp(b.score, s.exp)
 	}
 	return a
 }
