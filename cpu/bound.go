@@ -296,6 +296,18 @@ func (b *bound) beside(i int, dh, dr float64) (estimate, upper float64) {
 	return estimate, estimate + float64(p.radius)*b.rf + float64(p.headErr)*b.he + float64(p.size)*b.all - slop*b.offsetFactor*float64(p.offset) + least
 }
 
+// fetch reads something of the terms that stand side by side for each of ids, all at
+// once: one by one, each would be waited for.
+func (b *bound) fetch(ids []uint32) (sum float32) {
+	if b.side == nil {
+		return 0
+	}
+	for _, i := range ids {
+		sum += b.side[i].size
+	}
+	return sum
+}
+
 // wideRow is row where a row's sums do not fit int32.
 func (s *state) wideRow(b *bound, i int) (estimate, upper float64) {
 	c, q := s.c, &s.rows.codes

@@ -122,6 +122,7 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
 	ids := w.picked.ids
 	q.seen += len(ids)
+	w.fetched = q.bound.fetch(ids)
 	wide := q.read(w, ids)
 	w.hot.cut(0)
 	w.hot.room(len(ids))
@@ -217,6 +218,7 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 		return
 	}
 	b := s.wholeBound(w)
+	w.fetched = b.fetch(a.ids)
 	w.sums = grow(w.sums, len(a.ids))
 	wide := s.sums(w, a.ids, s.c.D)
 	s.account(b.width(s.c), len(a.ids))

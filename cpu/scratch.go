@@ -24,12 +24,13 @@ type scratch struct {
 	values []float32
 	hits   hits // of a chunk
 
-	picked survivors // chosen from a list
-	hot    survivors
-	sums   []simd.RowSums
-	signs  []simd.SignSums
-	sums8  []simd.RowSums8 // of a strip
-	top    top
+	picked  survivors // chosen from a list
+	hot     survivors
+	sums    []simd.RowSums
+	signs   []simd.SignSums
+	sums8   []simd.RowSums8 // of a strip
+	top     top
+	fetched float32 // keeps bound.fetch from being nothing
 
 	scores []float64
 	ids    []uint32
