@@ -1,0 +1,147 @@
+package service
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// results is the answer to a search.
+type results struct {
+	Version  int64
+	Results  []result
+	Warnings []string
+}
+
+type result struct {
+	IDs         []json.Number
+	Scores      []*float32
+	Complete    bool
+	OpenBound   *float64 `json:"open_bound"`
+	Certificate map[string]any
+	Rounds      []any
+}
+
+func TestSearch(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	queries := gaussian(7, 3*dim)
+	body := map[string]any{"queries": [][]float32{queries[:dim], queries[dim : 2*dim], queries[2*dim:]}, "k": 2, "method": "exact", "include": []string{"certificate", "rounds"}}
+	var r results
+	s.do("POST", "/v1/collections/films/search", body).want(200).into(&r)
+	if len(r.Results) != 3 || r.Version != 1 {
+		t.Fatalf("%+v", r)
+	}
+	for i, x := range r.Results {
+		id, _ := x.IDs[0].Int64()
+		if want := best(rows, queries[i*dim:(i+1)*dim]); id != want || !x.Complete || len(x.IDs) != 2 || x.Certificate["guarantee"] != "exact" {
+			t.Errorf("query %d: %+v, best is %d", i, x, want)
+		}
+	}
+
+	var same results
+	s.do("POST", "/v1/collections/films/search?k=2&method=exact", npy(queries, dim), "Content-Type", npyType, "Accept", "application/json").want(200).into(&same)
+	for i := range r.Results {
+		if !slices.Equal(r.Results[i].IDs, same.Results[i].IDs) {
+			t.Errorf("query %d: %v by JSON, %v by npy", i, r.Results[i].IDs, same.Results[i].IDs)
+		}
+	}
+
+	a := s.do("POST", "/v1/collections/films/search?k=2&method=exact", npy(queries, dim), "Content-Type", npyType, "Accept", "application/x-npz, application/json;q=0.5").want(200)
+	if got := a.header.Get("Content-Type"); got != npzType {
+		t.Fatalf("answered %s", got)
+	}
+	z, err := zip.NewReader(bytes.NewReader(a.body), int64(len(a.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"exact", "ids", "pulls", "scores"}) {
+		t.Errorf("npz of %v", names)
+	}
+}
+
+func TestSearchFilters(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	q := gaussian(8, dim)
+	top := best(rows, q)
+	ask := func(extra string) results {
+		var r results
+		text, _ := json.Marshal([][]float32{q})
+		s.do("POST", "/v1/collections/films/search", `{"queries":`+string(text)+`,"k":1,"cut_k":true`+extra+`}`).want(200).into(&r)
+		return r
+	}
+	if id := ask("").Results[0].IDs[0].String(); id != json.Number(itoa(top)).String() {
+		t.Errorf("found %s, best is %d", id, top)
+	}
+	if id := ask(`,"deny":[` + itoa(top) + `]`).Results[0].IDs[0].String(); id == itoa(top) {
+		t.Error("found what was denied")
+	}
+	if id := ask(`,"allow":[5,6]`).Results[0].IDs[0].String(); id != "5" && id != "6" {
+		t.Errorf("found %s, which is not allowed", id)
+	}
+	if r := ask(`,"allow":[]`); len(r.Results[0].IDs) != 0 {
+		t.Errorf("found %v where nothing is allowed", r.Results[0].IDs)
+	}
+	if a := s.do("POST", "/v1/collections/films/search?allow=5,6&k=1", npy(q, dim), "Content-Type", npyType).want(200); !strings.Contains(string(a.body), `"ids":[5]`) && !strings.Contains(string(a.body), `"ids":[6]`) {
+		t.Errorf("found %s", a.body)
+	}
+}
+
+// TestSearchByName: text ids go in and out.
+func TestSearchByName(t *testing.T) {
+	s := start(t, nil)
+	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n"), "Content-Type", "application/x-ndjson").want(201)
+	a := s.do("POST", "/v1/collections/films/search", `{"queries":[[2,1]],"k":2}`).want(200)
+	if !strings.Contains(string(a.body), `"ids":["a/b","c"]`) {
+		t.Errorf("%s", a.body)
+	}
+	a = s.do("POST", "/v1/collections/films/search", `{"queries":[[2,1]],"k":1,"deny":["a/b"]}`).want(200)
+	if !strings.Contains(string(a.body), `"ids":["c"]`) {
+		t.Errorf("%s", a.body)
+	}
+	s.do("GET", "/v1/collections/films/rows/a%2Fb", nil).want(200)
+	p := s.do("POST", "/v1/collections/films/search", `{"queries":[[2,1]],"k":1,"allow":["c","d"]}`).problem(400, "unknown-id")
+	if p.Field != "allow" || p.Index == nil || *p.Index != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestSearchesAreCounted: an answer is in the metrics by its collection, which are
+// gone with it.
+func TestSearchesAreCounted(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	for range 3 {
+		s.do("POST", "/v1/collections/films/search", map[string]any{"queries": [][]float32{gaussian(8, dim), gaussian(9, dim)}}).want(200)
+	}
+	s.do("POST", "/v1/collections/films/search", `{}`).problem(400, "no-queries")
+	text := string(s.do("GET", "/metrics", nil).want(200).body)
+	for _, want := range []string{
+		`thresher_search_seconds_count{collection="films",method="auto"} 3`,
+		`thresher_batch_size_sum{collection="films"} 6`, `thresher_queue_seconds_count{collection="films"} 3`,
+		`thresher_rejected_total{reason="no-queries"} 1`, `thresher_collection_bytes{collection="films"}`,
+		`thresher_backend_info{backend="cpu",device="test"} 1`, `thresher_jobs{status="in_progress"} 0`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	s.do("DELETE", "/v1/collections/films", nil).want(204)
+	if text := string(s.do("GET", "/metrics", nil).want(200).body); strings.Contains(text, `collection="films"`) {
+		t.Error("metrics have a collection that is gone")
+	}
+}
+
+func itoa(x int64) string {
+	text, _ := json.Marshal(x)
+	return string(text)
+}

@@ -1,0 +1,371 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/service/metrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// site is a server that listens, and a client of it.
+type site struct {
+	*Server
+	t      *testing.T
+	url    string
+	client *http.Client
+	hooks  *hooks
+	log    *logged
+	scrape *prometheus.Registry
+	token  string // sent with every request
+
+	shut  context.CancelFunc // what SIGTERM does
+	ended chan error         // what Serve returned
+}
+
+// start runs a server on a new folder; change may change its options.
+func start(t *testing.T, change func(*Options)) *site { return startIn(t, t.TempDir(), change) }
+
+func startIn(t *testing.T, dir string, change func(*Options)) *site {
+	t.Helper()
+	b := cpu.New(cpu.Options{Threads: 2})
+	t.Cleanup(func() { b.Close() })
+	s := &site{t: t, hooks: &hooks{}, log: &logged{}, scrape: metrics.NewRegistry(), ended: make(chan error, 1)}
+	counted, err := metrics.New(s.scrape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Dir: dir, Backend: "cpu", Device: "test", Metrics: counted, Scrape: metrics.Handler(s.scrape),
+		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2,
+		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
+			return batch.Open(ctx, c, hooked{b, s.hooks}, nil)
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	if s.Server, err = Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.Watch(s.scrape, metrics.State{Jobs: s.Jobs, Collections: s.Collections, Backend: "cpu", Device: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + l.Addr().String()
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
+	ctx, shut := context.WithCancel(context.Background())
+	s.shut = shut
+	go func() { s.ended <- s.Serve(ctx, l, nil) }()
+	t.Cleanup(s.stopAll)
+	<-s.catalog.Ready()
+	return s
+}
+
+// stopAll ends the server as a signal does, once.
+func (s *site) stopAll() {
+	if s.shut == nil {
+		return
+	}
+	s.client.CloseIdleConnections()
+	s.shut()
+	s.shut = nil
+	if err := <-s.ended; err != nil {
+		s.t.Errorf("Serve: %v", err)
+	}
+	if err := s.Close(context.Background()); err != nil {
+		s.t.Errorf("Close: %v", err)
+	}
+}
+
+// in has a subtest answer for the site until it ends.
+func (s *site) in(t *testing.T) {
+	outer := s.t
+	s.t = t
+	t.Cleanup(func() { s.t = outer })
+}
+
+// logged keeps what is logged.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// answer is what came back.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request; body is nil, []byte, string, io.Reader or what is sent as JSON; h
+// are names and values of headers.
+func (s *site) do(method, path string, body any, h ...string) *answer {
+	s.t.Helper()
+	var r io.Reader
+	kind := ""
+	switch b := body.(type) {
+	case nil:
+	case []byte:
+		r = bytes.NewReader(b)
+	case string:
+		r, kind = strings.NewReader(b), jsonType
+	case io.Reader:
+		r = b
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r, kind = bytes.NewReader(text), jsonType
+	}
+	req, err := http.NewRequest(method, s.url+path, r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	for i := 0; i < len(h); i += 2 {
+		if h[i] == "Host" {
+			req.Host = h[i+1]
+			continue
+		}
+		req.Header.Set(h[i], h[i+1])
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	a := &answer{t: s.t, status: resp.StatusCode, header: resp.Header, body: text}
+	described(s.t).check(s.t, method, req.URL.Path, a)
+	return a
+}
+
+// want fails the test unless the answer has a status.
+func (a *answer) want(status int) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %.600s", a.status, status, a.body)
+	}
+	return a
+}
+
+// into reads a JSON answer.
+func (a *answer) into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%v in %.600s", err, a.body)
+	}
+}
+
+// refused is a problem as clients see it.
+type refused struct {
+	Type, Title, Detail, Instance, Field, Error string
+	Status                                      int
+	Index                                       *int
+	Limit                                       any
+}
+
+// problem reads the answer as a problem of a kind.
+func (a *answer) problem(status int, kind string) refused {
+	a.t.Helper()
+	var p refused
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Fatalf("status %d, Content-Type %q: %.600s", a.status, got, a.body)
+	}
+	a.into(&p)
+	if a.status != status || p.Status != status || p.Type != "/problems/"+kind {
+		a.t.Fatalf("status %d, problem %+v, want %d %s", a.status, p, status, kind)
+	}
+	if p.Instance == "" || p.Instance != a.header.Get("X-Request-Id") {
+		a.t.Errorf("instance %q, request id %q", p.Instance, a.header.Get("X-Request-Id"))
+	}
+	return p
+}
+
+// npy is a float32 matrix in that format.
+func npy(rows []float32, dim int) []byte {
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
+	for (10+len(head)+1)%64 != 0 {
+		head += " "
+	}
+	head += "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	b = append(b, head...)
+	return append(b, floats(rows)...)
+}
+
+// floats are the bytes of float32 values, little-endian.
+func floats(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func gaussian(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// atoms of the collection that most tests search, and their dimension.
+const (
+	atoms = 300
+	dim   = 8
+)
+
+// fill makes the collection films of gaussian rows.
+func (s *site) fill() []float32 {
+	s.t.Helper()
+	rows := gaussian(1, atoms*dim)
+	s.do("PUT", "/v1/collections/films?wait=true", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
+	return rows
+}
+
+// best is the row of the largest inner product.
+func best(rows, q []float32) int64 {
+	at, most := int64(-1), math.Inf(-1)
+	for i := 0; i < len(rows); i += len(q) {
+		var sum float64
+		for j, v := range q {
+			sum += float64(v) * float64(rows[i+j])
+		}
+		if sum > most {
+			at, most = int64(i/len(q)), sum
+		}
+	}
+	return at
+}
+
+// hooks let a test hold searches up.
+type hooks struct {
+	mu sync.Mutex
+	// before and after run around the work of each run's first step; nil does nothing.
+	before, after func(context.Context)
+}
+
+func (h *hooks) set(before, after func(context.Context)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.before, h.after = before, after
+}
+
+func (h *hooks) get() (before, after func(context.Context)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.before, h.after
+}
+
+// hooked is a backend whose runs call hooks.
+type hooked struct {
+	backend.Backend
+	hooks *hooks
+}
+
+func (b hooked) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := b.Backend.Load(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return hookedResident{r, b.hooks}, nil
+}
+
+type hookedResident struct {
+	backend.Resident
+	hooks *hooks
+}
+
+func (r hookedResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	run, err := r.Resident.Begin(ctx, q, goals)
+	if err != nil {
+		return nil, err
+	}
+	return hookedRun{run, r.hooks}, nil
+}
+
+type hookedRun struct {
+	backend.Run
+	hooks *hooks
+}
+
+func (r hookedRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+	before, after := r.hooks.get()
+	if before != nil {
+		before(ctx)
+	}
+	t, err := r.Run.Pull(ctx, looks...)
+	if after != nil {
+		after(ctx)
+	}
+	return t, err
+}
+
+func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
+	before, after := r.hooks.get()
+	if before != nil {
+		before(ctx)
+	}
+	err := r.Run.Dense(ctx, queries...)
+	if after != nil {
+		after(ctx)
+	}
+	return err
+}
+
+// untilStopped waits for a search to be stopped.
+func untilStopped(ctx context.Context) { <-ctx.Done() }
+
+// soon bounds what tests wait for that should come.
+const soon = 20 * time.Second
