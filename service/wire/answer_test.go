@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"thresher/batch"
+	"thresher/dataset"
+	"thresher/service/problem"
+)
+
+// response has an answer, one that a deadline cut short, and one of nothing.
+func response() *batch.Response {
+	open, threshold := 17.25, -1e-7
+	return &batch.Response{
+		Warnings: []string{`k 10 cut to "2"`},
+		Answers: []batch.Answer{
+			{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{
+				Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .01, StoppedBy: batch.Done, Pulls: 1 << 40,
+				DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rows",
+				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "rows", Width: 768}},
+			}},
+			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, Certificate: batch.Certificate{
+				Method: batch.Exact, Guarantee: batch.GuaranteeExact, Exact: true, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
+			{Certificate: batch.Certificate{StoppedBy: batch.Cancelled}},
+		},
+	}
+}
+
+func TestAppendAnswer(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		s    Search
+		ids  Naming
+		want string
+	}{
+		{"rows", Search{}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true},` +
+			`{"ids":[3],"scores":[null],"complete":false,"open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false}],"warnings":["k 10 cut to \"2\""]}`},
+		{"integers", Search{}, Naming{Int: func(row int64) int64 { return -row }}, `x{"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[-7,-1],"scores":[2.5,0.1],"complete":true},` +
+			`{"ids":[-3],"scores":[null],"complete":false,"open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false}],"warnings":["k 10 cut to \"2\""]}`},
+		{"names and certificates", Search{Certificate: true}, Naming{Name: func(row int64) string { return fmt.Sprintf("é\n%d", row) }},
+			`x{"version":12,"took_ms":1.5,"results":[` +
+				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"certificate":{"method":"adaptive","guarantee":"probabilistic","delta":0.01,"epsilon":0,` +
+				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rows"}},` +
+				`{"ids":["é\n3"],"scores":[null],"complete":false,"open_bound":17.25,"certificate":{"method":"exact","guarantee":"exact","delta":0,"epsilon":0,` +
+				`"exact":true,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
+				`{"ids":[],"scores":[],"complete":false,"certificate":{"method":"","guarantee":"","delta":0,"epsilon":0,` +
+				`"exact":false,"stopped_by":"cancelled","pulls":0,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":null,"plan":""}}],"warnings":["k 10 cut to \"2\""]}`},
+		{"rounds", Search{Rounds: true}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
+			`{"reads":"rows","width":768,"rule":"","alpha":0,"seen":0,"survivors":0}]},` +
+			`{"ids":[3],"scores":[null],"complete":false,"open_bound":17.25,"rounds":[]},` +
+			`{"ids":[],"scores":[],"complete":false,"rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			got := AppendAnswer([]byte("x"), 12, 1500*time.Microsecond, response(), &x.s, x.ids)
+			if !json.Valid(got[1:]) {
+				t.Error("not JSON")
+			}
+			if diff := cmp.Diff(x.want, string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := AppendAnswer(nil, 1, 0, &batch.Response{}, &Search{}, Naming{}); string(got) != `{"version":1,"took_ms":0,"results":[]}` {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestCertificateIsWhole: what is written is what encoding/json makes of
+// batch.Certificate, so that a field added there is not forgotten here.
+func TestCertificateIsWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.Float64Range(-1e300, 1e300)
+		c := batch.Certificate{
+			Method:    batch.Method(rapid.String().Draw(t, "method")),
+			Guarantee: batch.Guarantee(rapid.String().Draw(t, "guarantee")),
+			Delta:     number.Draw(t, "delta"), Epsilon: number.Draw(t, "epsilon"), Exact: rapid.Bool().Draw(t, "exact"),
+			StoppedBy: batch.Stop(rapid.String().Draw(t, "stop")),
+			Pulls:     rapid.Int64().Draw(t, "pulls"), DensePulls: rapid.Int64().Draw(t, "dense"), Bytes: rapid.Int64().Draw(t, "bytes"),
+			RowsScored: rapid.Int().Draw(t, "rows"), Plan: rapid.String().Draw(t, "plan"),
+			Threshold: rapid.Ptr(number, true).Draw(t, "threshold"), OpenBound: rapid.Ptr(number, true).Draw(t, "open"),
+			Predicted: number.Draw(t, "predicted"), PredictedCost: number.Draw(t, "cost"),
+			Backend: rapid.String().Draw(t, "backend"), Fallback: rapid.String().Draw(t, "fallback"),
+		}
+		looks := make([]batch.LookRecord, rapid.IntRange(1, 3).Draw(t, "looks"))
+		for i := range looks {
+			looks[i] = batch.LookRecord{
+				Reads: rapid.String().Draw(t, "reads"), Width: rapid.Int().Draw(t, "width"), Rule: rapid.String().Draw(t, "rule"),
+				Alpha: number.Draw(t, "alpha"), Seen: rapid.Int().Draw(t, "seen"), Survivors: rapid.Int().Draw(t, "survivors"),
+			}
+		}
+		same(t, c, appendCertificate(nil, &c))
+		same(t, looks, appendRounds(nil, looks))
+	})
+}
+
+// same holds text against what encoding/json makes of v.
+func same(t *rapid.T, v any, text []byte) {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// TestNotFinite: JSON has no such numbers, and an answer must be JSON.
+func TestNotFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	r := &batch.Response{Answers: []batch.Answer{{IDs: []int64{1}, Scores: []float32{float32(nan)}, Certificate: batch.Certificate{
+		StoppedBy: batch.Deadline, Delta: nan, Threshold: &nan, OpenBound: &inf, Predicted: inf, Looks: []batch.LookRecord{{Alpha: nan}}}}}}
+	got := AppendAnswer(nil, 1, 1, r, &Search{Certificate: true, Rounds: true}, Naming{})
+	if !json.Valid(got) {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestScoresComeBack: the digits of a score are enough.
+func TestScoresComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.Float32().Draw(t, "score")
+		var got float32
+		if err := json.Unmarshal(AppendFloat(nil, want), &got); err != nil || math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%v comes back as %v (%v)", want, got, err)
+		}
+		double := rapid.Float64().Draw(t, "bound")
+		var back float64
+		if err := json.Unmarshal(AppendDouble(nil, double), &back); err != nil || math.Float64bits(back) != math.Float64bits(double) {
+			t.Fatalf("%v comes back as %v (%v)", double, back, err)
+		}
+	})
+}
+
+func TestAppendString(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		var got string
+		if err := json.Unmarshal(AppendString(nil, want), &got); err != nil || got != want {
+			t.Fatalf("%q comes back as %q (%v)", want, got, err)
+		}
+	})
+	if got := string(AppendString(nil, "a\xffb")); got != `"a\ufffdb"` {
+		t.Error(got)
+	}
+}
+
+func TestWriteAnswerNPZ(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.npz")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := dataset.OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []dataset.Result
+	for range 3 {
+		x, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, x)
+	}
+	want := []dataset.Result{
+		{Query: 0, IDs: []int64{107, 101}, Scores: []float32{2.5, .1}, Pulls: 1 << 40},
+		{Query: 1, IDs: []int64{103}, Scores: []float32{float32(math.Inf(-1))}, Pulls: 5, Exact: true},
+		{Query: 2},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	err = WriteAnswerNPZ(&b, response(), Naming{Name: func(int64) string { return "" }})
+	checkProblem(t, err, problem.NotAcceptable, "Accept", -1, "the ids of this collection are text")
+}
+
+// TestSearchesComeBack: a search written down is the search that is read, as JSON
+// and as npy.
+func TestSearchesComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.IntRange(1, 5).Draw(t, "dim")
+		m := rapid.IntRange(1, 4).Draw(t, "m")
+		q := rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), m*dim, m*dim).Draw(t, "queries")
+		k := rapid.IntRange(1, 1e6).Draw(t, "k")
+		delta := rapid.Float64Range(1e-300, .999).Draw(t, "delta")
+		allow := rapid.SliceOf(rapid.Int64()).Draw(t, "allow")
+		deny := rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "deny")
+		rows := make([][]float32, m)
+		for i := range rows {
+			rows[i] = q[i*dim : (i+1)*dim]
+		}
+		body, err := json.Marshal(map[string]any{"queries": rows, "k": k, "delta": delta, "allow": allow, "deny": deny})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &Search{Queries: q, M: m, Dim: dim, K: k, Delta: delta, Allow: &IDList{Ints: allow}, Deny: &IDList{Names: deny}}
+		got, err := DecodeSearch(body, dim, Limits{})
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+		var b bytes.Buffer
+		if err := dataset.WriteNPY(&b, m, dim, q); err != nil {
+			t.Fatal(err)
+		}
+		options := map[string][]string{"k": {fmt.Sprint(k)}, "delta": {fmt.Sprint(delta)}}
+		got, err = DecodeSearchNPY(&b, options, dim, Limits{})
+		if err != nil || !slices.Equal(got.Queries, q) || got.K != k || got.Delta != delta {
+			t.Fatal(err, got)
+		}
+	})
+}

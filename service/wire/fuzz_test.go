@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"testing"
+
+	"thresher/service/problem"
+)
+
+// bounded runs decode and fails where it takes more memory than a small multiple of
+// the body, or where an error is no problem that a client can cause.
+func bounded(t *testing.T, body int, floor uint64, decode func() error) {
+	t.Helper()
+	before := allocated()
+	err := decode()
+	if used := allocated() - before; used > floor+64*uint64(body) {
+		t.Fatalf("%d bytes of memory for %d bytes of body", used, body)
+	}
+	if p := problem.Of(err); err != nil && (p.Kind.Status() >= 500 || p.Detail == "") {
+		t.Fatalf("%v is status %d", err, p.Kind.Status())
+	}
+}
+
+// sound checks what a decoder promises of a Search.
+func sound(t *testing.T, s *Search, dim int) {
+	t.Helper()
+	if s.M < 1 || s.Dim != dim || len(s.Queries) != s.M*dim || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Timeout < 0 {
+		t.Fatalf("%+v", s)
+	}
+	for i, v := range s.Queries {
+		if v-v != 0 {
+			t.Fatalf("value %d is %v", i, v)
+		}
+	}
+}
+
+// FuzzDecodeSearch also holds the decoder against encoding/json, which may not refuse
+// what this one accepts.
+func FuzzDecodeSearch(f *testing.F) {
+	for _, s := range []string{
+		`{"queries":[[1,-2.5,0.1],[4,5,6]],"k":7,"delta":0.05}`,
+		`{"queries":[[1,2,3]],"allow":[3,-1],"deny":["a","é"],"include":["rounds","certificate"],"method":"certain","plan":"64,rows"}`,
+		`{"queries":[[1e-45,3.4028236e38,16777217]],"min_score":-0.5,"timeout_ms":0.25,"cut_k":true,"relative":false,"epsilon":1e-9}`,
+		`{"queries":[[1,2,NaN]]}`, `{"queries":[1,2,3]}`, `{"k":1e9}`, `{"queries":[[[[[[`, `{"\u0071ueries":[[1,2,3]],"k":9223372036854775808}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, l := range []Limits{{}, {Queries: 2, K: 20}} {
+			bounded(t, len(body), 1<<20, func() error {
+				s, err := DecodeSearch(body, dim, l)
+				if err != nil {
+					return err
+				}
+				sound(t, s, dim)
+				var other struct{ Queries [][]float32 }
+				if err := json.Unmarshal(body, &other); err != nil {
+					t.Fatalf("%q is accepted; encoding/json says %v", body, err)
+				}
+				for i, row := range other.Queries {
+					for j, v := range row {
+						if s.Queries[i*dim+j] != v {
+							t.Fatalf("query %d, coordinate %d of %q is %v, want %v", i, j, body, s.Queries[i*dim+j], v)
+						}
+					}
+				}
+				return nil
+			})
+		}
+	})
+}
+
+func FuzzDecodeSearchNPY(f *testing.F) {
+	good := npyOf(f, 2, 3, 1, 2, 3, 4, 5, 6)
+	f.Add(good, "k=7&delta=0.05&include=rounds,certificate")
+	f.Add(good[:len(good)-3], "allow=1,2&deny=a")
+	f.Add(append(npyHead("<f8", "(3,)"), make([]byte, 24)...), "method=exact&cut_k=true")
+	f.Add(append(npyHead(">f2", "(1000000000, 3)"), make([]byte, 12)...), "timeout_ms=1&min_score=0")
+	f.Add(append(npyHead("|i1", "(9223372036854775807, 3)"), 1, 2, 3), "k=")
+	f.Fuzz(func(t *testing.T, body []byte, query string) {
+		options, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		bounded(t, len(body)+len(query), 4<<20, func() error {
+			s, err := DecodeSearchNPY(bytes.NewReader(body), options, dim, Limits{})
+			if err == nil {
+				sound(t, s, dim)
+			}
+			return err
+		})
+	})
+}
+
+func FuzzDecodeLine(f *testing.F) {
+	for _, s := range []string{
+		`{"custom_id":"a","method":"POST","url":"/v1/collections/m/search","body":{"queries":[[1,2]],"k":3}}`,
+		`{"body":{"a":[{"b":"\u00e9}"}]},"custom_id":"\ud83d\ude00"}`, `{"custom_id":7}`, `{"body":{`, "[]",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		bounded(t, len(line), 1<<20, func() error {
+			l, err := DecodeLine(line)
+			if err == nil && (l.CustomID == "" || l.Method != "POST" || l.URL == "" || !json.Valid(l.Body) || l.Body[0] != '{') {
+				t.Fatalf("%+v", l)
+			}
+			return err
+		})
+	})
+}
