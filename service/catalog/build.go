@@ -209,7 +209,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 		return nil, nil, err
 	}
 	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads,
-		Progress: func(done, total int64) { b.set(readShare + (1-readShare)*float64(done)/float64(total)) }}
+		Progress: func(done, total int64) { b.set(min(1, readShare+(1-readShare)*float64(done)/float64(total))) }}
 	return r, options, nil
 }
 

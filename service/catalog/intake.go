@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -124,7 +125,7 @@ func (s *staged) file(base string, src *Source) error {
 	}
 	path, f, err := s.c.o.Files.Path(src.File)
 	if err != nil {
-		return err
+		return problem.Of(err).In("source.file")
 	}
 	ext := extension(src.Format)
 	if src.Format == dataset.Unknown {
@@ -145,6 +146,9 @@ func (s *staged) memory(base string, src *Source) error {
 		return problem.New(problem.InvalidValue, "%d values are no rows of %d columns", len(src.Rows), src.Dim).In("rows")
 	}
 	rows := len(src.Rows) / src.Dim
+	if rows == 0 {
+		return problem.New(problem.InvalidValue, "there are no rows").In("rows")
+	}
 	for i, v := range src.Rows {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return problem.New(problem.NotFinite, "row %d, column %d is %v", i/src.Dim, i%src.Dim, v).At("rows", i/src.Dim)
@@ -219,9 +223,6 @@ func (s *staged) measure() error {
 			return err
 		}
 	}
-	if s.rows == 0 {
-		return problem.New(problem.InvalidValue, "%s: no rows in it", o.Called).In("rows")
-	}
 	if s.dim > s.c.o.MaxDim {
 		return problem.New(problem.OverLimit, "%s: rows of %d columns, at most %d", o.Called, s.dim, s.c.o.MaxDim).
 			In("rows").Within(s.c.o.MaxDim)
@@ -268,7 +269,7 @@ func describe(err error, o *origin, path string) *problem.Problem {
 			text = strings.ReplaceAll(text, path, o.Called)
 		}
 		kind := problem.Malformed
-		if vector.Row >= 0 && vector.Column >= 0 {
+		if vector.Row >= 0 && vector.Column >= 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 			kind = problem.NotFinite
 		}
 		return problem.New(kind, "%s", text).At("rows", int(vector.Row)).Because(err)

@@ -12,12 +12,13 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/service/files"
 	"thresher/service/problem"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("X"); dir != "" {
-		os.Exit(1)
+	if dir := os.Getenv(childDir); dir != "" {
+		os.Exit(child(dir))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -46,6 +47,8 @@ type folder struct {
 	o   Options
 	db  *bbolt.DB
 	c   *Catalog
+
+	store *files.Store
 }
 
 // newFolder opens a catalog in a new folder.
@@ -69,6 +72,10 @@ func (f *folder) open() {
 	if f.db, err = openDatabase(f.dir); err != nil {
 		f.t.Fatal(err)
 	}
+	if f.store, err = files.Open(filepath.Join(f.dir, "files"), f.db, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	f.o.Files = f.store
 	if f.c, err = Open(context.Background(), filepath.Join(f.dir, "collections"), f.db, &f.o); err != nil {
 		f.t.Fatal(err)
 	}

@@ -1,0 +1,139 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"thresher/collection"
+	"thresher/service/problem"
+)
+
+// TestEstimate holds the estimate of a collection's memory against the collection: never
+// less, and little more.
+func TestEstimate(t *testing.T) {
+	for _, s := range []shape{
+		{rows: 1, dim: 1}, {rows: 100, dim: 8}, {rows: 5000, dim: 16}, {rows: 1000, dim: 20}, {rows: 3000, dim: 100},
+		{rows: 500, dim: 256}, {rows: 500, dim: 257}, {rows: 2000, dim: 768}, {rows: 700, dim: 1281}, {rows: 3, dim: 900},
+		{rows: 300, dim: 3000},
+	} {
+		for _, s.metric = range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+			for _, s.basis = range []collection.Basis{collection.Rotated, collection.Raw} {
+				c, err := collection.Build(context.Background(), vectors(0, int(s.rows), s.dim), s.dim,
+					&collection.Options{Metric: s.metric, Basis: s.basis})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, is := s.estimate(), c.Bytes()
+				if got < is || float64(got) > 1.3*float64(is)+float64(1<<20) {
+					t.Errorf("%v %v %v: %d bytes estimated, %d taken", s, s.metric, s.basis, got, is)
+				}
+			}
+		}
+	}
+}
+
+func TestMemoryBudget(t *testing.T) {
+	ctx := context.Background()
+	one := shape{rows: 100, dim: 8}.estimate()
+	f := newFolder(t, Options{Memory: 3 * one})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "b", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	_, err := f.c.Append(ctx, "a", rowsOf(0, 100, 8, nil), "")
+	if p := problem.Of(err); p.Kind != problem.OutOfMemory || p.Limit != 3*one ||
+		!strings.Contains(p.Error(), "200 rows of 8 columns need about") || !strings.Contains(p.Error(), "memory budget is") {
+		t.Error(p, p.Kind, p.Limit)
+	}
+	// rows that nobody counted before stop the build that meets them
+	lines := strings.Repeat("[1,2,3,4,5,6,7,8]\n", 100_000)
+	p := f.failed(f.c.Create(ctx, "c", Source{Body: strings.NewReader(lines)}, CreateOptions{}, ""))
+	if p.Kind != problem.OutOfMemory {
+		t.Error(p)
+	}
+	f.ready(f.c.Create(ctx, "c", rowsOf(0, 100, 8, nil), CreateOptions{}, "")) // all was given back
+	if err := f.c.Delete("b"); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 90, 8, nil), CreateOptions{Replace: true}, ""))
+	var sum int64
+	for _, i := range f.c.List() {
+		sum += i.Bytes
+	}
+	if sum != f.c.memory.used {
+		t.Errorf("%d bytes are counted, %d held", f.c.memory.used, sum)
+	}
+
+	// a budget that became smaller leaves on the disk what no longer fits
+	f.close()
+	f.o.Memory = one
+	f.open()
+	states := map[State]int{}
+	for _, i := range f.c.List() {
+		states[i.State]++
+		if i.State == Failed && i.Failure.Kind != problem.OutOfMemory {
+			t.Error(i.Error)
+		}
+	}
+	if states[Failed] != 1 || states[Ready] != 1 {
+		t.Error(states)
+	}
+	f.close()
+	f.o.Memory = 0
+	f.open()
+	for _, i := range f.c.List() {
+		if i.State != Ready {
+			t.Error(i)
+		}
+	}
+}
+
+// TestBuildUponWhatCannotBeLoaded keeps an accepted change for a life in which it can be made.
+func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.c.o.Open = g.Open
+	i, err := f.c.Append(ctx, "a", rowsOf(0, 1, 8, nil), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	f.close()
+	f.o.Memory = 1
+	f.open()
+	// it may have been given up before anybody could wait for it
+	if i, err := f.c.Wait(ctx, "a", i.Version); err != nil || i.State != Failed || i.Failure.Kind != problem.OutOfMemory {
+		t.Error(i, err)
+	}
+	f.close()
+	f.o.Memory = 0
+	f.open()
+	if i = f.ready(i, nil); i.Count != 101 {
+		t.Error(i)
+	}
+}
+
+func TestEngineThatDoesNotOpen(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.close()
+	good := f.o.Open
+	g := newGate(t)
+	f.o.Open = g.Open
+	go func() { g.pass <- errors.New("no device") }()
+	f.open()
+	i, err := f.c.Wait(ctx, "a", 0)
+	if err != nil || i.State != Failed {
+		t.Error(i, err)
+	}
+	if _, err := f.c.Use("a", 0); kindOf(err) != problem.Internal {
+		t.Error(err)
+	}
+	f.close()
+	f.o.Open = good
+	f.open()
+	contents(t, f.c, "a", 0)
+}

@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"thresher/batch"
+	"thresher/service/problem"
+)
+
+// TestSearchesWhileVersionsChange searches while a collection is replaced, appended to, cut,
+// deleted and made again: every answer is that of one version, the one that it says.
+func TestSearchesWhileVersionsChange(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	const dim, rows = 4, 40
+	// version v of rows first.. has ids first.., so that ids tell versions apart
+	replace := func(first int) Info {
+		return f.ready(f.c.Create(ctx, "a", rowsOf(first, rows, dim, counted(first, rows)), CreateOptions{Replace: true}, ""))
+	}
+	var mu sync.Mutex
+	holds := map[int64][]int64{} // ids of each version
+	note := func(version int64, ids []int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		holds[version] = ids
+	}
+	note(1, counted(1000, rows).Ints) // before it can be seen
+	replace(1000)
+
+	stop := make(chan struct{})
+	var searchers sync.WaitGroup
+	answered := make([]int, 4)
+	for n := range answered {
+		searchers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				v, err := f.c.Use("a", 0)
+				if err != nil {
+					if k := kindOf(err); k != problem.UnknownCollection && k != problem.NotReady {
+						t.Error(err)
+					}
+					continue
+				}
+				ask := v.Search
+				if n%2 == 1 {
+					ask = v.Direct
+				}
+				version := v.Info().Version
+				resp, err := ask(ctx, batch.Request{Queries: v.Row(int64(n)), K: v.Len(), Method: batch.Exact})
+				if err != nil {
+					t.Error(err)
+				} else {
+					var got []int64
+					for _, row := range resp.Answers[0].IDs {
+						got = append(got, v.IDs().Int(row))
+					}
+					slices.Sort(got)
+					mu.Lock()
+					want := holds[version]
+					mu.Unlock()
+					if !slices.Equal(got, want) {
+						t.Errorf("version %d has %v, want %v", version, got, want)
+					}
+				}
+				v.Release()
+				answered[n]++
+			}
+		})
+	}
+	version, ids := int64(1), counted(1000, rows).Ints
+	for step := range 12 {
+		first := 1000 * (step + 2)
+		version++
+		switch step % 4 {
+		case 0:
+			ids = append(slices.Clone(ids), counted(first, 3).Ints...)
+			note(version, ids)
+			f.ready(f.c.Append(ctx, "a", rowsOf(first, 3, dim, counted(first, 3)), ""))
+		case 1:
+			ids = ids[2:]
+			note(version, ids)
+			f.ready(f.c.Remove(ctx, "a", *ints(ids[0]-1, ids[0]-2), ""))
+		case 2:
+			ids = counted(first, rows).Ints
+			note(version, ids)
+			replace(first)
+		case 3:
+			if err := f.c.Delete("a"); err != nil {
+				t.Error(err)
+			}
+			ids = counted(first, rows).Ints
+			note(version, ids)
+			replace(first)
+		}
+	}
+	close(stop)
+	searchers.Wait()
+	if slices.Min(answered) == 0 {
+		t.Error("searches:", answered)
+	}
+	f.exact()
+	if len(f.c.versions) != 1 || f.c.inUse != 0 {
+		t.Error(f.c.versions, f.c.inUse)
+	}
+}

@@ -1,0 +1,370 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/cpu"
+	"thresher/service/problem"
+)
+
+const (
+	childDir   = "THRESHER_CATALOG_TEST_DIR"   // set: this process is the child
+	childFirst = "THRESHER_CATALOG_TEST_FIRST" // the first deed to do
+	childStep  = "THRESHER_CATALOG_TEST_STEP"  // set: wait for a byte after every step
+	childLimit = "THRESHER_CATALOG_TEST_LIMIT" // set: no file may become longer
+)
+
+// lastDeed is how many deeds there are. They are the same in every life, each with a key
+// of its own; whoever does not know whether one was done does it again.
+const lastDeed = 20
+
+// deed does what is next and returns when it is acknowledged. After the last acknowledgement
+// of a change, finish waits for it.
+func deed(ctx context.Context, c *Catalog, n int) (Info, error) {
+	key := fmt.Sprint("key ", n)
+	first := 100 * n
+	switch n % 10 {
+	case 0, 9:
+		return c.Create(ctx, "a", rowsOf(first, 20, 4, counted(first, 20)), CreateOptions{Replace: true}, key)
+	case 1:
+		return c.Append(ctx, "a", rowsOf(first, 5, 4, counted(first, 5)), key)
+	case 2:
+		return Info{}, c.Pin("a", 0, "owner")
+	case 3:
+		return c.Remove(ctx, "a", *ints(int64(first-200), int64(first-201+5)), key)
+	case 4:
+		body := strings.Repeat("[1,2,3]\n", 40)
+		return c.Create(ctx, "b", Source{Body: strings.NewReader(body)}, CreateOptions{Replace: true}, key)
+	case 5:
+		return c.Create(ctx, "a", rowsOf(first, 30, 5, nil), CreateOptions{Replace: true}, key)
+	case 6:
+		return Info{}, c.Unpin("owner")
+	case 7:
+		return c.Append(ctx, "b", rowsOf(first, 7, 3, nil), key)
+	}
+	err := c.Delete("a")
+	if kindOf(err) == problem.UnknownCollection && err != nil {
+		err = nil // done in a former life
+	}
+	return Info{}, err
+}
+
+// counted are n ids from first on.
+func counted(first, n int) *Keys {
+	k := &Keys{}
+	for id := range n {
+		k.Ints = append(k.Ints, int64(first+id))
+	}
+	return k
+}
+
+// after is what there must be after so many deeds: the ids of each collection, and of the
+// version that is pinned under "pinned".
+func after(deeds int) map[string][]int64 {
+	all := map[string][]int64{}
+	for n := range deeds {
+		first := int64(100 * n)
+		switch n % 10 {
+		case 0, 9:
+			all["a"] = counted(int(first), 20).Ints
+		case 1:
+			all["a"] = append(slices.Clone(all["a"]), counted(int(first), 5).Ints...)
+		case 2:
+			all["pinned"] = all["a"]
+		case 3:
+			all["a"] = slices.DeleteFunc(slices.Clone(all["a"]), func(id int64) bool { return id == first-200 || id == first-201+5 })
+		case 4:
+			all["b"] = counted(0, 40).Ints
+		case 5:
+			all["a"] = counted(0, 30).Ints
+		case 6:
+			delete(all, "pinned")
+		case 7:
+			all["b"] = counted(0, 47).Ints
+		case 8:
+			delete(all, "a")
+		}
+	}
+	return all
+}
+
+// child does deeds until all are done or it is killed. It prints a line before every step it
+// takes, and when a deed was acknowledged.
+func child(dir string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if limit := os.Getenv(childLimit); limit != "" {
+		return limited(dir, limit)
+	}
+	first, err := strconv.Atoi(os.Getenv(childFirst))
+	if err != nil {
+		return fail(err)
+	}
+	var mu sync.Mutex // builds go on beside
+	ack := make([]byte, 1)
+	say := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(line)
+		if os.Getenv(childStep) != "" {
+			os.Stdin.Read(ack) // fails when the parent is gone
+		}
+	}
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	db, err := openDatabase(dir)
+	if err != nil {
+		return fail(err)
+	}
+	defer db.Close()
+	o := Options{Open: opener(b)}
+	o.disk.Step = func(step, _ string) error { say(step); return nil }
+	ctx := context.Background()
+	c, err := Open(ctx, filepath.Join(dir, "collections"), db, &o)
+	if err != nil {
+		return fail(err)
+	}
+	<-c.Ready()
+	for _, i := range c.List() {
+		if _, err := c.Wait(ctx, i.Name, 0); err != nil {
+			return fail(err)
+		}
+	}
+	for n := first; n < lastDeed; n++ {
+		i, err := deed(ctx, c, n)
+		if err != nil {
+			return fail(fmt.Errorf("deed %d: %w", n, err))
+		}
+		say(fmt.Sprint("did ", n))
+		if i.Name == "" {
+			continue
+		}
+		if i, err = c.Wait(ctx, i.Name, i.Version); err != nil || i.State != Ready {
+			return fail(fmt.Errorf("deed %d: %+v, %w", n, i, err))
+		}
+	}
+	if err := c.Close(); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// command is this program as a child.
+func command(t *testing.T, env ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), env...)
+	return cmd
+}
+
+// live runs a child from a deed on and kills it when it prints its last line, unless it is done
+// before. With step it stands still at that line. It returns how many deeds were acknowledged.
+func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
+	t.Helper()
+	cmd := command(t, childDir+"="+dir, fmt.Sprint(childFirst, "=", first))
+	if step {
+		cmd.Env = append(cmd.Env, childStep+"=1")
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	did, killed := first, false
+	for s := bufio.NewScanner(out); s.Scan(); { // what was printed before the kill counts
+		last = s.Text()
+		if n, ok := strings.CutPrefix(last, "did "); ok {
+			if did, err = strconv.Atoi(n); err != nil {
+				t.Fatal(err)
+			}
+			did++
+		}
+		if lines--; lines == 0 {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			killed = true
+		} else if step && !killed {
+			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
+		}
+	}
+	if err := cmd.Wait(); err != nil && !killed {
+		t.Fatalf("child: %v: %s", err, &stderr)
+	}
+	return did, last
+}
+
+// TestKill kills a process again and again at random steps of what changes collections, half of
+// the times at an exact step, half of the times at full speed, and looks at what is there
+// then: all that was acknowledged, what was asked last or not, and nothing else.
+func TestKill(t *testing.T) {
+	seeds, most := uint64(4), 100
+	if testing.Short() {
+		seeds, most = 1, 8
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killAndLook(t, seed, most) })
+	}
+}
+
+func killAndLook(t *testing.T, seed uint64, most int) {
+	r := rand.New(rand.NewPCG(5, seed))
+	dir := t.TempDir()
+	at := map[string]int{}
+	kills := 0
+	open := processor(t)
+	for did := 0; did < lastDeed && kills < most; kills++ {
+		before := did
+		var last string
+		lines := 1 + r.IntN([]int{12, 40}[r.IntN(2)])
+		did, last = live(t, dir, before, lines, r.IntN(2) == 0)
+		at[last]++
+		if r.IntN(3) == 0 {
+			continue // and the next life finds what it left
+		}
+		f := &folder{t: t, dir: dir, o: Options{Open: open}}
+		f.open()
+		for _, i := range f.c.List() {
+			if i, err := f.c.Wait(context.Background(), i.Name, 0); err != nil || i.State != Ready {
+				t.Fatal(i, err)
+			}
+		}
+		got := f.ids()
+		if d := cmp.Diff(after(did), got); d != "" && cmp.Diff(after(did+1), got) != "" {
+			t.Fatalf("killed at %q after %d deeds: %s", last, did, d)
+		}
+		f.exact()
+		f.close()
+	}
+	t.Logf("%d kills, at %v", kills, at)
+}
+
+// ids are those of all collections, and of what is pinned.
+func (f *folder) ids() map[string][]int64 {
+	all := map[string][]int64{}
+	for r, o := range f.c.versions {
+		name := r.name
+		if o.pins > 0 {
+			for row := range int64(o.ids.n) {
+				all["pinned"] = append(all["pinned"], o.ids.Int(row))
+			}
+		}
+		if o.retired {
+			continue
+		}
+		for row := range int64(o.ids.n) {
+			all[name] = append(all[name], o.ids.Int(row))
+		}
+	}
+	return all
+}
+
+// exact wants the folder to hold what versions need, and nothing else.
+func (f *folder) exact() {
+	f.t.Helper()
+	needed := map[string]bool{}
+	for _, o := range f.c.versions {
+		needed[o.change.data()] = true
+		if o.change.IDs != RowNumbers {
+			needed[o.change.ids()] = true
+		}
+	}
+	want := slices.Sorted(maps.Keys(needed))
+	if d := cmp.Diff(want, slices.Sorted(slices.Values(f.files()))); d != "" {
+		f.t.Error("files:", d)
+	}
+}
+
+// TestFileSizeLimit has the system refuse long files: uploads, then what is built of them.
+func TestFileSizeLimit(t *testing.T) {
+	cmd := command(t, childDir+"="+t.TempDir(), childLimit+"=400000")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// limited is the child of TestFileSizeLimit.
+func limited(dir, limit string) int {
+	most, err := strconv.ParseUint(limit, 10, 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	t := &quiet{}
+	f := &folder{t: t, dir: dir, o: Options{Open: opener(b)}}
+	f.open()
+	ctx := context.Background()
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		t.Error(err)
+	}
+	_, err = f.c.Append(ctx, "a", rowsOf(0, int(most)/8+1, 2, nil), "")
+	if kindOf(err) != problem.DiskFull {
+		t.Error("upload:", err)
+	}
+	// rows that fit, but not with what is made of them
+	if p := f.failed(f.c.Append(ctx, "a", rowsOf(0, int(most)/8-1000, 2, nil), "")); p.Kind != problem.DiskFull {
+		t.Error("build:", p)
+	}
+	if ids, _ := contents(t, f.c, "a", 0); len(ids) != 3 {
+		t.Error(ids)
+	}
+	f.exact()
+	f.ready(f.c.Append(ctx, "a", rowsOf(0, 3, 2, nil), ""))
+	f.close()
+	f.open()
+	f.exact()
+	f.close()
+	if t.err != nil {
+		fmt.Fprintln(os.Stderr, t.err)
+		return 1
+	}
+	return 0
+}
+
+// quiet is a testing.TB of a process that is no test.
+type quiet struct {
+	testing.TB
+	err error
+}
+
+func (q *quiet) Helper()           {}
+func (q *quiet) Error(args ...any) { q.err = errors.Join(q.err, errors.New(fmt.Sprint(args...))) }
+func (q *quiet) Fatal(args ...any) {
+	fmt.Fprintln(os.Stderr, args...)
+	os.Exit(1)
+}
+func (q *quiet) Fatalf(format string, args ...any) { q.Fatal(fmt.Sprintf(format, args...)) }
