@@ -133,7 +133,7 @@ func TestBadForms(t *testing.T) {
 			a.problem(400, "malformed-body")
 		}
 	}
-	s.do("POST", "/v1/files", []byte{}, "Content-Type", kind).problem(400, "invalid-value")
+	s.do("POST", "/v1/files", []byte{}, "Content-Type", kind).problem(400, "malformed-body")
 	s.do("POST", "/v1/files", whole, "Content-Type", "multipart/form-data").problem(400, "malformed-body")
 	s.do("POST", "/v1/files", whole, "Content-Type", npyType).problem(415, "unsupported-media")
 	a := s.do("GET", "/v1/files", nil).want(200)
