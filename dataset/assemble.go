@@ -106,6 +106,9 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 	return w.Flush()
 }
 
+// npzBuffer is small, for answers of a few queries are written too.
+const npzBuffer = 32 << 10
+
 // npzPart is one array of the result npz.
 type npzPart struct {
 	name, descr string
@@ -118,11 +121,35 @@ type npzPart struct {
 // padded with id -1 and score -Inf. Records are in the order of their queries,
 // from 0 without gaps. Names and certificates have no place in it.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
+	return writeNPZ(func(do func(i int64, r *Result) error) error { return eachRecord(spool, do) }, k, out)
+}
+
+// WriteResultsNPZ writes results that are in memory as AssembleNPZ writes those of
+// a spool.
+func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
+	return writeNPZ(func(do func(i int64, r *Result) error) error {
+		for i := range results {
+			r := &results[i]
+			if err := checkResult(r); err != nil {
+				return fmt.Errorf("query %d: %w", r.Query, err)
+			}
+			if err := do(int64(i), r); err != nil {
+				return fmt.Errorf("query %d: %w", r.Query, err)
+			}
+		}
+		return nil
+	}, k, out)
+}
+
+// eachResult walks results, the same ones whenever it is called.
+type eachResult func(do func(i int64, r *Result) error) error
+
+func writeNPZ(each eachResult, k int, out io.Writer) error {
 	if k < 1 {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
 	m := int64(0)
-	err := eachRecord(spool, func(i int64, r *Result) error {
+	err := each(func(i int64, r *Result) error {
 		m++
 		return inOrder(i, r, k)
 	})
@@ -131,14 +158,14 @@ func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
 	}
 	z := zip.NewWriter(out)
 	for _, part := range npzParts() {
-		if err := part.write(z, spool, m, k); err != nil {
+		if err := part.write(z, each, m, k); err != nil {
 			return fmt.Errorf("array %s: %w", part.name, err)
 		}
 	}
 	return z.Close()
 }
 
-func (p *npzPart) write(z *zip.Writer, spool io.ReadSeeker, m int64, k int) error {
+func (p *npzPart) write(z *zip.Writer, each eachResult, m int64, k int) error {
 	// The epoch of zip, so that the same answers give the same bytes.
 	entry, err := z.CreateHeader(&zip.FileHeader{
 		Name: p.name + ".npy", Method: zip.Store,
@@ -147,7 +174,7 @@ func (p *npzPart) write(z *zip.Writer, spool io.ReadSeeker, m int64, k int) erro
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(entry, streamBuffer)
+	w := bufio.NewWriterSize(entry, npzBuffer)
 	shape := []int64{m}
 	if p.wide {
 		shape = append(shape, int64(k))
@@ -156,7 +183,7 @@ func (p *npzPart) write(z *zip.Writer, spool io.ReadSeeker, m int64, k int) erro
 		return err
 	}
 	var row []byte
-	err = eachRecord(spool, func(i int64, r *Result) error {
+	err = each(func(i int64, r *Result) error {
 		if i >= m {
 			return fmt.Errorf("record %d (0-based) was appended meanwhile", i)
 		}

@@ -155,6 +155,24 @@ func TestAssembleRefuses(t *testing.T) {
 	}
 }
 
+// TestWriteResultsNPZ: results in memory are written, and refused, as those of a
+// spool are.
+func TestWriteResultsNPZ(t *testing.T) {
+	good := sampleResults()
+	for _, c := range []struct {
+		k  int
+		rs []Result
+	}{
+		{3, good}, {5, good}, {1, nil}, {0, good}, {2, good}, {3, good[1:]}, {1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}},
+	} {
+		var want, got bytes.Buffer
+		wantErr, gotErr := AssembleNPZ(spoolOf(t, c.rs), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
+		if (wantErr == nil) != (gotErr == nil) || wantErr == nil && !bytes.Equal(want.Bytes(), got.Bytes()) {
+			t.Errorf("k %d: %d bytes (%v), from a spool %d bytes (%v)", c.k, got.Len(), gotErr, want.Len(), wantErr)
+		}
+	}
+}
+
 func TestAppendJSONL(t *testing.T) {
 	r := Result{
 		Query: 7, IDs: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},

@@ -39,3 +39,21 @@ func BenchmarkFloats(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkValue(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := []byte("[")
+	for i := range 1 << 16 {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendFloat(text, rng.NormFloat64(), 'g', -1, 32)
+	}
+	text = append(text, ']')
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := Value(text, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

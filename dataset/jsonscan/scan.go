@@ -75,6 +75,7 @@ func value(b []byte, i, depth int) (int, error) {
 	if i >= len(b) {
 		return i, Wanted(b, i, "a value")
 	}
+	word := ""
 	switch b[i] {
 	case '"':
 		_, end, err := String(b, i)
@@ -83,14 +84,19 @@ func value(b []byte, i, depth int) (int, error) {
 		return Fields(b, i, func(_ []byte, at int) (int, error) { return value(b, at, depth+1) })
 	case '[':
 		return Elements(b, i, func(_, at int) (int, error) { return value(b, at, depth+1) })
-	}
-	for _, word := range []string{"true", "false", "null"} {
-		if Literal(b, i, word) {
-			return i + len(word), nil
+	case 't':
+		word = "true"
+	case 'f':
+		word = "false"
+	case 'n':
+		word = "null"
+	default:
+		if end := Number(b, i); end >= 0 {
+			return end, nil
 		}
 	}
-	if end := Number(b, i); end >= 0 {
-		return end, nil
+	if word != "" && Literal(b, i, word) {
+		return i + len(word), nil
 	}
 	return i, Wanted(b, i, "a value")
 }
