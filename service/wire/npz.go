@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"io"
 
 	"thresher/batch"
@@ -18,19 +17,16 @@ func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
 		return problem.New(problem.NotAcceptable, "the ids of this collection are text, which the npz of an answer cannot hold").In("Accept").
 			Within([]string{"application/json"})
 	}
-	var spool []byte
+	results := make([]dataset.Result, len(resp.Answers))
 	k := 1
-	var row []int64
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		k = max(k, len(a.IDs))
-		row = row[:0]
-		for _, id := range a.IDs {
-			row = append(row, ids.ID(id))
+		named := make([]int64, len(a.IDs))
+		for i, row := range a.IDs {
+			named[i] = ids.ID(row)
 		}
-		spool = dataset.AppendRecord(spool, &dataset.Result{
-			Query: int64(j), IDs: row, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
-		})
+		results[j] = dataset.Result{Query: int64(j), IDs: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}
 	}
-	return dataset.AssembleNPZ(bytes.NewReader(spool), k, w)
+	return dataset.WriteResultsNPZ(results, k, w)
 }
