@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
+	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
 	"config":              {},
 	"service":             {"service/batches", "service/catalog", "service/files", "service/metrics", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
@@ -33,6 +33,7 @@ var knows = map[string][]string{
 	"jobs":                {"batch", "dataset"},
 	"batch":               {"bandit", "backend", "collection"},
 	"bandit":              {"bandit/philox"},
+	"bandit/duel":         {"bandit/philox"},
 	"bandit/philox":       {},
 	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox"},
 	"backend":             {"collection", "bandit"},
@@ -53,7 +54,7 @@ var only = map[string][]string{
 	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
-	"gonum.org/v1/gonum":                   {"bandit", "collection", "backend/backendtest"},
+	"gonum.org/v1/gonum":                   {"bandit", "bandit/duel", "collection", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench"},
 	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},

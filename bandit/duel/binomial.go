@@ -1,0 +1,83 @@
+package duel
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// binomial draws the number of successes in n trials of chance p, exactly but for
+// rounding of p and of logarithms: by inversion if the mean is small, else by
+// BTRS (Hormann, "The generation of binomial random variates", 1993), whose cost
+// does not depend on n. gonum's distuv.Binomial takes several logarithms of gamma
+// functions a draw, and its skip-ahead would be an order slower.
+func binomial(r *rand.Rand, n int64, p float64) int64 {
+	switch {
+	case n <= 0 || p <= 0:
+		return 0
+	case p >= 1:
+		return n
+	case p > .5:
+		return n - binomial(r, n, 1-p)
+	case float64(n)*p < 10:
+		return binomialInversion(r, n, p)
+	}
+	return binomialRejection(r, float64(n), p)
+}
+
+// binomialInversion walks up the distribution, for n p < 10 and p <= 1/2.
+func binomialInversion(r *rand.Rand, n int64, p float64) int64 {
+	odds := p / (1 - p)
+	mass := math.Exp(float64(n) * math.Log1p(-p)) // of 0 successes, above e^-14
+	u := r.Float64()
+	for k := int64(0); ; k++ {
+		if u < mass || k == n {
+			return k
+		}
+		u -= mass
+		mass *= odds * float64(n-k) / float64(k+1)
+	}
+}
+
+// binomialRejection is BTRS, for n p >= 10 and p <= 1/2.
+func binomialRejection(r *rand.Rand, n, p float64) int64 {
+	deviation := math.Sqrt(n * p * (1 - p))
+	b := 1.15 + 2.53*deviation
+	a := -.0873 + .0248*b + .01*p
+	c := n*p + .5
+	quick := .92 - 4.2/b
+	for {
+		v := r.Float64()
+		u := r.Float64() - .5
+		us := .5 - math.Abs(u)
+		k := math.Floor((2*a/us+b)*u + c)
+		if us >= .07 && v <= quick {
+			return int64(k)
+		}
+		if k < 0 || k > n {
+			continue
+		}
+		alpha := (2.83 + 5.1/b) * deviation
+		m := math.Floor((n + 1) * p)
+		odds := p / (1 - p)
+		v = math.Log(v * alpha / (a/(us*us) + b))
+		if v <= (m+.5)*math.Log((m+1)/(odds*(n-m+1)))+
+			(n+1)*math.Log((n-m+1)/(n-k+1))+
+			(k+.5)*math.Log(odds*(n-k+1)/(k+1))+
+			stirling(m)+stirling(n-m)-stirling(k)-stirling(n-k) {
+			return int64(k)
+		}
+	}
+}
+
+// stirling is ln k! - (k + 1/2) ln(k+1) + (k+1) - ln(2 pi)/2: what Stirling's
+// formula lacks; from 10 on by its series, to 1e-10.
+func stirling(k float64) float64 {
+	if k < 10 {
+		return [...]float64{
+			.08106146679532726, .0413406959554093, .02767792568499834, .020790672103765093, .016644691189821193,
+			.013876128823070748, .01189670994589177, .010411265261972096, .009255462182712733, .008330563433362871,
+		}[int(k)]
+	}
+	x := 1 / (k + 1)
+	return x * (1./12 - x*x*(1./360-x*x/1260))
+}

@@ -1,0 +1,224 @@
+package duel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Algorithm decides which arms meet next and who is out.
+type Algorithm string
+
+// The algorithms, by the names that Design and its JSON take.
+const (
+	BeatTheMean        Algorithm = "beat-the-mean"
+	InterleavedFilter1 Algorithm = "interleaved-filter-1"
+	InterleavedFilter2 Algorithm = "interleaved-filter-2" // with pruning
+	DoubleThompson     Algorithm = "double-thompson"
+	Knockout           Algorithm = "knockout"
+)
+
+// Algorithms are all of them.
+func Algorithms() []Algorithm {
+	return []Algorithm{BeatTheMean, InterleavedFilter1, InterleavedFilter2, DoubleThompson, Knockout}
+}
+
+// Goal is what a tournament is for.
+type Goal string
+
+const (
+	// Online keeps the regret over Horizon duels small.
+	Online Goal = "online"
+	// PAC finds an arm within Epsilon of the best, but with probability Delta.
+	PAC Goal = "pac"
+)
+
+// Radius names a confidence radius c(n).
+type Radius string
+
+const (
+	// Tight is sqrt(ln(1/delta)/n): equation (9) of Beat-the-Mean, proven for
+	// gamma = 1, and by its footnote 7 the radius of Interleaved Filter.
+	Tight Radius = "tight"
+	// Wide is 3 gamma^2 sqrt(ln(1/delta)/n) for Beat-the-Mean, equation (4), and
+	// sqrt(4 ln(1/delta)/n) for Interleaved Filter.
+	Wide Radius = "wide"
+)
+
+// Testing says when eliminations are decided.
+type Testing string
+
+const (
+	// Strict tests after every duel, as published. Duels handed out ahead are
+	// withdrawn when a result before them eliminates an arm.
+	Strict Testing = "strict"
+	// Sweep hands out as many duels as arms are active and tests once all are
+	// answered; nothing is ever withdrawn. docs/duels.md: why the bound holds.
+	Sweep Testing = "sweep"
+)
+
+// MaxArms bounds K, for what is kept is a matrix of K x K counts.
+const MaxArms = 2048
+
+// maxCount bounds horizons and counts, so that they are exact as float64 and in
+// the JSON of any language.
+const maxCount = 1 << 53
+
+// Design is the algorithm with its parameters. Zero values are defaults where
+// there are any.
+type Design struct {
+	Algorithm Algorithm `json:"algorithm,omitempty"` // default: beat-the-mean
+	// Goal defaults to online if there is a horizon.
+	Goal Goal `json:"goal,omitempty"`
+	// Horizon is T, the duels that regret is counted over, at least K. Online only.
+	Horizon int64 `json:"horizon,omitempty"`
+	// Epsilon in (0, 1/2) and Delta in (0, 1): P(eps(best, winner) > Epsilon) is
+	// at most Delta. PAC only.
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	// Gamma >= 1 relaxes strong stochastic transitivity; default 1. Only
+	// Beat-the-Mean and Knockout know it.
+	Gamma float64 `json:"gamma,omitempty"`
+	// Radius defaults to Tight where it is proven. Beat-the-Mean online and
+	// Interleaved Filter only.
+	Radius  Radius  `json:"radius,omitempty"`
+	Testing Testing `json:"testing,omitempty"` // default: strict
+	// Alpha > 1/2 is the exponent of Double Thompson's bounds; default 0.51.
+	Alpha float64 `json:"alpha,omitempty"`
+}
+
+// complete fills in defaults and refuses what has no proof or no meaning for k
+// arms.
+func (d Design) complete(k int) (Design, error) {
+	if k < 2 {
+		return d, fmt.Errorf("duel: %d arms; a tournament has at least 2", k)
+	}
+	if k > MaxArms {
+		return d, fmt.Errorf("duel: %d arms; at most %d", k, MaxArms)
+	}
+	if d.Algorithm == "" {
+		d.Algorithm = BeatTheMean
+	}
+	if d.Testing == "" {
+		d.Testing = Strict
+	}
+	if d.Gamma == 0 {
+		d.Gamma = 1
+	}
+	if d.Testing != Strict && d.Testing != Sweep {
+		return d, fmt.Errorf("duel: testing %q is neither %s nor %s", d.Testing, Strict, Sweep)
+	}
+	if !(d.Gamma >= 1) || math.IsInf(d.Gamma, 0) {
+		return d, fmt.Errorf("duel: gamma %g is not in [1, inf)", d.Gamma)
+	}
+	d, err := d.completeGoal(k)
+	if err != nil {
+		return d, err
+	}
+	return d.completeAlgorithm(k)
+}
+
+func (d Design) completeGoal(k int) (Design, error) {
+	if d.Goal == "" {
+		d.Goal = PAC
+		if d.Horizon != 0 {
+			d.Goal = Online
+		}
+	}
+	switch d.Goal {
+	case Online:
+		if d.Horizon < int64(k) || d.Horizon > maxCount {
+			return d, fmt.Errorf("duel: horizon %d is not in [%d, 2^53], from one duel an arm", d.Horizon, k)
+		}
+		if d.Epsilon != 0 || d.Delta != 0 {
+			return d, errors.New("duel: epsilon and delta belong to pac, a horizon to online; give one of both")
+		}
+	case PAC:
+		if d.Horizon != 0 {
+			return d, errors.New("duel: a horizon belongs to online, epsilon and delta to pac; give one of both")
+		}
+		if !(d.Epsilon > 0 && d.Epsilon < .5) {
+			return d, fmt.Errorf("duel: epsilon %g is not in (0, 1/2)", d.Epsilon)
+		}
+		if !(d.Delta > 0 && d.Delta < 1) {
+			return d, fmt.Errorf("duel: delta %g is not in (0, 1)", d.Delta)
+		}
+	default:
+		return d, fmt.Errorf("duel: goal %q is neither %s nor %s", d.Goal, Online, PAC)
+	}
+	return d, nil
+}
+
+func (d Design) completeAlgorithm(k int) (Design, error) {
+	if d.Algorithm == DoubleThompson && d.Alpha == 0 {
+		d.Alpha = .51
+	}
+	if d.Algorithm == DoubleThompson && !(d.Alpha > .5 && d.Alpha < math.Inf(1)) {
+		return d, fmt.Errorf("duel: alpha %g is not in (1/2, inf)", d.Alpha)
+	}
+	if d.Algorithm != DoubleThompson && d.Alpha != 0 {
+		return d, fmt.Errorf("duel: alpha belongs to %s, not to %s", DoubleThompson, d.Algorithm)
+	}
+	switch d.Algorithm {
+	case BeatTheMean:
+		if d.Goal == PAC {
+			return d.completePAC(k)
+		}
+		return d.completeRadius(d.Gamma == 1)
+	case InterleavedFilter1, InterleavedFilter2:
+		if err := d.only(Online); err != nil {
+			return d, err
+		}
+		return d.completeRadius(true)
+	case DoubleThompson:
+		return d, errors.Join(d.only(Online), d.noRadius())
+	case Knockout:
+		if d.Goal != PAC {
+			return d, fmt.Errorf("duel: %s is for %s, not for %s", d.Algorithm, PAC, d.Goal)
+		}
+		return d, d.noRadius()
+	}
+	return d, fmt.Errorf("duel: algorithm %q is none of %v", d.Algorithm, Algorithms())
+}
+
+// only refuses other goals, and a gamma that the algorithm's proof has not got.
+func (d Design) only(goal Goal) error {
+	if d.Goal != goal {
+		return fmt.Errorf("duel: %s is for %s, not for %s", d.Algorithm, goal, d.Goal)
+	}
+	if d.Gamma != 1 {
+		return fmt.Errorf("duel: %s is proven for gamma = 1, not %g", d.Algorithm, d.Gamma)
+	}
+	return nil
+}
+
+func (d Design) noRadius() error {
+	if d.Radius != "" {
+		return fmt.Errorf("duel: %s for %s has one radius only; leave out %q", d.Algorithm, d.Goal, d.Radius)
+	}
+	return nil
+}
+
+func (d Design) completeRadius(tight bool) (Design, error) {
+	if d.Radius == "" {
+		d.Radius = Wide
+		if tight {
+			d.Radius = Tight
+		}
+	}
+	switch {
+	case d.Radius != Tight && d.Radius != Wide:
+		return d, fmt.Errorf("duel: radius %q is neither %s nor %s", d.Radius, Tight, Wide)
+	case d.Radius == Tight && !tight:
+		return d, fmt.Errorf("duel: the %s radius is proven for gamma = 1, not %g", Tight, d.Gamma)
+	}
+	return d, nil
+}
+
+func (d Design) completePAC(k int) (Design, error) {
+	if err := d.noRadius(); err != nil {
+		return d, err
+	}
+	_, err := pacComparisons(k, d.Gamma, d.Epsilon, d.Delta)
+	return d, err
+}

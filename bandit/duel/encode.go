@@ -1,0 +1,232 @@
+package duel
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"time"
+)
+
+// saved is a tournament at rest.
+type saved struct {
+	Version    int           `json:"version"`
+	Config     Config        `json:"config"`
+	Place      uint64        `json:"place"` // random numbers drawn
+	Issued     uint64        `json:"issued"`
+	Taken      int64         `json:"taken"`
+	Queue      []entry       `json:"queue,omitempty"`
+	Withdrawn  []withdrawal  `json:"withdrawn,omitempty"`
+	Eliminated []Elimination `json:"eliminated,omitempty"`
+	// Progress is the strategy's; in the binary form it follows the rest.
+	Progress progress `json:"progress,omitempty"`
+}
+
+const (
+	savedVersion = 1
+	magic        = "thresher duel 1\n"
+)
+
+var (
+	_ json.Marshaler             = (*Tournament)(nil)
+	_ json.Unmarshaler           = (*Tournament)(nil)
+	_ encoding.BinaryMarshaler   = (*Tournament)(nil)
+	_ encoding.BinaryUnmarshaler = (*Tournament)(nil)
+)
+
+func (t *Tournament) saved() *saved {
+	return &saved{
+		Version: savedVersion, Config: t.config, Place: t.source.place, Issued: t.issued, Taken: t.taken,
+		Queue: t.queue, Withdrawn: t.withdrawn, Eliminated: t.eliminated, Progress: t.strategy.save(),
+	}
+}
+
+// MarshalJSON saves the tournament, leases and all.
+func (t *Tournament) MarshalJSON() ([]byte, error) { return json.Marshal(t.saved()) }
+
+// UnmarshalJSON goes on with a saved tournament; the clock stays. After an error
+// the tournament is what it was.
+func (t *Tournament) UnmarshalJSON(data []byte) error {
+	var s saved
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return fmt.Errorf("duel: saved tournament: %w", err)
+	}
+	return t.restore(&s)
+}
+
+// MarshalBinary saves the tournament, leases and all: a line that names the
+// format, the length and JSON of all but the counts, the counts as varints under
+// their names, and a CRC-32C.
+func (t *Tournament) MarshalBinary() ([]byte, error) {
+	s := t.saved()
+	p := s.Progress
+	s.Progress = nil
+	head, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	b := appendBlock([]byte(magic), head)
+	b = binary.AppendUvarint(b, uint64(len(p)))
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		b = appendBlock(b, []byte(name))
+		b = binary.AppendUvarint(b, uint64(len(p[name])))
+		for _, x := range p[name] {
+			b = binary.AppendVarint(b, x)
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, checksum(b)), nil
+}
+
+// UnmarshalBinary goes on with a saved tournament; the clock stays. After an
+// error the tournament is what it was.
+func (t *Tournament) UnmarshalBinary(data []byte) error {
+	body, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok || len(body) < 4 {
+		return errors.New("duel: not a saved tournament of this version")
+	}
+	end := len(data) - 4
+	if binary.LittleEndian.Uint32(data[end:]) != checksum(data[:end]) {
+		return errors.New("duel: saved tournament: its checksum is wrong")
+	}
+	r := reader{b: body[:len(body)-4]}
+	head := r.block()
+	p := progress{}
+	for range r.length() {
+		name := string(r.block())
+		v := make([]int64, r.length())
+		for i := range v {
+			v[i] = r.varint()
+		}
+		p[name] = v
+	}
+	if r.bad || len(r.b) > 0 {
+		return errors.New("duel: saved tournament: cut short or too long")
+	}
+	var s saved
+	if err := json.Unmarshal(head, &s); err != nil {
+		return fmt.Errorf("duel: saved tournament: %w", err)
+	}
+	s.Progress = p
+	return t.restore(&s)
+}
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+func appendBlock(b, block []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(block))), block...)
+}
+
+// reader takes bytes off the front; once bad it gives zeros.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// length reads the length of something that takes a byte an element at least.
+func (r *reader) length() int {
+	n, used := binary.Uvarint(r.b)
+	if r.bad = r.bad || used <= 0 || n > uint64(len(r.b)-used); r.bad {
+		return 0
+	}
+	r.b = r.b[used:]
+	return int(n)
+}
+
+func (r *reader) block() []byte {
+	n := r.length()
+	block := r.b[:n]
+	r.b = r.b[n:]
+	return block
+}
+
+func (r *reader) varint() int64 {
+	x, used := binary.Varint(r.b)
+	if r.bad = r.bad || used <= 0; r.bad {
+		return 0
+	}
+	r.b = r.b[used:]
+	return x
+}
+
+// Restore goes on with a tournament saved in either form. clock is as for New.
+func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
+	if clock == nil {
+		clock = time.Now
+	}
+	t := &Tournament{clock: clock}
+	if bytes.HasPrefix(data, []byte(magic)) {
+		return t, t.UnmarshalBinary(data)
+	}
+	return t, t.UnmarshalJSON(data)
+}
+
+// restore checks what was saved and becomes it.
+func (t *Tournament) restore(s *saved) error {
+	if s.Version != savedVersion {
+		return fmt.Errorf("duel: saved tournament of version %d, not %d", s.Version, savedVersion)
+	}
+	fresh, err := New(s.Config, t.clock)
+	if err != nil {
+		return fmt.Errorf("saved tournament: %w", err)
+	}
+	drawn, err := s.drawn()
+	if err == nil {
+		err = s.check()
+	}
+	if err == nil {
+		err = fresh.strategy.load(s.Progress, drawn)
+	}
+	if err != nil {
+		return fmt.Errorf("duel: saved tournament: %w", err)
+	}
+	fresh.source.Seek(s.Place)
+	fresh.issued, fresh.taken = s.Issued, s.Taken
+	fresh.queue, fresh.withdrawn, fresh.eliminated = s.Queue, s.Withdrawn, s.Eliminated
+	*t = *fresh
+	return nil
+}
+
+// drawn lists the duels in the queue.
+func (s *saved) drawn() ([]pair, error) {
+	pairs := make([]pair, len(s.Queue))
+	if s.Issued > maxCount || uint64(len(s.Queue)) > s.Issued {
+		return nil, fmt.Errorf("%d duels in flight of %d", len(s.Queue), s.Issued)
+	}
+	first := s.Issued - uint64(len(s.Queue)) + 1
+	for i, e := range s.Queue {
+		if e.ID != first+uint64(i) {
+			return nil, fmt.Errorf("duel %d in place of duel %d", e.ID, first+uint64(i))
+		}
+		pairs[i] = pair{e.A, e.B}
+	}
+	if len(s.Queue) > 0 && s.Queue[0].Answered {
+		return nil, fmt.Errorf("duel %d is answered and waits for none", s.Queue[0].ID)
+	}
+	return pairs, nil
+}
+
+// check finds numbers that no tournament saves.
+func (s *saved) check() error {
+	k := len(s.Config.Arms)
+	if told := s.Progress["told"]; len(told) != 1 || told[0] != s.Taken {
+		return fmt.Errorf("%d results taken, %v told", s.Taken, told)
+	}
+	for _, e := range s.Eliminated {
+		if e.Arm < 0 || e.Arm >= k || e.Rival < 0 || e.Rival >= k {
+			return fmt.Errorf("arm %d eliminated by arm %d of %d", e.Arm, e.Rival, k)
+		}
+	}
+	for _, w := range s.Withdrawn {
+		if w.Arm < 0 || w.Arm >= k || w.From > w.To || w.To > s.Issued-uint64(len(s.Queue)) {
+			return fmt.Errorf("duels %d to %d withdrawn with arm %d", w.From, w.To, w.Arm)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package duel
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Settings of the simulations of Beat-the-Mean, section 5.
+const (
+	figureHorizon = 1e10
+	figureGap     = .1
+	figureGamma   = 1.3
+	figureArms    = 500
+)
+
+// Figure is figure 1 or 2 of Beat-the-Mean, to be simulated again. Panel 0 is the
+// top, 1 the bottom.
+type Figure struct {
+	Number int
+	Trials int // the paper has 100
+	Seed   uint64
+	// Workers is as in Simulation.
+	Workers int
+	// Arms are the values of K on the axis; Gammas those of the lower panel of
+	// figure 2, at K = FixedArms. Empty or 0 is a default; the paper's text gives
+	// 500 for the last, and the others not at all.
+	Arms      []int
+	Gammas    []float64
+	FixedArms int
+	// Progress hears how many trials of a point are done, from any goroutine.
+	Progress func(label string, done, total int)
+}
+
+// Point is one mark with its error bar.
+type Point struct {
+	Figure    int       `json:"figure"`
+	Panel     int       `json:"panel"`
+	Setting   string    `json:"setting"`
+	Axis      string    `json:"axis"` // "K" or "gamma"
+	Arms      int       `json:"k"`
+	Gamma     float64   `json:"gamma"`
+	Algorithm Algorithm `json:"algorithm"`
+	Trials    int       `json:"trials"`
+	Right     int       `json:"right"` // trials that found the best arm
+	// Regret and its standard deviation over the trials (not of the mean).
+	Regret   float64 `json:"regret"`
+	RegretSD float64 `json:"regret_sd"`
+	Duels    float64 `json:"duels"` // mean until the winner is found
+}
+
+// X is the place on the axis.
+func (p *Point) X() float64 {
+	if p.Axis == "gamma" {
+		return p.Gamma
+	}
+	return float64(p.Arms)
+}
+
+// setting is what one point is simulated with.
+type setting struct {
+	panel      int
+	name, axis string
+	arms       int
+	gamma      float64
+	radius     Radius // of Beat-the-Mean
+	model      Model
+}
+
+// Run simulates every point of both algorithms and hands it over as it is done.
+func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
+	settings, err := g.settings()
+	if err != nil {
+		return err
+	}
+	for _, s := range settings {
+		for _, design := range []Design{
+			{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius},
+			{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: Tight},
+		} {
+			p, err := g.point(ctx, s, design)
+			if err != nil {
+				return err
+			}
+			if err := each(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Figure) settings() ([]setting, error) {
+	arms, gammas, fixed := g.Arms, g.Gammas, g.FixedArms
+	if len(arms) == 0 {
+		arms = []int{20, 50, 100, 200, 350, 500}
+	}
+	if len(gammas) == 0 {
+		gammas = []float64{1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.75, 2}
+	}
+	if fixed == 0 {
+		fixed = figureArms
+	}
+	for _, k := range append([]int{fixed}, arms...) {
+		if k < 2 || k > MaxArms {
+			return nil, fmt.Errorf("duel: figure %d: %d arms; 2 to %d", g.Number, k, MaxArms)
+		}
+	}
+	for _, gamma := range gammas {
+		if !(gamma >= 1 && gamma*figureGap < .5) {
+			return nil, fmt.Errorf("duel: figure %d: gamma %g is not in [1, %g)", g.Number, gamma, .5/figureGap)
+		}
+	}
+	var all []setting
+	switch g.Number {
+	case 1:
+		for _, k := range arms {
+			all = append(all, setting{0, "constant", "K", k, 1, Tight, Always(Constant(k, figureGap))})
+		}
+		for _, k := range arms {
+			all = append(all, setting{1, "logistic", "K", k, 1, Tight, RandomLogistic(k)})
+		}
+	case 2:
+		for _, k := range arms {
+			all = append(all, setting{0, "chain", "K", k, figureGamma, Wide, Always(Chain(k, figureGap, figureGamma))})
+		}
+		for _, gamma := range gammas {
+			all = append(all, setting{1, "chain", "gamma", fixed, gamma, Wide, Always(Chain(fixed, figureGap, gamma))})
+		}
+	default:
+		return nil, fmt.Errorf("duel: figure %d; there are 1 and 2", g.Number)
+	}
+	return all, nil
+}
+
+func (g *Figure) point(ctx context.Context, s setting, design Design) (Point, error) {
+	sim := &Simulation{
+		Design: design, Arms: s.arms, Model: s.model, Trials: g.Trials, Seed: g.Seed, Workers: g.Workers,
+	}
+	if g.Progress != nil {
+		label := fmt.Sprintf("%s %s, K = %d, gamma = %g", s.name, design.Algorithm, s.arms, s.gamma)
+		sim.Progress = func(done, total int) { g.Progress(label, done, total) }
+	}
+	outcomes, err := sim.Run(ctx)
+	if err != nil {
+		return Point{}, err
+	}
+	p := Point{
+		Figure: g.Number, Panel: s.panel, Setting: s.name, Axis: s.axis, Arms: s.arms, Gamma: s.gamma,
+		Algorithm: design.Algorithm, Trials: len(outcomes),
+	}
+	n := float64(len(outcomes))
+	for _, o := range outcomes {
+		p.Regret += o.Regret / n
+		p.Duels += float64(o.Duels) / n
+		if o.Winner == o.Best {
+			p.Right++
+		}
+	}
+	for _, o := range outcomes {
+		p.RegretSD += (o.Regret - p.Regret) * (o.Regret - p.Regret)
+	}
+	p.RegretSD = math.Sqrt(p.RegretSD / max(n-1, 1))
+	return p, nil
+}

@@ -1,0 +1,59 @@
+package duel
+
+import (
+	"context"
+	"slices"
+)
+
+// Forecast says how many judgments a design takes, by simulation.
+type Forecast struct {
+	Trials    int        `json:"trials"`
+	Mean      float64    `json:"mean"`
+	Quantiles []Quantile `json:"quantiles"`
+	// Best counts trials that found the best arm, Near those within the design's
+	// epsilon of it (online: the best itself).
+	Best int `json:"best"`
+	Near int `json:"near"`
+}
+
+// Quantile: the share Share of all trials took at most Duels duels.
+type Quantile struct {
+	Share float64 `json:"share"`
+	Duels int64   `json:"duels"`
+}
+
+// Forecast plays the simulation and sums it up.
+func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
+	outcomes, err := s.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &Forecast{Trials: len(outcomes)}
+	duels := make([]int64, len(outcomes))
+	for i, o := range outcomes {
+		duels[i] = o.Duels
+		f.Mean += float64(o.Duels) / float64(len(outcomes))
+		if o.Winner == o.Best {
+			f.Best++
+		}
+		if o.Gap <= s.Design.Epsilon {
+			f.Near++
+		}
+	}
+	slices.Sort(duels)
+	for _, share := range []float64{.05, .25, .5, .75, .95, .99} {
+		// The least number that is enough for the share of trials.
+		i := max(0, ceil(share*float64(len(duels)))-1)
+		f.Quantiles = append(f.Quantiles, Quantile{share, duels[i]})
+	}
+	return f, nil
+}
+
+// ceil rounds up, but for what rounding of a product added.
+func ceil(x float64) int {
+	i := int(x)
+	if x-float64(i) > 1e-9 {
+		i++
+	}
+	return i
+}

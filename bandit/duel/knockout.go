@@ -1,0 +1,235 @@
+package duel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// knockout is Knockout (Falahatgar, Orlitsky, Pichapati, Suresh, arXiv
+// 1705.05366, Algorithms 1 to 3): rounds of random matches, each settled to the
+// accuracy of its round. A sweep is one duel of every match that is open.
+type knockout struct {
+	tally
+	k                     int
+	gamma, epsilon, delta float64
+	rng                   *rand.Rand
+
+	round   int // from 1
+	matches []match
+	bye     int   // the arm without a match, -1 if there is none
+	seat    []int // of an arm: its match
+	next    int   // the match to look at first for the next duel
+	open    int   // matches without a winner
+}
+
+// match is Compare (Algorithm 1) under way.
+type match struct {
+	a, b   int
+	n, w   int64 // duels, and wins of a
+	flying bool  // a duel is drawn and not told
+	winner int   // -1 while open
+}
+
+func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
+	s := &knockout{
+		tally: newTally(d), k: k, gamma: d.Gamma, epsilon: d.Epsilon, delta: d.Delta, rng: rng,
+		seat: make([]int, k),
+	}
+	s.pair(everybody(k))
+	return s
+}
+
+// pair begins a round.
+func (s *knockout) pair(arms []int) {
+	s.round++
+	s.rng.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
+	s.matches, s.bye, s.next = s.matches[:0], -1, 0
+	for len(arms) > 1 {
+		s.matches = append(s.matches, match{a: arms[0], b: arms[1], winner: -1})
+		arms = arms[2:]
+	}
+	if len(arms) == 1 {
+		s.bye = arms[0]
+	}
+	s.seats()
+}
+
+func (s *knockout) seats() {
+	s.open = 0
+	for i, m := range s.matches {
+		s.seat[m.a], s.seat[m.b] = i, i
+		if m.winner < 0 {
+			s.open++
+		}
+	}
+}
+
+func (s *knockout) ended() bool { return len(s.matches) == 0 }
+
+func (s *knockout) draw() (pair, bool) {
+	for range s.matches {
+		m := &s.matches[s.next]
+		s.next = (s.next + 1) % len(s.matches)
+		if m.winner < 0 && !m.flying {
+			m.flying = true
+			s.drawn++
+			return pair{m.a, m.b}, true
+		}
+	}
+	return pair{}, false
+}
+
+func (s *knockout) tell(d pair, won bool) change {
+	s.told++
+	m := &s.matches[s.seat[d.a]]
+	m.flying = false
+	m.n++
+	if won {
+		m.w++
+	}
+	// e_i = (2^(1/3)-1) epsilon/(gamma 2^(i/3)), d_i = delta/2^i
+	epsilon := (math.Cbrt(2) - 1) * s.epsilon / (s.gamma * math.Cbrt(math.Exp2(float64(s.round))))
+	log := math.Log(2/s.delta) + float64(s.round)*math.Ln2 // ln(2/d_i)
+	radius := math.Sqrt((log + math.Log(2*float64(m.n)*float64(m.n))) / (2 * float64(m.n)))
+	p := rate(m.w, m.n)
+	if math.Abs(p-.5) <= radius-epsilon && float64(m.n) <= log/(2*epsilon*epsilon) {
+		return change{}
+	}
+	loser := m.a
+	m.winner = m.b
+	if p > .5 {
+		loser, m.winner = m.b, m.a
+		p = 1 - p
+	}
+	e := Elimination{
+		Arm: loser, At: s.told, Rate: p, Duels: m.n, Rival: m.winner, RivalRate: 1 - p, Radius: radius,
+	}
+	if s.open--; s.open == 0 {
+		s.pair(s.alive())
+	}
+	return change{eliminated: []Elimination{e}}
+}
+
+// alive lists the arms that are in, in the order of their matches.
+func (s *knockout) alive() []int {
+	var arms []int
+	for _, m := range s.matches {
+		switch {
+		case m.winner < 0:
+			arms = append(arms, m.a, m.b)
+		default:
+			arms = append(arms, m.winner)
+		}
+	}
+	if s.bye >= 0 {
+		arms = append(arms, s.bye)
+	}
+	return arms
+}
+
+func (s *knockout) describe(st *State) {
+	st.Active = slices.Sorted(slices.Values(s.alive()))
+	best := -1.
+	for _, a := range st.Active {
+		standing := Standing{Arm: a, Rate: .5}
+		if a != s.bye {
+			m := s.matches[s.seat[a]]
+			standing.Duels, standing.Wins = m.n, m.w
+			if a == m.b {
+				standing.Wins = m.n - m.w
+			}
+			standing.Rate = rate(standing.Wins, standing.Duels)
+		}
+		st.Standings = append(st.Standings, standing)
+		if standing.Rate > best {
+			best, st.Leader = standing.Rate, a
+		}
+	}
+	if s.ended() {
+		st.End = OneLeft
+	}
+}
+
+func (s *knockout) save() progress {
+	p := progress{
+		"told": {s.told}, "round": {int64(s.round)}, "bye": {int64(s.bye)}, "next": {int64(s.next)},
+		"a": {}, "b": {}, "n": {}, "w": {}, "winner": {},
+	}
+	for _, m := range s.matches {
+		for name, x := range map[string]int64{"a": int64(m.a), "b": int64(m.b), "n": m.n, "w": m.w, "winner": int64(m.winner)} {
+			p[name] = append(p[name], x)
+		}
+	}
+	return p
+}
+
+func (s *knockout) load(p progress, drawn []pair) (err error) {
+	var told, round, bye, next int64
+	for name, to := range map[string]*int64{"told": &told, "round": &round, "bye": &bye, "next": &next} {
+		if *to, err = p.scalar(name); err != nil {
+			return err
+		}
+	}
+	count := len(p["a"])
+	switch {
+	case bye < -1 || bye >= int64(s.k):
+		return fmt.Errorf("%q: %d is no arm", "bye", bye)
+	case round < 1 || round > int64(s.k):
+		return fmt.Errorf("round %d of %d arms", round, s.k)
+	case next < 0 || next > 0 && next >= int64(count):
+		return fmt.Errorf("match %d of %d is next", next, count)
+	case bye < 0 && count == 0:
+		return fmt.Errorf("no arms in round %d", round)
+	}
+	s.round, s.bye, s.next = int(round), int(bye), int(next)
+	if err := s.loadMatches(p, count); err != nil {
+		return err
+	}
+	for _, d := range drawn {
+		if d.a < 0 || d.a >= s.k || count == 0 {
+			return fmt.Errorf("duel of %d and %d, who have no match", d.a, d.b)
+		}
+		m := &s.matches[s.seat[d.a]]
+		if (pair{m.a, m.b}) != d || m.flying || m.winner >= 0 {
+			return fmt.Errorf("duel of %d and %d, out of turn", d.a, d.b)
+		}
+		m.flying = true
+	}
+	return s.tally.load(told, len(drawn))
+}
+
+func (s *knockout) loadMatches(p progress, count int) error {
+	n, w, err := p.counts("n", "w", count)
+	if err != nil {
+		return err
+	}
+	b, err := p.vector("b", count)
+	if err != nil {
+		return err
+	}
+	winner, err := p.vector("winner", count)
+	if err != nil {
+		return err
+	}
+	seated := progress{"arms": slices.Concat(p["a"], b)}
+	if s.bye >= 0 {
+		seated["arms"] = append(seated["arms"], int64(s.bye))
+	}
+	if _, err := seated.arms("arms", s.k); err != nil {
+		return err
+	}
+	s.matches = s.matches[:0]
+	for i, a := range p["a"] {
+		if winner[i] != -1 && winner[i] != a && winner[i] != b[i] {
+			return fmt.Errorf("%d won a match of %d and %d", winner[i], a, b[i])
+		}
+		s.matches = append(s.matches, match{a: int(a), b: int(b[i]), n: n[i], w: w[i], winner: int(winner[i])})
+	}
+	s.seats()
+	if s.open == 0 && count > 0 {
+		return fmt.Errorf("round %d is over", s.round)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package duel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// thompson is Double Thompson Sampling (Wu and Liu, arXiv 1604.07101, Algorithm
+// 1) with the tie-breaking of D-TS+: both arms of a duel are chosen by samples of
+// the posterior of the preferences. It seeks a Copeland winner, eliminates nobody
+// and goes on to the horizon.
+type thompson struct {
+	tally
+	k     int
+	alpha float64
+	size  int   // of a sweep, whose duels are chosen by the same posterior
+	end   int64 // of the present sweep
+	rng   *rand.Rand
+	wins  []int64 // [i*k+j]: of i over j
+
+	// Scratch of one draw.
+	theta  []float64 // [i*k+j], theta_ji = 1 - theta_ij
+	scores []int
+}
+
+func newThompson(k int, d Design, rng *rand.Rand) *thompson {
+	s := &thompson{
+		tally: newTally(d), k: k, alpha: d.Alpha, size: 1, rng: rng,
+		wins: make([]int64, k*k), theta: make([]float64, k*k), scores: make([]int, k),
+	}
+	if d.Testing == Sweep {
+		s.size = k
+	}
+	s.end = int64(s.size)
+	return s
+}
+
+func (s *thompson) ended() bool { return s.told >= s.horizon }
+
+func (s *thompson) draw() (pair, bool) {
+	if s.drawn >= s.horizon || s.drawn >= s.end {
+		return pair{}, false
+	}
+	s.drawn++
+	width := s.alpha * math.Log(float64(s.drawn))
+	a := s.first(width)
+	return pair{a, s.second(a, width)}, true
+}
+
+// bounds are l_ij and u_ij.
+func (s *thompson) bounds(i, j int, width float64) (lower, upper float64) {
+	if i == j {
+		return .5, .5
+	}
+	n := s.wins[i*s.k+j] + s.wins[j*s.k+i]
+	if n == 0 {
+		return 0, 1
+	}
+	p, c := rate(s.wins[i*s.k+j], n), math.Sqrt(width/float64(n))
+	return p - c, p + c
+}
+
+// first chooses among the arms of greatest optimistic Copeland score the one of
+// greatest score in a sample; of equals, that of least estimated regret.
+func (s *thompson) first(width float64) int {
+	possible := s.optimists(width)
+	s.sample()
+	best := slices.MaxFunc(possible, func(a, b int) int { return s.scores[a] - s.scores[b] })
+	top := slices.Max(s.scores)
+	chosen, least := -1, math.Inf(1)
+	for _, i := range possible {
+		if s.scores[i] < s.scores[best] {
+			continue
+		}
+		if r := s.regret(i, top); chosen < 0 || r < least {
+			chosen, least = i, r
+		}
+	}
+	return chosen
+}
+
+// optimists are the arms that may beat the most others.
+func (s *thompson) optimists(width float64) []int {
+	var arms []int
+	most := -1
+	for i := range s.k {
+		score := 0
+		for j := range s.k {
+			if _, u := s.bounds(i, j, width); u > .5 {
+				score++
+			}
+		}
+		if score > most {
+			most, arms = score, arms[:0]
+		}
+		if score == most {
+			arms = append(arms, i)
+		}
+	}
+	return arms
+}
+
+// sample draws preferences from the posterior and scores the arms by them.
+func (s *thompson) sample() {
+	clear(s.scores)
+	for i := range s.k {
+		for j := range i {
+			x := s.posterior(i, j)
+			s.theta[i*s.k+j], s.theta[j*s.k+i] = x, 1-x
+			if x > .5 {
+				s.scores[i]++
+			} else {
+				s.scores[j]++
+			}
+		}
+	}
+}
+
+func (s *thompson) posterior(i, j int) float64 {
+	return distuv.Beta{
+		Alpha: float64(s.wins[i*s.k+j] + 1), Beta: float64(s.wins[j*s.k+i] + 1), Src: s.rng,
+	}.Rand()
+}
+
+// regret is what D-TS+ breaks ties by: over all others j, the loss of a duel of i
+// and j by the sampled scores, over KL(theta_ij, 1/2), which says how many such
+// duels it takes.
+func (s *thompson) regret(i, top int) float64 {
+	var sum float64
+	for j := range s.k {
+		p := s.theta[i*s.k+j]
+		loss := float64(2*top-s.scores[i]-s.scores[j]) / 2
+		if i == j || loss == 0 {
+			continue
+		}
+		sum += loss / (math.Ln2 + xlogx(p) + xlogx(1-p))
+	}
+	return sum
+}
+
+func xlogx(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	return x * math.Log(x)
+}
+
+// second chooses, among arms that the first may not surely beat, the one that
+// does best against it in a second sample.
+func (s *thompson) second(a int, width float64) int {
+	chosen, best := a, .5 // the first arm itself has 1/2
+	for i := range s.k {
+		if lower, _ := s.bounds(i, a, width); i == a || lower > .5 {
+			continue
+		}
+		if x := s.posterior(i, a); x > best {
+			chosen, best = i, x
+		}
+	}
+	return chosen
+}
+
+func (s *thompson) tell(d pair, won bool) change {
+	if s.told++; s.told == s.end {
+		s.end += int64(s.size)
+	}
+	switch {
+	case d.a == d.b:
+	case won:
+		s.wins[d.a*s.k+d.b]++
+	default:
+		s.wins[d.b*s.k+d.a]++
+	}
+	return change{}
+}
+
+// describe ranks by empirical Copeland scores, then by rate.
+func (s *thompson) describe(st *State) {
+	st.Active = everybody(s.k)
+	most, best := -1, -1.
+	for i := range s.k {
+		var n, w int64
+		score := 0
+		for j := range s.k {
+			win, loss := s.wins[i*s.k+j], s.wins[j*s.k+i]
+			n += win + loss
+			w += win
+			if win > loss {
+				score++
+			}
+		}
+		p := rate(w, n)
+		st.Standings = append(st.Standings, Standing{Arm: i, Duels: n, Wins: w, Rate: p})
+		if score > most || score == most && p > best {
+			most, best, st.Leader = score, p, i
+		}
+	}
+	if s.ended() {
+		st.End = HorizonReached
+	}
+}
+
+func (s *thompson) save() progress {
+	return progress{"told": {s.told}, "wins": s.wins}
+}
+
+func (s *thompson) load(p progress, drawn []pair) error {
+	told, err := p.scalar("told")
+	if err != nil {
+		return err
+	}
+	_, wins, err := p.counts("wins", "wins", s.k*s.k)
+	if err != nil {
+		return err
+	}
+	copy(s.wins, wins)
+	if err := s.tally.load(told, len(drawn)); err != nil {
+		return err
+	}
+	s.end = (s.told/int64(s.size) + 1) * int64(s.size)
+	if s.drawn > s.end {
+		return fmt.Errorf("%d duels drawn, and the sweep ends at %d", s.drawn, s.end)
+	}
+	return nil
+}
