@@ -146,7 +146,11 @@ func (d *decoder) data(t *input, b []byte, at int) (int, error) {
 	if first := jsonscan.Space(b, at+1); at < len(b) && b[at] == '[' && first < len(b) && b[first] == '[' {
 		return d.draft.Matrix(b, at)
 	}
-	return d.draft.Flat(b, at)
+	expected, ok := product(t.shape)
+	if most := int64(len(b)-at) / 2; !ok || t.shape == nil || expected > most {
+		expected = 0 // it comes later, or is not true
+	}
+	return d.draft.Flat(b, at, int(expected))
 }
 
 // agree holds the data of an input that was read against its shape, or notes that

@@ -112,12 +112,12 @@ func (d *Draft) wrongDimension(query int, have int64) error {
 }
 
 // Flat reads the queries from an array of numbers at b[i], without checking how many
-// there are.
-func (d *Draft) Flat(b []byte, i int) (next int, err error) {
+// there are. It makes room for as many as are expected.
+func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if err := d.once(fieldQueries); err != nil {
 		return i, err
 	}
-	if d.s.Queries, next, err = jsonscan.Floats(nil, b, i); err != nil {
+	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
 		var element *jsonscan.ElementError
 		if errors.As(err, &element) {
 			// It counts through all rows.
