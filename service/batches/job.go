@@ -56,8 +56,11 @@ func (j *job) run() {
 	defer j.end(nil)
 	log := j.m.o.Log.With("batch", j.id)
 	for tries := 0; ; {
-		before := j.status()
+		before, done := j.status(), j.answered()
 		final, err := j.step()
+		if j.answered() > done {
+			tries = 0 // it goes on
+		}
 		switch {
 		case final:
 			log.Info("batch is final", "status", j.status(), "counts", j.view(0).RequestCounts)
@@ -162,6 +165,13 @@ func (j *job) status() Status {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.rec.Batch.Status
+}
+
+// answered is how many requests are durably answered, or refused.
+func (j *job) answered() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.live.requests()
 }
 
 func (j *job) cancelling() bool { return j.status() == Cancelling }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/dataset"
 	"thresher/service/files"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -282,7 +282,7 @@ func (l *lab) wait(id string) Batch {
 	l.t.Helper()
 	select {
 	case <-l.end(id):
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Second):
 		l.t.Fatalf("batch %s does not end: %+v", id, l.get(id))
 	}
 	return l.get(id)
@@ -395,14 +395,11 @@ func answersOf(t testing.TB, text string) []answer {
 	return all
 }
 
-// floats is v as an fvecs file.
+// fvecs is v as a file of that form.
 func fvecs(v []float32) string {
 	var b bytes.Buffer
-	for row := range slices.Chunk(v, dim) {
-		b.Write([]byte{dim, 0, 0, 0})
-		for _, x := range row {
-			b.Write(le32(x))
-		}
+	if err := dataset.WriteFVecs(&b, len(v)/dim, dim, v); err != nil {
+		panic(err) // a buffer takes all
 	}
 	return b.String()
 }

@@ -2,7 +2,6 @@ package batches
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,8 +12,6 @@ import (
 
 	"thresher/batch"
 )
-
-func le32(x float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)) }
 
 // TestAnswers compares every answer of a batch with that of a search by itself.
 func TestAnswers(t *testing.T) {

@@ -74,6 +74,9 @@ func (s *Spec) check(longest time.Duration) (plan, error) {
 	}
 	if s.CompletionWindow == "" {
 		s.CompletionWindow = "24h"
+		if longest < DefaultWindow {
+			s.CompletionWindow = longest.String()
+		}
 	}
 	var err error
 	if p.window, err = time.ParseDuration(s.CompletionWindow); err != nil || p.window < time.Second || p.window > longest {
