@@ -48,7 +48,7 @@ func (s *Store) Release(owner string) error {
 func (s *Store) Owners(prefix string) (owners []string, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		c := bucket(tx, ownersBucket).Cursor()
-		for k, _ := c.Seek([]byte(prefix)); bytes.HasPrefix(k, []byte(prefix)); k, _ = c.Next() {
+		for k, _ := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, _ = c.Next() {
 			owner, _, _ := bytes.Cut(k, []byte{0})
 			if n := len(owners); n == 0 || owners[n-1] != string(owner) {
 				owners = append(owners, string(owner))
