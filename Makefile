@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -91,6 +91,10 @@ gpu-rehearsal: $(EMULATOR) gpu-binaries ## the same steps as gpu on tiny sizes, 
 gpu-rehearsed:
 	$(GPU) -m unittest discover -q -s bench/gpu
 	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
+
+E2E ?=
+e2e: ## real clients and a real browser against thresher serve; needs Python's package index and Chromium, E2E_BROWSER=0 does without
+	$(PYTHON) e2e/run.py $(E2E)
 
 clean:
 	rm -rf build

@@ -36,27 +36,27 @@ export class Answer extends EventTarget {
   // show shows the answer to one query; seconds is how long the server and the
   // network took.
   show(answer, collection, wanted, seconds) {
-    const { section, summary, rows, looksTable, looksDetails, certificate } = this.#parts;
-    const [{ ids, scores, complete, certificate: c }] = answer.results;
+    const { section, summary, rows, looksTable, looksDetails } = this.#parts;
+    const [{ ids, scores, complete, certificate, rounds }] = answer.results;
     section.removeAttribute("aria-busy");
     say(
       summary,
       `${plural(ids.length, "row")} of ${collection.name}, version ${answer.version}, in ${span(answer.took_ms / 1000)}` +
-        ` (${span(seconds)} with the way here and back)${complete ? "" : ". The answer is incomplete"}.`,
+        ` (${span(seconds)} there and back). ${complete ? "" : "The answer is incomplete. "}${(answer.warnings ?? []).join(" ")}`,
     );
     rows.scrollTop = 0;
     rows.replaceChildren(
       table(
         "Rows found, best first",
-        ["", "id", collection.metric === "l2" ? "squared distance" : "score"],
+        ["rank", "id", collection.metric === "l2" ? "squared distance" : "score"],
         ids.map((id, i) => [String(i + 1), this.#link(id), scores[i] === null ? "none" : score(scores[i])]),
       ),
     );
-    const words = explain(c, ids.length, collection.metric === "l2");
-    certificate.replaceChildren(element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])));
-    this.#picture.show(c.looks, wanted);
-    looksTable.replaceChildren(figures(c.looks ?? []));
-    looksDetails.classList.toggle("none", !c.looks?.length);
+    const words = explain(certificate, rounds, ids.length, collection.metric === "l2");
+    this.#parts.certificate.replaceChildren(element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])));
+    this.#picture.show(rounds, wanted);
+    looksTable.replaceChildren(figures(rounds));
+    looksDetails.classList.toggle("none", rounds.length === 0);
   }
 
   // fail shows a problem in place of an answer.

@@ -2,13 +2,13 @@
 
 import { bytes, count, figure, plural, score, share } from "./number.js";
 
-// explain returns pairs of a heading and sentences. found is how many rows the
-// answer has, l2 whether scores are distances.
-export function explain(c, found, l2) {
+// explain returns pairs of a heading and sentences. looks are those of the search,
+// found is how many rows the answer has, l2 whether scores are distances.
+export function explain(c, looks, found, l2) {
   const parts = [
     ["Promise", promise(c, found)],
     ["Read", read(c)],
-    ["How", how(c)],
+    ["How", how(c, looks[0])],
   ];
   if (c.stopped_by !== "done") parts.unshift(["Incomplete", stopped(c, l2)]);
   return parts;
@@ -42,8 +42,7 @@ function read(c) {
   return `${count(c.pulls)} of the ${count(c.dense_pulls)} coordinates that a dense scan reads: ${share(c.pulls / c.dense_pulls)}${less} (${bytes(c.bytes)}). ${scored}`;
 }
 
-function how(c) {
-  const first = c.looks?.[0];
+function how(c, first) {
   const forecast =
     c.predicted_survivors > 0 && first?.seen > 0
       ? ` The planner expected ${share(c.predicted_survivors)} of the rows to pass the first look; ${share(first.survivors / first.seen)} did.`

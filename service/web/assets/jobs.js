@@ -38,8 +38,8 @@ export class Jobs {
     }
     page.data.forEach((b, at) => this.#show(b, at));
     const running = page.data.filter((b) => !FINAL.has(b.status)).length;
-    const shown = page.has_more ? `The newest ${page.data.length}; ` : "";
-    say(this.#status, page.data.length ? `${shown}${running || "none"} at work or waiting.` : "There are none: POST /v1/batches, or thresher job submit, begins one.");
+    const shown = page.has_more ? `The newest ${page.data.length}. ` : "";
+    say(this.#status, page.data.length ? `${shown}${running || "None"} at work or waiting.` : "There are none: POST /v1/batches, or thresher job submit, begins one.");
     return running > 0 ? 1000 : undefined;
   }
 
@@ -71,10 +71,11 @@ export class Jobs {
 
 function entry(id) {
   const state = element("span", { class: "state" });
-  const what = element("p", { class: "facts" });
+  const what = element("span");
   const bar = element("progress", { "aria-label": `Progress of job ${id}` });
   const figures = element("p", { class: "figures" });
-  return { entry: element("li", {}, element("p", { class: "name" }, element("code", {}, id), " ", state), what, bar, figures), state, what, bar, figures };
+  const name = element("p", { class: "name" }, what, " ", state);
+  return { entry: element("li", {}, name, element("code", {}, id), bar, figures), state, what, bar, figures };
 }
 
 function what(b) {
@@ -86,7 +87,7 @@ function what(b) {
 function rates(b) {
   const { total, completed, failed } = b.request_counts;
   const { position = 0, queries_per_second: rate = 0, saving = 1, seconds_left: left = null } = b.progress ?? {};
-  const parts = [total > 0 ? `${count(completed + failed)} of ${plural(total, "request")}` : "not counted yet"];
+  const parts = [total > 0 ? `${count(completed + failed)} of ${plural(total, "request")}` : FINAL.has(b.status) ? "not counted" : "not counted yet"];
   if (failed > 0) parts.push(`${count(failed)} failed`);
   if (position > 0) parts.push(`${plural(position, "job")} before it`);
   if (rate > 0) parts.push(`${short(rate)} queries/s`);

@@ -21,7 +21,7 @@ export class Picture {
 
   // show draws these looks, with a line at the number of rows wanted.
   show(looks, wanted) {
-    this.#looks = looks ?? [];
+    this.#looks = looks;
     this.#wanted = wanted;
     this.#draw();
   }

@@ -33,7 +33,7 @@ const throughput = new Throughput(api, { rate: byId("rate"), saving: byId("savin
 
 async function version() {
   const v = await api.get("v1/version");
-  say(byId("version"), [v.version, v.backend].filter((s) => typeof s === "string" && s).join(", "));
+  say(byId("version"), [v.version?.version ?? v.version, v.backend, v.device].filter(Boolean).join(", "));
   return 60_000;
 }
 

@@ -1,0 +1,269 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// api asks one server. It never tries again: what an answer was, and that there was
+// none, is what these commands are about.
+type api struct {
+	url    string
+	client *http.Client
+}
+
+// callWait is how long any answer may take.
+const callWait = 2 * time.Minute
+
+func newAPI(url string) *api {
+	dial := &net.Dialer{Timeout: 10 * time.Second}
+	t := &http.Transport{DialContext: dial.DialContext, MaxIdleConnsPerHost: 64, DisableCompression: true}
+	return &api{url: url, client: &http.Client{Transport: t, Timeout: callWait}}
+}
+
+// forget closes connections that nothing goes over.
+func (a *api) forget() { a.client.CloseIdleConnections() }
+
+// body is what is sent.
+type body struct {
+	kind string // media type
+	data []byte
+	key  string // idempotency key; "" for none
+}
+
+// answer is what came back, whole.
+type answer struct {
+	status int
+	kind   string // media type
+	data   []byte
+}
+
+// problem is what the server says of a failure.
+type problem struct {
+	Type   string `json:"type"`
+	Detail string `json:"detail"`
+	Field  string `json:"field"`
+}
+
+// problem is that of the answer; its type is "" if the answer is none.
+func (a *answer) problem() (p problem) {
+	if a.kind == "application/problem+json" {
+		_ = json.Unmarshal(a.data, &p) // else there is no type
+	}
+	return p
+}
+
+// into decodes an answer that has one of these statuses.
+func (a *answer) into(v any, statuses ...int) error {
+	if !slices.Contains(statuses, a.status) {
+		return fmt.Errorf("status %d, not %v: %.500s", a.status, statuses, a.data)
+	}
+	if v == nil {
+		return nil
+	}
+	if err := json.Unmarshal(a.data, v); err != nil {
+		return fmt.Errorf("%w in %.200q", err, a.data)
+	}
+	return nil
+}
+
+// errNoAnswer: there was no answer, or not the whole of it.
+var errNoAnswer = errors.New("no answer")
+
+// call makes one request; a nil body sends none. Its only failure is errNoAnswer.
+func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, error) {
+	var content io.Reader
+	if b != nil {
+		content = bytes.NewReader(b.data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.url+path, content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	req.GetBody = nil // without it a request is not sent again when a connection breaks
+	if b != nil {
+		req.Header.Set("Content-Type", b.kind)
+		if b.key != "" {
+			req.Header.Set("Idempotency-Key", b.key)
+		}
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return &answer{status: resp.StatusCode, kind: resp.Header.Get("Content-Type"), data: data}, nil
+}
+
+// get decodes what a path answers.
+func (a *api) get(ctx context.Context, path string, v any) error {
+	got, err := a.call(ctx, "GET", path, nil)
+	if err != nil {
+		return err
+	}
+	if err := got.into(v, 200); err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// post decodes the answer to JSON.
+func (a *api) post(ctx context.Context, path string, v, into any) error {
+	got, err := a.call(ctx, "POST", path, jsonBody(v, ""))
+	if err != nil {
+		return err
+	}
+	if err := got.into(into, 200); err != nil {
+		return fmt.Errorf("POST %s: %w", path, err)
+	}
+	return nil
+}
+
+func jsonBody(v any, key string) *body {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of types that are ours
+	}
+	return &body{"application/json", text, key}
+}
+
+// upload is the form that stores a file.
+func upload(name string, content []byte, key string) *body {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	// the same request again has to be the same bytes
+	if err := w.SetBoundary("------------------------thresherload"); err != nil {
+		panic(err)
+	}
+	_ = w.WriteField("purpose", "batch")
+	part, _ := w.CreateFormFile("file", name)
+	_, _ = part.Write(content)
+	_ = w.Close() // memory takes everything
+	return &body{w.FormDataContentType(), b.Bytes(), key}
+}
+
+// collectionInfo, fileInfo and batchInfo are the parts of the API's objects that matter here.
+type collectionInfo struct {
+	Name      string `json:"name"`
+	Version   int64  `json:"version"`
+	Next      int64  `json:"next_version"`
+	State     string `json:"state"`
+	Count     int64  `json:"count"`
+	Dimension int    `json:"dimension"`
+	Error     string `json:"error"`
+}
+
+type fileInfo struct {
+	ID    string `json:"id"`
+	Name  string `json:"filename"`
+	Bytes int64  `json:"bytes"`
+}
+
+type batchInfo struct {
+	ID     string  `json:"id"`
+	Status string  `json:"status"`
+	Output *string `json:"output_file_id"`
+	Failed *string `json:"error_file_id"`
+	Counts struct {
+		Total, Completed, Failed int
+	} `json:"request_counts"`
+	Errors *struct {
+		Data []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"data"`
+	} `json:"errors"`
+}
+
+func (b *batchInfo) final() bool {
+	return slices.Contains([]string{"completed", "failed", "expired", "cancelled"}, b.Status)
+}
+
+// settled waits until a collection builds no more.
+func (a *api) settled(ctx context.Context, name string) (collectionInfo, error) {
+	for {
+		var info collectionInfo
+		if err := a.get(ctx, "/v1/collections/"+name, &info); err != nil {
+			return info, err
+		}
+		if (info.State == "ready" || info.State == "failed") && info.Next == 0 {
+			return info, nil
+		}
+		if err := pause(ctx, 2*time.Millisecond); err != nil {
+			return info, err
+		}
+	}
+}
+
+// files lists all that are stored.
+func (a *api) files(ctx context.Context) ([]fileInfo, error) {
+	var all []fileInfo
+	for after := ""; ; {
+		var page struct {
+			Data    []fileInfo `json:"data"`
+			HasMore bool       `json:"has_more"`
+		}
+		if err := a.get(ctx, "/v1/files?limit=100&after="+after, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Data...)
+		if !page.HasMore {
+			return all, nil
+		}
+		after = all[len(all)-1].ID
+	}
+}
+
+// content is that of a file.
+func (a *api) content(ctx context.Context, id string) ([]byte, error) {
+	got, err := a.call(ctx, "GET", "/v1/files/"+id+"/content", nil)
+	if err != nil {
+		return nil, err
+	}
+	return got.data, got.into(nil, 200)
+}
+
+// found is one query's answer.
+type found struct {
+	IDs    []int64   `json:"ids"`
+	Scores []float64 `json:"scores"`
+}
+
+// search asks for the k best of every row, exactly.
+func (a *api) search(ctx context.Context, name string, queries *matrix, k int) (version int64, results []found, err error) {
+	got, err := a.call(ctx, "POST", fmt.Sprintf("/v1/collections/%s/search?k=%d&method=exact", name, k), queries.body(""))
+	if err != nil {
+		return 0, nil, err
+	}
+	var reply struct {
+		Version int64   `json:"version"`
+		Results []found `json:"results"`
+	}
+	err = got.into(&reply, 200)
+	return reply.Version, reply.Results, err
+}
+
+// pause waits, or fails because ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

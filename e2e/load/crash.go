@@ -1,0 +1,213 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// crashOptions are how often, and after how long at most, a server is killed.
+type crashOptions struct {
+	crashes int
+	longest time.Duration
+	seed    uint64
+}
+
+func prepareCrash(fs *flag.FlagSet) func(context.Context, *run) error {
+	var o crashOptions
+	fs.IntVar(&o.crashes, "crashes", 50, "how often the server is killed")
+	fs.DurationVar(&o.longest, "longest", 700*time.Millisecond, "how long it may work until then")
+	fs.Uint64Var(&o.seed, "seed", 1, "of the instants and of what is written")
+	return func(ctx context.Context, r *run) error { return r.crash(ctx, &o) }
+}
+
+// writer changes something of a server, one step after the other, and knows what was
+// acknowledged. A step without an answer is made again, with the same idempotency key,
+// until there is one.
+type writer interface {
+	// prepare readies the server, before anything is killed.
+	prepare(context.Context, *api) error
+	// step makes one change.
+	step(context.Context, *api) error
+	// check compares the server with what was acknowledged, while nothing is written.
+	// What was not may be there as a whole or not at all.
+	check(context.Context, *api) error
+	// finish has everything acknowledged, compares it, and deletes it.
+	finish(context.Context, *api) error
+	// done counts what was acknowledged, by name.
+	done() map[string]int
+}
+
+// crashFlags has batches end many chunks and every server plan alike.
+func crashFlags() []string {
+	return []string{"--costs", "builtin", "--batches-chunk", "16", "--batches-concurrency", "2"}
+}
+
+// crash kills a server again and again while writers write.
+func (r *run) crash(ctx context.Context, o *crashOptions) error {
+	addr, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	c := &crash{run: r, addr: addr, dir: filepath.Join(r.folder, "data"), r: rand.New(rand.NewPCG(o.seed, 1)), o: o}
+	c.writers = []writer{newShelf("first", o.seed), newShelf("second", o.seed+1), newFiles(o.seed), newBatches(o.seed)}
+	began := time.Now()
+	for i := range o.crashes {
+		if err := c.once(ctx, i == 0); err != nil {
+			return fmt.Errorf("crash %d of %d, seed %d: %w", i+1, o.crashes, o.seed, err)
+		}
+	}
+	if err := c.end(ctx); err != nil {
+		return fmt.Errorf("after %d crashes, seed %d: %w", o.crashes, o.seed, err)
+	}
+	return c.report(time.Since(began))
+}
+
+// crash is a server that is killed and what is known of it.
+type crash struct {
+	*run
+	o       *crashOptions
+	addr    string
+	dir     string
+	r       *rand.Rand
+	writers []writer
+
+	early  int             // killed before they were ready
+	starts []time.Duration // until ready, after a crash
+}
+
+// once starts the server, has everything compared, then written, and kills it.
+func (c *crash) once(ctx context.Context, first bool) error {
+	if !first && c.r.IntN(4) == 0 {
+		return c.soon(ctx)
+	}
+	s, err := c.open(ctx, first)
+	if err != nil {
+		return err
+	}
+	defer s.kill()
+	return c.write(ctx, s, time.Duration(c.r.Int64N(int64(c.o.longest))))
+}
+
+// soon kills a server that has just begun, and may be putting right what the crash
+// before has left.
+func (c *crash) soon(ctx context.Context) error {
+	c.early++
+	s, err := c.launch(c.dir, c.addr, crashFlags()...)
+	if err != nil {
+		return err
+	}
+	defer s.kill()
+	if err := pause(ctx, time.Duration(c.r.Int64N(int64(100*time.Millisecond)))); err != nil {
+		return err
+	}
+	return s.alive()
+}
+
+// open starts the server and compares it with what was acknowledged.
+func (c *crash) open(ctx context.Context, first bool) (s *server, err error) {
+	began := time.Now()
+	if s, err = c.start(ctx, c.dir, c.addr, crashFlags()...); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.kill()
+		}
+	}()
+	if first {
+		return s, c.each(func(w writer) error { return w.prepare(ctx, s.api) })
+	}
+	c.starts = append(c.starts, time.Since(began))
+	if err := noStrays(ctx, s.api, c.dir); err != nil {
+		return s, err
+	}
+	return s, c.each(func(w writer) error { return w.check(ctx, s.api) })
+}
+
+// each has every writer do something, all at once.
+func (c *crash) each(do func(writer) error) error {
+	var g errgroup.Group
+	for _, w := range c.writers {
+		g.Go(func() error { return do(w) })
+	}
+	return g.Wait()
+}
+
+// write has all writers write, and kills the server meanwhile.
+func (c *crash) write(ctx context.Context, s *server, during time.Duration) error {
+	var killed atomic.Bool
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	timer := time.AfterFunc(during, func() {
+		killed.Store(true)
+		_ = s.cmd.Process.Kill() // whoever writes notices
+	})
+	defer timer.Stop()
+	err := c.each(func(w writer) error {
+		for ctx.Err() == nil {
+			err := w.step(ctx, s.api)
+			if errors.Is(err, errNoAnswer) && killed.Load() {
+				return nil
+			}
+			if err != nil {
+				stop() // a failure ends it for all
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; log: %s", err, s.log)
+	}
+	return s.sane()
+}
+
+// end has everything acknowledged and compared with what an undisturbed server does,
+// then deleted, after which nothing may be left.
+func (c *crash) end(ctx context.Context) error {
+	s, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.kill()
+	if err := c.each(func(w writer) error { return w.finish(ctx, s.api) }); err != nil {
+		return err
+	}
+	if err := s.stop(); err != nil {
+		return err
+	}
+	return nothingLeft(c.dir)
+}
+
+func (c *crash) report(took time.Duration) error {
+	p := newPage(c.run, "crash")
+	p.machine()
+	slices.Sort(c.starts)
+	p.printf("%d times kill -9 (seed %d), %d of them before the server was ready again, in %v. After each: what was acknowledged was there with its content, "+
+		"what was not was there as a whole or not at all; in the end every batch had the answers of an undisturbed server, each once and in order, and nothing was left of what was deleted.\n",
+		c.o.crashes, c.o.seed, c.early, took.Round(time.Second))
+	p.row("acknowledged", "how many")
+	done := map[string]int{}
+	for _, w := range c.writers {
+		for name, n := range w.done() {
+			done[name] += n
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(done)) {
+		p.row(name, fmt.Sprint(done[name]))
+	}
+	p.later("Ready after a crash within %s ms (median), %s ms at most.", ms(percentile(c.starts, 50)), ms(percentile(c.starts, 100)))
+	return p.end()
+}

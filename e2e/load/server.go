@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// server is a thresher serve process.
+type server struct {
+	*api
+	addr  string // host:port
+	dir   string // its data
+	cmd   *exec.Cmd
+	log   *tail
+	ended chan error // what Wait returned, once
+}
+
+const (
+	startWait = time.Minute      // until a server listens, on a busy machine
+	readyWait = 2 * time.Minute  // until its collections are loaded
+	stopWait  = 40 * time.Second // a drain and what follows it
+)
+
+// freeAddress is one on loopback that nothing listens at.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// launch starts a server and returns while it may still be starting. It is killed
+// should this process die.
+func (r *run) launch(dir, addr string, flags ...string) (*server, error) {
+	args := append([]string{"serve", "--listen", addr, "--data", dir}, flags...)
+	s := &server{api: newAPI("http://" + addr), addr: addr, dir: dir, log: &tail{}, ended: make(chan error, 1)}
+	s.cmd = exec.Command(r.binary, args...)
+	s.cmd.Stdout, s.cmd.Stderr = io.Discard, s.log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	return s, nil
+}
+
+// start is launch, and waits until the server is ready.
+func (r *run) start(ctx context.Context, dir, addr string, flags ...string) (*server, error) {
+	s, err := r.launch(dir, addr, flags...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(ctx); err != nil {
+		s.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ready waits until the collections are loaded.
+func (s *server) ready(ctx context.Context) error {
+	deadline := time.Now().Add(startWait + readyWait)
+	for {
+		if a, err := s.call(ctx, "GET", "/readyz", nil); err == nil && a.status == 200 {
+			return nil
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("the server ended with %v: %s", err, s.log)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the server is not ready after %v: %s", startWait+readyWait, s.log)
+		}
+	}
+}
+
+// alive fails if the process ended.
+func (s *server) alive() error {
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		return fmt.Errorf("the server ended with %v: %s", err, s.log)
+	default:
+		return nil
+	}
+}
+
+// kill ends the process as kill -9 does, and waits for its end.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill() // that it has ended already is as good
+	<-s.ended
+	s.ended <- nil
+	s.forget()
+}
+
+// stop ends the process as an operator does; it has to end well.
+func (s *server) stop() error {
+	s.forget()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		if err != nil {
+			return fmt.Errorf("after SIGTERM the server ended with %w: %s", err, s.log)
+		}
+		return s.sane()
+	case <-time.After(stopWait):
+		s.kill()
+		return fmt.Errorf("the server did not end within %v of SIGTERM: %s", stopWait, s.log)
+	}
+}
+
+// sane fails if the server logged a panic, which it recovers from.
+func (s *server) sane() error {
+	if line := s.log.find("panic"); line != "" {
+		return errors.New("the server's log: " + line)
+	}
+	return nil
+}
+
+func (s *server) pid() int { return s.cmd.Process.Pid }
+
+// tail keeps the last lines of a log.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// mostTail is how much is kept, in bytes.
+const mostTail = 256 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if len(t.b) > 2*mostTail {
+		t.b = append(t.b[:0], t.b[len(t.b)-mostTail:]...)
+	}
+	return len(p), nil
+}
+
+// String is the end of it, for errors.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.b[max(0, len(t.b)-2000):]))
+}
+
+// find is the first line with a text, or "".
+func (t *tail) find(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for lines := bufio.NewScanner(bytes.NewReader(t.b)); lines.Scan(); {
+		if strings.Contains(lines.Text(), text) {
+			return lines.Text()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,283 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// shelf is a writer of one collection: it creates, replaces, appends to, takes from
+// and deletes it.
+type shelf struct {
+	name    string
+	r       *rand.Rand
+	now     rows
+	pending *change
+	last    *change // acknowledged, to be asked for again
+	keys    int
+	count   map[string]int
+}
+
+// rows are what a version of a collection has; none without a version.
+type rows struct {
+	version int64
+	vectors matrix
+	ids     []int64
+	next    int64   // the id of the next row
+	gone    []int64 // ids that were deleted
+}
+
+// change is one of a collection's changes.
+type change struct {
+	what   string
+	method string
+	path   string
+	body   *body
+	after  rows // but for the version
+}
+
+const shelfDim = 24
+
+func newShelf(name string, seed uint64) *shelf {
+	return &shelf{name: name, r: rand.New(rand.NewPCG(seed, 3)), count: map[string]int{}}
+}
+
+func (s *shelf) prepare(context.Context, *api) error { return nil }
+
+func (s *shelf) path() string { return "/v1/collections/" + s.name }
+
+// fresh are new rows.
+func (s *shelf) fresh(n int) *matrix { return gaussian(n, shelfDim, s.r.Uint64()) }
+
+// choose makes up the next change.
+func (s *shelf) choose() *change {
+	s.keys++
+	key := fmt.Sprintf("%s %d", s.name, s.keys)
+	n := len(s.now.ids)
+	switch at := s.r.IntN(10); {
+	case n == 0 || at == 0:
+		m := s.fresh(100 + s.r.IntN(1500))
+		c := &change{what: "collections created", method: "PUT", path: s.path(), body: m.body(key), after: rows{vectors: *m}}
+		if n > 0 {
+			c.what, c.path = "collections replaced", c.path+"?replace=true"
+		}
+		for i := range m.rows() {
+			c.after.ids = append(c.after.ids, int64(i))
+		}
+		c.after.next = int64(m.rows())
+		return c
+	case at == 1:
+		return &change{what: "collections deleted", method: "DELETE", path: s.path()}
+	case at < 6 && n > 50:
+		return s.remove(key)
+	}
+	m := s.fresh(1 + s.r.IntN(300))
+	after := s.now
+	after.vectors = matrix{shelfDim, slices.Concat(s.now.vectors.data, m.data)}
+	after.ids = slices.Clone(s.now.ids)
+	for range m.rows() {
+		after.ids = append(after.ids, after.next)
+		after.next++
+	}
+	return &change{what: "appends", method: "POST", path: s.path() + "/rows", body: m.body(key), after: after}
+}
+
+// remove takes some rows.
+func (s *shelf) remove(key string) *change {
+	after := rows{vectors: matrix{dim: shelfDim}, next: s.now.next, gone: slices.Clone(s.now.gone)}
+	var ids []int64
+	from, n := s.r.IntN(len(s.now.ids)), 1+s.r.IntN(20)
+	for i, id := range s.now.ids {
+		if i >= from && i < from+n {
+			ids = append(ids, id)
+			continue
+		}
+		after.ids = append(after.ids, id)
+		after.vectors.data = append(after.vectors.data, s.now.vectors.row(i)...)
+	}
+	after.gone = append(after.gone, ids...)
+	return &change{what: "deletions of rows", method: "DELETE", path: s.path() + "/rows", body: jsonBody(map[string]any{"ids": ids}, key), after: after}
+}
+
+func (s *shelf) step(ctx context.Context, a *api) error {
+	if s.pending == nil {
+		s.pending = s.choose()
+	}
+	if err := s.send(ctx, a); err != nil {
+		return err
+	}
+	if s.pending != nil || len(s.now.ids) == 0 || s.r.IntN(3) == 0 {
+		return nil // the next change may meet a build
+	}
+	return s.compare(ctx, a, &s.now)
+}
+
+// send asks for the pending change.
+func (s *shelf) send(ctx context.Context, a *api) error {
+	c := s.pending
+	got, err := a.call(ctx, c.method, c.path, c.body)
+	if err != nil {
+		return err
+	}
+	if got.status == 409 {
+		// A build is under way, and it has to end well.
+		_, err := a.settled(ctx, s.name)
+		return err
+	}
+	if c.body == nil { // the deletion of all, which an earlier try may have done
+		if err := got.into(nil, 204, 404); err != nil {
+			return fmt.Errorf("%s: %s: %w", s.name, c.what, err)
+		}
+		s.now = rows{}
+	} else {
+		version, err := versionOf(got)
+		if err != nil {
+			return fmt.Errorf("%s: %s, row count %d: %w", s.name, c.what, len(s.now.ids), err)
+		}
+		c.after.version = version
+		s.now = c.after
+	}
+	s.count[c.what]++
+	s.pending, s.last = nil, c
+	return nil
+}
+
+// versionOf is the version that an acknowledged change makes.
+func versionOf(got *answer) (int64, error) {
+	var info collectionInfo
+	if err := got.into(&info, 200, 201, 202); err != nil {
+		return 0, err
+	}
+	if info.Next != 0 {
+		return info.Next, nil
+	}
+	return info.Version, nil
+}
+
+func (s *shelf) check(ctx context.Context, a *api) error {
+	got, err := a.call(ctx, "GET", s.path(), nil)
+	if err != nil {
+		return err
+	}
+	should := &s.now
+	if got.status == 200 {
+		info, err := a.settled(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		if s.pending != nil && info.Version != s.now.version {
+			after := s.pending.after
+			after.version = info.Version
+			should = &after
+		}
+	} else if s.pending != nil && len(s.pending.after.ids) == 0 {
+		should = &s.pending.after
+	}
+	if err := s.compare(ctx, a, should); err != nil {
+		return err
+	}
+	return s.again(ctx, a)
+}
+
+// again asks for the last change once more, which must change nothing.
+func (s *shelf) again(ctx context.Context, a *api) error {
+	if s.last == nil || s.last.body == nil || s.pending != nil {
+		return nil
+	}
+	got, err := a.call(ctx, s.last.method, s.last.path, s.last.body)
+	if err != nil {
+		return err
+	}
+	version, err := versionOf(got)
+	if err == nil && version != s.now.version {
+		err = fmt.Errorf("version %d, the first time it was %d", version, s.now.version)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s, asked for again: %w", s.name, s.last.what, err)
+	}
+	return nil
+}
+
+// compare compares the collection with what it should be.
+func (s *shelf) compare(ctx context.Context, a *api, should *rows) error {
+	got, err := a.call(ctx, "GET", s.path(), nil)
+	if err != nil {
+		return err
+	}
+	if len(should.ids) == 0 {
+		if err := got.into(nil, 404); err != nil {
+			return fmt.Errorf("collection %s was deleted: %w", s.name, err)
+		}
+		return nil
+	}
+	info, err := a.settled(ctx, s.name)
+	if err != nil {
+		return fmt.Errorf("collection %s: %w", s.name, err)
+	}
+	if info.State != "ready" || info.Error != "" || info.Version != should.version || info.Count != int64(len(should.ids)) {
+		return fmt.Errorf("collection %s is %+v, acknowledged were version %d and %d rows", s.name, info, should.version, len(should.ids))
+	}
+	if err := s.searches(ctx, a, should); err != nil {
+		return fmt.Errorf("collection %s, version %d: %w", s.name, should.version, err)
+	}
+	return nil
+}
+
+// searches asks for neighbours, for rows, and for what is gone.
+func (s *shelf) searches(ctx context.Context, a *api, should *rows) error {
+	const k = 5
+	queries := s.fresh(3)
+	version, results, err := a.search(ctx, s.name, queries, k)
+	if err != nil {
+		return err
+	}
+	if version != should.version || len(results) != queries.rows() {
+		return fmt.Errorf("%d answers of version %d", len(results), version)
+	}
+	for i, result := range results {
+		if top := best(&should.vectors, should.ids, queries.row(i), k); !slices.Equal(top, result.IDs) {
+			return fmt.Errorf("a search finds %v, which should be %v", result.IDs, top)
+		}
+	}
+	for range 2 {
+		i := s.r.IntN(len(should.ids))
+		var row struct {
+			Vector []float32 `json:"vector"`
+		}
+		if err := a.get(ctx, fmt.Sprintf("%s/rows/%d", s.path(), should.ids[i]), &row); err != nil {
+			return err
+		}
+		if !slices.Equal(row.Vector, should.vectors.row(i)) {
+			return fmt.Errorf("row %d is %v, which should be %v", should.ids[i], row.Vector, should.vectors.row(i))
+		}
+	}
+	if n := len(should.gone); n > 0 {
+		got, err := a.call(ctx, "GET", fmt.Sprintf("%s/rows/%d", s.path(), should.gone[s.r.IntN(n)]), nil)
+		if err != nil {
+			return err
+		}
+		return got.into(nil, 400, 404)
+	}
+	return nil
+}
+
+func (s *shelf) finish(ctx context.Context, a *api) error {
+	for s.pending != nil {
+		if err := s.send(ctx, a); err != nil {
+			return err
+		}
+	}
+	if err := s.compare(ctx, a, &s.now); err != nil {
+		return err
+	}
+	got, err := a.call(ctx, "DELETE", s.path(), nil)
+	if err != nil {
+		return err
+	}
+	return got.into(nil, 204, 404)
+}
+
+func (s *shelf) done() map[string]int { return s.count }

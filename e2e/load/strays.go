@@ -1,0 +1,70 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// straysWait is how long what nobody needs any more may take to go.
+const straysWait = 10 * time.Second
+
+// noStrays fails if the folder of files holds what the server does not list.
+func noStrays(ctx context.Context, a *api, dir string) error {
+	return eventually(ctx, func() error {
+		listed, err := a.files(ctx)
+		if err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, "files"))
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		// batches that go on may be handing over their answers
+		if len(names) != len(listed) {
+			return fmt.Errorf("%d files are listed, the folder holds %v", len(listed), names)
+		}
+		return nil
+	})
+}
+
+// nothingLeft fails if the folder of a server that ended holds more than its database.
+func nothingLeft(dir string) error {
+	var left []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path != filepath.Join(dir, "meta.db") {
+			left = append(left, strings.TrimPrefix(path, dir))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("everything was deleted and %v is left", left)
+	}
+	return nil
+}
+
+// eventually tries until something is so.
+func eventually(ctx context.Context, so func() error) error {
+	for deadline := time.Now().Add(straysWait); ; {
+		err := so()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Real clients against a real server: one command, below two minutes.
+
+    python3 e2e/run.py                     everything
+    python3 e2e/run.py test_page.py -k row   some of it, as pytest is told
+
+It makes a virtual environment in build/e2e, builds thresher, finds a Chromium or
+installs Debian's, and runs the tests beside it. Whatever is missing and cannot be
+had fails the run; only E2E_BROWSER=0 leaves the tests of the page out. Pictures
+of the page and the servers' logs stay in build/e2e.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import environment
+
+
+def main() -> int:
+    environment.enter()
+    wanted = sys.argv[1:]
+    known = dict(
+        os.environ,
+        E2E_THRESHER=str(environment.build("./cmd/thresher")),
+        E2E_PROMLINT=str(environment.build(".", environment.HERE / "promlint")),
+        E2E_CHROMIUM=environment.chromium(),
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", *(wanted or ["."])]
+    return subprocess.run(command, cwd=environment.HERE, env=known).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

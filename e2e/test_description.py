@@ -1,0 +1,94 @@
+"""schemathesis asks what /openapi.yaml describes, in seeded variety: no answer may
+be a 5xx, nor differ from its schema."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+
+from generators import npy
+from server import BUILD, Server
+
+HERE = Path(__file__).parent
+EXAMPLES = 12  # of each operation and phase
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+)
+
+# What the generated requests name: what there is where they read, something else
+# where they would take it away.
+CONFIG = """
+[parameters]
+"path.name" = "line"
+"path.version" = 1
+"path.kind" = "malformed-body"
+"path.file" = "page.js"
+
+[[operations]]
+include-name = ["PUT /v1/collections/{{name}}", "DELETE /v1/collections/{{name}}"]
+parameters = {{ "path.name" = "made" }}
+
+[[operations]]
+include-name = "GET /v1/collections/{{name}}/rows/{{id}}"
+parameters = {{ "path.id" = "3" }}
+
+[[operations]]
+include-name = ["GET /v1/files/{{id}}", "GET /v1/files/{{id}}/content"]
+parameters = {{ "path.id" = "{file}" }}
+
+[[operations]]
+include-name = ["GET /v1/batches/{{id}}", "POST /v1/batches/{{id}}/cancel"]
+parameters = {{ "path.id" = "{batch}" }}
+"""
+
+
+@pytest.fixture
+def victim() -> Iterator[Server]:
+    """A server with a collection, a file and a batch that may be harmed."""
+    s = Server("described")
+    yield s
+    s.stop()
+
+
+def fill(server: Server) -> str:
+    """Makes what the requests name; returns the configuration."""
+    server.send("/v1/collections/line?wait=true", npy(50, 1), "application/x-npy", "PUT")
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="none")
+    file = client.files.create(file=("queries.npy", npy(5, 1)), purpose="batch")
+    spec = {"input_file_id": file.id, "endpoint": "/v1/collections/line/search", "search": {"k": 2}}
+    return CONFIG.format(file=file.id, batch=server.ask("/v1/batches", spec)["id"])
+
+
+def test_answers_are_as_described(victim: Server) -> None:
+    config = BUILD / "schemathesis.toml"
+    config.write_text(fill(victim))
+    command = [
+        str(Path(sys.executable).with_name("st")),
+        f"--config-file={config}",
+        "run",
+        victim.url + "/openapi.yaml",
+        "--checks=" + ",".join(CHECKS),
+        f"--max-examples={EXAMPLES}",
+        "--phases=coverage,fuzzing",
+        "--generation-deterministic",
+        "--workers=2",
+        "--request-timeout=20",
+        "--suppress-health-check=all",
+        "--no-color",
+    ]
+    log = BUILD / "schemathesis.log"
+    with log.open("w") as out:
+        env = os.environ | {"SCHEMATHESIS_HOOKS": "generators", "PYTHONPATH": str(HERE)}
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=100, env=env)
+    assert done.returncode == 0, log.read_text()[-8000:]
+    assert victim.ask("/healthz")["status"] == "ok"

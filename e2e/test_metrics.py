@@ -1,0 +1,57 @@
+"""The metrics are what Prometheus' own linter and readers want."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import urllib.request
+
+from server import Server
+
+NAMES = (
+    "thresher_search_seconds",
+    "thresher_queries_total",
+    "thresher_pulls_total",
+    "thresher_dense_pulls_total",
+    "thresher_round_survivor_ratio",
+    "thresher_rescored_rows_total",
+    "thresher_batch_size",
+    "thresher_queue_seconds",
+    "thresher_rejected_total",
+    "thresher_partial_answers_total",
+    "thresher_jobs",
+    "thresher_collection_bytes",
+    "thresher_backend_info",
+    "go_goroutines",
+    "process_cpu_seconds_total",
+)
+
+
+def scrape(server: Server) -> str:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        text: str = answer.read().decode()
+        return text
+
+
+def value(text: str, name: str) -> float:
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name + "{"))
+
+
+def test_every_metric_is_there_and_counts(server: Server, demo: dict) -> None:
+    before = scrape(server)
+    search = f"/v1/collections/{demo['name']}/search"
+    server.ask(search, {"queries": [[1.0] * demo["dimension"]] * 3, "k": 2})
+    after = scrape(server)
+    assert value(after, "thresher_queries_total") == value(before, "thresher_queries_total") + 3
+    assert value(after, "thresher_dense_pulls_total") >= value(after, "thresher_pulls_total") > 0
+    missing = [n for n in NAMES if f"# TYPE {n} " not in after]
+    # a counter whose labels nothing has had yet is not written
+    assert not set(missing) - {"thresher_rejected_total"}, missing
+
+
+def test_the_linter_finds_nothing(server: Server) -> None:
+    done = subprocess.run([os.environ["E2E_PROMLINT"]], input=scrape(server), capture_output=True, text=True)
+    # names of Go's own collectors are not ours to choose
+    faults = [line for line in done.stdout.splitlines() if line.startswith("thresher_")]
+    assert not faults and done.returncode in (0, 1), done.stdout + done.stderr
