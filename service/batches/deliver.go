@@ -97,27 +97,28 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 			return false, err
 		}
 	}
-	err = j.update(func(rec *record) {
-		b := &rec.Batch
-		b.Status, b.OutputFileID, b.ErrorFileID = rec.Outcome, output, errs
-		switch rec.Outcome {
-		case Completed:
-			b.CompletedAt = j.now()
-		case Failed:
-			b.FailedAt = j.now()
-		case Expired:
-			b.ExpiredAt = j.now()
-		case Cancelled:
-			b.CancelledAt = j.now()
-		}
-	})
-	if err != nil {
+	last := j.record()
+	b := &last.Batch
+	b.Status, b.OutputFileID, b.ErrorFileID = last.Outcome, output, errs
+	switch last.Outcome {
+	case Completed:
+		b.CompletedAt = j.now()
+	case Failed:
+		b.FailedAt = j.now()
+	case Expired:
+		b.ExpiredAt = j.now()
+	case Cancelled:
+		b.CancelledAt = j.now()
+	}
+	if err := j.m.ledger.save(last); err != nil {
 		return false, err
 	}
 	// What is not removed now is when the batches are opened again.
 	if err := errors.Join(j.m.letGo(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
 		j.m.o.Log.Warn("a batch has left something behind", "batch", j.id, "error", err)
 	}
+	// Whoever sees the end may delete the batch and its input at once.
+	j.m.finished(j, last)
 	return true, nil
 }
 

@@ -64,7 +64,6 @@ func (j *job) run() {
 		switch {
 		case final:
 			log.Info("batch is final", "status", j.status(), "counts", j.view(0).RequestCounts)
-			j.m.finished(j)
 			return
 		case j.m.ctx.Err() != nil:
 			j.keepTally()
@@ -206,6 +205,13 @@ func (j *job) save(change func(*record)) error {
 	}
 	j.rec = next
 	return nil
+}
+
+// become has clients see another record, which is durable.
+func (j *job) become(rec *record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rec = *rec
 }
 
 // cancel records that the client gave up and stops the work.

@@ -430,13 +430,13 @@ func (m *Manager) Counts() map[Status]int {
 	return counts
 }
 
-// finished counts a batch that is final now.
-func (m *Manager) finished(j *job) {
-	status := j.status()
+// finished shows and counts a batch that is final, as last records it.
+func (m *Manager) finished(j *job, last *record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	j.become(last)
 	delete(m.live, j.id)
-	m.final[status]++
+	m.final[last.Batch.Status]++
 	if m.o.ended != nil {
 		m.o.ended(j.id)
 	}
