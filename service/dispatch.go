@@ -170,8 +170,12 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 	if err := s.permit(x, w, r, rt.scope); err != nil {
 		return err
 	}
-	if s.draining.Err() != nil && !rt.always {
-		return errDraining()
+	if !rt.always {
+		leave, err := s.enter()
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	params, err := parametersOf(r, rt.params)
 	if err != nil {

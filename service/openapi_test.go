@@ -22,13 +22,14 @@ import (
 // document is openapi.yaml, read.
 type document struct {
 	tree     map[string]any
-	compiler *jsonschema.Compiler
 	mux      *http.ServeMux // from paths to patterns
-	compiled sync.Map       // of pointers
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	compiled map[string]*jsonschema.Schema // by pointer
 }
 
 var readDocument = sync.OnceValues(func() (*document, error) {
-	d := &document{mux: http.NewServeMux()}
+	d := &document{mux: http.NewServeMux(), compiled: map[string]*jsonschema.Schema{}}
 	var tree any
 	if err := yaml.Unmarshal(description, &tree); err != nil {
 		return nil, err
@@ -68,12 +69,14 @@ func described(t *testing.T) *document {
 
 // schema compiles the schema at a JSON pointer.
 func (d *document) schema(pointer string) (*jsonschema.Schema, error) {
-	if s, ok := d.compiled.Load(pointer); ok {
-		return s.(*jsonschema.Schema), nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.compiled[pointer]; s != nil {
+		return s, nil
 	}
 	s, err := d.compiler.Compile("mem:///openapi.json#" + pointer)
 	if err == nil {
-		d.compiled.Store(pointer, s)
+		d.compiled[pointer] = s
 	}
 	return s, err
 }

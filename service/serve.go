@@ -17,8 +17,9 @@ const mostHeader = 64 << 10
 const lastAnswers = 5 * time.Second
 
 // Serve answers requests on l, with TLS if cert is not nil, until ctx ends. Then it
-// accepts no more, has searches under way finish, for Timeouts.Drain at most, has
-// batches stop at their next chunk, and returns nil. The caller then calls Close.
+// accepts no more connections, refuses what comes on those there are, has what is
+// under way finish, for Timeouts.Drain at most, has batches stop at their next chunk,
+// and returns nil. The caller then calls Close.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Config) error {
 	hs := &http.Server{
 		Handler:           s,
@@ -42,11 +43,30 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Config) er
 		return err
 	case <-ctx.Done():
 	}
-	s.drain()
+	s.beginDrain()
+	// Not hs.Shutdown yet: it would cut off, without a word, who is about to ask.
+	_ = l.Close()
+	<-served
 	s.o.Log.Info("draining", "timeout", s.o.Timeouts.Drain)
-	err := s.finish(hs)
-	<-served // http.ErrServerClosed
-	return err
+	return s.finish(hs)
+}
+
+// beginDrain refuses requests from now on.
+func (s *Server) beginDrain() {
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	s.drain()
+}
+
+// enter counts a request as under way, until leave, unless the server ends.
+func (s *Server) enter() (leave func(), err error) {
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	if s.draining.Err() != nil {
+		return nil, errDraining()
+	}
+	s.underWay.Add(1)
+	return s.underWay.Done, nil
 }
 
 // finish ends a server that accepts no more.
@@ -55,15 +75,22 @@ func (s *Server) finish(hs *http.Server) error {
 	defer cancel()
 	checkpointed := make(chan error, 1)
 	go func() { checkpointed <- s.batches.Close(soon) }()
-	err := hs.Shutdown(soon)
-	if errors.Is(err, context.DeadlineExceeded) {
+	finished := make(chan struct{})
+	go func() {
+		s.underWay.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-soon.Done():
 		s.o.Log.Warn("requests under way are stopped", "after", s.o.Timeouts.Drain)
 		s.stop()
-		now, cancel := context.WithTimeout(context.Background(), lastAnswers)
-		defer cancel()
-		if err = hs.Shutdown(now); errors.Is(err, context.DeadlineExceeded) {
-			err = hs.Close()
-		}
+	}
+	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	err := hs.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = hs.Close()
 	}
 	return errors.Join(err, <-checkpointed)
 }

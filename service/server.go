@@ -37,6 +37,8 @@ type Server struct {
 	// draining ends when the server shall end, stopped when what is under way shall.
 	draining, stopped context.Context
 	drain, stop       context.CancelFunc
+	entering          sync.Mutex // no request begins while draining does
+	underWay          sync.WaitGroup
 }
 
 // lockWait is how long to wait for another server to leave the folder.
@@ -44,9 +46,9 @@ const lockWait = time.Second
 
 // Open opens the folder, loads what it holds in the background, and goes on with
 // batches that are not done. It fails where another server has the folder.
-func Open(ctx context.Context, o Options) (s *Server, err error) {
+func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
-	s = &Server{
+	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
 		gate:      newGate(o.Limits.Searches, o.Limits.Waiting, o.Limits.Bodies),
 		crossSite: http.NewCrossOriginProtection(),
@@ -54,25 +56,28 @@ func Open(ctx context.Context, o Options) (s *Server, err error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.mux = s.newMux(s.routes())
-	defer func() {
-		if err != nil {
-			s.drain()
-			s.stop()
-			err = errors.Join(err, s.closeParts(ctx))
-		}
-	}()
+	if err := s.openParts(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	return s, nil
+}
+
+// openParts opens the database and what lies in it, from the bottom up.
+func (s *Server) openParts(ctx context.Context) error {
+	o := &s.o
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
+		return fmt.Errorf("data folder: %w", err)
 	}
 	meta := filepath.Join(o.Dir, "meta.db")
+	var err error
 	if s.db, err = bbolt.Open(meta, 0o600, &bbolt.Options{Timeout: lockWait}); err != nil {
 		if errors.Is(err, bolterrors.ErrTimeout) {
-			return nil, fmt.Errorf("%s is in use by another server", o.Dir)
+			return fmt.Errorf("%s is in use by another server", o.Dir)
 		}
-		return nil, fmt.Errorf("%s: %w", meta, err)
+		return fmt.Errorf("%s: %w", meta, err)
 	}
 	if s.files, err = files.Open(filepath.Join(o.Dir, "files"), s.db, &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files}); err != nil {
-		return nil, err
+		return err
 	}
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
@@ -82,10 +87,10 @@ func Open(ctx context.Context, o Options) (s *Server, err error) {
 		co.Runs = o.Metrics.Runs
 	}
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
-		return nil, err
+		return err
 	}
 	s.batches, err = batches.Open(filepath.Join(o.Dir, "batches"), s.db, s.batchOptions())
-	return s, err
+	return err
 }
 
 func (s *Server) batchOptions() *batches.Options {
@@ -121,15 +126,10 @@ func (s *Server) Collections() map[string]int64 {
 }
 
 // Close stops batches at their next chunk, as long as ctx lasts, and closes the
-// folder. No request may be under way.
+// folder, from the top down. No request may be under way.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()
-	return s.closeParts(ctx)
-}
-
-// closeParts closes what is open, from the top down.
-func (s *Server) closeParts(ctx context.Context) error {
 	var err error
 	if s.batches != nil {
 		err = s.batches.Close(ctx)

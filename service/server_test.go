@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,8 +41,9 @@ type site struct {
 	scrape *prometheus.Registry
 	token  string // sent with every request
 
-	shut  context.CancelFunc // what SIGTERM does
-	ended chan error         // what Serve returned
+	opened atomic.Int64       // connections that were accepted
+	shut   context.CancelFunc // what SIGTERM does
+	ended  chan error         // what Serve returned
 }
 
 // start runs a server on a new folder; change may change its options.
@@ -81,10 +83,24 @@ func startIn(t *testing.T, dir string, change func(*Options)) *site {
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 	ctx, shut := context.WithCancel(context.Background())
 	s.shut = shut
-	go func() { s.ended <- s.Serve(ctx, l, nil) }()
+	go func() { s.ended <- s.Serve(ctx, counting{l, &s.opened}, nil) }()
 	t.Cleanup(s.stopAll)
 	<-s.catalog.Ready()
 	return s
+}
+
+// counting is a listener that counts.
+type counting struct {
+	net.Listener
+	n *atomic.Int64
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.n.Add(1)
+	}
+	return conn, err
 }
 
 // stopAll ends the server as a signal does, once.
@@ -292,8 +308,22 @@ func best(rows, q []float32) int64 {
 // hooks let a test hold searches up.
 type hooks struct {
 	mu sync.Mutex
-	// before and after run around the work of each run's first step; nil does nothing.
+	// before and after run around the work of each run's steps; nil does nothing.
 	before, after func(context.Context)
+	// half has dense steps answer half of their queries and then wait to be stopped.
+	half bool
+}
+
+func (h *hooks) halve() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.half = true
+}
+
+func (h *hooks) halved() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.half
 }
 
 func (h *hooks) set(before, after func(context.Context)) {
@@ -356,6 +386,13 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 	before, after := r.hooks.get()
 	if before != nil {
 		before(ctx)
+	}
+	if r.hooks.halved() {
+		if err := r.Run.Dense(ctx, queries[:len(queries)/2]...); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	err := r.Run.Dense(ctx, queries...)
 	if after != nil {

@@ -1,0 +1,386 @@
+package service
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"thresher/service/catalog"
+)
+
+// oneQuery is the body of a search that the cpu backend has work for.
+func oneQuery(extra string) string {
+	return `{"queries":[[` + strings.Repeat("1,", dim-1) + `1]],"method":"exact"` + extra + `}`
+}
+
+const searchFilms = "/v1/collections/films/search"
+
+// later sends a search whose answer comes with the channel.
+func (s *site) later(body string) <-chan *answer {
+	done := make(chan *answer, 1)
+	go func() { done <- s.do("POST", searchFilms, body) }()
+	return done
+}
+
+// held has searches wait for the test: begun tells of each, release lets all go on.
+func (s *site) held() (begun <-chan struct{}, release func()) {
+	began, gate := make(chan struct{}, 1024), make(chan struct{})
+	s.hooks.set(func(context.Context) {
+		began <- struct{}{}
+		<-gate
+	}, nil)
+	return began, sync.OnceFunc(func() {
+		s.hooks.set(nil, nil)
+		close(gate)
+	})
+}
+
+// TestQueue: of searches beyond those at once so many wait, and the next is refused.
+func TestQueue(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Limits.Waiting = 1, 1 })
+	s.fill()
+	begun, release := s.held()
+	defer release()
+	first := s.later(oneQuery(""))
+	<-begun
+	second := s.later(oneQuery(""))
+	for s.waitingNow() < 1 {
+		runtime.Gosched()
+	}
+	a := s.do("POST", searchFilms, oneQuery(""))
+	if p := a.problem(429, "queue-full"); p.Limit != 1. || a.header.Get("Retry-After") != "1" {
+		t.Errorf("%+v, Retry-After %q", p, a.header.Get("Retry-After"))
+	}
+	s.do("GET", "/v1/collections/films", nil).want(200) // nothing but searches waits
+	release()
+	(<-first).want(200)
+	(<-second).want(200)
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+}
+
+func (s *site) waitingNow() int {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.gate.waiting
+}
+
+// TestClientsThatGo: a client that waits no longer leaves no trace in the queue, and its
+// search is stopped.
+func TestClientsThatGo(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Limits.Waiting = 1, 1 })
+	s.fill()
+	stopped := make(chan struct{})
+	begun := make(chan struct{})
+	s.hooks.set(func(ctx context.Context) {
+		close(begun)
+		<-ctx.Done()
+		close(stopped)
+	}, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", s.url+searchFilms, strings.NewReader(oneQuery("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", jsonType)
+	go func() {
+		<-begun
+		leave()
+	}()
+	if resp, err := s.client.Do(req); err == nil {
+		resp.Body.Close()
+		t.Error("an answer for a client that left")
+	}
+	<-stopped
+	s.hooks.set(nil, nil)
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+	s.stopAll()
+	for _, l := range s.lines("request") {
+		if l["status"] == 500. {
+			t.Errorf("%v", l)
+		}
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	t.Run("nothing was looked at", func(t *testing.T) {
+		s.in(t)
+		s.hooks.set(untilStopped, nil)
+		p := s.do("POST", searchFilms, oneQuery(`,"timeout_ms":20`)).problem(504, "deadline")
+		if p.Field != "timeout_ms" {
+			t.Errorf("%+v", p)
+		}
+		s.do("POST", "/v2/models/films/infer", `{"parameters":{"timeout_ms":20,"method":"exact"},"inputs":[{"name":"queries","datatype":"FP32","shape":[1,8],"data":[1,1,1,1,1,1,1,1]}]}`).problem(504, "deadline")
+	})
+	t.Run("the best so far", func(t *testing.T) {
+		s.in(t)
+		s.hooks.set(nil, nil)
+		s.hooks.halve()
+		var r results
+		queries := [][]float32{gaussian(1, dim), gaussian(2, dim)}
+		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 20, "include": []string{"certificate"}}).want(200).into(&r)
+		if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 {
+			t.Errorf("the query that was answered: %+v", x)
+		}
+		if x := r.Results[1]; x.Complete || x.OpenBound == nil || x.Certificate["stopped_by"] != "deadline" {
+			t.Errorf("the query that was not: %+v", x)
+		}
+	})
+	t.Run("the server's own", func(t *testing.T) {
+		short := start(t, func(o *Options) { o.Timeouts.Search = 20 * time.Millisecond })
+		short.fill()
+		short.hooks.set(untilStopped, nil)
+		short.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
+		short.do("POST", searchFilms, oneQuery(`,"timeout_ms":60000`)).problem(504, "deadline")
+	})
+}
+
+// TestSlowBodies: whoever announces more than comes is given up, and meanwhile keeps
+// nobody from searching.
+func TestSlowBodies(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeouts.Body = 30 * time.Millisecond; o.Limits.Searches, o.Limits.Waiting = 1, -1 })
+	s.fill()
+	for _, request := range []string{
+		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"queries\":",
+		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n",
+		"PUT /v1/collections/new HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 1000\r\n\r\n\x93NUMPY",
+		"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc",
+	} {
+		status, rest := s.raw(request)
+		if !strings.Contains(status, " 408 ") || !strings.Contains(rest, "request-timeout") {
+			t.Errorf("%.40s: %s %s", request, status, rest)
+		}
+	}
+	if list := s.catalog.List(); len(list) != 1 {
+		t.Errorf("half of a body made a collection: %+v", list)
+	}
+	// A refusal that reads nothing of the body ends the connection, too.
+	if status, _ := s.raw("POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\nabc"); !strings.Contains(status, " 404 ") {
+		t.Error(status)
+	}
+}
+
+// raw sends bytes and reads until the server closes the connection.
+func (s *site) raw(request string) (status, rest string) {
+	s.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(soon)); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, request); err != nil {
+		s.t.Fatal(err)
+	}
+	r := bufio.NewReader(c)
+	if status, err = r.ReadString('\n'); err != nil {
+		s.t.Fatalf("%.60q: no answer: %v", request, err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		s.t.Fatalf("%.60q: the connection stays open: %v", request, err)
+	}
+	return status, string(text)
+}
+
+// TestPace: a sender that keeps to the rate is heard to its end, one that stalls is
+// given up, however fast it was before.
+func TestPace(t *testing.T) {
+	p := pace{grace: time.Second, rate: 100}
+	if got := p.of(250); got != 3500*time.Millisecond {
+		t.Errorf("250 bytes may take %v", got)
+	}
+	var set []time.Time
+	body := &paced{body: io.NopCloser(bytes.NewReader(make([]byte, 1000))), control: http.NewResponseController(&deadlines{set: &set}), pace: p}
+	chunk := make([]byte, 100)
+	begun := time.Now()
+	for range 3 {
+		if _, err := body.Read(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body.began = begun.Add(-time.Hour) // 300 bytes in an hour
+	if _, err := body.Read(chunk); err != nil {
+		t.Fatal(err)
+	}
+	if late := set[len(set)-1]; late.After(begun) {
+		t.Errorf("a body below the rate may go on until %v", late)
+	}
+	body.began, body.read = begun, 1<<40 // a fast one
+	if _, err := body.Read(chunk); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Until(set[len(set)-1]); d > p.grace {
+		t.Errorf("a fast body may stall for %v", d)
+	}
+	for {
+		if _, err := body.Read(chunk); err != nil {
+			break
+		}
+	}
+	if last := set[len(set)-1]; !last.IsZero() {
+		t.Errorf("after the body there is a deadline, %v", last)
+	}
+}
+
+// deadlines is a response that remembers its read deadlines.
+type deadlines struct {
+	http.ResponseWriter
+	set *[]time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	*d.set = append(*d.set, t)
+	return nil
+}
+
+// TestHostileBodiesTakeNoMemory sends bodies that promise much, many at once: what the
+// server holds afterwards and meanwhile stays small.
+func TestHostileBodiesTakeNoMemory(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Limits = Limits{Body: 64 << 20, Bodies: 128 << 20, K: 1 << 30, Queries: 1 << 30}
+		o.Timeouts.Body = 50 * time.Millisecond
+	})
+	s.fill()
+	huge := strings.Replace(string(npy(nil, dim)), "(0, 8)", "(2000000, 8)", 1) // 64 MB that do not come
+	bodies := []string{
+		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 64000128\r\n\r\n%s", searchFilms, huge),
+		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 64000128\r\n\r\n{\"queries\":[[", searchFilms),
+		fmt.Sprintf("POST /v2/models/films/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 64000128\r\nInference-Header-Content-Length: 100\r\n\r\n{"),
+	}
+	before := allocated()
+	var all sync.WaitGroup
+	for i := range 48 {
+		all.Go(func() {
+			status, _ := s.raw(bodies[i%len(bodies)])
+			if !strings.Contains(status, " 408 ") && !strings.Contains(status, " 400 ") {
+				t.Errorf("%s", status)
+			}
+		})
+	}
+	all.Wait()
+	// Of each body at most firstBuffer is set aside before it comes: 48 MB, where what
+	// they promise is 3 GB.
+	if grown := allocated() - before; grown > 128<<20 {
+		t.Errorf("%d MB were allocated", grown>>20)
+	}
+	for range 3 {
+		if a := s.do("POST", searchFilms, oneQuery(`,"k":1000000000`)); a.status != 400 {
+			t.Errorf("%d", a.status)
+		}
+	}
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+}
+
+// allocated is how many bytes were ever allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// TestDrain: once the server shall end it accepts no more, answers what it has begun,
+// and says so to those who ask on open connections.
+func TestDrain(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	begun, release := s.held()
+	defer release()
+	first := s.later(oneQuery(""))
+	<-begun
+
+	// A connection that was there before, in the middle of a request.
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /v1/collections HTTP/1.1\r\nHost: localhost\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for s.opened.Load() < 2 { // the client has one
+		runtime.Gosched()
+	}
+	s.shut()
+	<-s.draining.Done()
+	if _, err := io.WriteString(c, "\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != 503 || !strings.Contains(string(text), "/problems/draining") || resp.Header.Get("Retry-After") == "" || !resp.Close {
+		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, text)
+	}
+	if err := s.ready(); err == nil {
+		t.Error("ready while it ends")
+	}
+	select {
+	case err := <-s.ended:
+		t.Fatalf("Serve returned before its searches: %v", err)
+	default:
+	}
+	for len(s.lines("draining")) == 0 {
+		runtime.Gosched()
+	}
+	if _, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
+		t.Error("a connection is accepted")
+	}
+	release()
+	(<-first).want(200)
+	s.stopAll()
+}
+
+// TestDrainHasAnEnd: what is under way when the time is over is stopped, and told.
+func TestDrainHasAnEnd(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeouts.Drain = 20 * time.Millisecond })
+	s.fill()
+	begun := make(chan struct{}, 1)
+	s.hooks.set(func(ctx context.Context) {
+		begun <- struct{}{}
+		<-ctx.Done()
+	}, nil)
+	first := s.later(oneQuery(""))
+	<-begun
+	s.shut()
+	a := <-first
+	a.problem(503, "draining")
+	s.stopAll()
+}
+
+// TestOneServerAFolder: a second is refused, and the next finds everything.
+func TestOneServerAFolder(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	rows := s.fill()
+	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), dir+" is in use") {
+		t.Errorf("a second server: %v", err)
+	}
+	s.stopAll()
+	again := startIn(t, dir, nil)
+	var info catalog.Info
+	again.do("GET", "/v1/collections/films", nil).want(200).into(&info)
+	if info.Count != atoms || info.Version != 1 || info.State != catalog.Ready {
+		t.Errorf("%+v", info)
+	}
+	var r results
+	again.do("POST", searchFilms, map[string]any{"queries": [][]float32{rows[:dim]}, "k": 1, "method": "exact"}).want(200).into(&r)
+	if id, _ := r.Results[0].IDs[0].Int64(); id != best(rows, rows[:dim]) {
+		t.Errorf("found %d", id)
+	}
+}
