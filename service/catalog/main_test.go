@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
@@ -63,7 +64,7 @@ func newFolder(t testing.TB, o Options) *folder {
 }
 
 func openDatabase(dir string) (*bbolt.DB, error) {
-	return bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true})
+	return bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 }
 
 func (f *folder) open() {

@@ -1,0 +1,207 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/files/spool"
+)
+
+const (
+	childDir   = "THRESHER_FILES_TEST_DIR"   // set: this process is the child
+	childFirst = "THRESHER_FILES_TEST_FIRST" // the first deed to do
+	childStep  = "THRESHER_FILES_TEST_STEP"  // set: wait for a byte after every step
+)
+
+const lastDeed = 20
+
+// deed does what is next, the same in every life; every third deletes the file before.
+func deed(s *Store, dir string, n int, say func(string)) error {
+	ctx, name, key := context.Background(), fmt.Sprint("file ", n), fmt.Sprint("key ", n)
+	switch n % 3 {
+	case 0:
+		_, err := s.Create(ctx, name, "", key, strings.NewReader(strings.Repeat(name, 1000)))
+		return err
+	case 1:
+		path := filepath.Join(dir, "made")
+		say("make")
+		if _, err := os.Stat(path); err != nil {
+			// A life that died behind this left it complete, or a record of the key.
+			if err := os.WriteFile(path+"~", []byte(strings.Repeat(name, 1000)), 0o644); err != nil {
+				return err
+			}
+			if err := os.Rename(path+"~", path); err != nil {
+				return err
+			}
+		}
+		_, err := s.Adopt(ctx, path, name, "", key)
+		return err
+	}
+	list, _, err := s.List("", 1, "")
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 || list[0].Name != fmt.Sprint("file ", n-1) {
+		return nil // done in a former life
+	}
+	return s.Delete(list[0].ID)
+}
+
+// after is the names of the files there must be after so many deeds, newest first.
+func after(deeds int) []string {
+	names := []string{}
+	for n := range deeds {
+		switch n % 3 {
+		case 2:
+			names = names[1:]
+		default:
+			names = append([]string{fmt.Sprint("file ", n)}, names...)
+		}
+	}
+	return names
+}
+
+// child does deeds until all are done or it is killed, and prints a line before every step and
+// after every deed.
+func child(dir string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	first, err := strconv.Atoi(os.Getenv(childFirst))
+	if err != nil {
+		return fail(err)
+	}
+	ack := make([]byte, 1)
+	say := func(line string) {
+		fmt.Println(line)
+		if os.Getenv(childStep) != "" {
+			os.Stdin.Read(ack) // fails when the parent is gone
+		}
+	}
+	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
+	if err != nil {
+		return fail(err)
+	}
+	defer db.Close()
+	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: spool.Disk{Step: func(step, _ string) error { say(step); return nil }}})
+	if err != nil {
+		return fail(err)
+	}
+	for n := first; n < lastDeed; n++ {
+		if err := deed(s, dir, n, say); err != nil {
+			return fail(fmt.Errorf("deed %d: %w", n, err))
+		}
+		say(fmt.Sprint("did ", n))
+	}
+	return 0
+}
+
+// live runs a child from a deed on and kills it when it prints its last line, unless it is done
+// before. It returns how many deeds are done.
+func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprint(childFirst, "=", first))
+	if step {
+		cmd.Env = append(cmd.Env, childStep+"=1")
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	did, killed := first, false
+	for s := bufio.NewScanner(out); s.Scan(); { // what was printed before the kill counts
+		last = s.Text()
+		if n, ok := strings.CutPrefix(last, "did "); ok {
+			if did, err = strconv.Atoi(n); err != nil {
+				t.Fatal(err)
+			}
+			did++
+		}
+		if lines--; lines == 0 {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			killed = true
+		} else if step && !killed {
+			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
+		}
+	}
+	if err := cmd.Wait(); err != nil && !killed {
+		t.Fatalf("child: %v: %s", err, &stderr)
+	}
+	return did, last
+}
+
+// TestKill kills a process again and again at random steps, half of the times at an exact one,
+// and looks at what is there then: all that was acknowledged, what was asked last or not, and
+// nothing else.
+func TestKill(t *testing.T) {
+	seeds, most := uint64(3), 100
+	if testing.Short() {
+		seeds, most = 1, 8
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killAndLook(t, seed, most) })
+	}
+}
+
+func killAndLook(t *testing.T, seed uint64, most int) {
+	r := rand.New(rand.NewPCG(6, seed))
+	dir := t.TempDir()
+	at := map[string]int{}
+	kills := 0
+	for did := 0; did < lastDeed && kills < most; kills++ {
+		var last string
+		did, last = live(t, dir, did, 1+r.IntN(25), r.IntN(2) == 0)
+		at[last]++
+		if r.IntN(3) == 0 {
+			continue // and the next life finds what it left
+		}
+		f := &folder{t: t, dir: dir}
+		f.open()
+		got := []string{}
+		bytes := int64(0)
+		for _, file := range f.all() {
+			got = append(got, file.Name)
+			bytes += file.Bytes
+			if f.content(file.ID) != strings.Repeat(file.Name, 1000) {
+				t.Errorf("killed at %q: %s has another content", last, file.Name)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(after(did)) && fmt.Sprint(got) != fmt.Sprint(after(did+1)) {
+			t.Fatalf("killed at %q after %d deeds: %v", last, did, got)
+		}
+		if there := f.there(); len(there) != len(got) || f.used.Load() != bytes {
+			t.Errorf("killed at %q: %v", last, there)
+		}
+		f.close()
+	}
+	t.Logf("%d kills, at %v", kills, at)
+}

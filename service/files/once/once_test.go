@@ -1,0 +1,91 @@
+package once
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// update runs f on the bucket of keys.
+func update(t *testing.T, db *bbolt.DB, f func(b *bbolt.Bucket) error) {
+	t.Helper()
+	err := db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists([]byte("keys"))
+		if err != nil {
+			return err
+		}
+		return f(b)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T) *bbolt.DB {
+	db, err := bbolt.Open(filepath.Join(t.TempDir(), "db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
+	db := open(t)
+	begun := time.Unix(1_700_000_000, 0)
+	has := func(b *bbolt.Bucket, key, want string) {
+		t.Helper()
+		value, found, err := Find(b, key, "print of "+key)
+		if err != nil || found != (want != "") || string(value) != want {
+			t.Errorf("%s: %q, %t, %v", key, value, found, err)
+		}
+	}
+	update(t, db, func(b *bbolt.Bucket) error {
+		for i := range 5 {
+			key := fmt.Sprint("k", i)
+			has(b, key, "")
+			if err := Put(b, key, "print of "+key, []byte(key), begun.Add(time.Duration(i)*time.Hour)); err != nil {
+				return err
+			}
+			has(b, key, key)
+		}
+		_, found, err := Find(b, "k1", "another")
+		if p := problem.Of(err); found || p.Kind != problem.KeyReused || p.Field != "Idempotency-Key" {
+			t.Error(found, err)
+		}
+		has(b, "k", "") // no prefix of a key is one
+		return nil
+	})
+	update(t, db, func(b *bbolt.Bucket) error {
+		if err := Put(b, "late", "print of late", []byte("late"), begun.Add(Keep+2*time.Hour)); err != nil {
+			return err
+		}
+		for key, want := range map[string]string{"k0": "", "k1": "", "k2": "k2", "k4": "k4", "late": "late"} {
+			has(b, key, want)
+		}
+		if n := b.Inspect().KeyN; n != 8 { // what is forgotten leaves nothing
+			t.Errorf("%d entries for 4 keys", n)
+		}
+		return nil
+	})
+}
+
+func TestNoKey(t *testing.T) {
+	update(t, open(t), func(b *bbolt.Bucket) error {
+		if err := Put(b, "", "p", []byte("v"), time.Now()); err != nil {
+			return err
+		}
+		if _, found, err := Find(b, "", "p"); found || err != nil {
+			t.Error(found, err)
+		}
+		return nil
+	})
+	if _, found, err := Find(nil, "k", "p"); found || err != nil {
+		t.Error(found, err)
+	}
+}
