@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,7 +30,7 @@ func Of(err error) *Problem {
 		return New(InvalidValue, "%v", err).At(request.Field, request.Query).Because(err)
 	case errors.As(err, &tooLarge):
 		return New(BodyTooLarge, "the body has more than %d bytes", tooLarge.Limit).Within(tooLarge.Limit).Because(err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case Full(err):
 		return New(DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
 	case errors.As(err, &vector):
 		return New(Malformed, "%v", err).Because(err)
@@ -49,4 +50,20 @@ func Of(err error) *Problem {
 		return New(Malformed, "the body ends before it is complete").Because(err)
 	}
 	return New(Internal, "the failure is in the server's log").Because(err)
+}
+
+// Full reports whether err is one of the ways in which a disk says that it is full.
+func Full(err error) bool {
+	if err == nil {
+		return false
+	}
+	// of what kept its file from growing bbolt tells the text alone
+	text := err.Error()
+	database := strings.Contains(text, "file resize error: ")
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, full) || database && strings.Contains(text, full.Error()) {
+			return true
+		}
+	}
+	return false
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"thresher/service/problem"
 )
@@ -33,10 +32,8 @@ func (d Disk) At(name, path string) error {
 // Full makes a problem of the ways in which a disk says that it is full; other
 // errors stay as they are.
 func Full(err error) error {
-	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, io.ErrShortWrite} {
-		if errors.Is(err, full) {
-			return problem.New(problem.DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
-		}
+	if problem.Full(err) || errors.Is(err, io.ErrShortWrite) {
+		return problem.New(problem.DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
 	}
 	return err
 }
