@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,9 @@ func (f *remote) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(cmp.Or(f.server, os.Getenv(serverVariable), defaultServer), &client.Options{Token: token})
+	return client.New(cmp.Or(f.server, os.Getenv(serverVariable), defaultServer), &client.Options{
+		Token: token, Attempts: 4, Backoff: 100 * time.Millisecond, // somebody waits at the terminal
+	})
 }
 
 // bearer finds the token, "" if there is none.

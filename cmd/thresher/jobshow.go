@@ -107,7 +107,10 @@ func statusOf(b *client.Batch) string {
 
 func countsOf(b *client.Batch) string {
 	n := b.RequestCounts
-	if n.Total == 0 {
+	switch {
+	case n.Total == 0 && b.Final():
+		return "none answered"
+	case n.Total == 0:
 		return "not counted yet"
 	}
 	text := fmt.Sprintf("%d of %d answered", n.Completed, n.Total)

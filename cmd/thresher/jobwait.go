@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -33,10 +35,12 @@ func newJobWaitCommand(a *app, f *remote) *cobra.Command {
 type waiting struct {
 	*remote
 	interval time.Duration
+	patience time.Duration
 }
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between two looks at the batch")
+	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "how `long` the server may give no answer, as while it is started again")
 }
 
 // waitFor shows how the batch goes until it is final, and how it ended.
@@ -44,7 +48,7 @@ func (a *app) waitFor(ctx context.Context, c *client.Client, w *waiting, id stri
 	if w.interval < time.Millisecond {
 		return fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
 	}
-	b, err := a.watch(ctx, c, w.interval, id)
+	b, err := a.watch(ctx, c, w, id)
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; the batch goes on, thresher job wait %s waits for it again", id)}
 	}
@@ -66,28 +70,43 @@ func outcome(b *client.Batch) error {
 	if all := reasons(b); len(all) > 0 {
 		text += ": " + strings.Join(all, "; ")
 	}
-	return &exitError{exitWrong, fmt.Errorf("%s", text)}
+	return &exitError{exitWrong, errors.New(text)}
 }
 
 // watch asks for the batch again and again until it is final.
-func (a *app) watch(ctx context.Context, c *client.Client, interval time.Duration, id string) (client.Batch, error) {
+func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string) (client.Batch, error) {
 	p := a.newProgress("waiting")
 	defer p.done()
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
+	heard := time.Now()
 	for {
 		b, err := c.Batch(ctx, id)
-		if err != nil || b.Final() {
+		switch {
+		case err == nil && b.Final():
+			return b, nil
+		case err == nil:
+			heard = time.Now()
+			p.describe(doing(&b))
+			p.set(b.RequestCounts.Completed+b.RequestCounts.Failed, b.RequestCounts.Total)
+		case !away(err) || time.Since(heard) >= w.patience:
 			return b, err
+		default:
+			p.describe("the server does not answer")
 		}
-		p.describe(doing(&b))
-		p.set(b.RequestCounts.Completed+b.RequestCounts.Failed, b.RequestCounts.Total)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return b, ctx.Err()
 		}
 	}
+}
+
+// away reports whether the server may be back in a while.
+func away(err error) bool {
+	var lost *client.LostError
+	var p *client.Problem
+	return errors.As(err, &lost) || errors.As(err, &p) && p.Status == http.StatusServiceUnavailable
 }
 
 // doing says in a few words how a batch goes.

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/dataset"
+	"thresher/service"
+	"thresher/service/client"
+)
+
+// closeIdle keeps the test's connections from outliving it.
+func closeIdle(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(func() { http.DefaultTransport.(*http.Transport).CloseIdleConnections() })
+}
+
+// startService runs a service with a collection films of 60 atoms of dimension 4, and
+// returns its address.
+func startService(t *testing.T, tokens ...service.Token) string {
+	t.Helper()
+	ctx := context.Background()
+	backend := cpu.New(cpu.Options{Threads: 1})
+	s, err := service.Open(ctx, service.Options{
+		Dir: t.TempDir(), Tokens: tokens,
+		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
+			return batch.Open(ctx, c, backend, nil)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		server.Close()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := backend.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	closeIdle(t)
+	return server.URL
+}
+
+// films makes the collection.
+func films(t *testing.T, server, token string) {
+	t.Helper()
+	c, err := client.New(server, &client.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]float32, 60*4)
+	for i := range rows {
+		rows[i] = float32((i*37)%101) - 50
+	}
+	text := npy(rows, 4)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(text))), nil }
+	made, err := c.CreateCollection(context.Background(), "films", client.Body{Type: "application/x-npy", Size: int64(len(text)), Open: open}, map[string][]string{"wait": {"true"}}, "")
+	if err != nil || made.State != "ready" || made.Count != 60 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+}
+
+// TestJob submits, waits for, lists and fetches jobs of a real service.
+func TestJob(t *testing.T) {
+	server := startService(t)
+	films(t, server, "")
+	t.Setenv(serverVariable, server)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	queries := make([]float32, 30*4)
+	for i := range queries {
+		queries[i] = float32((i*53)%97) - 48
+	}
+	write := func(name string, content []byte) string {
+		t.Helper()
+		if err := os.WriteFile(path(name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path(name)
+	}
+	matrix := write("q.npy", npy(queries, 4))
+	requests := write("r.jsonl", []byte("\n"+`{"custom_id":"a","method":"POST","url":"/v1/collections/films/search","body":{"queries":[[1,2,3,4]],"k":2}}`+"\nnonsense\n"))
+
+	r := thresher(t, "job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--wait", "--json", "--interval", "5ms", "--metadata", "a=b")
+	r.wantCode(t, exitOK)
+	var b client.Batch
+	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Status != "completed" || b.RequestCounts.Completed != 30 || b.Metadata["a"] != "b" || string(b.Search) != `{"k":3}` {
+		t.Errorf("%+v", b)
+	}
+	out := path("out.npz")
+	thresher(t, "job", "fetch", b.ID, "--out", out).wantCode(t, exitOK)
+	answers, err := dataset.OpenResults(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := answers.Next()
+	if err != nil || len(first.IDs) != 3 || answers.Len() != 30 {
+		t.Errorf("%+v, %v", first, err)
+	}
+	answers.Close()
+	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--force")
+	thresher(t, "job", "fetch", b.ID, "--out", out, "--force", "--json").wantCode(t, exitOK)
+
+	r = thresher(t, "job", "submit", requests, "--key", "once")
+	r.wantCode(t, exitOK)
+	id := strings.TrimSpace(r.out)
+	if again := thresher(t, "job", "submit", requests, "--key", "once"); again.out != r.out {
+		t.Errorf("submitted twice: %q, %q", r.out, again.out)
+	}
+	r = thresher(t, "job", "wait", id, "--interval", "5ms")
+	r.wantCode(t, exitOK)
+	for _, part := range []string{id, "completed", "1 of 2 answered, 1 with errors", "films version 1"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("wait does not say %q:\n%s", part, r.out)
+		}
+	}
+	r = thresher(t, "job", "fetch", id, "--out", "-", "--errors", path("errors.jsonl"))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, `"custom_id":"a"`) || strings.Count(r.out, "\n") != 1 {
+		t.Errorf("answers: %s", r.out)
+	}
+	if text, err := os.ReadFile(path("errors.jsonl")); err != nil || !strings.Contains(string(text), `"line":3`) {
+		t.Errorf("errors: %s, %v", text, err)
+	}
+
+	r = thresher(t, "job", "list", "--limit", "1")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, id) || !strings.Contains(r.out, "--after "+id) || strings.Contains(r.out, b.ID) {
+		t.Errorf("list:\n%s", r.out)
+	}
+	r = thresher(t, "job", "list", "--after", id, "--json")
+	if !strings.Contains(r.out, b.ID) {
+		t.Errorf("list:\n%s", r.out)
+	}
+	thresher(t, "job", "cancel", id).wantError(t, "completed", "409")
+	thresher(t, "job", "status", "batch_none").wantError(t, "batch_none", "404")
+
+	bad := write("bad.npy", npy(queries, 5))
+	r = thresher(t, "job", "submit", bad, "--collection", "films", "--wait", "--interval", "5ms")
+	r.wantCode(t, exitWrong)
+	if !strings.Contains(r.err, "failed") || !strings.Contains(r.err, "dimension 5") {
+		t.Errorf("stderr: %s", r.err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestJobBadInput(t *testing.T) {
+	dir := t.TempDir()
+	empty, odd := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
+	os.WriteFile(empty, []byte("\n"), 0o600)
+	os.WriteFile(odd, []byte("[1,2]\n"), 0o600)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"submit"}, "0 files"},
+		{[]string{"submit", "q.npy"}, "--collection"},
+		{[]string{"submit", empty}, "no request"},
+		{[]string{"submit", odd}, "--collection"},
+		{[]string{"submit", odd, "-k", "3"}, "--collection"},
+		{[]string{"submit", filepath.Join(dir, "none.npy"), "--collection", "c"}, "none.npy"},
+		{[]string{"submit", dir, "--collection", "c"}, "not a regular file"},
+		{[]string{"status"}, "0 batches"},
+		{[]string{"wait", "a", "b"}, "2 batches"},
+		{[]string{"wait", "a", "--interval", "0s"}, "--interval"},
+		{[]string{"list", "--limit", "0"}, "1..100"},
+		{[]string{"fetch", "a"}, "--out"},
+		{[]string{"fetch", "a", "--out", "-", "--json"}, "--json"},
+		{[]string{"fetch", "a", "--out", "x", "--errors", "./x"}, "answers and errors"},
+		{[]string{"fetch", "a", "--errors", "-"}, "names a file"},
+		{[]string{"fetch", "a", "--out", dir}, "directory"},
+		{[]string{"status", "a", "--server", "ftp://x"}, "ftp://x"},
+		{[]string{"status", "a", "--token", "a", "--token-file", "b"}, "exclude"},
+		{[]string{"status", "a", "--token-file", filepath.Join(dir, "none")}, "none"},
+		{[]string{"status", "a", "--token-file", empty}, "no token"},
+		{[]string{"stats"}, "status"},
+	} {
+		thresher(t, append([]string{"job"}, c.args...)...).wantError(t, c.says)
+	}
+}
+
+// script serves batches: each look at one answers the next of states.
+func script(t *testing.T, states ...string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer secret":
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, `{"type":"/problems/unauthorized","title":"no"}`)
+		case strings.HasSuffix(r.URL.Path, "/content"):
+			io.WriteString(w, "answers\n")
+		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
+			io.WriteString(w, `{"id":"f","bytes":8}`)
+		default:
+			state := states[0]
+			if len(states) > 1 {
+				states = states[1:]
+			}
+			io.WriteString(w, state)
+		}
+	}))
+	t.Cleanup(server.Close)
+	closeIdle(t)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(serverVariable, server.URL)
+	t.Setenv(tokenFileVariable, token)
+}
+
+func TestJobOutcomes(t *testing.T) {
+	state := func(status string) string {
+		return fmt.Sprintf(`{"id":"b","status":%q,"output_file_id":"f","request_counts":{"total":9,"completed":4},"errors":{"data":[{"code":"disk-full","message":"no room","line":3}]}}`, status)
+	}
+	for status, code := range map[string]int{"completed": exitOK, "failed": exitWrong, "expired": exitWrong, "cancelled": exitWrong} {
+		script(t, state("validating"), state("in_progress"), state(status))
+		r := thresher(t, "job", "wait", "b", "--interval", "1ms")
+		r.wantCode(t, code)
+		if !strings.Contains(r.out, status) || code != exitOK && !strings.Contains(r.err, "batch b: "+status+": line 3: no room") {
+			t.Errorf("%s: %s%s", status, r.out, r.err)
+		}
+		path := filepath.Join(t.TempDir(), "out")
+		thresher(t, "job", "fetch", "b", "--out", path).wantCode(t, code)
+		if text, err := os.ReadFile(path); err != nil || string(text) != "answers\n" {
+			t.Errorf("%s: fetched %q, %v", status, text, err)
+		}
+	}
+	script(t, state("in_progress"))
+	r := thresher(t, "job", "fetch", "b", "--out", filepath.Join(t.TempDir(), "out"))
+	r.wantCode(t, exitWrong)
+	if !strings.Contains(r.err, "not done") {
+		t.Errorf("%s", r.err)
+	}
+	thresher(t, "job", "status", "b", "--token", "other").wantError(t, "401")
+}
+
+// TestJobInterrupted: the batch goes on, and the user is told so.
+func TestJobInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	looks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if looks++; looks == 2 {
+			cancel()
+		}
+		io.WriteString(w, `{"id":"b","status":"in_progress"}`)
+	}))
+	defer server.Close()
+	closeIdle(t)
+	r := thresherWith(t, ctx, "", "job", "wait", "b", "--server", server.URL, "--interval", "1ms")
+	r.wantCode(t, exitInterrupted)
+	if !strings.Contains(r.err, "goes on") || !strings.Contains(r.err, "job wait b") {
+		t.Errorf("stderr: %s", r.err)
+	}
+}
+
+// TestJobServerAway: waiting outlives a server that is started again, and gives up on
+// one that is not.
+func TestJobServerAway(t *testing.T) {
+	looks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if looks++; looks < 6 {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, `{"id":"b","status":"completed"}`)
+	}))
+	defer server.Close()
+	closeIdle(t)
+	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms").wantCode(t, exitOK)
+	looks = -1000
+	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms", "--patience", "1ns").wantCode(t, exitBackend)
+	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
+}
+
+func TestDoing(t *testing.T) {
+	left := 61.4
+	b := client.Batch{Status: "in_progress", Progress: client.BatchProgress{Queries: 5, QueriesPerSecond: 1234.5, Saving: 3.14, SecondsLeft: &left}}
+	if got, want := doing(&b), "in_progress, 1234 queries/s, saving 3.1x, 1m1s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	b = client.Batch{Status: "validating", Progress: client.BatchProgress{Position: 2}, Errors: &client.BatchErrors{Data: []client.BatchError{{Message: "no room"}}}}
+	if got, want := doing(&b), "validating, waits behind 2 others, stands still: no room"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
