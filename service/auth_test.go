@@ -144,5 +144,6 @@ func TestMethods(t *testing.T) {
 		s.do("GET", path, nil).problem(404, "unknown-path")
 	}
 	s.do("GET", "/", nil).want(200)
+	s.do("GET", "/web/icon.svg", nil).want(200)
 	s.do("GET", "/web/none.js", nil).want(404)
 }

@@ -150,17 +150,21 @@ func TestDeadlines(t *testing.T) {
 func TestSlowBodies(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Body = 30 * time.Millisecond; o.Limits.Searches, o.Limits.Waiting = 1, -1 })
 	s.fill()
+	var all sync.WaitGroup
 	for _, request := range []string{
 		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"queries\":",
 		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n",
 		"PUT /v1/collections/new HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 1000\r\n\r\n\x93NUMPY",
 		"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc",
 	} {
-		status, rest := s.raw(request)
-		if !strings.Contains(status, " 408 ") || !strings.Contains(rest, "request-timeout") {
-			t.Errorf("%.40s: %s %s", request, status, rest)
-		}
+		all.Go(func() {
+			status, rest := s.raw(request)
+			if !strings.Contains(status, " 408 ") || !strings.Contains(rest, "request-timeout") {
+				t.Errorf("%.40s: %s %s", request, status, rest)
+			}
+		})
 	}
+	all.Wait()
 	if list := s.catalog.List(); len(list) != 1 {
 		t.Errorf("half of a body made a collection: %+v", list)
 	}

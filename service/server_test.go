@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,30 @@ import (
 	"thresher/service/metrics"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.bench").Value.String() == ""; whole && code == 0 {
+			code = everyRouteAnswered()
+		}
+		os.Exit(code)
+	}))
+}
+
+// answered are the routes, as method and pattern, that some test had an answer of.
+var answered sync.Map
+
+// everyRouteAnswered is the exit code of the whole suite: 1 if no test saw a route do
+// what it is for.
+func everyRouteAnswered() int {
+	code := 0
+	for _, rt := range (&Server{}).routes() {
+		if _, ok := answered.Load(rt.method + " " + rt.pattern); !ok {
+			fmt.Fprintf(os.Stderr, "no test has a good answer of %s %s\n", rt.method, rt.pattern)
+			code = 1
+		}
+	}
+	return code
+}
 
 // site is a server that listens, and a client of it.
 type site struct {
@@ -200,7 +225,10 @@ func (s *site) do(method, path string, body any, h ...string) *answer {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	a := &answer{t: s.t, status: resp.StatusCode, header: resp.Header, body: text}
-	described(s.t).check(s.t, method, req.URL.Path, a)
+	described(s.t).check(s.t, method, req.URL.EscapedPath(), a)
+	if _, pattern := s.mux.Handler(req); a.status < 300 {
+		answered.Store(method+" "+pattern, true)
+	}
 	return a
 }
 
