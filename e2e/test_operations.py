@@ -24,26 +24,15 @@ def toured() -> Iterator[Server]:
     s.stop()
 
 
-def operations() -> str:
+def blocks(path: str) -> str:
     """The blocks marked sh, in order."""
-    text = (ROOT / "docs" / "operations.md").read_text()
-    return "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / path).read_text(), re.MULTILINE | re.DOTALL))
 
 
-def readme() -> str:
-    """The README's commands that ask a server: lines that begin with curl or
-    thresher job, and those that these go on with."""
-    text = (ROOT / "README.md").read_text()
-    command = r"^ *(?:curl|thresher job|go run \./cmd/thresher job) (?:.*[\\|]\n)*.*$"
-    commands = [m.strip() for m in re.findall(command, text, re.MULTILINE)]
-    return "\n".join(commands).replace("go run ./cmd/thresher", "thresher") + "\n"
-
-
-@pytest.mark.parametrize("script", [operations, readme], ids=["docs/operations.md", "README.md"])
-def test_commands_work_as_written(toured: Server, tmp_path: Path, script) -> None:
-    commands = script()
-    if script is operations:
-        assert commands.count("curl") > 10 and commands.count("thresher job") > 3
+@pytest.mark.parametrize(("path", "curls", "jobs"), [("docs/operations.md", 11, 4), ("README.md", 3, 1)])
+def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, curls: int, jobs: int) -> None:
+    commands = blocks(path)
+    assert commands.count("curl") >= curls and commands.count("thresher job") >= jobs
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "thresher").symlink_to(os.environ["E2E_THRESHER"])
