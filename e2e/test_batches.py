@@ -43,9 +43,11 @@ def lines(client: openai.OpenAI, file: str | None) -> list[dict]:
 
 
 def said(error: openai.APIStatusError) -> str:
-    """The problem as it was sent."""
+    """What the package's user reads, and the problem as it was sent."""
     assert error.response.headers["Content-Type"] == "application/problem+json"
-    return json.dumps(error.body)
+    problem = error.response.json()
+    assert problem["detail"] in str(error)
+    return json.dumps(problem)
 
 
 def test_a_file_comes_back_as_it_was(client: openai.OpenAI, tmp_path: Path) -> None:

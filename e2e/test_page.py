@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -252,6 +253,9 @@ def test_a_job_is_seen_at_work(tab: Tab, server: Server, demo: dict) -> None:
     expect(job).to_contain_text("queries/s")
     assert job.locator("progress").evaluate("e => e.value / e.max") == 1
     expect(page.locator("#total")).not_to_have_text("–")
+    expect(page.locator("#rate")).to_have_text(re.compile(r"^\d"))
+    expect(page.locator("#saving")).to_have_text(re.compile(r"^\d.*×$"))
+    expect(page.locator("#spark polyline")).to_have_attribute("points", re.compile(r"^\S+ \S+"))
 
 
 def submit(server: Server, endpoint: str, text: str) -> dict:

@@ -53,7 +53,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // MarshalJSON writes the members of RFC 9457, section 3.1, and the extensions
 // field, index and limit.
-func (p *Problem) MarshalJSON() ([]byte, error) { return json.Marshal(p.body("", "")) }
+func (p *Problem) MarshalJSON() ([]byte, error) { return json.Marshal(p.body("")) }
 
 type body struct {
 	Type     string `json:"type"`
@@ -64,14 +64,16 @@ type body struct {
 	Field    string `json:"field,omitempty"`
 	Index    *int   `json:"index,omitempty"`
 	Limit    any    `json:"limit,omitempty"`
-	// Message is what clients of the Open Inference Protocol read.
-	Message string `json:"error,omitempty"`
+	// Error is what clients of the Open Inference Protocol read, Message what those
+	// of the OpenAI API do.
+	Error   string `json:"error,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
-func (p *Problem) body(instance, message string) body {
+func (p *Problem) body(instance string) body {
 	b := body{
 		Type: TypePrefix + string(p.Kind), Title: p.Kind.Title(), Status: p.Kind.Status(), Detail: p.Detail,
-		Instance: instance, Field: p.Field, Limit: p.Limit, Message: message,
+		Instance: instance, Field: p.Field, Limit: p.Limit,
 	}
 	if p.Index >= 0 && p.Field != "" {
 		b.Index = &p.Index
@@ -81,18 +83,27 @@ func (p *Problem) body(instance, message string) body {
 
 // Write answers a request with p. instance identifies the request; "" leaves
 // it out.
-func Write(w http.ResponseWriter, p *Problem, instance string) { write(w, p, instance, "") }
+func Write(w http.ResponseWriter, p *Problem, instance string) { write(w, p, p.body(instance)) }
 
 // WriteInference is Write with the member `error` that clients of the Open
 // Inference Protocol look for.
 func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
-	write(w, p, instance, p.Error())
+	b := p.body(instance)
+	b.Error = p.Error()
+	write(w, p, b)
 }
 
-func write(w http.ResponseWriter, p *Problem, instance, message string) {
-	text, err := json.Marshal(p.body(instance, message))
+// WriteBatch is Write with the member `message` that clients of the OpenAI API
+// look for.
+func WriteBatch(w http.ResponseWriter, p *Problem, instance string) {
+	b := p.body(instance)
+	b.Message = p.Error()
+	write(w, p, b)
+}
+
+func write(w http.ResponseWriter, p *Problem, b body) {
+	text, err := json.Marshal(b)
 	if err != nil { // a limit that JSON has no form for
-		b := p.body(instance, message)
 		b.Limit = nil
 		text, _ = json.Marshal(b)
 	}
