@@ -25,7 +25,10 @@
 //
 // Answers are in the order of the input, and do not depend on how often the server
 // was killed meanwhile: nothing in them tells the time. Requests have lines of the
-// Batch API's form, matrices have results as package dataset writes them.
+// Batch API's form, with took_ms 0; matrices have results as package dataset writes
+// them. The timeout of a request is not heeded, for what is found in a time differs from
+// run to run: a batch has a completion window. When that ends, requests that are left
+// have errors of the code batch_expired, and rows that are left are not in the output.
 //
 // # What is durable when
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -95,17 +96,27 @@ func (j *job) step() (final bool, err error) {
 		return false, j.seal(Cancelled, nil)
 	case status == Validating && j.expired():
 		return false, j.seal(Expired, nil)
-	case status == Validating:
-		err = j.validate(rec)
-	case rec.Matrix:
-		err = j.answerRows(rec)
 	default:
-		err = j.answerRequests(rec)
+		err = j.work(rec)
 	}
 	if permanent(err) {
 		err = j.seal(Failed, err)
 	}
 	return false, err
+}
+
+// work validates or answers.
+func (j *job) work(rec *record) error {
+	if err := j.link(rec); err != nil {
+		return err
+	}
+	switch {
+	case rec.Batch.Status == Validating:
+		return j.validate(rec)
+	case rec.Matrix:
+		return j.answerRows(rec)
+	}
+	return j.answerRequests(rec)
 }
 
 // permanent reports whether trying again would end the same.
@@ -351,6 +362,18 @@ func extension(f dataset.Format) string {
 	return string(f)
 }
 
+// flushFolder makes the names in dir durable.
+func flushFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be opened for flushing there
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 // link makes the folder of the batch with its input in it.
 func (j *job) link(rec *record) error {
 	path, _, err := j.m.store.Path(rec.Batch.InputFileID)
@@ -358,6 +381,9 @@ func (j *job) link(rec *record) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(j.m.dir, j.id), 0o755); err != nil {
+		return err
+	}
+	if err := flushFolder(j.m.dir); err != nil {
 		return err
 	}
 	if err := os.Link(path, j.path(rec.inputName())); err != nil && !errors.Is(err, os.ErrExist) {

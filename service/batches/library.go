@@ -42,8 +42,11 @@ type store interface {
 	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
 }
 
-// inCatalog is the library of a catalog.
-type inCatalog struct{ c *catalog.Catalog }
+// inCatalog is the library of a catalog; answered, if not nil, is told of responses.
+type inCatalog struct {
+	c        *catalog.Catalog
+	answered func(collection string, m batch.Method, resp *batch.Response)
+}
 
 func (l inCatalog) pin(name, owner string) (int64, error) {
 	v, err := l.c.Use(name, 0)
@@ -70,18 +73,26 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 	if err != nil {
 		return nil, err
 	}
-	return inUse{v}, nil
+	return inUse{v, name, l.answered}, nil
 }
 
 // inUse is the shelf of a version.
-type inUse struct{ v *catalog.Version }
+type inUse struct {
+	v        *catalog.Version
+	name     string
+	answered func(string, batch.Method, *batch.Response)
+}
 
 func (u inUse) dim() int { return u.v.Dim() }
 func (u inUse) len() int { return u.v.Len() }
 func (u inUse) release() { u.v.Release() }
 
 func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
-	return u.v.Direct(ctx, req)
+	resp, err := u.v.Direct(ctx, req)
+	if err == nil && u.answered != nil {
+		u.answered(u.name, req.Method, resp)
+	}
+	return resp, err
 }
 
 func (u inUse) rows(l *wire.IDList, field string) ([]int64, error) {

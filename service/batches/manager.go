@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/batch"
 	"thresher/service/catalog"
 	"thresher/service/files"
 	"thresher/service/problem"
@@ -49,6 +50,9 @@ type Options struct {
 	// failed, once for each; nil means 5 s, 30 s, 2 min. Then it fails, with what is
 	// answered.
 	Retry []time.Duration
+	// Answered, if not nil, is told of each response to searches in a collection by a
+	// method; it must be quick and safe for concurrent use.
+	Answered func(collection string, m batch.Method, resp *batch.Response)
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 	// Log is told what clients are not; nil discards.
@@ -106,7 +110,7 @@ var errClosing = errors.New("the server is shutting down")
 // are not final. The caller keeps db, the catalog and the files, which must outlive
 // the Manager.
 func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
-	return open(dir, db, inCatalog{o.Catalog}, o.Files, *o)
+	return open(dir, db, inCatalog{o.Catalog, o.Answered}, o.Files, *o)
 }
 
 func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {

@@ -28,9 +28,6 @@ const mostDuplicates = 10
 
 // validate reads the whole input once, pins what it names, and counts it.
 func (j *job) validate(rec *record) error {
-	if err := j.link(rec); err != nil {
-		return err
-	}
 	total, pinned, err := j.count(rec)
 	if err != nil {
 		return err

@@ -75,8 +75,8 @@ type call struct {
 	body func() (io.ReadCloser, error)
 	// length of the body in bytes, -1 if nobody knows.
 	length int64
-	// once says that the call must not be tried again once it may have arrived.
-	once bool
+	// removes says that 404, when an earlier attempt may have arrived, is success.
+	removes bool
 }
 
 // jsonBody makes v the body of the call.
@@ -119,13 +119,17 @@ func escaped(segments []string) []string {
 // do makes the call and returns an answer of status 2xx, whose body the caller
 // closes. Others are a *Problem.
 func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
-	backoff := c.o.Backoff
+	backoff, arrived := c.o.Backoff, false
 	for attempt := 1; ; attempt++ {
 		resp, err := c.attempt(ctx, k)
 		if err == nil {
 			return resp, nil
 		}
-		pause, again := c.again(k, err, backoff)
+		if arrived && k.removes && isNotFound(err) {
+			return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
+		}
+		pause, again := c.again(err, backoff)
+		arrived = arrived || isLost(err)
 		if ctx.Err() != nil {
 			return nil, ended(ctx)
 		}
@@ -140,7 +144,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 }
 
 // again says whether a call that failed is tried again, and after what pause.
-func (c *Client) again(k *call, err error, backoff time.Duration) (time.Duration, bool) {
+func (c *Client) again(err error, backoff time.Duration) (time.Duration, bool) {
 	var p *Problem
 	switch {
 	case errors.As(err, &p) && p.passing():
@@ -149,8 +153,7 @@ func (c *Client) again(k *call, err error, backoff time.Duration) (time.Duration
 	case errors.As(err, &p):
 		return 0, false
 	}
-	var lost *LostError
-	return backoff, errors.As(err, &lost) && !k.once
+	return backoff, isLost(err)
 }
 
 func (c *Client) attempt(ctx context.Context, k *call) (*http.Response, error) {
@@ -215,7 +218,7 @@ func (c *Client) answer(ctx context.Context, k *call, v any) error {
 		if ctx.Err() != nil {
 			return ended(ctx)
 		}
-		if k.once || attempt >= c.o.Attempts {
+		if attempt >= c.o.Attempts {
 			return &LostError{Server: c.base.Host, Err: err}
 		}
 		if err := c.wait(ctx, backoff); err != nil {

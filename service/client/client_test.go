@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -217,6 +219,63 @@ func TestRetries(t *testing.T) {
 		})
 	}
 }
+
+// TestDeleteArrivedBefore: a file that is gone when it is deleted again is deleted; one
+// that never was is not there.
+func TestDeleteArrivedBefore(t *testing.T) {
+	calls := 0
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		if calls++; calls == 1 {
+			cut()
+		}
+		refuse(w, 404, `{"type":"/problems/unknown-file","title":"none"}`)
+	})
+	if err := c.DeleteFile(context.Background(), "f"); err != nil || calls != 2 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+	if err := c.DeleteFile(context.Background(), "f"); err == nil || calls != 3 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+// TestUploadRefusedEarly: the server answers before it has read the body; its answer
+// counts, not what became of the body.
+func TestUploadRefusedEarly(t *testing.T) {
+	c, waits := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, 403, `{"type":"/problems/forbidden","title":"no"}`)
+	})
+	path := filepath.Join(t.TempDir(), "q.npy")
+	if err := os.WriteFile(path, make([]byte, 200<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, err := UploadOf(path, "batch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Upload(context.Background(), u)
+	var p *Problem
+	if !errors.As(err, &p) || p.Status != 403 || len(*waits) > 0 {
+		t.Errorf("error %v after %d waits", err, len(*waits))
+	}
+
+	// What is read after an answer came is nobody's failure.
+	w := &watched{ReadCloser: closedFile{}}
+	w.Close()
+	if _, err := w.Read(nil); err != os.ErrClosed || w.failure() != nil {
+		t.Errorf("%v, %v", err, w.failure())
+	}
+	if w = (&watched{ReadCloser: closedFile{}}); w.failure() != nil {
+		t.Error("a failure before anything was read")
+	}
+	if w.Read(nil); w.failure() != os.ErrClosed {
+		t.Errorf("failure %v", w.failure())
+	}
+}
+
+type closedFile struct{}
+
+func (closedFile) Read([]byte) (int, error) { return 0, os.ErrClosed }
+func (closedFile) Close() error             { return nil }
 
 // TestDeadlineIsNotRetried: 504 of a search is its own deadline.
 func TestDeadlineIsNotRetried(t *testing.T) {

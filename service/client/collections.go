@@ -61,7 +61,7 @@ func (c *Client) CreateCollectionFrom(ctx context.Context, name string, spec any
 
 // DeleteCollection removes a collection.
 func (c *Client) DeleteCollection(ctx context.Context, name string) error {
-	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "collections", name}}, nil)
+	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "collections", name}, removes: true}, nil)
 }
 
 // AppendRows makes a version with the vectors of body behind the others.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -111,7 +110,7 @@ func paging(after string, limit int) url.Values {
 
 // DeleteFile removes a file.
 func (c *Client) DeleteFile(ctx context.Context, id string) error {
-	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "files", id}}, nil)
+	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "files", id}, removes: true}, nil)
 }
 
 // Download writes the content of a file to w and returns how many bytes that were.
@@ -132,8 +131,7 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 		if d.at > before { // it goes on
 			attempt, backoff = 1, c.o.Backoff
 		}
-		var lost *LostError
-		if !errors.As(err, &lost) || attempt >= c.o.Attempts {
+		if !isLost(err) || attempt >= c.o.Attempts {
 			return d.at, err
 		}
 		if err := c.wait(ctx, backoff); err != nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -67,6 +68,16 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
+func isLost(err error) bool {
+	var lost *LostError
+	return errors.As(err, &lost)
+}
+
+func isNotFound(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Status == http.StatusNotFound
+}
+
 // mostProblem bounds what is read of a problem, in bytes.
 const mostProblem = 64 << 10
 
@@ -88,18 +99,25 @@ func readProblem(resp *http.Response) *Problem {
 	return p
 }
 
-// watched is a body that remembers what its reading failed with.
+// watched is a body that remembers what its reading failed with, before it was
+// closed: an answer that comes early has it closed in mid-reading.
 type watched struct {
 	io.ReadCloser
+	closed atomic.Bool
 	failed atomic.Pointer[error]
 }
 
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.ReadCloser.Read(b)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !w.closed.Load() {
 		w.failed.Store(&err)
 	}
 	return n, err
+}
+
+func (w *watched) Close() error {
+	w.closed.Store(true)
+	return w.ReadCloser.Close()
 }
 
 func (w *watched) failure() error {
