@@ -12,7 +12,8 @@
 // began with. Versions of a name count up from 1 and are never used again, not
 // even after the name was deleted and created anew. One collection makes one
 // version at a time: what would change it meanwhile is refused as a conflict
-// that can be tried again. Different collections wait in line for the machine.
+// that can be tried again. Different collections wait in line for the machine. A
+// version is written as a whole, so that rows are best appended many at a time.
 //
 // The files of a version go when it is no longer the newest, no use of it is
 // left and no pin is on it. Pins are durable, uses are not.

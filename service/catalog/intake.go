@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"strings"
@@ -121,11 +122,11 @@ func (s *staged) path(src *Source) error {
 // file gives a stored file a second name, so that it can be deleted meanwhile.
 func (s *staged) file(base string, src *Source) error {
 	if s.c.o.Files == nil {
-		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file")
+		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
 	}
 	path, f, err := s.c.o.Files.Path(src.File)
 	if err != nil {
-		return problem.Of(err).In("source.file")
+		return problem.Of(err).In("source.file_id")
 	}
 	ext := extension(src.Format)
 	if src.Format == dataset.Unknown {
@@ -137,7 +138,11 @@ func (s *staged) file(base string, src *Source) error {
 	s.origin.Called, s.origin.File = "file "+f.ID, base+".rows"+ext
 	s.id = "content " + f.SHA256
 	s.names = append(s.names, s.origin.File)
-	return s.c.o.disk.Link(path, filepath.Join(s.c.dir, s.origin.File))
+	err = s.c.o.disk.Link(path, filepath.Join(s.c.dir, s.origin.File))
+	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
+		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
+	}
+	return err
 }
 
 // memory writes rows that were given with the request, and their ids.

@@ -197,7 +197,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		"no source":     {create("a", Source{}, CreateOptions{}), want{problem.InvalidValue, "source", -1, "0 sources"}},
 		"two sources":   {create("a", Source{Path: "p", File: "f"}, CreateOptions{}), want{problem.InvalidValue, "source", -1, "2 sources"}},
 		"no roots":      {create("a", Source{Path: "p"}, CreateOptions{}), want{problem.Forbidden, "source.path", -1, "no root"}},
-		"no store":      {create("a", Source{File: "p"}, CreateOptions{}), want{problem.UnknownFile, "source.file", -1, `"p"`}},
+		"no store":      {create("a", Source{File: "p"}, CreateOptions{}), want{problem.UnknownFile, "source.file_id", -1, `"p"`}},
 		"no rows":       {create("a", Source{Body: bytes.NewReader(empty)}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body: no rows"}},
 		"empty body":    {create("a", Source{Body: strings.NewReader("")}, CreateOptions{}), want{problem.Malformed, "rows", -1, "empty"}},
 		"garbage":       {create("a", Source{Body: strings.NewReader("garbage of some length")}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body"}},
