@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -95,6 +95,24 @@ gpu-rehearsed:
 E2E ?=
 e2e: ## real clients and a real browser against thresher serve; needs Python's package index and Chromium, E2E_BROWSER=0 does without
 	$(PYTHON) e2e/run.py $(E2E)
+
+LOADING = build/load/load
+CRASHES ?= 50
+.PHONY: $(LOADING)
+$(LOADING):
+	$(GO) build -o build/load/ ./cmd/thresher ./e2e/load
+
+load: $(LOADING) ## a thousand clients of a server, with dynamic batching and without; five minutes
+	$(LOADING) load $(LOAD)
+
+crash: $(LOADING) ## kill -9 while collections, files and batches are written
+	$(LOADING) crash -crashes $(CRASHES) $(CRASH)
+
+diskfull: $(LOADING) ## uploads, builds, batches and the database without room on the disk
+	$(LOADING) diskfull $(DISKFULL)
+
+hostile: $(LOADING) ## bodies and clients that mean it ill, and the server's memory
+	$(LOADING) hostile $(HOSTILE)
 
 clean:
 	rm -rf build

@@ -43,6 +43,7 @@ var knows = map[string][]string{
 	"gpu":                 {"backend", "collection", "bandit", "kernels"},
 	"kernels":             {},
 	"dataset":             {},
+	"e2e":                 {},
 	"bench":               {"batch", "backend", "collection", "cpu", "cpu/simd", "dataset"},
 }
 

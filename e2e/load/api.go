@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -40,7 +41,10 @@ type body struct {
 	kind string // media type
 	data []byte
 	key  string // idempotency key; "" for none
+	head int    // bytes of JSON before binary tensors; 0 for none
 }
+
+func bare(kind string, data []byte) *body { return &body{kind: kind, data: data} }
 
 // answer is what came back, whole.
 type answer struct {
@@ -97,6 +101,9 @@ func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, 
 		if b.key != "" {
 			req.Header.Set("Idempotency-Key", b.key)
 		}
+		if b.head > 0 {
+			req.Header.Set("Inference-Header-Content-Length", strconv.Itoa(b.head))
+		}
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
@@ -139,7 +146,7 @@ func jsonBody(v any, key string) *body {
 	if err != nil {
 		panic(err) // of types that are ours
 	}
-	return &body{"application/json", text, key}
+	return &body{kind: "application/json", data: text, key: key}
 }
 
 // upload is the form that stores a file.
@@ -154,7 +161,7 @@ func upload(name string, content []byte, key string) *body {
 	part, _ := w.CreateFormFile("file", name)
 	_, _ = part.Write(content)
 	_ = w.Close() // memory takes everything
-	return &body{w.FormDataContentType(), b.Bytes(), key}
+	return &body{kind: w.FormDataContentType(), data: b.Bytes(), key: key}
 }
 
 // collectionInfo, fileInfo and batchInfo are the parts of the API's objects that matter here.

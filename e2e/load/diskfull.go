@@ -1,8 +1,407 @@
 //go:build linux
 
 package main
-import ("context";"flag";"io")
-const mountedVerb = "mounted"
-func mounted(ctx context.Context, args []string, out io.Writer) error { return nil }
-func prepareDiskFull(fs *flag.FlagSet) func(context.Context, *run) error { return nil }
-func prepareHostile(fs *flag.FlagSet) func(context.Context, *run) error { return nil }
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func prepareDiskFull(*flag.FlagSet) func(context.Context, *run) error {
+	return func(ctx context.Context, r *run) error { return r.diskFull(ctx) }
+}
+
+// diskFull takes the room from a server in the ways that this machine allows.
+func (r *run) diskFull(ctx context.Context) error {
+	p := newPage(r, "diskfull")
+	p.machine()
+	p.printf("What a server does while nothing more can be written, and after it can again:")
+	for _, s := range shortages() {
+		p.say("- " + s.says)
+	}
+	if err := r.withoutRoom(ctx, &limited{filepath.Join(r.folder, "limited")}); err != nil {
+		return err
+	}
+	how := "with RLIMIT_FSIZE"
+	ran, err := r.inSmallDisk(ctx)
+	switch {
+	case !ran:
+		fmt.Fprintf(r.out, "without a small disk, for this machine allows none: %v\n", err)
+	case err != nil:
+		return err
+	default:
+		how += ", and on a full disk (tmpfs)"
+	}
+	p.later("All seen %s.", how)
+	return p.end()
+}
+
+// shortage is a way to meet the end of the disk, and what is to be seen then.
+type shortage struct {
+	says string
+	meet func(*full, context.Context) error
+}
+
+func shortages() []shortage {
+	return []shortage{
+		{"an upload is refused with 507 disk-full, and leaves nothing; a smaller one is stored", (*full).upload},
+		{"a collection that cannot be built says so, and its name is free; an append that cannot leaves the version before, which answers", (*full).build},
+		{"a batch stands still, saying disk-full, and goes on when there is room, to the answers of one that never stood", (*full).batch},
+		{"where the database cannot grow, 507 disk-full; what was acknowledged stays", (*full).database},
+		{"a server killed without room starts without room, and has all of it", (*full).restart},
+	}
+}
+
+// full is a server whose room is taken.
+type full struct {
+	*run
+	room
+	*server
+	addr string
+	kept map[string][]byte // files acknowledged, by id
+	keys int
+}
+
+// withoutRoom tries a server in a room.
+func (r *run) withoutRoom(ctx context.Context, place room) (err error) {
+	f := &full{run: r, room: place, kept: map[string][]byte{}}
+	if f.addr, err = freeAddress(); err != nil {
+		return err
+	}
+	if err := f.begin(ctx); err != nil {
+		return fmt.Errorf("%s: %w", place.name(), err)
+	}
+	defer func() { f.kill() }()
+	for _, s := range shortages() {
+		if err := s.meet(f, ctx); err != nil {
+			return fmt.Errorf("%s: %s: %w; log: %s", place.name(), s.says, err, f.log)
+		}
+		if err := f.whole(ctx); err != nil {
+			return fmt.Errorf("%s: after %s: %w; log: %s", place.name(), s.says, err, f.log)
+		}
+		fmt.Fprintf(r.out, "%s: %s\n", place.name(), s.says)
+	}
+	return f.stop()
+}
+
+// begin starts the server; batches are tried again soon.
+func (f *full) begin(ctx context.Context) (err error) {
+	f.server, err = f.start(ctx, f.data(), f.addr, "--costs", "builtin", "--batches-chunk", "64")
+	return err
+}
+
+// store uploads a file and returns what is said of it.
+func (f *full) store(ctx context.Context, data []byte) (*answer, error) {
+	f.keys++
+	name := fmt.Sprint("file", f.keys)
+	got, err := f.call(ctx, "POST", "/v1/files", upload(name, data, "key "+name))
+	if err != nil {
+		return nil, err
+	}
+	if got.status != 200 {
+		return got, nil
+	}
+	var info fileInfo
+	if err := got.into(&info, 200); err != nil {
+		return nil, err
+	}
+	f.kept[info.ID] = data
+	return got, nil
+}
+
+// diskFullType is the type of the problem that there is no room.
+const diskFullType = "/problems/disk-full"
+
+// isFull fails unless an answer says that the disk is full.
+func isFull(got *answer) error {
+	if got.status != 507 || got.problem().Type != diskFullType {
+		return fmt.Errorf("status %d, not 507 %s: %.300s", got.status, diskFullType, got.data)
+	}
+	return nil
+}
+
+// whole compares the files with what was acknowledged, and looks for others.
+func (f *full) whole(ctx context.Context) error {
+	if err := errors.Join(f.alive(), f.sane()); err != nil {
+		return err
+	}
+	if err := noStrays(ctx, f.api, f.data()); err != nil {
+		return err
+	}
+	listed, err := f.files(ctx)
+	if err != nil {
+		return err
+	}
+	if len(listed) != len(f.kept) {
+		return fmt.Errorf("%d files are listed, %d were acknowledged", len(listed), len(f.kept))
+	}
+	for id, data := range f.kept {
+		got, err := f.content(ctx, id)
+		if err != nil {
+			return fmt.Errorf("file %s: %w", id, err)
+		}
+		if !bytes.Equal(got, data) {
+			return fmt.Errorf("file %s has %d bytes, which are not the %d that were acknowledged", id, len(got), len(data))
+		}
+	}
+	return nil
+}
+
+const someRoom = 1 << 20
+
+func (f *full) upload(ctx context.Context) error {
+	if err := f.take(f.pid(), someRoom); err != nil {
+		return err
+	}
+	for range 3 {
+		got, err := f.store(ctx, make([]byte, 4*someRoom))
+		if err != nil {
+			return err
+		}
+		if err := isFull(got); err != nil {
+			return err
+		}
+	}
+	if err := f.stores(ctx, someRoom/8); err != nil {
+		return err
+	}
+	if err := f.giveBack(f.pid()); err != nil {
+		return err
+	}
+	return f.stores(ctx, 4*someRoom)
+}
+
+// stores fails unless a file is stored.
+func (f *full) stores(ctx context.Context, size int) error {
+	got, err := f.store(ctx, bytes.Repeat([]byte{byte(f.keys)}, size))
+	if err != nil {
+		return err
+	}
+	return got.into(nil, 200)
+}
+
+func (f *full) build(ctx context.Context) error {
+	const rows, dim = 4000, 64 // 1 MB, and more once it is built
+	first, more := gaussian(500, dim, 1), gaussian(rows, dim, 2)
+	put := func(name string, m *matrix) (*answer, error) {
+		return f.call(ctx, "PUT", "/v1/collections/"+name+"?wait=true", m.body(""))
+	}
+	got, err := put("kept", first)
+	if err != nil {
+		return err
+	}
+	if err := got.into(nil, 201); err != nil {
+		return err
+	}
+	// the rows fit, what is made of them does not
+	if err := f.take(f.pid(), rows*dim*4+64<<10); err != nil {
+		return err
+	}
+	if got, err = put("large", more); err != nil {
+		return err
+	}
+	if err := isFull(got); err != nil {
+		return err
+	}
+	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("")); err != nil {
+		return err
+	}
+	if err := isFull(got); err != nil {
+		return err
+	}
+	if err := f.answers(ctx, "kept", first); err != nil {
+		return err
+	}
+	if err := f.giveBack(f.pid()); err != nil {
+		return err
+	}
+	if got, err = put("large", more); err != nil {
+		return err
+	}
+	if err := got.into(nil, 201); err != nil {
+		return err
+	}
+	if err := f.answers(ctx, "large", more); err != nil {
+		return err
+	}
+	if got, err = f.call(ctx, "POST", "/v1/collections/kept/rows?wait=true", more.body("")); err != nil {
+		return err
+	}
+	if err := got.into(nil, 200); err != nil {
+		return err
+	}
+	both := &matrix{dim, slices.Concat(first.data, more.data)}
+	if err := f.answers(ctx, "kept", both); err != nil {
+		return err
+	}
+	return f.fewFiles("kept", "large")
+}
+
+// answers compares a collection, whose ids are row numbers, with its rows.
+func (f *full) answers(ctx context.Context, name string, m *matrix) error {
+	ids := make([]int64, m.rows())
+	for i := range ids {
+		ids[i] = int64(i)
+	}
+	queries := gaussian(3, m.dim, 9)
+	_, results, err := f.search(ctx, name, queries, 5)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		if top := best(m, ids, queries.row(i), 5); !slices.Equal(top, result.IDs) {
+			return fmt.Errorf("a search of %s finds %v, which should be %v", name, result.IDs, top)
+		}
+	}
+	return nil
+}
+
+// fewFiles fails if the folder of collections holds more than one version of each.
+func (f *full) fewFiles(names ...string) error {
+	return eventually(context.Background(), func() error {
+		entries, err := os.ReadDir(filepath.Join(f.data(), "collections"))
+		if err != nil {
+			return err
+		}
+		bases := map[string]bool{}
+		for _, e := range entries {
+			base, _, _ := strings.Cut(e.Name(), ".")
+			bases[base] = true
+		}
+		if len(bases) != len(names) {
+			return fmt.Errorf("the folder of %v holds %v", names, entries)
+		}
+		return nil
+	})
+}
+
+func (f *full) batch(ctx context.Context) error {
+	queries := gaussian(400, 64, 3)
+	input := requestLines(queries, map[string]any{"k": 400, "method": "exact"}, 1)
+	input = bytes.ReplaceAll(input, []byte("/"+baseName+"/"), []byte("/large/"))
+	got, err := f.store(ctx, input)
+	if err != nil {
+		return err
+	}
+	var file fileInfo
+	if err := got.into(&file, 200); err != nil {
+		return err
+	}
+	b := &offline{count: map[string]int{}}
+	undisturbed, _, err := f.scored(ctx, b, file.ID, nil)
+	if err != nil {
+		return err
+	}
+	disturbed, stood, err := f.scored(ctx, b, file.ID, func() error { return f.take(f.pid(), 512<<10) })
+	if err != nil {
+		return err
+	}
+	if !stood {
+		return errors.New("a batch without room was never seen to stand still")
+	}
+	if !bytes.Equal(undisturbed, disturbed) {
+		return fmt.Errorf("the answers differ at byte %d of %d", differ(undisturbed, disturbed), len(undisturbed))
+	}
+	return nil
+}
+
+// scored has a batch answer a file and returns the answers. After take the room is given
+// back once the batch says that it has none.
+func (f *full) scored(ctx context.Context, b *offline, id string, take func() error) (output []byte, stood bool, err error) {
+	if take != nil {
+		if err := take(); err != nil {
+			return nil, false, err
+		}
+	}
+	var made, info batchInfo
+	spec := map[string]any{"input_file_id": id, "endpoint": "/v1/collections/large/search", "completion_window": "24h"}
+	if err := f.post(ctx, "/v1/batches", spec, &made); err != nil {
+		return nil, false, err
+	}
+	for deadline := time.Now().Add(callWait); !info.final(); {
+		if err := f.get(ctx, "/v1/batches/"+made.ID, &info); err != nil {
+			return nil, false, err
+		}
+		if take != nil && !stood && info.Errors != nil && len(info.Errors.Data) > 0 && info.Errors.Data[0].Code == "disk-full" {
+			stood = true
+			if err := f.giveBack(f.pid()); err != nil {
+				return nil, false, err
+			}
+		}
+		if time.Now().After(deadline) {
+			return nil, stood, fmt.Errorf("after %v the batch is %+v", callWait, info)
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return nil, false, err
+		}
+	}
+	if info.Status != "completed" {
+		return nil, stood, fmt.Errorf("the batch is %s: %+v", info.Status, info.Errors)
+	}
+	if output, _, err = b.answers(ctx, f.api, &info); err != nil {
+		return nil, stood, err
+	}
+	return output, stood, b.remove(ctx, f.api, &info)
+}
+
+func (f *full) database(ctx context.Context) error {
+	info, err := os.Stat(filepath.Join(f.data(), "meta.db"))
+	if err != nil {
+		return err
+	}
+	// no byte more than the database has
+	left := info.Size()
+	if _, ok := f.room.(*small); ok {
+		left = 256 << 10
+	}
+	if err := f.take(f.pid(), left); err != nil {
+		return err
+	}
+	refused := 0
+	const most = 4000
+	for range most {
+		got, err := f.store(ctx, []byte("a small file"))
+		if err != nil {
+			return err
+		}
+		if got.status == 200 {
+			continue
+		}
+		if err := isFull(got); err != nil {
+			return err
+		}
+		if refused++; refused == 20 {
+			break
+		}
+	}
+	if refused == 0 {
+		return fmt.Errorf("%d files were stored and the database never grew", most)
+	}
+	return nil
+}
+
+// restart follows database, whose room is still taken: a limit ends with the process.
+func (f *full) restart(ctx context.Context) error {
+	f.kill()
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	if err := f.whole(ctx); err != nil {
+		return err
+	}
+	if _, ok := f.room.(*limited); ok {
+		return nil
+	}
+	if err := f.giveBack(f.pid()); err != nil {
+		return err
+	}
+	return f.stores(ctx, 4*someRoom)
+}

@@ -60,6 +60,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 			continue
 		}
 		fs := flag.NewFlagSet(v.name, flag.ContinueOnError)
+		fs.SetOutput(out)
 		binary := fs.String("thresher", "build/load/thresher", "`path` of the program that serves")
 		page := fs.String("write", "", "`page` to write the figures into")
 		work := v.prepare(fs)

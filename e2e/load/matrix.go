@@ -69,7 +69,9 @@ func (m *matrix) npy() []byte {
 	return b.Bytes()
 }
 
-func (m *matrix) body(key string) *body { return &body{"application/x-npy", m.npy(), key} }
+func (m *matrix) body(key string) *body {
+	return &body{kind: "application/x-npy", data: m.npy(), key: key}
+}
 
 // writeEmbeddings makes a file of embeddings, a block at a time.
 func writeEmbeddings(path string, rows, dim int, seed uint64) (err error) {

@@ -1,0 +1,224 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// hostileOptions are how much is tried.
+type hostileOptions struct {
+	rounds      int // of the table
+	mutations   int
+	cuts        int
+	slow        int
+	large       int
+	connections int
+	idle        int
+	seed        uint64
+}
+
+func prepareHostile(fs *flag.FlagSet) func(context.Context, *run) error {
+	var o hostileOptions
+	fs.IntVar(&o.rounds, "rounds", 100, "how often everything that cannot be is asked for")
+	fs.IntVar(&o.mutations, "mutations", 20_000, "requests of which some bytes are changed")
+	fs.IntVar(&o.cuts, "cuts", 5000, "requests that break off")
+	fs.IntVar(&o.slow, "slow", 400, "connections that send a byte now and then")
+	fs.IntVar(&o.large, "large", 256, "largest bodies, 64 at once")
+	fs.IntVar(&o.connections, "connections", 100_000, "connections that are opened and reset")
+	fs.IntVar(&o.idle, "idle", 4000, "connections that stay open")
+	fs.Uint64Var(&o.seed, "seed", 1, "of what is made up")
+	return func(ctx context.Context, r *run) error { return r.hostile(ctx, &o) }
+}
+
+const (
+	bodyLimit = 4 << 20
+	// mostMemory bounds what is resident of the server, ever: what it starts with and
+	// limits.bodies several times over, for a body is decoded beside itself.
+	mostMemory = 384 << 20
+	// mostGrowth bounds how much more is resident after it all than after the first trial.
+	mostGrowth = 128 << 20
+	// idleTimeout is the server's, and the slowest header's and body's 1 s.
+	idleTimeout = 3 * time.Second
+)
+
+func hostileFlags() []string {
+	return []string{
+		"--costs", "builtin", "--limits-body", "4MiB", "--limits-bodies", "32MiB", "--limits-upload", "8MiB", "--limits-memory", "256MiB",
+		"--limits-rate", "64KiB", "--timeouts-header", "1s", "--timeouts-body", "1s", "--timeouts-idle", idleTimeout.String(),
+	}
+}
+
+// trial is one way of meaning ill.
+type trial struct {
+	says string
+	do   func(*hostile, context.Context) error
+}
+
+func trials() []trial {
+	return []trial{
+		{"everything that cannot be", (*hostile).table},
+		{"bytes changed", (*hostile).mutate},
+		{"broken off", (*hostile).cut},
+		{"a byte now and then", (*hostile).slow},
+		{"the largest bodies, 64 at once", (*hostile).large},
+		{"connections opened and reset", (*hostile).flood},
+		{"connections that stay open", (*hostile).idle},
+	}
+}
+
+// hostile is a server that is meant ill, and what it answered.
+type hostile struct {
+	*run
+	*server
+	o *hostileOptions
+	r *rand.Rand
+
+	mu       sync.Mutex
+	statuses map[int]int
+	note     string // of the trial under way
+}
+
+// hostile tries everything on one server and watches its memory.
+func (r *run) hostile(ctx context.Context, o *hostileOptions) error {
+	addr, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	h := &hostile{run: r, o: o, r: rand.New(rand.NewPCG(o.seed, 6)), statuses: map[int]int{}}
+	if h.server, err = r.start(ctx, filepath.Join(r.folder, "data"), addr, hostileFlags()...); err != nil {
+		return err
+	}
+	defer h.kill()
+	if err := h.fill(ctx); err != nil {
+		return err
+	}
+	p := newPage(r, "hostile")
+	p.machine()
+	p.printf("limits.body 4 MiB, limits.bodies 32 MiB, limits.upload 8 MiB, timeouts.header and .body 1 s, timeouts.idle %v. No answer may be a 5xx but 503 and 507, "+
+		"and after each trial the server answers as before.\n", idleTimeout)
+	p.row("trial", "answers", "took", "resident after, MiB", "at most, MiB", "")
+	var first, last, peak int64
+	for i, t := range trials() {
+		forgetPeak(h.pid())
+		clear(h.statuses)
+		h.note = ""
+		began := time.Now()
+		if err := errors.Join(t.do(h, ctx), h.alive()); err != nil {
+			return fmt.Errorf("%s: %w; log: %s", t.says, err, h.log)
+		}
+		took := time.Since(began)
+		if err := h.well(ctx); err != nil {
+			return fmt.Errorf("after %s: %w; log: %s", t.says, err, h.log)
+		}
+		now, most, err := memory(h.pid())
+		if err != nil {
+			return err
+		}
+		if last, peak = now, max(peak, most); i == 0 {
+			first = now
+		}
+		p.row(t.says, h.answers(), took.Round(100*time.Millisecond).String(), fmt.Sprintf("%.0f", mib(now)), fmt.Sprintf("%.0f", mib(most)), h.note)
+	}
+	if peak > mostMemory || last-first > mostGrowth {
+		return fmt.Errorf("memory: %.0f MiB after the first trial, %.0f after the last, %.0f at most; the most are %d and %d more than the first",
+			mib(first), mib(last), mib(peak), mostMemory>>20, mostGrowth>>20)
+	}
+	if err := h.stop(); err != nil {
+		return err
+	}
+	return p.end()
+}
+
+const (
+	hostName = "atoms"
+	hostRows = 2000
+	hostDim  = 16
+)
+
+// fill makes a collection.
+func (h *hostile) fill(ctx context.Context) error {
+	got, err := h.call(ctx, "PUT", "/v1/collections/"+hostName+"?wait=true", gaussian(hostRows, hostDim, 1).body(""))
+	if err != nil {
+		return err
+	}
+	return got.into(nil, 201)
+}
+
+// well fails unless the server answers an ordinary search rightly, has let go of all
+// connections, and never failed inside.
+func (h *hostile) well(ctx context.Context) error {
+	rows := gaussian(hostRows, hostDim, 1)
+	ids := make([]int64, hostRows)
+	for i := range ids {
+		ids[i] = int64(i)
+	}
+	queries := gaussian(2, hostDim, 3)
+	_, results, err := h.search(ctx, hostName, queries, 5)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		if top := best(rows, ids, queries.row(i), 5); !slices.Equal(top, result.IDs) {
+			return fmt.Errorf("a search finds %v, which should be %v", result.IDs, top)
+		}
+	}
+	metrics, err := h.call(ctx, "GET", "/metrics", nil)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(metrics.data), `reason="internal"`) {
+		return errors.New("the server counts internal failures")
+	}
+	h.forget()
+	return errors.Join(h.sane(), h.noConnections(ctx))
+}
+
+// fewDescriptors is what a server has open without clients, generously.
+const fewDescriptors = 40
+
+func (h *hostile) noConnections(ctx context.Context) error {
+	return eventually(ctx, func() error {
+		n, err := descriptors(h.pid())
+		if err == nil && n > fewDescriptors {
+			err = fmt.Errorf("the server has %d files and connections open", n)
+		}
+		return err
+	})
+}
+
+// count notes an answer, and fails for one that must not be.
+func (h *hostile) count(got *answer, asked string) error {
+	h.mu.Lock()
+	h.statuses[got.status]++
+	h.mu.Unlock()
+	if got.status >= 500 && got.status != 503 && got.status != 507 {
+		return fmt.Errorf("%s: status %d: %.300s", asked, got.status, got.data)
+	}
+	if got.status >= 400 && got.kind == "application/problem+json" && !strings.HasPrefix(got.problem().Type, "/problems/") {
+		return fmt.Errorf("%s: status %d with a problem of type %q", asked, got.status, got.problem().Type)
+	}
+	return nil
+}
+
+// answers is how many there were of each status.
+func (h *hostile) answers() string {
+	var b strings.Builder
+	for _, status := range slices.Sorted(maps.Keys(h.statuses)) {
+		fmt.Fprintf(&b, "%d x %d, ", h.statuses[status], status)
+	}
+	if b.Len() == 0 {
+		return "none"
+	}
+	return strings.TrimSuffix(b.String(), ", ")
+}
