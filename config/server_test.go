@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -171,5 +172,23 @@ func TestServerFlags(t *testing.T) {
 	}
 	if s := c.Server; !s.Insecure || s.MaxMemory != 2<<30 || s.CoalesceWindow != 0 || len(s.Roots) != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestSettingsAreDocumented: the table of docs/operations.md has every setting with its
+// default.
+func TestSettingsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range serverSettings() {
+		found := false
+		for line := range strings.Lines(string(text)) {
+			found = found || strings.HasPrefix(line, "|") && strings.Contains(line, "`"+s.key+"`") && strings.Contains(line, s.def)
+		}
+		if !found {
+			t.Errorf("no line of %s with %q", s.key, s.def)
+		}
 	}
 }

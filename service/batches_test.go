@@ -91,6 +91,9 @@ func TestBatch(t *testing.T) {
 	if text := s.do("GET", "/v1/files/"+*j.Error+"/content", nil).want(200).body; !bytes.Contains(text, []byte(`"c4"`)) || bytes.Count(text, []byte("\n")) != 1 {
 		t.Errorf("errors: %s", text)
 	}
+	if text := string(s.do("GET", "/metrics", nil).body); !strings.Contains(text, `thresher_queries_total{collection="films",guarantee="exact",method="exact"} 19`) || !strings.Contains(text, `thresher_jobs{status="completed"} 1`) {
+		t.Error("metrics lack the batch's queries")
+	}
 	var page struct{ Data []job }
 	s.do("GET", "/v1/batches?limit=1", nil).want(200).into(&page)
 	if len(page.Data) != 1 || page.Data[0].ID != made.ID {

@@ -12,7 +12,7 @@ import (
 
 // form is a multipart body of fields, in order; the field file has a name behind its
 // colon.
-func form(t *testing.T, fields ...[2]string) (body []byte, kind string) {
+func form(t testing.TB, fields ...[2]string) (body []byte, kind string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)

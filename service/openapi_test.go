@@ -7,6 +7,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ var readDocument = sync.OnceValues(func() (*document, error) {
 	return d, nil
 })
 
-func described(t *testing.T) *document {
+func described(t testing.TB) *document {
 	t.Helper()
 	d, err := readDocument()
 	if err != nil {
@@ -116,7 +117,7 @@ func (d *document) operation(method, path string) (pointer string, op map[string
 
 // check compares an answer with the document: its status, its media type, and the
 // schema of a JSON body.
-func (d *document) check(t *testing.T, method, path string, a *answer) {
+func (d *document) check(t testing.TB, method, path string, a *answer) {
 	t.Helper()
 	pointer, op := d.operation(method, path)
 	if op == nil || a.status == http.StatusNotModified || method == http.MethodHead {
@@ -272,6 +273,9 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 				}
 			}
 			for k, v := range n {
+				if v == nil { // a comma in a text that is not in quotes
+					t.Errorf("%s/%s: nothing is there", pointer, k)
+				}
 				walk(pointer+"/"+escaped(k), v)
 			}
 		case []any:
@@ -315,5 +319,14 @@ func TestEveryKindIsDescribed(t *testing.T) {
 	}
 	if diff := cmp.Diff(kinds, listed); diff != "" {
 		t.Error(diff)
+	}
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds {
+		if !bytes.Contains(text, []byte("`"+k+"`")) {
+			t.Errorf("docs/operations.md lacks %s", k)
+		}
 	}
 }

@@ -94,10 +94,14 @@ func (s *Server) openParts(ctx context.Context) error {
 }
 
 func (s *Server) batchOptions() *batches.Options {
-	return &batches.Options{
+	o := &batches.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
 		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 	}
+	if s.o.Metrics != nil {
+		o.Answered = s.o.Metrics.Answered
+	}
+	return o
 }
 
 // Catalog holds the collections.

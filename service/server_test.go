@@ -58,7 +58,7 @@ func everyRouteAnswered() int {
 // site is a server that listens, and a client of it.
 type site struct {
 	*Server
-	t      *testing.T
+	t      testing.TB
 	url    string
 	client *http.Client
 	hooks  *hooks
@@ -72,9 +72,9 @@ type site struct {
 }
 
 // start runs a server on a new folder; change may change its options.
-func start(t *testing.T, change func(*Options)) *site { return startIn(t, t.TempDir(), change) }
+func start(t testing.TB, change func(*Options)) *site { return startIn(t, t.TempDir(), change) }
 
-func startIn(t *testing.T, dir string, change func(*Options)) *site {
+func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	t.Helper()
 	b := cpu.New(cpu.Options{Threads: 2})
 	t.Cleanup(func() { b.Close() })
@@ -171,7 +171,7 @@ func (l *logged) String() string {
 
 // answer is what came back.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   []byte

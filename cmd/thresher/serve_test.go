@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// served is a server that the command runs.
+type served struct {
+	url  string
+	out  *bufio.Reader // what it prints after its first line
+	stop func() result // as a signal does
+}
+
+// serve runs the command until its first line; more is added to its arguments.
+func serve(t *testing.T, dir string, more ...string) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r, w := io.Pipe()
+	var errs bytes.Buffer
+	done := make(chan int, 1)
+	args := append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + dir, "--backend=cpu"}, more...)
+	go func() {
+		code := run(ctx, args, strings.NewReader(""), w, &errs)
+		w.Close()
+		done <- code
+	}()
+	s := &served{out: bufio.NewReader(r)}
+	var last *result
+	s.stop = func() result {
+		if last == nil {
+			cancel()
+			rest, _ := io.ReadAll(s.out)
+			last = &result{<-done, string(rest), errs.String()}
+		}
+		return *last
+	}
+	t.Cleanup(func() { s.stop() })
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("no line: %v: %s", err, s.stop().err)
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 6 || fields[1] != "serves" || !strings.HasSuffix(strings.TrimSpace(line), "data in "+dir) {
+		t.Fatalf("first line %q", line)
+	}
+	s.url = strings.TrimSuffix(fields[2], ",")
+	return s
+}
+
+// fetch returns the body of an answer of status 200.
+func fetch(t *testing.T, c *http.Client, req *http.Request) []byte {
+	t.Helper()
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s %v %.300s", req.Method, req.URL, resp.Status, err, b)
+	}
+	return b
+}
+
+func request(t *testing.T, method, url string, body []byte, h ...string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(h); i += 2 {
+		req.Header.Set(h[i], h[i+1])
+	}
+	return req
+}
+
+// TestServeDemo does what the printed lines say: a row out, and in again as a query.
+func TestServeDemo(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, "--demo")
+	c := &http.Client{}
+	about, err := s.out.ReadString('\n')
+	if err != nil || !strings.Contains(about, "collection demo") {
+		t.Fatalf("%q %v", about, err)
+	}
+	var urls, media []string
+	for range 2 {
+		line, err := s.out.ReadString('\n')
+		if err != nil || !strings.Contains(line, "curl -s ") {
+			t.Fatalf("%q %v", line, err)
+		}
+		for _, f := range strings.Fields(line) {
+			if f = strings.Trim(f, "'|"); strings.HasPrefix(f, "http://") {
+				urls = append(urls, f)
+			}
+			if strings.HasPrefix(f, "application/") {
+				media = append(media, f)
+			}
+		}
+	}
+	if len(urls) != 2 || len(media) != 2 {
+		t.Fatalf("%v %v", urls, media)
+	}
+	row := fetch(t, c, request(t, "GET", urls[0], nil, "Accept", media[0]))
+	var answer struct {
+		Results []struct {
+			IDs    []string
+			Scores []float32
+		}
+	}
+	if err := json.Unmarshal(fetch(t, c, request(t, "POST", urls[1], row, "Content-Type", media[1])), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if r := answer.Results[0]; len(r.IDs) != 5 || r.IDs[0] != "bufio.Scanner" || r.Scores[0] < .99 {
+		t.Errorf("%+v", r)
+	}
+	var version struct {
+		Version buildInfo
+		Backend string
+	}
+	if err := json.Unmarshal(fetch(t, c, request(t, "GET", s.url+"/v1/version", nil)), &version); err != nil || version.Backend != "cpu" || version.Version.Go == "" {
+		t.Errorf("%+v %v", version, err)
+	}
+	if text := fetch(t, c, request(t, "GET", s.url+"/metrics", nil)); !bytes.Contains(text, []byte("go_goroutines ")) || !bytes.Contains(text, []byte(`thresher_backend_info{backend="cpu"`)) {
+		t.Error("metrics lack what they should have")
+	}
+	// While it runs nobody else has the folder; afterwards everything is there.
+	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, dir+" is in use by another server")
+	s.stop().wantCode(t, exitOK)
+
+	s = serve(t, dir)
+	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) {
+		t.Errorf("%s", got)
+	}
+	s.stop().wantCode(t, exitOK)
+}
+
+func TestServeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := writeFile(t, dir, "file", []byte("x"))
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"every address":         {[]string{"--listen=:0"}, "there are no tokens"},
+		"another address":       {[]string{"--listen=192.0.2.1:80"}, "there are no tokens"},
+		"address":               {[]string{"--listen=8080"}, "is not host:port"},
+		"taken address":         {[]string{"--listen=" + taken.Addr().String()}, "address already in use"},
+		"token":                 {[]string{"--tokens=secret"}, "tokens: item 0"},
+		"half of TLS":           {[]string{"--tls-cert=c.pem"}, "tls.key"},
+		"no certificate":        {[]string{"--tls-cert=" + file, "--tls-key=" + file}, "certificate " + file},
+		"folder that is a file": {[]string{"--data=" + file}, file},
+		"size":                  {[]string{"--limits-body=big"}, "limits.body"},
+		"argument":              {[]string{"now"}, "unknown command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := thresher(t, append([]string{"serve", "--data=" + filepath.Join(dir, "data"), "--backend=cpu"}, c.args...)...)
+			r.wantCode(t, exitInput)
+			if !strings.Contains(r.err, c.want) || strings.Contains(r.err, "secret") || r.out != "" {
+				t.Errorf("stdout %q, stderr %q; want %q", r.out, r.err, c.want)
+			}
+		})
+	}
+}
+
+// TestServeWithTLSAndToken: the hash of a token is configured, the token is sent, over
+// TLS.
+func TestServeWithTLSAndToken(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := selfSigned(t, dir)
+	hash := fmt.Sprintf("ci:read:%x", sha256.Sum256([]byte("secret")))
+	s := serve(t, filepath.Join(dir, "data"), "--tls-cert="+cert, "--tls-key="+key, "--tokens="+hash)
+	if !strings.HasPrefix(s.url, "https://") {
+		t.Fatal(s.url)
+	}
+	text := readFile(t, cert)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+	defer c.CloseIdleConnections()
+	fetch(t, c, request(t, "GET", s.url+"/v1/collections", nil, "Authorization", "Bearer secret"))
+	resp, err := c.Get(s.url + "/v1/collections")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized || resp.ProtoMajor != 2 {
+		t.Errorf("without a token: %s by %s", resp.Status, resp.Proto)
+	}
+	s.stop().wantCode(t, exitOK)
+}
+
+// selfSigned writes a certificate of 127.0.0.1 and its key.
+func selfSigned(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert = writeFile(t, dir, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	key = writeFile(t, dir, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	return cert, key
+}
+
+// TestServeEndsBySignal: SIGTERM ends a process with 0, and leaves a folder that the next
+// one takes.
+func TestServeEndsBySignal(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "serve", "--listen=127.0.0.1:0", "--data="+dir, "--backend=cpu")
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, "serves http://127.0.0.1:") {
+		t.Errorf("%q %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, errs.String())
+	}
+	serve(t, dir).stop().wantCode(t, exitOK)
+}
+
+func TestReachable(t *testing.T) {
+	for addr, want := range map[string]string{"0.0.0.0:80": "localhost:80", "[::]:80": "localhost:80", "127.0.0.1:81": "127.0.0.1:81", "[::1]:82": "[::1]:82"} {
+		a, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reachable(a); got != want {
+			t.Errorf("%s is reached at %s, want %s", addr, got, want)
+		}
+	}
+}
