@@ -227,7 +227,7 @@ func (s *beat) load(p progress, drawn []pair) error {
 	if s.active, err = p.ascending("active", s.k); err != nil {
 		return err
 	}
-	n, w, err := p.counts("n", "w", s.k*s.k)
+	n, w, err := p.counts("n", "w", s.k*s.k, told)
 	if err != nil {
 		return err
 	}

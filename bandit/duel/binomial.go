@@ -56,17 +56,33 @@ func binomialRejection(r *rand.Rand, n, p float64) int64 {
 		if k < 0 || k > n {
 			continue
 		}
-		alpha := (2.83 + 5.1/b) * deviation
-		m := math.Floor((n + 1) * p)
-		odds := p / (1 - p)
-		v = math.Log(v * alpha / (a/(us*us) + b))
-		if v <= (m+.5)*math.Log((m+1)/(odds*(n-m+1)))+
-			(n+1)*math.Log((n-m+1)/(n-k+1))+
-			(k+.5)*math.Log(odds*(n-k+1)/(k+1))+
-			stirling(m)+stirling(n-m)-stirling(k)-stirling(n-k) {
+		v *= (2.83 + 5.1/b) * deviation / (a/(us*us) + b)
+		if underMass(v, n, p, k) {
 			return int64(k)
 		}
 	}
+}
+
+// underMass says that v is at most the chance of k successes over that of the
+// mode.
+func underMass(v, n, p, k float64) bool {
+	const near = 20 // as far as products are cheaper than logarithms
+	mode := math.Floor((n + 1) * p)
+	odds := p / (1 - p)
+	if math.Abs(k-mode) <= near {
+		ratio := 1.
+		for i := min(k, mode) + 1; i <= max(k, mode); i++ {
+			ratio *= odds * ((n+1)/i - 1) // chance of i over that of i-1
+		}
+		if k < mode {
+			return v*ratio <= 1
+		}
+		return v <= ratio
+	}
+	return math.Log(v) <= (mode+.5)*math.Log((mode+1)/(odds*(n-mode+1)))+
+		(n+1)*math.Log((n-mode+1)/(n-k+1))+
+		(k+.5)*math.Log(odds*(n-k+1)/(k+1))+
+		stirling(mode)+stirling(n-mode)-stirling(k)-stirling(n-k)
 }
 
 // stirling is ln k! - (k + 1/2) ln(k+1) + (k+1) - ln(2 pi)/2: what Stirling's

@@ -154,7 +154,7 @@ func (s *filter) load(p progress, drawn []pair) (err error) {
 			return fmt.Errorf("duel of %d and %d, out of turn", d.a, d.b)
 		}
 	}
-	n, w, err := p.counts("n", "w", s.k)
+	n, w, err := p.counts("n", "w", s.k, told)
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (s *knockout) load(p progress, drawn []pair) (err error) {
 		return fmt.Errorf("no arms in round %d", round)
 	}
 	s.round, s.bye, s.next = int(round), int(bye), int(next)
-	if err := s.loadMatches(p, count); err != nil {
+	if err := s.loadMatches(p, count, told); err != nil {
 		return err
 	}
 	for _, d := range drawn {
@@ -200,8 +200,8 @@ func (s *knockout) load(p progress, drawn []pair) (err error) {
 	return s.tally.load(told, len(drawn))
 }
 
-func (s *knockout) loadMatches(p progress, count int) error {
-	n, w, err := p.counts("n", "w", count)
+func (s *knockout) loadMatches(p progress, count int, told int64) error {
+	n, w, err := p.counts("n", "w", count, told)
 	if err != nil {
 		return err
 	}

@@ -29,18 +29,20 @@ func (p progress) vector(name string, n int) ([]int64, error) {
 	return v, nil
 }
 
-// counts reads n pairs of duels and wins among them.
-func (p progress) counts(duels, wins string, n int) (d, w []int64, err error) {
+// counts reads n pairs of duels and wins among them, of told duels in all.
+func (p progress) counts(duels, wins string, n int, told int64) (d, w []int64, err error) {
 	if d, err = p.vector(duels, n); err != nil {
 		return nil, nil, err
 	}
 	if w, err = p.vector(wins, n); err != nil {
 		return nil, nil, err
 	}
+	left := told
 	for i := range d {
-		if w[i] < 0 || d[i] < w[i] || d[i] > maxCount {
-			return nil, nil, fmt.Errorf("%q %d: %d wins in %d duels", wins, i, w[i], d[i])
+		if w[i] < 0 || d[i] < w[i] || d[i] > left {
+			return nil, nil, fmt.Errorf("%q %d: %d wins in %d duels, of %d in all", wins, i, w[i], d[i], told)
 		}
+		left -= d[i]
 	}
 	return d, w, nil
 }

@@ -73,5 +73,9 @@ func (d Design) guarantee(end End) *Guarantee {
 	case d.Goal == PAC:
 		return &Guarantee{Epsilon: d.Epsilon, Failure: d.Delta}
 	}
-	return &Guarantee{Failure: 1 / float64(d.Horizon)}
+	g := &Guarantee{Failure: 1 / float64(d.Horizon)}
+	if d.Algorithm == InterleavedFilter2 {
+		g.Failure *= 2 // pruning errs with 1/T by itself
+	}
+	return g
 }

@@ -213,7 +213,7 @@ func (s *thompson) load(p progress, drawn []pair) error {
 	if err != nil {
 		return err
 	}
-	_, wins, err := p.counts("wins", "wins", s.k*s.k)
+	_, wins, err := p.counts("wins", "wins", s.k*s.k, told)
 	if err != nil {
 		return err
 	}

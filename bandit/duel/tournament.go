@@ -311,7 +311,7 @@ func (t *Tournament) withdraw(arm int) {
 
 // State says where the tournament stands. The caller owns it.
 func (t *Tournament) State() State {
-	s := State{Duels: t.taken, Eliminated: slices.Clone(t.eliminated)}
+	s := State{Duels: t.taken, Eliminated: append([]Elimination{}, t.eliminated...)}
 	now := t.clock()
 	for _, e := range t.queue {
 		switch {
@@ -325,4 +325,11 @@ func (t *Tournament) State() State {
 	s.Done = t.strategy.ended()
 	s.Guarantee = t.config.guarantee(s.End)
 	return s
+}
+
+// Coin decides a duel by a fair coin that is a function of the seed and of the
+// duel alone; it is for arms that meet themselves.
+func (t *Tournament) Coin(d Duel) Result {
+	const coinStream = 1 // choices are drawn from stream 0
+	return Result{Duel: d.ID, AWon: newSource(t.config.Seed, coinStream).At(d.ID)&1 == 1}
 }

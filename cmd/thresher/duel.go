@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/bandit/duel"
+)
+
+func newDuelCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "duel",
+		Short: "Find the best of several alternatives by comparing two at a time",
+		Long: `Find the best of several alternatives (rankers, settings, texts) where judges can
+only say which of two is better: run asks for judgments until there is a winner,
+plan says how many it will take, simulate repeats the figures of the paper
+(Beat the Mean Bandit, ICML 2011). docs/duels.md says what is promised, and when.`,
+		Args: noSuchVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDuelRunCommand(a), newDuelPlanCommand(a), newDuelSimulateCommand(a))
+	return cmd
+}
+
+// designFlags are the flags that make a duel.Design.
+type designFlags struct {
+	algorithm, radius, testing string
+	horizon                    float64 // accepts 1e6
+	epsilon, delta, gamma      float64
+}
+
+func (f *designFlags) add(cmd *cobra.Command) {
+	var algorithms []string
+	for _, name := range duel.Algorithms() {
+		algorithms = append(algorithms, string(name))
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.algorithm, "algorithm", string(duel.BeatTheMean), "who meets whom, and who is out ("+strings.Join(algorithms, ", ")+")")
+	fs.Float64Var(&f.horizon, "horizon", 0, "`duels` that there will be, the winner's own after the end among them: little is lost over all of them")
+	fs.Float64Var(&f.epsilon, "epsilon", 0, "instead of --horizon: the winner may lose against the best with `probability` 1/2 + epsilon")
+	fs.Float64Var(&f.delta, "delta", 0, "with --epsilon: `probability` of a worse winner")
+	fs.Float64Var(&f.gamma, "gamma", 1, "how far preferences may break transitivity; 1 = not at all")
+	fs.StringVar(&f.radius, "radius", "", "of confidence (tight, wide); default: tight where it is proven")
+	fs.StringVar(&f.testing, "testing", string(duel.Strict), "test after every judgment (strict), or hand out a sweep of duels and test at its end (sweep)")
+	for flag, values := range map[string][]string{
+		"algorithm": algorithms, "radius": {string(duel.Tight), string(duel.Wide)}, "testing": {string(duel.Strict), string(duel.Sweep)},
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // a flag that does not exist
+		}
+	}
+}
+
+// design checks what package duel cannot see; the rest is its to refuse.
+func (f *designFlags) design() (duel.Design, error) {
+	horizon := int64(f.horizon)
+	switch {
+	case float64(horizon) != f.horizon:
+		return duel.Design{}, fmt.Errorf("--horizon %g is not a whole number", f.horizon)
+	case horizon == 0 && f.epsilon == 0 && f.delta == 0:
+		return duel.Design{}, errors.New("nothing says when to end: give --horizon, or --epsilon and --delta")
+	case f.gamma == 0: // 0 is a default in a Design
+		return duel.Design{}, errors.New("--gamma 0 is not in [1, inf)")
+	}
+	return duel.Design{
+		Algorithm: duel.Algorithm(f.algorithm), Horizon: horizon, Epsilon: f.epsilon, Delta: f.delta,
+		Gamma: f.gamma, Radius: duel.Radius(f.radius), Testing: duel.Testing(f.testing),
+	}, nil
+}

@@ -1,0 +1,460 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/bandit/duel"
+)
+
+type duelRunFlags struct {
+	designFlags
+	arms, state string
+	batch       int
+	jsonl       bool
+	force       bool
+}
+
+func newDuelRunCommand(a *app) *cobra.Command {
+	f := &duelRunFlags{}
+	cmd := &cobra.Command{
+		Use:   "run --arms FILE (--horizon T | --epsilon E --delta D)",
+		Short: "Ask for judgments until there is a winner",
+		Long: `Ask for judgments until there is a winner. The arms are the lines of a file. Each
+judgment is kept before the next duel is shown, in the file of --state; the same
+command goes on where the last one stopped.
+
+Judgments are typed: 1 or 2 for the better one, q to stop. With --jsonl duels go to
+standard output, {"duel":7,"a":"x","b":"y"}, and judgments come from standard input,
+{"duel":7,"winner":"x"}, in any order; the last line has the outcome.
+
+Beat-the-Mean now and then has an arm meet itself; that is decided by a coin, and
+nobody is asked.`,
+		Example: `  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
+  mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one a line; not needed to go on")
+	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: that of --arms with .duel added; JSON if it ends in .json")
+	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
+	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
+	cmd.Flags().BoolVar(&f.force, "force", false, "begin anew, over the tournament of --state")
+	addSettings(cmd, "seed")
+	return cmd
+}
+
+// tournament is one under way at the command line.
+type tournament struct {
+	*duel.Tournament
+	file  string
+	names []string
+	index map[string]int
+}
+
+func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) error {
+	if f.batch < 0 {
+		return fmt.Errorf("duel run: --batch %d is negative", f.batch)
+	}
+	t, err := a.openTournament(cmd, f)
+	if err != nil {
+		return fmt.Errorf("duel run: %w", err)
+	}
+	lines := readLines(a.in)
+	defer lines.stop()
+	if f.jsonl {
+		if f.batch == 0 {
+			f.batch = 1
+			if t.Config().Testing == duel.Sweep {
+				f.batch = len(t.names)
+			}
+		}
+		return a.judgeByLines(cmd.Context(), t, lines, f.batch)
+	}
+	return a.judgeByHand(cmd.Context(), t, lines)
+}
+
+// openTournament goes on with the tournament of --state or begins it.
+func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (*tournament, error) {
+	if f.state == "" && f.arms == "" {
+		return nil, errors.New("--arms: no file named")
+	}
+	t := &tournament{file: f.state}
+	if t.file == "" {
+		t.file = f.arms + ".duel"
+	}
+	if err := refuseFolders(t.file); err != nil {
+		return nil, err
+	}
+	saved, err := os.ReadFile(t.file)
+	switch {
+	case err == nil && !f.force:
+		if err := t.resume(cmd, f, saved); err != nil {
+			return nil, fmt.Errorf("%s: %w; --force begins anew", t.file, err)
+		}
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		config, err := f.config(a.config.Seed)
+		if err != nil {
+			return nil, err
+		}
+		if t.Tournament, err = duel.New(config, nil); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	t.names = t.Config().Arms
+	t.index = make(map[string]int, len(t.names))
+	for i, name := range t.names {
+		t.index[name] = i
+	}
+	return t, nil
+}
+
+func (f *duelRunFlags) config(seed uint64) (duel.Config, error) {
+	if f.arms == "" {
+		return duel.Config{}, errors.New("--arms: no file named")
+	}
+	design, err := f.design()
+	if err != nil {
+		return duel.Config{}, err
+	}
+	arms, err := readArms(f.arms)
+	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
+}
+
+// resume refuses flags that say otherwise than the saved tournament.
+func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte) error {
+	var err error
+	if t.Tournament, err = duel.Restore(saved, nil); err != nil {
+		return err
+	}
+	c := t.Config()
+	for flag, is := range map[string]string{
+		"algorithm": string(c.Algorithm), "horizon": fmt.Sprint(float64(c.Horizon)), "epsilon": fmt.Sprint(c.Epsilon),
+		"delta": fmt.Sprint(c.Delta), "gamma": fmt.Sprint(c.Gamma), "radius": string(c.Radius), "testing": string(c.Testing), "seed": fmt.Sprint(c.Seed),
+	} {
+		if given := cmd.Flags().Lookup(flag); given.Changed && given.Value.String() != is {
+			return fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
+		}
+	}
+	if f.arms != "" {
+		arms, err := readArms(f.arms)
+		if err != nil {
+			return err
+		}
+		if strings.Join(arms, "\n") != strings.Join(c.Arms, "\n") {
+			return fmt.Errorf("is a tournament of other arms than %s has", f.arms)
+		}
+	}
+	t.Recall() // who was asked is gone
+	return nil
+}
+
+// readArms reads the lines of a file; empty ones are left out.
+func readArms(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var arms []string
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" {
+			arms = append(arms, line)
+		}
+	}
+	return arms, nil
+}
+
+// save replaces the file as a whole, or leaves the old one.
+func (t *tournament) save() (err error) {
+	encode := t.MarshalBinary
+	if filepath.Ext(t.file) == ".json" {
+		encode = t.MarshalJSON
+	}
+	b, err := encode()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(t.file), "."+filepath.Base(t.file)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name()) // the first error is the one to tell
+		}
+	}()
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), t.file)
+}
+
+// next hands out up to count duels of two arms; arms that meet themselves are
+// decided by the coin on the way. What was told before is kept first.
+func (t *tournament) next(count int) ([]duel.Duel, error) {
+	for {
+		duels, err := t.Next(count)
+		if err != nil {
+			return nil, errors.Join(err, t.save())
+		}
+		var ask []duel.Duel
+		for _, d := range duels {
+			if d.A != d.B {
+				ask = append(ask, d)
+			} else if _, err := t.Report(t.Coin(d)); err != nil && !errors.Is(err, duel.ErrWithdrawn) {
+				return nil, err // withdrawn: the coin before it eliminated an arm
+			}
+		}
+		if len(ask) > 0 || len(duels) == 0 {
+			return ask, t.save()
+		}
+	}
+}
+
+// inputLines are the lines of a stream, read ahead of whoever waits for them, so
+// that waiting can end with a context.
+type inputLines struct {
+	lines chan string
+	err   error // after lines is closed
+	done  chan struct{}
+}
+
+func readLines(r io.Reader) *inputLines {
+	// As many lines as duels can be out: a judge that answers while duels are still
+	// being written never waits for one that waits for it.
+	in := &inputLines{lines: make(chan string, duel.MaxArms), done: make(chan struct{})}
+	go func() { // ends with the stream or with stop; a blocked read ends with the process
+		defer close(in.lines)
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			select {
+			case in.lines <- s.Text():
+			case <-in.done:
+				return
+			}
+		}
+		in.err = s.Err()
+	}()
+	return in
+}
+
+func (in *inputLines) stop() { close(in.done) }
+
+// next is io.EOF at the end.
+func (in *inputLines) next(ctx context.Context) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, ok := <-in.lines:
+		if !ok && in.err != nil {
+			return "", fmt.Errorf("standard input: %w", in.err)
+		}
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	}
+}
+
+// judgeByHand asks at the terminal, one duel after the other.
+func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines) error {
+	for {
+		duels, err := t.next(1)
+		if errors.Is(err, duel.ErrEnded) || err == nil && len(duels) == 0 {
+			return a.describeTournament(t)
+		}
+		if err != nil {
+			return err
+		}
+		d, s := duels[0], t.State()
+		fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n  1  %s\n  2  %s\n", len(s.Active), len(t.names), s.Duels, t.names[d.A], t.names[d.B])
+		first, err := a.askWhich(ctx, lines)
+		if errors.Is(err, io.EOF) {
+			return a.describeTournament(t)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := t.Report(duel.Result{Duel: d.ID, AWon: first}); err != nil {
+			return err
+		}
+	}
+}
+
+// askWhich is true for the first; io.EOF to stop.
+func (a *app) askWhich(ctx context.Context, lines *inputLines) (bool, error) {
+	for {
+		fmt.Fprint(a.err, "which is better? [1, 2, q to stop] ")
+		line, err := lines.next(ctx)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "1":
+			return true, nil
+		case "2":
+			return false, nil
+		case "q":
+			return false, io.EOF
+		}
+	}
+}
+
+// duelLine and judgmentLine are the lines of --jsonl.
+type duelLine struct {
+	Duel uint64 `json:"duel"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+type judgmentLine struct {
+	Duel   uint64  `json:"duel"`
+	Winner *string `json:"winner"`
+	AWon   *bool   `json:"a_won"`
+}
+
+// outcomeLine is the last line.
+type outcomeLine struct {
+	Done   bool       `json:"done"`
+	Winner string     `json:"winner,omitempty"`
+	Leader string     `json:"leader"`
+	State  duel.State `json:"state"`
+}
+
+// judgeByLines hands out duels and takes judgments as they come.
+func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
+	out := json.NewEncoder(a.out)
+	open := map[uint64]duel.Duel{} // asked and not told
+	line := 0
+	for {
+		duels, err := t.next(batch)
+		if errors.Is(err, duel.ErrEnded) {
+			return t.outcome(out)
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range duels {
+			open[d.ID] = d
+			if err := out.Encode(duelLine{d.ID, t.names[d.A], t.names[d.B]}); err != nil {
+				return err
+			}
+		}
+		for wait := max(1, len(duels)); wait > 0; wait-- {
+			text, err := lines.next(ctx)
+			if errors.Is(err, io.EOF) {
+				return errors.Join(t.save(), t.outcome(out))
+			}
+			if err == nil {
+				line++
+				err = t.judge(text, open)
+			}
+			if err != nil && !errors.Is(err, ctx.Err()) {
+				err = fmt.Errorf("standard input, line %d: %w", line, err)
+			}
+			if err != nil {
+				return errors.Join(err, t.save())
+			}
+		}
+	}
+}
+
+// judge takes one judgment.
+func (t *tournament) judge(text string, open map[uint64]duel.Duel) error {
+	var j judgmentLine
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		return fmt.Errorf("%w; a judgment is {\"duel\":7,\"winner\":\"x\"} or {\"duel\":7,\"a_won\":true}", err)
+	}
+	d, asked := open[j.Duel]
+	r := duel.Result{Duel: j.Duel}
+	switch {
+	case (j.Winner == nil) == (j.AWon == nil):
+		return fmt.Errorf("duel %d: one of winner and a_won, please", j.Duel)
+	case j.AWon != nil:
+		r.AWon = *j.AWon
+	case !asked:
+		return fmt.Errorf("duel %d: no such duel is open", j.Duel)
+	case *j.Winner != t.names[d.A] && *j.Winner != t.names[d.B]:
+		return fmt.Errorf("duel %d was of %q and %q; %q did not take part", j.Duel, t.names[d.A], t.names[d.B], *j.Winner)
+	default:
+		r.AWon = *j.Winner == t.names[d.A]
+	}
+	_, err := t.Report(r)
+	if errors.Is(err, duel.ErrWithdrawn) {
+		err = nil // asked ahead, and not needed any more
+	}
+	return err
+}
+
+func (t *tournament) outcome(out *json.Encoder) error {
+	s := t.State()
+	line := outcomeLine{Done: s.Done, Leader: t.names[s.Leader], State: s}
+	if s.Done {
+		line.Winner = line.Leader
+	}
+	return out.Encode(line)
+}
+
+// describeTournament writes the winner, what is known of it, and how all did.
+func (a *app) describeTournament(t *tournament) error {
+	s := t.State()
+	w := newTable(a.out)
+	what := "leader so far"
+	if s.Done {
+		what = "winner"
+	}
+	w.row(what, t.names[s.Leader])
+	w.row("duels", s.Duels)
+	if s.Done {
+		w.row("ended", s.End)
+		w.row("guarantee", promise(s.Guarantee))
+	} else {
+		w.row("kept in", t.file)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	w = newTable(a.out)
+	w.row("ARM", "WINS", "DUELS", "RATE", "OUT AFTER")
+	for _, x := range s.Standings {
+		w.row(t.names[x.Arm], x.Wins, x.Duels, fmt.Sprintf("%.3f", x.Rate), "-")
+	}
+	for i := len(s.Eliminated) - 1; i >= 0; i-- {
+		e := s.Eliminated[i]
+		w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius))
+	}
+	return w.flush()
+}
+
+func promise(g *duel.Guarantee) string {
+	switch {
+	case g == nil:
+		return "none: the duels ran out before the arms did"
+	case g.Epsilon == 0:
+		return fmt.Sprintf("the best arm, but with probability at most %.3g", g.Failure)
+	}
+	return fmt.Sprintf("loses to the best arm with probability at most 1/2 + %g, but with probability at most %.3g", g.Epsilon, g.Failure)
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/bandit/duel"
+)
+
+// quickly ends a tournament of three arms, of which one always wins, after some
+// four hundred duels.
+const quickly = "--horizon=600"
+
+func armsFile(t *testing.T, dir string, arms ...string) string {
+	t.Helper()
+	return writeFile(t, dir, "arms.txt", []byte(strings.Join(arms, "\n")+"\n\n"))
+}
+
+func duelRun(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return thresherWith(t, context.Background(), stdin, append([]string{"duel", "run"}, args...)...)
+}
+
+func TestDuelTyped(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "good", "bad")
+	r := duelRun(t, "1\n2\nwhat?\n1\nq\n2\n", "--arms", arms, quickly)
+	r.wantCode(t, exitOK)
+	if got := strings.Count(r.err, "which is better?"); got != 5 {
+		t.Errorf("asked %d times, want 5: the third answer is none\n%s", got, r.err)
+	}
+	for _, want := range []string{"leader so far", "kept in", arms + ".duel", "RATE"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, r.out)
+		}
+	}
+	saved := restored(t, arms+".duel").State()
+	if saved.Duels < 3 || saved.Done {
+		t.Errorf("%+v", saved)
+	}
+	// It goes on, without being told again what it is.
+	r = duelRun(t, "2\nq\n", "--state", arms+".duel")
+	r.wantCode(t, exitOK)
+	if s := restored(t, arms+".duel").State(); s.Duels <= saved.Duels {
+		t.Errorf("%d duels, were %d", s.Duels, saved.Duels)
+	}
+}
+
+func restored(t *testing.T, path string) *duel.Tournament {
+	t.Helper()
+	tournament, err := duel.Restore(readFile(t, path), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tournament
+}
+
+// judgeLines answers duels in favour of the name that sorts first, until limit.
+func judgeLines(t *testing.T, limit int, args ...string) (lines []string) {
+	t.Helper()
+	toJudge, duels := io.Pipe()
+	judgments, answers := io.Pipe()
+	done := make(chan result)
+	go func() {
+		var errs bytes.Buffer
+		code := run(context.Background(), append([]string{"duel", "run", "--jsonl"}, args...), judgments, duels, &errs)
+		duels.Close()
+		done <- result{code: code, err: errs.String()}
+	}()
+	in := json.NewDecoder(toJudge)
+	for {
+		var raw json.RawMessage
+		if err := in.Decode(&raw); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(raw))
+		var d duelLine
+		if err := json.Unmarshal(raw, &d); err != nil || d.Duel == 0 {
+			continue // the outcome
+		}
+		if limit--; limit < 0 {
+			answers.Close()
+			continue
+		}
+		fmt.Fprintf(answers, `{"duel":%d,"winner":%q}`+"\n", d.Duel, min(d.A, d.B))
+	}
+	answers.Close()
+	(<-done).wantCode(t, exitOK)
+	return lines
+}
+
+// A run that was stopped and goes on hands out the duels, and ends as, one that
+// was not.
+func TestDuelLinesResume(t *testing.T) {
+	for _, testing := range []string{"strict", "sweep"} {
+		dir := t.TempDir()
+		arms := armsFile(t, dir, "a", "b", "c")
+		state := func(name string) []string {
+			return []string{"--arms", arms, "--testing", testing, quickly, "--state", filepath.Join(dir, name)}
+		}
+		whole := judgeLines(t, 1<<30, state("whole.json")...)
+		var outcome outcomeLine
+		if err := json.Unmarshal([]byte(whole[len(whole)-1]), &outcome); err != nil || !outcome.Done || outcome.Winner != "a" || outcome.State.Guarantee == nil {
+			t.Fatalf("%v: %s", err, whole[len(whole)-1])
+		}
+		first := judgeLines(t, 50, state("parts.json")...)
+		if last := first[len(first)-1]; !strings.Contains(last, `"done":false`) {
+			t.Fatalf("stopped with %s", last)
+		}
+		rest := judgeLines(t, 1<<30, state("parts.json")...)
+		if got, want := rest[len(rest)-1], whole[len(whole)-1]; got != want {
+			t.Errorf("%s: in parts\n%s\nwhole\n%s", testing, got, want)
+		}
+	}
+}
+
+func TestDuelBadInput(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b")
+	one := writeFile(t, dir, "one.txt", []byte("a\n"))
+	twice := writeFile(t, dir, "twice.txt", []byte("a\nb\na\n"))
+	broken := writeFile(t, dir, "broken.duel", []byte("{}"))
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"duel rum", "did you mean run?"},
+		{"duel run", "--arms: no file named"},
+		{"duel run --arms " + arms, "give --horizon, or --epsilon and --delta"},
+		{"duel run --arms " + dir + "/none.txt --horizon 100", "none.txt"},
+		{"duel run --arms " + one + " --horizon 100", "1 arms"},
+		{"duel run --arms " + twice + " --horizon 100", `arms 0 and 2 are both "a"`},
+		{"duel run --arms " + arms + " --horizon 1.5", "--horizon 1.5 is not a whole number"},
+		{"duel run --arms " + arms + " --horizon 100 --gamma .5", "gamma 0.5"},
+		{"duel run --arms " + arms + " --horizon 100 --gamma 0", "--gamma 0"},
+		{"duel run --arms " + arms + " --horizon 100 --epsilon .1", "one of both"},
+		{"duel run --arms " + arms + " --epsilon .1 --delta 2", "delta"},
+		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},
+		{"duel run --arms " + arms + " --horizon 100 --batch -1", "--batch -1"},
+		{"duel run --state " + broken, "broken.duel"},
+		{"duel plan --horizon 100", "--arms 0"},
+		{"duel plan --horizon 100 --arms 3", "--gap 0 is not in (0, 1/2]"},
+		{"duel plan --horizon 100 --arms 3 --gap .1 --shape round", `--shape "round"`},
+		{"duel plan --horizon 100 --arms 3 --gap .1 --shape logistic", "logistic preferences have none"},
+		{"duel plan --horizon 100 --arms 3 --gap .4 --gamma 1.5", "above 1/2"},
+		{"duel plan --horizon 100 --arms 3 --gap .4 --trials 0", "0 trials"},
+		{"duel simulate --figure 3", "there are 1 and 2"},
+		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
+		{"duel simulate --arms 1", "1 arms"},
+		{"duel simulate --out " + arms, "--force"},
+	} {
+		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
+	}
+	if exists(arms + ".duel") {
+		t.Error("a refused tournament left a state")
+	}
+}
+
+func TestDuelBadJudgments(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b", "c")
+	args := []string{"--jsonl", "--arms", arms, quickly}
+	duelRun(t, "", args...).wantCode(t, exitOK)
+	before := restored(t, arms+".duel").State().Duels
+	for line, want := range map[string]string{
+		`{`:                                    "line 1:",
+		`{"duel":1}`:                           "one of winner and a_won",
+		`{"duel":999,"winner":"a"}`:            "duel 999: no such duel is open",
+		`{"duel":999,"a_won":true}`:            "duel 999: no such duel was handed out",
+		`{"duel":1,"vote":"a"}`:                "unknown field",
+		`{"duel":0,"a_won":true}`:              "duel 0",
+		`{"duel":1,"a_won":1}`:                 "line 1:",
+		`{"duel":1,"winner":"a","a_won":true}`: "one of winner and a_won",
+	} {
+		r := duelRun(t, line+"\n", args...)
+		r.wantCode(t, exitInput)
+		if !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%s: %s; want %q", line, r.err, want)
+		}
+		if after := restored(t, arms+".duel").State().Duels; after != before {
+			t.Errorf("%s: %d duels, were %d", line, after, before)
+		}
+	}
+}
+
+// The flags of a run that goes on may not contradict it.
+func TestDuelOtherFlags(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b")
+	state := filepath.Join(dir, "state")
+	duelRun(t, "", "--arms", arms, "--state", state, "--horizon", "1e5").wantCode(t, exitOK)
+	duelRun(t, "", "--arms", arms, "--state", state, "--horizon", "100000", "--gamma=1", "--seed=1").wantCode(t, exitOK)
+	other := writeFile(t, dir, "other.txt", []byte("a\nc\n"))
+	for _, c := range [][]string{
+		{"--horizon", "1e6", "with horizon 100000, not 1e+06"},
+		{"--seed", "2", "with seed 1, not 2"},
+		{"--arms", other, "other arms than"},
+		{"--testing", "sweep", "with testing strict, not sweep"},
+	} {
+		duelRun(t, "", "--state", state, c[0], c[1]).wantError(t, c[2], "--force begins anew")
+	}
+	duelRun(t, "", "--arms", other, "--state", state, "--horizon", "1e6", "--force").wantCode(t, exitOK)
+	if c := restored(t, state).Config(); c.Horizon != 1e6 || c.Arms[1] != "c" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestDuelPlan(t *testing.T) {
+	r := thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e6", "--trials=40", "--json")
+	r.wantCode(t, exitOK)
+	var f duel.Forecast
+	if err := json.Unmarshal([]byte(r.out), &f); err != nil || f.Trials != 40 || f.Best != 40 || len(f.Quantiles) == 0 {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	for i, q := range f.Quantiles {
+		if q.Duels < 100 || q.Duels > 1e6 || i > 0 && q.Duels < f.Quantiles[i-1].Duels {
+			t.Errorf("%+v", f.Quantiles)
+		}
+	}
+	for _, more := range []string{"--algorithm=interleaved-filter-2", "--shape=chain", "--testing=sweep"} {
+		r = thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e4", "--trials=10", more)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, "50% of them took") {
+			t.Errorf("%s:\n%s", more, r.out)
+		}
+	}
+	r = thresher(t, "duel", "plan", "--arms=4", "--shape=logistic", "--epsilon=.3", "--delta=.2", "--algorithm=knockout", "--trials=10")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "found one within epsilon") {
+		t.Error(r.out)
+	}
+}
+
+func TestDuelSimulate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "figure.csv")
+	thresher(t, "duel", "simulate", "--figure=2", "--trials=3", "--arms=3,4", "--gammas=1,1.5", "--fixed-arms=5", "--out", file).wantCode(t, exitOK)
+	rows, err := csv.NewReader(bytes.NewReader(readFile(t, file))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 9 || strings.Join(rows[0], ",") != "figure,panel,setting,axis,k,gamma,algorithm,trials,right,regret,regret_sd,duels" {
+		t.Fatalf("%d rows: %v", len(rows), rows)
+	}
+	for i, want := range []string{"K,3,1.3", "K,3,1.3", "K,4,1.3", "K,4,1.3", "gamma,5,1", "gamma,5,1", "gamma,5,1.5", "gamma,5,1.5"} {
+		if got := strings.Join(rows[i+1][3:6], ","); got != want {
+			t.Errorf("row %d is %s, want %s", i+1, got, want)
+		}
+	}
+	missing := filepath.Join(filepath.Dir(file), "none")
+	thresher(t, "duel", "simulate", "--figure=7", "--out", missing).wantError(t, "figure 7")
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a refused figure left a file")
+	}
+}
+
+func TestDuelHelp(t *testing.T) {
+	for _, verb := range []string{"duel", "duel run", "duel plan", "duel simulate"} {
+		r := thresher(t, append(strings.Fields(verb), "--help")...)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, "Usage:") || r.err != "" {
+			t.Errorf("%s: stdout %q, stderr %q", verb, r.out, r.err)
+		}
+	}
+	r := thresher(t, "__complete", "duel", "run", "--algorithm", "")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "knockout\n") {
+		t.Errorf("%q", r.out)
+	}
+}
