@@ -326,6 +326,24 @@ func TestMergeTakesNoRowTwice(t *testing.T) {
 	}, "score")
 }
 
+// A query that wants as many as there is room for leaves the next one's best alone.
+func TestMergeFillsItsRoom(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		r := rand.New(rand.NewPCG(11, 10))
+		m := newMerging(b, slices.Repeat([]query{{k: 10, floor: -9, tau: -9}}, 5), 10)
+		defer m.free()
+		for round := range 4 {
+			batch := make([][]scoredRow, len(m.states))
+			for j := range batch {
+				for range 25 {
+					batch[j] = append(batch[j], scoredRow{r.NormFloat64(), r.Uint32()})
+				}
+			}
+			m.merge(fmt.Sprintf("round %d", round), batch)
+		}
+	}, "score")
+}
+
 // A raise is leaders, score and merge, some rounds of them, and then prune and survey.
 func TestRaise(t *testing.T) {
 	onKernels(t, func(b *preparer) {

@@ -15,7 +15,7 @@ struct Merging {
 };
 
 // before orders answers: score descending, row ascending.
-DEV bool before(double a, u32 i, double b, u32 j) { return a > b || (a == b && i < j); }
+DEV bool before(double a, u32 i, double b, u32 j) { return a > b || (a == b && (MUTANT(41) ? i > j : i < j)); }
 
 // sort puts the first count arms in order; count is at most kPiece. What lies behind them up to a power of two
 // is overwritten.
@@ -40,7 +40,7 @@ DEV void sort(Merging* w, u32 count) {
           w->row[b] = r;
         }
       }
-      __syncthreads();
+      if (!MUTANT(42)) __syncthreads();
     }
 }
 
@@ -74,7 +74,7 @@ DEV u32 fresh(Merging* w, const Best& best, u32 count) {
         else
           end = middle;
       }
-      keep = !(at < best.held && best.score[at] == score && best.row[at] == row) && !(i > 0 && w->score[i - 1] == score && w->row[i - 1] == row);
+      keep = !(at < best.held && best.score[at] == score && best.row[at] == row) && !(i > 0 && !MUTANT(43) && w->score[i - 1] == score && w->row[i - 1] == row);
     }
     u32 all, to = kept + scan_block(keep, w->totals[round & 1], &all);
     if (keep) {
@@ -108,7 +108,7 @@ DEV void insert(Merging* w, const Best& best, u32 count) {
           stop = middle;
       }
     }
-    __syncthreads();
+    if (!MUTANT(44)) __syncthreads();
     if (i < end && i + shift < best.most) {
       best.score[i + shift] = score;
       best.row[i + shift] = row;
@@ -117,7 +117,7 @@ DEV void insert(Merging* w, const Best& best, u32 count) {
   }
   for (u32 i = threadIdx.x; i < count; i += kThreads) {
     u32 to = w->at[i] + i;
-    if (to >= best.most) break;
+    if (to >= best.most + MUTANT(46)) break;
     best.score[to] = w->score[i];
     best.row[to] = w->row[i];
   }
@@ -129,7 +129,7 @@ DEV void take(Merging* w, const Query* q, const Best& best, double score, u32 ro
   if (!(score >= q->floor)) return;
   u32 last = best.most - 1;
   if (best.held == best.most && !before(score, row, best.score[last], best.row[last])) return;
-  u32 to = atomicAdd(&w->count, 1u);  // in any order: they are sorted
+  u32 to = MUTANT(47) ? w->count++ : atomicAdd(&w->count, 1u);  // in any order: they are sorted
   w->score[to] = score;
   w->row[to] = row;
 }
@@ -146,7 +146,7 @@ DEV void merge_taken(Merging* w, Best* best) {
 
 // settle_best notes what became of the best after n more rows of dim coordinates were scored. One thread does.
 DEV void settle_best(Query* q, const Best& best, u32 n, int dim) {
-  if (best.held == q->k) q->tau = fmax(q->tau, best.score[best.held - 1] + q->epsilon);
+  if (best.held == q->k) q->tau = fmax(q->tau, best.score[best.held - 1] + (MUTANT(45) ? -q->epsilon : q->epsilon));
   q->best = best.held;
   q->rows += n;
   q->pulls += (u64)n * dim;

@@ -96,8 +96,9 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
 #pragma unroll
   for (int e = 0; e < 64; e++) c[e / 16][e / 4 % 4][e % 4] = 0;
   for (int s = 0; s < slices; s++) {
-    cp_async_wait<1>();
-    __syncthreads();
+    if (MUTANT(1)) cp_async_wait<2>();
+    else cp_async_wait<1>();
+    if (!MUTANT(2)) __syncthreads();
     if (s + 2 < slices) fetch(a, shared + (s + 2) % kStages * kStage, firstQuery, firstRow, s + 2);
     else cp_async_commit();
     const u8* stage = (const u8*)(shared + s % kStages * kStage);
@@ -118,10 +119,10 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int n = 0; n < 4; n++) mma_m16n8k8_tf32(c[i][n], q[i], r[n / 2] + n % 2 * 2);
+        for (int n = 0; n < 4; n++) mma_m16n8k8_tf32(c[i][n], q[i], r[n / 2] + (MUTANT(3) ? 1 - n % 2 : n % 2) * 2);
     }
   }
-  __syncthreads();
+  if (!MUTANT(4)) __syncthreads();
   u32 g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int i = 0; i < 4; i++)
@@ -131,7 +132,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
       *(float2*)p = make_float2(c[i][n][0], c[i][n][1]);
       *(float2*)(p + 8 * kPitch) = make_float2(c[i][n][2], c[i][n][3]);
     }
-  __syncthreads();
+  if (!MUTANT(5)) __syncthreads();
 
   // a warp goes through sixteen queries, four rows a lane
   float rowScale[4], rowSize[4], rowOffset[4];
@@ -153,15 +154,15 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       u32 row = firstRow + 32 * k + lane;
-      float v = fmaf(shared[s * kPitch + 32 * k + lane], rowScale[k], fmaf(width, rowSize[k], fmaf(rowOffset[k], factor, vanished)));
-      pass[k] = row < hi && !(v < least) && allows(query, inverse[row]);
+      float v = fmaf(shared[s * kPitch + 32 * k + lane], rowScale[k], fmaf(MUTANT(6) ? -width : width, rowSize[k], fmaf(rowOffset[k], factor, vanished)));
+      pass[k] = row < hi - MUTANT(7) && !(v < least) && allows(query, inverse[row]);
       bound[k] = v == v ? v : __int_as_float(0x7f800000);
       passing[k] = __ballot_sync(kAll, pass[k]);
       all += (u32)__popc(passing[k]);
     }
     if (all == 0) continue;
     u32 at = lane == 0 ? atomicAdd(&query->listed, all) : 0;
-    at = __shfl_sync(kAll, at, 0);
+    if (!MUTANT(8)) at = __shfl_sync(kAll, at, 0);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       if (pass[k]) put(queries, lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);

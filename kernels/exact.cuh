@@ -25,7 +25,7 @@ DEV void load4(double* v, const float* row, int c, int dim, bool aligned) {
     return;
   }
 #pragma unroll
-  for (int k = 0; k < 4; k++) v[k] = c + k < dim ? __ldg(row + c + k) : 0;
+  for (int k = 0; k < 4; k++) v[k] = c + k < dim - MUTANT(51) ? __ldg(row + c + k) : 0;
 }
 DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
   if (aligned) {
@@ -68,10 +68,10 @@ template <int Rows>
 DEV double score_rows(const Scorer& s, u32 number, int count) {
   const float* row[Rows];
 #pragma unroll
-  for (int r = 0; r < Rows; r++) row[r] = s.rows + (size_t)__shfl_sync(kAll, number, r) * s.dim;
+  for (int r = 0; r < Rows; r++) row[r] = s.rows + (size_t)__shfl_sync(kAll, number, MUTANT(53) ? 0 : r) * s.dim;
   if (s.metric == kEuclidean) {
     double squares, dot = dots<Rows, true>(s, row, count, &squares);
-    return dot - ldexp(squares / 2, -s.exp);
+    return dot - ldexp(squares / 2, MUTANT(52) ? 0 : -s.exp);
   }
   double dot = dots<Rows, false>(s, row, count, 0);
   if (s.metric == kCosine && lane_id() < (u32)count) {

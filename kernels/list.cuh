@@ -50,11 +50,11 @@ DEV void load_four(float* v, const float* from) {
 // key_of ranks candidates: 0 for an entry that is none, at least 1 otherwise.
 DEV u32 key_of(const List& l, const Four& f, int k) {
   float key = l.byEstimate ? f.estimate[k] : f.bound[k];
-  return f.e + k < l.n && f.bound[k] >= l.least && key >= l.least ? order32(key) : 0;
+  return f.e + k < l.n + MUTANT(39) && f.bound[k] >= l.least && key >= l.least ? order32(key) : 0;
 }
 
 // A candidate's place among all: its key, then the lower atom first.
-DEV u64 place_of(u32 key, u32 atom) { return (u64)key << 32 | ~atom; }
+DEV u64 place_of(u32 key, u32 atom) { return (u64)key << 32 | (MUTANT(32) ? atom : ~atom); }
 
 // load reads four entries, of which atoms and estimates only if they matter. Those past the end are what
 // the memory holds.
@@ -100,7 +100,7 @@ DEV u64 choose(Picking* w, const List& l, u32 need) {
     int shift = max(0, 64 - __clzll((long long)(high - low)) - kBits);
     bool atoms = shift < 32;  // else every atom of a key falls into the same interval
     for (u32 b = threadIdx.x; b < kBins; b += kThreads) w->bins[b] = 0;
-    __syncthreads();
+    if (!MUTANT(31)) __syncthreads();
     for (u32 e = 4 * threadIdx.x; e < l.n; e += 4 * kThreads) {
       Four f;
       load(l, &f, e, atoms, l.byEstimate);
@@ -109,7 +109,7 @@ DEV u64 choose(Picking* w, const List& l, u32 need) {
         u32 key = key_of(l, f, k);
         if (key == 0) continue;
         u64 place = place_of(key, atoms ? f.atom[k] : kAll);
-        if (place >= low && place <= high) atomicAdd(&w->bins[(u32)((place - low) >> shift)], 1u);
+        if (place >= low && place <= high) MUTANT(33) ? ++w->bins[(u32)((place - low) >> shift)] : atomicAdd(&w->bins[(u32)((place - low) >> shift)], 1u);
       }
     }
     __syncthreads();
@@ -153,9 +153,9 @@ DEV void sift(Picking* w, const List& l, u64 cut, u32 most, u32* lead, u32* kept
       (leading ? leads : stays) |= 1u << k;
       count += leading ? 1u << 16 : 1u;
     }
-    u32 all, before = scan_block(count, w->totals[round & 1], &all);
+    u32 all, before = scan_block(count, w->totals[MUTANT(35) ? 0 : round & 1], &all);
     // an atom listed twice may be one too many for lead, and stays
-    u32 at = gone + (before >> 16), to = keep + (before & 0xffffu) + (at > most ? at - most : 0);
+    u32 at = gone + (before >> 16), to = keep + (before & 0xffffu) + MUTANT(38) * (threadIdx.x & 1) + (at > most ? at - most : 0);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       if ((leads >> k & 1) && at < most) {
@@ -178,7 +178,7 @@ DEV void sift(Picking* w, const List& l, u64 cut, u32 most, u32* lead, u32* kept
     }
   }
   top = __reduce_max_sync(kAll, top);
-  if (lane_id() == 0) atomicMax(&w->top, top);
+  if (lane_id() == 0) MUTANT(36) ? w->top = top : atomicMax(&w->top, top);
   *kept = keep;
   *led = gone;
 }
@@ -192,7 +192,7 @@ DEV void pick(Picking* w, const List& l, u32 want, u32* lead, u32* kept, u32* le
     w->count = w->high = 0;
     w->low = kAll;
   }
-  __syncthreads();
+  if (!MUTANT(37)) __syncthreads();
   if (want > 0) candidates(w, l);
   __syncthreads();
   u64 cut = w->count > want ? choose(w, l, want) : 0;

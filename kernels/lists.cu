@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(256) leaders(Query* queries, const 
     pick(&w, list_of(queries, lists, by, carry), want, lead + (size_t)blockIdx.x * room, &kept, &gone);
     if (threadIdx.x == 0) {
       settle_list(q, w, kept);
-      q->kept += gone;
+      q->kept += MUTANT(1) ? 0 : gone;
     }
   }
   if (threadIdx.x == 0) led[blockIdx.x] = gone;
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256) look_end(Query* queries, u32 m
     q->pulls += (u64)width * r.seen;
     q->bytes += (u64)(width + 12) * r.seen;
     if (random) {
-      if (r.kept < q->before + (scan ? r.seen : 0)) q->flags |= kRandom;
+      if (r.kept < q->before + (scan && !MUTANT(2) ? r.seen : 0)) q->flags |= kRandom;
       if (q->owed == 0) q->owed = q->rows + q->listed;
     }
   }

@@ -52,7 +52,7 @@ DEV Side side_of(const Terms* t, u32 i) {
 DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double restStep, double* estimate) {
   double e = (double)s.headScale * q->headStep * dh + (double)s.scale * restStep * dr + (double)s.offset * q->offsetFactor;
   *estimate = e;
-  return e + (double)s.radius * ((1 + kSlop) * q->radiusFactor) + (double)s.headErr * q->he +
+  return e + (double)s.radius * ((1 + kSlop) * q->radiusFactor) + (MUTANT(1) ? -(double)s.headErr : (double)s.headErr) * q->he +
          (double)s.size * (q->hn + q->xn + q->nn) + (double)s.wholeErr * q->we - kSlop * q->offsetFactor * (double)s.offset + kLeast;
 }
 
@@ -87,7 +87,7 @@ DEV Entry entry_of(const Share& share, const Terms* terms, u32 base) {
   Entry e;
   e.at = base + lane_id() / G * kRows + lane_id() % kRows;
   e.atom = share.lists->atom[share.first + min(e.at, share.n - 1)];
-  e.mine = lane_id() % G < kRows && e.at < share.n;
+  e.mine = lane_id() % G < kRows && e.at < share.n + MUTANT(3);
   e.bound = e.mine ? share.lists->bound[share.first + e.at] : 0;
   e.side = side_of(terms, e.atom);
   return e;
@@ -98,7 +98,7 @@ template <int G>
 DEV void put(const Share& share, const Entry& e, double dh, double dr, double restStep) {
   if (!e.mine) return;
   double estimate, upper = upper_of(share.q, e.side, dh, dr, restStep, &estimate);
-  share.lists->bound[share.first + e.at] = fminf(e.bound, up32(upper));
+  share.lists->bound[share.first + e.at] = MUTANT(2) ? up32(upper) : fminf(e.bound, up32(upper));
   share.lists->estimate[share.first + e.at] = (float)estimate;
 }
 
@@ -130,7 +130,7 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
     int h[kRows], l[kRows], dh[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; r++) {
-      row[r] = reinterpret_cast<const Piece*>(codes + __shfl_sync(kAll, entry.atom, r, G) * stride);
+      row[r] = reinterpret_cast<const Piece*>(codes + __shfl_sync(kAll, entry.atom, r, MUTANT(7) ? 32 : G) * stride);
       h[r] = l[r] = 0;
     }
     int p = sub;
@@ -141,7 +141,7 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
     }
 #pragma unroll
     for (int r = 0; r < kRows; r++) {
-      dh[r] = 256 * h[r] + l[r];
+      dh[r] = 256 * h[r] + (MUTANT(5) ? 0 : l[r]);
       h[r] = l[r] = 0;
     }
 #pragma unroll 2
@@ -176,7 +176,7 @@ DEV void spread_bytes(const u32* c, u32* w) {
   for (int k = 0; k < 2; k++) {
     u32 a = __byte_perm(c[k], c[k + 2], 0x5140), b = __byte_perm(c[k + 4], c[k + 6], 0x5140);
     w[4 * k] = __byte_perm(a, b, 0x5410);
-    w[4 * k + 1] = __byte_perm(a, b, 0x7632);
+    w[4 * k + 1] = __byte_perm(a, b, MUTANT(6) ? 0x6732 : 0x7632);
     a = __byte_perm(c[k], c[k + 2], 0x7362), b = __byte_perm(c[k + 4], c[k + 6], 0x7362);
     w[4 * k + 2] = __byte_perm(a, b, 0x5410);
     w[4 * k + 3] = __byte_perm(a, b, 0x7632);
@@ -262,7 +262,7 @@ DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, lo
       }
     }
     double all = fold4<G>(set);
-    put<G>(share, entry, fold4<G>(dh), 2 * all - share.q->highSum, 256 * share.q->restStep);
+    put<G>(share, entry, fold4<G>(dh), 2 * all - (MUTANT(4) ? 0 : share.q->highSum), 256 * share.q->restStep);
   }
 }
 

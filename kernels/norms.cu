@@ -14,19 +14,19 @@
 extern "C" __global__ void __launch_bounds__(256) list_norms(Query* queries, u32 mask, u32 value, u32 lo, u32 hi, const float* norm,
                                                              const float* offset, const Lists* lists) {
   Query* q = queries + blockIdx.x;
-  if ((q->flags & mask) != value) return;
+  if ((*(const volatile u32*)&q->flags & mask) != value) return;  // others raise kOverflow meanwhile
   size_t first = (size_t)blockIdx.x * lists->cap;
   float least = (float)q->tau;
   for (u32 i = lo + blockIdx.y * blockDim.x + threadIdx.x; i < hi; i += gridDim.y * blockDim.x) {
-    if (i == q->skip || (q->filter && !(q->filter[i / 64] >> (i % 64) & 1))) continue;
+    if ((i == q->skip && !MUTANT(3)) || (q->filter && !(q->filter[i / 64] >> (i % 64) & 1))) continue;
     double bound = q->norm * norm[i] * kUp;
     if (offset) { // float64 rounds this sum by less than kSlop of the offset
       double o = ldexp((double)offset[i], -q->exp);
       bound += o - kSlop * o;
     }
     float b = up32(bound);
-    if (b < least) continue;
-    u32 at = atomicAdd(&q->listed, 1u);
+    if (MUTANT(1) ? b <= least : b < least) continue;
+    u32 at = MUTANT(2) ? q->listed++ : atomicAdd(&q->listed, 1u);
     if (at >= lists->cap) {
       atomicOr(&q->flags, (u32)kOverflow);
       continue;

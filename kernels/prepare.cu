@@ -75,7 +75,7 @@ DEV void block_sum(double (&v)[N], double* part) {
     v[i] = 0;
     for (int w = 0; w < (int)blockDim.x / 32; w++) v[i] += part[i * kWarps + w];
   }
-  __syncthreads();
+  if (!MUTANT(2)) __syncthreads();
 }
 
 // The greatest of the threads of a block of each v, for all of them.
@@ -216,7 +216,7 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         low[i] = (s8)code[i];
-        code[i] = (code[i] - low[i]) >> 8;
+        code[i] = (code[i] - (MUTANT(5) ? 0 : low[i])) >> 8;
         sum[4] += inHead ? 0 : low[i] * low[i];
         sum[5] += inHead ? 0 : code[i];
       }
@@ -237,7 +237,7 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
     t.restStep = rest16.step;
     t.headErr = sqrt(sum[2]) * kUp;
     t.restErr = sqrt(sum[3]) * kUp;
-    t.highErr = (t.restErr + t.restStep * sqrt(sum[4])) * kUp;
+    t.highErr = ((MUTANT(3) ? 0 : t.restErr) + t.restStep * sqrt(sum[4])) * kUp;
     t.highSum = sum[5];
   }
 }
@@ -256,7 +256,7 @@ look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, 
     for (int c = lane; c < D; c += 32) {
       double v = rest[c];
       if (c < To) within += v * v;
-      if (c >= To) beyond += v * v;
+      if (c >= To + MUTANT(4)) beyond += v * v;
     }
     for (int h = 16; h; h /= 2) {
       within += __shfl_xor_sync(~0u, within, h);
@@ -266,7 +266,7 @@ look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, 
   if (lane) return;
   double headErr = codes == kCodes8 ? t.headErr8 : t.headErr;
   double restErr = codes == kCodes8 ? t.restErr8 : codes == kCodes16 ? t.restErr : t.highErr;
-  t.radiusFactor = rule == kWhole ? t.restNorm : rule == kStudent ? reach * t.restNorm : sqrt(beyond) * kUp;
+  t.radiusFactor = rule == kWhole ? t.restNorm : rule == kStudent ? (MUTANT(1) ? .5 : 1) * reach * t.restNorm : sqrt(beyond) * kUp;
   t.we = rule == kCauchy ? sqrt(within) * kUp : 0;
   t.hn = headErr + kSlop * (t.headNorm + headErr);
   t.he = t.headNorm;

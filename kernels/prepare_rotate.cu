@@ -41,7 +41,7 @@ DEV double products(const float* x, int n, const float* rows, int D) {
       // Beyond n the last vector again: loads that wait for nothing, sums that nobody takes.
       float4 v[kTile];
 #pragma unroll
-      for (int k = 0; k < kTile; k++) v[k] = *(const float4*)(x + (size_t)min(k, n - 1) * D + c);
+      for (int k = 0; k < kTile; k++) v[k] = *(const float4*)(x + (size_t)min(k + MUTANT(4), n - 1) * D + c);
 #pragma unroll
       for (int i = 0; i < 4 * kTile; i++) {
         a[i] = fmaf(v[i / 4].x, u[i % 4].x, a[i]);
@@ -72,7 +72,7 @@ head_project(const float* x, const float* U, float* head, float* rest, int m, in
   }
   for (int from = 0; from < R; from += 32) {
     int count = min(32, R - from);
-    __syncthreads();
+    if (!MUTANT(2)) __syncthreads();
     if (lane < count) ((float*)taken[lane])[warp] = warp < n ? head[warp * R + from + lane] : 0;
     __syncthreads();
     const float* left = from ? rest : x;
@@ -140,7 +140,7 @@ DEV void transform(float (&v)[8], int n) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
       float t = __shfl_xor_sync(~0u, v[i], h);
-      v[i] = lane & h ? t - v[i] : v[i] + t;
+      v[i] = lane & h ? (MUTANT(3) ? v[i] - t : t - v[i]) : v[i] + t;
     }
   if (n == 256) {
     finish<0, 8>(v);
@@ -179,7 +179,7 @@ DEV void turn(const float* x, const float* sign, const u32* perm, float* rest, f
       for (int i = 0; i < 8; i++)
         if (32 * i < n) b[c + 32 * i + lane] = v[i];
     }
-    __syncthreads();
+    if (!MUTANT(1)) __syncthreads();
     float* t = a;
     a = b;
     b = t;

@@ -35,7 +35,7 @@ DEV void load_queries(const Scan& a, const Room& r, u8* codes, int pitch, int sl
     int s = i / pieces, p = i % pieces;
     int from = p < 2 * head ? 16 * p : a.R + 16 * (p - 2 * head), end = p < 2 * head ? a.R : a.pitch;
     uint4 v = make_uint4(0, 0, 0, 0);
-    if (s < slots && (int)blockIdx.y * a.tile + s < a.m && from < end) v = *(const uint4*)(a.codes8 + (size_t)r.number[s] * a.pitch + from);
+    if (s < slots && (int)blockIdx.y * a.tile + s < a.m && from < (MUTANT(9) ? end - 16 : end)) v = *(const uint4*)(a.codes8 + (size_t)r.number[s] * a.pitch + from);
     *(uint4*)(codes + s * pitch + 16 * p) = v;
   }
 }
@@ -82,22 +82,22 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
   load_queries(a, r, codes, pitch, slots, headParts);
   fetch(a, r, atoms, pitch, magic, blockIdx.x, 1);
 
-  Sink sink = {a.queries, a.lists, r.number, a.hi};
+  Sink sink = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
   Catch* caught = r.caught + warp;
   int bias[4] = {kBias, kBias, kBias, kBias};
   int odd = 0;
   for (u32 step = blockIdx.x; step < steps; step += gridDim.x, odd ^= 1) {
-    cp_async_wait<0>();
-    __syncthreads();
+    if (!MUTANT(1)) cp_async_wait<0>();
+    if (!MUTANT(2)) __syncthreads();
     u32 next = step + gridDim.x;
-    if ((int)threadIdx.x < slots && next < steps) cut(r, threadIdx.x, r.strips[odd ^ 1], odd ^ 1);
+    if ((int)threadIdx.x < slots && next < steps) cut(r, threadIdx.x, r.strips[MUTANT(5) ? odd : odd ^ 1], odd ^ 1);
     // This warp's 32 atoms, twice 16 rows: the head's part and those of the rest, zeros for parts the look
     // has not; and their terms.
     unsigned x[2][1 + PARTS][4];
     AtomTerms t[2];
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const u8* row = left_rows(atoms + h * 16 * pitch, pitch);
+      const u8* row = left_rows(atoms + (MUTANT(3) ? 1 - h : h) * 16 * pitch, pitch);
 #pragma unroll
       for (int k = 0; k <= PARTS; k++) {
         bool there = k == 0 ? headParts > 0 : k <= restParts;
@@ -113,13 +113,13 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
         t[h].offset[i] = OFFSET ? p[96] : 0;
       }
     }
-    __syncwarp();
+    if (!MUTANT(4)) __syncwarp();
     if (next < steps) fetch(a, r, atoms, pitch, magic, next, odd);
 
     u32 count = 0, first = a.lo + step * kStep;
     const u8* row = right_rows(codes, pitch);
 #pragma unroll 1
-    for (int n = 0; n < slots; n += 8, row += 8 * pitch) {
+    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch) {
       int dh[2][4], dr[2][4];
       unsigned y[4];
       ldmatrix_x2(y, row);
@@ -168,7 +168,7 @@ scan_seen(Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, 
   for (u32 w = lo / 64 + lane_id(); w < (hi + 63) / 64; w += 32) {
     u64 bits = q->filter ? q->filter[w] : ~0ull;
     if (w == lo / 64) bits &= ~0ull << (lo % 64);
-    if (w == hi / 64) bits &= ~(~0ull << (hi % 64));
+    if (w == hi / 64 && !MUTANT(8)) bits &= ~(~0ull << (hi % 64));
     if (q->skip / 64 == w) bits &= ~(1ull << (q->skip % 64));
     n += (u32)__popcll((long long)bits);
   }

@@ -89,8 +89,8 @@ DEV void cut(const Room& r, int s, const Strip& t, int odd) {
   e = __fmaf_ru(f[3 * n], t.norm, e);
   e = __fmaf_ru(slop, __fmaf_ru(f[4 * n], t.radius, __fmul_ru(f[5 * n], t.offset)), e);
   e = __fmaf_ru(f[6 * n], t.wholeErr, e);
-  r.test[odd * n + s] = {f[4 * n], __fsub_ru(e, f[7 * n])};
-  r.slack[odd * n + s] = e;
+  r.test[odd * n + s] = {f[4 * n], __fsub_ru(MUTANT(72) ? -e : e, f[7 * n])};
+  r.slack[odd * n + s] = MUTANT(71) ? -e : e;
 }
 
 // Pair is the terms of two queries next to each other: of either, head and rest as in Room, and the test.
@@ -139,13 +139,13 @@ DEV u32 offer(const int* dh, const int* dr, const AtomTerms& x, const Pair& q, C
     u32 passing = __ballot_sync(kAll, pass);
     if (pass) {
       // once more, for a threshold of -inf is a cut that leaves nothing of the sum
-      float u = x.radius[i] * (b ? q.test.z : q.test.x);
+      float u = MUTANT(75) ? 0 : x.radius[i] * (b ? q.test.z : q.test.x);
       if (OFFSET) u = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, u);
       u = fmaf(x.head[i], worth<BIASED>(dh[e], b ? make_float2(q.head.z, q.head.w) : make_float2(q.head.x, q.head.y)), u);
       u = fmaf(x.rest[i], worth<BIASED>(dr[e], b ? make_float2(q.rest.z, q.rest.w) : make_float2(q.rest.x, q.rest.y)), u);
-      u32 at = count + (u32)__popc(passing & ((1u << lane_id()) - 1));
+      u32 at = count + (u32)__popc(passing & ((MUTANT(73) ? 2u : 1u) << lane_id()) - 1);
       caught->bound[at] = u;
-      caught->key[at] = (unsigned short)(key + 8 * i + 256 * b);
+      caught->key[at] = (unsigned short)(key + 8 * (MUTANT(74) ? 1 - i : i) + 256 * b);
     }
     count += (u32)__popc(passing);
   }

@@ -20,7 +20,7 @@ static const int kStages = 3;
 DEV void fetch(const Scan& a, const Room& r, u8* stage, int Q, u32 step, int slice, int slices, int odd) {
   bool head = slice == slices - 1;
   int byte = threadIdx.x % 4 * 16, from = (head ? 0 : a.R + kSlice * slice) + byte;
-  int n = max(0, min(16, (head ? a.R : a.R + a.To) - from));
+  int n = max(0, min(16, (head ? a.R : a.R + a.To - 4 * MUTANT(4)) - from));
   u32 first = a.lo + step * kAtoms;
 #pragma unroll 1
   for (int row = threadIdx.x / 4; row < kAtoms + Q; row += 64) {
@@ -72,12 +72,12 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   advance(1);
 
   bool offset = a.terms->offset;
-  Sink sink = {a.queries, a.lists, r.number, a.hi};
+  Sink sink = {a.queries, a.lists, r.number, a.hi - MUTANT(6)};
   Catch* caught = r.caught + warp;
   int dr[2][NT][4];
   for (u32 i = 0; i < total; i++) {
-    cp_async_wait<1>();
-    __syncthreads();
+    if (!MUTANT(1)) cp_async_wait<1>();
+    if (!MUTANT(2)) __syncthreads();
     advance(i + 2);
     const u8* stage = r.codes + i % kStages * (kAtoms + Q) * kPitch;
     const u8* queries = right_rows(stage + (kAtoms + wq) * kPitch, kPitch);
@@ -88,10 +88,10 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       for (int k = 0; k < 2; k++) {
         ldmatrix_x4(x[h][k], left_rows(stage + (wa + 16 * h) * kPitch, kPitch) + 32 * k);
 #pragma unroll
-        for (int e = 0; e < 4; e++) x[h][k][e] ^= 0x80808080u;
+        for (int e = 0; e < 4; e++) x[h][k][e] ^= MUTANT(3) && k ? 0 : 0x80808080u;
       }
     if (slice == 0) {
-      if (threadIdx.x < Q && step + gridDim.x < steps) cut(r, threadIdx.x, r.strips[odd ^ 1], odd ^ 1);
+      if (threadIdx.x < Q && step + gridDim.x < steps) cut(r, threadIdx.x, r.strips[MUTANT(7) ? odd : odd ^ 1], odd ^ 1);
 #pragma unroll
       for (int e = 0; e < 8 * NT; e++) dr[e / (4 * NT)][e / 4 % NT][e % 4] = 0;
     }
@@ -102,7 +102,7 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
           mma_m16n8k32_s8(dr[h][n], x[h][0], y);
-          mma_m16n8k32_s8(dr[h][n], x[h][1], y + 2);
+          mma_m16n8k32_s8(dr[h][n], x[h][MUTANT(5) ? 0 : 1], y + 2);
         }
       }
       continue;

@@ -33,7 +33,7 @@ DEV const u8* right_rows(const u8* tile, int pitch) { return tile + (lane_id() &
 // copy16 is cp_async16 for addresses that are multiples of 4, done at once.
 DEV void copy16(void* to, const void* from, int n) {
   const u32* p = (const u32*)from;
-  *(uint4*)to = make_uint4(n > 0 ? p[0] : 0, n > 4 ? p[1] : 0, n > 8 ? p[2] : 0, n > 12 ? p[3] : 0);
+  *(uint4*)to = make_uint4(n > 0 ? p[0] : 0, n > 4 || MUTANT(67) ? p[1] : 0, n > 8 ? p[2] : 0, n > 12 ? p[3] : 0);
 }
 
 // Catch is where a warp keeps the pairs that pass until there are 32 of them to be listed at once. A key is
@@ -56,12 +56,12 @@ struct Sink {
 // to be asked once for a tile, or threads may find different answers.
 DEV bool meant(const Query* q, u32 mask, u32 value) { return (*(const volatile u32*)&q->flags & mask) == value; }
 
-DEV bool allows(const Query* q, u32 atom) { return atom != q->skip && (!q->filter || (q->filter[atom / 64] >> (atom % 64) & 1)); }
+DEV bool allows(const Query* q, u32 atom) { return (atom != q->skip || MUTANT(63)) && (!q->filter || (q->filter[atom / 64] >> (atom % 64) & 1)); }
 
 // put writes entry at of query j's list, if there is room.
 DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float bound) {
   u32 cap = lists->cap;
-  if (at < cap) {
+  if (at < cap + MUTANT(64)) {
     lists->atom[(size_t)j * cap + at] = atom;
     lists->bound[(size_t)j * cap + at] = bound;
   } else {
@@ -72,7 +72,7 @@ DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float 
 // spill lists the last n <= 32 of count caught pairs, with one addition a query, their bounds greater by
 // their query's slack. The warp calls it together, and may catch again in the places of these.
 DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const float* slack) {
-  __syncwarp();
+  if (!MUTANT(61)) __syncwarp();
   u32 lane = lane_id(), j = ~0u, atom = 0;
   float bound = 0;
   if (lane < n) {
@@ -84,10 +84,12 @@ DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const
       if (!allows(s.queries + j, atom)) j = ~0u;
     }
   }
-  __syncwarp();
+  if (!MUTANT(62)) __syncwarp();
   u32 same = __match_any_sync(kAll, j), leader = (u32)__ffs((int)same) - 1, at = 0;
-  if (lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
-  at = __shfl_sync(kAll, at, (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
+  if (MUTANT(65)) at = s.queries[j == ~0u ? 0 : j].listed;
+  if (MUTANT(65) && lane == leader && j != ~0u) s.queries[j].listed = at + (u32)__popc(same);
+  if (!MUTANT(65) && lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
+  at = __shfl_sync(kAll, at, MUTANT(66) ? 0 : (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
   if (j == ~0u) return;
   put(s.queries, s.lists, j, at, atom, bound);
 }

@@ -1,0 +1,179 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutant is a deliberate fault in a kernel, MUTANT(number) in the source of a
+// module, and the tests that must fail with it. Headers number theirs from 30 on,
+// for they are part of several modules.
+type mutant struct {
+	module string
+	number int
+	tests  string
+	// checker: the outcome of a run does not depend on the fault, for blocks and
+	// lanes of the emulator do not run at once. Its checker sees it.
+	checker bool
+	what    string
+}
+
+const (
+	scanTests     = "TestScan|TestScanOfSome|TestScanOverflows"
+	denseTests    = "TestDense|TestDenseOfSome"
+	listTests     = "TestPrune|TestLeaders|TestLeadersAmongEquals|TestLookFigures"
+	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
+	codeTests     = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
+	rotationTests = "TestHeads|TestRotations"
+	scoreTests    = "TestScores|TestScoresDependOnTheRowAlone"
+	mergeTests    = "TestMerge|TestMergeTakesNoRowTwice|TestMergeFillsItsRoom"
+)
+
+var mutants = []mutant{
+	{"scan", 1, scanTests, false, "no wait for the copies of a step"},
+	{"scan", 2, scanTests, false, "no barrier before a tile's queries are used"},
+	{"scan", 3, scanTests, false, "fragments of two times 16 atoms exchanged"},
+	{"scan", 4, scanTests, false, "the next step's copies begin before all lanes have read this one's terms"},
+	{"scan", 5, scanTests, false, "a cut by the strip before"},
+	{"scan", 6, scanTests, false, "an atom too many at the end of a chunk"},
+	{"scan", 7, scanTests, false, "the last eight queries of a tile left out"},
+	{"scan", 8, scanTests, false, "atoms behind a chunk counted as seen"},
+	{"scan", 9, scanTests, false, "the last 16 codes of a query left out"},
+	{"scan", 61, scanTests, false, "pairs listed before all lanes have caught theirs"},
+	{"scan", 62, scanTests, true, "lanes catch again before all have read what is listed"},
+	{"scan", 63, scanTests, false, "the atom to be skipped listed"},
+	{"scan", 64, scanTests, false, "an entry behind a list's end"},
+	{"scan", 65, scanTests, true, "a list's length raised without an atomic"},
+	{"scan", 66, scanTests, false, "places of a query handed out by another's lane"},
+	{"scan", 71, scanTests, false, "slack taken off a bound that is listed"},
+	{"scan", 72, scanTests, false, "slack taken off in a cut"},
+	{"scan", 73, scanTests, false, "compaction that counts a lane itself"},
+	{"scan", 74, scanTests, false, "atoms eight apart exchanged"},
+	{"scan", 75, scanTests, false, "a bound listed without its radius"},
+	{"scan_rows", 1, scanTests, false, "no wait for the copies of a slice"},
+	{"scan_rows", 2, scanTests, false, "no barrier before a slice is used"},
+	{"scan_rows", 3, scanTests, false, "half the codes left biased"},
+	{"scan_rows", 4, scanTests, false, "the last four codes left out"},
+	{"scan_rows", 5, scanTests, false, "the wrong half of a slice multiplied"},
+	{"scan_rows", 6, scanTests, false, "an atom too few at the end of a chunk"},
+	{"scan_rows", 7, scanTests, false, "a cut by the strip before"},
+	{"scan_rows", 67, scanTests, false, "words read behind a row's end"},
+	{"dense", 1, denseTests, false, "a wait that leaves a slice under way"},
+	{"dense", 2, denseTests, false, "no barrier before a slice is used"},
+	{"dense", 3, denseTests, false, "fragments of two times eight rows exchanged"},
+	{"dense", 4, denseTests, false, "products written over the last slice before all have read it"},
+	{"dense", 5, denseTests, false, "products read before all are written"},
+	{"dense", 6, denseTests, false, "the margin of rounding taken off"},
+	{"dense", 7, denseTests, false, "the last row left out"},
+	{"dense", 8, denseTests, false, "the place in the list not handed to the other lanes"},
+	{"lists", 1, listTests, false, "leaders not counted as kept"},
+	{"lists", 2, "TestLookFigures", false, "atoms of a scan dropped unnoticed"},
+	{"lists", 31, listTests, false, "no barrier after the bins are cleared"},
+	{"lists", 32, listTests, false, "of equal keys the higher atoms first"},
+	{"lists", 33, listTests, true, "bins counted without atomics"},
+	{"lists", 35, listTests, true, "totals of one round written over those of the round before"},
+	{"lists", 36, listTests, false, "the greatest bound of the last warp"},
+	{"lists", 37, listTests, false, "no barrier after the figures are cleared"},
+	{"lists", 38, listTests, false, "entries moved one too far"},
+	{"lists", 39, listTests, false, "an entry behind a list's end"},
+	{"score", 41, mergeTests, false, "of equal scores the higher row first"},
+	{"score", 42, mergeTests, false, "no barrier between steps of the sort"},
+	{"score", 43, mergeTests, false, "a row taken twice"},
+	{"score", 44, mergeTests, false, "no barrier between reading and moving the best"},
+	{"score", 45, mergeTests, false, "the allowed gap taken off the threshold"},
+	{"score", 46, mergeTests, false, "one too many of the best"},
+	{"score", 47, mergeTests, true, "arms to be merged counted without an atomic"},
+	{"score", 51, scoreTests, false, "the last coordinate left out"},
+	{"score", 52, scoreTests, false, "squared norms not scaled"},
+	{"score", 53, scoreTests, false, "the same row for all lanes"},
+	{"raise", 42, "TestRaise", false, "no barrier between steps of the sort"},
+	{"raise", 37, "TestRaise", false, "no barrier after the figures are cleared"},
+	{"looks", 1, lookTests, false, "the head's error taken off a bound"},
+	{"looks", 2, lookTests, false, "a bound worse than the one before"},
+	{"looks", 3, lookTests, false, "an entry behind a list's end"},
+	{"looks", 4, lookTests, false, "signs that are not set counted as nothing"},
+	{"looks", 5, lookTests, false, "the lower halves of the head left out"},
+	{"looks", 6, lookTests, false, "two bytes exchanged where signs choose"},
+	{"looks", 7, lookTests, false, "a row of another group of lanes"},
+	{"prepare", 1, codeTests, false, "half a radius"},
+	{"prepare", 2, codeTests, true, "no barrier after a sum over the block"},
+	{"prepare", 3, codeTests, false, "an error without that of the codes"},
+	{"prepare", 4, codeTests, false, "a coordinate too few beyond a look"},
+	{"prepare", 5, codeTests, false, "high halves that are not rounded"},
+	{"prepare_rotate", 1, rotationTests, false, "no barrier between rounds"},
+	{"prepare_rotate", 2, rotationTests, false, "no barrier before heads are handed over"},
+	{"prepare_rotate", 3, rotationTests, false, "a sign exchanged in a transform"},
+	{"prepare_rotate", 4, rotationTests, false, "the next query's coordinates"},
+	{"norms", 1, "TestListNorms", false, "an atom on the threshold dropped"},
+	{"norms", 2, "TestListNorms", true, "a list's length raised without an atomic"},
+	{"norms", 3, "TestListNorms", false, "the atom to be skipped listed"},
+}
+
+// TestMutants has kernels do something wrong and looks whether their tests fail:
+// under one of three orders of threads, or under the checker. make mutants runs
+// all, each of the seeds 0 to 2 a third.
+func TestMutants(t *testing.T) {
+	needEmulator(t)
+	sound := map[string]bool{} // tests that pass under the checker without a fault
+	for k, m := range mutants {
+		if !myTurn(k) {
+			continue
+		}
+		name := fmt.Sprintf("%s:%d", m.module, m.number)
+		if m.checker {
+			if _, ok := sound[m.tests]; !ok {
+				sound[m.tests] = true
+				if out, ok := passes(t, m.tests, "EMU_SEED=0", "EMU_RACE=1"); !ok {
+					t.Fatalf("without a fault %s fail under the checker:\n%s", m.tests, out)
+				}
+			}
+			if _, ok := passes(t, m.tests, "EMU_MUTANT="+name, "EMU_SEED=0", "EMU_RACE=1"); ok {
+				t.Errorf("%s, %s: not seen by the checker", name, m.what)
+			}
+			continue
+		}
+		seen := ""
+		for _, seed := range []string{"0", "1", "2"} {
+			if _, ok := passes(t, m.tests, "EMU_MUTANT="+name, "EMU_SEED="+seed); !ok {
+				seen = seed
+				break
+			}
+		}
+		if seen == "" {
+			t.Errorf("%s, %s: not seen by %s", name, m.what, m.tests)
+		} else {
+			t.Logf("%s, %s: seen under seed %s", name, m.what, seen)
+		}
+	}
+}
+
+// passes runs tests in a process of their own. One that does not end has not
+// passed.
+func passes(t *testing.T, tests string, env ...string) (out string, ok bool) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, "-test.short", "-test.run", "^("+tests+")$")
+	cmd.Env = append(os.Environ(), env...)
+	said, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(said), "no tests to run") {
+		t.Fatalf("there are no tests %s", tests)
+	}
+	return string(said), err == nil
+}
