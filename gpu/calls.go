@@ -4,6 +4,13 @@ package gpu
 
 /*
 #include <cuda.h>
+
+// At most 32 arguments (maxArgs) of 8 bytes each; the driver has read them when it returns.
+static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *block, unsigned shared, CUstream s, unsigned long long *args, int count) {
+	void *at[32];
+	for (int i = 0; i < count; i++) at[i] = &args[i];
+	return cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, s, at, 0);
+}
 */
 import "C"
 
@@ -20,6 +27,20 @@ import (
 var _ [unsafe.Sizeof(C.CUfunction(nil))]byte = [unsafe.Sizeof(cu.Function{})]byte{}
 
 func functionHandle(fn cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&fn)) }
+
+// The same of a cu.Stream.
+var _ [unsafe.Sizeof(C.CUstream(nil))]byte = [unsafe.Sizeof(cu.Stream{})]byte{}
+
+// launchKernel enqueues fn with args, which hold no pointers to Go's memory.
+// cu.Function.Launch is not to be used: it makes its list of pointers in fresh C
+// memory, and where Go stores a pointer its collector, if it is at work, takes what
+// was there before for one. Whatever that happens to be, the program may die of it.
+func launchKernel(fn cu.Function, s cu.Stream, grid, block Dim, shared int, args []uint64) error {
+	g := [3]C.uint{C.uint(grid.X), C.uint(grid.Y), C.uint(grid.Z)}
+	b := [3]C.uint{C.uint(block.X), C.uint(block.Y), C.uint(block.Z)}
+	stream := *(*C.CUstream)(unsafe.Pointer(&s))
+	return result(int(C.launch(functionHandle(fn), &g[0], &b[0], C.uint(shared), stream, (*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(args))), C.int(len(args)))))
+}
 
 // hostAlloc returns size bytes of page-locked host memory, mapped into the
 // devices' address spaces.

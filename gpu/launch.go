@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unsafe"
 
 	"gorgonia.org/cu"
 )
@@ -183,17 +182,15 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 		return fmt.Errorf("gpu: launch %s: %d arguments for %d parameters", f.name, len(args), len(f.params))
 	}
 	var slots [maxArgs]uint64
-	var pointers [maxArgs]unsafe.Pointer
 	for i := range args {
 		bits, err := args[i].fit(t.d, f.params[i])
 		if err != nil {
 			return fmt.Errorf("gpu: launch %s: argument %d: %w", f.name, i, err)
 		}
 		slots[i] = bits
-		pointers[i] = unsafe.Pointer(&slots[i])
 	}
 	t.d.last.add(f.name)
-	if err := f.f.Launch(g.X, g.Y, g.Z, b.X, b.Y, b.Z, shape.Shared, s.s, pointers[:len(args)]); err != nil {
+	if err := launchKernel(f.f, s.s, g, b, shape.Shared, slots[:len(args)]); err != nil {
 		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, g, b, shape.Shared)
 	}
 	return nil
