@@ -27,7 +27,7 @@ func (a *app) openBackend() (backend.Backend, error) {
 	}
 	b, err := gpu.Open(gpu.Options{Log: a.log})
 	if err != nil {
-		return nil, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)
+		return nil, &exitError{exitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)}
 	}
 	return b, nil
 }

@@ -1,0 +1,112 @@
+//go:build cuda && cgo
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/gpu"
+	"thresher/gpu/emulator"
+)
+
+// TestBackendRefused checks what a search says of devices that cannot be used: with
+// --backend cuda it exits with 4 and a line with the reason, with auto it answers.
+func TestBackendRefused(t *testing.T) {
+	if err := gpu.Driver(); err != nil || !emulator.Present() {
+		t.Skip("needs the emulator: make test-cuda")
+	}
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	for _, c := range []struct{ variable, value, why string }{
+		{"EMU_DEVICES", "0", "no device"},
+		{"EMU_CC", "75", "compute capability 8.0"},
+		{"EMU_FAIL", "cuDevicePrimaryCtxRetain:1:2", "CUDA_ERROR_OUT_OF_MEMORY"},
+		{"EMU_FAIL", "cuModuleLoadDataEx:1:222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+	} {
+		t.Setenv(c.variable, c.value)
+		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda", "--costs", "builtin")
+		r.wantCode(t, exitBackend)
+		if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda: ") || !strings.Contains(r.err, c.why) || !strings.Contains(r.err, "--backend cpu") {
+			t.Errorf("%s=%s: %s", c.variable, c.value, r.err)
+		}
+		if r.out != "" {
+			t.Errorf("%s=%s: on stdout: %s", c.variable, c.value, r.out)
+		}
+		t.Setenv(c.variable, "")
+		t.Setenv(c.variable, c.value) // an injected failure is counted anew
+		thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
+		t.Setenv(c.variable, "")
+	}
+}
+
+// TestBackendLost loses the device in the middle of a search: the CPU answers, the
+// reason is told once, and the answers verify.
+func TestBackendLost(t *testing.T) {
+	if err := gpu.Driver(); err != nil || !emulator.Present() {
+		t.Skip("needs the emulator: make test-cuda")
+	}
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 1500, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	for _, fail := range []string{"cuMemAlloc:5:2", "kernel:3:719", "cuStreamSynchronize:2:700"} {
+		out := filepath.Join(t.TempDir(), "out.jsonl")
+		t.Setenv("EMU_FAIL", fail)
+		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
+		t.Setenv("EMU_FAIL", "")
+		r.wantCode(t, exitOK)
+		if strings.Count(r.err, "the CPU answers instead") != 1 {
+			t.Errorf("%s: %s", fail, r.err)
+		}
+		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+	}
+	for _, name := range []string{"allocations", "host_allocations", "contexts", "streams", "events", "modules"} {
+		if n, ok := emulator.Count(name); n != 0 || !ok {
+			t.Errorf("%d %s are left", n, name)
+		}
+	}
+}
+
+// TestBackendDriftedPTX builds a binary with PTX that is not what the manifest
+// lists: no device gets to see it.
+func TestBackendDriftedPTX(t *testing.T) {
+	if err := gpu.Driver(); err != nil {
+		t.Skip(err)
+	}
+	command, err := exec.LookPath("go")
+	if err != nil || testing.Short() {
+		t.Skip("builds a binary", err)
+	}
+	dir := t.TempDir()
+	const file = "../../kernels/scan.ptx"
+	drifted := filepath.Join(dir, "scan.ptx")
+	if err := os.WriteFile(drifted, append(readFile(t, file), "// more\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	original, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: drifted}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "thresher")
+	build := exec.CommandContext(t.Context(), command, "build", "-tags", "cuda", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	said, err := exec.CommandContext(t.Context(), binary, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda", "--costs", "builtin").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
