@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
+.PHONY: test race vet lint generate kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
 
 test: ## the whole suite, offline, under five minutes on two cores
 	$(GO) test ./...
@@ -39,15 +39,19 @@ emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs 
 $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 	sh kernels/emu/build.sh build/emu
 
-CUDA = CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include" $(GO)
-# Three orders in which the emulator runs threads; no cached result, for Go
-# does not see what C reads of the environment.
+CUDA_H = CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include"
+CUDA = $(CUDA_H) $(GO)
+# Three orders in which the emulator runs threads, each with its third of what
+# does not depend on them.
 SEEDS ?= 0 1 2
-test-cuda: $(EMULATOR) ## the CUDA backend on the emulator
+test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, a process a processor
 	@$(TOOLCHAIN)
-	for seed in $(SEEDS); do \
-	  EMU_SEED=$$seed THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 ./gpu/... || exit 1; \
-	done
+	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu ./cmd/thresher
+	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
+
+mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test must see
+	@$(TOOLCHAIN)
+	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -run '^TestMutants$$' -v ./gpu
 
 lint-cuda: ## go vet and staticcheck of what the tag cuda adds
 	@$(TOOLCHAIN)

@@ -1,0 +1,40 @@
+#!/bin/sh
+# suite.sh OUT SEED..: the tests of the CUDA backend and of the command line on the emulator OUT/libcuda.so.1,
+# by the binaries gpu.test and thresher.test of OUT/tests: once in each order of threads (EMU_SEED), as many
+# processes at a time as JOBS says or there are processors. What a process says is shown where it fails, and
+# kept in OUT/tests. Go does not see what C reads of the environment, so no result of an earlier run counts.
+set -eu
+out=$(cd "$1" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
+shift
+
+if [ "${1:-}" = one ]; then # one process: its seed and its part
+	seed=$2 part=$3 log="$out/tests/$2-$3.log" began=$(date +%s)
+	case $part in
+	suite) set -- gpu -test.run '^TestBackend$' ;;
+	rest) set -- gpu -test.skip '^TestBackend$' ;;
+	search) set -- cmd/thresher -test.run '^TestBackend' ;;
+	absent) set -- cmd/thresher -test.run '^TestBackendUnavailable$' ;;
+	esac
+	binary="$out/tests/$(basename "$1").test"
+	cd "$root/$1"
+	shift
+	THRESHER_LIBCUDA="$out/libcuda.so.1"
+	test "$part" != absent || THRESHER_LIBCUDA=/nowhere/libcuda.so.1
+	export THRESHER_LIBCUDA
+	if EMU_SEED=$seed "$binary" -test.v -test.timeout 15m "$@" >"$log" 2>&1; then
+		echo "seed $seed, $part: $(grep -c '^--- PASS' "$log") tests, $(grep -c '^--- SKIP' "$log" || true) skipped, $(($(date +%s) - began)) s"
+		exit 0
+	fi
+	echo "FAIL seed $seed, $part: of $log"
+	grep -v '^ *--- PASS\|^=== ' "$log" | tail -60
+	exit 1
+fi
+
+# the longest first
+{
+	for seed in "$@"; do echo "$seed suite"; done
+	for seed in "$@"; do echo "$seed rest"; done
+	echo "0 search"
+	echo "0 absent"
+} | xargs -P "${JOBS:-$(nproc 2>/dev/null || echo 2)}" -L 1 sh "$0" "$out" one
