@@ -84,10 +84,9 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 		dst = AppendFloat(dst, v)
 	}
 	c := &a.Certificate
-	complete := c.StoppedBy == batch.Done
 	dst = append(dst, `],"complete":`...)
-	dst = strconv.AppendBool(dst, complete)
-	if !complete && c.OpenBound != nil {
+	dst = strconv.AppendBool(dst, c.StoppedBy == batch.Done)
+	if c.OpenBound != nil {
 		dst = append(dst, `,"open_bound":`...)
 		dst = AppendDouble(dst, *c.OpenBound)
 	}
