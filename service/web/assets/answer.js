@@ -53,7 +53,9 @@ export class Answer extends EventTarget {
       ),
     );
     const words = explain(certificate, rounds, ids.length, collection.metric === "l2");
-    this.#parts.certificate.replaceChildren(element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])));
+    this.#parts.certificate.replaceChildren(
+      element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
+    );
     this.#picture.show(rounds, wanted);
     looksTable.replaceChildren(figures(rounds));
     looksDetails.classList.toggle("none", rounds.length === 0);
@@ -79,7 +81,10 @@ function describe(p) {
   const facts = [
     ["field", p.field],
     ["index", p.index],
-    ["limit", p.limit === undefined ? undefined : typeof p.limit === "object" ? JSON.stringify(p.limit) : String(p.limit)],
+    [
+      "limit",
+      p.limit === undefined ? undefined : typeof p.limit === "object" ? JSON.stringify(p.limit) : String(p.limit),
+    ],
     ["status", p.status || undefined],
     ["kind", p.type?.split("/").at(-1)],
     ["request", p.instance],
@@ -89,6 +94,10 @@ function describe(p) {
     { class: "problem" },
     element("h3", {}, p.title),
     element("p", {}, p.detail ?? ""),
-    element("dl", {}, ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value))))),
+    element(
+      "dl",
+      {},
+      ...facts.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, String(value)))),
+    ),
   );
 }

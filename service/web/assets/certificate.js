@@ -33,11 +33,13 @@ function promise(c, found) {
 }
 
 // chance is what a promise's probability is over.
-const chance = (method) => (method === "adaptive" ? "random rotation of the space" : "random order in which coordinates are read");
+const chance = (method) =>
+  method === "adaptive" ? "random rotation of the space" : "random order in which coordinates are read";
 
 function read(c) {
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
-  if (c.pulls >= c.dense_pulls) return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
+  if (c.pulls >= c.dense_pulls)
+    return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
   const less = c.pulls > 0 ? `, ${figure(c.dense_pulls / c.pulls)} times fewer` : "";
   return `${count(c.pulls)} of the ${count(c.dense_pulls)} coordinates that a dense scan reads: ${share(c.pulls / c.dense_pulls)}${less} (${bytes(c.bytes)}). ${scored}`;
 }
@@ -58,6 +60,7 @@ function stopped(c, l2) {
     c.open_bound === null || c.open_bound === undefined
       ? "nothing is known of the rows that were not reached"
       : `a row that was not resolved may score up to ${score(c.open_bound)}${unit}`;
-  const reached = c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(c.threshold)}`;
+  const reached =
+    c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(c.threshold)}`;
   return `${why} before the answer was complete: ${open}${reached}.`;
 }

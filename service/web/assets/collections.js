@@ -42,7 +42,12 @@ export class Collections {
       const ready = infos.find((i) => i.state === "ready") ?? infos[0];
       this.#known.get(ready.name).radio.checked = true;
     }
-    say(this.#status, infos.length > 0 ? plural(infos.length, "collection") : "There is none yet: PUT /v1/collections/{name} makes one.");
+    say(
+      this.#status,
+      infos.length > 0
+        ? plural(infos.length, "collection")
+        : "There is none yet: PUT /v1/collections/{name} makes one.",
+    );
     return infos.some((i) => i.state === "building" || i.state === "loading" || i.next_version) ? 1000 : undefined;
   }
 
@@ -64,7 +69,12 @@ function entry(name) {
   const radio = element("input", { type: "radio", name: "collection", value: name });
   const facts = element("span", { class: "facts" });
   const state = element("span", { class: "state" });
-  return { entry: element("label", { class: "collection" }, radio, element("strong", {}, name), facts, state), radio, facts, state };
+  return {
+    entry: element("label", { class: "collection" }, radio, element("strong", {}, name), facts, state),
+    radio,
+    facts,
+    state,
+  };
 }
 
 function facts(i) {

@@ -39,6 +39,10 @@ export function table(caption, headings, rows) {
     {},
     element("caption", { class: "unseen" }, caption),
     element("thead", {}, element("tr", {}, ...headings.map((h) => element("th", { scope: "col" }, h)))),
-    element("tbody", {}, ...rows.map((r) => element("tr", {}, ...r.map((c) => (c instanceof Node ? element("td", {}, c) : cell(c)))))),
+    element(
+      "tbody",
+      {},
+      ...rows.map((r) => element("tr", {}, ...r.map((c) => (c instanceof Node ? element("td", {}, c) : cell(c))))),
+    ),
   );
 }

@@ -39,7 +39,12 @@ export class Jobs {
     page.data.forEach((b, at) => this.#show(b, at));
     const running = page.data.filter((b) => !FINAL.has(b.status)).length;
     const shown = page.has_more ? `The newest ${page.data.length}. ` : "";
-    say(this.#status, page.data.length ? `${shown}${running || "None"} at work or waiting.` : "There are none: POST /v1/batches, or thresher job submit, begins one.");
+    say(
+      this.#status,
+      page.data.length
+        ? `${shown}${running || "None"} at work or waiting.`
+        : "There are none: POST /v1/batches, or thresher job submit, begins one.",
+    );
     return running > 0 ? 1000 : undefined;
   }
 
@@ -87,7 +92,13 @@ function what(b) {
 function rates(b) {
   const { total, completed, failed } = b.request_counts;
   const { position = 0, queries_per_second: rate = 0, saving = 1, seconds_left: left = null } = b.progress ?? {};
-  const parts = [total > 0 ? `${count(completed + failed)} of ${plural(total, "request")}` : FINAL.has(b.status) ? "not counted" : "not counted yet"];
+  const parts = [
+    total > 0
+      ? `${count(completed + failed)} of ${plural(total, "request")}`
+      : FINAL.has(b.status)
+        ? "not counted"
+        : "not counted yet",
+  ];
   if (failed > 0) parts.push(`${count(failed)} failed`);
   if (position > 0) parts.push(`${plural(position, "job")} before it`);
   if (rate > 0) parts.push(`${short(rate)} queries/s`);

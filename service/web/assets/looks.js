@@ -29,7 +29,11 @@ export class Picture {
   #draw() {
     const width = this.#box.clientWidth;
     if (width === 0) return; // hidden
-    this.#box.replaceChildren(this.#looks.length ? plot(this.#looks, this.#wanted, width) : element("p", { class: "empty" }, "There were no looks: every row was scored in full at once."));
+    this.#box.replaceChildren(
+      this.#looks.length
+        ? plot(this.#looks, this.#wanted, width)
+        : element("p", { class: "empty" }, "There were no looks: every row was scored in full at once."),
+    );
   }
 }
 
@@ -38,7 +42,15 @@ export function figures(looks) {
   return table(
     "Looks of the search",
     ["look", "reads", "coordinates", "rule", "α a row", "rows before", "rows after"],
-    looks.map((l, i) => [i + 1, l.reads, count(l.width), l.rule, l.alpha > 0 ? l.alpha.toExponential(1) : "0", count(l.seen), count(l.survivors)]),
+    looks.map((l, i) => [
+      i + 1,
+      l.reads,
+      count(l.width),
+      l.rule,
+      l.alpha > 0 ? l.alpha.toExponential(1) : "0",
+      count(l.seen),
+      count(l.survivors),
+    ]),
   );
 }
 
@@ -49,7 +61,13 @@ function plot(looks, wanted, width) {
   const bottom = HEIGHT - EDGE.bottom;
   const x = (i) => EDGE.left + ((right - EDGE.left) * i) / looks.length;
   const y = (n) => bottom - ((bottom - EDGE.top) * Math.log10(Math.max(n, 1))) / decades;
-  const svg = shape("svg", { role: "img", "aria-label": story(looks), width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` });
+  const svg = shape("svg", {
+    role: "img",
+    "aria-label": story(looks),
+    width,
+    height: HEIGHT,
+    viewBox: `0 0 ${width} ${HEIGHT}`,
+  });
 
   for (let d = 0; d <= decades; d++) {
     const at = y(10 ** d);
@@ -85,14 +103,25 @@ function plot(looks, wanted, width) {
     const last = i === looks.length - 1;
     const labelled = last || ((i + 1) % every === 0 && i + every < looks.length);
     mark(svg, x(i + 1), y(l.survivors), labelled ? count(l.survivors) : "", "middle");
-    if (labelled) tick(svg, x(i + 1), bottom, last ? "end" : "middle", `look ${i + 1}`, l.reads === "rows" ? "whole rows" : `${short(l.width)} coord.`);
+    if (labelled)
+      tick(
+        svg,
+        x(i + 1),
+        bottom,
+        last ? "end" : "middle",
+        `look ${i + 1}`,
+        l.reads === "rows" ? "whole rows" : `${short(l.width)} coord.`,
+      );
   });
   return svg;
 }
 
 function mark(svg, x, y, text, anchor) {
   svg.append(shape("circle", { class: "mark", cx: x, cy: y, r: 4 }));
-  if (text) svg.append(shape("text", { class: "value", x: anchor === "start" ? x + 8 : x, y: y - 8, "text-anchor": anchor }, text));
+  if (text)
+    svg.append(
+      shape("text", { class: "value", x: anchor === "start" ? x + 8 : x, y: y - 8, "text-anchor": anchor }, text),
+    );
 }
 
 function tick(svg, x, bottom, anchor, first, second) {

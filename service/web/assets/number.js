@@ -3,7 +3,11 @@
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const seven = new Intl.NumberFormat("en", { minimumSignificantDigits: 7, maximumSignificantDigits: 7, useGrouping: false });
+const seven = new Intl.NumberFormat("en", {
+  minimumSignificantDigits: 7,
+  maximumSignificantDigits: 7,
+  useGrouping: false,
+});
 
 // count is all digits of a whole number; short three of them, with K, M, B.
 export const count = (n) => whole.format(n);

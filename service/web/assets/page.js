@@ -29,7 +29,12 @@ const answer = new Answer({
 new Search(api, byId("search"), collections, answer);
 
 const jobs = new Jobs(api, byId("job-list"), byId("jobs-status"), byId("jobs-news"));
-const throughput = new Throughput(api, { rate: byId("rate"), saving: byId("saving"), total: byId("total"), spark: byId("spark") });
+const throughput = new Throughput(api, {
+  rate: byId("rate"),
+  saving: byId("saving"),
+  total: byId("total"),
+  spark: byId("spark"),
+});
 
 async function version() {
   const v = await api.get("v1/version");
@@ -37,8 +42,15 @@ async function version() {
   return 60_000;
 }
 
-const polls = [poll(() => collections.refresh(), 5000), poll(() => jobs.refresh(), 5000), poll(() => throughput.refresh(), 2000), poll(version, 60_000)];
+const polls = [
+  poll(() => collections.refresh(), 5000),
+  poll(() => jobs.refresh(), 5000),
+  poll(() => throughput.refresh(), 2000),
+  poll(version, 60_000),
+];
 
-askToken(api, { dialog: byId("token-dialog"), input: byId("token"), button: byId("token-open"), why: byId("token-why") }, () =>
-  polls.forEach((p) => p.now()),
+askToken(
+  api,
+  { dialog: byId("token-dialog"), input: byId("token"), button: byId("token-open"), why: byId("token-why") },
+  () => polls.forEach((p) => p.now()),
 );

@@ -44,8 +44,14 @@ export class Throughput {
     const { spark } = this.#parts;
     const [width, height] = [160, 36];
     const most = Math.max(...this.#rates, 1);
-    const points = this.#rates.map((r, i) => `${(width - 2) * (1 - (this.#rates.length - 1 - i) / (SAMPLES - 1)) + 1},${(height - 2) * (1 - r / most) + 1}`);
-    spark.replaceChildren(shape("line", { class: "grid", x1: 0, x2: width, y1: height - 1, y2: height - 1 }), shape("polyline", { class: "line", points: points.join(" ") }));
+    const points = this.#rates.map(
+      (r, i) =>
+        `${(width - 2) * (1 - (this.#rates.length - 1 - i) / (SAMPLES - 1)) + 1},${(height - 2) * (1 - r / most) + 1}`,
+    );
+    spark.replaceChildren(
+      shape("line", { class: "grid", x1: 0, x2: width, y1: height - 1, y2: height - 1 }),
+      shape("polyline", { class: "line", points: points.join(" ") }),
+    );
   }
 }
 
@@ -56,7 +62,11 @@ export function total(text) {
     const [, name, value] = line.match(/^(\w+)(?:\{.*\})? (\S+)/) ?? [];
     if (name in sums) sums[name] += Number(value);
   }
-  return { queries: sums.thresher_queries_total, pulls: sums.thresher_pulls_total, dense: sums.thresher_dense_pulls_total };
+  return {
+    queries: sums.thresher_queries_total,
+    pulls: sums.thresher_pulls_total,
+    dense: sums.thresher_dense_pulls_total,
+  };
 }
 
 // saving is how many times fewer coordinates were read than dense scans read:

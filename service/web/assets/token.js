@@ -16,7 +16,9 @@ export function askToken(api, { dialog, input, button, why }, changed) {
   button.hidden = !api.token;
   button.addEventListener("click", open);
   api.addEventListener("denied", () => {
-    why.textContent = api.token ? "The server does not know the token of this tab, or it is no longer good. Give another." : usual;
+    why.textContent = api.token
+      ? "The server does not know the token of this tab, or it is no longer good. Give another."
+      : usual;
     if (asked || dialog.open) return;
     asked = true;
     open();
