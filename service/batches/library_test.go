@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -36,6 +37,7 @@ func TestCatalog(t *testing.T) {
 		m     *Manager
 	)
 	ended := make(chan string, 10)
+	var answered atomic.Int64 // queries
 	begin := func(o Options) {
 		t.Helper()
 		var err error
@@ -49,6 +51,12 @@ func TestCatalog(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Catalog, o.Files, o.ended = c, store, func(id string) { ended <- id }
+		o.Answered = func(collection string, m batch.Method, resp *batch.Response) {
+			answered.Add(int64(len(resp.Answers)))
+			if collection != "films" || m != "" {
+				t.Errorf("told of %q by method %q", collection, m)
+			}
+		}
 		if m, err = Open(filepath.Join(dir, "batches"), db, &o); err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +131,9 @@ func TestCatalog(t *testing.T) {
 	}
 	if n, err = m.Get(n.ID); err != nil || n.Status != Completed || n.OutputFileID == nil {
 		t.Errorf("%+v, %v", n, err)
+	}
+	if got := answered.Load(); got != 4 {
+		t.Errorf("told of answers to %d queries, want 4", got)
 	}
 	if owners, err := c.Owners(""); err != nil || len(owners) > 0 {
 		t.Errorf("pins are left: %v, %v", owners, err)
