@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -112,6 +113,35 @@ func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 	f.open()
 	if i = f.ready(i, nil); i.Count != 101 {
 		t.Error(i)
+	}
+}
+
+// TestPreparedInASmallerBudget goes on with a build in a life whose budget it does not fit.
+func TestPreparedInASmallerBudget(t *testing.T) {
+	ctx := context.Background()
+	root := t.TempDir()
+	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 100, 8), dim: 8}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := col.Close(); err != nil {
+		t.Error(err)
+	}
+	g := newGate(t)
+	f := newFolder(t, Options{Open: g.Open, Roots: []string{root}})
+	i, err := f.c.Create(ctx, "a", Source{Path: "c.thresher"}, CreateOptions{}, "")
+	if err != nil || i.Count != 100 {
+		t.Fatal(i, err)
+	}
+	<-g.arrived
+	f.close()
+	f.o.Memory = 1
+	f.open()
+	if p := f.failed(i, nil); p.Kind != problem.OutOfMemory {
+		t.Error(p)
+	}
+	if got := f.files(); len(got) != 0 || f.c.memory.used != 0 {
+		t.Error(got, f.c.memory.used)
 	}
 }
 

@@ -288,22 +288,48 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 func TestFileInRootChanges(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
-	g := newGate(t)
-	f := newFolder(t, Options{Open: g.Open, Roots: []string{root}})
-	if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
-		t.Fatal(err)
+	matrix, then := npy(t, 3, 2, vectors(0, 3, 2)), time.Unix(1_700_000_000, 0)
+	put := func(name string, content []byte, at time.Time) string {
+		t.Helper()
+		path := write(t, filepath.Join(root, name), content)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	<-g.arrived // and the next has to wait
-	path := write(t, filepath.Join(root, "m.npy"), npy(t, 3, 2, vectors(0, 3, 2)))
-	i, err := f.c.Create(ctx, "a", Source{Path: "m.npy"}, CreateOptions{}, "")
-	if err != nil {
-		t.Fatal(err)
+	put("other.npy", matrix, then)
+	link := filepath.Join(root, "m.npy")
+	for name, change := range map[string]func(path string){
+		"touched":   func(string) { put("was.npy", matrix, then.Add(1)) },
+		"longer":    func(string) { put("was.npy", append(matrix, 0), then) },
+		"elsewhere": func(string) { os.Remove(link); os.Symlink("other.npy", link) },
+		"gone":      func(path string) { os.Remove(path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(t)
+			f := newFolder(t, Options{Open: g.Open, Roots: []string{root}})
+			if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+				t.Fatal(err)
+			}
+			<-g.arrived // and the next has to wait
+			path := put("was.npy", matrix, then)
+			os.Remove(link)
+			if err := os.Symlink("was.npy", link); err != nil {
+				t.Fatal(err)
+			}
+			i, err := f.c.Create(ctx, "a", Source{Path: "m.npy"}, CreateOptions{}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(path)
+			g.pass <- nil
+			w := want{problem.Conflict, "source.path", -1, "m.npy: the file has changed"}
+			if name == "gone" {
+				w = want{problem.InvalidValue, "source.path", -1, "there is no file"}
+			}
+			w.check(t, f.failed(i, nil))
+		})
 	}
-	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	g.pass <- nil
-	want{problem.Conflict, "source.path", -1, "m.npy: the file has changed"}.check(t, f.failed(i, nil))
 }
 
 // TestFullDisk has the disk be full at each step in turn.
