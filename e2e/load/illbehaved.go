@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -80,7 +81,7 @@ func (h *hostile) cut(ctx context.Context) error {
 // counted is count for a response that was not read.
 func (h *hostile) counted(resp *http.Response, asked string) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.ECONNRESET) {
 		return fmt.Errorf("%s: %w", asked, err)
 	}
 	return h.count(&answer{resp.StatusCode, resp.Header.Get("Content-Type"), data}, asked)
@@ -139,16 +140,21 @@ func (h *hostile) drip(ctx context.Context, header bool) error {
 			return err
 		}
 	}
-	rest := whole + strings.Repeat(" ", 1000)
+	rest, in := whole+strings.Repeat(" ", 1000), bufio.NewReader(conn)
 	for began := time.Now(); time.Since(began) < slowEnd; rest = rest[1:] {
 		if _, err := io.WriteString(conn, rest[:1]); err != nil {
 			return nil // turned away
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		_, err := in.Peek(1)
 		var late net.Error
 		switch {
 		case err == nil:
+			_ = conn.SetReadDeadline(time.Now().Add(slowEnd))
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				return nil // closed, before all of the answer was read
+			}
 			return h.counted(resp, "a slow sender")
 		case errors.As(err, &late) && late.Timeout():
 		default:

@@ -81,11 +81,15 @@ func (r *run) load(ctx context.Context, o *loadOptions) error {
 	p := newPage(r, "load")
 	p.machine()
 	p.printf("%d atoms x %d (embeddings with a spectrum of power law), k = %d, delta 0.01, one query a request as %s over keep-alive connections on loopback; "+
-		"each way is asked for %v in all, %v at a stretch in turns, all servers up. Clients run on the same %d cores.\n",
+		"each way is asked for %v in all, %v at a stretch in turns, all servers up; by few clients for a third of that. Clients run on the same %d cores.\n",
 		o.rows, o.dim, o.k, o.form(), o.time, o.slice, runtime.NumCPU())
 	p.row("clients", "served with", "queries/s", "p50 ms", "p99 ms", "429", "queries a run", "processor: server", "clients")
 	for _, clients := range append([]int{o.clients}, lowLoads()...) {
-		counts, err := o.turns(ctx, all, clients, requests)
+		asked := *o
+		if clients != o.clients {
+			asked.time, asked.slice = o.time/3, o.slice/2
+		}
+		counts, err := asked.turns(ctx, all, clients, requests)
 		if err != nil {
 			return err
 		}
