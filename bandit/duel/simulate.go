@@ -21,8 +21,8 @@ type Simulation struct {
 	Seed   uint64
 	// Workers is how many trials are played at a time; 0 = one a core.
 	Workers int
-	// OneByOne plays every duel. Without it, Beat-the-Mean under strict testing
-	// skips ahead; the law of an Outcome is the same.
+	// OneByOne plays every duel. Without it, Interleaved Filter, and Beat-the-Mean
+	// under strict testing, skip ahead; the law of an Outcome is the same.
 	OneByOne bool
 	// Progress hears after every trial how many are done, from any goroutine.
 	Progress func(done, total int)
@@ -105,6 +105,9 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 	}
 	if d.Algorithm == BeatTheMean && d.Testing == Strict && !s.OneByOne {
 		return skipAhead(ctx, d, f, stream(choiceStream))
+	}
+	if (d.Algorithm == InterleavedFilter1 || d.Algorithm == InterleavedFilter2) && !s.OneByOne {
+		return skipFilter(ctx, d, f, stream(choiceStream), stream(resultStream))
 	}
 	return play(ctx, d, f, stream(choiceStream), stream(resultStream))
 }
