@@ -532,6 +532,60 @@ func TestDeliveryFails(t *testing.T) {
 	}
 }
 
+// linkingStore takes files over as a store does that dies before it removes their first
+// name, once.
+type linkingStore struct {
+	*files.Store
+	t     *testing.T
+	taken string // the second name
+}
+
+func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
+	if _, err := os.Stat(f.taken); err != nil {
+		return files.File{}, errors.Join(os.Link(path, f.taken), errors.New("dead"))
+	}
+	one, err := os.Stat(path)
+	other, err2 := os.Stat(f.taken)
+	if err != nil || err2 != nil || os.SameFile(one, other) {
+		f.t.Errorf("what was handed over is written again: %v, %v", err, err2)
+	}
+	return f.Store.Adopt(ctx, path, name, purpose, key)
+}
+
+// TestDeliveredFileIsNotTouched: an output that may have been taken over is not opened
+// for writing.
+func TestDeliveredFileIsNotTouched(t *testing.T) {
+	l := newLab(t, Options{Retry: []time.Duration{1}})
+	l.m.store = &linkingStore{Store: l.files, t: t, taken: filepath.Join(l.dir, "taken")}
+	b := l.wait(l.submit("a.fvecs", fvecs(vectors(1, 9)), Spec{OutputFormat: "npz"}).ID)
+	if n := rowsOf(t, l, &b); b.Status != Completed || n != 9 {
+		t.Errorf("%d answers, %+v", n, b)
+	}
+}
+
+// TestCancelAtTheEnd cancels a batch when all is answered and nothing recorded of it:
+// a client that was told cancelling sees it cancelled.
+func TestCancelAtTheEnd(t *testing.T) {
+	l := newLab(t, Options{})
+	l.m.mu.Lock()
+	l.m.running++ // nothing begins
+	l.m.mu.Unlock()
+	id := l.submit("a.jsonl", manyFilms(1), Spec{}).ID
+	j, _ := l.m.job(id)
+	if err := errors.Join(j.cancel(), j.sealAt(Completed, nil, tally{})); err != nil {
+		t.Fatal(err)
+	}
+	if b := l.get(id); b.Status != Cancelling {
+		t.Errorf("%+v", b)
+	}
+	l.m.mu.Lock()
+	l.m.conclude(j)
+	l.m.mu.Unlock()
+	if b := l.wait(id); b.Status != Cancelled || b.CancelledAt == nil || b.CompletedAt != nil {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestOutputsAreDamaged: a batch whose outputs were cut while the server was down says
 // so and hands nothing over.
 func TestOutputsAreDamaged(t *testing.T) {
