@@ -44,7 +44,9 @@ def test_every_metric_is_there_and_counts(server: Server, demo: dict) -> None:
     server.ask(search, {"queries": [[1.0] * demo["dimension"]] * 3, "k": 2})
     after = scrape(server)
     assert value(after, "thresher_queries_total") == value(before, "thresher_queries_total") + 3
-    assert value(after, "thresher_dense_pulls_total") >= value(after, "thresher_pulls_total") > 0
+    dense = value(after, "thresher_dense_pulls_total") - value(before, "thresher_dense_pulls_total")
+    assert dense == 3 * demo["count"] * demo["dimension"]
+    assert value(after, "thresher_pulls_total") > value(before, "thresher_pulls_total")
     missing = [n for n in NAMES if f"# TYPE {n} " not in after]
     # a counter whose labels nothing has had yet is not written
     assert not set(missing) - {"thresher_rejected_total"}, missing
