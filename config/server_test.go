@@ -80,7 +80,7 @@ func TestBadServerValues(t *testing.T) {
 		"tokens":          {token("a", "read", "x") + "," + token("a", "write", "y"), token("a", "admin", "x")},
 		"cors.origins":    {"example.org", "https://a.example/", "https://a.example/x", "https://u@a.example"},
 		"insecure":        {"yes", "1", "TRUE"},
-		"limits.body":     {"-1", "12", "64Mib", "1e9", "MiB", "9999999TiB", "99999999999999999999", "1.2.3", "64 MB x"},
+		"limits.body":     {"-1", "12", "64Mib", "1e9", "MiB", "9999999TiB", "16777217TiB", "99999999999999999999", "1.2.3", "64 MB x"},
 		"limits.k":        {"0", "1.5", "ten"},
 		"coalesce.window": {"2", "-1ms", "fast"},
 		"timeouts.header": {"0s"},

@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// guarded are the options of a server with a token of each scope.
+// guarded are the options of a server with tokens of each scope.
 func guarded(o *Options) {
 	o.Tokens = []Token{
 		{Name: "reader", Hash: sha256.Sum256([]byte("r-secret"))},
 		{Name: "writer", Write: true, Hash: sha256.Sum256([]byte("w-secret"))},
+		{Name: "another", Write: true, Hash: sha256.Sum256([]byte("a-secret"))},
 	}
 }
 

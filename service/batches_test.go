@@ -173,6 +173,9 @@ func TestIdempotency(t *testing.T) {
 	other, kind2 := form(t, [2]string{"file:a.jsonl", "other"})
 	s.do("POST", "/v1/files", other, "Content-Type", kind2, "Idempotency-Key", "k1").problem(422, "idempotency-key-reused")
 	s.do("POST", "/v1/files", other, "Content-Type", kind2, "Idempotency-Key", "k2").want(200)
+	s.token = "a-secret"
+	s.do("POST", "/v1/files", other, "Content-Type", kind2, "Idempotency-Key", "k1").want(200)
+	s.token = "w-secret"
 
 	spec := map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"}
 	var first, second job
