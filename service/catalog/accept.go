@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/collection"
+	"thresher/service/files/once"
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// early refuses what is refused anyhow, before a body is read. A key that is known
+// has an answer whatever the state is.
+func (c *Catalog) early(name, key string, may func(*entry) error) error {
+	known := false
+	err := c.db.View(func(tx *bbolt.Tx) error {
+		_, found, err := once.Find(bucket(tx, keysBucket), key, "")
+		known = found || err != nil
+		return nil
+	})
+	if err != nil || known {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return draining()
+	}
+	return may(c.entries[name])
+}
+
+// earlier looks for what was made under a key.
+func (c *Catalog) earlier(key, fingerprint string) (i Info, found bool, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		text, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		if err != nil || !ok {
+			return err
+		}
+		found = true
+		return json.Unmarshal(text, &i)
+	})
+	if err != nil || !found {
+		return Info{}, false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ok := c.version(i.Name, i.Version); ok {
+		i = now
+	}
+	return i, true, nil
+}
+
+// mayCreate says whether a collection can be created in place of e, which may be nil.
+func (c *Catalog) mayCreate(name string, e *entry, replace bool) error {
+	switch {
+	case e == nil && len(c.entries) >= c.o.MaxCollections:
+		return problem.New(problem.OverLimit, "there are %d collections, at most %d", len(c.entries), c.o.MaxCollections).
+			In("name").Within(c.o.MaxCollections)
+	case e == nil:
+		return nil
+	case !replace && (e.Ready != nil || e.Next != nil):
+		return problem.New(problem.NameTaken, "there is a collection %s already", name).In("name")
+	}
+	return busy(name, e)
+}
+
+// mayChange says whether e, which may be nil, can be changed.
+func (c *Catalog) mayChange(name string, e *entry) error {
+	if e == nil {
+		return unknown(name)
+	}
+	return busy(name, e)
+}
+
+func busy(name string, e *entry) error {
+	if e.Next == nil {
+		return nil
+	}
+	p := problem.New(problem.Conflict, "version %d of collection %s is being made; one change is made at a time", e.Next.Version, name).In("name")
+	p.RetryAfter = retryAfter
+	return p
+}
+
+// accept records ch, whose files are durable, and begins to make it. It takes over from,
+// a use of the version that ch changes, or nil.
+func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, from *Version, may func(*entry) error) (Info, error) {
+	share := c.memory.share(name)
+	begun := false
+	defer func() {
+		if !begun {
+			share.settle(0)
+			if from != nil {
+				from.Release()
+			}
+		}
+	}()
+	c.change.Lock()
+	defer c.change.Unlock()
+	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		return i, err
+	}
+	c.mu.Lock()
+	e, closed := c.entries[name], c.closed
+	err := may(e)
+	c.mu.Unlock()
+	if closed {
+		return Info{}, draining()
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	rec := record{Next: ch}
+	if e != nil {
+		rec.Ready = e.Ready
+	}
+	if ch.From != versionOf(rec.Ready) && ch.From != 0 {
+		p := problem.New(problem.Conflict, "collection %s was changed meanwhile, to version %d", name, versionOf(rec.Ready)).In("name")
+		p.RetryAfter = retryAfter
+		return Info{}, p
+	}
+	if err := c.fits(share, ch); err != nil {
+		return Info{}, err
+	}
+	if err := c.record(name, key, fingerprint, rec); err != nil {
+		return Info{}, err
+	}
+	s.keep()
+	begun = true
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e == nil {
+		e = &entry{}
+		c.entries[name] = e
+	}
+	e.record = rec
+	c.begin(e, name, from, share)
+	return infoOf(name, ch, Building), nil
+}
+
+// record records rec, whose next version is new, under the next number of the name.
+func (c *Catalog) record(name, key, fingerprint string, rec record) error {
+	if err := c.o.disk.At("record", name); err != nil {
+		return spool.Full(err)
+	}
+	ch := rec.Next
+	ch.CreatedAt = time.Now().UTC()
+	return spool.Full(c.db.Update(func(tx *bbolt.Tx) (err error) {
+		if ch.Version, err = nextNumber(tx, name); err != nil {
+			return err
+		}
+		text, err := json.Marshal(infoOf(name, ch, Building))
+		if err != nil {
+			return err
+		}
+		return errors.Join(putRecord(tx, name, rec), once.Put(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
+	}))
+}
+
+// fits holds the rows of ch, as far as they are known, against the limits, and takes the
+// memory for them.
+func (c *Catalog) fits(share *share, ch *change) error {
+	if ch.Count > c.o.MaxRows {
+		return problem.New(problem.OverLimit, "%d rows, at most %d", ch.Count, c.o.MaxRows).In("rows").Within(c.o.MaxRows)
+	}
+	if ch.Count == 0 {
+		return nil
+	}
+	need, err := ch.shape()
+	if err != nil {
+		return err
+	}
+	return share.resize(need.estimate(), need.String())
+}
+
+// shape is what is known of ch's size.
+func (ch *change) shape() (shape, error) {
+	metric, err := collection.ParseMetric(ch.Metric)
+	if err != nil {
+		return shape{}, err
+	}
+	basis, err := collection.ParseBasis(ch.Basis)
+	return shape{rows: ch.Count, dim: ch.Dim, metric: metric, basis: basis}, err
+}
