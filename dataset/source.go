@@ -80,8 +80,14 @@ func gzipSource(f *os.File, path string) (*source, error) {
 	return s, nil
 }
 
+// newSource buffers r. Of a reader that knows how little is left, as those of package
+// bytes do, the buffer is no larger than that: of small inputs it is most of the work.
 func newSource(r io.Reader, name string) *source {
-	return &source{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1}
+	size := streamBuffer
+	if l, ok := r.(interface{ Len() int }); ok && l.Len() >= 0 {
+		size = min(size, max(l.Len()+1, 512))
+	}
+	return &source{name: name, r: bufio.NewReaderSize(r, size), size: -1}
 }
 
 // head peeks at the first bytes.

@@ -37,6 +37,14 @@ func (s *Server) newInput(r *request) (*input, error) {
 	return in, nil
 }
 
+// Len is how many bytes are left of a body that was read, or -1.
+func (in *input) Len() int {
+	if l, ok := in.Reader.(*bytes.Reader); ok {
+		return l.Len()
+	}
+	return -1
+}
+
 // all is the whole body, valid until close.
 func (in *input) all() ([]byte, error) {
 	if in.read {

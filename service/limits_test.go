@@ -262,7 +262,7 @@ func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	bodies := []string{
 		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 64000128\r\n\r\n%s", searchFilms, huge),
 		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 64000128\r\n\r\n{\"queries\":[[", searchFilms),
-		fmt.Sprintf("POST /v2/models/films/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 64000128\r\nInference-Header-Content-Length: 100\r\n\r\n{"),
+		"POST /v2/models/films/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 64000128\r\nInference-Header-Content-Length: 100\r\n\r\n{",
 	}
 	before := allocated()
 	var all sync.WaitGroup

@@ -50,6 +50,14 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Len is how many bytes are left, -1 if the reader does not know.
+func (s *source) Len() int {
+	if l, ok := s.r.(interface{ Len() int }); ok {
+		return l.Len()
+	}
+	return -1
+}
+
 // npyChunk is how many bytes of queries are given memory on the header's word.
 const npyChunk = 1 << 20
 
