@@ -351,3 +351,15 @@ func TestForecast(t *testing.T) {
 		t.Errorf("%+v; mean %g", f, mean)
 	}
 }
+
+// After the last duel a wrong winner costs its gap in every duel to the horizon;
+// without a horizon there is nothing after it.
+func TestRegretAfterTheWinner(t *testing.T) {
+	f := Constant(3, .2)
+	if o := outcome(Design{Goal: Online, Horizon: 100}, f, 2, 40, 5); math.Abs(o.Regret-17) > 1e-12 || math.Abs(o.Gap-.2) > 1e-12 || o.Best != 0 {
+		t.Errorf("%+v", o)
+	}
+	if o := outcome(Design{Goal: PAC}, f, 2, 40, 5); o.Regret != 5 {
+		t.Errorf("%+v", o)
+	}
+}
