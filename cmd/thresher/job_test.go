@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"thresher/batch"
@@ -202,7 +204,10 @@ func TestJobBadInput(t *testing.T) {
 // script serves batches: each look at one answers the next of states.
 func script(t *testing.T, states ...string) {
 	t.Helper()
+	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
 		case r.Header.Get("Authorization") != "Bearer secret":
 			w.Header().Set("Content-Type", "application/problem+json")
@@ -259,9 +264,9 @@ func TestJobOutcomes(t *testing.T) {
 // TestJobInterrupted: the batch goes on, and the user is told so.
 func TestJobInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	looks := 0
+	var looks atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if looks++; looks == 2 {
+		if looks.Add(1) == 2 {
 			cancel()
 		}
 		io.WriteString(w, `{"id":"b","status":"in_progress"}`)
@@ -278,9 +283,9 @@ func TestJobInterrupted(t *testing.T) {
 // TestJobServerAway: waiting outlives a server that is started again, and gives up on
 // one that is not.
 func TestJobServerAway(t *testing.T) {
-	looks := 0
+	var looks atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if looks++; looks < 6 {
+		if looks.Add(1) < 6 {
 			panic(http.ErrAbortHandler)
 		}
 		io.WriteString(w, `{"id":"b","status":"completed"}`)
@@ -288,7 +293,7 @@ func TestJobServerAway(t *testing.T) {
 	defer server.Close()
 	closeIdle(t)
 	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms").wantCode(t, exitOK)
-	looks = -1000
+	looks.Store(-1000)
 	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms", "--patience", "1ns").wantCode(t, exitBackend)
 	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
 }

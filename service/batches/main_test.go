@@ -282,7 +282,7 @@ func (l *lab) wait(id string) Batch {
 	l.t.Helper()
 	select {
 	case <-l.end(id):
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		l.t.Fatalf("batch %s does not end: %+v", id, l.get(id))
 	}
 	return l.get(id)
