@@ -34,6 +34,7 @@ func check(name, purpose string) error {
 // budget is what one file under way takes of the store's.
 type budget struct {
 	s     *Store
+	most  int64 // bytes of the file; 0 is no limit
 	taken int64
 }
 
@@ -41,8 +42,8 @@ type budget struct {
 func (b *budget) take(n int64) error {
 	b.taken += n
 	all := b.s.used.Add(n)
-	if most := b.s.o.MaxBytes; most > 0 && b.taken > most {
-		return problem.New(problem.BodyTooLarge, "the file has more than %d bytes", most).In("file").Within(most)
+	if b.most > 0 && b.taken > b.most {
+		return problem.New(problem.BodyTooLarge, "the file has more than %d bytes", b.most).In("file").Within(b.most)
 	}
 	if most := b.s.o.Total; most > 0 && all > most {
 		return problem.New(problem.DiskFull, "%d bytes of files are stored already, and together they may have %d",

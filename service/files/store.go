@@ -23,7 +23,7 @@ import (
 
 // Options configure a Store; nil means no limits.
 type Options struct {
-	MaxBytes int64 // of one file; 0 is no limit
+	MaxBytes int64 // of one file that Create stores; 0 is no limit
 	Total    int64 // bytes of all files together; 0 is no limit
 
 	disk spool.Disk
@@ -86,7 +86,7 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 		return File{}, err
 	}
 	defer w.Discard()
-	b := budget{s: s}
+	b := budget{s: s, most: s.o.MaxBytes}
 	defer b.release()
 	if err := w.Copy(ctx, r, b.take); err != nil {
 		return File{}, err
@@ -107,7 +107,8 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 // Adopt takes over a complete file, flushed or not, that lies on the file system of
 // the store; path is gone afterwards. Under a key that has been used it returns the
 // first one's record, whether or not path is still there. A process that dies
-// meanwhile leaves path, or a record that the key finds.
+// meanwhile leaves path, or a record that the key finds. MaxBytes, which bounds what
+// clients send, does not bound it.
 func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
 	if err := check(name, purpose); err != nil {
 		return File{}, err

@@ -343,7 +343,7 @@ func TestKeyAtOnce(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	ctx := context.Background()
-	f := newFolder(t, Options{MaxBytes: 5})
+	f := newFolder(t, Options{MaxBytes: 3, Total: 10}) // MaxBytes is for what clients send
 	path := filepath.Join(f.dir, "made")
 	write(t, path, "made")
 	file, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k")
@@ -368,7 +368,7 @@ func TestAdopt(t *testing.T) {
 		t.Error(err)
 	}
 	write(t, path, "long content")
-	if _, err := f.Adopt(ctx, path, "a", "", "k2"); kindOf(err) != problem.BodyTooLarge {
+	if _, err := f.Adopt(ctx, path, "a", "", "k2"); kindOf(err) != problem.DiskFull {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err != nil {
