@@ -34,6 +34,7 @@ type Server struct {
 	MaxMemory      int64
 	MaxQueries     int // of one search
 	MaxK           int
+	MaxResults     int // of one search: queries times k
 	MaxCollections int
 	MaxSearches    int   // at once
 	MaxWaiting     int   // requests that wait for one of these
@@ -149,6 +150,7 @@ func serverSettings() []setting {
 		size("limits.memory", "0", "memory of all collections; 0 = three quarters of the machine's", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
 		number("limits.queries", "4096", "most queries of one search", 1, func(c *Config) *int { return &c.Server.MaxQueries }),
 		number("limits.k", "10000", "most atoms of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
+		number("limits.results", "4194304", "most results of one search: its queries times k", 1, func(c *Config) *int { return &c.Server.MaxResults }),
 		number("limits.collections", "1024", "most collections", 1, func(c *Config) *int { return &c.Server.MaxCollections }),
 		number("limits.searches", "1024", "most searches at once", 1, func(c *Config) *int { return &c.Server.MaxSearches }),
 		number("limits.waiting", "1024", "most searches that wait for their turn", 0, func(c *Config) *int { return &c.Server.MaxWaiting }),
@@ -183,6 +185,9 @@ func parseTokens(dst *[]Token, text string) error {
 			return fmt.Errorf("token %s: not followed by a SHA-256 of 64 hexadecimal digits", t.Name)
 		}
 		copy(t.Hash[:], hash)
+		if t.Hash == sha256.Sum256(nil) {
+			return fmt.Errorf("token %s: its hash is that of an empty token", t.Name)
+		}
 		if slices.ContainsFunc(tokens, func(o Token) bool { return o.Name == t.Name }) {
 			return fmt.Errorf("token %s is there twice", t.Name)
 		}

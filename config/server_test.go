@@ -77,7 +77,7 @@ func TestTokensStaySecret(t *testing.T) {
 func TestBadServerValues(t *testing.T) {
 	for key, values := range map[string][]string{
 		"listen":          {"8080", "localhost", "::1:80"},
-		"tokens":          {token("a", "read", "x") + "," + token("a", "write", "y"), token("a", "admin", "x")},
+		"tokens":          {token("a", "read", "x") + "," + token("a", "write", "y"), token("a", "admin", "x"), token("a", "write", "")},
 		"cors.origins":    {"example.org", "https://a.example/", "https://a.example/x", "https://u@a.example"},
 		"insecure":        {"yes", "1", "TRUE"},
 		"limits.body":     {"-1", "12", "64Mib", "1e9", "MiB", "9999999TiB", "16777217TiB", "99999999999999999999", "1.2.3", "64 MB x"},

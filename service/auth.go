@@ -28,8 +28,8 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	var found *Token
-	if strings.EqualFold(kind, "Bearer") {
-		found = s.tokenOf(strings.TrimSpace(secret))
+	if secret = strings.TrimSpace(secret); secret != "" && strings.EqualFold(kind, "Bearer") {
+		found = s.tokenOf(secret)
 	}
 	if found != nil {
 		x.who = found.Name

@@ -21,10 +21,12 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	r.Body = &paced{body: r.Body, control: w.control, pace: s.pace}
 	// What nobody reads or takes must end, too: a body that a handler refused, the
 	// header of an answer.
-	if r.ContentLength != 0 {
+	// On HTTP/2 a deadline that has passed ends the request for good.
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
 		_ = w.control.SetReadDeadline(time.Now().Add(s.pace.grace))
 	}
-	w.extend(0)
+	// None while there is nothing to take; that of the answer before may have passed.
+	_ = w.control.SetWriteDeadline(time.Time{})
 	defer s.log(x, r, w)
 	defer s.recover(x, w, r)
 
@@ -196,4 +198,5 @@ type request struct {
 	*http.Request
 	x      *exchange
 	params parameters
+	queued time.Duration // how long it waited at the gate
 }

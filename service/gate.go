@@ -26,21 +26,23 @@ func newGate(searches, waiting int, bytes int64) *gate {
 }
 
 // enter returns once there is room for a search with a body of so many bytes; leave
-// gives it back.
+// gives it back. A size of 0 is that of a body that needs no room.
 func (g *gate) enter(ctx context.Context, size int64) (leave func(), err error) {
 	if !g.searches.TryAcquire(1) {
 		if err := g.wait(ctx, g.searches, 1); err != nil {
 			return nil, err
 		}
 	}
-	if !g.bytes.TryAcquire(size) {
+	if size > 0 && !g.bytes.TryAcquire(size) {
 		if err := g.wait(ctx, g.bytes, size); err != nil {
 			g.searches.Release(1)
 			return nil, err
 		}
 	}
 	return func() {
-		g.bytes.Release(size)
+		if size > 0 {
+			g.bytes.Release(size)
+		}
 		g.searches.Release(1)
 	}, nil
 }

@@ -26,6 +26,9 @@ func (s *Server) newInput(r *request) (*input, error) {
 		in.size = s.o.Limits.Body
 	}
 	if in.size > smallBody {
+		if p, ok := r.Body.(*paced); ok {
+			p.pace.rate = max(p.pace.rate, turnRate)
+		}
 		return in, nil
 	}
 	text, err := in.all()
@@ -36,6 +39,10 @@ func (s *Server) newInput(r *request) (*input, error) {
 	in.Reader = bytes.NewReader(text)
 	return in, nil
 }
+
+// turnRate is how many bytes a second a body must have at least that is read while its
+// search has its turn: it takes room that others wait for.
+const turnRate = 256 << 10
 
 // Len is how many bytes are left of a body that was read, or -1.
 func (in *input) Len() int {

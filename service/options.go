@@ -61,6 +61,7 @@ type Limits struct {
 	Memory      int64 // of all collections together; 0 is no limit
 	Queries     int   // of one search
 	K           int
+	Results     int // of one search: queries times k
 	Collections int
 	Searches    int   // at once
 	Waiting     int   // searches that wait to be among these; below 0 is none
@@ -73,7 +74,7 @@ type Timeouts struct {
 	Body   time.Duration // of a body that does not come, or of an answer that is not taken
 	Idle   time.Duration // of a connection
 	Search time.Duration // of any search; below 0 is none
-	Drain  time.Duration // of requests under way when the server ends
+	Drain  time.Duration // of requests under way when the server ends; below 0 is none
 }
 
 // Token lets whoever has the secret ask.
@@ -91,6 +92,7 @@ func (o Options) withDefaults() Options {
 	l.Upload = cmp.Or(l.Upload, 64<<30)
 	l.Queries = cmp.Or(l.Queries, 4096)
 	l.K = cmp.Or(l.K, 10_000)
+	l.Results = cmp.Or(l.Results, 1<<22)
 	l.Collections = cmp.Or(l.Collections, 1024)
 	l.Searches = cmp.Or(l.Searches, 1024)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
@@ -99,7 +101,7 @@ func (o Options) withDefaults() Options {
 	t.Body = cmp.Or(t.Body, 15*time.Second)
 	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
 	t.Search = max(0, cmp.Or(t.Search, time.Minute))
-	t.Drain = cmp.Or(t.Drain, 30*time.Second)
+	t.Drain = max(0, cmp.Or(t.Drain, 30*time.Second))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -83,6 +83,15 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	var body struct {
 		IDs *idList `json:"ids"`
 	}
+	size := r.ContentLength
+	if size < 0 || size > s.o.Limits.Body {
+		size = s.o.Limits.Body
+	}
+	leave, err := s.gate.enter(r.Context(), size) // lists of ids take room as searches do
+	if err != nil {
+		return s.waited(err)
+	}
+	defer leave()
 	if err := s.decodeJSON(r.Request, s.o.Limits.Body, &body); err != nil {
 		return err
 	}

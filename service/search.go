@@ -96,11 +96,13 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 		return err
 	}
 	defer in.close()
-	leave, err := s.gate.enter(r.Context(), in.size)
+	queued := time.Now()
+	leave, err := s.turn(r.Context(), in)
 	if err != nil {
 		return s.waited(err)
 	}
 	defer leave()
+	r.queued = time.Since(queued)
 	defer s.batches.Interactive()()
 	q, err := decode(in)
 	if err != nil {
@@ -112,6 +114,20 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 		return s.waited(err)
 	}
 	return answer(resp, time.Since(began))
+}
+
+// turn enters the gate, within the time that any search may take. What was read before
+// costs no room: nobody waits for who sends slowly.
+func (s *Server) turn(ctx context.Context, in *input) (leave func(), err error) {
+	if most := s.o.Timeouts.Search; most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	if in.read {
+		return s.gate.enter(ctx, 0)
+	}
+	return s.gate.enter(ctx, in.size)
 }
 
 // waited says why a wait ended that ended by a context.
@@ -135,11 +151,20 @@ func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Re
 	if req.Deny, err = rowsOf(v, q.Deny, "deny"); err != nil {
 		return nil, err
 	}
+	if q.M*min(q.K, v.Len()) > s.o.Limits.Results {
+		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, %d are the most of one search", q.M, q.K, q.M*min(q.K, v.Len()), s.o.Limits.Results).
+			In("k").Within(s.o.Limits.Results)
+	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {
 		req.Timeout = most
 	}
+	if req.Timeout > 0 {
+		if req.Timeout -= r.queued; req.Timeout <= 0 {
+			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for its turn").In("timeout_ms")
+		}
+	}
 	search := v.Search
-	if req.Timeout < shortTimeout {
+	if req.Timeout > 0 && req.Timeout < shortTimeout {
 		search = v.Direct
 	}
 	resp, err := search(r.Context(), req)

@@ -92,5 +92,8 @@ func (s *Server) finish(hs *http.Server) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = hs.Close()
 	}
-	return errors.Join(err, <-checkpointed)
+	if late := <-checkpointed; late != nil {
+		s.o.Log.Warn("a batch is still at its chunk", "error", late) // Close waits for it
+	}
+	return err
 }

@@ -153,7 +153,7 @@ func (a *app) serviceOptions() service.Options {
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
 			Body: c.MaxBody, Bodies: c.MaxBodies, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
-			Queries: c.MaxQueries, K: c.MaxK, Collections: c.MaxCollections,
+			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 		},
 		Timeouts: service.Timeouts{
@@ -168,6 +168,9 @@ func (a *app) serviceOptions() service.Options {
 	}
 	if o.Timeouts.Search == 0 {
 		o.Timeouts.Search = -1
+	}
+	if o.Timeouts.Drain == 0 {
+		o.Timeouts.Drain = -1
 	}
 	if o.Limits.Memory == 0 {
 		o.Limits.Memory = machineMemory() / 4 * 3

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSmallSearchesPassSlowBodies: a search that was read does not wait for the room
+// that large bodies under way have taken.
+func TestSmallSearchesPassSlowBodies(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
+		o.Timeouts.Body, o.Timeouts.Search = time.Hour, 5*time.Second
+	})
+	s.fill()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "POST "+searchFilms+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for s.gate.bytes.TryAcquire(1) { // until the large one has it all
+		s.gate.bytes.Release(1)
+		runtime.Gosched()
+	}
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+}
+
+// TestResults: queries times k are bounded, by the atoms that there are.
+func TestResults(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Results = 2 * atoms })
+	s.fill()
+	queries := strings.Repeat("["+strings.Repeat("1,", dim-1)+"1],", 3)
+	body := func(k string) string {
+		return `{"queries":[` + strings.TrimSuffix(queries, ",") + `],"cut_k":true,"k":` + k + `}`
+	}
+	s.do("POST", searchFilms, body("200")).want(200)
+	if p := s.do("POST", searchFilms, body("201")).problem(400, "over-limit"); p.Field != "k" || p.Limit != 2.*atoms {
+		t.Errorf("%+v", p)
+	}
+	s.do("POST", searchFilms, body("5000")).problem(400, "over-limit") // k is cut to 300
+}
+
+// TestDeadlineInTheQueue: what a search waits for its turn is part of its time.
+func TestDeadlineInTheQueue(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Searches = 1 })
+	s.fill()
+	begun, release := s.held()
+	defer release()
+	first := s.later(oneQuery(""))
+	<-begun
+	second := s.later(oneQuery(`,"timeout_ms":1`))
+	for s.waitingNow() < 1 {
+		runtime.Gosched()
+	}
+	for came := time.Now(); time.Since(came) < 2*time.Millisecond; {
+		runtime.Gosched()
+	}
+	release()
+	(<-first).want(200)
+	if p := (<-second).problem(504, "deadline"); p.Field != "timeout_ms" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestLongestWait: without a time of its own a search waits no longer than any may take.
+func TestLongestWait(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
+	s.fill()
+	leave, err := s.gate.enter(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	s.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
+}
+
+// TestSlowAnswersOverHTTP2: an answer may take longer to begin than a client may take to
+// receive it.
+func TestSlowAnswersOverHTTP2(t *testing.T) {
+	const grace = 20 * time.Millisecond
+	s := start(t, func(o *Options) { o.Timeouts.Body = grace })
+	s.fill()
+	tls := httptest.NewUnstartedServer(s.Server)
+	tls.EnableHTTP2 = true
+	tls.StartTLS()
+	defer tls.Close()
+	begun, release := s.held()
+	defer release()
+	done := make(chan error, 1)
+	go func() {
+		resp, err := tls.Client().Post(tls.URL+searchFilms, jsonType, strings.NewReader(oneQuery("")))
+		if err == nil {
+			defer resp.Body.Close()
+			if _, err = io.Copy(io.Discard, resp.Body); resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 {
+				t.Errorf("%s %s", resp.Proto, resp.Status)
+			}
+		}
+		done <- err
+	}()
+	<-begun
+	for came := time.Now(); time.Since(came) < 3*grace; {
+		runtime.Gosched()
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
