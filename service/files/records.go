@@ -82,6 +82,9 @@ func get(tx *bbolt.Tx, id string) (File, error) {
 	return decode(id, text)
 }
 
+// has reports whether there is a file of this id.
+func has(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).Get([]byte(id)) != nil }
+
 // put records a new file as the newest.
 func put(tx *bbolt.Tx, f File) (text []byte, err error) {
 	order := bucket(tx, orderBucket)

@@ -75,7 +75,8 @@ func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) {
 }
 
 // Create stores what r holds. key, if not "", is the idempotency key: the same
-// file under the same key gets the first one's record, another is refused.
+// file under the same key gets the first one's record, unless that was deleted since;
+// another is refused.
 // Errors of r are returned wrapped.
 func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Reader) (File, error) {
 	if err := check(name, purpose); err != nil {
@@ -106,7 +107,8 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 
 // Adopt takes over a complete file, flushed or not, that lies on the file system of
 // the store; path is gone afterwards. Under a key that has been used it returns the
-// first one's record, whether or not path is still there. A process that dies
+// first one's record, whether or not path is still there; if that file was deleted
+// since, path is taken over again as long as it is there. A process that dies
 // meanwhile leaves path, or a record that the key finds. MaxBytes, which bounds what
 // clients send, does not bound it.
 func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
@@ -114,8 +116,12 @@ func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (Fil
 		return File{}, err
 	}
 	fingerprint := strings.Join([]string{"adopt", name, purpose}, "\x00")
-	if f, found, err := s.known(key, fingerprint); err != nil || found {
-		return f, errors.Join(err, s.o.disk.Remove(path))
+	first, found, err := s.known(key, fingerprint)
+	if err != nil {
+		return File{}, err
+	}
+	if found && (s.has(first.ID) || missing(path)) {
+		return first, s.o.disk.Remove(path)
 	}
 	f := File{Name: name, Purpose: purpose}
 	b := budget{s: s}
@@ -123,11 +129,11 @@ func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (Fil
 	if err := s.measure(ctx, path, &f, b.take); err != nil {
 		return File{}, err
 	}
-	f, first, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Link(path, to) })
+	f, stored, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Link(path, to) })
 	if err != nil {
 		return File{}, err
 	}
-	if first {
+	if stored {
 		b.keep()
 	}
 	// It is the file's second name now, and a crash may leave it.
@@ -156,7 +162,7 @@ func (s *Store) measure(ctx context.Context, path string, f *File, allow func(in
 }
 
 // publish gives a flushed file its id, its name and its record. first is false if the
-// key has a record already, which is returned.
+// key has a file already, whose record is returned.
 func (s *Store) publish(f File, key, fingerprint string, rename func(to string) error) (_ File, first bool, err error) {
 	f.ID, f.CreatedAt = idPrefix+random(), time.Now().UTC()
 	to := filepath.Join(s.dir, f.ID)
@@ -180,17 +186,18 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 			return err
 		}
 		if found {
-			out, err = decode(key, value)
-			return err
+			if out, err = decode(key, value); err != nil || has(tx, out.ID) {
+				return err
+			}
 		}
-		recorded = true
+		out, recorded = f, true
 		text, err := put(tx, f)
 		return errors.Join(err, once.Put(keys, key, fingerprint, text, f.CreatedAt))
 	})
 	return out, recorded && err == nil, spool.Full(err)
 }
 
-// known looks for the record of a key.
+// known looks for the record of a key, whose file may have been deleted.
 func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		value, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
@@ -202,6 +209,18 @@ func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 		return err
 	})
 	return f, found, err
+}
+
+// has reports whether a file has not been deleted.
+func (s *Store) has(id string) bool {
+	_, gone := s.Get(id)
+	return gone == nil
+}
+
+// missing reports whether nothing has the name path.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Get describes a file.

@@ -317,8 +317,44 @@ func TestKeys(t *testing.T) {
 	if err := f.Delete(first.ID); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := f.Create(ctx, "a", "batch", "k", strings.NewReader("abc")); err != nil || again != first {
-		t.Error("the answer outlives the file:", again, err)
+	anew, err := f.Create(ctx, "a", "batch", "k", strings.NewReader("abc"))
+	if err != nil || anew.ID == first.ID || f.content(anew.ID) != "abc" || f.used.Load() != 3 {
+		t.Error("what was deleted is stored anew:", anew, err)
+	}
+	if again, err := f.Create(ctx, "a", "batch", "k", strings.NewReader("abc")); err != nil || again != anew {
+		t.Error(again, err)
+	}
+}
+
+// TestAdoptAnew: a key whose file was deleted does not keep another from being stored,
+// and answers as before if there is none.
+func TestAdoptAnew(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	path := filepath.Join(f.dir, "made")
+	adopt := func() File {
+		t.Helper()
+		file, err := f.Adopt(ctx, path, "a", "", "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write(t, path, "made")
+	first := adopt()
+	if err := f.Delete(first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := adopt(); again != first {
+		t.Error("nothing to store:", again)
+	}
+	write(t, path, "other")
+	anew := adopt()
+	if anew.ID == first.ID || f.content(anew.ID) != "other" || f.used.Load() != 5 {
+		t.Error(anew)
+	}
+	if again := adopt(); again != anew {
+		t.Error(again)
 	}
 }
 
@@ -366,6 +402,9 @@ func TestAdopt(t *testing.T) {
 	}
 	if _, err := f.Adopt(ctx, path, "other", "batch_output", "k"); kindOf(err) != problem.KeyReused {
 		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "made" {
+		t.Errorf("what was refused is the caller's: %q, %v", text, err)
 	}
 	write(t, path, "long content")
 	if _, err := f.Adopt(ctx, path, "a", "", "k2"); kindOf(err) != problem.DiskFull {

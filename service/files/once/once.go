@@ -46,14 +46,23 @@ func Find(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool, e
 	return r.Value, true, nil
 }
 
-// Put records value under a key that Find did not find, and forgets those that are
-// older than Keep. "" is no key.
+// Put records value under a key, in the place of what it finds there, and forgets the
+// keys that are older than Keep. "" is no key.
 func Put(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Time) error {
 	if key == "" {
 		return nil
 	}
 	if err := forget(b, now.Add(-Keep)); err != nil {
 		return err
+	}
+	if former := b.Get(append([]byte{'k'}, key...)); former != nil {
+		var r record
+		if err := json.Unmarshal(former, &r); err != nil {
+			return fmt.Errorf("record of idempotency key %q: %w", key, err)
+		}
+		if err := b.Delete(append(timed(r.At), key...)); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(record{fingerprint, value, now})
 	if err != nil {

@@ -89,3 +89,21 @@ func TestNoKey(t *testing.T) {
 		t.Error(found, err)
 	}
 }
+
+// TestKeyPutAgain: the second value lasts as long as if it were the first.
+func TestKeyPutAgain(t *testing.T) {
+	db := open(t)
+	begun := time.Unix(1_700_000_000, 0)
+	update(t, db, func(b *bbolt.Bucket) error {
+		for i, key := range []string{"k", "k", "late"} {
+			if err := Put(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(Keep/2+time.Hour))); err != nil {
+				return err
+			}
+		}
+		value, found, err := Find(b, "k", "k")
+		if err != nil || !found || value[0] != 1 {
+			t.Error(value, found, err)
+		}
+		return nil
+	})
+}
