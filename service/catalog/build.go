@@ -124,12 +124,13 @@ func (b *build) make(ctx context.Context) (*opened, error) {
 	if err := b.c.fits(b.share, &b.change); err != nil {
 		return o, err
 	}
-	if r := b.change.Rows; r != nil && r.Path != "" {
-		if err := b.c.unchanged(r); err != nil {
-			return o, err
-		}
+	if err := b.c.unchanged(b.change.Rows); err != nil {
+		return o, err
 	}
 	if err := b.collect(ctx, o); err != nil {
+		return o, err
+	}
+	if err := b.c.unchanged(b.change.Rows); err != nil { // while it was read
 		return o, err
 	}
 	if err := b.c.o.disk.FlushFolder(b.c.dir); err != nil {
@@ -142,8 +143,11 @@ func (b *build) make(ctx context.Context) (*opened, error) {
 	return o, o.start(ctx)
 }
 
-// unchanged says whether a file in a root is still the one that was asked for.
+// unchanged says whether a file in a root, if o is one, is still the one that was asked for.
 func (c *Catalog) unchanged(o *origin) error {
+	if o == nil || o.Path == "" {
+		return nil
+	}
 	real, info, err := c.roots.resolve(o.Called)
 	if err != nil {
 		return err

@@ -332,6 +332,39 @@ func TestFileInRootChanges(t *testing.T) {
 	}
 }
 
+// TestFileInRootChangesWhileItIsRead has a file change between being opened and being read
+// or copied to its end.
+func TestFileInRootChangesWhileItIsRead(t *testing.T) {
+	ctx := context.Background()
+	root := t.TempDir()
+	f := newFolder(t, Options{Roots: []string{root}})
+	write(t, filepath.Join(root, "m.npy"), npy(t, 3, 2, vectors(0, 3, 2)))
+	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 3, 2), dim: 2}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := col.Close(); err != nil {
+		t.Error(err)
+	}
+	for name, at := range map[string]string{"m.npy": "build", "c.thresher": "write"} {
+		changed := false
+		f.c.o.disk.Step = func(step, _ string) error {
+			if step != at || changed {
+				return nil
+			}
+			changed = true
+			then := time.Unix(1_700_000_000, 0)
+			return os.Chtimes(filepath.Join(root, name), then, then)
+		}
+		p := f.failed(f.c.Create(ctx, "a", Source{Path: name}, CreateOptions{}, ""))
+		want{problem.Conflict, "source.path", -1, name + ": the file has changed"}.check(t, p)
+		if got := f.files(); !changed || len(got) != 0 || f.c.memory.used != 0 {
+			t.Error(name, changed, got, f.c.memory.used)
+		}
+		f.c.o.disk.Step = nil
+	}
+}
+
 // TestFullDisk has the disk be full at each step in turn.
 func TestFullDisk(t *testing.T) {
 	ctx := context.Background()
