@@ -3,6 +3,7 @@ package batches
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -124,7 +125,9 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 
 // adopt hands a file of the batch over, the first time, and returns its id.
 func (j *job) adopt(name, as string) (*string, error) {
-	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, "batch_output", j.id+"/"+as)
+	// The id may have been that of a batch that was deleted; Seq is this one's alone.
+	key := fmt.Sprintf("%s/%d/%s", j.id, j.record().Seq, as)
+	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, "batch_output", key)
 	if err != nil {
 		return nil, err
 	}

@@ -271,6 +271,30 @@ func TestListAndDelete(t *testing.T) {
 	}
 }
 
+// TestMadeAgain: a batch that was deleted and is made again with its key, and so has
+// its id, is answered anew.
+func TestMadeAgain(t *testing.T) {
+	l := newLab(t, Options{})
+	spec := Spec{InputFileID: l.upload("a.jsonl", manyFilms(2)), Endpoint: films}
+	var outputs []string
+	for range 2 {
+		b, err := l.m.Create(context.Background(), spec, "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, *l.wait(b.ID).OutputFileID)
+		if err := l.m.Delete(b.ID); err != nil {
+			t.Fatal(err)
+		}
+		l.mu.Lock()
+		delete(l.ended, b.ID)
+		l.mu.Unlock()
+	}
+	if outputs[0] == outputs[1] {
+		t.Error("the output of a deleted batch is handed over again")
+	}
+}
+
 func TestTooManyWait(t *testing.T) {
 	l := newLab(t, Options{Waiting: 1})
 	g := block(l.atlas.shelf["films"])
