@@ -72,6 +72,9 @@ func TestMemoryBudget(t *testing.T) {
 	states := map[State]int{}
 	for _, i := range f.c.List() {
 		states[i.State]++
+		if i.Name == "a" && i.State != Ready {
+			t.Error("the first by name has no memory:", i.Error)
+		}
 		if i.State == Failed && i.Failure.Kind != problem.OutOfMemory {
 			t.Error(i.Error)
 		}
@@ -86,6 +89,67 @@ func TestMemoryBudget(t *testing.T) {
 		if i.State != Ready {
 			t.Error(i)
 		}
+	}
+}
+
+// TestMemoryOfWhatIsRecorded refuses, while what is recorded is loaded, what does not fit
+// beside all of it.
+func TestMemoryOfWhatIsRecorded(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "b", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	taken := f.c.memory.used
+	f.c.o.Open = g.Open
+	next, err := f.c.Create(ctx, "c", rowsOf(0, 100, 8, nil), CreateOptions{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	f.close()
+
+	f.o.Open, f.o.Memory = g.Open, taken+shape{rows: 100, dim: 8}.estimate()
+	f.begin()
+	if first := <-g.arrived; first != "a" {
+		t.Error("loaded first:", first)
+	}
+	// a is being loaded, b is not yet, and c is not yet made
+	if _, err := f.c.Create(ctx, "d", rowsOf(0, 1, 1, nil), CreateOptions{}, ""); kindOf(err) != problem.OutOfMemory {
+		t.Error(err)
+	}
+	for range 2 {
+		g.pass <- nil
+		<-g.arrived
+	}
+	g.pass <- nil
+	f.ready(next, nil)
+	for _, i := range f.c.List() {
+		if i.State != Ready {
+			t.Error(i)
+		}
+	}
+	if len(f.c.List()) != 3 {
+		t.Error(f.c.List())
+	}
+}
+
+// TestMemoryOfWhatAnswersFirst gives what fits to the version that answers, not to one
+// before it that is pinned.
+func TestMemoryOfWhatAnswersFirst(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	if err := f.c.Pin("a", 1, "owner"); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Replace: true}, ""))
+	f.close()
+	f.o.Memory = shape{rows: 100, dim: 8}.estimate()
+	f.open()
+	contents(t, f.c, "a", 2)
+	if _, err := f.c.Use("a", 1); kindOf(err) != problem.OutOfMemory {
+		t.Error(err)
 	}
 }
 

@@ -1,11 +1,15 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,14 +138,31 @@ func (c *Catalog) sweep() error {
 	return c.o.disk.Sweep(c.dir, func(name string) bool { return wanted[name] || !ours.MatchString(name) })
 }
 
-// resume loads versions and then goes on with builds, in the background.
+// resume loads versions and then goes on with builds, in the background. What was
+// recorded has its memory before anything new is accepted; what does not fit fails when
+// its turn comes.
 func (c *Catalog) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []*opened
-	for _, o := range c.versions {
-		o.acquire() // so that it stays while it is loaded
-		all = append(all, o)
+	all := slices.SortedFunc(maps.Values(c.versions), func(a, b *opened) int {
+		switch { // those that answer come first
+		case !a.retired && b.retired:
+			return -1
+		case a.retired && !b.retired:
+			return 1
+		}
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.change.Version, b.change.Version))
+	})
+	for _, o := range all {
+		o.acquire()                            // so that it stays while it is loaded
+		_ = o.share.resize(o.change.Bytes, "") // load tells
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
+		if e := c.entries[name]; e.Next != nil {
+			share := c.memory.share(name)
+			_ = c.fits(share, e.Next) // make tells
+			c.begin(e, name, nil, share)
+		}
 	}
 	c.work.Add(1)
 	go func() {
@@ -151,11 +172,6 @@ func (c *Catalog) resume() {
 			c.load(o)
 		}
 	}()
-	for name, e := range c.entries {
-		if e.Next != nil {
-			c.begin(e, name, nil, c.memory.share(name))
-		}
-	}
 }
 
 // load opens o and announces it.

@@ -69,6 +69,13 @@ func openDatabase(dir string) (*bbolt.DB, error) {
 
 func (f *folder) open() {
 	f.t.Helper()
+	f.begin()
+	<-f.c.Ready()
+}
+
+// begin opens the catalog, which may go on loading.
+func (f *folder) begin() {
+	f.t.Helper()
 	var err error
 	if f.db, err = openDatabase(f.dir); err != nil {
 		f.t.Fatal(err)
@@ -80,7 +87,6 @@ func (f *folder) open() {
 	if f.c, err = Open(context.Background(), filepath.Join(f.dir, "collections"), f.db, &f.o); err != nil {
 		f.t.Fatal(err)
 	}
-	<-f.c.Ready()
 }
 
 func (f *folder) close() {
