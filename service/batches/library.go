@@ -13,8 +13,12 @@ import (
 
 // library is what batches ask of a catalog.
 type library interface {
-	// pin keeps the version that answers now for owner, and names it.
+	// pin keeps the version that answers now for owner, and names it. While there is
+	// none yet it fails (problem.NotReady).
 	pin(name, owner string) (version int64, err error)
+	// wait returns once the collection is no longer loaded or built for the first time,
+	// well or not.
+	wait(ctx context.Context, name string) error
 	unpin(owner string) error
 	owners(prefix string) ([]string, error)
 	// use opens a pinned version, waiting for it to be loaded.
@@ -58,13 +62,21 @@ func (l inCatalog) pin(name, owner string) (int64, error) {
 	return version, l.c.Pin(name, version, owner)
 }
 
+func (l inCatalog) wait(ctx context.Context, name string) error {
+	info, err := l.c.Get(name)
+	if err != nil {
+		return err
+	}
+	_, err = l.c.Wait(ctx, name, info.Version)
+	return err
+}
+
 func (l inCatalog) unpin(owner string) error               { return l.c.Unpin(owner) }
 func (l inCatalog) owners(prefix string) ([]string, error) { return l.c.Owners(prefix) }
 
 func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, error) {
 	v, err := l.c.Use(name, version)
-	var p *problem.Problem
-	if errors.As(err, &p) && p.Kind == problem.NotReady {
+	if notReady(err) {
 		if _, err := l.c.Wait(ctx, name, version); err != nil {
 			return nil, err
 		}
@@ -74,6 +86,12 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 		return nil, err
 	}
 	return inUse{v, name, l.answered}, nil
+}
+
+// notReady reports whether err says that a collection is still loaded or built.
+func notReady(err error) bool {
+	var p *problem.Problem
+	return errors.As(err, &p) && p.Kind == problem.NotReady
 }
 
 // inUse is the shelf of a version.

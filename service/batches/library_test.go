@@ -143,3 +143,50 @@ func TestCatalog(t *testing.T) {
 	}
 	end()
 }
+
+// TestWaitsForTheFirstBuild of a collection.
+func TestWaitsForTheFirstBuild(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := cpu.New(cpu.Options{Threads: 1})
+	defer backend.Close()
+	built := make(chan struct{})
+	c, err := catalog.Open(ctx, filepath.Join(dir, "collections"), db, &catalog.Options{
+		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
+			<-built
+			return batch.Open(ctx, c, backend, nil)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Create(ctx, "films", catalog.Source{Rows: vectors(1, 50), Dim: dim}, catalog.CreateOptions{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	l := inCatalog{c: c}
+	if _, err := l.pin("films", "batch_a"); !notReady(err) {
+		t.Errorf("pinned before it is built: %v", err)
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	if err := l.wait(ended, "films"); !errors.Is(err, context.Canceled) {
+		t.Errorf("does not wait: %v", err)
+	}
+	close(built)
+	if err := l.wait(ctx, "films"); err != nil {
+		t.Error(err)
+	}
+	if version, err := l.pin("films", "batch_a"); err != nil || version != 1 {
+		t.Errorf("version %d, %v", version, err)
+	}
+	if err := l.wait(ctx, "none"); kindOf(err) != problem.UnknownCollection {
+		t.Error(err)
+	}
+	if err := errors.Join(c.Close(), db.Close()); err != nil {
+		t.Error(err)
+	}
+}

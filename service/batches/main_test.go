@@ -47,10 +47,11 @@ func vectors(seed uint64, n int) []float32 {
 
 // atlas is a library of small collections that are always there.
 type atlas struct {
-	mu     sync.Mutex
-	shelf  map[string]*atlasShelf
-	pins   map[string][]string // collections by owner
-	broken error               // what pin fails with
+	mu      sync.Mutex
+	shelf   map[string]*atlasShelf
+	pins    map[string][]string // collections by owner
+	broken  error               // what pin fails with
+	loading string              // the collection that is not ready until it is waited for
 }
 
 // atlasShelf is one of its collections; before, if not nil, is called by each search.
@@ -114,11 +115,22 @@ func (a *atlas) pin(name, owner string) (int64, error) {
 	switch {
 	case a.broken != nil:
 		return 0, a.broken
+	case name == a.loading:
+		return 0, problem.New(problem.NotReady, "collection %s is being loaded", name)
 	case s == nil:
 		return 0, problem.New(problem.UnknownCollection, "there is no collection %q", name)
 	}
 	a.pins[owner] = append(a.pins[owner], name)
 	return s.version, nil
+}
+
+func (a *atlas) wait(_ context.Context, name string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.loading == name {
+		a.loading = ""
+	}
+	return nil
 }
 
 func (a *atlas) unpin(owner string) error {

@@ -641,6 +641,15 @@ func TestPinsFail(t *testing.T) {
 	}
 }
 
+// TestPinsWait: a batch that names a collection which is still loaded waits for it.
+func TestPinsWait(t *testing.T) {
+	l := newLab(t, Options{Retry: []time.Duration{}})
+	l.atlas.loading = "numbers"
+	if b := l.wait(l.submit("a.jsonl", manyLines(10), Spec{}).ID); b.Status != Completed || b.RequestCounts.Failed != 0 {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestSweep: what a crash has left of batches that never came to be goes.
 func TestSweep(t *testing.T) {
 	l := newLab(t, Options{})

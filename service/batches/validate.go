@@ -100,7 +100,7 @@ func (v *validation) read(ctx context.Context, f io.Reader) error {
 		if err != nil {
 			continue
 		}
-		if err := v.pin(line.URL); err != nil {
+		if err := v.pin(ctx, line.URL); err != nil {
 			return err
 		}
 	}
@@ -111,8 +111,8 @@ func digestOf(id string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// pin keeps the collection of a request's URL, if there is one.
-func (v *validation) pin(url string) error {
+// pin keeps the collection of a request's URL, if there is one, once it is there.
+func (v *validation) pin(ctx context.Context, url string) error {
 	name, ok := collectionOf(url)
 	if !ok || v.unknown[name] || slices.ContainsFunc(v.pinned, func(p Pinned) bool { return p.Name == name }) {
 		return nil
@@ -120,7 +120,13 @@ func (v *validation) pin(url string) error {
 	if len(v.pinned)+len(v.unknown) >= mostCollections {
 		return nil // answering says so
 	}
-	version, err := v.j.m.library.pin(name, v.j.id)
+	library := v.j.m.library
+	version, err := library.pin(name, v.j.id)
+	if notReady(err) {
+		if err = library.wait(ctx, name); err == nil {
+			version, err = library.pin(name, v.j.id)
+		}
+	}
 	var p *problem.Problem
 	switch {
 	case err == nil:
