@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"thresher/batch"
 	"thresher/service/problem"
 )
@@ -108,5 +110,35 @@ func TestSearchesWhileVersionsChange(t *testing.T) {
 	f.exact()
 	if len(f.c.versions) != 1 || f.c.inUse != 0 {
 		t.Error(f.c.versions, f.c.inUse)
+	}
+}
+
+// meanwhile is a context that does something when it is waited for, and does not end.
+type meanwhile struct {
+	context.Context
+	do func()
+}
+
+func (m meanwhile) Done() <-chan struct{} {
+	m.do()
+	return nil
+}
+
+// TestWaitWhileVersionGoes deletes a collection while its version is waited for: what is
+// told of it is told of a version that is there.
+func TestWaitWhileVersionGoes(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	was := f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	deleted := meanwhile{ctx, func() {
+		if err := f.c.Delete("a"); err != nil {
+			t.Error(err)
+		}
+	}}
+	if i, err := f.c.Wait(deleted, "a", 1); err != nil || cmp.Diff(was, i) != "" {
+		t.Error(cmp.Diff(was, i), err)
+	}
+	if got := f.files(); len(got) != 0 || len(f.c.versions) != 0 || f.c.inUse != 0 || f.c.memory.used != 0 {
+		t.Error("what Wait leaves:", got, f.c.versions, f.c.inUse, f.c.memory.used)
 	}
 }

@@ -87,6 +87,10 @@ func (c *Catalog) Wait(ctx context.Context, name string, version int64) (Info, e
 		b = e.build
 	}
 	o := c.versions[ref{name, version}]
+	if o != nil {
+		o.acquire() // so that it stays while it is described
+		defer o.release()
+	}
 	c.mu.Unlock()
 
 	switch {
