@@ -114,7 +114,7 @@ func (j *job) openRows(rec *record, answers int) (*rows, error) {
 	if s.r, err = dataset.Open(s.path, nil); err != nil {
 		return nil, s.named(err)
 	}
-	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAnswers/max(1, answers)))
+	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAtoms/max(1, answers)))
 	return s, nil
 }
 

@@ -72,15 +72,15 @@ func (s *requests) Skip(ctx context.Context, n int64) error {
 	return nil
 }
 
-// mostAnswers bounds the atoms that the answers of a chunk name, and by that its
-// memory, as far as one request is not beyond it by itself.
-const mostAnswers = 1 << 21
+// mostAtoms bounds the atoms that the requests of a chunk list and its answers name,
+// and by that its memory, as far as one request is not beyond it by itself.
+const mostAtoms = 1 << 21
 
 // Next returns the requests of a chunk: as many as make the chunk's number of
 // queries. Where it ends depends on the requests alone.
 func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 	var chunk []*request
-	var queries, answers int
+	var queries, atoms int
 	for len(chunk) < s.rec.Chunk {
 		r, err := s.take(ctx)
 		if err == io.EOF {
@@ -91,11 +91,11 @@ func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 			return nil, 0, err
 		}
 		m, n := r.size()
-		if len(chunk) > 0 && (queries+m > s.rec.Chunk || answers+n > mostAnswers) {
+		if len(chunk) > 0 && (queries+m > s.rec.Chunk || atoms+n > mostAtoms) {
 			s.held = r
 			break
 		}
-		chunk, queries, answers = append(chunk, r), queries+m, answers+n
+		chunk, queries, atoms = append(chunk, r), queries+m, atoms+n
 	}
 	if len(chunk) == 0 {
 		return nil, 0, io.EOF
@@ -103,8 +103,9 @@ func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 	return chunk, len(chunk), nil
 }
 
-// size is how many queries a request has and how many atoms it may be answered by.
-func (r *request) size() (queries, answers int) {
+// size is how many queries a request has, and how many atoms it lists and may be
+// answered by.
+func (r *request) size() (queries, atoms int) {
 	if r.search == nil {
 		return 0, 0
 	}
@@ -112,7 +113,7 @@ func (r *request) size() (queries, answers int) {
 	if k == 0 {
 		k = r.shelf.len()
 	}
-	return r.search.M, r.search.M * k
+	return r.search.M, r.search.M*k + len(r.allow) + len(r.deny)
 }
 
 func (s *requests) take(ctx context.Context) (*request, error) {
@@ -167,7 +168,7 @@ func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 	err = r.decode(line.Body, s.j.m.o.Limits)
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Kind.Status() < 500 {
-		r.answered, r.search = p, nil
+		r.answered, r.search, r.allow, r.deny = p, nil, nil, nil
 		return nil
 	}
 	return err
@@ -187,6 +188,9 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.allow, err = r.shelf.rows(r.search.Allow, "allow"); err != nil {
 		return err
 	}
-	r.deny, err = r.shelf.rows(r.search.Deny, "deny")
-	return err
+	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
+		return err
+	}
+	r.search.Allow, r.search.Deny = nil, nil // their rows say it all
+	return nil
 }

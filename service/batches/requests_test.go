@@ -244,3 +244,28 @@ func TestChunkBounds(t *testing.T) {
 		t.Errorf("queries of each search (-want +got)\n%s", d)
 	}
 }
+
+// TestListsCount: the lists of a request take room of its chunk, once.
+func TestListsCount(t *testing.T) {
+	l := newLab(t, Options{})
+	r := &request{shelf: l.atlas.shelf["films"]}
+	for _, c := range []struct {
+		options string
+		atoms   int
+	}{
+		{`,"k":3`, 6},
+		{`,"k":3,"allow":[1,2,3,4,5]`, 11},
+		{`,"k":3,"deny":[1,2]`, 8},
+		{`,"min_score":1,"deny":[7]`, 401},
+	} {
+		if err := r.decode([]byte(body(0, 2, c.options)), l.m.o.Limits); err != nil {
+			t.Fatal(err)
+		}
+		if queries, atoms := r.size(); queries != 2 || atoms != c.atoms {
+			t.Errorf("%s: %d queries, %d atoms, want %d", c.options, queries, atoms, c.atoms)
+		}
+		if r.search.Allow != nil || r.search.Deny != nil {
+			t.Errorf("%s: its lists are kept beside their rows", c.options)
+		}
+	}
+}
