@@ -386,10 +386,31 @@ func (j *job) link(rec *record) error {
 	if err := flushFolder(j.m.dir); err != nil {
 		return err
 	}
-	if err := os.Link(path, j.path(rec.inputName())); err != nil && !errors.Is(err, os.ErrExist) {
+	return j.linkInput(path, j.path(rec.inputName()))
+}
+
+// linkInput gives the file at path a second name, unless it has it. Where there are no
+// links it is copied; what has the name is complete.
+func (j *job) linkInput(path, input string) error {
+	if _, err := os.Lstat(input); err == nil {
+		return nil
+	}
+	disk := j.m.o.disk
+	err := disk.At("link", input)
+	if err == nil {
+		err = os.Link(path, input)
+	}
+	if err == nil {
+		return nil
+	}
+	part := j.path("input.part") // may be there since a crash
+	if err := disk.Remove(part); err != nil {
 		return err
 	}
-	return nil
+	if err := disk.Copy(j.ctx, path, part); err != nil {
+		return err
+	}
+	return disk.Rename(part, input)
 }
 
 // spec is the job of package jobs that answers.

@@ -19,6 +19,7 @@ import (
 	"thresher/batch"
 	"thresher/service/catalog"
 	"thresher/service/files"
+	"thresher/service/files/spool"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
@@ -59,6 +60,7 @@ type Options struct {
 	Log *slog.Logger
 
 	ended func(id string) // a batch is final
+	disk  spool.Disk
 }
 
 func (o *Options) fill() {

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 	"thresher/batch"
 	"thresher/service/files"
+	"thresher/service/files/spool"
 	"thresher/service/problem"
 )
 
@@ -647,6 +650,37 @@ func TestPinsWait(t *testing.T) {
 	l.atlas.loading = "numbers"
 	if b := l.wait(l.submit("a.jsonl", manyLines(10), Spec{}).ID); b.Status != Completed || b.RequestCounts.Failed != 0 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// TestWithoutLinks: where a file has one name only, the input is copied, as a whole.
+func TestWithoutLinks(t *testing.T) {
+	var written []string
+	l := newLab(t, Options{Retry: []time.Duration{}, disk: spool.Disk{Step: func(step, path string) error {
+		switch step {
+		case "link":
+			return syscall.EXDEV
+		case "write":
+			written = append(written, filepath.Base(path))
+		}
+		return nil
+	}}})
+	dir := filepath.Join(l.dir, "batches", idOf("key"))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "input.part"), []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := l.m.Create(context.Background(), Spec{InputFileID: l.upload("a.jsonl", manyLines(10)), Endpoint: films}, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b = l.wait(b.ID); b.Status != Completed || b.RequestCounts != (Counts{10, 10, 0}) {
+		t.Errorf("%+v", b)
+	}
+	if len(written) == 0 || slices.Contains(written, "input") {
+		t.Errorf("written: %q", written)
 	}
 }
 
