@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -296,6 +298,39 @@ func TestJobServerAway(t *testing.T) {
 	looks.Store(-1000)
 	thresher(t, "job", "wait", "b", "--server", server.URL, "--interval", "1ms", "--patience", "1ns").wantCode(t, exitBackend)
 	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
+}
+
+// TestJobServerHangs: a look without an answer, or one that is refused for now, is not
+// the last.
+func TestJobServerHangs(t *testing.T) {
+	answers := []int{0, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusOK}
+	var looks atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch status := answers[min(int(looks.Add(1)), len(answers))-1]; status {
+		case 0:
+			<-r.Context().Done()
+		case http.StatusOK:
+			io.WriteString(w, `{"id":"b","status":"completed"}`)
+		default:
+			w.WriteHeader(status)
+		}
+	}))
+	defer server.Close()
+	closeIdle(t)
+	c, err := client.New(server.URL, &client.Options{Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &waiting{interval: time.Millisecond, patience: time.Hour, look: 50 * time.Millisecond}
+	if b, err := (&app{}).watch(context.Background(), c, w, "b"); err != nil || b.Status != "completed" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	looks.Store(0)
+	w.patience = time.Nanosecond
+	var lost *client.LostError
+	if _, err := (&app{}).watch(context.Background(), c, w, "b"); !errors.As(err, &lost) {
+		t.Error(err)
+	}
 }
 
 func TestDoing(t *testing.T) {

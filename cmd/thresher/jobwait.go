@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -36,9 +35,14 @@ type waiting struct {
 	*remote
 	interval time.Duration
 	patience time.Duration
+	look     time.Duration // the longest that one look may take
 }
 
+// mostLook is how long a server may take to describe a batch, tries included.
+const mostLook = 30 * time.Second
+
 func (w *waiting) addFlags(cmd *cobra.Command) {
+	w.look = mostLook
 	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between two looks at the batch")
 	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "how `long` the server may give no answer, as while it is started again")
 }
@@ -81,7 +85,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 	defer tick.Stop()
 	heard := time.Now()
 	for {
-		b, err := c.Batch(ctx, id)
+		b, err := w.ask(ctx, c, id)
 		switch {
 		case err == nil && b.Final():
 			return b, nil
@@ -102,11 +106,22 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 	}
 }
 
+// ask looks at the batch once. No answer in time is none.
+func (w *waiting) ask(ctx context.Context, c *client.Client, id string) (client.Batch, error) {
+	look, end := context.WithTimeout(ctx, w.look)
+	defer end()
+	b, err := c.Batch(look, id)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = &client.LostError{Server: c.Server(), Err: err}
+	}
+	return b, err
+}
+
 // away reports whether the server may be back in a while.
 func away(err error) bool {
 	var lost *client.LostError
 	var p *client.Problem
-	return errors.As(err, &lost) || errors.As(err, &p) && p.Status == http.StatusServiceUnavailable
+	return errors.As(err, &lost) || errors.As(err, &p) && p.Passing()
 }
 
 // doing says in a few words how a batch goes.

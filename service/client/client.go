@@ -147,7 +147,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 func (c *Client) again(err error, backoff time.Duration) (time.Duration, bool) {
 	var p *Problem
 	switch {
-	case errors.As(err, &p) && p.passing():
+	case errors.As(err, &p) && p.Passing():
 		pause := max(backoff, p.RetryAfter)
 		return pause, pause <= c.o.MostWait
 	case errors.As(err, &p):

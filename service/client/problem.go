@@ -44,9 +44,9 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s (%d %s)", text, p.Status, p.Kind())
 }
 
-// passing reports whether trying again may help: the server is busy, ends, or is
+// Passing reports whether trying again may help: the server is busy, ends, or is
 // not there behind its proxy.
-func (p *Problem) passing() bool {
+func (p *Problem) Passing() bool {
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return true
