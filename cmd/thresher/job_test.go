@@ -300,6 +300,27 @@ func TestJobServerAway(t *testing.T) {
 	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
 }
 
+// TestJobRefused: what was uploaded for a batch that is refused goes again, unless its
+// key will find it.
+func TestJobRefused(t *testing.T) {
+	server := startService(t)
+	closeIdle(t)
+	path := filepath.Join(t.TempDir(), "q.npy")
+	if err := os.WriteFile(path, npy(make([]float32, 8), 4), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range []string{"", "key"} {
+		thresher(t, "job", "submit", path, "--collection", "none", "--server", server, "--key", key).wantError(t, "none", "404")
+		if list, err := c.Files(context.Background(), "", 0); err != nil || len(list.Data) != i {
+			t.Errorf("key %q: %+v, %v", key, list, err)
+		}
+	}
+}
+
 // TestJobServerHangs: a look without an answer, or one that is refused for now, is not
 // the last.
 func TestJobServerHangs(t *testing.T) {

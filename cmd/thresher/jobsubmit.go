@@ -190,5 +190,13 @@ func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path s
 	}
 	a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
 	spec.InputFileID = file.ID
-	return c.CreateBatch(ctx, spec, s.key)
+	b, err := c.CreateBatch(ctx, spec, s.key)
+	var refused *client.Problem
+	if s.key == "" && errors.As(err, &refused) && refused.Status < 500 {
+		// Nobody else knows of the file. With a key it is found again.
+		if err := c.DeleteFile(ctx, file.ID); err != nil {
+			a.log.Warn("the upload is left on the server", "file", file.ID, "error", err)
+		}
+	}
+	return b, err
 }
