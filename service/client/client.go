@@ -129,7 +129,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
 		}
 		pause, again := c.again(err, backoff)
-		arrived = arrived || isLost(err)
+		arrived = arrived || isLost(err) || isBehind(err)
 		if ctx.Err() != nil {
 			return nil, ended(ctx)
 		}

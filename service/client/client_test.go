@@ -242,19 +242,28 @@ func TestRetries(t *testing.T) {
 // TestDeleteArrivedBefore: a file that is gone when it is deleted again is deleted; one
 // that never was is not there.
 func TestDeleteArrivedBefore(t *testing.T) {
-	calls := 0
-	c, _, settle := serveUntil(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
-		if calls++; calls == 1 {
-			cut()
-		}
-		refuse(w, 404, `{"type":"/problems/unknown-file","title":"none"}`)
-	})
-	if err := c.DeleteFile(context.Background(), "f"); err != nil {
-		t.Error(err)
-	}
-	err := c.DeleteFile(context.Background(), "f")
-	if settle(); err == nil || calls != 3 {
-		t.Errorf("%d calls, %v", calls, err)
+	for name, first := range map[string]func(http.ResponseWriter){
+		"lost":    func(http.ResponseWriter) { cut() },
+		"gateway": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+		"late":    func(w http.ResponseWriter) { w.WriteHeader(http.StatusGatewayTimeout) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			c, _, settle := serveUntil(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+				if calls++; calls == 1 {
+					first(w)
+					return
+				}
+				refuse(w, 404, `{"type":"/problems/unknown-file","title":"none"}`)
+			})
+			if err := c.DeleteFile(context.Background(), "f"); err != nil {
+				t.Error(err)
+			}
+			err := c.DeleteFile(context.Background(), "f")
+			if settle(); err == nil || calls != 3 {
+				t.Errorf("%d calls, %v", calls, err)
+			}
+		})
 	}
 }
 

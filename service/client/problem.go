@@ -78,6 +78,12 @@ func isNotFound(err error) bool {
 	return errors.As(err, &p) && p.Status == http.StatusNotFound
 }
 
+// isBehind reports whether a proxy answers that does not know what became of the call.
+func isBehind(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && (p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout)
+}
+
 // mostProblem bounds what is read of a problem, in bytes.
 const mostProblem = 64 << 10
 
