@@ -34,7 +34,6 @@ var knows = map[string][]string{
 	"batch":               {"bandit", "backend", "collection"},
 	"bandit":              {"bandit/philox"},
 	"bandit/duel":         {"bandit/philox"},
-	"bandit/duel/figures": {},
 	"bandit/philox":       {},
 	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox"},
 	"backend":             {"collection", "bandit"},
@@ -57,7 +56,7 @@ var only = map[string][]string{
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "bandit/duel", "collection", "backend/backendtest"},
-	"gonum.org/v1/plot":                    {"bench", "bandit/duel/figures"},
+	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
 	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
 }

@@ -6,51 +6,63 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"thresher/bandit/duel"
+	"thresher/cmd/thresher/internal/plot"
 )
 
 type duelSimulateFlags struct {
 	figure, trials, fixed int
 	arms                  []int
 	gammas                []float64
-	out                   string
+	out                   []string
 	force                 bool
 }
 
 func newDuelSimulateCommand(a *app) *cobra.Command {
 	f := &duelSimulateFlags{}
 	cmd := &cobra.Command{
-		Use:   "simulate --figure 1|2",
-		Short: "Repeat the simulations of the paper",
+		Use:   "simulate --figure 1|2 [--out FILE.png]",
+		Short: "Repeat the simulations of the paper, and draw its figures",
 		Long: `Repeat figure 1 or 2 of Beat the Mean Bandit (ICML 2011): the regret of Beat-the-Mean
 and of Interleaved Filter over 10^10 duels, mean and standard deviation over the
 trials. Figure 1 varies K with preferences that are all alike or logistic; figure 2
 breaks transitivity by gamma, first at 1.3 over K, then over gamma at one K.
 
-The result is CSV. go run ./bandit/duel/figures FILE.csv draws it.`,
-		Example: `  thresher duel simulate --figure 1 --out figure1.csv && go run ./bandit/duel/figures figure1.csv`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.simulateDuels(cmd, f) },
+Each point is a line of CSV as soon as it is done; a file that ends in .png or .svg
+is drawn when all are.`,
+		Example: `  thresher duel simulate --figure 1 --out figure1.png
+  thresher duel simulate --figure 2 --out figure2.csv --out figure2.svg`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulateDuels(cmd, f) },
 	}
 	cmd.Flags().IntVar(&f.figure, "figure", 1, "1 or 2")
 	cmd.Flags().IntVar(&f.trials, "trials", 100, "tournaments a point")
 	cmd.Flags().IntSliceVar(&f.arms, "arms", nil, "`numbers` of arms on the axis; default: 20 to 500")
 	cmd.Flags().Float64SliceVar(&f.gammas, "gammas", nil, "`values` of gamma on the lower axis of figure 2; default: 1 to 2")
 	cmd.Flags().IntVar(&f.fixed, "fixed-arms", 0, "`arms` where gamma varies; 0 = 500")
-	cmd.Flags().StringVar(&f.out, "out", stdio, "`file` to write")
+	cmd.Flags().StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a picture if it ends in .png or .svg, else CSV; may be given again")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	addSettings(cmd, "seed", "threads")
 	return cmd
 }
 
 func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
-	if f.out != stdio {
-		if err := refuseExisting(f.force, f.out); err != nil {
-			return err
+	if err := f.refuseOutputs(); err != nil {
+		return err
+	}
+	var tables []*pointFile
+	var pictures []string
+	for _, path := range f.out {
+		if plot.Drawn(path) {
+			pictures = append(pictures, path)
+		} else {
+			tables = append(tables, &pointFile{app: a, path: path})
 		}
 	}
 	stages := &stageProgress{app: a}
@@ -60,12 +72,76 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 		Arms: f.arms, Gammas: f.gammas, FixedArms: f.fixed,
 		Progress: func(label string, done, total int) { stages.set(label, int64(done), int64(total)) },
 	}
-	out := &pointFile{app: a, path: f.out}
+	var points []duel.Point
 	err := figure.Run(cmd.Context(), func(p duel.Point) error {
 		stages.end()
-		return out.add(&p)
+		points = append(points, p)
+		for _, t := range tables {
+			if err := t.add(&p); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return errors.Join(err, out.close())
+	for _, t := range tables {
+		err = errors.Join(err, t.close())
+	}
+	for _, path := range pictures {
+		if err == nil {
+			err = plot.Write(path, figureCharts(points)...)
+		}
+	}
+	return err
+}
+
+// refuseOutputs finds what would keep a result of minutes from being written.
+func (f *duelSimulateFlags) refuseOutputs() error {
+	for _, path := range f.out {
+		if path == stdio {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			return fmt.Errorf("--out %s: there is no folder %s", path, filepath.Dir(path))
+		}
+		if err := refuseExisting(f.force, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// figureCharts are the panels of a figure, a line for each algorithm. In figure 2
+// these are an order apart, so that its axes are logarithmic.
+func figureCharts(points []duel.Point) []plot.Chart {
+	titles := map[string]string{
+		"constant": "every arm beats all worse ones by 0.1",
+		"logistic": "logistic in utilities from N(0, 1)",
+		"chain":    "0.1, between neighbours times gamma",
+	}
+	var charts []plot.Chart
+	for _, p := range points {
+		if p.Panel == len(charts) {
+			c := plot.Chart{Title: fmt.Sprintf("Figure %d: %s", p.Figure, titles[p.Setting]), XLabel: "K", YLabel: "regret"}
+			switch {
+			case p.Axis == "gamma":
+				c.Title += fmt.Sprintf("; K = %d", p.Arms)
+				c.XLabel, c.LogY = "gamma", true
+			case p.Gamma > 1:
+				c.Title += fmt.Sprintf("; gamma = %g", p.Gamma)
+				c.LogX, c.LogY = true, true
+			}
+			charts = append(charts, c)
+		}
+		c := &charts[p.Panel]
+		at := slices.IndexFunc(c.Series, func(s plot.Series) bool { return s.Name == string(p.Algorithm) })
+		if at < 0 {
+			at = len(c.Series)
+			c.Series = append(c.Series, plot.Series{Name: string(p.Algorithm)})
+		}
+		s := &c.Series[at]
+		s.X, s.Mean, s.SD = append(s.X, p.X()), append(s.Mean, p.Regret), append(s.SD, p.RegretSD)
+	}
+	return charts
 }
 
 // pointFile is made with the first point, and each point is there when it is

@@ -159,6 +159,8 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
 		{"duel simulate --arms 1", "1 arms"},
 		{"duel simulate --out " + arms, "--force"},
+		{"duel simulate --out " + dir + " --force", "is a directory"},
+		{"duel simulate --out figure.csv --out " + dir + "/none/figure.png", "there is no folder"},
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
 	}
@@ -244,7 +246,8 @@ func TestDuelPlan(t *testing.T) {
 
 func TestDuelSimulate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "figure.csv")
-	thresher(t, "duel", "simulate", "--figure=2", "--trials=3", "--arms=3,4", "--gammas=1,1.5", "--fixed-arms=5", "--out", file).wantCode(t, exitOK)
+	drawing := filepath.Join(filepath.Dir(file), "figure.svg")
+	thresher(t, "duel", "simulate", "--figure=2", "--trials=3", "--arms=3,4", "--gammas=1,1.5", "--fixed-arms=5", "--out", file, "--out", drawing).wantCode(t, exitOK)
 	rows, err := csv.NewReader(bytes.NewReader(readFile(t, file))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +258,12 @@ func TestDuelSimulate(t *testing.T) {
 	for i, want := range []string{"K,3,1.3", "K,3,1.3", "K,4,1.3", "K,4,1.3", "gamma,5,1", "gamma,5,1", "gamma,5,1.5", "gamma,5,1.5"} {
 		if got := strings.Join(rows[i+1][3:6], ","); got != want {
 			t.Errorf("row %d is %s, want %s", i+1, got, want)
+		}
+	}
+	text := readFile(t, drawing)
+	for _, want := range []string{"; gamma = 1.3<", "; K = 5<", ">K<", ">gamma<", ">regret<", ">beat-the-mean<", ">interleaved-filter-2<", ">1.5<"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the drawing has no %s", want)
 		}
 	}
 	missing := filepath.Join(filepath.Dir(file), "none")

@@ -1,0 +1,70 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Chart is one panel of a picture.
+type Chart struct {
+	Title, XLabel, YLabel string
+	// A logarithmic axis wants positive X, or Mean.
+	LogX, LogY bool
+	Series     []Series
+}
+
+// Series is a line of means.
+type Series struct {
+	Name string
+	// X and Mean are of one length, in any order of X; SD, the half width of the
+	// band around each mean, as well, or nil for none. All are finite.
+	X, Mean, SD []float64
+}
+
+// check finds what cannot be drawn.
+func (c *Chart) check() error {
+	if len(c.Series) == 0 {
+		return fmt.Errorf("plot: chart %q has no series", c.Title)
+	}
+	for _, s := range c.Series {
+		if err := s.check(c.LogX, c.LogY); err != nil {
+			return fmt.Errorf("plot: chart %q, series %q: %w", c.Title, s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Series) check(logX, logY bool) error {
+	if len(s.X) == 0 || len(s.Mean) != len(s.X) || s.SD != nil && len(s.SD) != len(s.X) {
+		return fmt.Errorf("%d values of X, %d means, %d standard deviations", len(s.X), len(s.Mean), len(s.SD))
+	}
+	for i, x := range s.X {
+		y, sd := s.Mean[i], s.sd(i)
+		if sum := x + y + sd; math.IsNaN(sum) || math.IsInf(sum, 0) || sd < 0 {
+			return fmt.Errorf("point %d: %g at %g, standard deviation %g", i, y, x, sd)
+		}
+		if logX && x <= 0 || logY && y <= 0 {
+			return fmt.Errorf("point %d: %g at %g is not on a logarithmic axis", i, y, x)
+		}
+	}
+	return nil
+}
+
+func (s *Series) sd(i int) float64 {
+	if s.SD == nil {
+		return 0
+	}
+	return s.SD[i]
+}
+
+// order lists the places of the points from left to right.
+func (s *Series) order() []int {
+	at := make([]int, len(s.X))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(s.X[i], s.X[j]) })
+	return at
+}

@@ -1,0 +1,66 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Drawn says that Write can draw a file of this name: it ends in .png or .svg.
+func Drawn(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png", ".svg":
+		return true
+	}
+	return false
+}
+
+// Write draws charts, one above the other, into a file that it makes or replaces.
+// What is drawn is checked first: after an error of this package the file is as
+// it was.
+func Write(path string, charts ...Chart) error {
+	const width, height = 6.5 * vg.Inch, 3.2 * vg.Inch
+	if !Drawn(path) {
+		return fmt.Errorf("plot: %s: name ends neither in .png nor in .svg", path)
+	}
+	if len(charts) == 0 {
+		return errors.New("plot: nothing to draw")
+	}
+	for i := range charts {
+		if err := charts[i].check(); err != nil {
+			return err
+		}
+	}
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	all := vg.Length(len(charts)) * height
+	if strings.EqualFold(filepath.Ext(path), ".svg") {
+		canvas = vgsvg.New(width, all)
+	} else {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, all), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))}
+	}
+	whole := draw.New(canvas)
+	tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 8}
+	for i := range charts {
+		if err := charts[i].draw(tiles.At(whole, 0, i)); err != nil {
+			return fmt.Errorf("plot: chart %q: %w", charts[i].Title, err)
+		}
+	}
+	var file bytes.Buffer
+	if _, err := canvas.WriteTo(&file); err != nil {
+		return fmt.Errorf("plot: %s: %w", path, err)
+	}
+	return os.WriteFile(path, file.Bytes(), 0o644)
+}
