@@ -1,0 +1,284 @@
+package items
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Read reads the items of a file, or of a folder of MovieLens 100K. The name's end
+// says which form a file has.
+//
+// JSON lines (.jsonl), one item a line; all but id may be left out:
+//
+//	{"id":"7","title":"Up","groups":["Drama"],"score":0.8,"features":{"loss":0.7},"costs":{"minutes":96}}
+//
+// CSV (.csv) has the columns id, title, groups (split by |), score, feature.NAME,
+// cost and cost.NAME, in any order.
+//
+// Without features an item covers its groups by its score, 0.5 if there is none. A
+// feature that is not there is 0; a cost must be there if any item has it. Topics,
+// costs and groups are in alphabetical order. Errors name file, line and field.
+func Read(path string) (*Set, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return MovieLens(path)
+	}
+	read := readJSONL
+	switch filepath.Ext(path) {
+	case ".csv":
+		read = readCSV
+	case ".jsonl":
+	default:
+		return nil, fmt.Errorf("%s: name ends in none of .csv, .jsonl, and is no folder of MovieLens", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	records, err := read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s, err := assemble(records)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// defaultScore leaves half of a topic uncovered.
+const defaultScore = .5
+
+// record is one item as it is written.
+type record struct {
+	line     int
+	ID       string             `json:"id"`
+	Title    string             `json:"title"`
+	Groups   []string           `json:"groups"`
+	Score    *float64           `json:"score"`
+	Features map[string]float64 `json:"features"`
+	Costs    map[string]float64 `json:"costs"`
+}
+
+func readJSONL(r io.Reader) ([]record, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var records []record
+	number := 0
+	for line := range strings.Lines(string(b)) {
+		number++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.DisallowUnknownFields()
+		rec := record{line: number}
+		if err := decoder.Decode(&rec); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("line %d: more than one item", number)
+		}
+		records = append(records, rec)
+	}
+	return records, nil
+}
+
+func readCSV(r io.Reader) ([]record, error) {
+	rows := csv.NewReader(r)
+	head, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	head[0] = strings.TrimPrefix(head[0], "\ufeff") // of spreadsheets
+	for i, column := range head {
+		if slices.Contains(head[:i], column) {
+			return nil, fmt.Errorf("column %q is there twice", column)
+		}
+		if err := checkColumn(column); err != nil {
+			return nil, err
+		}
+	}
+	var records []record
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, err // has the line
+		}
+		line, _ := rows.FieldPos(0)
+		rec := record{line: line, Features: map[string]float64{}, Costs: map[string]float64{}}
+		for i, text := range row {
+			if err := rec.set(head[i], text); err != nil {
+				return nil, fmt.Errorf("line %d: %w", line, err)
+			}
+		}
+		records = append(records, rec)
+	}
+}
+
+func checkColumn(column string) error {
+	if slices.Contains([]string{"id", "title", "groups", "score", "cost"}, column) {
+		return nil
+	}
+	for _, prefix := range []string{"feature.", "cost."} {
+		if len(column) > len(prefix) && strings.HasPrefix(column, prefix) {
+			return nil
+		}
+	}
+	return fmt.Errorf("column %q is none of id, title, groups, score, feature.NAME, cost, cost.NAME", column)
+}
+
+// set takes the text of a column that checkColumn knows. An empty number is not there.
+func (r *record) set(column, text string) error {
+	switch column {
+	case "id":
+		r.ID = text
+		return nil
+	case "title":
+		r.Title = text
+		return nil
+	case "groups":
+		if text != "" {
+			r.Groups = strings.Split(text, "|")
+		}
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil {
+		return fmt.Errorf("%s: %q is not a number", column, text)
+	}
+	if name, ok := strings.CutPrefix(column, "feature."); ok {
+		r.Features[name] = x
+		return nil
+	}
+	if column == "score" {
+		r.Score = &x
+		return nil
+	}
+	r.Costs[strings.TrimPrefix(column, "cost.")] = x // the column cost is named so
+	return nil
+}
+
+// assemble checks the records and lays them out.
+func assemble(records []record) (*Set, error) {
+	if len(records) == 0 {
+		return nil, errors.New("has no items")
+	}
+	topics, costs, groups := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	seen := map[string]int{}
+	for i := range records {
+		r := &records[i]
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		if first, twice := seen[r.ID]; twice {
+			return nil, fmt.Errorf("line %d: id %q is that of line %d", r.line, r.ID, first)
+		}
+		seen[r.ID] = r.line
+		addKeys(topics, r.Features)
+		addKeys(costs, r.Costs)
+		for _, g := range r.Groups {
+			groups[g] = true
+		}
+	}
+	s := &Set{Topics: sorted(topics), CostNames: sorted(costs), GroupNames: sorted(groups)}
+	scores := make([]float64, len(records))
+	for i := range records {
+		r := &records[i]
+		s.IDs = append(s.IDs, r.ID)
+		s.Titles = append(s.Titles, r.Title)
+		for _, name := range s.CostNames {
+			x, ok := r.Costs[name]
+			if !ok {
+				return nil, fmt.Errorf("line %d: costs: there is no %s, which other items have", r.line, name)
+			}
+			s.Costs = append(s.Costs, x)
+		}
+		for _, name := range s.Topics {
+			s.Features = append(s.Features, r.Features[name])
+		}
+		var own []int
+		for g, name := range s.GroupNames {
+			if slices.Contains(r.Groups, name) {
+				own = append(own, g)
+			}
+		}
+		s.Groups = append(s.Groups, own)
+		scores[i] = defaultScore
+		if r.Score != nil {
+			scores[i] = *r.Score
+		}
+		if r.Score != nil && len(s.Topics) > 0 {
+			return nil, fmt.Errorf("line %d: score: is for files without features", r.line)
+		}
+	}
+	if len(s.Topics) == 0 {
+		s.cover(scores)
+	}
+	if len(s.Topics) == 0 {
+		return nil, errors.New("has neither features nor groups")
+	}
+	return s, nil
+}
+
+func (r *record) check() error {
+	if r.ID == "" {
+		return errors.New("id: is empty")
+	}
+	for i, g := range r.Groups {
+		if g == "" {
+			return errors.New("groups: a name is empty")
+		}
+		if slices.Contains(r.Groups[:i], g) {
+			return fmt.Errorf("groups: %q is there twice", g)
+		}
+	}
+	if r.Score != nil {
+		if err := inUnit("score", *r.Score); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Features)) {
+		if err := inUnit("feature."+name, r.Features[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Costs)) {
+		if err := notNegative("cost."+name, r.Costs[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addKeys(set map[string]bool, from map[string]float64) {
+	for name := range from {
+		set[name] = true
+	}
+}
+
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
