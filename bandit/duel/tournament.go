@@ -266,8 +266,27 @@ func (t *Tournament) known(id uint64) error {
 	return nil
 }
 
+// Check says what Report would make of one result, and changes nothing: a status,
+// or the error. A result that is Accepted may turn out Void.
+func (t *Tournament) Check(r Result) (Status, error) {
+	if err := t.known(r.Duel); err != nil {
+		return "", err
+	}
+	return t.status(r), nil
+}
+
 // record notes the result of a duel that is known.
 func (t *Tournament) record(r Result) Status {
+	s := t.status(r)
+	if s == Accepted {
+		e := t.entry(r.Duel)
+		e.Answered, e.AWon = true, r.AWon
+	}
+	return s
+}
+
+// status is what becomes of the result of a duel that is known.
+func (t *Tournament) status(r Result) Status {
 	e := t.entry(r.Duel)
 	switch {
 	case e == nil && t.withdrawal(r.Duel) != nil:
@@ -275,7 +294,6 @@ func (t *Tournament) record(r Result) Status {
 	case e == nil:
 		return Settled
 	case !e.Answered:
-		e.Answered, e.AWon = true, r.AWon
 		return Accepted
 	case e.AWon == r.AWon:
 		return Repeated

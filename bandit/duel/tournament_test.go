@@ -368,3 +368,43 @@ func TestBadConfigs(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckForetells: Check changes nothing and says what Report then makes of a
+// result, of any duel at any time.
+func TestCheckForetells(t *testing.T) {
+	for name, d := range designs() {
+		t.Run(name, func(t *testing.T) {
+			tournament := begin(t, Config{Arms: names(6), Design: d, Seed: 1}, nil)
+			r, f := rand.New(rand.NewPCG(1, 1)), Constant(6, .4)
+			seen := map[Status]int{}
+			for range 3000 {
+				if _, err := tournament.Next(1 + r.IntN(4)); errors.Is(err, ErrEnded) {
+					break
+				}
+				// Mostly of those out; some are long settled, some are yet to come.
+				id := tournament.issued + 2 - min(uint64(r.IntN(10)), tournament.issued+2)
+				result := judge(1, f, Duel{ID: id, A: 0, B: 1})
+				result.AWon = result.AWon != (r.IntN(4) == 0)
+				before, err := tournament.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				foretold, refused := tournament.Check(result)
+				if after, err := tournament.MarshalBinary(); err != nil || string(after) != string(before) {
+					t.Fatalf("duel %d: Check changed the state, %v", id, err)
+				}
+				receipts, err := tournament.Report(result)
+				if fmt.Sprint(err) != fmt.Sprint(refused) || errors.Is(err, ErrUnknown) != errors.Is(refused, ErrUnknown) {
+					t.Fatalf("duel %d: %v, foretold %v", id, err, refused)
+				}
+				if err == nil && receipts[0].Status != foretold {
+					t.Fatalf("duel %d: %v, foretold %v", id, receipts[0].Status, foretold)
+				}
+				seen[foretold]++
+			}
+			if seen[Accepted] == 0 || seen[""] == 0 || seen[Settled]+seen[Repeated]+seen[Void] == 0 {
+				t.Errorf("only %v", seen)
+			}
+		})
+	}
+}
