@@ -143,7 +143,7 @@ func (b *builder) progress(n int) {
 }
 
 // each calls f for every chunk [lo, hi) of n items, from several goroutines,
-// and reports progress.
+// each with its worker's number.
 func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 	g, ctx := errgroup.WithContext(b.ctx)
 	var next atomic.Int64
@@ -161,7 +161,6 @@ func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 				if err := f(w, lo, hi); err != nil {
 					return err
 				}
-				b.progress(hi - lo)
 			}
 		})
 	}

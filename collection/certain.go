@@ -2,7 +2,6 @@ package collection
 
 import (
 	"math"
-	"slices"
 
 	"thresher/cpu/simd"
 )
@@ -19,11 +18,11 @@ func (p *Pilot) certainFits(levels int) bool {
 }
 
 // forecastCertain fills in how many arms deterministic looks would keep, from the
-// pilot's queries and their scores of its arms. Of rests o and w with product t, a
+// pilot's queries, their scores of its arms and their thresholds. Of rests o and w with product t, a
 // prefix of share s of the coordinates holds s t, give or take little beside what
 // is beyond it, which counts by its norms: (1-s)|o||w|. Whole rows are as the pilot
 // has them.
-func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores [][]float64) {
+func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
 	p := &c.Pilot
 	last := len(c.Levels) - 1
 	p.Certain = make([][]float64, len(p.Ks))
@@ -34,17 +33,10 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 	pairs := float64(max(len(queries), 1) * len(arms))
 	for n := range queries {
 		q := &queries[n]
-		sorted := slices.Clone(scores[n])
-		slices.Sort(sorted)
-		slices.Reverse(sorted)
-		thetas := make([]float64, len(f.ranks))
-		for i, rank := range f.ranks {
-			thetas[i] = tail(sorted, rank)
-		}
 		heads := c.headProducts(arms, q)
 		for j := range c.Levels[:last] {
 			if c.Levels[j].Signs { // they have no such looks
-				for i := range thetas {
+				for i := range thetas[n] {
 					p.Certain[i][j] += float64(len(arms)) / pairs
 				}
 				continue
@@ -54,7 +46,7 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 			for s, score := range scores[n] {
 				size, t := f.rest[s]*q.RestNorm, score-heads[s]
 				bound := score + (1-share)*(size-t) + size*rounding + q.HeadNorm*f.headErr[s]
-				for i, theta := range thetas {
+				for i, theta := range thetas[n] {
 					if bound >= theta {
 						p.Certain[i][j] += 1 / pairs
 					}

@@ -31,6 +31,7 @@ func (b *builder) codes() error {
 			coders[w] = newCoder(b)
 		}
 		coders[w].panel(lo, hi)
+		b.progress(hi - lo)
 		return nil
 	})
 	// a cap on the norms of a panel and all later ones: they fall but for their step

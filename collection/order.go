@@ -39,6 +39,7 @@ func (b *builder) norms() error {
 			b.exact[i] = s
 			steps[i] = normStep(b.working(uint32(i)) * s)
 		}
+		b.progress(hi - lo)
 		return nil
 	})
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	pilotQueries = 12
+	pilotQueries = 32      // queries differ: of 12 the mean share was off by 5 now and then
+	pilotEntries = 1 << 20 // that they may have, but for the first fewQueries
+	fewQueries   = 12
 	pilotAtoms   = 2048
 	pilotAlpha   = .001 // nominal; the share depends on it weakly
 	queryStep    = .005 // relative rounding of an 8-bit query
@@ -50,13 +52,16 @@ func (b *builder) pilot() error {
 	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
 		arms[k] = uint32(i)
 	}
-	queries, scores := b.pilotScores(arms)
+	queries, scores, thetas, err := b.pilotScores(arms)
+	if err != nil {
+		return err
+	}
 	f := c.newForecast(arms)
 	for j := range queries {
 		if b.ctx.Err() != nil {
 			break
 		}
-		f.add(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]))
+		f.add(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
 	}
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
@@ -64,22 +69,27 @@ func (b *builder) pilot() error {
 			c.Pilot.Hot[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
-	c.forecastCertain(f, arms, queries, scores)
+	c.forecastCertain(f, arms, queries, scores, thetas)
 	return nil
 }
 
 // pilotScores takes the first arms that are not zero as queries and returns
-// their exact scores of all arms.
-func (b *builder) pilotScores(arms []uint32) (queries []Query, scores [][]float64) {
+// their exact scores of all arms, and of all atoms the k-th best for each of
+// pilotKs.
+func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas [][]float64, err error) {
 	c := b.c
 	var rows []float32
 	var scales []float64
-	for _, i := range arms[:min(pilotQueries, len(arms))] {
+	most := min(pilotQueries, max(fewQueries, pilotEntries/c.Dim))
+	for _, i := range arms[:min(most, len(arms))] {
 		if row := c.Order[i]; b.exact[row] > 0 {
 			rows, scales = append(rows, c.Row(int(row))...), append(scales, b.working(row))
 		}
 	}
 	queries = make([]Query, len(scales))
+	if len(queries) == 0 {
+		return nil, nil, nil, nil
+	}
 	c.PrepareBatch(queries, rows, scales, nil)
 	wide := make([][]float64, len(queries))
 	scores = make([][]float64, len(queries))
@@ -88,6 +98,12 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores [][]float6
 		wide[j], scores[j] = make([]float64, c.Dim), make([]float64, len(arms))
 		for k, v := range rows[j*c.Dim : (j+1)*c.Dim] {
 			wide[j][k] = float64(v) * f
+			rows[j*c.Dim+k] = float32(wide[j][k])
+		}
+	}
+	if len(arms) < c.N {
+		if thetas, err = b.pilotThresholds(rows, queries); err != nil {
+			return nil, nil, nil, err
 		}
 	}
 	ids := make([]uint32, len(arms))
@@ -109,19 +125,13 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores [][]float6
 			}
 		}
 	}
-	return queries, scores
-}
-
-// tail is the score at rank (1 = greatest, the query itself excluded) of a
-// sample sorted in descending order; ranks below 2 are extrapolated by an
-// exponential tail through ranks 2 and 8.
-func tail(sorted []float64, rank float64) float64 {
-	n := len(sorted)
-	if rank >= 2 || n < 10 {
-		return sorted[min(int(math.Round(max(rank, 1))), n-1)]
+	if len(arms) == c.N {
+		for _, score := range scores {
+			all := best{scores: slices.Clone(score)}
+			thetas = append(thetas, all.thetas())
+		}
 	}
-	a, b := sorted[2], sorted[8]
-	return a + (a-b)/math.Log(4)*math.Log(2/max(rank, 1e-9))
+	return queries, scores, thetas, nil
 }
 
 // typical are the terms of a level for a rest of norm 1, as a Haar rotation makes
@@ -152,10 +162,8 @@ type forecast struct {
 	rest, headErr []float64 // norm of the arm's rest, error of its head's code
 	levels        []typical
 	reach         float64
-	ranks         []float64 // in the sample, of the k-th best of all
-	limit         float64   // tailSigmas standard errors in radii
-	sharp         float64   // 1/sqrt(2) over a standard error in radii
-	sorted        []float64
+	limit         float64 // tailSigmas standard errors in radii
+	sharp         float64 // 1/sqrt(2) over a standard error in radii
 }
 
 func (c *Collection) newForecast(arms []uint32) *forecast {
@@ -169,22 +177,13 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 	for _, l := range c.Levels {
 		f.levels = append(f.levels, c.typical(&l))
 	}
-	for _, k := range pilotKs {
-		f.ranks = append(f.ranks, float64(k)/float64(c.N)*float64(len(arms)))
-	}
 	return f
 }
 
 // add adds to the shares of p the numbers of arms that query q would keep, and find
-// hot, given their scores and what of these the head makes.
-func (f *forecast) add(p *Pilot, q *Query, scores, heads []float64) {
-	f.sorted = append(f.sorted[:0], scores...)
-	slices.Sort(f.sorted)
-	slices.Reverse(f.sorted)
-	thetas := make([]float64, len(f.ranks))
-	for i, rank := range f.ranks {
-		thetas[i] = tail(f.sorted, rank)
-	}
+// hot, given their scores, what of these the head makes, and the thresholds for
+// pilotKs.
+func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	for j := range f.levels {
 		t := &f.levels[j]
 		for s, score := range scores {

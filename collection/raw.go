@@ -15,6 +15,7 @@ func (b *builder) raw() error {
 		for i := lo; i < hi; i++ {
 			b.suffixes(i)
 		}
+		b.progress(hi - lo)
 		return nil
 	})
 }

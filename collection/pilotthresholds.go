@@ -1,0 +1,92 @@
+package collection
+
+import (
+	"math"
+	"slices"
+)
+
+// pilotThresholds returns, for queries of the pilot (row-major in q, scaled to
+// their working units), the k-th best score for each of pilotKs among all atoms,
+// the query itself left out, or the least where there are fewer. A sample would
+// not do: where the best answers are a few atoms of the query's own topic, it
+// holds none of them. One more pass over the rows, in float32, a few per cent of
+// a build.
+func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, error) {
+	c := b.c
+	const columns = 4096 // of a strip, whose products with all queries stay in cache
+	const strip = 256    // rows
+	panel := newPacked(c.Dim, len(queries))
+	panel.fill(q, c.Dim, len(queries))
+	found := make([][]best, b.threads)
+	dots := make([][]float32, b.threads)
+	for w := range found {
+		found[w], dots[w] = make([]best, len(queries)), make([]float32, strip*panel.columns)
+	}
+	err := b.each(c.N, strip, func(w, lo, hi int) error {
+		for from := 0; from < c.Dim; from += columns {
+			panel.times(dots[w], panel.columns, c.Rows[lo*c.Dim+from:], c.Dim, hi-lo, from, min(columns, c.Dim-from), from > 0)
+		}
+		for row := lo; row < hi; row++ {
+			scale, offset := b.working(uint32(row)), 0.0
+			if c.Offset != nil {
+				offset = -b.exact[row] * b.exact[row] / 2
+			}
+			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
+				found[w][j].add(float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	thetas := make([][]float64, len(queries))
+	for j := range queries {
+		all := &found[0][j]
+		for _, f := range found[1:] {
+			for _, score := range f[j].scores {
+				all.add(score)
+			}
+		}
+		thetas[j] = all.thetas()
+	}
+	return thetas, nil
+}
+
+// best are the greatest scores of those added, one more than the greatest of
+// pilotKs, which is for the query itself.
+type best struct {
+	scores []float64
+	floor  float64 // at or below it a score is not among them
+	full   bool    // floor counts
+}
+
+// add takes score in.
+func (b *best) add(score float64) {
+	if b.full && score <= b.floor {
+		return
+	}
+	if b.scores = append(b.scores, score); len(b.scores) >= 8*pilotKs[len(pilotKs)-1] {
+		b.cut()
+	}
+}
+
+// cut sorts the scores in descending order and drops those beyond the last.
+func (b *best) cut() {
+	slices.Sort(b.scores)
+	slices.Reverse(b.scores)
+	if last := pilotKs[len(pilotKs)-1]; len(b.scores) > last {
+		b.scores, b.floor, b.full = b.scores[:last+1], b.scores[last], true
+	}
+}
+
+// thetas are the scores of ranks pilotKs, the first being the query's own; the
+// least where there are fewer.
+func (b *best) thetas() []float64 {
+	b.cut()
+	thetas := make([]float64, len(pilotKs))
+	for i, k := range pilotKs {
+		thetas[i] = b.scores[min(k, len(b.scores)-1)]
+	}
+	return thetas
+}
