@@ -1,0 +1,83 @@
+package slate
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// Scorer scores the rows of one matrix for many queries at once. It is what a
+// Batch asks of a device; its figures decide nothing, they only say what cannot
+// be chosen. Many goroutines use it at once.
+type Scorer interface {
+	// Score writes, for query q and row r of R,
+	//
+	//	dst[q*R+r] = sum_g x_r(g) linear[q*d+g] + sqrt(sum_g x_r(g)^2 square[q*d+g])
+	//
+	// with a relative error of at most (d+8) 2^-23, plus 2^-60: products and sums
+	// in float32, in any order. All entries of x, linear and square are in [0,1],
+	// and len(linear) = len(square) is a multiple of d. It keeps no slice.
+	Score(ctx context.Context, dst, linear, square []float32) error
+}
+
+// blasScorer is the Scorer of the processor: two matrix products.
+type blasScorer struct {
+	rows, d int
+	x       []float32 // d*rows, a coordinate after the other
+	squared []float32
+}
+
+// NewScorer returns the Scorer of the processor for a matrix of rows of d numbers
+// in [0,1], row-major. It copies the matrix twice, 8 bytes an entry.
+func NewScorer(d int, matrix []float32) Scorer {
+	rows := len(matrix) / d
+	s := &blasScorer{rows: rows, d: d, x: make([]float32, rows*d), squared: make([]float32, rows*d)}
+	for r := range rows {
+		for g, x := range matrix[r*d : (r+1)*d] {
+			s.x[g*rows+r] = x
+			s.squared[g*rows+r] = x * x
+		}
+	}
+	return s
+}
+
+// Products are cut into tiles that gonum multiplies in the calling goroutine:
+// from four blocks of 64 by 64 on it would start goroutines of its own, while a
+// Batch has every processor busy already.
+const (
+	tileQueries = 64
+	tileRows    = 192
+)
+
+func (s *blasScorer) Score(ctx context.Context, dst, linear, square []float32) error {
+	var widths [tileQueries * tileRows]float32
+	queries := len(linear) / s.d
+	for q := 0; q < queries; q += tileQueries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		nq := min(tileQueries, queries-q)
+		of := func(v []float32) blas32.General {
+			return blas32.General{Rows: nq, Cols: s.d, Stride: s.d, Data: v[q*s.d : (q+nq)*s.d]}
+		}
+		for r := 0; r < s.rows; r += tileRows {
+			nr := min(tileRows, s.rows-r)
+			tile := func(v []float32) blas32.General {
+				return blas32.General{Rows: s.d, Cols: nr, Stride: s.rows, Data: v[r : (s.d-1)*s.rows+r+nr]}
+			}
+			sums := blas32.General{Rows: nq, Cols: nr, Stride: s.rows, Data: dst[q*s.rows+r : (q+nq-1)*s.rows+r+nr]}
+			blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, of(linear), tile(s.x), 0, sums)
+			w := blas32.General{Rows: nq, Cols: nr, Stride: tileRows, Data: widths[:]}
+			blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, of(square), tile(s.squared), 0, w)
+			for i := range nq {
+				line := sums.Data[i*s.rows:][:nr]
+				for k, v := range widths[i*tileRows:][:nr] {
+					line[k] += float32(math.Sqrt(float64(v)))
+				}
+			}
+		}
+	}
+	return nil
+}

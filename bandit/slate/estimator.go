@@ -1,0 +1,196 @@
+package slate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The regularisation that an Estimator takes.
+const (
+	minLambda = 1e-9
+	maxLambda = 1e9
+)
+
+// maxFeatures bounds d: the state has d*(d+1)/2 numbers.
+const maxFeatures = 1 << 14
+
+// Estimator is what is known of one user's weights w: the ridge regression of
+// rewards on gains (UAI 2020, section 5.1),
+//
+//	M = lambda I + sum x x^T,  b = sum y x,  theta = M^-1 b
+//
+// with M as its Cholesky factor. Before the first observation it holds no
+// matrix: a user nobody has seen costs a few dozen bytes, one that was seen
+// Bytes. Reading is safe from many goroutines; Update and UnmarshalBinary need
+// the Estimator to themselves.
+type Estimator struct {
+	d            int
+	lambda       float64
+	observations int64
+	// upper are the rows of L^T from the diagonal on, d*(d+1)/2 numbers, where
+	// L L^T = M; nil while M = lambda I.
+	upper []float64
+	b     []float64
+	theta []float64
+	gain  float64 // ln det(M/lambda)
+}
+
+// NewEstimator returns what is known of a user that nobody has seen: d features,
+// regularisation lambda in [1e-9, 1e9]. The regret bound asks for lambda >= m A^2;
+// 1 is common.
+func NewEstimator(d int, lambda float64) (*Estimator, error) {
+	if d < 1 || d > maxFeatures {
+		return nil, fmt.Errorf("slate: estimator: %d features, not in [1, %d]", d, maxFeatures)
+	}
+	if !(lambda >= minLambda && lambda <= maxLambda) {
+		return nil, fmt.Errorf("slate: estimator: lambda %v is not in [%g, %g]", lambda, minLambda, maxLambda)
+	}
+	return &Estimator{d: d, lambda: lambda}, nil
+}
+
+// Features is d.
+func (e *Estimator) Features() int { return e.d }
+
+// Lambda is the regularisation.
+func (e *Estimator) Lambda() float64 { return e.lambda }
+
+// Observations is the number of rewards taken.
+func (e *Estimator) Observations() int64 { return e.observations }
+
+// Cold says that no reward was taken, so that nothing is known.
+func (e *Estimator) Cold() bool { return e.upper == nil }
+
+// Bytes is the memory of the matrix and vectors: 8 (d(d+1)/2 + 2d), 0 when cold.
+func (e *Estimator) Bytes() int { return 8 * (len(e.upper) + len(e.b) + len(e.theta)) }
+
+// Clone returns a copy that shares nothing.
+func (e *Estimator) Clone() *Estimator {
+	c := *e
+	c.upper, c.b, c.theta = slices.Clone(e.upper), slices.Clone(e.b), slices.Clone(e.theta)
+	return &c
+}
+
+// Update takes m rewards y and the gains they were for, x(e_i|e_1..e_{i-1}) as m*d
+// numbers row-major. All of one list go in together: M changes at the end of a
+// round. After an error the Estimator is what it was. O(m d^2).
+func (e *Estimator) Update(x, y []float64) error {
+	if len(x) != len(y)*e.d {
+		return fmt.Errorf("slate: estimator: %d numbers for %d rewards of %d features", len(x), len(y), e.d)
+	}
+	for i, v := range y {
+		if !usable(v) {
+			return fmt.Errorf("slate: estimator: place %d: reward %v is no number of size up to %g", i, v, maxMagnitude)
+		}
+	}
+	for i, v := range x {
+		if !usable(v) {
+			return fmt.Errorf("slate: estimator: place %d, feature %d: %v is no number of size up to %g", i/e.d, i%e.d, v, maxMagnitude)
+		}
+	}
+	if len(y) == 0 {
+		return nil
+	}
+	if e.Cold() {
+		e.warm()
+	}
+	row := make([]float64, e.d)
+	for i, v := range y {
+		copy(row, x[i*e.d:])
+		for g, z := range row {
+			e.b[g] += v * z
+		}
+		rankOne(e.upper, row)
+	}
+	e.observations += int64(len(y))
+	e.solve()
+	return nil
+}
+
+// Observe takes the rewards of the first len(rewards) items of a list that was
+// shown: positions that the user did not examine are left out.
+func (e *Estimator) Observe(it *Items, list []int, rewards []float64) error {
+	if d := it.objective.Features(); d != e.d {
+		return fmt.Errorf("slate: estimator of %d features, items of %d", e.d, d)
+	}
+	if len(rewards) > len(list) {
+		return fmt.Errorf("slate: %d rewards for a list of %d items", len(rewards), len(list))
+	}
+	x, err := it.Features(list[:len(rewards)])
+	if err != nil {
+		return err
+	}
+	return e.Update(x, rewards)
+}
+
+// warm makes room for lambda I and 0.
+func (e *Estimator) warm() {
+	d := e.d
+	e.upper = make([]float64, d*(d+1)/2)
+	root := math.Sqrt(e.lambda)
+	for at, step := 0, d; step > 0; step-- {
+		e.upper[at] = root
+		at += step
+	}
+	e.b, e.theta = make([]float64, d), make([]float64, d)
+}
+
+// solve makes theta and gain from the factor and b.
+func (e *Estimator) solve() {
+	copy(e.theta, e.b)
+	forward(e.upper, e.theta)
+	backward(e.upper, e.theta)
+	e.gain = logDet(e.upper, e.d) - float64(e.d)*math.Log(e.lambda)
+}
+
+// Weights writes theta, the estimate of w, into dst, d numbers.
+func (e *Estimator) Weights(dst []float64) {
+	if e.Cold() {
+		clear(dst[:e.d])
+		return
+	}
+	copy(dst[:e.d], e.theta)
+}
+
+// Factor writes L with L L^T = M into dst, d*d numbers row-major, zeros above the
+// diagonal.
+func (e *Estimator) Factor(dst []float64) {
+	d := e.d
+	clear(dst[:d*d])
+	if e.Cold() {
+		for g := range d {
+			dst[g*d+g] = math.Sqrt(e.lambda)
+		}
+		return
+	}
+	at := 0
+	for g := range d {
+		for h := g; h < d; h++ {
+			dst[h*d+g] = e.upper[at]
+			at++
+		}
+	}
+}
+
+// Mean is theta . x, the estimated worth of a gain x of d numbers.
+func (e *Estimator) Mean(x []float64) float64 {
+	if e.Cold() {
+		return 0
+	}
+	return dot(e.theta, x)
+}
+
+// Deviation is sqrt(x^T M^-1 x) of a gain x of d numbers, the paper's sigma.
+// scratch has d numbers; it may be x, which is lost then.
+func (e *Estimator) Deviation(x, scratch []float64) float64 {
+	if e.Cold() {
+		return math.Sqrt(dot(x, x) / e.lambda)
+	}
+	z := scratch[:e.d]
+	copy(z, x)
+	forward(e.upper, z)
+	return math.Sqrt(dot(z, z))
+}
+
+// LogDet is ln det(M/lambda), twice the information that the observations gave.
+func (e *Estimator) LogDet() float64 { return e.gain }

@@ -1,0 +1,106 @@
+package slate
+
+import "fmt"
+
+// Attributes is what constraints see of items.
+type Attributes struct {
+	// Knapsacks is l, the number of costs of an item; 0 for none.
+	Knapsacks int
+	// Costs are n*l numbers >= 0, row-major, in the units of the budgets.
+	Costs []float64
+	// GroupCount is the number of groups; ids go from 0 to GroupCount-1.
+	GroupCount int
+	// Groups are the ids of the groups of each item, n lists without repetition;
+	// nil for none. An item may be in several groups, or in none.
+	Groups [][]int
+}
+
+// Items are n items: what they are worth and what they cost. They do not change.
+type Items struct {
+	objective  Objective
+	attributes Attributes
+}
+
+// NewItems checks the attributes and returns the items. It keeps the slices,
+// which must not change. Errors name item and figure.
+func NewItems(objective Objective, a Attributes) (*Items, error) {
+	n := objective.Size()
+	if a.Knapsacks < 0 || (a.Knapsacks > 0 && n > maxEntries/a.Knapsacks) {
+		return nil, fmt.Errorf("slate: %d knapsacks", a.Knapsacks)
+	}
+	if len(a.Costs) != n*a.Knapsacks {
+		return nil, fmt.Errorf("slate: %d costs for %d items and %d knapsacks", len(a.Costs), n, a.Knapsacks)
+	}
+	for i, c := range a.Costs {
+		if !(c >= 0 && c <= maxMagnitude) {
+			return nil, fmt.Errorf("slate: item %d, knapsack %d: cost %v is not in [0, %g]", i/a.Knapsacks, i%a.Knapsacks, c, maxMagnitude)
+		}
+	}
+	if a.GroupCount < 0 {
+		return nil, fmt.Errorf("slate: %d groups", a.GroupCount)
+	}
+	if a.Groups != nil && len(a.Groups) != n {
+		return nil, fmt.Errorf("slate: groups of %d items, there are %d", len(a.Groups), n)
+	}
+	if err := checkGroups(a); err != nil {
+		return nil, err
+	}
+	return &Items{objective: objective, attributes: a}, nil
+}
+
+// checkGroups finds ids out of range and groups that an item names twice.
+func checkGroups(a Attributes) error {
+	last := make([]int, a.GroupCount) // 1 + the item that named a group last
+	for e, groups := range a.Groups {
+		for _, g := range groups {
+			if g < 0 || g >= a.GroupCount {
+				return fmt.Errorf("slate: item %d: group %d of %d", e, g, a.GroupCount)
+			}
+			if last[g] == e+1 {
+				return fmt.Errorf("slate: item %d: group %d twice", e, g)
+			}
+			last[g] = e + 1
+		}
+	}
+	return nil
+}
+
+// Objective is what the items are worth.
+func (it *Items) Objective() Objective { return it.objective }
+
+// Size is n.
+func (it *Items) Size() int { return it.objective.Size() }
+
+// Attributes are the costs and groups; not to be changed.
+func (it *Items) Attributes() Attributes { return it.attributes }
+
+// Features writes x(e_i|e_1..e_{i-1}) of the items of a list, in its order, into
+// a new slice of len(list)*d numbers: what Update takes with the rewards.
+func (it *Items) Features(list []int) ([]float64, error) {
+	d := it.objective.Features()
+	if err := it.checkList(list); err != nil {
+		return nil, err
+	}
+	x := make([]float64, len(list)*d)
+	l := it.objective.NewList()
+	for i, e := range list {
+		l.Gains(x[i*d:(i+1)*d], e)
+		l.Append(e)
+	}
+	return x, nil
+}
+
+// checkList finds items that do not exist or come twice.
+func (it *Items) checkList(list []int) error {
+	for i, e := range list {
+		if e < 0 || e >= it.Size() {
+			return fmt.Errorf("slate: place %d: item %d of %d", i, e, it.Size())
+		}
+		for _, before := range list[:i] {
+			if before == e {
+				return fmt.Errorf("slate: place %d: item %d twice", i, e)
+			}
+		}
+	}
+	return nil
+}
