@@ -7,7 +7,7 @@ import (
 
 // maxMagnitude bounds every number that goes in, so that no square, sum or
 // quotient of what was accepted overflows.
-const maxMagnitude = 1e100
+const maxMagnitude = 1e60
 
 // maxEntries bounds n*d and n*l, so that products of sizes do not overflow.
 const maxEntries = 1 << 40

@@ -77,6 +77,11 @@ func (c Confidence) filled() (Confidence, error) {
 	return c, nil
 }
 
+// guaranteed says whether the intervals are proven to hold.
+func (c Confidence) guaranteed() bool {
+	return c.Rule == "" || c.Rule == Determinant || c.Rule == Information
+}
+
 // Beta is the number of Deviations that half an interval has.
 func (e *Estimator) Beta(c Confidence) (float64, error) {
 	c, err := c.filled()

@@ -1,6 +1,9 @@
 package slate
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Attributes is what constraints see of items.
 type Attributes struct {
@@ -25,6 +28,9 @@ type Items struct {
 // which must not change. Errors name item and figure.
 func NewItems(objective Objective, a Attributes) (*Items, error) {
 	n := objective.Size()
+	if n < 1 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("slate: %d items, not in [1, %d]", n, math.MaxInt32)
+	}
 	if a.Knapsacks < 0 || (a.Knapsacks > 0 && n > maxEntries/a.Knapsacks) {
 		return nil, fmt.Errorf("slate: %d knapsacks", a.Knapsacks)
 	}

@@ -1,19 +1,23 @@
 package slate
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Planner chooses lists for one user after another. It keeps its scratch, so that
 // one Planner for many calls saves allocations; it belongs to one goroutine.
+//
+// Scratch is 20 bytes an item and place of the longest list, at most.
 type Planner struct {
 	c      *Constraint
 	list   List
 	basket *basket
-	x, z   []float64
+	levels []level
+	alone  []float64 // ucb(e|{}) of the call that runs, by item
+	chosen []int     // items of list and basket
+	x      []float64
 	// Of the call that runs.
+	judge       func(e int) (mean, width float64)
 	user        *Estimator
+	weights     []float64 // in place of user
 	beta        float64
 	evaluations int
 }
@@ -21,8 +25,7 @@ type Planner struct {
 // NewPlanner returns a planner of lists within c.
 func NewPlanner(c *Constraint) *Planner {
 	o := c.items.objective
-	d := o.Features()
-	return &Planner{c: c, list: o.NewList(), basket: newBasket(c), x: make([]float64, d), z: make([]float64, d)}
+	return &Planner{c: c, list: o.NewList(), basket: newBasket(c), x: make([]float64, o.Features())}
 }
 
 // Recommend chooses a list for a user. Options and user decide it entirely; ties
@@ -45,43 +48,115 @@ func (p *Planner) Recommend(user *Estimator, o Options) (Slate, error) {
 	if err != nil {
 		return Slate{}, err
 	}
-	p.user, p.beta, p.evaluations = user, beta, 0
-	defer func() { p.user = nil }()
-	return p.greedy(), nil
-}
-
-// score is the estimate and the half-width of the gain of item e now.
-func (p *Planner) score(e int) (mean, width float64) {
-	p.evaluations++
-	p.list.Gains(p.x, e)
-	return p.user.Mean(p.x), p.beta * p.user.Deviation(p.x, p.z)
-}
-
-func (p *Planner) greedy() Slate {
-	s := Slate{Algorithm: LSBGreedy, Beta: p.beta}
-	p.list.Reset()
-	p.basket.reset(nil)
-	for {
-		best := Pick{Item: -1}
-		top := math.Inf(-1)
-		for e := range p.c.items.Size() {
-			if !p.basket.fits(e) {
-				continue
-			}
-			if mean, width := p.score(e); mean+width > top {
-				best, top = Pick{Item: e, Mean: mean, Width: width}, mean+width
-			}
-		}
-		if best.Item < 0 {
-			p.basket.reset(s.Items())
-			s.UCB = s.Value + 3*s.Width
-			return s
-		}
-		s.Value += best.Mean
-		s.Width += best.Width
-		best.Value = s.Value
-		s.Picks = append(s.Picks, best)
-		p.list.Append(best.Item)
-		p.basket.add(best.Item)
+	p.user, p.beta, p.judge = user, beta, p.estimate
+	s, err := p.plan(o)
+	p.user, p.judge = nil, nil
+	if err != nil {
+		return Slate{}, err
 	}
+	s.Beta = beta
+	if o.Algorithm == AFSM && o.Confidence.guaranteed() {
+		s.Alpha = p.c.Alpha(o.Epsilon)
+	}
+	return s, nil
+}
+
+// Known chooses a list for weights that are known, d numbers >= 0: the same
+// algorithm with exact means and widths of 0.
+func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
+	o, err := o.filled()
+	if err != nil {
+		return Slate{}, err
+	}
+	if len(weights) != len(p.x) {
+		return Slate{}, fmt.Errorf("slate: %d weights for items of %d features", len(weights), len(p.x))
+	}
+	for g, w := range weights {
+		if !(w >= 0 && w <= maxMagnitude) {
+			return Slate{}, fmt.Errorf("slate: weight %d: %v is not in [0, %g]", g, w, maxMagnitude)
+		}
+	}
+	p.weights, p.judge = weights, p.evaluate
+	s, err := p.plan(o)
+	p.weights, p.judge = nil, nil
+	if err != nil {
+		return Slate{}, err
+	}
+	if o.Algorithm == AFSM {
+		s.Alpha = p.c.Alpha(o.Epsilon)
+	}
+	return s, nil
+}
+
+// estimate is the mean and half-width of the gain of item e after the list.
+func (p *Planner) estimate(e int) (mean, width float64) {
+	p.list.Gains(p.x, e)
+	mean = p.user.Mean(p.x)
+	return mean, p.beta * p.user.Deviation(p.x, p.x)
+}
+
+// evaluate is the gain of item e after the list, which is known.
+func (p *Planner) evaluate(e int) (mean, width float64) {
+	p.list.Gains(p.x, e)
+	return dot(p.weights, p.x), 0
+}
+
+// plan runs the algorithm of checked options on judge.
+func (p *Planner) plan(o Options) (s Slate, err error) {
+	p.evaluations = 0
+	switch o.Algorithm {
+	case LSBGreedy:
+		s = p.climb(plain)
+	case ModifiedGreedy:
+		s = p.climb(perCost)
+	case BetterGreedy:
+		s = p.better(p.climb(plain), p.climb(perCost))
+	case MCSGreedy:
+		s, err = p.mcs()
+	case Random:
+		s = p.random(o.Seed, o.Round)
+	default:
+		s, err = p.afsm(o)
+	}
+	s.Algorithm, s.Evaluations = o.Algorithm, p.evaluations
+	return s, err
+}
+
+// better is the list of larger UCB, a if they are equal.
+func (p *Planner) better(a, b Slate) Slate {
+	if b.UCB > a.UCB {
+		return b
+	}
+	return a
+}
+
+// slate is the list that the picks of the first depth levels are.
+func (p *Planner) slate(depth int) Slate {
+	s := Slate{Picks: make([]Pick, depth)}
+	for i := range s.Picks {
+		pick := p.levels[i].pick
+		s.Value += pick.Mean
+		s.Width += pick.Width
+		pick.Value = s.Value
+		s.Picks[i] = pick
+	}
+	s.UCB = s.Value + 3*s.Width
+	return s
+}
+
+// rewind makes list and basket those of the picks of the first depth levels.
+func (p *Planner) rewind(depth int) {
+	p.list.Reset()
+	p.basket.reset(p.chosen)
+	p.chosen = p.chosen[:0]
+	for i := range depth {
+		p.push(p.levels[i].pick.Item)
+	}
+}
+
+// push appends item e to list and basket.
+func (p *Planner) push(e int) {
+	p.list.Append(e)
+	p.basket.add(e)
+	p.chosen = append(p.chosen, e)
 }

@@ -1,0 +1,68 @@
+package slate
+
+// nearly widens thresholds in the question whether a run would differ, so that
+// the rounding of a quotient cannot make us miss it; the run itself compares
+// products.
+const nearly = 1 - 1e-12
+
+// afsm is AFSM-UCB (UAI 2020, Algorithm 2), the same list at less cost. Its
+// thresholds go down. Every level of the last run knows the largest threshold at
+// which it would pick otherwise: if none is reached the run repeats itself, and
+// else it goes on from the first level that changes, with the scores there are.
+// Of equal UCBs the list of the largest threshold stays.
+func (p *Planner) afsm(o Options) (Slate, error) {
+	grid, err := o.thresholds(p.c)
+	if err != nil {
+		return Slate{}, err
+	}
+	p.rewind(0)
+	p.build(0)
+	depth := p.gm(0, grid[0])
+	best := p.slate(depth)
+	best.Rho = grid[0]
+	for _, rho := range grid[1:] {
+		from := p.reopened(depth, rho)
+		if from < 0 {
+			continue
+		}
+		depth = p.gm(from, rho)
+		if s := p.slate(depth); s.UCB > best.UCB {
+			best = s
+			best.Rho = rho
+		}
+	}
+	if !o.Greedy {
+		return best, nil
+	}
+	from := 0
+	for from < depth && !p.levels[from].beaten {
+		from++
+	}
+	p.rewind(from)
+	best = p.better(best, p.extend(from, plain))
+	p.rewind(0)
+	return p.better(best, p.extend(0, perCost)), nil
+}
+
+// reopened is the first level of a run of length depth that may pick otherwise
+// under threshold rho; -1 if none does.
+func (p *Planner) reopened(depth int, rho float64) int {
+	for i := range p.levels[:depth+1] {
+		if p.levels[i].opens >= rho*nearly {
+			return i
+		}
+	}
+	return -1
+}
+
+// gm is GM-UCB(rho) (UAI 2020, Algorithm 1) from level depth on, whose scores are
+// there, and returns the length of the list.
+func (p *Planner) gm(depth int, rho float64) int {
+	p.rewind(depth)
+	for p.choose(&p.levels[depth], rho) {
+		p.push(p.levels[depth].pick.Item)
+		depth++
+		p.build(depth)
+	}
+	return depth
+}

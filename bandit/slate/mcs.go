@@ -1,0 +1,52 @@
+package slate
+
+import (
+	"fmt"
+	"math"
+)
+
+// mcs is MCSGreedy (Yu, Fang, Tao, AAAI 2016): of the lists of one and two items,
+// and of those that begin with any three and go on by UCB per cost, the one with
+// the largest sum of UCBs.
+func (p *Planner) mcs() (Slate, error) {
+	if p.c.available > MCSLimit {
+		return Slate{}, fmt.Errorf("slate: %s takes %d items at most, there are %d", MCSGreedy, MCSLimit, p.c.available)
+	}
+	p.rewind(0)
+	p.build(0)
+	best := Slate{UCB: math.Inf(-1)}
+	p.seeds(0, &best)
+	return best, nil
+}
+
+// seeds goes through the beginnings that have depth items so far, in ascending
+// order of ids; level depth is built.
+func (p *Planner) seeds(depth int, best *Slate) {
+	take := func(s Slate) {
+		if s.Value+s.Width > best.Value+best.Width || math.IsInf(best.UCB, -1) {
+			*best = s
+		}
+	}
+	if depth == 3 {
+		take(p.extend(depth, perCost))
+		return
+	}
+	if depth > 0 {
+		take(p.slate(depth))
+	}
+	l := &p.levels[depth]
+	last := -1
+	if depth > 0 {
+		last = p.levels[depth-1].pick.Item
+	}
+	for i := range l.items {
+		l = &p.levels[depth] // levels may have moved
+		if int(l.items[i]) < last {
+			continue
+		}
+		l.pick = Pick{Item: int(l.items[i]), Mean: l.mean[i], Width: l.width[i]}
+		p.rewind(depth + 1)
+		p.build(depth + 1)
+		p.seeds(depth+1, best)
+	}
+}
