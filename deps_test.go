@@ -18,9 +18,9 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
+	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
 	"config":              {},
-	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/files", "service/metrics", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
+	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/files", "service/metrics", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/files", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
@@ -29,6 +29,7 @@ var knows = map[string][]string{
 	"service/oip":         {"service/problem", "service/wire", "batch", "dataset"},
 	"service/problem":     {"batch", "backend", "dataset"},
 	"service/slates":      {"bandit/slate"},
+	"service/tournaments": {"service/files", "service/problem", "bandit/duel"},
 	"service/web":         {"service/problem"},
 	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"batch", "dataset"},
@@ -38,6 +39,7 @@ var knows = map[string][]string{
 	"bandit/philox":       {},
 	"bandit/slate":        {"bandit/philox"},
 	"bandit/slate/items":  {"bandit/philox"},
+	"bandit/slate/trial":  {"bandit/slate", "bandit/slate/items", "bandit/philox"},
 	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox"},
 	"backend":             {"collection", "bandit"},
 	"backend/backendtest": {"backend", "collection", "bandit"},
@@ -55,7 +57,7 @@ var only = map[string][]string{
 	"github.com/spf13/viper":               {"config"},
 	"github.com/spf13/cobra":               {"cmd/thresher"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
-	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files"},
+	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files", "service/tournaments"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "collection", "backend/backendtest"},

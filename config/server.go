@@ -40,6 +40,11 @@ type Server struct {
 	MaxWaiting     int   // requests that wait for one of these
 	MinRate        int64 // bytes a second of a body that are not too slow
 
+	MaxTournaments   int
+	MaxArms          int   // of one tournament
+	MaxDuels         int   // of one request
+	TournamentMemory int64 // of all tournaments in memory
+
 	CoalesceWindow  time.Duration
 	CoalesceQueries int
 
@@ -155,6 +160,10 @@ func serverSettings() []setting {
 		number("limits.searches", "1024", "most searches at once", 1, func(c *Config) *int { return &c.Server.MaxSearches }),
 		number("limits.waiting", "1024", "most searches that wait for their turn", 0, func(c *Config) *int { return &c.Server.MaxWaiting }),
 		size("limits.rate", "16KiB", "bytes a second that a body may not fall below", 1, func(c *Config) *int64 { return &c.Server.MinRate }),
+		number("limits.tournaments", "1024", "most tournaments", 1, func(c *Config) *int { return &c.Server.MaxTournaments }),
+		number("limits.arms", "512", "most arms of one tournament, 2048 at most", 2, func(c *Config) *int { return &c.Server.MaxArms }),
+		number("limits.duels", "1000", "most duels handed out or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
+		size("tournaments.memory", "256MiB", "memory of all tournaments that are kept in it", 1<<20, func(c *Config) *int64 { return &c.Server.TournamentMemory }),
 		span("coalesce.window", "2ms", "how long concurrent searches gather; 0 = not", 0, func(c *Config) *time.Duration { return &c.Server.CoalesceWindow }),
 		number("coalesce.queries", "1024", "most queries that run together", 1, func(c *Config) *int { return &c.Server.CoalesceQueries }),
 		number("batches.concurrency", "1", "batches answered at once", 1, func(c *Config) *int { return &c.Server.BatchConcurrency }),

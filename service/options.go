@@ -66,6 +66,11 @@ type Limits struct {
 	Searches    int   // at once
 	Waiting     int   // searches that wait to be among these; below 0 is none
 	Rate        int64 // bytes a second that a body may not fall below
+
+	Tournaments      int
+	Arms             int   // of one tournament
+	Duels            int   // handed out, or reported, by one request
+	TournamentMemory int64 // of tournaments in memory
 }
 
 // Timeouts of the server.

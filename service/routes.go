@@ -1,6 +1,9 @@
 package service
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // route is one method of one path.
 type route struct {
@@ -26,7 +29,7 @@ func (s *Server) routes() []route {
 		metricsScope = open
 	}
 	page := []string{"after", "limit", "order"}
-	return []route{
+	return slices.Concat([]route{
 		{method: get, pattern: collections, scope: read, handle: s.listCollections},
 		{method: put, pattern: collection, scope: write, handle: s.putCollection, params: append(sourceParams(), createParams()...)},
 		{method: get, pattern: collection, scope: read, handle: s.getCollection},
@@ -67,5 +70,5 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/problems/{kind}", scope: open, handle: s.getProblem, always: true},
 		{method: get, pattern: "/{$}", scope: open, handle: s.webPage, always: true},
 		{method: get, pattern: "/web/{file}", scope: open, handle: s.webPage, always: true},
-	}
+	}, s.tournamentRoutes())
 }

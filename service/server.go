@@ -16,6 +16,7 @@ import (
 	"thresher/service/batches"
 	"thresher/service/catalog"
 	"thresher/service/files"
+	"thresher/service/tournaments"
 	"thresher/service/web"
 )
 
@@ -33,6 +34,8 @@ type Server struct {
 	files   *files.Store
 	catalog *catalog.Catalog
 	batches *batches.Manager
+
+	tournaments *tournaments.Store
 
 	// draining ends when the server shall end, stopped when what is under way shall.
 	draining, stopped context.Context
@@ -89,6 +92,9 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
 		return err
 	}
+	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
+		return err
+	}
 	s.batches, err = batches.Open(filepath.Join(o.Dir, "batches"), s.db, s.batchOptions())
 	return err
 }
@@ -137,6 +143,9 @@ func (s *Server) Close(ctx context.Context) error {
 	var err error
 	if s.batches != nil {
 		err = s.batches.Close(ctx)
+	}
+	if s.tournaments != nil {
+		s.tournaments.Close()
 	}
 	if s.catalog != nil {
 		err = errors.Join(err, s.catalog.Close())

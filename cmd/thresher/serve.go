@@ -78,7 +78,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.Close(closing))
 	}()
-	state := metrics.State{Jobs: s.Jobs, Collections: s.Collections, Backend: o.Backend, Device: o.Device}
+	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, Backend: o.Backend, Device: o.Device}
 	if err := metrics.Watch(registry, state); err != nil {
 		return err
 	}
@@ -155,6 +155,7 @@ func (a *app) serviceOptions() service.Options {
 			Body: c.MaxBody, Bodies: c.MaxBodies, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
+			Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
 		},
 		Timeouts: service.Timeouts{
 			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout,

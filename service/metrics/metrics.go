@@ -29,6 +29,8 @@ type Metrics struct {
 	batchSize  *prometheus.HistogramVec // collection
 	queue      *prometheus.HistogramVec // collection
 	rejected   *prometheus.CounterVec   // reason
+	handedOut  prometheus.Counter
+	results    *prometheus.CounterVec // status
 	survivors  [rounds]prometheus.Observer
 
 	mu   sync.RWMutex
@@ -70,7 +72,11 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10), // to 2.6 s
 		}, []string{"collection"}),
 		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
-		byOf:     map[key]*counters{},
+		handedOut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
+		}),
+		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
+		byOf:    map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "thresher_round_survivor_ratio", Help: "Share of the atoms seen by a look that a query kept.",
@@ -84,7 +90,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	for _, c := range []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, ratio} {
+	for _, c := range []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, m.handedOut, m.results, ratio} {
 		err = errors.Join(err, r.Register(c))
 	}
 	if err != nil {
@@ -163,6 +169,14 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	c.certain.Add(float64(promised[batch.GuaranteeCertain]))
 	c.probabilistic.Add(float64(promised[batch.GuaranteeProbabilistic]))
 	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
+}
+
+// HandedOut counts duels that were handed out.
+func (m *Metrics) HandedOut(duels int) { m.handedOut.Add(float64(duels)) }
+
+// Reported counts results of duels of one status.
+func (m *Metrics) Reported(status string, results int) {
+	m.results.WithLabelValues(status).Add(float64(results))
 }
 
 // Rejected counts a request that failed with a kind of problem.

@@ -28,6 +28,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	err = Watch(r, State{
 		Jobs:        func() map[string]int { return map[string]int{"in_progress": 2, "failed": 1} },
 		Collections: func() map[string]int64 { return map[string]int64{"movies": 4096} },
+		Tournaments: func() map[string]int { return map[string]int{"running": 3, "done": 0} },
 		Backend:     "cpu", Device: "avx512",
 	})
 	if err != nil {
@@ -38,6 +39,8 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	runs.Waited(time.Millisecond)
 	runs.Began(2, 5)
 	m.Rejected("queue-full")
+	m.HandedOut(4)
+	m.Reported("accepted", 3)
 	return r, m
 }
 
@@ -77,6 +80,7 @@ func TestNames(t *testing.T) {
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_jobs": "status",
+		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -94,6 +98,12 @@ func TestAnswered(t *testing.T) {
 # HELP thresher_dense_pulls_total Coordinates that dense scans would have read for the same answers.
 # TYPE thresher_dense_pulls_total counter
 thresher_dense_pulls_total{collection="movies",method="auto"} 700
+# HELP thresher_duel_results_total Results of duels, by what became of them.
+# TYPE thresher_duel_results_total counter
+thresher_duel_results_total{status="accepted"} 3
+# HELP thresher_duels_handed_out_total Duels of tournaments that were handed out, again and again if they were.
+# TYPE thresher_duels_handed_out_total counter
+thresher_duels_handed_out_total 4
 # HELP thresher_partial_answers_total Queries whose search was stopped before its end.
 # TYPE thresher_partial_answers_total counter
 thresher_partial_answers_total{collection="movies",method="auto"} 1
@@ -113,7 +123,7 @@ thresher_rejected_total{reason="queue-full"} 1
 # TYPE thresher_rescored_rows_total counter
 thresher_rescored_rows_total{collection="movies",method="auto"} 9
 `
-	names := []string{"thresher_dense_pulls_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total"}
+	names := []string{"thresher_dense_pulls_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total"}
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}

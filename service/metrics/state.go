@@ -6,6 +6,8 @@ import "github.com/prometheus/client_golang/prometheus"
 type State struct {
 	// Jobs counts batches by status.
 	Jobs func() map[string]int
+	// Tournaments counts tournaments by status; nil for none.
+	Tournaments func() map[string]int
 	// Collections gives the bytes of each collection in memory, by name.
 	Collections func() map[string]int64
 	// Backend and Device name what searches.
@@ -20,19 +22,21 @@ type watcher struct {
 	desc  described
 }
 
-type described struct{ jobs, bytes, backend *prometheus.Desc }
+type described struct{ jobs, tournaments, bytes, backend *prometheus.Desc }
 
 func descriptions() described {
 	return described{
-		jobs:    prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
-		bytes:   prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
-		backend: prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
+		jobs:        prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
+		tournaments: prometheus.NewDesc("thresher_tournaments", "Tournaments by status.", []string{"status"}, nil),
+		bytes:       prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
+		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.jobs
+	ch <- w.desc.tournaments
 	ch <- w.desc.bytes
 	ch <- w.desc.backend
 }
@@ -41,6 +45,11 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	for status, n := range w.state.Jobs() {
 		ch <- prometheus.MustNewConstMetric(w.desc.jobs, prometheus.GaugeValue, float64(n), status)
+	}
+	if w.state.Tournaments != nil {
+		for status, n := range w.state.Tournaments() {
+			ch <- prometheus.MustNewConstMetric(w.desc.tournaments, prometheus.GaugeValue, float64(n), status)
+		}
 	}
 	for name, b := range w.state.Collections() {
 		ch <- prometheus.MustNewConstMetric(w.desc.bytes, prometheus.GaugeValue, float64(b), name)

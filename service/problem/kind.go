@@ -26,11 +26,15 @@ const (
 	UnknownCollection Kind = "unknown-collection"
 	UnknownFile       Kind = "unknown-file"
 	UnknownBatch      Kind = "unknown-batch"
+	UnknownTournament Kind = "unknown-tournament"
+	UnknownDuel       Kind = "unknown-duel"
 	UnknownPath       Kind = "unknown-path"
 	MethodNotAllowed  Kind = "method-not-allowed"
 	NotAcceptable     Kind = "not-acceptable"
 	NameTaken         Kind = "name-taken"
 	Conflict          Kind = "conflict"
+	DuelWithdrawn     Kind = "duel-withdrawn"
+	TournamentEnded   Kind = "tournament-ended"
 	BodyTooLarge      Kind = "body-too-large"
 	UnsupportedMedia  Kind = "unsupported-media"
 	KeyReused         Kind = "idempotency-key-reused"
@@ -69,11 +73,15 @@ func meanings() []meaning {
 		{UnknownCollection, http.StatusNotFound, "There is no such collection"},
 		{UnknownFile, http.StatusNotFound, "There is no such file"},
 		{UnknownBatch, http.StatusNotFound, "There is no such batch"},
+		{UnknownTournament, http.StatusNotFound, "There is no such tournament"},
+		{UnknownDuel, http.StatusNotFound, "No such duel was handed out"},
 		{UnknownPath, http.StatusNotFound, "There is nothing at this path"},
 		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not take this method"},
 		{NotAcceptable, http.StatusNotAcceptable, "The answer cannot have that media type"},
 		{NameTaken, http.StatusConflict, "The name is taken"},
 		{Conflict, http.StatusConflict, "The state does not permit this"},
+		{DuelWithdrawn, http.StatusConflict, "The duel ended with the elimination of an arm"},
+		{TournamentEnded, http.StatusConflict, "The tournament has ended"},
 		{BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is too large"},
 		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type cannot be read here"},
 		{KeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key was used for another request"},

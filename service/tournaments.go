@@ -1,0 +1,119 @@
+package service
+
+import (
+	"net/http"
+
+	"thresher/service/problem"
+	"thresher/service/tournaments"
+)
+
+// tournamentRoutes are the part of the table that concerns tournaments.
+func (s *Server) tournamentRoutes() []route {
+	const all, one = "/v1/tournaments", "/v1/tournaments/{id}"
+	return []route{
+		{method: http.MethodPost, pattern: all, scope: write, handle: s.postTournament},
+		{method: http.MethodGet, pattern: all, scope: read, handle: s.listTournaments, params: []string{"after", "limit"}},
+		{method: http.MethodGet, pattern: one, scope: read, handle: s.getTournament},
+		{method: http.MethodDelete, pattern: one, scope: write, handle: s.deleteTournament},
+		{method: http.MethodPost, pattern: one + "/next", scope: write, handle: s.nextDuels},
+		{method: http.MethodPost, pattern: one + "/report", scope: write, handle: s.reportDuels, params: []string{"lenient"}},
+	}
+}
+
+func (s *Server) tournamentOptions() *tournaments.Options {
+	l := &s.o.Limits
+	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Log: s.o.Log}
+	if s.o.Metrics != nil {
+		o.Watch = s.o.Metrics
+	}
+	return o
+}
+
+// Tournaments counts tournaments by status; for metrics.
+func (s *Server) Tournaments() map[string]int { return s.tournaments.Counts() }
+
+func (s *Server) postTournament(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	var spec tournaments.Spec
+	if err := s.decodeJSON(r.Request, smallJSON, &spec); err != nil {
+		return err
+	}
+	made, err := s.tournaments.Create(r.Context(), spec, key)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/tournaments/"+made.ID)
+	return writeJSON(w, http.StatusCreated, made)
+}
+
+func (s *Server) listTournaments(r *request, w http.ResponseWriter) error {
+	after, err := r.params.one("after")
+	if err != nil {
+		return err
+	}
+	limit, err := r.params.whole("limit", 1, tournaments.MostPage, tournaments.DefaultPage)
+	if err != nil {
+		return err
+	}
+	page, err := s.tournaments.List(after, limit)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, page)
+}
+
+func (s *Server) getTournament(r *request, w http.ResponseWriter) error {
+	t, err := s.tournaments.Get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, t)
+}
+
+func (s *Server) deleteTournament(r *request, w http.ResponseWriter) error {
+	id := r.PathValue("id")
+	if err := s.tournaments.Delete(id); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "tournament", Deleted: true})
+}
+
+func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Count *int `json:"count"`
+	}
+	if err := s.decodeJSON(r.Request, smallJSON, &body); err != nil {
+		return err
+	}
+	if body.Count == nil {
+		return problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
+	}
+	handed, err := s.tournaments.Next(r.Context(), r.PathValue("id"), *body.Count, key)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, handed)
+}
+
+func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
+	lenient, err := r.params.truth("lenient")
+	if err != nil {
+		return err
+	}
+	var results tournaments.Results
+	if err := s.decodeJSON(r.Request, smallJSON, &results); err != nil {
+		return err
+	}
+	reported, err := s.tournaments.Report(r.Context(), r.PathValue("id"), results, lenient)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, reported)
+}

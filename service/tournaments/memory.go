@@ -1,0 +1,137 @@
+package tournaments
+
+import (
+	"container/list"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// memory holds the tournaments that are or were used of late. It is part of a Store,
+// whose mu guards it.
+type memory struct {
+	live  map[string]*live
+	used  list.List // of *live, the latest first
+	bytes int64     // of all that are here or used
+}
+
+// footprint is about what a tournament of k arms takes in memory, in bytes: counts of
+// every ordered pair, names, and what is remembered of answers.
+func footprint(k int) int64 { return 24*int64(k)*int64(k) + mostName*int64(k) + 1<<16 }
+
+// acquire returns a tournament, read if it was not in memory, with its mu locked; give
+// it to release.
+func (s *Store) acquire(id string) (*live, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed()
+	}
+	l := s.memory.live[id]
+	if l != nil && l.failure() != nil {
+		s.forget(l)
+		l = nil
+	}
+	if l == nil {
+		l = &live{id: id}
+		l.place = s.memory.used.PushFront(l)
+		s.memory.live[id] = l
+	}
+	s.memory.used.MoveToFront(l.place)
+	l.users++
+	s.mu.Unlock()
+
+	l.mu.Lock()
+	if l.failure() == nil && l.game == nil {
+		if err := s.read(l); err != nil {
+			l.fail(err)
+		}
+	}
+	if err := l.failure(); err != nil {
+		s.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// read reads l, once there is room for it.
+func (s *Store) read(l *live) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		r, err := find(tx, l.id)
+		if err != nil {
+			return err
+		}
+		if err := s.reserve(l, footprint(len(r.Config.Arms))); err != nil {
+			return err
+		}
+		st, err := r.read(tx)
+		if err != nil {
+			return err
+		}
+		l.record, l.stored = *r, *st
+		return nil
+	})
+}
+
+// reserve takes memory for l, and has tournaments that nobody uses make room. One that
+// has all memory for itself may take more.
+func (s *Store) reserve(l *live, bytes int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shrink(s.o.Memory - bytes)
+	if m := &s.memory; m.bytes > 0 && m.bytes+bytes > s.o.Memory {
+		full := problem.New(problem.QueueFull, "tournaments in use take %d bytes of memory; with %d more it would be above %d", m.bytes, bytes, s.o.Memory).Within(s.o.Memory)
+		full.RetryAfter = time.Second
+		return full
+	}
+	l.bytes = bytes
+	s.memory.bytes += bytes
+	return nil
+}
+
+// shrink forgets tournaments that nobody uses, the least recently used first, until all
+// take at most so many bytes. The caller holds mu.
+func (s *Store) shrink(most int64) {
+	for e := s.memory.used.Back(); e != nil && s.memory.bytes > most; {
+		l, before := e.Value.(*live), e.Prev()
+		if l.users == 0 {
+			s.forget(l)
+		}
+		e = before
+	}
+}
+
+// forget has the next call for l read it anew. The caller holds mu.
+func (s *Store) forget(l *live) {
+	if l.place == nil {
+		return
+	}
+	s.memory.used.Remove(l.place)
+	l.place = nil
+	delete(s.memory.live, l.id)
+	if l.users == 0 {
+		s.memory.bytes -= l.bytes
+	}
+}
+
+// release unlocks l, waits until what it has is durable, and returns how that went. It
+// is to be called once for every acquire.
+func (s *Store) release(l *live) error {
+	last := l.last
+	l.mu.Unlock()
+	err := last.wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.users--
+	if l.failure() != nil {
+		s.forget(l)
+	}
+	if l.users == 0 && l.place == nil {
+		s.memory.bytes -= l.bytes
+		l.bytes = 0
+	}
+	s.shrink(s.o.Memory)
+	return err
+}

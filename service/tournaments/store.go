@@ -1,0 +1,349 @@
+package tournaments
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/bandit/duel"
+	"thresher/service/files/once"
+	"thresher/service/problem"
+)
+
+// Store keeps tournaments and plays them. It is safe for concurrent use.
+type Store struct {
+	db      *bbolt.DB
+	o       Options
+	journal journal
+
+	mu     sync.Mutex
+	closed bool
+	memory memory
+	done   map[bool]int // tournaments, by whether they are done
+}
+
+// Open opens the tournaments of db, which must outlive the Store.
+func Open(db *bbolt.DB, o *Options) (*Store, error) {
+	s := &Store{db: db, memory: memory{live: map[string]*live{}}, done: map[bool]int{}}
+	if o != nil {
+		s.o = *o
+	}
+	s.o.fill()
+	s.journal.db, s.journal.step = db, s.o.step
+	err := db.Update(func(tx *bbolt.Tx) error {
+		if err := createBuckets(tx); err != nil {
+			return err
+		}
+		return bucket(tx, recordsBucket).ForEach(func(_, text []byte) error {
+			r, err := decodeRecord(text)
+			if err == nil {
+				s.done[r.Done]++
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tournaments: %w", err)
+	}
+	return s, nil
+}
+
+func errClosed() error {
+	return problem.New(problem.Draining, "the server is shutting down")
+}
+
+// Close waits for what is being made durable, and refuses everything from then on.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.journal.close()
+}
+
+// idPrefix begins the ids of tournaments.
+const idPrefix = "tournament_"
+
+// Create makes a tournament of spec. A key that is not "" makes it once: the same key
+// and spec find the first, another spec is refused (problem.KeyReused).
+func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, error) {
+	fingerprint, err := spec.fingerprint()
+	if err != nil {
+		return Tournament{}, err
+	}
+	config, err := spec.check(s.o.Arms)
+	if err != nil {
+		return Tournament{}, err
+	}
+	if need := footprint(len(spec.Arms)); need > s.o.Memory {
+		return Tournament{}, problem.New(problem.OverLimit, "%d arms take %d bytes of memory, all tournaments together may take %d", len(spec.Arms), need, s.o.Memory).In("arms")
+	}
+	if err := ctx.Err(); err != nil {
+		return Tournament{}, err
+	}
+	var made record
+	fresh := false
+	w := &write{do: func(tx *bbolt.Tx) error {
+		fresh = false
+		id, found, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		if err != nil {
+			return err
+		}
+		if found {
+			first, err := find(tx, string(id))
+			if err == nil {
+				made = *first
+				return nil
+			}
+			if problem.Of(err).Kind != problem.UnknownTournament { // else it was deleted since
+				return err
+			}
+		}
+		fresh = true
+		if n := bucket(tx, idsBucket).Stats().KeyN; n >= s.o.Most {
+			return problem.New(problem.OverLimit, "there are %d tournaments, the most there may be; delete one", n).Within(s.o.Most)
+		}
+		made = record{Format: recordFormat, ID: idPrefix + strings.ToLower(rand.Text()), At: s.o.Now().Unix(), Config: config}
+		return errors.Join(made.add(tx), once.Put(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
+	}}
+	s.journal.submit(w)
+	if err := w.wait(); err != nil {
+		return Tournament{}, err
+	}
+	if fresh {
+		s.count(false, 1)
+	}
+	return s.Get(made.ID)
+}
+
+// count adds to the tournaments that are done, or are not.
+func (s *Store) count(done bool, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done[done] += n
+}
+
+// Counts are how many tournaments there are of each status: running, done.
+func (s *Store) Counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return map[string]int{"running": s.done[false], "done": s.done[true]}
+}
+
+// Get returns a tournament; problem.UnknownTournament if there is none.
+func (s *Store) Get(id string) (Tournament, error) {
+	l, err := s.acquire(id)
+	if err != nil {
+		return Tournament{}, err
+	}
+	t := l.record.view()
+	state := s.state(l, true)
+	t.State = &state
+	return t, s.release(l)
+}
+
+// state is that of l, whose mu the caller holds.
+func (s *Store) state(l *live, standings bool) State {
+	l.game.now = s.o.Now()
+	return viewState(l.record.Config.Arms, l.game.tournament.State(), standings)
+}
+
+// List returns the tournaments created before the tournament after ("" = from the
+// newest on), newest first, at most limit (0 = DefaultPage; 1..MostPage), without their
+// states.
+func (s *Store) List(after string, limit int) (Page, error) {
+	limit = cmp.Or(limit, DefaultPage)
+	if limit < 1 || limit > MostPage {
+		return Page{}, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	}
+	page := Page{Object: "list", Data: []Tournament{}}
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		c := bucket(tx, recordsBucket).Cursor()
+		k, text := c.Last()
+		if after != "" {
+			n := bucket(tx, idsBucket).Get([]byte(after))
+			if n == nil {
+				return problem.New(problem.UnknownTournament, "after: there is no tournament %q", after).In("after")
+			}
+			c.Seek(n)
+			k, text = c.Prev()
+		}
+		for ; k != nil; k, text = c.Prev() {
+			if len(page.Data) == limit {
+				page.HasMore = true
+				return nil
+			}
+			r, err := decodeRecord(text)
+			if err != nil {
+				return err
+			}
+			page.Data = append(page.Data, r.view())
+		}
+		return nil
+	})
+	if err != nil {
+		return Page{}, err
+	}
+	if n := len(page.Data); n > 0 {
+		page.FirstID, page.LastID = &page.Data[0].ID, &page.Data[n-1].ID
+	}
+	return page, nil
+}
+
+// Delete forgets a tournament. Reports that come later find none.
+func (s *Store) Delete(id string) error {
+	var done bool
+	w := &write{do: func(tx *bbolt.Tx) error {
+		r, err := find(tx, id)
+		if err != nil {
+			return err
+		}
+		done = r.Done
+		return r.remove(tx)
+	}}
+	s.journal.submit(w)
+	if err := w.wait(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done[done]--
+	if l := s.memory.live[id]; l != nil {
+		l.fail(unknown(id))
+		s.forget(l)
+	}
+	return nil
+}
+
+// Next hands out up to count duels: first those whose leases are over, then new ones.
+// The same call with the same key, if that is not "", gets the same answer, as long as
+// it is remembered; without a key the duels of an answer that was lost are handed out
+// again when their leases are over.
+func (s *Store) Next(ctx context.Context, id string, count int, key string) (Handed, error) {
+	if count < 1 || count > s.o.Duels {
+		return Handed{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+	}
+	if err := ctx.Err(); err != nil {
+		return Handed{}, err
+	}
+	l, err := s.acquire(id)
+	if err != nil {
+		return Handed{}, err
+	}
+	was := l.record.Done
+	handed, coins, err := s.hand(l, count, key)
+	done := l.record.Done && !was
+	if lost := s.release(l); lost != nil || err != nil {
+		return Handed{}, cmp.Or(lost, err)
+	}
+	s.o.Watch.HandedOut(len(handed.Duels))
+	if coins > 0 {
+		s.o.Watch.Reported("coin", coins)
+	}
+	s.ended(done)
+	return handed, nil
+}
+
+// hand does what Next says with l, whose mu the caller holds.
+func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err error) {
+	arms := l.record.Config.Arms
+	before, err := l.game.given.find(key, count)
+	if err != nil {
+		return h, 0, err
+	}
+	if before != nil {
+		return Handed{viewDuels(arms, before.Duels), l.record.Done}, 0, nil
+	}
+	at := s.o.Now()
+	duels, coins, err := l.game.next(count, time.Unix(0, at.UnixNano()))
+	if errors.Is(err, duel.ErrEnded) {
+		return h, 0, problem.New(problem.TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
+	}
+	if err == nil && len(duels)+coins > 0 {
+		l.game.given.add(key, count, duels)
+		err = l.did(&s.journal, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)}, s.o.logBytes)
+	}
+	if err != nil {
+		l.fail(err)
+	}
+	return Handed{viewDuels(arms, duels), l.record.Done}, coins, err
+}
+
+// Report takes the results of duels, in any order and more than once: the first result
+// of a duel stays. All are taken or, with an error, none: problem.UnknownDuel for a
+// duel that was never handed out; unless lenient, problem.DuelWithdrawn for one that
+// ended with the elimination of an arm, and problem.Conflict for a result other than
+// the first. If lenient, the statuses of the receipts say so. Who won is remembered of
+// the last 65,536 duels.
+func (s *Store) Report(ctx context.Context, id string, results []duel.Result, lenient bool) (Reported, error) {
+	if n := len(results); n < 1 || n > s.o.Duels {
+		return Reported{}, problem.New(problem.InvalidValue, "%d results", n).In("results").Within([]int{1, s.o.Duels})
+	}
+	if err := ctx.Err(); err != nil {
+		return Reported{}, err
+	}
+	l, err := s.acquire(id)
+	if err != nil {
+		return Reported{}, err
+	}
+	was := l.record.Done
+	r, err := s.report(l, results, lenient)
+	done := l.record.Done && !was
+	if lost := s.release(l); lost != nil || err != nil {
+		return Reported{}, cmp.Or(lost, err)
+	}
+	counts := map[duel.Status]int{}
+	for _, x := range r.Receipts {
+		counts[x.Status]++
+	}
+	for status, n := range counts {
+		s.o.Watch.Reported(string(status), n)
+	}
+	s.ended(done)
+	return r, nil
+}
+
+// report does what Report says with l, whose mu the caller holds.
+func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported, err error) {
+	statuses, take, err := l.game.weigh(results, lenient)
+	if err != nil {
+		return r, err
+	}
+	if len(take) > 0 {
+		receipts, err := l.game.take(take)
+		if err == nil {
+			err = l.did(&s.journal, event{Results: signed(take), Sum: sumOfReceipts(receipts)}, s.o.logBytes)
+		}
+		if err != nil {
+			l.fail(err)
+			return r, err
+		}
+		for i := range statuses {
+			if statuses[i] == "" {
+				statuses[i], receipts = receipts[0].Status, receipts[1:]
+			}
+		}
+	}
+	for i, x := range results {
+		r.Receipts = append(r.Receipts, Receipt{x.Duel, statuses[i]})
+	}
+	r.State = s.state(l, false)
+	return r, nil
+}
+
+// ended counts a tournament that has just ended, if so.
+func (s *Store) ended(so bool) {
+	if !so {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done[false]--
+	s.done[true]++
+}
