@@ -16,7 +16,7 @@ type Scorer interface {
 	//
 	//	dst[q*R+r] = sum_g x_r(g) linear[q*d+g] + sqrt(sum_g x_r(g)^2 square[q*d+g])
 	//
-	// with a relative error of at most (d+8) 2^-23, plus 2^-60: products and sums
+	// with a relative error of at most (d+8) 2^-23, plus 2^-55: products and sums
 	// in float32, in any order. All entries of x, linear and square are in [0,1],
 	// and len(linear) = len(square) is a multiple of d. It keeps no slice.
 	Score(ctx context.Context, dst, linear, square []float32) error

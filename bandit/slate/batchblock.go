@@ -1,0 +1,228 @@
+package slate
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// node is a beginning of lists: what the runs of the thresholds grid[lo:hi] have
+// chosen so far. Scores do not depend on the threshold, so runs are one as long
+// as they choose the same, which neighbours on the grid do for long; the grid
+// need not end early, for runs that the filters do not change cost nothing.
+type node struct {
+	user   int // of the block
+	lo, hi int
+	rule   rule // filtered, or perCost with one place at the end of the grid
+}
+
+// front are the nodes of one length. The picks of node i are those of
+// picks[i*length:(i+1)*length].
+type front struct {
+	length int
+	nodes  []node
+	picks  []Pick
+}
+
+func (f *front) list(i int) []Pick { return f.picks[i*f.length : (i+1)*f.length] }
+
+func (f *front) reset(length int) {
+	f.length, f.nodes, f.picks = length, f.nodes[:0], f.picks[:0]
+}
+
+// blockUser is a user of the block that is planned.
+type blockUser struct {
+	user    *Estimator
+	beta    float64
+	ceiling ceiling
+	slate   *Slate // the best list so far
+	// place is that of the threshold of slate on the grid; -1 before the first
+	// list.
+	place int
+}
+
+// block plans users together, all their lists one item longer at each step. Its
+// scratch is for one goroutine:
+//
+//	figures of 64 queries        256 * cells bytes
+//	users                         64 * 16 d
+//	nodes of two steps           128 * P (40 + 32 m), for P thresholds, at most
+//	a basket, L^-1, queries      n + 8 d^2 + 512 d
+type block struct {
+	of      *plan
+	planner *Planner
+	search  search
+	users   []blockUser
+	now     front
+	next    front
+
+	columns  []float64 // d*d
+	residual []float64
+	// Of up to blockUsers nodes: their queries and what these were divided by, and
+	// the figures of all cells.
+	linear, square []float32
+	scales         []float64
+	figures        []float32
+}
+
+func newBlock(p *plan) *block {
+	b := &block{of: p, planner: NewPlanner(p.c)}
+	if p.single {
+		return b
+	}
+	cells, objective := p.batch.cells, p.batch.separable
+	d := cells.d
+	b.columns, b.residual = make([]float64, d*d), make([]float64, d)
+	b.linear, b.square = make([]float32, blockUsers*d), make([]float32, blockUsers*d)
+	b.scales, b.figures = make([]float64, blockUsers), make([]float32, blockUsers*cells.size())
+	b.users = make([]blockUser, blockUsers)
+	bounds := make([]float64, 2*blockUsers*d)
+	for i := range b.users {
+		b.users[i].ceiling = ceiling{linear: bounds[2*i*d : (2*i+1)*d], root: bounds[(2*i+1)*d : (2*i+2)*d]}
+	}
+	places := len(p.grid) + 1
+	b.search = search{
+		cells: cells, prices: p.prices, grid: append(p.grid[:len(p.grid):len(p.grid)], math.Inf(-1)),
+		planner: b.planner, empty: objective.NewList(),
+		chosen: make([]Pick, places), top: make([]float64, places), rate: make([]float64, places),
+		queue: make(cellQueue, 0, cells.size()),
+	}
+	return b
+}
+
+// plan makes the slates of the users from..to of the call.
+func (b *block) plan(ctx context.Context, from, to int) error {
+	b.now.reset(0)
+	for i := from; i < to; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.admit(i, i-from); err != nil {
+			return err
+		}
+	}
+	for length := 0; len(b.now.nodes) > 0; length++ {
+		b.next.reset(length + 1)
+		for i := 0; i < len(b.now.nodes); i += blockUsers {
+			if err := b.step(ctx, i, min(i+blockUsers, len(b.now.nodes))); err != nil {
+				return err
+			}
+		}
+		b.now, b.next = b.next, b.now
+	}
+	return nil
+}
+
+// admit begins the lists of user i of the call, or makes the whole slate if there
+// are no bounds to be had.
+func (b *block) admit(i, place int) error {
+	p, user := b.of, b.of.users[i]
+	beta, err := user.Beta(p.options.Confidence)
+	if err != nil {
+		return err
+	}
+	if p.single || !b.users[place].ceiling.set(user, beta, p.batch.cells.scale, b.columns) {
+		p.slates[i], err = b.planner.Recommend(user, p.options)
+		return err
+	}
+	slate := &p.slates[i]
+	*slate = Slate{Algorithm: p.options.Algorithm, Beta: beta, Picks: []Pick{}}
+	if p.options.Algorithm == AFSM && p.options.Confidence.guaranteed() {
+		slate.Alpha = p.c.Alpha(p.options.Epsilon)
+	}
+	u := &b.users[place]
+	u.user, u.beta, u.slate, u.place = user, beta, slate, -1
+	if last := len(p.grid); last > 0 {
+		b.now.nodes = append(b.now.nodes, node{user: place, hi: last})
+	}
+	if last := len(p.grid); p.modified {
+		b.now.nodes = append(b.now.nodes, node{user: place, lo: last, hi: last + 1, rule: perCost})
+	}
+	return nil
+}
+
+// step makes the nodes from..to one item longer.
+func (b *block) step(ctx context.Context, from, to int) error {
+	d, cells := b.search.cells.d, b.search.cells.size()
+	for i := from; i < to; i++ {
+		for g := range b.residual {
+			b.residual[g] = 1
+		}
+		for _, pick := range b.now.list(i) {
+			b.of.batch.separable.Shrink(b.residual, pick.Item)
+		}
+		k := i - from
+		u := &b.users[b.now.nodes[i].user]
+		b.scales[k] = u.ceiling.query(b.linear[k*d:(k+1)*d], b.square[k*d:(k+1)*d], b.residual)
+	}
+	m := to - from
+	figures := b.figures[:m*cells]
+	if err := b.of.batch.scorer.Score(ctx, figures, b.linear[:m*d], b.square[:m*d]); err != nil {
+		return fmt.Errorf("slate: batch: %w", err)
+	}
+	for i := from; i < to; i++ {
+		k := i - from
+		b.grow(i, figures[k*cells:(k+1)*cells], b.linear[k*d:(k+1)*d], b.square[k*d:(k+1)*d], b.scales[k])
+	}
+	return nil
+}
+
+// grow looks for what follows node i and puts a node for each answer, with the
+// thresholds that agree on it, into next; where there is none the list is done.
+func (b *block) grow(i int, figures, linear, square []float32, scale float64) {
+	nd, list, p, s := b.now.nodes[i], b.now.list(i), b.planner, &b.search
+	u := &b.users[nd.user]
+	p.rewind(0)
+	for _, pick := range list {
+		p.push(pick.Item)
+	}
+	p.user, p.beta, p.evaluations = u.user, u.beta, 0
+	s.lo, s.hi, s.rule = nd.lo, nd.hi, nd.rule
+	s.run(figures, linear, square, scale)
+	u.slate.Evaluations += p.evaluations
+	p.user = nil
+	for j := nd.lo; j < nd.hi; {
+		from, pick := j, s.chosen[j]
+		for j < nd.hi && s.chosen[j].Item == pick.Item {
+			j++
+		}
+		if pick.Item < 0 {
+			b.finish(u, list, from)
+			continue
+		}
+		pick.Value = pick.Mean
+		if len(list) > 0 {
+			pick.Value += list[len(list)-1].Value
+		}
+		b.next.picks = append(append(b.next.picks, list...), pick)
+		if len(list)+1 == p.c.length {
+			at := len(b.next.picks) - b.next.length
+			b.finish(u, b.next.picks[at:], from)
+			b.next.picks = b.next.picks[:at]
+			continue
+		}
+		b.next.nodes = append(b.next.nodes, node{user: nd.user, lo: from, hi: j, rule: nd.rule})
+	}
+}
+
+// finish compares a list of the threshold at place, the largest that makes it,
+// with the best so far. Of equal UCBs the list of the largest threshold stays, as
+// it does where thresholds come one after the other.
+func (b *block) finish(u *blockUser, list []Pick, place int) {
+	var value, width float64
+	for _, pick := range list {
+		value += pick.Mean
+		width += pick.Width
+	}
+	ucb := value + 3*width
+	s := u.slate
+	if u.place >= 0 && (ucb < s.UCB || ucb == s.UCB && place > u.place) {
+		return
+	}
+	u.place = place
+	s.Picks = append(s.Picks[:0], list...)
+	s.Value, s.Width, s.UCB, s.Rho = value, width, ucb, 0
+	if place < len(b.of.grid) && !math.IsInf(b.of.grid[place], -1) {
+		s.Rho = b.of.grid[place]
+	}
+}

@@ -1,0 +1,185 @@
+package slate
+
+import "math"
+
+// search finds what the runs of a node choose next: for every threshold of a
+// range, the item of the largest score among those that fit and pass it. The
+// lower the threshold the more items pass, so top never falls along the grid,
+// and an item whose score is at most some bound is out as soon as the bound is
+// below top at the first threshold that it lets pass.
+//
+// Bounds only say which items need no score. Scores are a Planner's, computed by
+// the code that makes the lists of one user.
+type search struct {
+	cells   *cells
+	prices  *prices
+	grid    []float64 // thresholds, descending; -Inf at its end is no filter
+	planner *Planner
+	empty   List // for ucb(e|{})
+
+	// Of the node.
+	lo, hi         int // its thresholds are grid[lo:hi]
+	rule           rule
+	linear, square []float32 // its query
+	scale, shift   float64   // figure*scale + shift is a bound
+	// By threshold: the item that leads, Item -1 for none, its score, and under
+	// perCost its score per cost.
+	chosen    []Pick
+	top, rate []float64
+	queue     cellQueue
+}
+
+// run fills chosen[lo:hi] after the list and basket of the planner. figures are a
+// Scorer's for all envelopes and the query linear, square; times scale they bound.
+func (s *search) run(figures, linear, square []float32, scale float64) {
+	factor, term := slackness(s.cells.d)
+	s.linear, s.square = linear, square
+	s.scale, s.shift = scale*factor, scale*factor*term
+	for j := s.lo; j < s.hi; j++ {
+		s.chosen[j].Item = -1
+		s.top[j], s.rate[j] = math.Inf(-1), math.Inf(-1)
+	}
+	// One good score first saves most cells their place in the queue.
+	s.open(highest(figures))
+	s.enqueue(figures)
+	for len(s.queue) > 0 {
+		next := s.queue.pop()
+		if s.rule == perCost && next.key < s.rate[s.lo] || s.rule != perCost && next.key < s.top[s.lo] {
+			return // top is least there, and all other keys are less
+		}
+		if s.admits(next.bound, s.prices.total[next.cell]) {
+			s.open(int(next.cell))
+		}
+	}
+}
+
+// highest is the place of the largest figure.
+func highest(figures []float32) int {
+	best := 0
+	for r, x := range figures {
+		if x > figures[best] {
+			best = r
+		}
+	}
+	return best
+}
+
+// enqueue puts the cells that may hold what is chosen into the queue.
+func (s *search) enqueue(figures []float32) {
+	s.queue = s.queue[:0]
+	least := s.top[s.lo]
+	if s.rule == perCost {
+		least = math.Inf(-1)
+	}
+	spent := s.planner.basket.spent
+	for r, figure := range figures {
+		bound := float64(figure)*s.scale + s.shift
+		if bound < least {
+			continue
+		}
+		cost := s.prices.total[r]
+		if !s.admits(bound, cost) || !s.prices.fit(r, spent) {
+			continue
+		}
+		key := bound
+		if s.rule == perCost {
+			key = perCostOf(bound, cost)
+		}
+		s.queue = append(s.queue, queuedCell{key: key, bound: bound, cell: int32(r)})
+	}
+	s.queue.order()
+}
+
+// perCostOf is what perCost compares first.
+func perCostOf(ucb, cost float64) float64 {
+	if cost > 0 {
+		return ucb / cost
+	}
+	return math.Inf(1)
+}
+
+// passes is the first threshold from j on that an item of this score passes, hi
+// for none.
+func (s *search) passes(j int, ucb, cost float64) int {
+	for j < s.hi && ucb < s.grid[j]*cost {
+		j++
+	}
+	return j
+}
+
+// admits says whether an item of at most this score and at least this cost may
+// lead somewhere.
+func (s *search) admits(bound, cost float64) bool {
+	if s.rule == perCost {
+		rate := perCostOf(bound, cost)
+		return rate > s.rate[s.lo] || rate == s.rate[s.lo] && bound >= s.top[s.lo]
+	}
+	j := s.passes(s.lo, bound, cost)
+	return j < s.hi && bound >= s.top[j]
+}
+
+// open looks at the items of a cell.
+func (s *search) open(r int) {
+	d, p := s.cells.d, s.planner
+	for place := int(s.cells.start[r]); place < int(s.cells.start[r+1]); place++ {
+		e := int(s.cells.items[place])
+		bound := float64(figure(s.cells.rows[place*d:(place+1)*d], s.linear, s.square))*s.scale + s.shift
+		if s.admits(bound, p.c.total[e]) && p.basket.fits(e) {
+			s.consider(e)
+		}
+	}
+}
+
+// figure is a Scorer's for one row.
+func figure(row, linear, square []float32) float32 {
+	linear, square = linear[:len(row)], square[:len(row)]
+	var sum, squares float32
+	for g, x := range row {
+		sum += x * linear[g]
+		squares += x * x * square[g]
+	}
+	return sum + float32(math.Sqrt(float64(squares)))
+}
+
+// consider scores item e and notes where it leads. Equal items go by the smallest
+// id.
+func (s *search) consider(e int) {
+	p := s.planner
+	mean, width := p.estimate(e)
+	p.evaluations++
+	ucb, cost := mean+width, p.c.total[e]
+	pick := Pick{Item: e, Mean: mean, Width: width}
+	if s.rule == perCost {
+		rate, j := perCostOf(ucb, cost), s.lo
+		if rate > s.rate[j] || rate == s.rate[j] && s.beats(pick, ucb, j) {
+			s.chosen[j], s.top[j], s.rate[j] = pick, ucb, rate
+		}
+		return
+	}
+	j := s.passes(s.lo, ucb, cost)
+	if j == s.hi || !s.beats(pick, ucb, j) {
+		return
+	}
+	if p.basket.items > 0 {
+		j = s.passes(j, s.alone(e), cost)
+	}
+	for ; j < s.hi && s.beats(pick, ucb, j); j++ {
+		s.chosen[j], s.top[j] = pick, ucb
+	}
+}
+
+// beats says whether a pick leads at threshold j.
+func (s *search) beats(pick Pick, ucb float64, j int) bool {
+	return ucb > s.top[j] || ucb == s.top[j] && pick.Item < s.chosen[j].Item
+}
+
+// alone is ucb(e|{}).
+func (s *search) alone(e int) float64 {
+	p := s.planner
+	list := p.list
+	p.list = s.empty
+	mean, width := p.estimate(e)
+	p.list = list
+	p.evaluations++
+	return mean + width
+}
