@@ -48,6 +48,18 @@ type Run interface {
 	Close() error
 }
 
+// Leaver is a Run whose queries can be finished before the others. Looks on codes
+// that a context stopped go on where they were when they are asked for again: the
+// others' answers are as if nothing had stopped them.
+type Leaver interface {
+	Run
+	// Leave finishes these queries as Finish does, ctx ended or not, and returns
+	// their answers, in their order. They are no more part of the run: further
+	// calls do nothing for them, and their places in Finish are empty. No query
+	// may leave twice.
+	Leave(ctx context.Context, queries ...int) (Answers, error)
+}
+
 // Queries is a batch of M query vectors of Dim coordinates, row-major.
 type Queries struct {
 	M, Dim int

@@ -60,13 +60,14 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, kernels: b.kernels, threads: b.threads}, nil
+	return &resident{c: c, kernels: b.kernels, threads: b.threads, stretch: cachedRows}, nil
 }
 
 type resident struct {
 	c       *collection.Collection
 	kernels simd.Level
 	threads int
+	stretch int       // bytes of rows that a group of queries revisits together
 	scratch sync.Pool // *scratch
 	runs    sync.Pool // *run, whose memory the next batch uses again
 	closed  atomic.Bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -82,6 +83,11 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		if j < 0 || j >= len(x.states) {
 			return fmt.Errorf("query %d of %d", j, len(x.states))
 		}
+		x.states[j].conclude()
+	}
+	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].left })
+	if len(queries) == 0 {
+		return ctx.Err()
 	}
 	// groups of queries share the rows they read; few groups are split by rows
 	groups := (len(queries) + denseGroup - 1) / denseGroup

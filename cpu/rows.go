@@ -51,9 +51,15 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 	var qs []revisiting
 	for j := range states {
 		s := &states[j]
-		if s.dense || s.toDense {
+		if s.dense || s.toDense || s.taken == t.look {
 			continue
 		}
+		if h := s.again; h != nil && h.look == t.look {
+			s.again = nil
+			qs = append(qs, *h)
+			continue
+		}
+		s.conclude()
 		s.everybody()
 		if len(s.list.ids) == 0 {
 			continue
@@ -69,11 +75,11 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 	if t.look.Rep == backend.Signs {
 		row = x.c.SignStride
 	}
-	step := max(64, cachedRows/row)
+	step := max(64, x.r.stretch/row)
 	for end := step; len(qs) > 0; end += step {
 		if ctx.Err() != nil {
 			for k := range qs {
-				qs[k].leave()
+				qs[k].hold()
 			}
 			return ctx.Err()
 		}
@@ -86,6 +92,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 				continue
 			}
 			q.leave()
+			q.taken = t.look
 		}
 		qs = live
 	}
@@ -190,13 +197,27 @@ func (s *state) sized(b *bound, w *scratch, k int, i uint32, wide bool) (estimat
 	return s.row(b, int(i), &w.sums[k])
 }
 
-// leave takes the look's figures into the query's, at its end or where it was
-// stopped: then the arms not looked at keep their bounds.
-func (q *revisiting) leave() {
+// hold keeps a look that a context stopped, for it to go on there.
+func (q *revisiting) hold() {
+	q.close()
+	h := *q
+	q.again = &h
+}
+
+// close closes the gap that the arms no longer listed have left; those not looked at
+// keep their bounds.
+func (q *revisiting) close() {
 	rest := copy(q.list.ids[q.kept:], q.list.ids[q.at:])
 	copy(q.list.bounds[q.kept:], q.list.bounds[q.at:])
+	q.list.cut(q.kept + rest)
+	q.at = q.kept
 	q.state.list = q.list
-	q.state.list.cut(q.kept + rest)
+}
+
+// leave takes the look's figures into the query's, at its end or where it was
+// stopped and does not go on.
+func (q *revisiting) leave() {
+	q.close()
 	before := len(q.state.list.ids)
 	q.prune()
 	q.dropped += before - len(q.state.list.ids)

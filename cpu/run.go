@@ -69,6 +69,7 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 			s.slab.leaders(s, spec.PerQuery)
 		case !x.c.Coded():
 		case s.listed:
+			s.conclude()
 			s.leaders(w, spec)
 		case s.next == 0 && x.first > 0:
 			w.picked.cut(0)
@@ -176,7 +177,7 @@ func (x *run) tally() backend.Tally {
 	for j := range x.states {
 		s := &x.states[j]
 		t.Survivors[j], t.Open[j] = s.open()
-		t.Tau[j], t.Dense[j] = math.Ldexp(s.tau, s.exp), s.dense
+		t.Tau[j], t.Dense[j] = math.Ldexp(s.tau, s.exp), s.dense && !s.left
 		t.Open[j] = math.Ldexp(t.Open[j], s.exp)
 	}
 	return t
@@ -231,28 +232,38 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	if err := x.sendUnseen(ctx); err != nil {
-		return nil, err
+	var here []int
+	for j := range x.states {
+		if !x.states[j].left {
+			here = append(here, j)
+		}
 	}
 	out := make(backend.Answers, len(x.states))
-	// a context that ended must not keep the leaders from being scored
-	err := x.r.each(context.WithoutCancel(ctx), len(x.states), func(w *scratch, j int) error {
-		s := &x.states[j]
-		s.finish(ctx, w)
-		out[j] = s.answer()
-		return nil
-	})
-	return out, err
+	return out, x.finish(ctx, here, func(k int, a backend.Answer) { out[here[k]] = a })
 }
 
-// sendUnseen answers by the dense path the queries of which no look has seen
+// finish finishes queries js and hands over the answer of each, js[k].
+func (x *run) finish(ctx context.Context, js []int, take func(k int, a backend.Answer)) error {
+	if err := x.sendUnseen(ctx, js); err != nil {
+		return err
+	}
+	// a context that ended must not keep the leaders from being scored
+	return x.r.each(context.WithoutCancel(ctx), len(js), func(w *scratch, k int) error {
+		s := &x.states[js[k]]
+		s.finish(ctx, w)
+		take(k, s.answer())
+		return nil
+	})
+}
+
+// sendUnseen answers by the dense path those of queries of which no look has seen
 // all atoms, unless ctx has ended.
-func (x *run) sendUnseen(ctx context.Context) error {
+func (x *run) sendUnseen(ctx context.Context, queries []int) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	var js []int
-	for j := range x.states {
+	for _, j := range queries {
 		if s := &x.states[j]; !s.dense && !s.listed {
 			js = append(js, j)
 		}
@@ -267,6 +278,7 @@ func (x *run) sendUnseen(ctx context.Context) error {
 }
 
 func (s *state) finish(ctx context.Context, w *scratch) {
+	s.conclude()
 	left := s.finalists
 	s.finalists = nil
 	if s.dense {

@@ -119,7 +119,7 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 		}
 		if err != nil {
 			for _, q := range qs {
-				q.leave()
+				q.hold()
 			}
 			return err
 		}
@@ -156,6 +156,9 @@ func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
 		q := &all[k]
 		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
 			plain: s.goal.Filter == nil && s.goal.Skip < 0}
+		if h := s.scan; h != nil && h.look == t.look {
+			q.before, q.seen, q.lifted, s.scan = h.before, h.seen, h.lifted, nil
+		}
 		worth, headBias, restBias := s.coarse(w, q.codes, t.look.To)
 		q.bound = s.bound(t, worth)
 		q.test = simd.ScanQuery{Head: float32(worth.headStep), Rest: float32(worth.restStep), Radius: float32(q.radiusFactor),
@@ -355,8 +358,11 @@ func (q *scanning) ended(panels int) bool {
 	return true
 }
 
+// hold keeps the figures of a scan that a context stopped, for it to go on with.
+func (q *scanning) hold() { q.scan = q }
+
 // leave takes the scan's figures into the query's, at its end or where it was
-// stopped.
+// stopped and does not go on.
 func (q *scanning) leave() {
 	if q.seen == 0 && !q.listed {
 		return

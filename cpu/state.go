@@ -48,6 +48,11 @@ type state struct {
 	bytes      int64
 	rowsRead   int
 	slab       *slab // float32 looks
+
+	scan  *scanning    // a first look that a context stopped
+	again *revisiting  // a later one
+	taken backend.Look // the last later look that came to its end
+	left  bool         // answered before the others
 }
 
 const (
