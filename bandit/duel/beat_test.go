@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"thresher/bandit/philox"
 )
 
 // A naive Beat-the-Mean: it keeps the history and counts everything anew.
@@ -72,7 +74,7 @@ func TestBeatAgainstNaive(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := Constant(k, rapid.Float64Range(.3, .5).Draw(t, "gap"))
-		r := rand.New(newSource(rapid.Uint64().Draw(t, "seed"), 1))
+		r := rand.New(philox.New(rapid.Uint64().Draw(t, "seed"), 1))
 		s := newBeat(k, d, r)
 		o := &naive{active: everybody(k)}
 		var out []Elimination

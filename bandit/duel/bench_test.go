@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+
+	"thresher/bandit/philox"
 )
 
 // BenchmarkConstant plays figure 1, top, at K = 100 on one core: with skip-ahead
@@ -16,10 +18,10 @@ func BenchmarkConstant(b *testing.B) {
 	}
 	for name, one := range map[string]func(seed uint64) (Outcome, error){
 		"skip": func(seed uint64) (Outcome, error) {
-			return skipAhead(context.Background(), d, f, rand.New(newSource(seed, 0)))
+			return skipAhead(context.Background(), d, f, rand.New(philox.New(seed, 0)))
 		},
 		"each": func(seed uint64) (Outcome, error) {
-			return play(context.Background(), d, f, rand.New(newSource(seed, 0)), rand.New(newSource(seed, 1)))
+			return play(context.Background(), d, f, rand.New(philox.New(seed, 0)), rand.New(philox.New(seed, 1)))
 		},
 	} {
 		b.Run(name, func(b *testing.B) {

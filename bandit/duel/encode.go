@@ -41,7 +41,7 @@ var (
 
 func (t *Tournament) saved() *saved {
 	return &saved{
-		Version: savedVersion, Config: t.config, Place: t.source.place, Issued: t.issued, Taken: t.taken,
+		Version: savedVersion, Config: t.config, Place: t.source.Place(), Issued: t.issued, Taken: t.taken,
 		Queue: t.queue, Withdrawn: t.withdrawn, Eliminated: t.eliminated, Progress: t.strategy.save(),
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thresher/bandit/philox"
 )
 
 // midway is a tournament with duels out and, mostly, arms eliminated.
@@ -17,7 +19,7 @@ func midway(t testing.TB, d Design, duels int) *Tournament {
 	t.Helper()
 	f := Constant(5, .45)
 	tournament := begin(t, Config{Arms: names(5), Design: d, Seed: 9}, newClock().time)
-	order := rand.New(newSource(4, 4))
+	order := rand.New(philox.New(4, 4))
 	for range duels {
 		next, err := tournament.Next(2)
 		if err != nil {

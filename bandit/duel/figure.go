@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 )
 
 // Settings of the simulations of Beat-the-Mean, section 5.
@@ -28,7 +29,8 @@ type Figure struct {
 	Arms      []int
 	Gammas    []float64
 	FixedArms int
-	// Progress hears how many trials of a point are done, from any goroutine.
+	// Progress hears how many trials are done of the first point that is not, from
+	// any goroutine.
 	Progress func(label string, done, total int)
 }
 
@@ -73,21 +75,35 @@ func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 	if err != nil {
 		return err
 	}
+	var points []Point
+	var all []*Simulation
+	var front atomic.Int64 // the first point that is not done
 	for _, s := range settings {
 		for _, design := range []Design{
 			{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius},
 			{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: Tight},
 		} {
-			p, err := g.point(ctx, s, design)
-			if err != nil {
-				return err
+			at := int64(len(all))
+			sim := &Simulation{Design: design, Arms: s.arms, Model: s.model, Trials: g.Trials, Seed: g.Seed}
+			if g.Progress != nil {
+				label := fmt.Sprintf("%s %s, K = %d, gamma = %g", s.name, design.Algorithm, s.arms, s.gamma)
+				sim.Progress = func(done, total int) {
+					if front.Load() == at {
+						g.Progress(label, done, total)
+					}
+				}
 			}
-			if err := each(p); err != nil {
-				return err
-			}
+			all = append(all, sim)
+			points = append(points, Point{
+				Figure: g.Number, Panel: s.panel, Setting: s.name, Axis: s.axis, Arms: s.arms, Gamma: s.gamma, Algorithm: design.Algorithm,
+			})
 		}
 	}
-	return nil
+	return together(ctx, g.Workers, all, func(i int, outcomes []Outcome) error {
+		front.Add(1)
+		points[i].sum(outcomes)
+		return each(points[i])
+	})
 }
 
 func (g *Figure) settings() ([]setting, error) {
@@ -133,23 +149,10 @@ func (g *Figure) settings() ([]setting, error) {
 	return all, nil
 }
 
-func (g *Figure) point(ctx context.Context, s setting, design Design) (Point, error) {
-	sim := &Simulation{
-		Design: design, Arms: s.arms, Model: s.model, Trials: g.Trials, Seed: g.Seed, Workers: g.Workers,
-	}
-	if g.Progress != nil {
-		label := fmt.Sprintf("%s %s, K = %d, gamma = %g", s.name, design.Algorithm, s.arms, s.gamma)
-		sim.Progress = func(done, total int) { g.Progress(label, done, total) }
-	}
-	outcomes, err := sim.Run(ctx)
-	if err != nil {
-		return Point{}, err
-	}
-	p := Point{
-		Figure: g.Number, Panel: s.panel, Setting: s.name, Axis: s.axis, Arms: s.arms, Gamma: s.gamma,
-		Algorithm: design.Algorithm, Trials: len(outcomes),
-	}
+// sum takes the outcomes of the point's trials.
+func (p *Point) sum(outcomes []Outcome) {
 	n := float64(len(outcomes))
+	p.Trials = len(outcomes)
 	for _, o := range outcomes {
 		p.Regret += o.Regret / n
 		p.Duels += float64(o.Duels) / n
@@ -161,5 +164,4 @@ func (g *Figure) point(ctx context.Context, s setting, design Design) (Point, er
 		p.RegretSD += (o.Regret - p.Regret) * (o.Regret - p.Regret)
 	}
 	p.RegretSD = math.Sqrt(p.RegretSD / max(n-1, 1))
-	return p, nil
 }

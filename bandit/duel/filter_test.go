@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"thresher/bandit/philox"
 )
 
 // A filter whose champion is arm 1, of four, at c(n) = 1/sqrt(n).
 func fixedFilter(prune bool) *filter {
-	s := newFilter(4, Design{Goal: Online, Horizon: 1e6, Algorithm: InterleavedFilter2}, rand.New(newSource(1, 0)))
+	s := newFilter(4, Design{Goal: Online, Horizon: 1e6, Algorithm: InterleavedFilter2}, rand.New(philox.New(1, 0)))
 	s.champion, s.active = 1, []int{0, 2, 3}
 	s.scale, s.prune = 1, prune
 	return s

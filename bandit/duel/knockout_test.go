@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"thresher/bandit/philox"
 )
 
 // The length of a match by the formulas of the paper: Compare goes on while
@@ -36,7 +38,7 @@ func TestKnockoutMatches(t *testing.T) {
 		{"clear", func(r int) bool { return true }, always},
 		{"even", func(r int) bool { return r%2 == 0 }, inTurn},
 	} {
-		s := newKnockout(4, d, rand.New(newSource(1, 0)))
+		s := newKnockout(4, d, rand.New(philox.New(1, 0)))
 		duels := map[pair]int{}
 		for i := 0; !s.ended(); i++ {
 			p, ok := s.draw()
@@ -67,7 +69,7 @@ func TestKnockoutWinners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newKnockout(5, d, rand.New(newSource(2, 0)))
+	s := newKnockout(5, d, rand.New(philox.New(2, 0)))
 	if len(s.matches) != 2 || s.bye < 0 || s.open != 2 {
 		t.Fatalf("%+v", s)
 	}

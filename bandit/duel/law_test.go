@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"thresher/bandit/philox"
 )
 
 // falseAlarm is the chance, under fresh seeds, that one statistical comparison of
@@ -116,7 +118,7 @@ func TestBinomial(t *testing.T) {
 		{1, .5}, {5, .3}, {9, 1. / 3}, {40, .2}, {40, .9}, {1000, .004}, {20, .5}, {25, .45}, {100, .1}, {100, .101},
 		{300, .5}, {300, .93}, {4000, .3}, {100000, .001}, {1000000, .4},
 	} {
-		r := rand.New(newSource(7, uint64(i)))
+		r := rand.New(philox.New(7, uint64(i)))
 		counts := map[int64]float64{}
 		for range draws {
 			x := binomial(r, c.n, c.p)
@@ -153,7 +155,7 @@ func TestBinomial(t *testing.T) {
 		p    float64
 		want int64
 	}{{0, .5, 0}, {7, 0, 0}, {7, 1, 7}, {7, -1e-17, 0}, {7, 1 + 1e-15, 7}, {-1, .5, 0}} {
-		if x := binomial(rand.New(newSource(1, 1)), c.n, c.p); x != c.want {
+		if x := binomial(rand.New(philox.New(1, 1)), c.n, c.p); x != c.want {
 			t.Errorf("Bin(%d, %g) = %d", c.n, c.p, x)
 		}
 	}
@@ -178,8 +180,8 @@ func mistakes(t *testing.T, d Design, f *Preferences, trials int) (wrong int) {
 		t.Fatal(err)
 	}
 	for i := range trials {
-		results := rand.New(newSource(11, uint64(2*i)))
-		s := newStrategy(f.Arms(), d, rand.New(newSource(11, uint64(2*i+1))))
+		results := rand.New(philox.New(11, uint64(2*i)))
+		s := newStrategy(f.Arms(), d, rand.New(philox.New(11, uint64(2*i+1))))
 		for !s.ended() {
 			var sweep []pair
 			for len(sweep) == 0 || d.Testing == Sweep {

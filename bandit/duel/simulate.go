@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"thresher/bandit/philox"
 )
 
 // Simulation plays whole tournaments against known preferences.
@@ -51,42 +53,100 @@ const (
 )
 
 // Run plays all trials. The outcomes are in their order.
-func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
-	d, err := s.Design.complete(s.Arms)
-	if err != nil {
-		return nil, err
+func (s *Simulation) Run(ctx context.Context) (outcomes []Outcome, err error) {
+	err = together(ctx, s.Workers, []*Simulation{s}, func(_ int, o []Outcome) error {
+		outcomes = o
+		return nil
+	})
+	return outcomes, err
+}
+
+// together plays the trials of several simulations, as many at a time as there are
+// workers (0 = one a core), and hands over the outcomes of each, in order, as soon
+// as they are complete. Workers do not wait for the last trials of a simulation
+// before they begin the next.
+func together(ctx context.Context, workers int, all []*Simulation, each func(i int, outcomes []Outcome) error) error {
+	if workers < 0 {
+		return fmt.Errorf("duel: %d workers", workers)
 	}
-	if s.Trials < 1 || s.Workers < 0 {
-		return nil, fmt.Errorf("duel: %d trials on %d workers", s.Trials, s.Workers)
-	}
-	workers := s.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	outcomes := make([]Outcome, s.Trials)
-	var begun, done atomic.Int64
 	var wg sync.WaitGroup
-	for range min(workers, s.Trials) {
+	defer wg.Wait()
+	defer cancel(nil)
+	runs := make([]*run, len(all))
+	trials := 0
+	for i, s := range all {
+		r, err := s.begin(trials)
+		if err != nil {
+			return err
+		}
+		runs[i] = r
+		trials += s.Trials
+	}
+	var begun atomic.Int64
+	for range min(workers, trials) {
 		wg.Go(func() {
-			for i := int(begun.Add(1)) - 1; i < s.Trials; i = int(begun.Add(1)) - 1 {
-				var err error
-				if outcomes[i], err = s.trial(ctx, d, i); err != nil {
+			at := 0
+			for i := int(begun.Add(1)) - 1; i < trials; i = int(begun.Add(1)) - 1 {
+				for i >= runs[at].first+len(runs[at].outcomes) {
+					at++
+				}
+				if err := runs[at].play(ctx, i-runs[at].first); err != nil {
 					cancel(err)
 					return
-				}
-				if s.Progress != nil {
-					s.Progress(int(done.Add(1)), s.Trials)
 				}
 			}
 		})
 	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	for i, r := range runs {
+		select {
+		case <-r.complete:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := each(i, r.outcomes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is a simulation under way.
+type run struct {
+	*Simulation
+	design   Design // completed
+	first    int    // place of its first trial among those of all simulations
+	outcomes []Outcome
+	done     atomic.Int64
+	complete chan struct{} // closed with the last outcome
+}
+
+func (s *Simulation) begin(first int) (*run, error) {
+	d, err := s.Design.complete(s.Arms)
+	if err != nil {
 		return nil, err
 	}
-	return outcomes, nil
+	if s.Trials < 1 {
+		return nil, fmt.Errorf("duel: %d trials", s.Trials)
+	}
+	return &run{Simulation: s, design: d, first: first, outcomes: make([]Outcome, s.Trials), complete: make(chan struct{})}, nil
+}
+
+func (r *run) play(ctx context.Context, i int) (err error) {
+	if r.outcomes[i], err = r.trial(ctx, r.design, i); err != nil {
+		return err
+	}
+	done := int(r.done.Add(1))
+	if r.Progress != nil {
+		r.Progress(done, r.Trials)
+	}
+	if done == r.Trials {
+		close(r.complete)
+	}
+	return nil
 }
 
 func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error) {
@@ -94,7 +154,7 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 		return Outcome{}, err
 	}
 	stream := func(n uint64) *rand.Rand {
-		return rand.New(newSource(s.Seed, uint64(i)*trialStreams+n))
+		return rand.New(philox.New(s.Seed, uint64(i)*trialStreams+n))
 	}
 	f := s.Model(stream(modelStream))
 	if f.Arms() != s.Arms {

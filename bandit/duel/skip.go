@@ -29,7 +29,8 @@ type skip struct {
 	active []int     // W, by loss
 	n, w   []int64   // as of the arm's last draw
 	sum    []float64 // of chances over W
-	safe   []int64   // the level up to which an arm surely stays within the bounds
+	safe   []int64   // in the order of W: the level up to which an arm surely stays within the bounds
+	share  []float64 // scratch of least
 	level  int64     // n*
 	gone   int64     // comparisons that were removed
 	due    []int     // scratch of sweep
@@ -40,7 +41,7 @@ func skipAhead(ctx context.Context, d Design, f *Preferences, rng *rand.Rand) (O
 	k := f.k
 	s := &skip{
 		f: f, d: d, rng: rng, losses: f.losses(), active: everybody(k),
-		n: make([]int64, k), w: make([]int64, k), sum: make([]float64, k), safe: make([]int64, k),
+		n: make([]int64, k), w: make([]int64, k), sum: make([]float64, k), safe: make([]int64, k), share: make([]float64, k),
 	}
 	s.scale, s.limit = beatScale(k, d)
 	slices.SortStableFunc(s.active, func(a, b int) int {
@@ -132,60 +133,76 @@ func (s *skip) advance() bool {
 	most = min(most, s.limit)
 	begun := s.level
 	centre := s.centre()
-	for _, b := range s.active {
-		s.safe[b] = s.within(b, centre)
+	safe := s.safe[:len(s.active)]
+	for i, b := range s.active {
+		safe[i] = s.within(b, centre)
 	}
 	for {
-		next := s.active[0]
-		for _, b := range s.active[1:] {
-			if s.safe[b] < s.safe[next] {
-				next = b
-			}
-		}
-		if s.safe[next] >= most {
+		i := smallest(safe)
+		next := s.active[i]
+		if safe[i] >= most {
 			s.level = max(most, begun)
 			break
 		}
-		if s.safe[next] <= s.level && s.n[next] < s.level {
+		if safe[i] <= s.level && s.n[next] < s.level {
 			s.arm(next, s.level) // what it did since may have been less
-			s.safe[next] = s.within(next, centre)
+			safe[i] = s.within(next, centre)
 			continue
 		}
-		if s.safe[next] <= max(s.level, s.n[next]) {
-			s.level = max(s.level, s.safe[next])
+		if safe[i] <= max(s.level, s.n[next]) {
+			s.level = max(s.level, safe[i])
 			break
 		}
-		s.level = s.safe[next]
+		s.level = safe[i]
 		s.arm(next, s.level)
-		s.safe[next] = s.within(next, centre)
+		safe[i] = s.within(next, centre)
 	}
 	return s.level > begun
 }
 
 // centre is the middle between the best and the worst rate at this level.
 func (s *skip) centre() float64 {
-	return (s.most(func(b int) int64 { return s.w[b] }) + 1 - s.most(func(b int) int64 { return s.n[b] - s.w[b] })) / 2
-}
-
-// most is the greatest share of n_b that some count of an arm has at this level.
-// Only arms that may have it are drawn.
-func (s *skip) most(count func(b int) int64) float64 {
 	if s.level == 0 {
 		return .5
 	}
-	for {
-		top, best := -1., 0
-		for _, b := range s.active {
-			n := max(s.n[b], s.level)
-			if p := float64(count(b)+n-s.n[b]) / float64(n); p > top {
-				top, best = p, b
-			}
+	return (s.least(true) + 1 - s.least(false)) / 2
+}
+
+// least is the smallest share of wins, or else of losses, that an arm has at this
+// level. Only arms that may have it are drawn: the others have at least the share
+// that they would have if their next duels brought none.
+func (s *skip) least(wins bool) float64 {
+	atLeast := func(b int) float64 {
+		count := s.w[b]
+		if !wins {
+			count = s.n[b] - count
 		}
-		if s.n[best] >= s.level {
-			return top
-		}
-		s.arm(best, s.level)
+		return float64(count) / float64(max(s.n[b], s.level))
 	}
+	share := s.share[:len(s.active)]
+	for i, b := range s.active {
+		share[i] = atLeast(b)
+	}
+	for {
+		i := smallest(share)
+		b := s.active[i]
+		if s.n[b] >= s.level {
+			return share[i]
+		}
+		s.arm(b, s.level)
+		share[i] = atLeast(b)
+	}
+}
+
+// smallest is the place of the smallest of some numbers; of equals, the first.
+func smallest[T int64 | float64](x []T) (at int) {
+	least := x[0]
+	for i, v := range x {
+		if v < least {
+			least, at = v, i
+		}
+	}
+	return at
 }
 
 // within is the greatest level at which the rate of b, whatever its duels bring,
@@ -195,10 +212,12 @@ func (s *skip) most(count func(b int) int64) float64 {
 // scale x.
 func (s *skip) within(b int, centre float64) int64 {
 	n, w := float64(s.n[b]), float64(s.w[b])
-	if off := math.Abs(rate(s.w[b], s.n[b]) - centre); s.n[b] > 0 && off >= s.scale/math.Sqrt(n) {
-		return belowSquare(s.scale / off) // before its next duel
+	sure := belowSquare(min(root(1-centre, s.scale, n-w), root(centre, s.scale, w)))
+	if sure >= s.n[b] {
+		return sure
 	}
-	return min(belowSquare(root(1-centre, s.scale, n-w)), belowSquare(root(centre, s.scale, w)))
+	// Before its next duel, the rate is what it is.
+	return min(s.n[b], belowSquare(s.scale/math.Abs(w/n-centre)))
 }
 
 // root is the positive root of a x^2 - b x - c for b, c >= 0.

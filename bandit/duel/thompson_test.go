@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"thresher/bandit/philox"
 )
 
 // thompsonOf knows wins[i][j], of i over j.
@@ -15,7 +17,7 @@ func thompsonOf(t *testing.T, wins [][]int64) *thompson {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newThompson(k, d, rand.New(newSource(1, 0)))
+	s := newThompson(k, d, rand.New(philox.New(1, 0)))
 	s.wins = slices.Concat(wins...)
 	return s
 }

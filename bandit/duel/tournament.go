@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"thresher/bandit/philox"
 )
 
 var (
@@ -93,7 +95,7 @@ type Receipt struct {
 type Tournament struct {
 	config   Config
 	clock    func() time.Time
-	source   *source
+	source   *philox.Source
 	strategy strategy
 
 	issued     uint64  // IDs are 1, 2, ...; this is the last
@@ -132,7 +134,7 @@ func New(config Config, clock func() time.Time) (*Tournament, error) {
 	if clock == nil {
 		clock = time.Now
 	}
-	t := &Tournament{config: config, clock: clock, source: newSource(config.Seed, 0)}
+	t := &Tournament{config: config, clock: clock, source: philox.New(config.Seed, 0)}
 	t.strategy = newStrategy(len(config.Arms), config.Design, rand.New(t.source))
 	return t, nil
 }
@@ -349,5 +351,5 @@ func (t *Tournament) State() State {
 // duel alone; it is for arms that meet themselves.
 func (t *Tournament) Coin(d Duel) Result {
 	const coinStream = 1 // choices are drawn from stream 0
-	return Result{Duel: d.ID, AWon: newSource(t.config.Seed, coinStream).At(d.ID)&1 == 1}
+	return Result{Duel: d.ID, AWon: philox.New(t.config.Seed, coinStream).At(d.ID)&1 == 1}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"thresher/bandit/philox"
 )
 
 func names(k int) []string {
@@ -57,7 +59,7 @@ func designs() map[string]Design {
 
 // judge decides duels by their number alone.
 func judge(seed uint64, f *Preferences, d Duel) Result {
-	return Result{d.ID, rand.New(newSource(seed, d.ID)).Float64() < f.At(d.A, d.B)}
+	return Result{d.ID, rand.New(philox.New(seed, d.ID)).Float64() < f.At(d.A, d.B)}
 }
 
 // A tournament that is saved and restored between any two calls, as JSON or as
@@ -172,9 +174,9 @@ func TestOrderOfReports(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			c := Config{Arms: names(6), Design: d, Seed: 5}
-			want := finish(t, begin(t, c, nil), f, 1, rand.New(newSource(1, 1)))
+			want := finish(t, begin(t, c, nil), f, 1, rand.New(philox.New(1, 1)))
 			for _, count := range []int{2, 5, 100} {
-				got := finish(t, begin(t, c, nil), f, count, rand.New(newSource(2, uint64(count))))
+				got := finish(t, begin(t, c, nil), f, count, rand.New(philox.New(2, uint64(count))))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%d at a time (-one by one)\n%s", count, diff)
 				}
@@ -187,7 +189,7 @@ func TestEveryDesignEnds(t *testing.T) {
 	f := Constant(6, .45)
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
-			s := finish(t, begin(t, Config{Arms: names(6), Design: d, Seed: 3}, nil), f, 3, rand.New(newSource(1, 1)))
+			s := finish(t, begin(t, Config{Arms: names(6), Design: d, Seed: 3}, nil), f, 3, rand.New(philox.New(1, 1)))
 			if !s.Done || s.End == "" || s.Open+s.Waiting != 0 {
 				t.Errorf("%+v", s)
 			}

@@ -14,8 +14,13 @@ const (
 // Block is the bijection itself: it maps a 128-bit counter to 128 random bits
 // under a 64-bit key. Words are least significant first.
 func Block(counter [4]uint32, key [2]uint32) [4]uint32 {
-	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
-	k0, k1 := key[0], key[1]
+	even, odd := mix(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+	return [4]uint32{uint32(even), uint32(even >> 32), uint32(odd), uint32(odd >> 32)}
+}
+
+// mix is Block with all words in registers: arrays go through memory, which takes
+// as long as the rounds. It returns the words in pairs.
+func mix(c0, c1, c2, c3, k0, k1 uint32) (even, odd uint64) {
 	for range rounds {
 		p0 := uint64(multiplier0) * uint64(c0)
 		p1 := uint64(multiplier1) * uint64(c2)
@@ -23,7 +28,7 @@ func Block(counter [4]uint32, key [2]uint32) [4]uint32 {
 		k0 += weyl0
 		k1 += weyl1
 	}
-	return [4]uint32{c0, c1, c2, c3}
+	return uint64(c1)<<32 | uint64(c0), uint64(c3)<<32 | uint64(c2)
 }
 
 // Source is one stream of a seed: 2^64 numbers of 64 bits, read in sequence or
@@ -73,6 +78,9 @@ func (s *Source) Seek(place uint64) {
 	s.place, s.cached = place, false
 }
 
+// Place is that of the next number Uint64 returns.
+func (s *Source) Place() uint64 { return s.place }
+
 // At returns the number at a place of the stream without moving the source.
 func (s *Source) At(place uint64) uint64 {
 	even, odd := s.Pair(place >> 1)
@@ -85,6 +93,5 @@ func (s *Source) At(place uint64) uint64 {
 // Pair returns At(2*block) and At(2*block+1) for the price of one. block is
 // below 2^63; its top bit would name places that Uint64 never reaches.
 func (s *Source) Pair(block uint64) (even, odd uint64) {
-	w := Block([4]uint32{uint32(block), uint32(block >> 32), s.stream[0], s.stream[1]}, s.key)
-	return uint64(w[1])<<32 | uint64(w[0]), uint64(w[3])<<32 | uint64(w[2])
+	return mix(uint32(block), uint32(block>>32), s.stream[0], s.stream[1], s.key[0], s.key[1])
 }

@@ -66,6 +66,9 @@ func TestSequenceIsRandomAccess(t *testing.T) {
 			if want, got := s.At(place), s.Uint64(); got != want {
 				t.Fatalf("number %d after Seek(%d): Uint64 %016x, At %016x", i, start, got, want)
 			}
+			if got := s.Place(); got != place+1 {
+				t.Fatalf("at place %d after number %d", got, place)
+			}
 		}
 	})
 }

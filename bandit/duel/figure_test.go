@@ -1,0 +1,64 @@
+package duel
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Points come in order, and are those of simulations played alone, at any number
+// of workers.
+func TestFigure(t *testing.T) {
+	const trials = 5
+	var want []Point
+	for _, workers := range []int{1, 3} {
+		g := &Figure{Number: 2, Trials: trials, Seed: 4, Workers: workers, Arms: []int{3, 5}, Gammas: []float64{1.5}, FixedArms: 4}
+		var got []Point
+		if err := g.Run(context.Background(), func(p Point) error { got = append(got, p); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d workers\n%+v\n1 worker\n%+v", workers, got, want)
+		}
+	}
+	if len(want) != 6 || want[2].Arms != 5 || want[2].Algorithm != BeatTheMean || want[5].Gamma != 1.5 || want[5].X() != 1.5 {
+		t.Fatalf("%+v", want)
+	}
+	alone := Simulation{
+		Design: Design{Horizon: figureHorizon, Gamma: figureGamma}, Arms: 5, Model: Always(Chain(5, figureGap, figureGamma)), Trials: trials, Seed: 4,
+	}
+	o := runAll(t, &alone)
+	mean, sd := moments(regrets(o))
+	if p := want[2]; !near(p.Regret, mean) || !near(p.RegretSD, sd) || p.Trials != trials || p.Right != int(winners(o, 0)) {
+		t.Errorf("%+v; alone %g (%g)", p, mean, sd)
+	}
+	stop := errors.New("enough")
+	g := &Figure{Number: 1, Trials: 2, Arms: []int{3}}
+	if err := g.Run(context.Background(), func(Point) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+}
+
+func near(a, b float64) bool { return a-b <= 1e-6*b && b-a <= 1e-6*b }
+
+// A worker that has nothing left to do of one simulation goes on with the next:
+// the only trial of the first one waits here for the second to begin.
+func TestSimulationsOverlap(t *testing.T) {
+	begun := make(chan struct{})
+	f := Constant(3, .4)
+	first := &Simulation{Design: Design{Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { <-begun; return f }}
+	second := &Simulation{Design: Design{Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { close(begun); return f }}
+	var order []int
+	err := together(context.Background(), 2, []*Simulation{first, second}, func(i int, o []Outcome) error {
+		order = append(order, i)
+		return nil
+	})
+	if err != nil || !slices.Equal(order, []int{0, 1}) {
+		t.Errorf("%v, %v", order, err)
+	}
+}
