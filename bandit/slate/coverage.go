@@ -1,7 +1,5 @@
 package slate
 
-import "math"
-
 // Coverage is probabilistic coverage: f_g(S) = 1 - prod_{e in S} (1 - x_e(g))
 // for topics g (El-Arini, Veda, Shahaf, Guestrin, KDD 2009). Vectors of zeros and
 // ones make it the coverage of d elements by sets.
@@ -22,10 +20,19 @@ func NewCoverage(n, d int, vectors []float64) (*Coverage, error) {
 	return &Coverage{n: n, d: d, vectors: vectors, bound: longest(d, vectors)}, nil
 }
 
-func (c *Coverage) Size() int          { return c.n }
-func (c *Coverage) Features() int      { return c.d }
-func (c *Coverage) Bound() float64     { return c.bound }
+// Size is n.
+func (c *Coverage) Size() int { return c.n }
+
+// Features is the number of topics.
+func (c *Coverage) Features() int { return c.d }
+
+// Bound is the largest norm of a gain.
+func (c *Coverage) Bound() float64 { return c.bound }
+
+// Vectors are the n*d numbers x_e.
 func (c *Coverage) Vectors() []float64 { return c.vectors }
+
+// NewList returns an empty list.
 func (c *Coverage) NewList() List {
 	l := &coverageList{of: c, residual: make([]float64, c.d)}
 	l.Reset()
@@ -61,22 +68,4 @@ func (l *coverageList) Reset() {
 	for g := range l.residual {
 		l.residual[g] = 1
 	}
-}
-
-// longest is the largest norm of a row of d numbers.
-func longest(d int, vectors []float64) float64 {
-	best := 0.0
-	for ; len(vectors) >= d; vectors = vectors[d:] {
-		best = max(best, dot(vectors[:d], vectors[:d]))
-	}
-	return math.Sqrt(best)
-}
-
-func dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s float64
-	for i, x := range a {
-		s += x * b[i]
-	}
-	return s
 }

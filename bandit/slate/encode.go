@@ -142,6 +142,11 @@ func (e *Estimator) restore(s *saved) error {
 	}
 	fresh.theta = make([]float64, fresh.d)
 	fresh.solve()
+	for g, x := range fresh.theta {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("slate: saved estimator: feature %d: weight %v", g, x)
+		}
+	}
 	*e = *fresh
 	return nil
 }
@@ -164,7 +169,7 @@ func (e *Estimator) check() error {
 		}
 	}
 	for g, x := range e.b {
-		if !(math.Abs(x) <= maxMagnitude*most*most) {
+		if !(math.Abs(x) <= most*most) {
 			return fmt.Errorf("feature %d: %v for rewards", g, x)
 		}
 	}

@@ -127,11 +127,7 @@ func (e *Estimator) Observe(it *Items, list []int, rewards []float64) error {
 func (e *Estimator) warm() {
 	d := e.d
 	e.upper = make([]float64, d*(d+1)/2)
-	root := math.Sqrt(e.lambda)
-	for at, step := 0, d; step > 0; step-- {
-		e.upper[at] = root
-		at += step
-	}
+	identity(e.upper, d, math.Sqrt(e.lambda))
 	e.b, e.theta = make([]float64, d), make([]float64, d)
 }
 

@@ -1,5 +1,7 @@
 package slate
 
+import "math"
+
 // Objective is a family of d known functions f_1..f_d of lists of n items, each
 // monotone, submodular and 0 for the empty list. It does not change and may be
 // used by many goroutines at once.
@@ -35,4 +37,16 @@ type Separable interface {
 	Vectors() []float64
 	// Shrink turns r(S) into r(S+e). The residual of the empty list is all ones.
 	Shrink(residual []float64, e int)
+}
+
+// widest is the largest norm of a gain of the empty list.
+func widest(o Objective) float64 {
+	l := o.NewList()
+	x := make([]float64, o.Features())
+	best := 0.0
+	for e := range o.Size() {
+		l.Gains(x, e)
+		best = max(best, dot(x, x))
+	}
+	return math.Sqrt(best)
 }
