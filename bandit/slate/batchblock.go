@@ -45,9 +45,9 @@ type blockUser struct {
 // scratch is for one goroutine:
 //
 //	figures of 64 queries        256 * cells bytes
-//	users                         64 * 16 d
+//	users and queries             64 * 48 d
 //	nodes of two steps           128 * P (40 + 32 m), for P thresholds, at most
-//	a basket, L^-1, queries      n + 8 d^2 + 512 d
+//	a basket and L^-1            n + 8 d^2
 type block struct {
 	of      *plan
 	planner *Planner
@@ -58,10 +58,10 @@ type block struct {
 
 	columns  []float64 // d*d
 	residual []float64
-	// Of up to blockUsers nodes: their queries and what these were divided by, and
+	// Of up to blockUsers nodes: their queries, which share linear and square, and
 	// the figures of all cells.
+	queries        []query
 	linear, square []float32
-	scales         []float64
 	figures        []float32
 }
 
@@ -73,12 +73,11 @@ func newBlock(p *plan) *block {
 	cells, objective := p.batch.cells, p.batch.separable
 	d := cells.d
 	b.columns, b.residual = make([]float64, d*d), make([]float64, d)
-	b.linear, b.square = make([]float32, blockUsers*d), make([]float32, blockUsers*d)
-	b.scales, b.figures = make([]float64, blockUsers), make([]float32, blockUsers*cells.size())
+	b.queries, b.linear, b.square = newQueries(blockUsers, d)
+	b.figures = make([]float32, blockUsers*cells.size())
 	b.users = make([]blockUser, blockUsers)
-	bounds := make([]float64, 2*blockUsers*d)
-	for i := range b.users {
-		b.users[i].ceiling = ceiling{linear: bounds[2*i*d : (2*i+1)*d], root: bounds[(2*i+1)*d : (2*i+2)*d]}
+	for i, c := range newCeilings(blockUsers, d) {
+		b.users[i].ceiling = c
 	}
 	places := len(p.grid) + 1
 	b.search = search{
@@ -121,7 +120,7 @@ func (b *block) admit(i, place int) error {
 	if err != nil {
 		return err
 	}
-	if p.single || !b.users[place].ceiling.set(user, beta, p.batch.cells.scale, b.columns) {
+	if p.single || !b.users[place].ceiling.set(user, beta, b.columns) {
 		p.slates[i], err = b.planner.Recommend(user, p.options)
 		return err
 	}
@@ -151,9 +150,8 @@ func (b *block) step(ctx context.Context, from, to int) error {
 		for _, pick := range b.now.list(i) {
 			b.of.batch.separable.Shrink(b.residual, pick.Item)
 		}
-		k := i - from
 		u := &b.users[b.now.nodes[i].user]
-		b.scales[k] = u.ceiling.query(b.linear[k*d:(k+1)*d], b.square[k*d:(k+1)*d], b.residual)
+		b.queries[i-from].set(&u.ceiling, b.residual, b.search.cells.scale)
 	}
 	m := to - from
 	figures := b.figures[:m*cells]
@@ -162,14 +160,14 @@ func (b *block) step(ctx context.Context, from, to int) error {
 	}
 	for i := from; i < to; i++ {
 		k := i - from
-		b.grow(i, figures[k*cells:(k+1)*cells], b.linear[k*d:(k+1)*d], b.square[k*d:(k+1)*d], b.scales[k])
+		b.grow(i, &b.queries[k], figures[k*cells:(k+1)*cells])
 	}
 	return nil
 }
 
 // grow looks for what follows node i and puts a node for each answer, with the
 // thresholds that agree on it, into next; where there is none the list is done.
-func (b *block) grow(i int, figures, linear, square []float32, scale float64) {
+func (b *block) grow(i int, q *query, figures []float32) {
 	nd, list, p, s := b.now.nodes[i], b.now.list(i), b.planner, &b.search
 	u := &b.users[nd.user]
 	p.rewind(0)
@@ -178,7 +176,7 @@ func (b *block) grow(i int, figures, linear, square []float32, scale float64) {
 	}
 	p.user, p.beta, p.evaluations = u.user, u.beta, 0
 	s.lo, s.hi, s.rule = nd.lo, nd.hi, nd.rule
-	s.run(figures, linear, square, scale)
+	s.run(q, figures)
 	u.slate.Evaluations += p.evaluations
 	p.user = nil
 	for j := nd.lo; j < nd.hi; {

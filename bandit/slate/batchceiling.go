@@ -19,95 +19,158 @@ const negligible = 0x1p-600
 //	theta.x + beta sqrt(x^T M^-1 x)  <=  p.x + sqrt(sum_g w_g^2 x_g^2)
 //
 // with p_g = max(theta_g, 0) and w_g^2 = beta^2 sum_h max((M^-1)_gh, 0), since
-// x_g x_h a <= (x_g^2 + x_h^2) a/2 for a >= 0. Gains shrink as a list grows, so
-// the right-hand side bounds the score of an item after every longer list as
-// well, what the score itself does not do. For features >= 0 most entries of
-// M^-1 off its diagonal are negative, which makes this far closer than
-// beta ||x|| times the root of the largest eigenvalue, and as cheap: two products.
+// x_g x_h a <= (x_g^2 + x_h^2) a/2 for a >= 0. What is monotone may be taken at an
+// envelope for all items of a cell, and bounds an item after every longer list as
+// well, what its score does not do. For features >= 0 most entries of M^-1 off
+// its diagonal are negative, which makes w far closer than beta times the root of
+// the largest eigenvalue, and as cheap: two products. For one item theta.x takes
+// the place of p.x.
 //
 // p and w are widened by the rounding of the scores as they are computed, so that
-// the bound holds for the figures that decide.
+// the bounds hold for the figures that decide.
 type ceiling struct {
-	linear, root []float64 // p and w, in units of the scale of the rows
+	theta, p, w []float64
 }
 
-// set makes the bound of a user for rows that were divided by scale. columns is
-// scratch for d*d numbers. It returns false if M is too near to singular, or its
-// figures too large, for bounds that are worth having.
-func (c *ceiling) set(e *Estimator, beta, scale float64, columns []float64) bool {
-	d := e.d
-	clear(c.linear)
-	if e.Cold() {
-		for g := range c.root {
-			c.root[g] = beta / math.Sqrt(e.lambda) * scale * (1 + float64(d+8)*rounding)
-		}
-		return c.usable()
+func newCeilings(n, d int) []ceiling {
+	all := make([]float64, 3*n*d)
+	c := make([]ceiling, n)
+	for i := range c {
+		at := all[3*i*d:]
+		c[i] = ceiling{theta: at[:d:d], p: at[d : 2*d : 2*d], w: at[2*d : 3*d : 3*d]}
 	}
-	norms := c.root // for now, of the columns of L^-1
-	var size, inverse float64
+	return c
+}
+
+// set makes the bounds of a user. columns is scratch for d*d numbers. It returns
+// false if M is too near to singular, or a figure too large, for bounds that are
+// worth having.
+func (c *ceiling) set(e *Estimator, beta float64, columns []float64) bool {
+	e.Weights(c.theta)
+	for g, t := range c.theta {
+		c.p[g] = max(t, 0) + float64(e.d+8)*rounding*math.Abs(t)
+	}
+	return c.widths(e, beta, columns) && c.usable()
+}
+
+// widths sets w.
+func (c *ceiling) widths(e *Estimator, beta float64, columns []float64) bool {
+	d := e.d
+	if e.Cold() {
+		for g := range c.w {
+			c.w[g] = beta / math.Sqrt(e.lambda) * (1 + float64(d+8)*rounding)
+		}
+		return true
+	}
+	var size, inverse float64 // ||L||^2 and ||L^-1||^2
 	for _, x := range e.upper {
 		size += x * x
 	}
 	clear(columns)
-	for g := range norms {
+	for g := range d {
 		z := columns[g*d : (g+1)*d]
 		z[g] = 1
 		forward(e.upper, z)
-		s := dot(z, z)
-		inverse += s
-		norms[g] = math.Sqrt(s)
+		inverse += dot(z, z)
 	}
 	// Substitution solves (L+E) z = x for some |E| <= d u |L| (Higham, Accuracy and
 	// Stability of Numerical Algorithms, Theorem 8.5), so that z is off by at most
-	// that times ||L|| ||L^-1||, in the scores and in the columns here.
+	// d u ||L|| ||L^-1|| of itself, in the scores and in the columns here.
 	loss := 4 * float64(d+8) * rounding * math.Sqrt(size*inverse)
 	if !(loss < unclear) {
 		return false
 	}
-	sums := c.linear
+	clear(c.w)
 	for g := range d {
+		z := columns[g*d : (g+1)*d]
 		for h := range g + 1 {
-			a := dot(columns[g*d:(g+1)*d], columns[h*d:(h+1)*d]) + loss*norms[g]*norms[h]
+			y := columns[h*d : (h+1)*d]
+			a := dot(y[g:], z[g:]) // column g begins with g zeros
+			a += loss * math.Sqrt(dot(y, y)*dot(z, z))
 			if a <= 0 {
 				continue
 			}
-			sums[g] += a
+			c.w[g] += a
 			if h != g {
-				sums[h] += a
+				c.w[h] += a
 			}
 		}
 	}
-	for g, s := range sums {
-		c.root[g] = beta * math.Sqrt(s) * scale * (1 + loss)
+	for g, s := range c.w {
+		c.w[g] = beta * math.Sqrt(s) * (1 + loss)
 	}
-	for g, w := range e.theta {
-		c.linear[g] = (max(w, 0) + float64(d+8)*rounding*math.Abs(w)) * scale
-	}
-	return c.usable()
+	return true
 }
 
-// usable says that all figures are numbers which may be divided.
+// usable says that all figures are numbers which may be multiplied.
 func (c *ceiling) usable() bool {
-	for g, p := range c.linear {
-		if !(p < maxMagnitude && c.root[g] < maxMagnitude) {
+	for g, t := range c.theta {
+		if !(math.Abs(t) < maxMagnitude && c.w[g] < maxMagnitude) {
 			return false
 		}
 	}
 	return true
 }
 
-// query writes the factors of the rows after a list of this residual, divided by
-// the largest of them so that they are in [0,1], and returns that.
-func (c *ceiling) query(linear, square []float32, residual []float64) float64 {
-	top := negligible
+// query is what bounds the items after a list with residual r: cells by a
+// Scorer, items by bound.
+type query struct {
+	// linear and square are p r s and (w r s)^2 divided by scale, so that they are
+	// in [0,1]: s is the largest entry of a vector, by which envelopes are divided.
+	linear, square []float32
+	scale          float64
+	// theta r, (w r)^2, and the rounding of a bound.
+	theta, squares []float64
+	shift          float64
+}
+
+func newQueries(n, d int) (q []query, linear, square []float32) {
+	linear, square = make([]float32, n*d), make([]float32, n*d)
+	q = make([]query, n)
+	for i := range q {
+		q[i] = query{
+			linear: linear[i*d : (i+1)*d], square: square[i*d : (i+1)*d],
+			theta: make([]float64, d), squares: make([]float64, d),
+		}
+	}
+	return q, linear, square
+}
+
+// set makes the query of a user after a list.
+func (q *query) set(c *ceiling, residual []float64, largest float64) {
+	q.scale = negligible
+	mass := 0.0
 	for g, r := range residual {
-		top = max(top, c.linear[g]*r, c.root[g]*r)
+		w := c.w[g] * r
+		q.theta[g], q.squares[g] = c.theta[g]*r, w*w
+		q.scale = max(q.scale, c.p[g]*r*largest, w*largest)
+		mass += math.Abs(q.theta[g]) + w
 	}
 	for g, r := range residual {
-		w := c.root[g] * r / top
-		linear[g], square[g] = float32(c.linear[g]*r/top), float32(w*w)
+		w := c.w[g] * r * largest / q.scale
+		q.linear[g], q.square[g] = float32(c.p[g]*r*largest/q.scale), float32(w*w)
 	}
-	return top
+	q.shift = float64(len(residual)+8) * rounding * mass * largest
+}
+
+// bound is at least the score of an item with this vector.
+func (q *query) bound(x []float64) float64 {
+	theta, squares := q.theta[:len(x)], q.squares[:len(x)]
+	var sum0, sum1, width0, width1 float64
+	g := 0
+	for ; g+1 < len(x); g += 2 { // two sums each, so that one need not wait for the other
+		a, b := x[g], x[g+1]
+		sum0 += a * theta[g]
+		sum1 += b * theta[g+1]
+		width0 += a * a * squares[g]
+		width1 += b * b * squares[g+1]
+	}
+	if g < len(x) {
+		a := x[g]
+		sum0 += a * theta[g]
+		width0 += a * a * squares[g]
+	}
+	return sum0 + sum1 + math.Sqrt(width0+width1) + q.shift
 }
 
 // slackness are the factor and the term that make a figure of a Scorer with d

@@ -14,21 +14,21 @@ const deepest = 64
 // function that grows with every coordinate, as the bounds of a ceiling do, is at
 // an envelope at least what it is at any item of the cell.
 //
-// They take n(4d+4) + cells(4d+4) bytes, with n/16 to n cells, mostly n/12.
+// They take n(8d+4) + cells(4d+4) bytes, with n/16 to n cells, mostly n/12.
 type cells struct {
 	d     int
 	items []int32 // by place: the items of cell r are those of places start[r]..start[r+1]
 	start []int32
-	// scale is the largest entry of all vectors, or 1 if that is 0. rows are the
-	// vectors by place, envelopes those by cell, divided by it.
+	rows  []float64 // the vectors, by place
+	// scale is the largest entry of all vectors, or 1 if that is 0; envelopes are
+	// divided by it, by cell.
 	scale     float64
-	rows      []float32
 	envelopes []float32
 }
 
 // newCells groups n items with vectors of d numbers >= 0, row-major.
 func newCells(n, d int, vectors []float64) *cells {
-	c := &cells{d: d, items: make([]int32, n), start: []int32{0}, rows: make([]float32, n*d)}
+	c := &cells{d: d, items: make([]int32, n), start: []int32{0}, rows: make([]float64, n*d)}
 	for e := range c.items {
 		c.items[e] = int32(e)
 	}
@@ -45,9 +45,9 @@ func newCells(n, d int, vectors []float64) *cells {
 		envelope := c.envelopes[r*d : (r+1)*d]
 		for p := c.start[r]; p < c.start[r+1]; p++ {
 			row := c.rows[int(p)*d : (int(p)+1)*d]
-			for g, x := range vectors[int(c.items[p])*d:][:d] {
-				row[g] = float32(x / c.scale)
-				envelope[g] = max(envelope[g], row[g])
+			copy(row, vectors[int(c.items[p])*d:])
+			for g, x := range row {
+				envelope[g] = max(envelope[g], float32(x/c.scale))
 			}
 		}
 	}

@@ -18,10 +18,10 @@ type search struct {
 	empty   List // for ucb(e|{})
 
 	// Of the node.
-	lo, hi         int // its thresholds are grid[lo:hi]
-	rule           rule
-	linear, square []float32 // its query
-	scale, shift   float64   // figure*scale + shift is a bound
+	lo, hi       int // its thresholds are grid[lo:hi]
+	rule         rule
+	query        *query
+	scale, shift float64 // figure*scale + shift bounds a cell
 	// By threshold: the item that leads, Item -1 for none, its score, and under
 	// perCost its score per cost.
 	chosen    []Pick
@@ -30,11 +30,10 @@ type search struct {
 }
 
 // run fills chosen[lo:hi] after the list and basket of the planner. figures are a
-// Scorer's for all envelopes and the query linear, square; times scale they bound.
-func (s *search) run(figures, linear, square []float32, scale float64) {
+// Scorer's for the query and all envelopes.
+func (s *search) run(q *query, figures []float32) {
 	factor, term := slackness(s.cells.d)
-	s.linear, s.square = linear, square
-	s.scale, s.shift = scale*factor, scale*factor*term
+	s.query, s.scale, s.shift = q, q.scale*factor, q.scale*factor*term
 	for j := s.lo; j < s.hi; j++ {
 		s.chosen[j].Item = -1
 		s.top[j], s.rate[j] = math.Inf(-1), math.Inf(-1)
@@ -123,22 +122,11 @@ func (s *search) open(r int) {
 	d, p := s.cells.d, s.planner
 	for place := int(s.cells.start[r]); place < int(s.cells.start[r+1]); place++ {
 		e := int(s.cells.items[place])
-		bound := float64(figure(s.cells.rows[place*d:(place+1)*d], s.linear, s.square))*s.scale + s.shift
+		bound := s.query.bound(s.cells.rows[place*d : (place+1)*d])
 		if s.admits(bound, p.c.total[e]) && p.basket.fits(e) {
 			s.consider(e)
 		}
 	}
-}
-
-// figure is a Scorer's for one row.
-func figure(row, linear, square []float32) float32 {
-	linear, square = linear[:len(row)], square[:len(row)]
-	var sum, squares float32
-	for g, x := range row {
-		sum += x * linear[g]
-		squares += x * x * square[g]
-	}
-	return sum + float32(math.Sqrt(float64(squares)))
 }
 
 // consider scores item e and notes where it leads. Equal items go by the smallest
