@@ -153,7 +153,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelpOfEveryVerb(t *testing.T) {
-	for _, verb := range []string{"", "demo", "search", "verify", "build", "info", "bench", "config", "config show", "version", "completion"} {
+	for _, verb := range []string{"", "demo", "search", "verify", "build", "info", "bench", "duel", "slate", "slate recommend", "slate feedback", "slate simulate", "config", "config show", "version", "completion"} {
 		r := thresher(t, append(strings.Fields(verb), "--help")...)
 		r.wantCode(t, exitOK)
 		if !strings.Contains(r.out, "Usage:") || r.err != "" {

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -53,16 +49,16 @@ is drawn when all are.`,
 }
 
 func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
-	if err := f.refuseOutputs(); err != nil {
+	if err := refuseOutputs(f.force, f.out); err != nil {
 		return err
 	}
-	var tables []*pointFile
+	var tables []*rowFile
 	var pictures []string
 	for _, path := range f.out {
 		if plot.Drawn(path) {
 			pictures = append(pictures, path)
 		} else {
-			tables = append(tables, &pointFile{app: a, path: path})
+			tables = append(tables, &rowFile{app: a, path: path, head: duelHeader()})
 		}
 	}
 	stages := &stageProgress{app: a}
@@ -77,7 +73,7 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 		stages.end()
 		points = append(points, p)
 		for _, t := range tables {
-			if err := t.add(&p); err != nil {
+			if err := t.add(duelRow(&p)); err != nil {
 				return err
 			}
 		}
@@ -92,22 +88,6 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 		}
 	}
 	return err
-}
-
-// refuseOutputs finds what would keep a result of minutes from being written.
-func (f *duelSimulateFlags) refuseOutputs() error {
-	for _, path := range f.out {
-		if path == stdio {
-			continue
-		}
-		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-			return fmt.Errorf("--out %s: there is no folder %s", path, filepath.Dir(path))
-		}
-		if err := refuseExisting(f.force, path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // figureCharts are the panels of a figure, a line for each algorithm. In figure 2
@@ -142,48 +122,6 @@ func figureCharts(points []duel.Point) []plot.Chart {
 		s.X, s.Mean, s.SD = append(s.X, p.X()), append(s.Mean, p.Regret), append(s.SD, p.RegretSD)
 	}
 	return charts
-}
-
-// pointFile is made with the first point, and each point is there when it is
-// done, for they take minutes.
-type pointFile struct {
-	app  *app
-	path string
-	file *os.File // nil for standard output
-	rows *csv.Writer
-}
-
-func (o *pointFile) add(p *duel.Point) error {
-	if o.rows == nil {
-		if err := o.begin(); err != nil {
-			return err
-		}
-	}
-	if err := o.rows.Write(duelRow(p)); err != nil {
-		return err
-	}
-	o.rows.Flush()
-	return o.rows.Error()
-}
-
-func (o *pointFile) begin() error {
-	var w io.Writer = o.app.out
-	if o.path != stdio {
-		f, err := os.Create(o.path)
-		if err != nil {
-			return err
-		}
-		o.file, w = f, f
-	}
-	o.rows = csv.NewWriter(w)
-	return o.rows.Write(duelHeader())
-}
-
-func (o *pointFile) close() error {
-	if o.file == nil {
-		return nil
-	}
-	return o.file.Close()
 }
 
 func duelHeader() []string {

@@ -1,0 +1,40 @@
+package trial
+
+import "math"
+
+// Mean is an average over trials.
+type Mean struct {
+	Mean float64
+	// SD is the standard deviation of single trials.
+	SD float64
+	// SE is the standard error of Mean. Repeats of one user have the user in common,
+	// so that it comes from the users' means; of a single user, from the repeats.
+	SE float64
+}
+
+// meanOf averages as many trials for each user.
+func meanOf(byUser [][]float64) Mean {
+	var all, users []float64
+	for _, trials := range byUser {
+		all = append(all, trials...)
+		mean, _ := moments(trials)
+		users = append(users, mean)
+	}
+	if len(users) == 1 {
+		users = all
+	}
+	mean, sd := moments(all)
+	_, spread := moments(users)
+	return Mean{mean, sd, spread / math.Sqrt(float64(len(users)))}
+}
+
+// moments are mean and standard deviation, which is 0 for a single number.
+func moments(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sd / math.Max(1, float64(len(x)-1)))
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// rowFile is a CSV file made with the first row; each row is there when it is added,
+// for some take minutes.
+type rowFile struct {
+	app  *app
+	path string
+	head []string
+	file *os.File // nil for standard output
+	rows *csv.Writer
+}
+
+func (o *rowFile) add(row []string) error {
+	if o.rows == nil {
+		if err := o.begin(); err != nil {
+			return err
+		}
+	}
+	if err := o.rows.Write(row); err != nil {
+		return err
+	}
+	o.rows.Flush()
+	return o.rows.Error()
+}
+
+func (o *rowFile) begin() error {
+	var w io.Writer = o.app.out
+	if o.path != stdio {
+		f, err := os.Create(o.path)
+		if err != nil {
+			return err
+		}
+		o.file, w = f, f
+	}
+	o.rows = csv.NewWriter(w)
+	return o.rows.Write(o.head)
+}
+
+func (o *rowFile) close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
+}
+
+// refuseOutputs finds what would keep a result of minutes from being written.
+func refuseOutputs(force bool, paths []string) error {
+	for _, path := range paths {
+		if path == stdio {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			return fmt.Errorf("--out %s: there is no folder %s", path, filepath.Dir(path))
+		}
+		if err := refuseExisting(force, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+type slateFeedbackFlags struct {
+	state, user   string
+	slate         int
+	rewards, from string
+	json          bool
+}
+
+func newSlateFeedbackCommand(a *app) *cobra.Command {
+	f := &slateFeedbackFlags{}
+	cmd := &cobra.Command{
+		Use:   "feedback --state FILE (--slate N --rewards Y,Y,.. | --from FILE)",
+		Short: "Learn from the rewards of a list",
+		Long: `Learn from the rewards of a list, one for each item in order, from 0 to 1; leave out
+those behind the last item that the user looked at. An item's reward is about what it
+adds to those above it.
+
+The first rewards of a slate stay. To give them again changes nothing; to give others
+is an error. --from takes many, all or none of them, a line each:
+  {"slate":7,"rewards":[1,0,1]}`,
+		Example: `  thresher slate feedback --state ann.json --slate 1 --rewards 1,0,0,1
+  thresher slate feedback --state users --user ann --from clicks.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.learnSlates(cmd, f) },
+	}
+	addStateFlags(cmd, &f.state, &f.user)
+	fs := cmd.Flags()
+	fs.IntVar(&f.slate, "slate", 0, "`number` of the slate")
+	fs.StringVar(&f.rewards, "rewards", "", "`numbers` from 0 to 1, separated by commas")
+	fs.StringVar(&f.from, "from", "", "`file` of rewards as JSON lines; - is standard input")
+	fs.BoolVar(&f.json, "json", false, "what became of the rewards as JSON lines")
+	addSettings(cmd)
+	return cmd
+}
+
+// slateRewards are those of one slate, and where they were read.
+type slateRewards struct {
+	Slate   int       `json:"slate"`
+	Rewards []float64 `json:"rewards"`
+	where   string
+}
+
+// slateReceipt says what became of them.
+type slateReceipt struct {
+	Slate   int  `json:"slate"`
+	Rewards int  `json:"rewards"`
+	New     bool `json:"new"`
+	// Observations are all rewards that were learned from.
+	Observations int64 `json:"observations"`
+}
+
+func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error) {
+	all, err := a.readRewards(cmd, f)
+	if err != nil {
+		return err
+	}
+	path, err := slateStatePath(f.state, f.user, cmd.Flags().Changed("user"))
+	if err != nil {
+		return fmt.Errorf("slate feedback: %w", err)
+	}
+	unlock, err := lockFolder(cmd.Context(), filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	s, err := readSlateState(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; slate recommend makes it", err)
+	}
+	if err != nil {
+		return err
+	}
+	receipts, changed := make([]slateReceipt, len(all)), false
+	for i, r := range all {
+		isNew, err := s.reward(r.Slate, r.Rewards)
+		if err != nil {
+			return fmt.Errorf("%s: %s%w", path, r.where, err)
+		}
+		changed = changed || isNew
+		receipts[i] = slateReceipt{r.Slate, len(r.Rewards), isNew, s.User.Observations()}
+	}
+	if changed {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	return a.tellReceipts(receipts, f.json)
+}
+
+func (a *app) tellReceipts(receipts []slateReceipt, asJSON bool) error {
+	for _, r := range receipts {
+		if asJSON {
+			if err := json.NewEncoder(a.out).Encode(r); err != nil {
+				return err
+			}
+			continue
+		}
+		what := "learned from"
+		if !r.New {
+			what = "had been learned from, nothing changed:"
+		}
+		if _, err := fmt.Fprintf(a.out, "slate %d: %s %d rewards; %d so far\n", r.Slate, what, r.Rewards, r.Observations); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRewards reads the flags, or the file.
+func (a *app) readRewards(cmd *cobra.Command, f *slateFeedbackFlags) ([]slateRewards, error) {
+	one := cmd.Flags().Changed("slate") || cmd.Flags().Changed("rewards")
+	switch {
+	case one == (f.from != ""):
+		return nil, errors.New("slate feedback: give --slate and --rewards, or --from")
+	case f.from == stdio:
+		return scanRewards(a.in, "standard input")
+	case f.from != "":
+		file, err := os.Open(f.from)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+		defer file.Close()
+		return scanRewards(file, f.from)
+	}
+	r := slateRewards{Slate: f.slate}
+	for i, text := range strings.Split(f.rewards, ",") {
+		y, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil {
+			return nil, fmt.Errorf("--rewards %s: reward %d: %q is not a number", f.rewards, i+1, text)
+		}
+		r.Rewards = append(r.Rewards, y)
+	}
+	return []slateRewards{r}, nil
+}
+
+func scanRewards(in io.Reader, name string) ([]slateRewards, error) {
+	var all []slateRewards
+	lines := bufio.NewScanner(in)
+	number := 0
+	for lines.Scan() {
+		number++
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		decoder := json.NewDecoder(strings.NewReader(lines.Text()))
+		decoder.DisallowUnknownFields()
+		r := slateRewards{where: fmt.Sprintf("%s, line %d: ", name, number)}
+		err := decoder.Decode(&r)
+		if err == nil && decoder.More() {
+			err = errors.New("more than one object")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s%w; rewards are {\"slate\":7,\"rewards\":[1,0,1]}", r.where, err)
+		}
+		all = append(all, r)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s, line %d: %w", name, number+1, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no rewards", name)
+	}
+	return all, nil
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"thresher/bandit/slate"
+)
+
+// How many slates a state remembers. Rewards of older ones are refused.
+const (
+	mostOpen     = 100
+	mostAnswered = 1000
+)
+
+const slateStateVersion = 1
+
+// slateState is what one user's file holds: what was learned, the slates that wait
+// for rewards, and those that had them.
+type slateState struct {
+	Version int `json:"version"`
+	// Topics name the d features that the user is known by.
+	Topics []string `json:"topics"`
+	// Last is the highest number of a slate.
+	Last     int             `json:"last"`
+	Open     []openSlate     `json:"open"`
+	Answered []answeredSlate `json:"answered"`
+	// User is what was learned.
+	User *slate.Estimator `json:"user"`
+
+	path string
+}
+
+// openSlate holds what the rewards are about, so that they count for what was shown
+// whatever the file of items says by then. Features are len(Items)*d.
+type openSlate struct {
+	Slate    int       `json:"slate"`
+	Items    []string  `json:"items"`
+	Features []float64 `json:"features"`
+}
+
+type answeredSlate struct {
+	Slate   int       `json:"slate"`
+	Rewards []float64 `json:"rewards"`
+}
+
+// slateStatePath is the file of a user in a folder, or the file itself.
+func slateStatePath(state, user string, userGiven bool) (string, error) {
+	switch {
+	case state == "":
+		return "", errors.New("--state: no file named")
+	case !userGiven:
+		return state, refuseFolders(state)
+	case user == "":
+		return "", errors.New("--user: is empty")
+	}
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return "", fmt.Errorf("--state: %w", err)
+	}
+	return filepath.Join(state, url.PathEscape(user)+".json"), nil
+}
+
+// readSlateState is fs.ErrNotExist if there is none.
+func readSlateState(path string) (*slateState, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &slateState{path: path}
+	err = json.Unmarshal(b, s)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: is no state of slates: %w", path, err)
+	}
+	return s, nil
+}
+
+// newSlateState is that of a user nobody knows anything of.
+func newSlateState(path string, topics []string, ridge float64) (*slateState, error) {
+	user, err := slate.NewEstimator(len(topics), ridge)
+	if err != nil {
+		return nil, err
+	}
+	return &slateState{Version: slateStateVersion, Topics: topics, User: user, path: path}, nil
+}
+
+// check refuses what save does not write.
+func (s *slateState) check() error {
+	if s.Version != slateStateVersion {
+		return fmt.Errorf("version %d, this program knows %d", s.Version, slateStateVersion)
+	}
+	if s.User == nil {
+		return errors.New("has no user")
+	}
+	d := s.User.Features()
+	if len(s.Topics) != d {
+		return fmt.Errorf("%d topics, of the user %d are known", len(s.Topics), d)
+	}
+	before := 0
+	for _, o := range s.Open {
+		if o.Slate <= before || o.Slate > s.Last {
+			return fmt.Errorf("open slate %d behind %d, the last being %d", o.Slate, before, s.Last)
+		}
+		before = o.Slate
+		if len(o.Items) == 0 || len(o.Features) != len(o.Items)*d {
+			return fmt.Errorf("slate %d: %d features of %d items with %d topics", o.Slate, len(o.Features), len(o.Items), d)
+		}
+		for i, x := range o.Features {
+			if !(x >= 0 && x <= 1) {
+				return fmt.Errorf("slate %d, item %d, topic %d: %g is not in [0, 1]", o.Slate, i/d, i%d, x)
+			}
+		}
+	}
+	for _, a := range s.Answered {
+		if a.Slate < 1 || a.Slate > s.Last || s.open(a.Slate) >= 0 {
+			return fmt.Errorf("answered slate %d, the last being %d", a.Slate, s.Last)
+		}
+	}
+	return nil
+}
+
+// open is where a slate waits, -1 if it does not.
+func (s *slateState) open(id int) int {
+	return slices.IndexFunc(s.Open, func(o openSlate) bool { return o.Slate == id })
+}
+
+// add keeps a slate to be answered and returns its number.
+func (s *slateState) add(items []string, features []float64) int {
+	s.Last++
+	s.Open = append(s.Open, openSlate{s.Last, items, features})
+	s.Open = s.Open[max(0, len(s.Open)-mostOpen):]
+	return s.Last
+}
+
+// reward takes the rewards of the first items of a slate; true if they are new. The
+// first rewards of a slate stay: to give them again changes nothing, to give others is
+// an error.
+func (s *slateState) reward(id int, rewards []float64) (bool, error) {
+	if len(rewards) == 0 {
+		return false, fmt.Errorf("slate %d: no rewards", id)
+	}
+	for i, y := range rewards {
+		if !(y >= 0 && y <= 1) {
+			return false, fmt.Errorf("slate %d, reward %d: %g is not in [0, 1]", id, i+1, y)
+		}
+	}
+	for _, a := range s.Answered {
+		if a.Slate == id && !slices.Equal(a.Rewards, rewards) {
+			return false, fmt.Errorf("slate %d: had the rewards %v, which stay", id, a.Rewards)
+		}
+		if a.Slate == id {
+			return false, nil
+		}
+	}
+	if id < 1 || id > s.Last {
+		return false, fmt.Errorf("slate %d: there is none; the last is %d", id, s.Last)
+	}
+	at := s.open(id)
+	if at < 0 {
+		return false, fmt.Errorf("slate %d: is forgotten; the last %d open and %d answered ones are kept", id, mostOpen, mostAnswered)
+	}
+	o := s.Open[at]
+	if len(rewards) > len(o.Items) {
+		return false, fmt.Errorf("slate %d: %d rewards for %d items", id, len(rewards), len(o.Items))
+	}
+	if err := s.User.Update(o.Features[:len(rewards)*len(s.Topics)], rewards); err != nil {
+		return false, fmt.Errorf("slate %d: %w", id, err)
+	}
+	s.Open = slices.Delete(s.Open, at, at+1)
+	s.Answered = append(s.Answered, answeredSlate{id, rewards})
+	s.Answered = s.Answered[max(0, len(s.Answered)-mostAnswered):]
+	return true, nil
+}
+
+// save replaces the file as a whole, or leaves the old one.
+func (s *slateState) save() error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return replaceFile(s.path, append(b, '\n'))
+}
+
+// replaceFile is durable when it returns: a process that dies leaves the old content
+// or the new one.
+func replaceFile(path string, content []byte) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name()) // the first error is the one to tell
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,429 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// filmsCSV are items with two costs and groups.
+const filmsCSV = `id,title,groups,score,cost.minutes,cost.price
+a,Alien,Horror|Space,.8,117,3
+b,Babe,Animals,.6,91,1
+c,Contact,Space|Drama,.7,149,2
+d,Dune,Space,.9,155,9
+e,Elf,Comedy,.5,97,1
+f,Fargo,Drama|Comedy,.8,98,2
+`
+
+func filmsFile(t *testing.T, dir string) string {
+	t.Helper()
+	return writeFile(t, dir, "films.csv", []byte(filmsCSV))
+}
+
+// recommended runs slate recommend --json.
+func recommended(t *testing.T, args ...string) slateReport {
+	t.Helper()
+	r := thresher(t, append([]string{"slate", "recommend", "--json"}, args...)...)
+	r.wantCode(t, exitOK)
+	var report slateReport
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	return report
+}
+
+func (r *slateReport) ids() []string {
+	var ids []string
+	for _, item := range r.Items {
+		ids = append(ids, item.ID)
+	}
+	return ids
+}
+
+func TestSlateLearns(t *testing.T) {
+	dir := t.TempDir()
+	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
+	args := []string{"--items", films, "--state", state, "-k", "2", "--budget", "minutes=250", "--group-limit", "Space=1"}
+	first := recommended(t, args...)
+	if first.Slate != 1 || len(first.Items) != 2 || first.Value != 0 || first.Width <= 0 || first.UCB != 3*first.Width {
+		t.Errorf("%+v", first)
+	}
+	if s := first.Spent; len(s) != 2 || s[0].Cost != "minutes" || s[0].Budget != 250 || s[0].Spent > 250 || s[1].Budget != 0 || s[1].Spent == 0 {
+		t.Errorf("%+v", s)
+	}
+	// This user likes comedy and nothing else.
+	for round := 1; round <= 15; round++ {
+		list := recommended(t, args...)
+		space := 0
+		var likes []string
+		for _, item := range list.Items {
+			like := "0"
+			if slices.Contains(item.Groups, "Comedy") {
+				like = "1"
+			}
+			if slices.Contains(item.Groups, "Space") {
+				space++
+			}
+			likes = append(likes, like)
+		}
+		if space > 1 {
+			t.Fatalf("%d items of a group of limit 1: %+v", space, list)
+		}
+		thresher(t, "slate", "feedback", "--state", state, "--slate", fmt.Sprint(list.Slate), "--rewards", strings.Join(likes, ",")).wantCode(t, exitOK)
+	}
+	last := recommended(t, args...)
+	if last.Slate != 17 || last.Items[0].ID != "f" || last.Items[0].Mean < .6 || last.Items[1].Mean > .3 || last.Items[1].Value != last.Value {
+		t.Errorf("after 15 lists: %+v", last)
+	}
+}
+
+func TestSlateRecommendText(t *testing.T) {
+	dir := t.TempDir()
+	r := thresher(t, "slate", "recommend", "--items", filmsFile(t, dir), "--state", filepath.Join(dir, "s"), "--budget", "price=4", "--group-limit", "Animals=0", "-k2")
+	r.wantCode(t, exitOK)
+	for _, want := range []string{"slate 1\n", "MINUTES", "PRICE", "Alien", "Horror, Space", "of 4\n", "give or take", "alpha",
+		"1 of 6 items, beyond a budget alone: d\n", "1 of 6 items, in a group of limit 0: b\n"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, r.out)
+		}
+	}
+}
+
+func TestSlateLimitsFile(t *testing.T) {
+	dir := t.TempDir()
+	films := filmsFile(t, dir)
+	limits := writeFile(t, dir, "limits.json", []byte(`{"length":3,"budgets":{"minutes":400},"groups":{"*":1,"Space":0}}`))
+	list := recommended(t, "--items", films, "--state", filepath.Join(dir, "a"), "--limits", limits)
+	if len(list.Items) != 2 || !slices.Equal(list.Barred, []string{"a", "c", "d"}) || list.Spent[0].Budget != 400 {
+		t.Errorf("%+v", list)
+	}
+	list = recommended(t, "--items", films, "--state", filepath.Join(dir, "b"), "--limits", limits, "-k", "1", "--budget", "minutes=95", "--group-limit", "Space=1")
+	if got := list.ids(); !slices.Equal(got, []string{"b"}) || len(list.Barred) != 0 || len(list.Unaffordable) != 5 {
+		t.Errorf("flags over the file: %+v", list)
+	}
+}
+
+func TestSlateUsers(t *testing.T) {
+	dir := t.TempDir()
+	films, users := filmsFile(t, dir), filepath.Join(dir, "users")
+	for _, name := range []string{"ann", "../bob", "ann"} {
+		recommended(t, "--items", films, "--state", users, "--user", name)
+	}
+	if got := folderNames(t, users); !slices.Equal(got, []string{"..%2Fbob.json", "ann.json"}) {
+		t.Errorf("%q", got)
+	}
+	thresher(t, "slate", "feedback", "--state", users, "--user", "ann", "--slate", "2", "--rewards", "1").wantCode(t, exitOK)
+	thresher(t, "slate", "feedback", "--state", users, "--user", "../bob", "--slate", "2", "--rewards", "1").wantError(t, "bob.json", "slate 2: there is none; the last is 1")
+}
+
+func folderNames(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The first rewards of a slate stay, and what is refused changes nothing.
+func TestSlateFeedback(t *testing.T) {
+	dir := t.TempDir()
+	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
+	for range 3 {
+		recommended(t, "--items", films, "--state", state, "-k", "3")
+	}
+	feedback := func(args ...string) result {
+		return thresher(t, append([]string{"slate", "feedback", "--state", state}, args...)...)
+	}
+	r := feedback("--slate", "2", "--rewards", "1, 0")
+	r.wantCode(t, exitOK)
+	if r.out != "slate 2: learned from 2 rewards; 2 so far\n" {
+		t.Errorf("%q", r.out)
+	}
+	before := readFile(t, state)
+	r = feedback("--slate", "2", "--rewards", "1,0", "--json")
+	r.wantCode(t, exitOK)
+	if r.out != `{"slate":2,"rewards":2,"new":false,"observations":2}`+"\n" {
+		t.Errorf("%q", r.out)
+	}
+	files := 0
+	lines := func(content string) []string {
+		files++
+		return []string{"--from", writeFile(t, dir, fmt.Sprint(files, ".jsonl"), []byte(content))}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--slate", "2", "--rewards", "1,1"}, "ann.json: slate 2: had the rewards [1 0], which stay"},
+		{[]string{"--slate", "2", "--rewards", "1,0,0"}, "slate 2: had the rewards [1 0]"},
+		{[]string{"--slate", "1", "--rewards", "1,0,0,1"}, "ann.json: slate 1: 4 rewards for 3 items"},
+		{[]string{"--slate", "4", "--rewards", "1"}, "slate 4: there is none; the last is 3"},
+		{[]string{"--slate", "0", "--rewards", "1"}, "slate 0: there is none"},
+		{[]string{"--slate", "1", "--rewards", "1,NaN"}, "slate 1, reward 2: NaN is not in [0, 1]"},
+		{[]string{"--slate", "1", "--rewards", "-1"}, "slate 1, reward 1: -1 is not in [0, 1]"},
+		{[]string{"--slate", "1", "--rewards", "1e999"}, `reward 1: "1e999" is not a number`},
+		{[]string{"--slate", "1", "--rewards", "1,,0"}, `--rewards 1,,0: reward 2: "" is not a number`},
+		{[]string{"--slate", "1"}, `reward 1: "" is not a number`},
+		{[]string{"--rewards", "1"}, "slate 0: there is none"},
+		{nil, "--slate and --rewards, or --from"},
+		{[]string{"--slate", "1", "--rewards", "1", "--from", "x"}, "--slate and --rewards, or --from"},
+		{[]string{"--from", filepath.Join(dir, "none")}, "none: no such file"},
+		{lines("\n"), ".jsonl: no rewards"},
+		{lines(`{"slate":1,"rewards":[1]}` + "\n\n" + `{"slate":3,"rewards":[2]}`), ".jsonl, line 3: slate 3, reward 1: 2 is not in [0, 1]"},
+		{lines(`{"slate":1,"rewards":[1]}` + "\n" + `{"slate":1,"rewards":[0]}`), ".jsonl, line 2: slate 1: had the rewards [1]"},
+		{lines(`{"slate":1,"rewards":[]}`), "line 1: slate 1: no rewards"},
+		{lines(`{"slate":1,"reward":[1]}`), `.jsonl, line 1: json: unknown field "reward"`},
+		{lines(`{"slate":1,"rewards":[1]}{}`), "line 1: more than one object"},
+	} {
+		feedback(c.args...).wantError(t, c.want)
+	}
+	if !bytes.Equal(before, readFile(t, state)) {
+		t.Error("refused rewards changed the state")
+	}
+	r = thresherWith(t, t.Context(), `{"slate":3,"rewards":[0,0,1]}`+"\n"+`{"slate":2,"rewards":[1,0]}`+"\n"+`{"slate":1,"rewards":[0.5]}`+"\n",
+		"slate", "feedback", "--state", state, "--from", "-")
+	r.wantCode(t, exitOK)
+	if want := "slate 3: learned from 3 rewards; 5 so far\nslate 2: had been learned from, nothing changed: 2 rewards; 5 so far\nslate 1: learned from 1 rewards; 6 so far\n"; r.out != want {
+		t.Errorf("%s", r.out)
+	}
+}
+
+// Rewards are about what was shown, whatever has become of the items.
+func TestSlateFeedbackAfterItemsChanged(t *testing.T) {
+	dir := t.TempDir()
+	films := filmsFile(t, dir)
+	for _, state := range []string{"a", "b"} {
+		recommended(t, "--items", films, "--state", filepath.Join(dir, state))
+	}
+	feedback := func(state string) {
+		thresher(t, "slate", "feedback", "--state", filepath.Join(dir, state), "--slate", "1", "--rewards", "1,0,1").wantCode(t, exitOK)
+	}
+	feedback("a")
+	writeFile(t, dir, "films.csv", []byte(strings.ReplaceAll(filmsCSV, ".8", ".2")))
+	feedback("b")
+	if !bytes.Equal(readFile(t, filepath.Join(dir, "a")), readFile(t, filepath.Join(dir, "b"))) {
+		t.Error("the same rewards of the same slate taught something else")
+	}
+}
+
+// A state forgets the oldest slates.
+func TestSlateStateIsBounded(t *testing.T) {
+	s, err := newSlateState(filepath.Join(t.TempDir(), "s"), []string{"x"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range mostOpen + mostAnswered + 5 {
+		s.add([]string{"a"}, []float64{1})
+	}
+	if len(s.Open) != mostOpen {
+		t.Errorf("%d open slates", len(s.Open))
+	}
+	if _, err := s.reward(s.Last-mostOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "is forgotten") {
+		t.Error(err)
+	}
+	for range mostAnswered + 5 {
+		if isNew, err := s.reward(s.add([]string{"a"}, []float64{1}), []float64{1}); err != nil || !isNew {
+			t.Fatal(err)
+		}
+	}
+	if len(s.Answered) != mostAnswered || s.User.Observations() != mostAnswered+5 {
+		t.Errorf("%d answered slates, %d observations", len(s.Answered), s.User.Observations())
+	}
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readSlateState(s.path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSlateBadInput(t *testing.T) {
+	dir := t.TempDir()
+	films := filmsFile(t, dir)
+	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
+	state := filepath.Join(dir, "good.json")
+	recommended(t, "--items", films, "--state", state)
+	other := file("other.csv", "id,groups\na,X\n")
+	good := string(readFile(t, state))
+	damaged := func(name, old, new string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("no %q in %s", old, good)
+		}
+		return file(name, strings.Replace(good, old, new, 1))
+	}
+	before := folderOf(t, dir)
+	recommend := func(args string) string { return "slate recommend --items " + films + " " + args }
+	for _, c := range []struct{ args, want string }{
+		{"slate recomend", "did you mean recommend?"},
+		{"slate recommend", "--items: no file named"},
+		{recommend(""), "--state: no file named"},
+		{recommend("--state " + dir), "is a directory"},
+		{recommend("--user= --state " + dir), "--user: is empty"},
+		{recommend("--state " + dir + "/none/s"), "none"},
+		{"slate recommend --items " + dir + "/none.csv --state x", "--items: stat " + dir + "/none.csv"},
+		{"slate recommend --items " + dir + " --state x", "u.genre: no such file"},
+		{"slate recommend --items " + other + " --state " + state, `good.json: knows the topics ["Animals" "Comedy" "Drama" "Horror" "Space"], the items have ["X"]`},
+		{recommend("--state x --budget 4"), `--budget 4: items have the costs ["minutes" "price"]; write NAME=4`},
+		{recommend("--state x --budget fee=4"), `budget of "fee": items have the costs`},
+		{recommend("--state x --budget price=much"), `--budget price=much: "much" is not a number`},
+		{recommend("--state x --budget price=0"), `budget of "price": 0 is not above 0`},
+		{recommend("--state x --budget price=NaN"), `budget of "price": NaN is not above 0`},
+		{recommend("--state x --budget price=.1"), "the limits leave no item"},
+		{recommend("--state x --group-limit War=1"), `group limit of "War": there is no such group`},
+		{recommend("--state x --group-limit Space=-1"), `group limit of "Space": -1 is negative`},
+		{recommend("--state x --group-limit Space"), `--group-limit Space: "Space" is not a whole number`},
+		{recommend("--state x -k -2"), "length -2"},
+		{recommend("--state x --limits " + dir + "/none.json"), "none.json"},
+		{recommend("--state x --limits " + file("limits.json", `{"size":3}`)), `limits.json: json: unknown field "size"`},
+		{recommend("--state x --algorithm ucb"), `"ucb"`},
+		{recommend("--state x --rule wild"), `"wild"`},
+		{recommend("--state x --delta 0"), "delta: 0 is not in (0, 1)"},
+		{recommend("--state x --delta 2"), "delta: 2 is not in (0, 1)"},
+		{recommend("--state x --ridge 0"), "--ridge 0 is not above 0"},
+		{recommend("--state " + state + " --ridge 2"), "good.json: began with --ridge 1, not 2"},
+		{recommend("--state " + file("torn.json", good[:len(good)/2])), "torn.json: is no state of slates"},
+		{recommend("--state " + file("empty.json", "")), "empty.json: is no state of slates"},
+		{recommend("--state " + file("null.json", "{}")), "null.json: is no state of slates: version 0, this program knows 1"},
+		{recommend("--state " + damaged("version.json", `"version":1`, `"version":2`)), "version 2"},
+		{recommend("--state " + damaged("last.json", `"last":1`, `"last":0`)), "open slate 1 behind 0, the last being 0"},
+		{recommend("--state " + damaged("feature.json", `"features":[`, `"features":[7,`)), "features of"},
+		{recommend("--state " + damaged("topics.json", `"Animals",`, ``)), "4 topics, of the user 5 are known"},
+		{recommend("--state " + damaged("user.json", `"user":{`, `"user":null,"x":{`)), "has no user"},
+		{"slate feedback --slate 1 --rewards 1", "--state: no file named"},
+		{"slate feedback --state " + dir + "/none.json --slate 1 --rewards 1", "none.json: no such file or directory; slate recommend makes it"},
+	} {
+		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
+	}
+	for _, name := range []string{"limits.json", "torn.json", "empty.json", "null.json", "version.json", "last.json", "feature.json", "topics.json", "user.json"} {
+		os.Remove(filepath.Join(dir, name))
+	}
+	if after := folderOf(t, dir); !slices.Equal(before, after) {
+		t.Errorf("folder was %v, is %v", before, after)
+	}
+	if exists("x") {
+		t.Error("a refused recommendation left a state")
+	}
+}
+
+// Feedback of several processes at once is learned from once each.
+func TestSlateFeedbackAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
+	const count = 8
+	for range count {
+		recommended(t, "--items", films, "--state", state)
+	}
+	var wg sync.WaitGroup
+	for i := range 2 * count { // each twice
+		wg.Go(func() {
+			r := thresher(t, "slate", "feedback", "--state", state, "--slate", fmt.Sprint(i/2+1), "--rewards", "1")
+			if r.code != exitOK {
+				t.Error(r.err)
+			}
+		})
+	}
+	wg.Wait()
+	s, err := readSlateState(state)
+	if err != nil || s.User.Observations() != count || len(s.Answered) != count {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// A process that is killed while it writes leaves the old state or the new one, and
+// the same feedback again ends in the same state, to the byte.
+func TestSlateKill(t *testing.T) {
+	dir := t.TempDir()
+	state, whole := filepath.Join(dir, "ann.json"), filepath.Join(dir, "whole.json")
+	var topics []string
+	for i := range 300 {
+		topics = append(topics, fmt.Sprint("topic ", i))
+	}
+	s, err := newSlateState(state, topics, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range mostOpen { // a file that takes a while
+		features := make([]float64, 3*len(topics))
+		for i := range features {
+			features[i] = float64(i%7) / 7
+		}
+		s.add([]string{"a", "b", "c"}, features)
+	}
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	begin := readFile(t, state)
+	if err := os.WriteFile(whole, begin, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rewards := writeFile(t, dir, "rewards.jsonl", []byte(`{"slate":5,"rewards":[1,0,1]}`+"\n"+`{"slate":7,"rewards":[0,1]}`+"\n"))
+	thresher(t, "slate", "feedback", "--state", whole, "--from", rewards).wantCode(t, exitOK)
+	end := readFile(t, whole)
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for range 6 {
+		if err := os.WriteFile(state, begin, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "slate", "feedback", "--state", state, "--from", rewards)
+		cmd.Env = append(os.Environ(), childVariable+"=1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- cmd.Wait() }()
+		for writing := false; !writing; {
+			select {
+			case err := <-exited:
+				exited <- err
+				writing = true
+			default:
+				writing = slices.ContainsFunc(folderNames(t, dir), func(name string) bool { return strings.HasPrefix(name, ".ann.json.new-") })
+			}
+		}
+		cmd.Process.Kill() // has no effect on one that has ended
+		if <-exited != nil {
+			killed++
+		}
+		if got := readFile(t, state); !bytes.Equal(got, begin) && !bytes.Equal(got, end) {
+			t.Fatalf("neither the old state nor the new one: %d bytes; %d and %d", len(got), len(begin), len(end))
+		}
+		thresher(t, "slate", "feedback", "--state", state, "--from", rewards).wantCode(t, exitOK)
+		if !bytes.Equal(readFile(t, state), end) {
+			t.Fatal("feedback after a kill ended elsewhere than without")
+		}
+	}
+	if killed == 0 {
+		t.Error("no child was killed while it wrote")
+	}
+}
+
+func TestSlateCompletion(t *testing.T) {
+	for _, c := range [][]string{
+		{"recommend", "--algorithm", "afsm"}, {"recommend", "--rule", "tuned"},
+		{"simulate", "--figure", "cardinality"}, {"simulate", "--algorithms", "mcs"},
+	} {
+		r := thresher(t, "__complete", "slate", c[0], c[1], "")
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, c[2]+"\n") {
+			t.Errorf("%v: %q", c, r.out)
+		}
+	}
+}
