@@ -231,8 +231,13 @@ func (s *beat) load(p progress, drawn []pair) error {
 	if err != nil {
 		return err
 	}
+	var all int64
 	for i := range s.cells {
 		s.cells[i] = cell{n[i], w[i]}
+		all += n[i]
+	}
+	if all != told {
+		return fmt.Errorf("%d duels counted, %d told", all, told)
 	}
 	for _, a := range s.active {
 		s.n[a], s.w[a] = 0, 0

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -29,7 +30,8 @@ type saved struct {
 
 const (
 	savedVersion = 1
-	magic        = "thresher duel 1\n"
+	family       = "thresher duel " // of all versions
+	magic        = family + "1\n"
 )
 
 var (
@@ -57,6 +59,9 @@ func (t *Tournament) UnmarshalJSON(data []byte) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
 		return fmt.Errorf("duel: saved tournament: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("duel: saved tournament: something follows it")
 	}
 	return t.restore(&s)
 }
@@ -88,8 +93,12 @@ func (t *Tournament) MarshalBinary() ([]byte, error) {
 // error the tournament is what it was.
 func (t *Tournament) UnmarshalBinary(data []byte) error {
 	body, ok := bytes.CutPrefix(data, []byte(magic))
+	if version, ours := bytes.CutPrefix(data, []byte(family)); ours && !ok && len(version) > 1 {
+		version, _, _ = bytes.Cut(version, []byte("\n"))
+		return fmt.Errorf("duel: saved tournament of version %.20q, not %d", version, savedVersion)
+	}
 	if !ok || len(body) < 4 {
-		return errors.New("duel: not a saved tournament of this version")
+		return errors.New("duel: saved tournament: cut short")
 	}
 	end := len(data) - 4
 	if binary.LittleEndian.Uint32(data[end:]) != checksum(data[:end]) {
@@ -161,10 +170,14 @@ func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 		clock = time.Now
 	}
 	t := &Tournament{clock: clock}
-	if bytes.HasPrefix(data, []byte(magic)) {
-		return t, t.UnmarshalBinary(data)
+	restore := t.UnmarshalJSON
+	if bytes.HasPrefix(data, []byte(family)) || bytes.HasPrefix([]byte(family), data) {
+		restore = t.UnmarshalBinary
 	}
-	return t, t.UnmarshalJSON(data)
+	if err := restore(data); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // restore checks what was saved and becomes it.
@@ -186,10 +199,28 @@ func (t *Tournament) restore(s *saved) error {
 	if err != nil {
 		return fmt.Errorf("duel: saved tournament: %w", err)
 	}
+	if err := everyArmIsSomewhere(fresh.strategy, s.Eliminated, len(s.Config.Arms)); err != nil {
+		return fmt.Errorf("duel: saved tournament: %w", err)
+	}
 	fresh.source.Seek(s.Place)
 	fresh.issued, fresh.taken = s.Issued, s.Taken
 	fresh.queue, fresh.withdrawn, fresh.eliminated = s.Queue, s.Withdrawn, s.Eliminated
 	*t = *fresh
+	return nil
+}
+
+// everyArmIsSomewhere refuses arms that are neither active nor eliminated, or both.
+func everyArmIsSomewhere(of strategy, eliminated []Elimination, k int) error {
+	var st State
+	of.describe(&st)
+	arms := st.Active
+	for _, e := range eliminated {
+		arms = append(arms, e.Arm)
+	}
+	slices.Sort(arms)
+	if !slices.Equal(arms, everybody(k)) {
+		return fmt.Errorf("%d arms active and %d eliminated are not the %d that began", len(st.Active), len(eliminated), k)
+	}
 	return nil
 }
 
@@ -203,6 +234,9 @@ func (s *saved) drawn() ([]pair, error) {
 	for i, e := range s.Queue {
 		if e.ID != first+uint64(i) {
 			return nil, fmt.Errorf("duel %d in place of duel %d", e.ID, first+uint64(i))
+		}
+		if k := len(s.Config.Arms); e.A < 0 || e.A >= k || e.B < 0 || e.B >= k {
+			return nil, fmt.Errorf("duel %d is of arms %d and %d of %d", e.ID, e.A, e.B, k)
 		}
 		pairs[i] = pair{e.A, e.B}
 	}

@@ -127,6 +127,44 @@ func TestDamagedStates(t *testing.T) {
 	}
 }
 
+// States that are whole, and that no tournament writes, are refused: what they say
+// would be believed, or be an index out of range.
+func TestImpossibleStates(t *testing.T) {
+	saved := func(d Design, out bool) string {
+		a := begin(t, Config{Arms: names(3), Design: d, Seed: 1}, nil)
+		if out {
+			if _, err := a.Next(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	beat, thompson := saved(Design{Horizon: 100}, false), saved(Design{Algorithm: DoubleThompson, Horizon: 100}, true)
+	for _, c := range []struct{ text, from, to, want string }{
+		{beat, `}`, `} {}`, "something follows it"},
+		{beat, `}`, `} }`, "something follows it"},
+		{beat, `"active":[0,1,2]`, `"active":[1]`, "1 arms active and 0 eliminated"},
+		{thompson, `"queue":[{"id":1,"a":`, `"queue":[{"id":1,"a":7`, "duel 1 is of arms 7"},
+		{thompson, `"queue":[{"id":1,"a":`, `"queue":[{"id":1,"a":-1,"b":`, "duel 1 is of arms -1"},
+		{beat, `"taken":0`, `"taken":9`, "9 results taken"},
+		{strings.Replace(beat, `"taken":0`, `"taken":9`, 1), `"told":[0]`, `"told":[9]`, "0 duels counted, 9 told"},
+		{"", "", "", "cut short"},
+		{"", "", "thresher d", "cut short"},
+		{"", "", "thresher duel 1\n", "cut short"},
+		{"", "", "thresher duel 2\n{}", `version "2", not 1`},
+	} {
+		last := strings.LastIndex(c.text, c.from)
+		bad := c.text[:last] + c.to + c.text[last+len(c.from):]
+		if a, err := Restore([]byte(bad), nil); a != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, want %q", c.to, c.from, err, c.want)
+		}
+	}
+}
+
 // Whatever is restored can be played on and saved again, and bytes that are no
 // state are refused without a panic.
 func FuzzRestore(f *testing.F) {

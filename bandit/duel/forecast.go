@@ -28,6 +28,10 @@ func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
+	return sumUp(outcomes, s.Design.Epsilon), nil
+}
+
+func sumUp(outcomes []Outcome, epsilon float64) *Forecast {
 	f := &Forecast{Trials: len(outcomes)}
 	duels := make([]int64, len(outcomes))
 	for i, o := range outcomes {
@@ -36,7 +40,7 @@ func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
 		if o.Winner == o.Best {
 			f.Best++
 		}
-		if o.Gap <= s.Design.Epsilon {
+		if o.Gap <= epsilon+slack {
 			f.Near++
 		}
 	}
@@ -46,7 +50,7 @@ func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
 		i := max(0, ceil(share*float64(len(duels)))-1)
 		f.Quantiles = append(f.Quantiles, Quantile{share, duels[i]})
 	}
-	return f, nil
+	return f
 }
 
 // ceil rounds up, but for what rounding of a product added.

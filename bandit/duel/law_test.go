@@ -317,6 +317,7 @@ func TestBadSimulations(t *testing.T) {
 		"cycle":   func(s *Simulation) { s.Model = Always(cycle) },
 		"arms":    func(s *Simulation) { s.Arms = 4 },
 		"trials":  func(s *Simulation) { s.Trials = 0 },
+		"memory":  func(s *Simulation) { s.Trials = math.MaxInt64 },
 		"workers": func(s *Simulation) { s.Workers = -1 },
 		"gamma":   func(s *Simulation) { s.Design.Gamma = .5 },
 		"no arms": func(s *Simulation) { s.Arms = 0 },
@@ -351,6 +352,19 @@ func TestForecast(t *testing.T) {
 	}
 	if mean, _ := moments(o); math.Abs(f.Mean-mean) > 1e-6*mean || f.Best != 200 || f.Near != 200 {
 		t.Errorf("%+v; mean %g", f, mean)
+	}
+}
+
+// An arm that is worse by exactly epsilon is near, whatever rounding makes of it.
+func TestForecastNear(t *testing.T) {
+	for _, gap := range []float64{.1, .15, .2, .3, .4} {
+		o := outcome(Design{Goal: PAC}, Constant(3, gap), 2, 5, 0)
+		if f := sumUp([]Outcome{o}, gap); f.Near != 1 || f.Best != 0 {
+			t.Errorf("gap %g: %+v", gap, f)
+		}
+		if f := sumUp([]Outcome{o}, gap-1e-6); f.Near != 0 {
+			t.Errorf("gap %g: %+v", gap, f)
+		}
 	}
 }
 

@@ -12,10 +12,12 @@ type Preferences struct {
 	p []float64 // [i*k+j]: i wins against j
 }
 
+// slack is what chances may be off by rounding.
+const slack = 1e-9
+
 // NewPreferences takes a square matrix of P(i > j), which it copies: in [0, 1],
 // P(i > j) + P(j > i) = 1 and P(i > i) = 1/2, all to 1e-9.
 func NewPreferences(matrix [][]float64) (*Preferences, error) {
-	const slack = 1e-9
 	k := len(matrix)
 	if k < 2 || k > MaxArms {
 		return nil, fmt.Errorf("duel: preferences of %d arms; 2 to %d", k, MaxArms)

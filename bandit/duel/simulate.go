@@ -18,7 +18,7 @@ type Simulation struct {
 	// Arms is K, Model draws preferences of as many arms, one of which must be best.
 	Arms  int
 	Model Model
-	// Trials are independent; each is a function of Seed and its number alone.
+	// Trials, at most ten million, are independent; each is a function of Seed and its number alone.
 	Trials int
 	Seed   uint64
 	// Workers is how many trials are played at a time; 0 = one a core.
@@ -43,6 +43,9 @@ type Outcome struct {
 	// the winner plays itself.
 	Regret float64 `json:"regret"`
 }
+
+// maxTrials bounds the outcomes of a simulation, which are kept.
+const maxTrials = 10_000_000
 
 // Streams of a trial's seed.
 const (
@@ -129,8 +132,8 @@ func (s *Simulation) begin(first int) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Trials < 1 {
-		return nil, fmt.Errorf("duel: %d trials", s.Trials)
+	if s.Trials < 1 || s.Trials > maxTrials {
+		return nil, fmt.Errorf("duel: %d trials are not in [1, %d]", s.Trials, maxTrials)
 	}
 	return &run{Simulation: s, design: d, first: first, outcomes: make([]Outcome, s.Trials), complete: make(chan struct{})}, nil
 }
@@ -174,7 +177,10 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 
 // play plays every duel of a completed design.
 func play(ctx context.Context, d Design, f *Preferences, choices, results *rand.Rand) (Outcome, error) {
-	const between = 1 << 16 // duels between two looks at the context
+	between := int64(1 << 16) // duels between two looks at the context
+	if d.Algorithm == DoubleThompson {
+		between /= int64(f.k * f.k) // each draws as many variates
+	}
 	losses := f.losses()
 	strategy := newStrategy(f.k, d, choices)
 	var regret float64

@@ -134,12 +134,22 @@ func (s *thompson) regret(i, top int) float64 {
 	for j := range s.k {
 		p := s.theta[i*s.k+j]
 		loss := float64(2*top-s.scores[i]-s.scores[j]) / 2
-		if i == j || loss == 0 {
+		if i == j || loss == 0 || p == .5 {
 			continue
 		}
-		sum += loss / (math.Ln2 + xlogx(p) + xlogx(1-p))
+		sum += loss / divergence(p)
 	}
 	return sum
+}
+
+// divergence is KL(p, 1/2). Near 1/2 its terms cancel, and the series in 2p - 1 is
+// exact.
+func divergence(p float64) float64 {
+	if x := 2*p - 1; math.Abs(x) < .01 {
+		x *= x
+		return x / 2 * (1 + x/6*(1+x*2/5))
+	}
+	return math.Ln2 + xlogx(p) + xlogx(1-p)
 }
 
 func xlogx(x float64) float64 {

@@ -80,6 +80,18 @@ func TestThompsonTies(t *testing.T) {
 	if r := s.regret(0, 1); r != 0 {
 		t.Errorf("no arm has a lower score, and the regret is %g", r)
 	}
+	// Nearly even preferences cost the most to tell apart, whatever rounding does.
+	for _, x := range []float64{1e-3, 1e-6, 1e-8, 1e-12, 4e-16} {
+		want := 2 * x * x * (1 + 2*x*x/3)
+		if got := divergence(.5 + x); math.Abs(got-want) > 1e-3*want && x > 1e-15 || got <= 0 { // 1/2 + x is rounded
+			t.Errorf("KL(1/2 + %g, 1/2) = %g, want %g", x, got, want)
+		}
+	}
+	for _, p := range []float64{.4949, .4951, .51} {
+		if got, want := divergence(p), kl(p); math.Abs(got-want) > 1e-10*want {
+			t.Errorf("KL(%g, 1/2) = %.15g, want %.15g", p, got, want)
+		}
+	}
 	s.scores = []int{2, 2, 0}
 	for i, want := range []float64{1 / kl(.3), 1 / kl(.9)} {
 		if r := s.regret(i, 2); math.Abs(r-want) > 1e-12*want {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"thresher/bandit/philox"
 )
@@ -22,15 +23,18 @@ var (
 
 // Config is a tournament. All of it is part of the saved state.
 type Config struct {
-	// Arms are K distinct names.
+	// Arms are K distinct names in UTF-8.
 	Arms []string `json:"arms"`
 	Design
 	// Seed decides all random choices.
 	Seed uint64 `json:"seed"`
-	// Lease is how long a duel that was handed out is kept from others; 0 is for
-	// ever.
+	// Lease is how long a duel that was handed out is kept from others, at most a
+	// century; 0 is for ever.
 	Lease time.Duration `json:"lease_ns,omitempty"`
 }
+
+// maxLease is a century: times after 2262 have no UnixNano.
+const maxLease = 100 * 365 * 24 * time.Hour
 
 // complete fills in defaults and finds what is wrong.
 func (c Config) complete() (Config, error) {
@@ -38,13 +42,16 @@ func (c Config) complete() (Config, error) {
 	if c.Design, err = c.Design.complete(len(c.Arms)); err != nil {
 		return c, err
 	}
-	if c.Lease < 0 {
-		return c, fmt.Errorf("duel: lease %v is negative", c.Lease)
+	if c.Lease < 0 || c.Lease > maxLease {
+		return c, fmt.Errorf("duel: lease %v is not in [0, %v]", c.Lease, maxLease)
 	}
 	seen := make(map[string]int, len(c.Arms))
 	for i, name := range c.Arms {
 		if name == "" {
 			return c, fmt.Errorf("duel: arm %d has no name", i)
+		}
+		if !utf8.ValidString(name) { // JSON would change it
+			return c, fmt.Errorf("duel: the name of arm %d, %q, is not UTF-8", i, name)
 		}
 		if j, ok := seen[name]; ok {
 			return c, fmt.Errorf("duel: arms %d and %d are both %q", j, i, name)
@@ -183,6 +190,20 @@ const past = 1
 // held says that the lease of a duel runs.
 func (e *entry) held(now time.Time) bool {
 	return e.Leased && (e.Expires == 0 || now.UnixNano() < e.Expires)
+}
+
+// Duel finds a duel that was handed out and is not settled: it is not answered, or
+// waits for an earlier one.
+func (t *Tournament) Duel(id uint64) (d Duel, ok bool) {
+	e := t.entry(id)
+	if e == nil || !e.Leased && !e.Answered {
+		return Duel{}, false
+	}
+	d = Duel{ID: e.ID, A: e.A, B: e.B}
+	if e.Expires > past {
+		d.Expires = time.Unix(0, e.Expires)
+	}
+	return d, true
 }
 
 // draw adds the next duel to the queue, if there is one.
