@@ -134,7 +134,7 @@ func (g *game) weigh(results []duel.Result, lenient bool) (statuses []duel.Statu
 
 // replay does what an event did, and fails if it goes another way.
 func (g *game) replay(e *event) error {
-	sum := e.Sum
+	var sum uint32
 	if e.Count > 0 {
 		duels, coins, err := g.next(e.Count, time.Unix(0, e.At))
 		if err != nil {

@@ -1,0 +1,276 @@
+package tournaments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+
+	"thresher/bandit/duel"
+	"thresher/service/mortal"
+	"thresher/service/problem"
+)
+
+// childhood plays tournaments in a folder until they end or the process is killed.
+func childhood(c *mortal.Child) error {
+	dir, what := c.Args[0], c.Args[1]
+	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := Open(db, &Options{logBytes: 400, step: c.Say})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if what == "alone" {
+		first, err := strconv.Atoi(c.Args[2])
+		if err != nil {
+			return err
+		}
+		return playAlone(s, first, c.Say)
+	}
+	var all errgroup.Group
+	for i, spec := range together() {
+		if _, err := s.Create(context.Background(), spec, fmt.Sprint("key ", i)); err != nil {
+			return err
+		}
+		for range 3 {
+			all.Go(func() error { return playTogether(s, spec, fmt.Sprint("key ", i), c.Say) })
+		}
+	}
+	return all.Wait()
+}
+
+// together are the tournaments that several judges share. Sweeps, so that it does not
+// matter who is asked first; and leases that are soon over, for judges die.
+func together() []Spec {
+	one, two := online(5), online(4)
+	one.Testing, two.Testing = duel.Sweep, duel.Sweep
+	one.LeaseSeconds, two.LeaseSeconds = of(leastLease), of(leastLease)
+	two.Algorithm = duel.InterleavedFilter1
+	return []Spec{one, two}
+}
+
+// playTogether judges duels of a tournament and says what was acknowledged.
+func playTogether(s *Store, spec Spec, key string, say func(string)) error {
+	ctx := context.Background()
+	t, err := s.Create(ctx, spec, key)
+	if err != nil {
+		return err
+	}
+	for !t.Done {
+		handed, err := s.Next(ctx, t.ID, 3, "")
+		if ended(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var results []duel.Result
+		for _, d := range handed.Duels {
+			results = append(results, judged(d))
+		}
+		if len(results) == 0 {
+			runtime.Gosched() // others judge
+			continue
+		}
+		if _, err := s.Report(ctx, t.ID, results, false); err != nil {
+			return err
+		}
+		for _, r := range results {
+			say(fmt.Sprintf("ack %s %d %t", t.ID, r.Duel, r.AWon))
+		}
+	}
+	return nil
+}
+
+func ended(err error) bool {
+	return err != nil && problem.Of(err).Kind == problem.TournamentEnded
+}
+
+// alone is a tournament whose course depends on every call. Leases outlive it.
+func alone() Spec {
+	spec := online(5)
+	spec.LeaseSeconds = of(float64(mostLease))
+	return spec
+}
+
+// playAlone takes the steps of one judge from the first on, each a call for duels under
+// the step's key, and a report of all but every seventh.
+func playAlone(s *Store, first int, say func(string)) error {
+	ctx := context.Background()
+	t, err := s.Create(ctx, alone(), "key")
+	if err != nil {
+		return err
+	}
+	for n := first; ; n++ {
+		handed, err := s.Next(ctx, t.ID, 1+n%3, fmt.Sprint("step ", n))
+		if ended(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range handed.Duels {
+			// what an earlier one of these withdraws is refused
+			_, err := s.Report(ctx, t.ID, []duel.Result{judged(d)}, false)
+			if err != nil && problem.Of(err).Kind != problem.DuelWithdrawn {
+				return err
+			}
+		}
+		say(fmt.Sprint("did ", n))
+	}
+}
+
+// final opens a folder and shows what is there.
+func final(t *testing.T, dir string, look func(*Store)) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s, err := Open(db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	look(s)
+}
+
+// states are those of all tournaments, oldest first.
+func states(t *testing.T, s *Store) (ids []string, all []State) {
+	t.Helper()
+	page, err := s.List("", MostPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(page.Data) - 1; i >= 0; i-- {
+		x, err := s.Get(page.Data[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, all = append(ids, x.ID), append(all, *x.State)
+	}
+	return ids, all
+}
+
+// TestKillAlone kills a server again and again, at random steps, while one judge goes
+// on under keys: the tournament ends as if nothing had happened.
+func TestKillAlone(t *testing.T) {
+	t.Parallel()
+	calm := t.TempDir()
+	if life := mortal.Live(t, 0, false, calm, "alone", "0"); !life.Done {
+		t.Fatal("undisturbed, it did not end")
+	}
+	var want []State
+	final(t, calm, func(s *Store) { _, want = states(t, s) })
+	if len(want) != 1 || !want[0].Done || len(want[0].Eliminated) != 4 {
+		t.Fatalf("undisturbed, it is %+v", want)
+	}
+	r, dir, longest := rand.New(rand.NewPCG(1, 1)), t.TempDir(), 400
+	if testing.Short() {
+		longest = 1200
+	}
+	kills, did, at := 0, 0, map[string]int{}
+	for done := false; !done; kills++ {
+		if kills > 300 {
+			t.Fatal("no end")
+		}
+		life := mortal.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
+		done = life.Done
+		for _, line := range life.Said {
+			if n, ok := strings.CutPrefix(line, "did "); ok {
+				last, err := strconv.Atoi(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				did = last + 1
+			}
+		}
+		at[strings.Fields(life.Said[len(life.Said)-1])[0]]++
+	}
+	t.Logf("%d lives, %d steps, ended at %v", kills, did, at)
+	if kills < 5 {
+		t.Errorf("only %d lives", kills)
+	}
+	final(t, dir, func(s *Store) {
+		_, got := states(t, s)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// TestKillTogether kills a server while judges share tournaments: every acknowledged
+// result stays, none counts twice, and the tournaments end as undisturbed.
+func TestKillTogether(t *testing.T) {
+	t.Parallel()
+	var want []State
+	calm := newHouse(t, Options{})
+	for i, spec := range together() {
+		spec.LeaseSeconds = nil
+		if err := playTogether(calm.Store, spec, fmt.Sprint("key ", i), func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, want = states(t, calm.Store)
+	seeds, longest := uint64(2), 250
+	if testing.Short() {
+		seeds, longest = 1, 800
+	}
+	for seed := range seeds {
+		r, dir := rand.New(rand.NewPCG(seed, 2)), t.TempDir()
+		lives, acks := 0, map[string]map[uint64]bool{}
+		for done := false; !done; lives++ {
+			if lives > 300 {
+				t.Fatal("no end")
+			}
+			life := mortal.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "together")
+			done = life.Done
+			for _, line := range life.Said {
+				if f := strings.Fields(line); f[0] == "ack" {
+					n, err := strconv.ParseUint(f[2], 10, 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if acks[f[1]] == nil {
+						acks[f[1]] = map[uint64]bool{}
+					}
+					acks[f[1]][n] = f[3] == "true"
+				}
+			}
+		}
+		if lives < 5 {
+			t.Errorf("only %d lives", lives)
+		}
+		final(t, dir, func(s *Store) {
+			ids, got := states(t, s)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("seed %d: %s", seed, d)
+			}
+			for _, id := range ids {
+				t.Logf("seed %d: %d lives, %d results acknowledged of %s", seed, lives, len(acks[id]), id)
+				for n, won := range acks[id] {
+					_, same := s.Report(context.Background(), id, []duel.Result{{Duel: n, AWon: won}}, false)
+					_, other := s.Report(context.Background(), id, []duel.Result{{Duel: n, AWon: !won}}, false)
+					if same != nil || other == nil || problem.Of(other).Kind != problem.Conflict {
+						t.Errorf("duel %d, acknowledged as %t: %v", n, won, errors.Join(same, other))
+					}
+				}
+			}
+		})
+	}
+}

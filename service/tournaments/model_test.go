@@ -1,0 +1,314 @@
+package tournaments
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"thresher/bandit/duel"
+	"thresher/service/problem"
+)
+
+// model is a tournament of package duel as a Store should play it.
+type model struct {
+	*duel.Tournament
+	arms []string
+	won  map[uint64]bool // results that were taken
+	keys map[string][]duel.Duel
+	out  []duel.Duel // all that were ever handed out
+}
+
+func newModel(t rapid.TB, s Spec, c *clock) *model {
+	config, err := s.check(duel.MaxArms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tournament, err := duel.New(config, c.time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &model{Tournament: tournament, arms: config.Arms, won: map[uint64]bool{}, keys: map[string][]duel.Duel{}}
+}
+
+// next hands out duels one call of the library at a time, with coins in between.
+func (m *model) next(count int, key string) ([]duel.Duel, error) {
+	if before, ok := m.keys[key]; ok {
+		return before, nil
+	}
+	var duels []duel.Duel
+	tossed := false
+	for again := true; again; {
+		again = false
+		more, err := m.Tournament.Next(count - len(duels))
+		if err != nil && !tossed {
+			return nil, err
+		}
+		var coins []duel.Result
+		for _, d := range more {
+			if d.A == d.B {
+				coins = append(coins, m.Coin(d))
+			} else {
+				duels = append(duels, d)
+			}
+		}
+		if len(coins) > 0 {
+			tossed = true
+			m.take(coins...)
+			duels = slices.DeleteFunc(duels, func(d duel.Duel) bool { return errors.Is(m.check(d.ID), duel.ErrWithdrawn) })
+			again = len(duels) < count
+		}
+	}
+	if key != "" && (tossed || len(duels) > 0) {
+		m.keys[key] = duels
+	}
+	m.out = append(m.out, duels...)
+	return duels, nil
+}
+
+func (m *model) check(id uint64) error {
+	_, err := m.Check(duel.Result{Duel: id})
+	return err
+}
+
+func (m *model) take(results ...duel.Result) []duel.Receipt {
+	receipts, err := m.Tournament.Report(results...)
+	if err != nil {
+		panic(err) // of a test that is wrong
+	}
+	for _, r := range results {
+		m.won[r.Duel] = r.AWon
+	}
+	return receipts
+}
+
+// refusal is the problem of a list of results that is refused, and its index.
+func (m *model) refusal(results []duel.Result, lenient bool) (problem.Kind, int) {
+	here := map[uint64]bool{}
+	for i, r := range results {
+		first, known := m.won[r.Duel]
+		if won, ok := here[r.Duel]; ok {
+			first, known = won, true
+		}
+		switch err := m.check(r.Duel); {
+		case errors.Is(err, duel.ErrUnknown):
+			return problem.UnknownDuel, i
+		case err != nil && !lenient:
+			return problem.DuelWithdrawn, i
+		case err == nil && known && first != r.AWon && !lenient:
+			return problem.Conflict, i
+		case err == nil && !known:
+			here[r.Duel] = r.AWon
+		}
+	}
+	return "", -1
+}
+
+// report takes what counts of results that are not refused.
+func (m *model) report(results []duel.Result) []Receipt {
+	var fresh []duel.Result
+	receipts := make([]Receipt, len(results))
+	for i, r := range results {
+		receipts[i].DuelID = r.Duel
+		again := slices.IndexFunc(fresh, func(f duel.Result) bool { return f.Duel == r.Duel })
+		status, err := m.Check(r)
+		switch {
+		case err != nil:
+			status = duel.Void
+		case again >= 0 && fresh[again].AWon == r.AWon:
+			status = duel.Repeated
+		case again >= 0:
+			status = duel.Conflicting
+		case status == duel.Accepted:
+			fresh = append(fresh, r)
+			status = ""
+		case m.won[r.Duel] != r.AWon:
+			status = duel.Conflicting
+		}
+		receipts[i].Status = status
+	}
+	if len(fresh) == 0 {
+		return receipts
+	}
+	taken := m.take(fresh...)
+	for i := range receipts {
+		if receipts[i].Status == "" {
+			receipts[i].Status, taken = taken[0].Status, taken[1:]
+		}
+	}
+	return receipts
+}
+
+// designs are one of every algorithm and mode.
+func designs() []Spec {
+	return []Spec{
+		{Mode: duel.Online, Horizon: of(300.)},
+		{Mode: duel.Online, Horizon: of(5000.), Testing: duel.Sweep},
+		{Mode: duel.Online, Horizon: of(1000.)},
+		{Mode: duel.PAC, Epsilon: of(.4), Delta: of(.3), Testing: duel.Sweep},
+		{Mode: duel.PAC, Epsilon: of(.4), Delta: of(.3), Algorithm: duel.Knockout},
+		{Mode: duel.Online, Horizon: of(1000.), Algorithm: duel.InterleavedFilter2},
+		{Mode: duel.Online, Horizon: of(300.), Algorithm: duel.DoubleThompson, Testing: duel.Sweep},
+	}
+}
+
+// TestAsIfInMemory plays random histories with restarts, with tournaments pushed out of
+// memory, with keys, leases that end, and results that are wrong in every way, and
+// compares each answer and the whole state with a tournament that nothing happens to.
+func TestAsIfInMemory(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		spec := rapid.SampledFrom(designs()).Draw(r, "design")
+		spec.Arms = arms(rapid.IntRange(2, 9).Draw(r, "arms"))
+		spec.LeaseSeconds = of(60.)
+		spec.Seed = of(rapid.Uint64().Draw(r, "seed"))
+		h := newHouse(t, Options{logBytes: rapid.SampledFrom([]int{1, 500, 1 << 20}).Draw(r, "log"), Memory: footprint(9) + 1})
+		id := h.create(spec)
+		other := h.create(online(9))
+		m := newModel(r, spec, h.clock)
+		ctx := context.Background()
+		for range rapid.IntRange(1, 40).Draw(r, "calls") {
+			switch at := rapid.IntRange(0, 12).Draw(r, "call"); {
+			case at == 0:
+				h.reopen()
+			case at == 1:
+				h.get(other) // and there is no room for both
+			case at == 2:
+				h.clock.pass(time.Duration(rapid.IntRange(1, 100).Draw(r, "seconds")) * time.Second)
+			case at == 3:
+				h.playOn(r, id, m, seen)
+			case at < 8:
+				count := rapid.IntRange(1, 8).Draw(r, "count")
+				key := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(r, "key")
+				if key != "" {
+					key += string(rune('0' + count)) // another count would be refused
+				}
+				want, refusal := m.next(count, key)
+				got, err := h.Next(ctx, id, count, key)
+				if refusal != nil {
+					refused(r, err, problem.TournamentEnded, "", -1)
+					seen["ended"]++
+					break
+				}
+				if err != nil {
+					r.Fatal(err)
+				}
+				if d := cmp.Diff(viewDuels(m.arms, want), got.Duels); d != "" || got.Done != m.State().Done {
+					r.Fatalf("done %t, duels:\n%s", got.Done, d)
+				}
+			default:
+				h.tell(r, id, m, seen)
+			}
+			compare(r, h, id, m)
+		}
+		h.shut()
+	})
+	for _, what := range []string{"ended", string(problem.UnknownDuel), string(problem.DuelWithdrawn), string(problem.Conflict),
+		string(duel.Accepted), string(duel.Repeated), string(duel.Conflicting), string(duel.Settled), string(duel.Void)} {
+		if seen[what] == 0 && !testing.Short() {
+			t.Errorf("no history has %s: %v", what, seen)
+		}
+	}
+	t.Log(seen)
+}
+
+// playOn judges many duels, a few at a time, half of them late: they may have been
+// withdrawn by then.
+func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
+	count := rapid.IntRange(1, 9).Draw(r, "at a time")
+	var late []duel.Result
+	for range rapid.IntRange(1, 100).Draw(r, "rounds") {
+		duels, err := m.next(count, "")
+		if err != nil {
+			return
+		}
+		got := h.next(id, count)
+		if d := cmp.Diff(viewDuels(m.arms, duels), got); d != "" {
+			r.Fatal(d)
+		}
+		results := late
+		late = nil
+		for _, d := range duels {
+			results = append(results, duel.Result{Duel: d.ID, AWon: d.A < d.B})
+		}
+		results, late = results[:(len(results)+1)/2], results[(len(results)+1)/2:]
+		if len(results) == 0 {
+			h.clock.pass(time.Hour) // what others have is handed out again
+			continue
+		}
+		reported, err := h.Report(context.Background(), id, results, true)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if d := cmp.Diff(m.report(results), reported.Receipts); d != "" {
+			r.Fatal(d)
+		}
+		for _, x := range reported.Receipts {
+			seen[string(x.Status)]++
+		}
+	}
+}
+
+// tell reports results, mostly of duels that are out.
+func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
+	var results []duel.Result
+	for range rapid.IntRange(1, 6).Draw(r, "results") {
+		if len(m.out) == 0 || rapid.IntRange(0, 60).Draw(r, "stray") == 0 {
+			results = append(results, duel.Result{Duel: rapid.Uint64Range(0, uint64(len(m.out)+20)).Draw(r, "id")})
+			continue
+		}
+		last := min(len(m.out), rapid.SampledFrom([]int{4, 8, 20, 1000}).Draw(r, "recent"))
+		d := m.out[len(m.out)-rapid.IntRange(1, last).Draw(r, "duel")]
+		at := slices.IndexFunc(m.out, func(d duel.Duel) bool { return errors.Is(m.check(d.ID), duel.ErrWithdrawn) })
+		if at >= 0 && rapid.Bool().Draw(r, "withdrawn") {
+			d = m.out[at]
+		}
+		result := duel.Result{Duel: d.ID, AWon: d.A < d.B}
+		result.AWon = result.AWon != (rapid.IntRange(0, 20).Draw(r, "lie") == 0)
+		results = append(results, result)
+	}
+	lenient := rapid.Bool().Draw(r, "lenient")
+	kind, index := m.refusal(results, lenient)
+	got, err := h.Report(context.Background(), id, results, lenient)
+	if kind != "" {
+		refused(r, err, kind, "duel_id", index)
+		seen[string(kind)]++
+		return
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	want := m.report(results)
+	if d := cmp.Diff(want, got.Receipts); d != "" {
+		r.Fatal(d)
+	}
+	if d := cmp.Diff(viewState(m.arms, m.State(), false), got.State); d != "" {
+		r.Fatal(d)
+	}
+	for _, x := range want {
+		seen[string(x.Status)]++
+	}
+}
+
+// compare compares all there is of a tournament: what is seen and the state itself.
+func compare(r *rapid.T, h *house, id string, m *model) {
+	if d := cmp.Diff(viewState(m.arms, m.State(), true), *h.get(id).State); d != "" {
+		r.Fatal(d)
+	}
+	l, err := h.acquire(id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	got, err := l.game.tournament.MarshalBinary()
+	if err := errors.Join(err, h.release(l)); err != nil {
+		r.Fatal(err)
+	}
+	want, err := m.MarshalBinary()
+	if err != nil || string(got) != string(want) {
+		r.Fatalf("%v; the states are\n%q\n%q", err, got, want)
+	}
+}

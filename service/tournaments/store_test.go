@@ -1,0 +1,571 @@
+package tournaments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+
+	"thresher/bandit/duel"
+	"thresher/service/problem"
+)
+
+// TestBadSpecs: each has its kind, field and index, and nothing comes of it.
+func TestBadSpecs(t *testing.T) {
+	h := newHouse(t, Options{Arms: 4})
+	many := func(change func(*Spec)) Spec {
+		s := online(3)
+		change(&s)
+		return s
+	}
+	pac := func(change func(*Spec)) Spec {
+		return many(func(s *Spec) {
+			s.Mode, s.Horizon, s.Epsilon, s.Delta = duel.PAC, nil, of(.1), of(.05)
+			change(s)
+		})
+	}
+	const bad = problem.InvalidValue
+	for name, c := range map[string]struct {
+		spec  Spec
+		kind  problem.Kind
+		field string
+		index int
+	}{
+		"nothing":                  {Spec{}, bad, "arms", -1},
+		"one arm":                  {online(1), bad, "arms", -1},
+		"too many arms":            {online(5), problem.OverLimit, "arms", -1},
+		"an arm without a name":    {many(func(s *Spec) { s.Arms[1] = "" }), bad, "arms", 1},
+		"an arm with a long name":  {many(func(s *Spec) { s.Arms[2] = string(make([]byte, 257)) }), bad, "arms", 2},
+		"an arm twice":             {many(func(s *Spec) { s.Arms[2] = s.Arms[0] }), bad, "arms", 2},
+		"no mode":                  {many(func(s *Spec) { s.Mode = "" }), bad, "mode", -1},
+		"another mode":             {many(func(s *Spec) { s.Mode = "offline" }), bad, "mode", -1},
+		"no horizon":               {many(func(s *Spec) { s.Horizon = nil }), bad, "horizon", -1},
+		"horizon of 0":             {many(func(s *Spec) { s.Horizon = of(0.) }), bad, "horizon", -1},
+		"horizon below the arms":   {many(func(s *Spec) { s.Horizon = of(2.) }), bad, "horizon", -1},
+		"half a duel":              {many(func(s *Spec) { s.Horizon = of(100.5) }), bad, "horizon", -1},
+		"horizon beyond 2^53":      {many(func(s *Spec) { s.Horizon = of(1e16) }), bad, "horizon", -1},
+		"horizon in pac":           {pac(func(s *Spec) { s.Horizon = of(100.) }), bad, "horizon", -1},
+		"epsilon online":           {many(func(s *Spec) { s.Epsilon = of(.1) }), bad, "epsilon", -1},
+		"delta online":             {many(func(s *Spec) { s.Delta = of(.1) }), bad, "delta", -1},
+		"no epsilon":               {pac(func(s *Spec) { s.Epsilon = nil }), bad, "epsilon", -1},
+		"epsilon of 0":             {pac(func(s *Spec) { s.Epsilon = of(0.) }), bad, "epsilon", -1},
+		"epsilon of a half":        {pac(func(s *Spec) { s.Epsilon = of(.5) }), bad, "epsilon", -1},
+		"no delta":                 {pac(func(s *Spec) { s.Delta = nil }), bad, "delta", -1},
+		"delta of 0":               {pac(func(s *Spec) { s.Delta = of(0.) }), bad, "delta", -1},
+		"delta of 1":               {pac(func(s *Spec) { s.Delta = of(1.) }), bad, "delta", -1},
+		"gamma of 0":               {many(func(s *Spec) { s.Gamma = of(0.) }), bad, "gamma", -1},
+		"gamma below 1":            {many(func(s *Spec) { s.Gamma = of(.99) }), bad, "gamma", -1},
+		"gamma beyond all counts":  {pac(func(s *Spec) { s.Gamma = of(1e9) }), bad, "gamma", -1},
+		"gamma without a proof":    {many(func(s *Spec) { s.Gamma, s.Algorithm = of(1.5), duel.DoubleThompson }), bad, "gamma", -1},
+		"alpha of a half":          {many(func(s *Spec) { s.Alpha, s.Algorithm = of(.5), duel.DoubleThompson }), bad, "alpha", -1},
+		"alpha of another":         {many(func(s *Spec) { s.Alpha = of(.6) }), bad, "alpha", -1},
+		"algorithm":                {many(func(s *Spec) { s.Algorithm = "elo" }), bad, "algorithm", -1},
+		"algorithm of another":     {many(func(s *Spec) { s.Algorithm = duel.Knockout }), bad, "algorithm", -1},
+		"filter in pac":            {pac(func(s *Spec) { s.Algorithm = duel.InterleavedFilter2 }), bad, "algorithm", -1},
+		"radius":                   {many(func(s *Spec) { s.Radius = "narrow" }), bad, "radius", -1},
+		"radius without a proof":   {many(func(s *Spec) { s.Radius, s.Gamma = duel.Tight, of(1.5) }), bad, "radius", -1},
+		"radius where there is no": {pac(func(s *Spec) { s.Radius = duel.Wide }), bad, "radius", -1},
+		"testing":                  {many(func(s *Spec) { s.Testing = "lax" }), bad, "testing", -1},
+		"no lease":                 {many(func(s *Spec) { s.LeaseSeconds = of(0.) }), bad, "lease_seconds", -1},
+		"negative lease":           {many(func(s *Spec) { s.LeaseSeconds = of(-1.) }), bad, "lease_seconds", -1},
+		"a lease of a year":        {many(func(s *Spec) { s.LeaseSeconds = of(365 * 86400.) }), bad, "lease_seconds", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := h.Create(context.Background(), c.spec, "key "+name)
+			refused(t, err, c.kind, c.field, c.index)
+		})
+	}
+	if page, err := h.List("", 0); err != nil || len(page.Data) > 0 || h.Counts()["running"] != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// TestBadCalls: they change nothing.
+func TestBadCalls(t *testing.T) {
+	h := newHouse(t, Options{Duels: 3})
+	ctx := context.Background()
+	spec := online(4)
+	spec.Testing = duel.Sweep
+	id := h.create(spec)
+	first := h.next(id, 2)
+	before := h.get(id)
+	for name, c := range map[string]struct {
+		call  func() error
+		kind  problem.Kind
+		field string
+		index int
+	}{
+		"no duels":     {func() error { _, err := h.Next(ctx, id, 0, ""); return err }, problem.InvalidValue, "count", -1},
+		"many duels":   {func() error { _, err := h.Next(ctx, id, 4, ""); return err }, problem.InvalidValue, "count", -1},
+		"of no one":    {func() error { _, err := h.Next(ctx, "tournament_0", 1, ""); return err }, problem.UnknownTournament, "", -1},
+		"no results":   {func() error { _, err := h.Report(ctx, id, nil, false); return err }, problem.InvalidValue, "results", -1},
+		"many results": {func() error { _, err := h.Report(ctx, id, make([]duel.Result, 4), false); return err }, problem.InvalidValue, "results", -1},
+		"report of no one": {func() error { _, err := h.Report(ctx, "", []duel.Result{{Duel: 1}}, false); return err },
+			problem.UnknownTournament, "", -1},
+		"duel 0": {func() error { _, err := h.Report(ctx, id, []duel.Result{{Duel: 0}}, true); return err }, problem.UnknownDuel, "duel_id", 0},
+		"a duel that is drawn and not handed out": {func() error {
+			_, err := h.Report(ctx, id, []duel.Result{judged(first[0]), {Duel: 1 << 60}}, true)
+			return err
+		}, problem.UnknownDuel, "duel_id", 1},
+		"two results": {func() error {
+			a := judged(first[0])
+			_, err := h.Report(ctx, id, []duel.Result{a, {Duel: a.Duel, AWon: !a.AWon}}, false)
+			return err
+		}, problem.Conflict, "duel_id", 1},
+		"a page":         {func() error { _, err := h.List("", 101); return err }, problem.InvalidValue, "limit", -1},
+		"a page of none": {func() error { _, err := h.List("tournament_0", 1); return err }, problem.UnknownTournament, "after", -1},
+		"deletion":       {func() error { return h.Delete("tournament_0") }, problem.UnknownTournament, "", -1},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, c.call(), c.kind, c.field, c.index) })
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, next := h.Next(gone, id, 1, "")
+	_, report := h.Report(gone, id, []duel.Result{judged(first[0])}, false)
+	_, create := h.Create(gone, spec, "")
+	for _, err := range []error{next, report, create} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the client is gone: %v", err)
+		}
+	}
+	if d := cmp.Diff(before, h.get(id)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestLeases: nobody gets a duel that is out, everybody one whose lease is over, and
+// the first result counts, also after the lease.
+func TestLeases(t *testing.T) {
+	h := newHouse(t, Options{})
+	spec := online(6)
+	spec.Testing, spec.LeaseSeconds = duel.Sweep, of(30.)
+	id := h.create(spec)
+	first := h.next(id, 100)
+	if n := len(first); n < 2 || n > 6 || h.get(id).State.Open != n {
+		t.Fatalf("%d duels of 6 arms are out: %+v", n, h.get(id).State)
+	}
+	if d := first[0].ExpiresAt.Sub(h.clock.time()); d != 30*time.Second {
+		t.Errorf("out for %v", d)
+	}
+	h.clock.pass(29 * time.Second)
+	h.reopen()
+	if again := h.next(id, 100); len(again) > 0 {
+		t.Errorf("handed out twice: %v", again)
+	}
+	h.report(id, judged(first[0]))
+	h.clock.pass(2 * time.Second)
+	again := h.next(id, 100)
+	if len(again) != len(first)-1 || again[0].ID != first[1].ID || again[0].A != first[1].A || h.get(id).State.Open != len(again) {
+		t.Errorf("after the leases: %v, before %v", again, first)
+	}
+	h.clock.pass(time.Hour)
+	r := judged(first[1])
+	if got := h.report(id, r).Receipts[0].Status; got != duel.Accepted {
+		t.Errorf("after the lease: %s", got)
+	}
+	if got := h.report(id, r, r).Receipts; got[0].Status != duel.Settled && got[0].Status != duel.Repeated || got[1].Status != duel.Repeated && got[1].Status != duel.Settled {
+		t.Errorf("again: %v", got)
+	}
+	r.AWon = !r.AWon
+	_, err := h.Report(context.Background(), id, []duel.Result{r}, false)
+	refused(t, err, problem.Conflict, "duel_id", 0)
+	lenient, err := h.Report(context.Background(), id, []duel.Result{r}, true)
+	if err != nil || lenient.Receipts[0].Status != duel.Conflicting {
+		t.Errorf("%+v, %v", lenient.Receipts, err)
+	}
+}
+
+// TestNoSelfDuels: nobody is asked to compare an arm with itself; the coin does, and
+// that counts.
+func TestNoSelfDuels(t *testing.T) {
+	h := newHouse(t, Options{})
+	spec := online(2)
+	spec.Horizon = of(60.)
+	id := h.create(spec)
+	told := 0
+	for range 100 {
+		handed, err := h.Next(context.Background(), id, 2, "")
+		if ended(err) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range handed.Duels {
+			if d.A == d.B {
+				t.Fatalf("handed out: %+v", d)
+			}
+			told++
+			h.report(id, duel.Result{Duel: d.ID, AWon: d.ID%2 == 0})
+		}
+	}
+	s := h.get(id)
+	if !s.Done || s.State.End != duel.HorizonReached || s.State.Guarantee != nil || s.State.Duels != 60 || told > 45 || told < 15 {
+		t.Errorf("%d results were told of %+v", told, s.State)
+	}
+	if c := h.Counts(); c["done"] != 1 || c["running"] != 0 {
+		t.Errorf("%v", c)
+	}
+	h.reopen()
+	if c := h.Counts(); c["done"] != 1 || c["running"] != 0 {
+		t.Errorf("opened again: %v", c)
+	}
+	if page, err := h.List("", 0); err != nil || !page.Data[0].Done || *page.Data[0].Winner != *s.Winner || page.Data[0].State != nil {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// TestKeys: what is asked for again under its key is there already, also after a
+// restart and from the log that a snapshot took the place of.
+func TestKeys(t *testing.T) {
+	for _, logBytes := range []int{1, 1 << 20} {
+		h := newHouse(t, Options{logBytes: logBytes, Most: 2})
+		ctx := context.Background()
+		spec := online(5)
+		made, err := h.Create(ctx, spec, "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := h.Create(ctx, spec, "key")
+		if err != nil || again.ID != made.ID || h.Counts()["running"] != 1 {
+			t.Errorf("again: %s, %v", again.ID, err)
+		}
+		other := online(5)
+		other.Seed = of(uint64(2))
+		_, err = h.Create(ctx, other, "key")
+		refused(t, err, problem.KeyReused, "Idempotency-Key", -1)
+
+		id := made.ID
+		one, err := h.Next(ctx, id, 2, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.report(id, judged(one.Duels[0]))
+		h.reopen()
+		two, err := h.Next(ctx, id, 2, "one")
+		if d := cmp.Diff(one, two); d != "" || err != nil {
+			t.Error(d, err)
+		}
+		_, err = h.Next(ctx, id, 1, "one")
+		refused(t, err, problem.KeyReused, "Idempotency-Key", -1)
+
+		if err := h.Delete(id); err != nil {
+			t.Fatal(err)
+		}
+		anew, err := h.Create(ctx, spec, "key")
+		if err != nil || anew.ID == id {
+			t.Errorf("after the deletion: %s, %v", anew.ID, err)
+		}
+		if third, err := h.Create(ctx, spec, "key"); err != nil || third.ID != anew.ID {
+			t.Errorf("%s, %v", third.ID, err)
+		}
+		h.create(other)
+		_, err = h.Create(ctx, other, "")
+		refused(t, err, problem.OverLimit, "", -1)
+	}
+}
+
+// TestGivenIsBounded: answers are forgotten, the oldest first, and never the last.
+func TestGivenIsBounded(t *testing.T) {
+	var g given
+	for i := range 10 {
+		g.add(fmt.Sprint(i), 1500, make([]duel.Duel, 1500))
+	}
+	g.add("", 1, make([]duel.Duel, 1))
+	if len(g) != 2 || g[0].Key != "8" || g[1].Key != "9" {
+		t.Errorf("%d are remembered", len(g))
+	}
+	g.add("large", 9000, make([]duel.Duel, 9000))
+	if a, err := g.find("large", 9000); len(g) != 1 || err != nil || a == nil {
+		t.Errorf("%d are remembered, %v", len(g), err)
+	}
+	if a, err := g.find("8", 1500); a != nil || err != nil {
+		t.Errorf("%v, %v", a, err)
+	}
+}
+
+// TestAnswers compares what is remembered with a map.
+func TestAnswers(t *testing.T) {
+	var a answers
+	should := map[uint64]bool{}
+	for id := uint64(1); id < 3*mostAnswers; id += 1 + id%3 {
+		should[id] = id%5 < 2
+		a.put(id, should[id])
+		if _, told := should[id-1]; !told && id%7 == 0 { // late
+			should[id-1] = id%2 == 0
+			a.put(id-1, should[id-1])
+		}
+	}
+	for id := uint64(0); id < 3*mostAnswers+10; id++ {
+		should, told := should[id]
+		told = told && id+mostAnswers > a.last
+		if won, known := a.get(id); known != told || told && won != should {
+			t.Fatalf("duel %d of %d: known %t, won %t; told %t, won %t", id, a.last, known, won, told, should)
+		}
+	}
+	if n := len(a.bits); n > mostAnswers/4 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// TestMemory: tournaments that nobody uses make room, those in use do not, and nothing
+// is lost.
+func TestMemory(t *testing.T) {
+	h := newHouse(t, Options{Memory: 2*footprint(5) + 1})
+	var ids []string
+	for range 4 {
+		ids = append(ids, h.create(online(5)))
+	}
+	for i := range 40 {
+		id := ids[i%4]
+		for _, d := range h.next(id, 1) {
+			h.report(id, judged(d))
+		}
+		h.mu.Lock()
+		if h.memory.bytes != int64(len(h.memory.live))*footprint(5) || len(h.memory.live) > 2 || h.memory.used.Len() != len(h.memory.live) {
+			t.Fatalf("%d bytes of %d tournaments, %d in order", h.memory.bytes, len(h.memory.live), h.memory.used.Len())
+		}
+		h.mu.Unlock()
+	}
+	var held []*live
+	for _, id := range ids[:2] {
+		l, err := h.acquire(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, l)
+	}
+	_, err := h.Get(ids[2])
+	refused(t, err, problem.QueueFull, "", -1)
+	if p := problem.Of(err); p.RetryAfter <= 0 {
+		t.Error("it does not say when to come again")
+	}
+	for _, l := range held {
+		if err := h.release(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		if s := h.get(id).State; s.Duels < 10 {
+			t.Errorf("%d duels are left of 10", s.Duels)
+		}
+	}
+	_, err = h.Create(context.Background(), online(500), "")
+	refused(t, err, problem.OverLimit, "arms", -1)
+}
+
+// TestDelete: a tournament that goes takes what is under way along, and leaves nothing.
+func TestDelete(t *testing.T) {
+	h := newHouse(t, Options{logBytes: 200})
+	id, other := h.create(online(4)), h.create(online(4))
+	for range 20 {
+		for _, d := range h.next(id, 2) {
+			h.report(id, judged(d))
+		}
+	}
+	if err := h.Delete(id); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.Next(context.Background(), id, 1, "")
+	refused(t, err, problem.UnknownTournament, "", -1)
+	refused(t, h.Delete(id), problem.UnknownTournament, "", -1)
+	if err := h.Delete(other); err != nil {
+		t.Fatal(err)
+	}
+	err = h.db.View(func(tx *bbolt.Tx) error {
+		for _, name := range []string{recordsBucket, idsBucket, gamesBucket, keysBucket} {
+			if n := bucket(tx, name).Stats().KeyN; n > 0 {
+				t.Errorf("%d are left in %s", n, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || h.Counts()["running"] != 0 || len(h.memory.live) != 0 || h.memory.bytes != 0 {
+		t.Errorf("%v, %v, %d bytes of %d", err, h.Counts(), h.memory.bytes, len(h.memory.live))
+	}
+}
+
+// TestPages lists from the newest to the oldest.
+func TestPages(t *testing.T) {
+	h := newHouse(t, Options{})
+	var want, got []string
+	for range 7 {
+		want = append(want, h.create(online(2)))
+	}
+	slices.Reverse(want)
+	for after, more := "", true; more; {
+		page, err := h.List(after, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range page.Data {
+			got = append(got, x.ID)
+		}
+		after, more = *page.LastID, page.HasMore
+		if *page.FirstID != page.Data[0].ID {
+			t.Errorf("the first is %s, not %s", *page.FirstID, page.Data[0].ID)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestFailedCommit: what could not be made durable was never there.
+func TestFailedCommit(t *testing.T) {
+	h := newHouse(t, Options{})
+	id, other := h.create(online(4)), h.create(online(4))
+	first := h.next(id, 2)
+	full := errors.New("no room")
+	l, err := h.acquire(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Store.report(l, []duel.Result{judged(first[0])}, false); err != nil {
+		t.Fatal(err)
+	}
+	<-l.last.done
+	l.last = &write{of: l, do: func(*bbolt.Tx) error { return full }}
+	h.journal.submit(l.last)
+	if err := h.release(l); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == duel.Accepted {
+		t.Error("what was durable before is not there")
+	}
+	// And one with an event behind it, which must not be recorded without it.
+	l, err = h.acquire(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, blocked := make(chan struct{}), make(chan struct{})
+	h.journal.submit(&write{do: func(*bbolt.Tx) error { close(begun); <-blocked; return nil }})
+	<-begun
+	lost := &write{of: l, do: func(*bbolt.Tx) error { return full }}
+	h.journal.submit(lost)
+	if _, err := h.Store.report(l, []duel.Result{judged(first[1])}, false); err != nil {
+		t.Fatal(err)
+	}
+	calm := &write{do: func(*bbolt.Tx) error { return nil }}
+	h.journal.submit(calm)
+	close(blocked)
+	if err := h.release(l); !errors.Is(err, full) || !errors.Is(lost.wait(), full) {
+		t.Errorf("%v", err)
+	}
+	if err := calm.wait(); err != nil {
+		t.Errorf("another's change failed along: %v", err)
+	}
+	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != duel.Accepted {
+		t.Errorf("what was not durable is there: %s", got)
+	}
+	h.get(other)
+}
+
+// TestConcurrentJudges: many judges of one tournament share transactions, no duel is
+// handed out twice, and all results count.
+func TestConcurrentJudges(t *testing.T) {
+	var commits atomic.Int64
+	h := newHouse(t, Options{step: func(stage string) {
+		if stage == "committed" {
+			commits.Add(1)
+		}
+	}})
+	spec := online(40)
+	spec.Testing, spec.Horizon = duel.Sweep, of(2000.)
+	id := h.create(spec)
+	var mu sync.Mutex
+	out := map[uint64]bool{}
+	var judges errgroup.Group
+	for range 16 {
+		judges.Go(func() error {
+			for {
+				handed, err := h.Next(context.Background(), id, 2, "")
+				if ended(err) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				for _, d := range handed.Duels {
+					mu.Lock()
+					twice := out[d.ID]
+					out[d.ID] = true
+					mu.Unlock()
+					if twice {
+						return fmt.Errorf("duel %d is handed out twice", d.ID)
+					}
+					if _, err := h.Report(context.Background(), id, []duel.Result{judged(d)}, false); err != nil {
+						return err
+					}
+				}
+			}
+		})
+	}
+	if err := judges.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s := h.get(id).State
+	if s.Duels != 2000 || !s.Done {
+		t.Errorf("%+v", s)
+	}
+	calm := newHouse(t, Options{})
+	if err := playTogether(calm.Store, spec, "", func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	_, want := states(t, calm.Store)
+	got := *s
+	got.Standings, want[0].Standings = nil, nil
+	if d := cmp.Diff(want[0], got); d != "" {
+		t.Error(d)
+	}
+	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
+}
+
+// TestReplayThatGoesAnotherWay is noticed.
+func TestReplayThatGoesAnotherWay(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(online(4))
+	for range 5 {
+		for _, d := range h.next(id, 1) {
+			h.report(id, judged(d))
+		}
+	}
+	err := h.db.Update(func(tx *bbolt.Tx) error {
+		r, err := find(tx, id)
+		if err != nil {
+			return err
+		}
+		r.Config.Seed++
+		return r.save(tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.reopen()
+	if _, err := h.Get(id); err == nil || problem.Of(err).Kind != problem.Internal {
+		t.Errorf("%v", err)
+	}
+	if err := h.Delete(id); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClosed: a Store that is closed takes nothing more.
+func TestClosed(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(online(4))
+	h.Store.Close()
+	_, next := h.Next(context.Background(), id, 1, "")
+	_, create := h.Create(context.Background(), online(3), "")
+	refused(t, next, problem.Draining, "", -1)
+	refused(t, create, problem.Draining, "", -1)
+	refused(t, h.Delete(id), problem.Draining, "", -1)
+}
