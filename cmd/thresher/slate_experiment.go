@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"thresher/bandit/slate"
+	"thresher/bandit/slate/items"
+	"thresher/bandit/slate/trial"
+)
+
+// experiment is one figure to be.
+type experiment struct {
+	data, figure string
+	set          *items.Set
+	limits       *namedLimits
+	cost         string // of the budget that is varied or told
+	axis         []float64
+	simulation   trial.Simulation
+	stages       *stageProgress
+}
+
+// slatePoint is one algorithm at one place of the axis, after so many rounds.
+type slatePoint struct {
+	data, figure           string
+	x                      float64
+	algorithm              slate.Algorithm
+	length                 int
+	budget                 float64 // 0 for none
+	users, repeats, rounds int
+	reward, value, known   trial.Mean
+	evaluations            float64
+}
+
+func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experiment, error) {
+	limits, err := f.limitFlags.read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	options, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	e := &experiment{data: f.data, figure: f.figure, limits: limits}
+	if e.set, err = f.read(a.config.Seed); err != nil {
+		return nil, err
+	}
+	if err := e.fill(cmd, f); err != nil {
+		return nil, err
+	}
+	e.simulation = trial.Simulation{
+		Options: options, Ridge: f.ridge, Users: f.users, Repeats: f.repeats, Rounds: f.rounds,
+		Seed: a.config.Seed, Workers: a.config.Threads,
+	}
+	for _, name := range f.algorithms {
+		e.simulation.Algorithms = append(e.simulation.Algorithms, slate.Algorithm(name))
+	}
+	if len(f.algorithms) == 0 {
+		e.simulation.Algorithms = slices.DeleteFunc(trial.Algorithms(), func(a slate.Algorithm) bool {
+			return a == slate.MCSGreedy && e.set.Len() > slate.MCSLimit
+		})
+	}
+	if f.rounds == 0 && f.figure == "reward" {
+		e.simulation.Rounds = 300
+	} else if f.rounds == 0 {
+		e.simulation.Rounds = 100
+	}
+	return e, nil
+}
+
+func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
+	switch f.data {
+	case newsData:
+		return items.News(f.newsItems, f.newsTopics, seed)
+	case moviesData:
+		set, err := items.MovieLens(f.folder)
+		if err != nil {
+			return nil, fmt.Errorf("--folder: %w", err)
+		}
+		return set, nil
+	}
+	set, err := items.Read(f.data)
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return set, nil
+}
+
+// fill puts the defaults of the data in: the limits of the paper's experiments, of
+// which its text has lost the numbers.
+func (e *experiment) fill(cmd *cobra.Command, f *slateSimulateFlags) error {
+	if len(e.set.CostNames) > 0 {
+		e.cost = e.set.CostNames[0]
+	}
+	ours := e.data == newsData || e.data == moviesData
+	if ours && len(e.limits.Budgets) == 0 {
+		e.limits.Budgets[e.cost] = 1
+	}
+	if ours && e.limits.Length == 0 && !cmd.Flags().Changed("length") {
+		e.limits.Length = 8
+	}
+	if e.data == moviesData && len(e.limits.Groups) == 0 {
+		e.limits.Groups[everyGroup] = 2
+	}
+	switch e.figure {
+	case "reward":
+		e.axis = []float64{0} // none; the rounds are
+	case "budget":
+		if len(e.set.CostNames) != 1 {
+			return fmt.Errorf("--figure budget: items have the costs %q, of which none can be varied alone", e.set.CostNames)
+		}
+		e.axis = slices.Clone(f.onBudget)
+		if len(e.axis) == 0 {
+			e.axis = []float64{.1, .2, .5, 1, 2, 4}
+		}
+	case "cardinality":
+		for _, k := range f.onLength {
+			e.axis = append(e.axis, float64(k))
+		}
+		if len(e.axis) == 0 {
+			e.axis = []float64{1, 2, 3, 5, 8, 12, 16}
+		}
+	default:
+		return fmt.Errorf("--figure %q is none of reward, budget, cardinality", e.figure)
+	}
+	return nil
+}
+
+// run plays all points and hands them over as they are done.
+func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error {
+	for _, x := range e.axis {
+		limits := &namedLimits{Length: e.limits.Length, Budgets: maps.Clone(e.limits.Budgets), Groups: e.limits.Groups}
+		switch e.figure {
+		case "budget":
+			limits.Budgets = map[string]float64{e.cost: x}
+		case "cardinality":
+			limits.Length = int(x)
+		}
+		if e.figure == "cardinality" && limits.Length < 1 {
+			return fmt.Errorf("--lengths: %d is below 1", limits.Length)
+		}
+		c, err := constrain(e.set, limits)
+		if err != nil {
+			return err
+		}
+		s := e.simulation
+		s.Constraint = c.Constraint
+		if e.figure == "reward" {
+			s.Marks = marks(s.Rounds)
+		} else {
+			s.Marks = []int{s.Rounds}
+		}
+		label := fmt.Sprintf("%s of %s", e.figure, e.data)
+		if e.figure != "reward" {
+			label += fmt.Sprintf(", %g", x)
+		}
+		s.Progress = func(done, total int) { e.stages.set(label, int64(done), int64(total)) }
+		outcomes, err := s.Run(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			for m, round := range s.Marks {
+				p := slatePoint{
+					data: e.data, figure: e.figure, x: x, algorithm: o.Algorithm, length: limits.Length, budget: c.budgets[e.cost],
+					users: s.Users, repeats: s.Repeats, rounds: round,
+					reward: o.Rewards[m], value: o.Values[m], known: o.Known, evaluations: o.Evaluations,
+				}
+				if e.figure == "reward" {
+					p.x = float64(round)
+				}
+				if err := each(p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// marks are up to marksOfFigure rounds, evenly spaced, the first and the last among
+// them.
+func marks(rounds int) []int {
+	if rounds < 1 {
+		return nil // refused by the simulation
+	}
+	at := []int{1}
+	for i := 1; i < marksOfFigure; i++ {
+		if round := 1 + i*(rounds-1)/(marksOfFigure-1); round > at[len(at)-1] {
+			at = append(at, round)
+		}
+	}
+	return at
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"thresher/bandit/slate"
+)
+
+// slateReport is a list as it is told.
+type slateReport struct {
+	Slate     int             `json:"slate"`
+	Algorithm slate.Algorithm `json:"algorithm"`
+	Items     []slateItem     `json:"items"`
+	// Spent is what the list costs, of which budget.
+	Spent []slateSpent `json:"spent"`
+	// Value, Width, UCB, Rho, Alpha, Beta, Evaluations are as in slate.Slate.
+	Value       float64 `json:"value"`
+	Width       float64 `json:"width"`
+	UCB         float64 `json:"ucb"`
+	Beta        float64 `json:"beta"`
+	Rho         float64 `json:"rho,omitempty"`
+	Alpha       float64 `json:"alpha,omitempty"`
+	Evaluations int     `json:"evaluations"`
+	// Weights are what the list was chosen by, the topics' estimated weights; none for a
+	// user nobody knows.
+	Weights map[string]float64 `json:"weights,omitempty"`
+	// Unaffordable and Barred are the IDs of items that no list can have.
+	Unaffordable []string `json:"unaffordable,omitempty"`
+	Barred       []string `json:"barred,omitempty"`
+
+	chosen slate.Slate
+	of     *constrained
+}
+
+type slateItem struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+	// Mean is the gain expected of the item behind those before it, Width the half
+	// width of its interval, Value the sum of the means so far.
+	Mean  float64            `json:"mean"`
+	Width float64            `json:"width"`
+	Value float64            `json:"value"`
+	Costs map[string]float64 `json:"costs,omitempty"`
+}
+
+type slateSpent struct {
+	Cost   string  `json:"cost"`
+	Spent  float64 `json:"spent"`
+	Budget float64 `json:"budget,omitempty"` // 0 for none
+}
+
+func (r *slateReport) fill(user *slate.Estimator) {
+	s, set := &r.chosen, r.of.set
+	r.Algorithm, r.Value, r.Width, r.UCB, r.Beta = s.Algorithm, s.Value, s.Width, s.UCB, s.Beta
+	r.Rho, r.Alpha, r.Evaluations = s.Rho, s.Alpha, s.Evaluations
+	for _, name := range set.CostNames {
+		r.Spent = append(r.Spent, slateSpent{Cost: name, Budget: r.of.budgets[name]})
+	}
+	for _, p := range s.Picks {
+		item := slateItem{ID: set.IDs[p.Item], Title: set.Titles[p.Item], Mean: p.Mean, Width: p.Width, Value: p.Value}
+		for _, g := range set.Groups[p.Item] {
+			item.Groups = append(item.Groups, set.GroupNames[g])
+		}
+		for j, x := range set.CostsOf(p.Item) {
+			if item.Costs == nil {
+				item.Costs = map[string]float64{}
+			}
+			item.Costs[set.CostNames[j]] = x
+			r.Spent[j].Spent += x
+		}
+		r.Items = append(r.Items, item)
+	}
+	if !user.Cold() {
+		r.Weights = map[string]float64{}
+		weights := make([]float64, len(set.Topics))
+		user.Weights(weights)
+		for g, w := range weights {
+			r.Weights[set.Topics[g]] = w
+		}
+	}
+	for _, e := range r.of.Unaffordable() {
+		r.Unaffordable = append(r.Unaffordable, set.IDs[e])
+	}
+	for _, e := range r.of.Barred() {
+		r.Barred = append(r.Barred, set.IDs[e])
+	}
+}
+
+// describeSlate writes the list and what is known of it.
+func (a *app) describeSlate(r *slateReport) error {
+	set := r.of.set
+	fmt.Fprintf(a.out, "slate %d\n", r.Slate)
+	w := newTable(a.out)
+	head := []any{"", "MEAN", "WIDTH", "VALUE"}
+	for _, name := range set.CostNames {
+		head = append(head, strings.ToUpper(name))
+	}
+	w.row(append(head, "ITEM", "GROUPS")...)
+	for i, item := range r.Items {
+		cells := []any{i + 1, fmt.Sprintf("%.3f", item.Mean), fmt.Sprintf("%.3f", item.Width), fmt.Sprintf("%.3f", item.Value)}
+		for _, name := range set.CostNames {
+			cells = append(cells, fmt.Sprintf("%.3g", item.Costs[name]))
+		}
+		name := item.Title
+		if name == "" {
+			name = item.ID
+		}
+		w.row(append(cells, name, strings.Join(item.Groups, ", "))...)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	w = newTable(a.out)
+	for _, s := range r.Spent {
+		if s.Budget > 0 {
+			w.row(s.Cost, fmt.Sprintf("%.3g of %g", s.Spent, s.Budget))
+		} else {
+			w.row(s.Cost, fmt.Sprintf("%.3g", s.Spent))
+		}
+	}
+	w.row("value", fmt.Sprintf("%.3f, give or take %.3f", r.Value, r.Width))
+	w.row("ucb", fmt.Sprintf("%.3f", r.UCB))
+	if r.Rho > 0 {
+		w.row("rho", fmt.Sprintf("%.3f", r.Rho))
+	}
+	if r.Alpha > 0 {
+		w.row("alpha", fmt.Sprintf("%.3f of the best list's value, in the long run", r.Alpha))
+	} else {
+		w.row("alpha", "none: not proven for this algorithm and rule")
+	}
+	if len(r.Weights) > 0 {
+		w.row("likes", r.likes())
+	}
+	for _, n := range []struct {
+		why string
+		ids []string
+	}{{"beyond a budget alone", r.Unaffordable}, {"in a group of limit 0", r.Barred}} {
+		if len(n.ids) > 0 {
+			w.row("never", fmt.Sprintf("%d of %d items, %s: %s", len(n.ids), set.Len(), n.why, some(n.ids)))
+		}
+	}
+	return w.flush()
+}
+
+// likes names the topics of greatest weight.
+func (r *slateReport) likes() string {
+	const few = 4
+	topics := slices.SortedStableFunc(slices.Values(r.of.set.Topics), func(a, b string) int {
+		return cmp.Compare(r.Weights[b], r.Weights[a])
+	})
+	var text []string
+	for _, topic := range topics[:min(few, len(topics))] {
+		text = append(text, fmt.Sprintf("%s %.2f", topic, r.Weights[topic]))
+	}
+	return strings.Join(text, ", ")
+}
+
+// some names a few.
+func some(ids []string) string {
+	const few = 5
+	if len(ids) <= few {
+		return strings.Join(ids, ", ")
+	}
+	return strings.Join(ids[:few], ", ") + ", .."
+}

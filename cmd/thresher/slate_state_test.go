@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A state forgets the oldest slates.
+func TestSlateStateIsBounded(t *testing.T) {
+	s, err := newSlateState(filepath.Join(t.TempDir(), "s"), []string{"x"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range mostOpen + mostAnswered + 5 {
+		s.add([]string{"a"}, []float64{1})
+	}
+	if len(s.Open) != mostOpen {
+		t.Errorf("%d open slates", len(s.Open))
+	}
+	if _, err := s.reward(s.Last-mostOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "is forgotten") {
+		t.Error(err)
+	}
+	for range mostAnswered + 5 {
+		if isNew, err := s.reward(s.add([]string{"a"}, []float64{1}), []float64{1}); err != nil || !isNew {
+			t.Fatal(err)
+		}
+	}
+	if len(s.Answered) != mostAnswered || s.User.Observations() != mostAnswered+5 {
+		t.Errorf("%d answered slates, %d observations", len(s.Answered), s.User.Observations())
+	}
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readSlateState(s.path); err != nil {
+		t.Error(err)
+	}
+}
+
+// Feedback of several processes at once is learned from once each.
+func TestSlateFeedbackAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
+	const count = 8
+	for range count {
+		recommended(t, "--items", films, "--state", state)
+	}
+	var wg sync.WaitGroup
+	for i := range 2 * count { // each twice
+		wg.Go(func() {
+			r := thresher(t, "slate", "feedback", "--state", state, "--slate", fmt.Sprint(i/2+1), "--rewards", "1")
+			if r.code != exitOK {
+				t.Error(r.err)
+			}
+		})
+	}
+	wg.Wait()
+	s, err := readSlateState(state)
+	if err != nil || s.User.Observations() != count || len(s.Answered) != count {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// A process that is killed while it writes leaves the old state or the new one, and
+// the same feedback again ends in the same state, to the byte.
+func TestSlateKill(t *testing.T) {
+	dir := t.TempDir()
+	state, whole := filepath.Join(dir, "ann.json"), filepath.Join(dir, "whole.json")
+	var topics []string
+	for i := range 300 {
+		topics = append(topics, fmt.Sprint("topic ", i))
+	}
+	s, err := newSlateState(state, topics, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range mostOpen { // a file that takes a while
+		features := make([]float64, 3*len(topics))
+		for i := range features {
+			features[i] = float64(i%7) / 7
+		}
+		s.add([]string{"a", "b", "c"}, features)
+	}
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	begin := readFile(t, state)
+	if err := os.WriteFile(whole, begin, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rewards := writeFile(t, dir, "rewards.jsonl", []byte(`{"slate":5,"rewards":[1,0,1]}`+"\n"+`{"slate":7,"rewards":[0,1]}`+"\n"))
+	thresher(t, "slate", "feedback", "--state", whole, "--from", rewards).wantCode(t, exitOK)
+	end := readFile(t, whole)
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for range 6 {
+		if err := os.WriteFile(state, begin, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "slate", "feedback", "--state", state, "--from", rewards)
+		cmd.Env = append(os.Environ(), childVariable+"=1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- cmd.Wait() }()
+		for writing := false; !writing; {
+			select {
+			case err := <-exited:
+				exited <- err
+				writing = true
+			default:
+				writing = slices.ContainsFunc(folderNames(t, dir), func(name string) bool { return strings.HasPrefix(name, ".ann.json.new-") })
+			}
+		}
+		cmd.Process.Kill() // has no effect on one that has ended
+		if <-exited != nil {
+			killed++
+		}
+		if got := readFile(t, state); !bytes.Equal(got, begin) && !bytes.Equal(got, end) {
+			t.Fatalf("neither the old state nor the new one: %d bytes; %d and %d", len(got), len(begin), len(end))
+		}
+		thresher(t, "slate", "feedback", "--state", state, "--from", rewards).wantCode(t, exitOK)
+		if !bytes.Equal(readFile(t, state), end) {
+			t.Fatal("feedback after a kill ended elsewhere than without")
+		}
+	}
+	if killed == 0 {
+		t.Error("no child was killed while it wrote")
+	}
+}
