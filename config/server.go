@@ -45,6 +45,12 @@ type Server struct {
 	MaxDuels         int   // of one request
 	TournamentMemory int64 // of all tournaments in memory
 
+	MaxSlateUsers int           // of one request
+	MaxSlateItems int           // of one slate
+	MaxSlates     int           // that a collection remembers
+	SlateKeep     time.Duration // for how long
+	SlateMemory   int64         // of users' states and items in memory
+
 	CoalesceWindow  time.Duration
 	CoalesceQueries int
 
@@ -164,6 +170,11 @@ func serverSettings() []setting {
 		number("limits.arms", "512", "most arms of one tournament, 2048 at most", 2, func(c *Config) *int { return &c.Server.MaxArms }),
 		number("limits.duels", "1000", "most duels handed out or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
 		size("tournaments.memory", "256MiB", "memory of all tournaments that are kept in it", 1<<20, func(c *Config) *int64 { return &c.Server.TournamentMemory }),
+		number("limits.slate_users", "1024", "most users of a request for slates", 1, func(c *Config) *int { return &c.Server.MaxSlateUsers }),
+		number("limits.slate_items", "100", "most items of a slate", 1, func(c *Config) *int { return &c.Server.MaxSlateItems }),
+		number("slates.kept", "1048576", "most slates that a collection remembers; the oldest go first", 1024, func(c *Config) *int { return &c.Server.MaxSlates }),
+		span("slates.keep", "168h", "how long a slate takes feedback", time.Second, func(c *Config) *time.Duration { return &c.Server.SlateKeep }),
+		size("slates.memory", "512MiB", "memory of users' states and of items made ready for slates", 1<<20, func(c *Config) *int64 { return &c.Server.SlateMemory }),
 		span("coalesce.window", "2ms", "how long concurrent searches gather; 0 = not", 0, func(c *Config) *time.Duration { return &c.Server.CoalesceWindow }),
 		number("coalesce.queries", "1024", "most queries that run together", 1, func(c *Config) *int { return &c.Server.CoalesceQueries }),
 		number("batches.concurrency", "1", "batches answered at once", 1, func(c *Config) *int { return &c.Server.BatchConcurrency }),

@@ -30,7 +30,8 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 
 func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
-	if err := s.catalog.Delete(name); err != nil {
+	// What is known of its users goes first: another of the name shall not find it.
+	if err := s.slates.Drop(name, func() error { return s.catalog.Delete(name) }); err != nil {
 		return err
 	}
 	if s.o.Metrics != nil {

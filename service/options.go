@@ -39,6 +39,8 @@ type Options struct {
 	// BatchConcurrency is how many batches are answered at once, BatchChunk how many
 	// of their queries become durable together.
 	BatchConcurrency, BatchChunk int
+	// SlateKeep is for how long a slate takes feedback.
+	SlateKeep time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.
 	Threads int
 
@@ -71,6 +73,11 @@ type Limits struct {
 	Arms             int   // of one tournament
 	Duels            int   // handed out, or reported, by one request
 	TournamentMemory int64 // of tournaments in memory
+
+	SlateUsers  int   // of one request
+	SlateItems  int   // of one slate
+	Slates      int   // that a collection remembers
+	SlateMemory int64 // of users' states and of items made ready for slates
 }
 
 // Timeouts of the server.
@@ -102,6 +109,8 @@ func (o Options) withDefaults() Options {
 	l.Searches = cmp.Or(l.Searches, 1024)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
 	l.Rate = cmp.Or(l.Rate, 16<<10)
+	l.SlateUsers = cmp.Or(l.SlateUsers, 1024)
+	l.SlateItems = cmp.Or(l.SlateItems, 100)
 	t.Header = cmp.Or(t.Header, 10*time.Second)
 	t.Body = cmp.Or(t.Body, 15*time.Second)
 	t.Idle = cmp.Or(t.Idle, 2*time.Minute)

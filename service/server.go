@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"thresher/service/batches"
 	"thresher/service/catalog"
 	"thresher/service/files"
+	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
 )
@@ -36,6 +39,7 @@ type Server struct {
 	batches *batches.Manager
 
 	tournaments *tournaments.Store
+	slates      *slates.Store
 
 	// draining ends when the server shall end, stopped when what is under way shall.
 	draining, stopped context.Context
@@ -95,6 +99,12 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
 		return err
 	}
+	if s.slates, err = slates.Open(filepath.Join(o.Dir, "slates.db"), s.slateOptions()); err != nil {
+		return err
+	}
+	if err := s.slates.Sweep(slices.Collect(maps.Keys(s.Collections()))); err != nil {
+		return err
+	}
 	s.batches, err = batches.Open(filepath.Join(o.Dir, "batches"), s.db, s.batchOptions())
 	return err
 }
@@ -146,6 +156,9 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	if s.tournaments != nil {
 		s.tournaments.Close()
+	}
+	if s.slates != nil {
+		err = errors.Join(err, s.slates.Close())
 	}
 	if s.catalog != nil {
 		err = errors.Join(err, s.catalog.Close())

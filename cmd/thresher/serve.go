@@ -78,7 +78,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.Close(closing))
 	}()
-	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, Backend: o.Backend, Device: o.Device}
+	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Backend: o.Backend, Device: o.Device}
 	if err := metrics.Watch(registry, state); err != nil {
 		return err
 	}
@@ -156,12 +156,13 @@ func (a *app) serviceOptions() service.Options {
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 			Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
+			SlateUsers: c.MaxSlateUsers, SlateItems: c.MaxSlateItems, Slates: c.MaxSlates, SlateMemory: c.SlateMemory,
 		},
 		Timeouts: service.Timeouts{
 			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout,
 		},
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
-		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, Threads: a.config.Threads,
+		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
 		Version: build, Release: build.Version, Log: a.log,
 	}
 	if o.Limits.Waiting == 0 {

@@ -32,6 +32,7 @@ type Metrics struct {
 	handedOut  prometheus.Counter
 	results    *prometheus.CounterVec // status
 	survivors  [rounds]prometheus.Observer
+	slates     slates
 
 	mu   sync.RWMutex
 	byOf map[key]*counters
@@ -76,6 +77,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
 		}),
 		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
+		slates:  newSlates(),
 		byOf:    map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -90,7 +92,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	for _, c := range []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, m.handedOut, m.results, ratio} {
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, m.handedOut, m.results, ratio}
+	for _, c := range append(all, m.slates.collectors()...) {
 		err = errors.Join(err, r.Register(c))
 	}
 	if err != nil {
@@ -192,6 +195,7 @@ func (m *Metrics) Forget(collection string) {
 		}
 	}
 	gone := prometheus.Labels{"collection": collection}
+	m.slates.forget(gone)
 	for _, v := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
 	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue} {

@@ -29,6 +29,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 		Jobs:        func() map[string]int { return map[string]int{"in_progress": 2, "failed": 1} },
 		Collections: func() map[string]int64 { return map[string]int64{"movies": 4096} },
 		Tournaments: func() map[string]int { return map[string]int{"running": 3, "done": 0} },
+		SlateMemory: func() int64 { return 512 },
 		Backend:     "cpu", Device: "avx512",
 	})
 	if err != nil {
@@ -41,6 +42,8 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	m.Rejected("queue-full")
 	m.HandedOut(4)
 	m.Reported("accepted", 3)
+	m.Slated("movies", "afsm", 2*time.Millisecond, 3, 500)
+	m.Rewarded("movies", 4, 2.5)
 	return r, m
 }
 
@@ -81,6 +84,8 @@ func TestNames(t *testing.T) {
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_jobs": "status",
 		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
+		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
+		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -10,6 +10,8 @@ type State struct {
 	Tournaments func() map[string]int
 	// Collections gives the bytes of each collection in memory, by name.
 	Collections func() map[string]int64
+	// SlateMemory gives the bytes of what is in memory for slates; nil for none.
+	SlateMemory func() int64
 	// Backend and Device name what searches.
 	Backend, Device string
 }
@@ -22,13 +24,14 @@ type watcher struct {
 	desc  described
 }
 
-type described struct{ jobs, tournaments, bytes, backend *prometheus.Desc }
+type described struct{ jobs, tournaments, bytes, slates, backend *prometheus.Desc }
 
 func descriptions() described {
 	return described{
 		jobs:        prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
 		tournaments: prometheus.NewDesc("thresher_tournaments", "Tournaments by status.", []string{"status"}, nil),
 		bytes:       prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
+		slates:      prometheus.NewDesc("thresher_slate_memory_bytes", "Memory of users' states and of items prepared for slates.", nil, nil),
 		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
 }
@@ -38,6 +41,7 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.jobs
 	ch <- w.desc.tournaments
 	ch <- w.desc.bytes
+	ch <- w.desc.slates
 	ch <- w.desc.backend
 }
 
@@ -53,6 +57,9 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	}
 	for name, b := range w.state.Collections() {
 		ch <- prometheus.MustNewConstMetric(w.desc.bytes, prometheus.GaugeValue, float64(b), name)
+	}
+	if w.state.SlateMemory != nil {
+		ch <- prometheus.MustNewConstMetric(w.desc.slates, prometheus.GaugeValue, float64(w.state.SlateMemory()))
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
 }

@@ -28,6 +28,7 @@ const (
 	UnknownBatch      Kind = "unknown-batch"
 	UnknownTournament Kind = "unknown-tournament"
 	UnknownDuel       Kind = "unknown-duel"
+	UnknownSlate      Kind = "unknown-slate"
 	UnknownPath       Kind = "unknown-path"
 	MethodNotAllowed  Kind = "method-not-allowed"
 	NotAcceptable     Kind = "not-acceptable"
@@ -75,6 +76,7 @@ func meanings() []meaning {
 		{UnknownBatch, http.StatusNotFound, "There is no such batch"},
 		{UnknownTournament, http.StatusNotFound, "There is no such tournament"},
 		{UnknownDuel, http.StatusNotFound, "No such duel was handed out"},
+		{UnknownSlate, http.StatusNotFound, "There is no such slate, or no longer"},
 		{UnknownPath, http.StatusNotFound, "There is nothing at this path"},
 		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not take this method"},
 		{NotAcceptable, http.StatusNotAcceptable, "The answer cannot have that media type"},

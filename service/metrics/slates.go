@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// slates are the counters of slates.
+type slates struct {
+	seconds      *prometheus.HistogramVec // collection, algo
+	slates       *prometheus.CounterVec   // collection, algo
+	evaluations  *prometheus.CounterVec   // collection, algo
+	observations *prometheus.CounterVec   // collection
+	rewards      *prometheus.CounterVec   // collection
+}
+
+func newSlates() slates {
+	of := []string{"collection", "algo"}
+	return slates{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_slate_seconds", Help: "Time of requests for slates, without what they waited.",
+			Buckets: prometheus.ExponentialBuckets(1e-3, 2.5, 12), // to 24 s
+		}, of),
+		slates:       counter("thresher_slates_total", "Slates handed out.", of...),
+		evaluations:  counter("thresher_slate_evaluations_total", "Items scored for slates.", of...),
+		observations: counter("thresher_slate_observations_total", "Rewards of items that were taken.", "collection"),
+		rewards:      counter("thresher_slate_rewards_total", "Sum of the rewards that were taken.", "collection"),
+	}
+}
+
+func (s *slates) collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.seconds, s.slates, s.evaluations, s.observations, s.rewards}
+}
+
+// forget drops the series of a collection.
+func (s *slates) forget(gone prometheus.Labels) {
+	s.seconds.DeletePartialMatch(gone)
+	for _, v := range []*prometheus.CounterVec{s.slates, s.evaluations, s.observations, s.rewards} {
+		v.DeletePartialMatch(gone)
+	}
+}
+
+// Slated counts a request for slates that was answered.
+func (m *Metrics) Slated(collection, algo string, took time.Duration, slates, evaluations int) {
+	m.slates.seconds.WithLabelValues(collection, algo).Observe(took.Seconds())
+	m.slates.slates.WithLabelValues(collection, algo).Add(float64(slates))
+	m.slates.evaluations.WithLabelValues(collection, algo).Add(float64(evaluations))
+}
+
+// Rewarded counts rewards that were taken, and their sum.
+func (m *Metrics) Rewarded(collection string, rewards int, sum float64) {
+	m.slates.observations.WithLabelValues(collection).Add(float64(rewards))
+	m.slates.rewards.WithLabelValues(collection).Add(sum)
+}

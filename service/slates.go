@@ -1,0 +1,187 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"thresher/service/catalog"
+	"thresher/service/problem"
+	"thresher/service/slates"
+)
+
+// slateRoutes are the part of the table that concerns slates. Whoever asks for slates
+// writes: they are kept, and older ones go for them.
+func (s *Server) slateRoutes() []route {
+	const all = "/v1/collections/{name}/slates"
+	return []route{
+		{method: http.MethodPut, pattern: all, scope: write, handle: s.putSlates},
+		{method: http.MethodGet, pattern: all, scope: read, handle: s.getSlates},
+		{method: http.MethodDelete, pattern: all, scope: write, handle: s.deleteSlates},
+		{method: http.MethodPost, pattern: all + "/recommend", scope: write, handle: s.recommendSlates},
+		{method: http.MethodPost, pattern: all + "/feedback", scope: write, handle: s.rewardSlates},
+	}
+}
+
+func (s *Server) slateOptions() *slates.Options {
+	l := &s.o.Limits
+	return &slates.Options{Memory: l.SlateMemory, Slates: l.Slates, Keep: s.o.SlateKeep, Threads: s.o.Threads}
+}
+
+func (s *Server) slateLimits() slates.Limits {
+	return slates.Limits{Users: s.o.Limits.SlateUsers, K: s.o.Limits.SlateItems, Results: s.o.Limits.Results}
+}
+
+// SlateMemory tells the bytes that slates take in memory; for metrics.
+func (s *Server) SlateMemory() int64 { return s.slates.Bytes() }
+
+// slateVersion is a version as slates know it.
+type slateVersion struct{ *catalog.Version }
+
+func (v slateVersion) Number() int64   { return v.Info().Version }
+func (v slateVersion) IDs() slates.IDs { return v.Version.IDs() }
+
+// slated reads the JSON body of a request about a collection's slates, in its turn, and
+// answers it while the collection is held.
+func (s *Server) slated(r *request, answer func(ctx context.Context, name string, body []byte) error) error {
+	name := r.PathValue("name")
+	defer s.slates.Hold(name)()
+	if _, err := s.catalog.Get(name); err != nil {
+		return err
+	}
+	if mediaType(r.Request) != jsonType {
+		return unsupported(r.Request, jsonType)
+	}
+	in, err := s.newInput(r)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	queued := time.Now()
+	leave, err := s.turn(r.Context(), in)
+	if err != nil {
+		return s.waited(err)
+	}
+	defer leave()
+	r.queued = time.Since(queued)
+	body, err := in.all()
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if most := s.o.Timeouts.Search; most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	return s.waited(answer(ctx, name, body))
+}
+
+func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
+	return s.slated(r, func(_ context.Context, name string, body []byte) error {
+		v, err := s.catalog.Use(name, 0)
+		if err != nil {
+			return err
+		}
+		defer v.Release()
+		settings, err := slates.DecodeSettings(body, v.Len())
+		if err != nil {
+			return err
+		}
+		info, err := s.slates.Put(name, slateVersion{v}, settings)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, http.StatusOK, info)
+	})
+}
+
+func (s *Server) getSlates(r *request, w http.ResponseWriter) error {
+	name := r.PathValue("name")
+	defer s.slates.Hold(name)()
+	if _, err := s.catalog.Get(name); err != nil {
+		return err
+	}
+	info, err := s.slates.Get(name)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, info)
+}
+
+func (s *Server) deleteSlates(r *request, w http.ResponseWriter) error {
+	name := r.PathValue("name")
+	if _, err := s.catalog.Get(name); err != nil {
+		return err
+	}
+	if err := s.slates.Drop(name, nil); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+		req, err := slates.DecodeRequest(body, s.slateLimits())
+		if err != nil {
+			return err
+		}
+		v, err := s.catalog.Use(name, 0)
+		if err != nil {
+			return err
+		}
+		defer v.Release()
+		defer s.batches.Interactive()()
+		if req.Timeout > 0 {
+			left := req.Timeout - r.queued
+			if left <= 0 {
+				return problem.New(problem.Deadline, "the deadline passed while the request waited for its turn").In("timeout_ms")
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, left)
+			defer cancel()
+		}
+		began := time.Now()
+		a, err := s.slates.Recommend(ctx, name, slateVersion{v}, req, key, hashed(string(body)))
+		if err != nil {
+			return err
+		}
+		took := time.Since(began)
+		a.TookMS = float64(took.Microseconds()) / 1000
+		if s.o.Metrics != nil {
+			s.o.Metrics.Slated(name, string(req.Algorithm), took, len(a.Slates), a.Evaluations)
+		}
+		return writeJSON(w, http.StatusOK, a)
+	})
+}
+
+func (s *Server) rewardSlates(r *request, w http.ResponseWriter) error {
+	return s.slated(r, func(_ context.Context, name string, body []byte) error {
+		all, one, err := slates.DecodeFeedback(body, s.slateLimits())
+		if err != nil {
+			return err
+		}
+		accepted, err := s.slates.Feedback(name, all)
+		if err != nil {
+			return err
+		}
+		if s.o.Metrics != nil {
+			for i := range accepted {
+				if a := &accepted[i]; a.New {
+					s.o.Metrics.Rewarded(name, a.Rewards, a.Sum)
+				}
+			}
+		}
+		if one {
+			return writeJSON(w, http.StatusOK, accepted[0])
+		}
+		return writeJSON(w, http.StatusOK, struct {
+			Feedback []slates.Accepted `json:"feedback"`
+		}{accepted})
+	})
+}

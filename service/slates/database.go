@@ -1,0 +1,199 @@
+package slates
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// The bucket "collections" has one for each collection, which holds: settings; the
+// model, which is what all states are of; counts; slates by id, which begin with the
+// time; states by user; logs by user and number; idempotency keys.
+func collectionsBucket() []byte { return []byte("collections") }
+
+const (
+	settingsRecord = "settings"
+	modelRecord    = "model"
+	countsRecord   = "counts"
+	slatesBucket   = "slates"
+	statesBucket   = "states"
+	logsBucket     = "logs"
+	keysBucket     = "keys"
+)
+
+// records are those of a collection in a transaction.
+type records struct {
+	name string
+	*bbolt.Bucket
+}
+
+// find returns the records of a collection, nil if there are none.
+func find(tx *bbolt.Tx, name string) *records {
+	b := tx.Bucket(collectionsBucket()).Bucket([]byte(name))
+	if b == nil {
+		return nil
+	}
+	return &records{name, b}
+}
+
+// create returns the records of a collection, and makes room for them.
+func create(tx *bbolt.Tx, name string) (*records, error) {
+	b, err := tx.Bucket(collectionsBucket()).CreateBucketIfNotExists([]byte(name))
+	for _, sub := range []string{slatesBucket, statesBucket, logsBucket, keysBucket} {
+		if err == nil {
+			_, err = b.CreateBucketIfNotExists([]byte(sub))
+		}
+	}
+	return &records{name, b}, err
+}
+
+func (r *records) sub(name string) *bbolt.Bucket { return r.Bucket.Bucket([]byte(name)) }
+
+// model is what every state of a collection is of.
+type model struct {
+	dim    int
+	lambda float64
+}
+
+// counts are how many slates and users with a state there are.
+type counts struct{ slates, users int64 }
+
+func (r *records) model() (m model, found bool, err error) {
+	err = r.read(modelRecord, &found, func(in *reader) {
+		m.dim, m.lambda = int(in.whole()), in.float()
+	})
+	return m, found, err
+}
+
+func (r *records) setModel(m model) error {
+	key := []byte(modelRecord)
+	b := binary.AppendUvarint([]byte{recordVersion}, uint64(m.dim))
+	return r.Put(key, sealed(key, appendFloats(b, m.lambda)))
+}
+
+func (r *records) counts() (c counts, err error) {
+	err = r.read(countsRecord, new(bool), func(in *reader) {
+		c.slates, c.users = int64(in.whole()), int64(in.whole())
+	})
+	return c, err
+}
+
+func (r *records) setCounts(c counts) error {
+	key := []byte(countsRecord)
+	b := binary.AppendUvarint([]byte{recordVersion}, uint64(c.slates))
+	return r.Put(key, sealed(key, binary.AppendUvarint(b, uint64(c.users))))
+}
+
+// settings are those that were put, or the defaults.
+func (r *records) settings() (*Settings, error) {
+	var text string
+	found := false
+	if r != nil {
+		if err := r.read(settingsRecord, &found, func(in *reader) { text = in.text() }); err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		text = "{}"
+	}
+	s, err := DecodeSettings([]byte(text), 0)
+	if err != nil {
+		return nil, r.damaged(settingsRecord, err)
+	}
+	return s, nil
+}
+
+func (r *records) setSettings(text []byte) error {
+	key := []byte(settingsRecord)
+	return r.Put(key, sealed(key, appendText([]byte{recordVersion}, string(text))))
+}
+
+// read reads one of the records that a collection has one of.
+func (r *records) read(name string, found *bool, take func(*reader)) error {
+	text := r.Get([]byte(name))
+	if *found = text != nil; !*found {
+		return nil
+	}
+	in, err := unsealed([]byte(name), text)
+	if err == nil {
+		take(in)
+		err = in.end()
+	}
+	if err != nil {
+		return r.damaged(name, err)
+	}
+	return nil
+}
+
+// damaged names a record that cannot be read.
+func (r *records) damaged(what string, err error) error {
+	return fmt.Errorf("slates of collection %s: record of %s: %v", r.name, what, err)
+}
+
+// slate reads what was handed out, after a time.
+func (r *records) slate(id string, after time.Time) (*handed, error) {
+	unknown := problem.New(problem.UnknownSlate, "there is no slate %q, or no longer", cut(id)).In("slate_id")
+	if r == nil {
+		return nil, unknown
+	}
+	text := r.sub(slatesBucket).Get([]byte(id))
+	if text == nil {
+		return nil, unknown
+	}
+	h := &handed{}
+	if err := h.decode([]byte(id), text); err != nil {
+		return nil, r.damaged("slate "+id, err)
+	}
+	if h.at.Before(after) {
+		return nil, unknown
+	}
+	return h, nil
+}
+
+func (r *records) setSlate(id string, h *handed) error {
+	return r.sub(slatesBucket).Put([]byte(id), h.encode([]byte(id)))
+}
+
+const slatePrefix = "slate-"
+
+// newSlateID is one that nobody guesses and that sorts behind those of milliseconds
+// before.
+func newSlateID(at time.Time) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())<<16)
+	b = append(b[:6], make([]byte, 10)...)
+	rand.Read(b[6:]) // never fails
+	return slatePrefix + hex.EncodeToString(b)
+}
+
+// logKey is that of feedback number seq of a user; with 0 it comes before all.
+func logKey(user string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendText(nil, user), seq)
+}
+
+// logOf visits the log of a user behind a number, in order.
+func (r *records) logOf(user string, behind uint64, visit func(seq uint64, key []byte, f *feedback) error) error {
+	prefix := appendText(nil, user)
+	c := r.sub(logsBucket).Cursor()
+	for k, v := c.Seek(logKey(user, behind+1)); len(k) == len(prefix)+8 && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		seq := binary.BigEndian.Uint64(k[len(prefix):])
+		if behind++; seq != behind {
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", behind, cut(user)), errors.New("it is missing"))
+		}
+		var f feedback
+		if err := f.decode(k, v); err != nil {
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, cut(user)), err)
+		}
+		if err := visit(seq, k, &f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

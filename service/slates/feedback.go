@@ -1,0 +1,226 @@
+package slates
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// Accepted answers feedback for one slate; it is the same however often it comes.
+type Accepted struct {
+	Slate string `json:"slate_id"`
+	User  ID     `json:"user"`
+	// Rewards is how many were taken, Observations how many the user's state has
+	// with them.
+	Rewards      int   `json:"rewards"`
+	Observations int64 `json:"observations"`
+	// New is false of feedback that was there before.
+	New bool `json:"-"`
+	// Sum is that of the rewards.
+	Sum float64 `json:"-"`
+}
+
+// Feedback takes what came of slates: all of it, durably, or none if anything is
+// wrong. Rewards that were given before are accepted again, others for the same slate
+// are a conflict. The collection is held.
+func (s *Store) Feedback(name string, all []Feedback) ([]Accepted, error) {
+	since := s.o.Now().Add(-s.o.Keep)
+	users, err := s.usersOf(name, all, since)
+	if err != nil {
+		return nil, err
+	}
+	defer s.lock(name, users)()
+	t := &taking{s: s, name: name, since: since, states: map[string]*state{}}
+	if err := t.plan(all); err != nil {
+		return nil, err
+	}
+	if len(t.changes) > 0 {
+		if err := s.change(t.record); err != nil {
+			t.forget()
+			return nil, err
+		}
+		t.remember()
+	}
+	return t.accepted, nil
+}
+
+// usersOf finds the users that slates were handed out to.
+func (s *Store) usersOf(name string, all []Feedback, since time.Time) (users []string, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		r := find(tx, name)
+		for i := range all {
+			h, err := r.slate(all[i].Slate, since)
+			if err != nil {
+				return s.about(all, i, err)
+			}
+			users = append(users, h.user.key())
+		}
+		return nil
+	})
+	return users, err
+}
+
+// about names the feedback that an error is about, if it is one of several.
+func (s *Store) about(all []Feedback, i int, err error) error {
+	if len(all) == 1 {
+		return err
+	}
+	return element(err, "feedback", i)
+}
+
+// lock has the feedback of users wait for others of theirs.
+func (s *Store) lock(name string, users []string) (unlock func()) {
+	var all []int
+	for _, u := range users {
+		all = append(all, s.stripe(name, u))
+	}
+	slices.Sort(all) // so that nobody waits for one who waits for him
+	all = slices.Compact(all)
+	for _, i := range all {
+		s.users[i].Lock()
+	}
+	return func() {
+		for _, i := range all {
+			s.users[i].Unlock()
+		}
+	}
+}
+
+// taking is feedback on its way, whose users are locked.
+type taking struct {
+	s        *Store
+	name     string
+	since    time.Time
+	model    model
+	states   map[string]*state // by user, after what has been planned
+	changes  []change
+	accepted []Accepted
+}
+
+// change is what one feedback does.
+type change struct {
+	slate  string
+	handed *handed
+	log    feedback
+	user   string
+	after  *state
+}
+
+// plan finds what feedback does, and what is wrong with it.
+func (t *taking) plan(all []Feedback) error {
+	planned := map[string]*handed{}
+	for i := range all {
+		f := &all[i]
+		h := planned[f.Slate]
+		if h == nil {
+			err := t.s.db.View(func(tx *bbolt.Tx) (err error) {
+				r := find(tx, t.name)
+				if h, err = r.slate(f.Slate, t.since); err == nil {
+					t.model, _, err = r.model()
+				}
+				return err
+			})
+			if err != nil {
+				return t.s.about(all, i, err)
+			}
+			planned[f.Slate] = h
+		}
+		if err := h.check(f); err != nil {
+			return t.s.about(all, i, err)
+		}
+		fresh := h.rewards == nil
+		if fresh {
+			if err := t.learn(f, h); err != nil {
+				return err
+			}
+		}
+		a := Accepted{Slate: f.Slate, User: h.user, Rewards: len(h.rewards), Observations: h.observations, New: fresh}
+		for _, x := range h.rewards {
+			a.Sum += x
+		}
+		t.accepted = append(t.accepted, a)
+	}
+	return nil
+}
+
+// check compares feedback with its slate.
+func (h *handed) check(f *Feedback) error {
+	if m := len(h.picks); len(f.Rewards) > m {
+		return problem.New(problem.OverLimit, "rewards has %d values, the slate has %d items", len(f.Rewards), m).In("rewards").Within(m)
+	}
+	if h.rewards != nil && !slices.Equal(h.rewards, f.Rewards) {
+		return problem.New(problem.Conflict, "slate %s has had other rewards before", f.Slate).In("rewards")
+	}
+	return nil
+}
+
+// learn plans what feedback changes.
+func (t *taking) learn(f *Feedback, h *handed) error {
+	user := h.user.key()
+	st := t.states[user]
+	if st == nil {
+		var err error
+		if st, err = t.s.state(t.name, user, t.model); err != nil {
+			return err
+		}
+	}
+	if len(h.rows) != len(h.picks)*t.model.dim {
+		return fmt.Errorf("slates of collection %s: record of slate %s: %d values for %d items", t.name, f.Slate, len(h.rows), len(h.picks))
+	}
+	log := feedback{slate: f.Slate, rows: h.rows[:len(f.Rewards)*t.model.dim], rewards: f.Rewards}
+	after, err := st.after(log.rows, log.rewards)
+	if err != nil {
+		return err
+	}
+	h.rewards, h.rows, h.observations = f.Rewards, nil, int64(after.estimator.Observations())
+	if after.logged > t.s.o.Logged {
+		after.logged = 0
+	}
+	t.states[user] = after
+	t.changes = append(t.changes, change{f.Slate, h, log, user, after})
+	return nil
+}
+
+// record is the transaction; it may run again.
+func (t *taking) record(tx *bbolt.Tx) error {
+	r := find(tx, t.name)
+	c, err := r.counts()
+	if err != nil {
+		return err
+	}
+	for i := range t.changes {
+		ch := &t.changes[i]
+		if _, err := r.slate(ch.slate, t.since); err != nil {
+			return err // it went meanwhile, for others
+		}
+		if err := r.setSlate(ch.slate, ch.handed); err != nil {
+			return err
+		}
+		if err := r.setState(ch.user, &ch.log, ch.after); err != nil {
+			return err
+		}
+		if ch.after.seq == 1 {
+			c.users++
+		}
+	}
+	return r.setCounts(c)
+}
+
+// remember puts the new states into memory.
+func (t *taking) remember() {
+	for user, st := range t.states {
+		t.s.cache.change(cacheKey{collection: t.name, user: user}, st, st.bytes(), t.s.stripe(t.name, user))
+	}
+}
+
+// forget has states be read again: what a transaction that failed in its last step has
+// done, only the database knows.
+func (t *taking) forget() {
+	for user := range t.states {
+		t.s.cache.change(cacheKey{collection: t.name, user: user}, nil, 0, t.s.stripe(t.name, user))
+	}
+}

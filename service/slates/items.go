@@ -1,0 +1,295 @@
+package slates
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/bandit/slate"
+	"thresher/service/catalog"
+	"thresher/service/problem"
+)
+
+// prepared are the items of a collection's version under its settings.
+type prepared struct {
+	version    int64
+	generation uint64 // of the settings
+	settings   *Settings
+	ids        IDs
+	// priced have costs, for requests with budgets, if settings name any; plain have
+	// none.
+	priced, plain *basket
+	groups        map[string]int // numbers of groups by name
+	// unlisted is the number of the group, barred always, of items that settings do
+	// not list; -1 where they list none.
+	unlisted int
+	listed   int // how many they list
+}
+
+// basket is items and what makes slates of them, once it is asked for.
+type basket struct {
+	items *slate.Items
+	batch func() (*slate.Batch, error)
+}
+
+func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, error) {
+	items, err := slate.NewItems(o, a)
+	if err != nil {
+		return nil, err
+	}
+	return &basket{items, sync.OnceValues(func() (*slate.Batch, error) {
+		return slate.NewBatch(items, slate.BatchOptions{Workers: threads})
+	})}, nil
+}
+
+// prepare returns the items of a version, which the caller holds.
+func (s *Store) prepare(name string, v Version) (*prepared, error) {
+	place, leave := s.place(name)
+	defer leave()
+	place.making.Lock()
+	defer place.making.Unlock()
+	version := v.Number()
+	k := cacheKey{collection: name, items: true}
+	var settings *Settings
+	var generation uint64
+	var old *prepared
+	if known, ok := s.cache.get(k); ok {
+		old = known.(*prepared)
+	}
+	err := s.db.View(func(tx *bbolt.Tx) (err error) {
+		r := find(tx, name)
+		if r != nil {
+			generation = r.Sequence()
+		}
+		if old != nil && old.generation == generation {
+			settings = old.settings
+			return nil
+		}
+		settings, err = r.settings()
+		return err
+	})
+	if err != nil || old != nil && old.version == version && old.generation == generation {
+		return old, err
+	}
+	p, err := s.make(name, v, settings)
+	if err != nil {
+		return nil, err
+	}
+	p.version, p.generation = version, generation
+	stripe := s.stripe(name, "")
+	s.cache.keep(k, p, p.bytes(v), stripe, s.cache.seen(stripe))
+	return p, nil
+}
+
+// bytes is about the memory of the items: the vectors, and up to four times as much for
+// what a basket makes of them.
+func (p *prepared) bytes(v Version) int64 {
+	n, d := int64(v.Len()), int64(v.Dim())
+	total := n * (40*d + 8)
+	if l := int64(p.settings.costs()); l > 0 {
+		total += n * (32*d + 8 + 8*l)
+	}
+	if p.unlisted >= 0 {
+		total += 32 * n
+	}
+	for i := range p.settings.Items {
+		it := &p.settings.Items[i]
+		total += 96 + int64(len(it.ID.Name)) + int64(8*len(it.Costs)+24*len(it.Groups))
+	}
+	return total
+}
+
+// make prepares the items of a version.
+func (s *Store) make(name string, v Version, settings *Settings) (*prepared, error) {
+	n, d := v.Len(), v.Dim()
+	if d > s.o.Dimension {
+		return nil, problem.New(problem.Conflict, "collection %s has %d dimensions, and those of slates have %d at most: what is known of a user takes their square", name, d, s.o.Dimension).
+			In("name").Within(s.o.Dimension)
+	}
+	p := &prepared{settings: settings, ids: v.IDs(), unlisted: -1, listed: len(settings.Items)}
+	if need := p.bytes(v); need > s.o.Memory {
+		return nil, problem.New(problem.OutOfMemory, "the slates of collection %s need %d bytes, %d are set aside for slates", name, need, s.o.Memory).
+			In("name").Within(s.o.Memory)
+	}
+	vectors, err := topics(v)
+	if err != nil {
+		return nil, err
+	}
+	coverage, err := slate.NewCoverage(n, d, vectors)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := settings.rows(v.IDs(), true)
+	if err != nil {
+		return nil, err
+	}
+	plain := p.grouping(n, rows)
+	if p.plain, err = newBasket(coverage, plain, s.o.Threads); err != nil {
+		return nil, err
+	}
+	if p.priced = p.plain; settings.costs() > 0 {
+		p.priced, err = newBasket(coverage, settings.pricing(n, rows, plain), s.o.Threads)
+	}
+	return p, err
+}
+
+// topics are the vectors of a version, all in [0, 1].
+func topics(v Version) ([]float64, error) {
+	n, d := v.Len(), v.Dim()
+	all := make([]float64, 0, n*d)
+	for i := range n {
+		for j, x := range v.Row(int64(i)) {
+			if !(x >= 0 && x <= 1) {
+				return nil, problem.New(problem.Conflict, "the vector of atom %s has %v at coordinate %d; slates need vectors in [0, 1], how much an item covers each topic", v.IDs().Name(int64(i)), x, j).
+					At("rows", i).Within([]int{0, 1})
+			}
+			all = append(all, float64(x))
+		}
+	}
+	return all, nil
+}
+
+// grouping numbers the groups; rows are those of the items listed, -1 where there are
+// none.
+func (p *prepared) grouping(n int, rows []int64) slate.Attributes {
+	if p.listed == 0 {
+		return slate.Attributes{}
+	}
+	p.groups = map[string]int{}
+	groups := make([][]int, n)
+	listed := make([]bool, n)
+	for i, row := range rows {
+		if row < 0 {
+			continue
+		}
+		listed[row] = true
+		for _, g := range p.settings.Items[i].Groups {
+			number, ok := p.groups[g]
+			if !ok {
+				number = len(p.groups)
+				p.groups[g] = number
+			}
+			groups[row] = append(groups[row], number)
+		}
+	}
+	p.unlisted = len(p.groups)
+	for row, ok := range listed {
+		if !ok {
+			groups[row] = append(groups[row], p.unlisted)
+		}
+	}
+	return slate.Attributes{GroupCount: p.unlisted + 1, Groups: groups}
+}
+
+// pricing adds costs.
+func (s *Settings) pricing(n int, rows []int64, a slate.Attributes) slate.Attributes {
+	a.Knapsacks = s.costs()
+	a.Costs = make([]float64, n*a.Knapsacks)
+	for i, row := range rows {
+		if row >= 0 {
+			copy(a.Costs[row*int64(a.Knapsacks):], s.Items[i].Costs)
+		}
+	}
+	return a
+}
+
+// constrain returns what slates of a request are made of, and within which limits.
+func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
+	from, l := p.plain, p.settings.costs()
+	limits := slate.Limits{Length: req.K, Groups: map[int]int{}}
+	if req.Budgets != nil {
+		if len(req.Budgets) != l {
+			return nil, nil, problem.New(problem.InvalidValue, "budgets has %d values, and items have %d costs", len(req.Budgets), l).In("budgets").Within(l)
+		}
+		from, limits.Budgets = p.priced, req.Budgets
+	}
+	for name, most := range req.Groups {
+		number, ok := p.groups[name]
+		if !ok {
+			return nil, nil, problem.New(problem.InvalidValue, "group_limits: no item is in a group %q", cut(name)).In("group_limits")
+		}
+		limits.Groups[number] = most
+	}
+	if p.unlisted >= 0 {
+		limits.Groups[p.unlisted] = 0
+	}
+	c, err := from.items.Constrain(limits)
+	if errors.Is(err, slate.ErrEmpty) {
+		err = p.empty(req)
+	}
+	return from, c, err
+}
+
+// empty says that no item is left.
+func (p *prepared) empty(req *Request) error {
+	field := "group_limits"
+	if req.Budgets != nil {
+		field = "budgets"
+	}
+	return problem.New(problem.InvalidValue, "no item is within the limits by itself").In(field)
+}
+
+// shown is how many of the items that are in no slate an answer names.
+const shown = 10
+
+// Excluded are items that no slate of a request can have.
+type Excluded struct {
+	Count int  `json:"count"`
+	IDs   []ID `json:"ids"` // the first of them
+}
+
+// Excluding says which items no slate of a request can have, and why: they cost
+// more than a budget alone, are in a group of limit 0, or are not listed by the
+// settings.
+type Excluding struct {
+	Unaffordable *Excluded `json:"unaffordable,omitempty"`
+	Barred       *Excluded `json:"barred,omitempty"`
+	Unlisted     *Excluded `json:"unlisted,omitempty"`
+}
+
+func (p *prepared) excluding(c *slate.Constraint) *Excluding {
+	e := &Excluding{}
+	count := func(at **Excluded, row int) {
+		if *at == nil {
+			*at = &Excluded{}
+		}
+		if (*at).Count++; (*at).Count <= shown {
+			(*at).IDs = append((*at).IDs, p.id(row))
+		}
+	}
+	for _, row := range c.Unaffordable() {
+		count(&e.Unaffordable, row)
+	}
+	groups := p.plain.items.Attributes().Groups
+	for _, row := range c.Barred() {
+		if g := groups[row]; g[len(g)-1] == p.unlisted {
+			count(&e.Unlisted, row)
+		} else {
+			count(&e.Barred, row)
+		}
+	}
+	if *e == (Excluding{}) {
+		return nil
+	}
+	return e
+}
+
+// id is that of a row.
+func (p *prepared) id(row int) ID {
+	if p.ids.Kind() == catalog.Strings {
+		return ID{Name: p.ids.Name(int64(row)), Text: true}
+	}
+	return ID{Int: p.ids.Int(int64(row))}
+}
+
+// conflict says that states are of another model.
+func conflict(name string, have, want model) error {
+	if have.dim != want.dim {
+		return problem.New(problem.Conflict, "what is known of the users of collection %s has %d dimensions, and it has %d now: DELETE its slates to begin anew", name, have.dim, want.dim).
+			In("name").Within(have.dim)
+	}
+	return problem.New(problem.Conflict, "lambda is %v, and the users of collection %s are known under %v: DELETE its slates to begin anew", want.lambda, name, have.lambda).
+		In("lambda").Within(fmt.Sprint(have.lambda))
+}

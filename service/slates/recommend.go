@@ -1,0 +1,272 @@
+package slates
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/bandit/slate"
+	"thresher/service/files/once"
+)
+
+// Answer has a slate for each user of a request, in order.
+type Answer struct {
+	Version  int64      `json:"version"` // of the collection
+	TookMS   float64    `json:"took_ms"`
+	Excluded *Excluding `json:"excluded,omitempty"`
+	Slates   []Slate    `json:"slates"`
+	// Evaluations counts items scored.
+	Evaluations int `json:"-"`
+}
+
+// Slate is a list for a user.
+type Slate struct {
+	User  ID     `json:"user"`
+	ID    string `json:"slate_id"`
+	Items []Pick `json:"items"`
+	// UCB bounds what the list is worth from above; Rho is the threshold it was found
+	// with and Alpha the part of the best list's worth that is guaranteed, 0 for
+	// algorithms without either.
+	UCB   float64 `json:"value_ucb"`
+	Rho   float64 `json:"rho"`
+	Alpha float64 `json:"alpha"`
+}
+
+// Pick is an item of a slate, given those before it.
+type Pick struct {
+	ID    ID      `json:"id"`
+	Mean  float64 `json:"mean"`      // estimate of the reward
+	Width float64 `json:"width"`     // that it is within
+	Value float64 `json:"cum_value"` // sum of the estimates up to here
+}
+
+// Recommend hands out a slate to each user of a request: they are durable when it
+// returns. key, if not "", is the idempotency key: the same request, by its
+// fingerprint, gets the same slates as long as they are remembered. The collection is
+// held, and v is its version.
+func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
+	if a, err := s.earlier(name, key, fingerprint); a != nil || err != nil {
+		return a, err
+	}
+	p, err := s.prepare(name, v)
+	if err != nil {
+		return nil, err
+	}
+	m := model{v.Dim(), p.settings.Lambda}
+	if err := s.db.View(func(tx *bbolt.Tx) error { return find(tx, name).admits(m) }); err != nil {
+		return nil, err
+	}
+	from, c, err := p.constrain(req)
+	if err != nil {
+		return nil, err
+	}
+	users, err := s.states(ctx, name, req.Users, m)
+	if err != nil {
+		return nil, err
+	}
+	batch, err := from.batch()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := batch.Recommend(ctx, c, users, p.settings.options(req))
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Version: p.version, Excluded: p.excluding(c)}
+	handed := s.hand(a, p, v, req, chosen)
+	return s.record(name, m, a, handed, key, fingerprint)
+}
+
+// states are those of users, in order.
+func (s *Store) states(ctx context.Context, name string, users []ID, m model) ([]*slate.Estimator, error) {
+	all := make([]*slate.Estimator, len(users))
+	for i, u := range users {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		st, err := s.state(name, u.key(), m)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = st.estimator
+	}
+	return all, nil
+}
+
+// options are those of a request.
+func (s *Settings) options(req *Request) slate.Options {
+	return slate.Options{
+		Algorithm:  req.Algorithm.algorithm(),
+		Confidence: slate.Confidence{Rule: slate.Rule(s.Rule), Delta: req.Delta, Noise: s.Noise, Norm: s.Bound},
+		Epsilon:    req.Epsilon,
+	}
+}
+
+func (a Algorithm) algorithm() slate.Algorithm {
+	switch a {
+	case LSB:
+		return slate.LSBGreedy
+	case Modified:
+		return slate.ModifiedGreedy
+	}
+	return slate.AFSM
+}
+
+// hand makes an answer of slates, and what is kept of them.
+func (s *Store) hand(a *Answer, p *prepared, v Version, req *Request, chosen []slate.Slate) []*handed {
+	now := s.o.Now()
+	all := make([]*handed, len(chosen))
+	a.Slates = make([]Slate, len(chosen))
+	for i := range chosen {
+		c := &chosen[i]
+		a.Evaluations += c.Evaluations
+		h := &handed{user: req.Users[i], version: p.version, at: now, algo: req.Algorithm, picks: []Pick{}, ucb: c.UCB, rho: c.Rho, alpha: c.Alpha}
+		for _, pick := range c.Picks {
+			h.picks = append(h.picks, Pick{ID: p.id(pick.Item), Mean: pick.Mean, Width: pick.Width, Value: pick.Value})
+			h.rows = append(h.rows, v.Row(int64(pick.Item))...)
+		}
+		a.Slates[i] = h.slate(newSlateID(now))
+		all[i] = h
+	}
+	return all
+}
+
+// slate is h as an answer has it.
+func (h *handed) slate(id string) Slate {
+	return Slate{User: h.user, ID: id, Items: h.picks, UCB: h.ucb, Rho: h.rho, Alpha: h.alpha}
+}
+
+// admits refuses a model that is not that of the states there are.
+func (r *records) admits(m model) error {
+	if r == nil {
+		return nil
+	}
+	have, found, err := r.model()
+	if err != nil || !found || have == m {
+		return err
+	}
+	c, err := r.counts()
+	if err != nil || c == (counts{}) {
+		return err
+	}
+	return conflict(r.name, have, m)
+}
+
+// remembered is what is kept under an idempotency key.
+type remembered struct {
+	Version  int64      `json:"version"`
+	Excluded *Excluding `json:"excluded,omitempty"`
+	Slates   []string   `json:"slates"`
+}
+
+// record makes slates durable, unless the key has some.
+func (s *Store) record(name string, m model, a *Answer, all []*handed, key, fingerprint string) (*Answer, error) {
+	now := s.o.Now()
+	keep := remembered{Version: a.Version, Excluded: a.Excluded}
+	for i := range a.Slates {
+		keep.Slates = append(keep.Slates, a.Slates[i].ID)
+	}
+	value, err := json.Marshal(keep)
+	if err != nil {
+		return nil, err
+	}
+	var out *Answer
+	err = s.change(func(tx *bbolt.Tx) error {
+		r, err := create(tx, name)
+		if err != nil {
+			return err
+		}
+		if out, err = r.earlier(key, fingerprint, now.Add(-s.o.Keep)); out != nil || err != nil {
+			return err
+		}
+		if err := r.admits(m); err != nil {
+			return err
+		}
+		if err := r.setModel(m); err != nil {
+			return err
+		}
+		for i, h := range all {
+			if err := r.setSlate(a.Slates[i].ID, h); err != nil {
+				return err
+			}
+		}
+		if err := r.forget(len(all), a.Slates[0].ID, now.Add(-s.o.Keep), s.o.Slates); err != nil {
+			return err
+		}
+		return once.Put(r.sub(keysBucket), key, fingerprint, value, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out != nil {
+		return out, nil
+	}
+	return a, nil
+}
+
+// forget counts new slates and drops some old ones: more than have come, so that it
+// catches up, but not many more, so that nobody waits for it.
+func (r *records) forget(fresh int, before string, since time.Time, most int) error {
+	n, err := r.counts()
+	if err != nil {
+		return err
+	}
+	n.slates += int64(fresh)
+	expired := newSlateID(since)[:len(slatePrefix)+12]
+	var old [][]byte
+	c := r.sub(slatesBucket).Cursor()
+	for k, _ := c.First(); k != nil && string(k) < before && len(old) < 2*fresh+16; k, _ = c.Next() {
+		if string(k) >= expired && n.slates-int64(len(old)) <= int64(most) {
+			break
+		}
+		old = append(old, slices.Clone(k))
+	}
+	for _, k := range old {
+		if err := r.sub(slatesBucket).Delete(k); err != nil {
+			return err
+		}
+	}
+	n.slates -= int64(len(old))
+	return r.setCounts(n)
+}
+
+// earlier finds the slates of a key; nil if it has none, or none any more.
+func (s *Store) earlier(name, key, fingerprint string) (a *Answer, err error) {
+	if key == "" {
+		return nil, nil
+	}
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		a, err = find(tx, name).earlier(key, fingerprint, s.o.Now().Add(-s.o.Keep))
+		return err
+	})
+	return a, err
+}
+
+func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, error) {
+	if r == nil {
+		return nil, nil
+	}
+	value, found, err := once.Find(r.sub(keysBucket), key, fingerprint)
+	if err != nil || !found {
+		return nil, err
+	}
+	var keep remembered
+	if err := json.Unmarshal(value, &keep); err != nil {
+		return nil, r.damaged("an idempotency key", err)
+	}
+	a := &Answer{Version: keep.Version, Excluded: keep.Excluded}
+	for _, id := range keep.Slates {
+		if r.sub(slatesBucket).Get([]byte(id)) == nil {
+			return nil, nil
+		}
+		h, err := r.slate(id, since)
+		if err != nil {
+			return nil, err
+		}
+		a.Slates = append(a.Slates, h.slate(id))
+	}
+	return a, nil
+}

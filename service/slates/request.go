@@ -1,0 +1,210 @@
+package slates
+
+import (
+	"math"
+	"time"
+
+	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
+)
+
+// Algorithm is how a slate is chosen.
+type Algorithm string
+
+// The algorithms: the one with a guarantee under all limits, and two that are simpler
+// and quicker.
+const (
+	AFSM     Algorithm = "afsm"
+	LSB      Algorithm = "lsb"
+	Modified Algorithm = "mod"
+)
+
+// Algorithms lists them, the default first.
+func Algorithms() []Algorithm { return []Algorithm{AFSM, LSB, Modified} }
+
+// Limits are what a body may ask for; 0 sets no limit.
+type Limits struct {
+	Users   int // of one recommendation, and slates of one feedback
+	K       int // items of a slate
+	Results int // users times K
+}
+
+// mostUser bounds the text of a user, in bytes.
+const mostUser = 256
+
+// Request asks for slates.
+type Request struct {
+	Users []ID // a number is the same user as the text of its digits
+	K     int  // items of a slate at most
+	// Budgets limit what a slate costs, one for each cost of an item; nil for no
+	// limits. Groups limit how many items of a group it has, by the group's name.
+	Budgets []float64
+	Groups  map[string]int
+	Algorithm
+	// Delta in (0, 1) is the probability that widths are too narrow, Epsilon > 0 the
+	// step between thresholds.
+	Delta, Epsilon float64
+	Timeout        time.Duration // 0: none
+}
+
+const (
+	defaultK       = 10
+	defaultDelta   = 0.1
+	defaultEpsilon = 0.2
+	// mostTimeout in milliseconds is a day.
+	mostTimeout = 86_400_000
+)
+
+// DecodeRequest reads the body of a recommendation. Errors are of type
+// *problem.Problem.
+func DecodeRequest(body []byte, l Limits) (*Request, error) {
+	r := &Request{K: defaultK, Algorithm: AFSM, Delta: defaultDelta, Epsilon: defaultEpsilon}
+	if l.K > 0 {
+		r.K = min(r.K, l.K)
+	}
+	algorithm, timeout := string(AFSM), 0.0
+	most := l.K
+	if most == 0 {
+		most = math.MaxInt32
+	}
+	err := decode(body, map[string]member{
+		"users": array("users", l.Users, func(b []byte, i int) (int, error) {
+			u, next, err := user(b, i)
+			r.Users = append(r.Users, u)
+			return next, err
+		}),
+		"k":            whole("k", &r.K, 1, most),
+		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e100]", func(x float64) bool { return x > 0 && x <= 1e100 }),
+		"group_limits": groupLimits(&r.Groups),
+		"algo":         text("algo", &algorithm),
+		"delta":        number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
+		"eps":          number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
+		"timeout_ms":   number("timeout_ms", &timeout, "(0, 86400000]", func(x float64) bool { return x > 0 && x <= mostTimeout }),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Users) == 0 {
+		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
+	}
+	if r.Algorithm = Algorithm(algorithm); !known(r.Algorithm) {
+		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(algorithm), Algorithms()).In("algo").Within(Algorithms())
+	}
+	if l.Results > 0 && len(r.Users)*r.K > l.Results {
+		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
+			In("k").Within(l.Results)
+	}
+	// A timeout that rounds to nothing is still one.
+	if timeout > 0 {
+		r.Timeout = max(1, time.Duration(timeout*float64(time.Millisecond)))
+	}
+	return r, nil
+}
+
+func known(a Algorithm) bool {
+	for _, other := range Algorithms() {
+		if a == other {
+			return true
+		}
+	}
+	return false
+}
+
+// user reads who gets a slate.
+func user(b []byte, i int) (ID, int, error) {
+	u, next, err := readID(b, i)
+	if n := len(u.Name); err == nil && u.Text && (n == 0 || n > mostUser) {
+		err = problem.New(problem.InvalidValue, " has %d bytes, a user has 1 to %d", n, mostUser)
+	}
+	return u, next, err
+}
+
+// groupLimits reads an object of whole numbers.
+func groupLimits(dst *map[string]int) member {
+	return func(b []byte, i int) (int, error) {
+		if i < len(b) && b[i] != '{' {
+			return i, mistyped("group_limits", b, i, "an object")
+		}
+		all := map[string]int{}
+		*dst = all
+		return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
+			name := string(key)
+			if _, twice := all[name]; twice {
+				return at, problem.New(problem.InvalidValue, "group_limits has %q twice", cut(name)).In("group_limits")
+			}
+			if len(all) == mostGroups {
+				return at, problem.New(problem.OverLimit, "group_limits has more than %d groups", mostGroups).In("group_limits").Within(mostGroups)
+			}
+			var n int
+			next, err := whole("group_limits", &n, 0, math.MaxInt32)(b, at)
+			all[name] = n
+			return next, err
+		})
+	}
+}
+
+// Feedback is what came of a slate: the rewards in [0, 1] of its first items, those
+// that were examined.
+type Feedback struct {
+	Slate   string
+	Rewards []float64
+}
+
+// DecodeFeedback reads the body of feedback, which is that of one slate or has a list
+// of them; one says which. Errors are of type *problem.Problem.
+func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error) {
+	var f Feedback
+	members := rewarded(&f)
+	many := false
+	members["feedback"] = func(b []byte, i int) (int, error) {
+		many = true
+		return array("feedback", l.Users, func(b []byte, at int) (int, error) {
+			var f Feedback
+			next, err := object(rewarded(&f))(b, at)
+			if err == nil {
+				err = f.check()
+			}
+			all = append(all, f)
+			return next, err
+		})(b, i)
+	}
+	if err := decode(body, members); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case many && (f.Slate != "" || f.Rewards != nil):
+		return nil, false, problem.New(problem.InvalidValue, "feedback is of one slate or a list, not both").In("feedback")
+	case many && len(all) == 0:
+		return nil, false, problem.New(problem.InvalidValue, "feedback lists nothing").In("feedback")
+	case many:
+		return all, false, nil
+	}
+	if err := f.check(); err != nil {
+		return nil, false, err
+	}
+	return []Feedback{f}, true, nil
+}
+
+// mostRewards bounds how many are read; which slate they are of, tells how many there
+// may be.
+const mostRewards = 1 << 16
+
+func rewarded(f *Feedback) map[string]member {
+	return map[string]member{
+		"slate_id": text("slate_id", &f.Slate),
+		"rewards":  numbers("rewards", mostRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
+	}
+}
+
+// check finds what is missing.
+func (f *Feedback) check() error {
+	switch {
+	case f.Slate == "":
+		return problem.New(problem.InvalidValue, "slate_id is missing").In("slate_id")
+	case f.Rewards == nil:
+		return problem.New(problem.InvalidValue, "rewards is missing").In("rewards")
+	case len(f.Rewards) == 0:
+		return problem.New(problem.InvalidValue, "rewards is empty; a slate of which nothing was examined needs no feedback").In("rewards")
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package slates
+
+import (
+	"slices"
+
+	"thresher/bandit/slate"
+	"thresher/service/catalog"
+	"thresher/service/problem"
+)
+
+// Settings are what a collection's slates are made by; what is zero has a default.
+type Settings struct {
+	// Lambda is the ridge of every user's regression.
+	Lambda float64 `json:"lambda"`
+	// Rule is how wide intervals are: determinant, which holds with probability 1 -
+	// delta, or tuned, which is narrower and promises nothing.
+	Rule string `json:"rule"`
+	// Noise is R, such that rewards differ from their means by R-sub-Gaussian
+	// noise, and Bound is B, what the norm of a user's weights is at most.
+	Noise float64 `json:"noise"`
+	Bound float64 `json:"bound"`
+	// Items have costs and groups. If there are any, others are in no slate.
+	Items []Item `json:"items"`
+}
+
+// Item is what limits see of an item.
+type Item struct {
+	ID     ID        `json:"id"`
+	Costs  []float64 `json:"costs,omitempty"`
+	Groups []string  `json:"groups,omitempty"`
+}
+
+const (
+	mostCosts  = 16  // of an item
+	mostGroups = 256 // of all items
+	mostGroup  = 64  // bytes of a group's name
+)
+
+// DecodeSettings reads the body of settings, at most so many items. Errors are of type
+// *problem.Problem.
+func DecodeSettings(body []byte, most int) (*Settings, error) {
+	s := &Settings{Lambda: 1, Rule: string(slate.Determinant), Noise: 0.5, Bound: 1, Items: []Item{}}
+	positive := func(x float64) bool { return x >= 1e-6 && x <= 1e6 }
+	const wanted = "[1e-6, 1e6]"
+	err := decode(body, map[string]member{
+		"lambda": number("lambda", &s.Lambda, wanted, positive),
+		"rule":   text("rule", &s.Rule),
+		"noise":  number("noise", &s.Noise, wanted, positive),
+		"bound":  number("bound", &s.Bound, wanted, positive),
+		"items": array("items", most, func(b []byte, i int) (int, error) {
+			it, next, err := item(b, i)
+			if err == nil {
+				err = s.fits(&it)
+			}
+			s.Items = append(s.Items, it)
+			return next, err
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rules := []slate.Rule{slate.Determinant, slate.Tuned}; !slices.Contains(rules, slate.Rule(s.Rule)) {
+		return nil, problem.New(problem.InvalidValue, "rule %q is none of %v", cut(s.Rule), rules).In("rule").Within(rules)
+	}
+	return s, s.countGroups()
+}
+
+func item(b []byte, i int) (it Item, next int, err error) {
+	named := false
+	next, err = object(map[string]member{
+		"id": func(b []byte, i int) (_ int, err error) {
+			named = true
+			it.ID, i, err = readID(b, i)
+			return i, err
+		},
+		"costs": numbers("costs", mostCosts, &it.Costs, "[0, 1e100]", func(x float64) bool { return x >= 0 && x <= 1e100 }),
+		"groups": array("groups", mostGroups, func(b []byte, i int) (int, error) {
+			var g string
+			next, err := text("", &g)(b, i)
+			if err == nil && (g == "" || len(g) > mostGroup) {
+				err = problem.New(problem.InvalidValue, " has %d bytes, the name of a group has 1 to %d", len(g), mostGroup)
+			}
+			for _, other := range it.Groups {
+				if err == nil && other == g {
+					err = problem.New(problem.InvalidValue, " is %q again", g)
+				}
+			}
+			it.Groups = append(it.Groups, g)
+			return next, err
+		}),
+	})(b, i)
+	if err == nil && !named {
+		err = problem.New(problem.InvalidValue, "id is missing").In("id")
+	}
+	return it, next, err
+}
+
+// fits finds another number of costs than the items before have.
+func (s *Settings) fits(it *Item) error {
+	if len(s.Items) == 0 || len(it.Costs) == len(s.Items[0].Costs) {
+		return nil
+	}
+	l := len(s.Items[0].Costs)
+	return problem.New(problem.InvalidValue, "costs has %d values, those of the items before have %d", len(it.Costs), l).In("costs").Within(l)
+}
+
+func (s *Settings) countGroups() error {
+	all := map[string]bool{}
+	for i := range s.Items {
+		for _, g := range s.Items[i].Groups {
+			if all[g] = true; len(all) > mostGroups {
+				return problem.New(problem.OverLimit, "items[%d]: group %q is one more than %d, the most there may be", i, g, mostGroups).At("items", i).Within(mostGroups)
+			}
+		}
+	}
+	return nil
+}
+
+// costs is how many an item has.
+func (s *Settings) costs() int {
+	if len(s.Items) == 0 {
+		return 0
+	}
+	return len(s.Items[0].Costs)
+}
+
+// rows finds the row of each item in a version. All must exist, and none twice, unless
+// some may be gone, whose rows are -1.
+func (s *Settings) rows(ids IDs, gone bool) ([]int64, error) {
+	rows := make([]int64, len(s.Items))
+	seen := make(map[int64]int, len(rows))
+	for i := range s.Items {
+		row, err := rowOf(ids, s.Items[i].ID)
+		if gone && err != nil {
+			rows[i] = -1
+			continue
+		}
+		if err != nil {
+			return nil, element(err, "items", i)
+		}
+		if first, twice := seen[row]; twice {
+			return nil, problem.New(problem.InvalidValue, "items[%d]: id %s is that of items[%d]", i, s.Items[i].ID, first).At("items", i)
+		}
+		rows[i], seen[row] = row, i
+	}
+	return rows, nil
+}
+
+// rowOf finds the row of an item.
+func rowOf(ids IDs, id ID) (int64, error) {
+	keys := &catalog.Keys{Ints: []int64{id.Int}}
+	switch strings := ids.Kind() == catalog.Strings; {
+	case strings && !id.Text:
+		return 0, problem.New(problem.InvalidValue, "id is %s, and the ids of the collection are strings", id).Within(catalog.Strings)
+	case !strings && id.Text:
+		return 0, problem.New(problem.InvalidValue, "id is %s, and the ids of the collection are integers", id).Within(catalog.Integers)
+	case strings:
+		keys = &catalog.Keys{Names: []string{id.Name}}
+	}
+	rows, err := ids.Rows(keys, "id")
+	if err != nil {
+		return 0, err
+	}
+	return rows[0], nil
+}

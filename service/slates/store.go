@@ -1,0 +1,170 @@
+package slates
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"thresher/service/files/spool"
+)
+
+// Store holds states and slates. It is safe for concurrent use.
+type Store struct {
+	db    *bbolt.DB
+	o     Options
+	cache *cache
+	seed  maphash.Seed
+	// users are locked while their feedback is taken, many by one lock.
+	users [stripes]sync.Mutex
+
+	mu     sync.Mutex
+	places map[string]*place
+}
+
+// stripes is how many locks users share.
+const stripes = 256
+
+// place is a collection that somebody holds.
+type place struct {
+	holders int // guarded by Store.mu
+	// drop is held for reading while the collection's records are used and for
+	// writing while they go.
+	drop sync.RWMutex
+	// making is held while items are prepared.
+	making sync.Mutex
+}
+
+const (
+	lockWait   = time.Second
+	batchDelay = time.Millisecond // how long a transaction waits for company
+)
+
+// Open opens the database at path, which is made if missing.
+func Open(path string, o *Options) (*Store, error) {
+	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), places: map[string]*place{}}
+	s.cache = newCache(s.o.Memory)
+	var err error
+	s.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: s.o.noSync})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s is in use by another server", path)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.db.MaxBatchDelay = batchDelay
+	err = s.db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(collectionsBucket())
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.db.Close())
+	}
+	return s, nil
+}
+
+// Close closes the database. Nothing may be under way.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Bytes is the memory that states and prepared collections take.
+func (s *Store) Bytes() int64 { return s.cache.used() }
+
+// Hold keeps the records of a collection from being dropped until release is called.
+// It comes before the collection is asked for.
+func (s *Store) Hold(name string) (release func()) {
+	p, leave := s.place(name)
+	p.drop.RLock()
+	return func() {
+		p.drop.RUnlock()
+		leave()
+	}
+}
+
+// place is that of a collection, until leave is called.
+func (s *Store) place(name string) (p *place, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p = s.places[name]; p == nil {
+		p = &place{}
+		s.places[name] = p
+	}
+	p.holders++
+	return p, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if p.holders--; p.holders == 0 {
+			delete(s.places, name)
+		}
+	}
+}
+
+// Drop forgets all of a collection's settings, states and slates once nobody holds them,
+// and does what is next before anybody does again; nil is nothing.
+func (s *Store) Drop(name string, next func() error) error {
+	p, leave := s.place(name)
+	defer leave()
+	p.drop.Lock()
+	defer p.drop.Unlock()
+	err := s.change(func(tx *bbolt.Tx) error {
+		all := tx.Bucket(collectionsBucket())
+		if all.Bucket([]byte(name)) == nil {
+			return nil
+		}
+		return all.DeleteBucket([]byte(name))
+	})
+	s.cache.drop(name)
+	if err != nil || next == nil {
+		return err
+	}
+	return next()
+}
+
+// Sweep drops what is known of collections that there are not.
+func (s *Store) Sweep(names []string) error {
+	var gone []string
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(collectionsBucket()).ForEachBucket(func(k []byte) error {
+			if !slices.Contains(names, string(k)) {
+				gone = append(gone, string(k))
+			}
+			return nil
+		})
+	})
+	for _, name := range gone {
+		err = errors.Join(err, s.Drop(name, nil))
+	}
+	return err
+}
+
+// change runs a transaction that others may share; it may run again.
+func (s *Store) change(fn func(*bbolt.Tx) error) error {
+	if err := s.at("commit"); err != nil {
+		return err
+	}
+	if err := s.db.Batch(fn); err != nil {
+		return spool.Full(err)
+	}
+	return s.at("committed")
+}
+
+func (s *Store) at(step string) error {
+	if s.o.step == nil {
+		return nil
+	}
+	return s.o.step(step)
+}
+
+// stripe is which lock a user has.
+func (s *Store) stripe(collection, user string) int {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	h.WriteString(collection)
+	h.WriteByte(0)
+	h.WriteString(user)
+	return int(h.Sum64() % stripes)
+}

@@ -1,0 +1,626 @@
+package slates
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"thresher/bandit/slate"
+	"thresher/service/problem"
+)
+
+// TestRound hands a slate out, takes feedback, and finds all of it after a restart.
+func TestRound(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 40)
+	a, err := f.ask(v, `{"users":["ann",7],"k":3}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Slates) != 2 || a.Version != 1 || a.Slates[0].User != (ID{Name: "ann", Text: true}) || a.Slates[1].User != (ID{Int: 7}) {
+		t.Fatalf("%+v", a)
+	}
+	ann := a.Slates[0]
+	if len(ann.Items) != 3 || ann.Alpha <= 0 || ann.UCB <= 0 || ann.ID == a.Slates[1].ID {
+		t.Fatalf("%+v", ann)
+	}
+	f.reopen()
+	got, err := f.tell(ann.ID, 1, 0.5)
+	if want := (Accepted{Slate: ann.ID, User: ann.User, Rewards: 2, Observations: 2, New: true, Sum: 1.5}); err != nil || got != want {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	// What is known is that of the regression by itself.
+	want, err := slate.NewEstimator(dim, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.prepare("films", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []int{int(ann.Items[0].ID.Int), int(ann.Items[1].ID.Int), int(ann.Items[2].ID.Int)}
+	if err := want.Observe(p.plain.items, list, []float64{1, 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := want.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if !bytes.Equal(f.bytesOf(t, "ann"), text) {
+			t.Error("ann is known differently")
+		}
+		f.reopen()
+	}
+	if i := f.info(); i.Users != 1 || i.Slates != 2 {
+		t.Errorf("%+v", i)
+	}
+	// A number is the user of its digits.
+	if _, err := f.tell(a.Slates[1].ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	st, err := f.state("films", "7", model{dim, 1})
+	if err != nil || st.estimator.Observations() != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+func TestFeedbackIsTakenOnce(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 40)
+	id := f.hand(v, `{"users":["ann"],"k":3}`)[0].ID
+	one, err := f.tell(id, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	for range 2 {
+		again, err := f.tell(id, 1, 0)
+		one.New = false
+		if err != nil || again != one {
+			t.Errorf("%+v, %v; want %+v", again, err, one)
+		}
+	}
+	for _, other := range [][]float64{{1, 1}, {1}, {1, 0, 0}} {
+		_, err := f.tell(id, other...)
+		wants(t, err, problem.Conflict, "rewards")
+	}
+	_, err = f.tell(id, 1, 0, 0, 0)
+	wants(t, err, problem.OverLimit, "rewards")
+	_, err = f.tell("slate-none", 1)
+	wants(t, err, problem.UnknownSlate, "slate_id")
+	if st, err := f.state("films", "ann", model{dim, 1}); err != nil || st.estimator.Observations() != 2 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	release := f.Hold("elsewhere")
+	defer release()
+	_, err = f.Store.Feedback("elsewhere", []Feedback{{id, []float64{1, 0}}})
+	wants(t, err, problem.UnknownSlate, "slate_id")
+}
+
+// TestFeedbackTogether: all or nothing, of several users and slates, the same one twice.
+func TestFeedbackTogether(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 40)
+	s := f.hand(v, `{"users":["a","b","a"],"k":3}`)
+	all := []Feedback{{s[0].ID, []float64{1}}, {s[1].ID, []float64{0, 1}}, {s[2].ID, []float64{1, 1, 1}}}
+	bad := append(slices.Clone(all), Feedback{"slate-none", []float64{1}})
+	_, err := f.Store.Feedback("films", bad)
+	wants(t, err, problem.UnknownSlate, "feedback")
+	if p := problem.Of(err); p.Index != 3 {
+		t.Errorf("%+v", p)
+	}
+	bad = append(slices.Clone(all), Feedback{s[0].ID, []float64{0}})
+	_, err = f.Store.Feedback("films", bad)
+	wants(t, err, problem.Conflict, "feedback")
+	if i := f.info(); i.Users != 0 {
+		t.Errorf("%d users after feedback that was refused", i.Users)
+	}
+	got, err := f.Store.Feedback("films", append(slices.Clone(all), all[0]))
+	if err != nil || len(got) != 4 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got[2].Observations != 4 || got[1].Observations != 2 || !got[2].New || got[3].New || got[3].Observations != 1 {
+		t.Errorf("%+v", got)
+	}
+	if i := f.info(); i.Users != 2 || i.Slates != 3 {
+		t.Errorf("%+v", i)
+	}
+}
+
+// TestKeyFindsTheSlates: the same request under a key gets the same slates, another is
+// refused, and one whose slates have gone is a new one.
+func TestKeyFindsTheSlates(t *testing.T) {
+	now := &clock{time.Unix(1e9, 0)}
+	f := open(t, Options{Now: now.Now, Keep: time.Hour})
+	v := films(1, 40)
+	if _, err := f.put(v, `{"items":[{"id":1,"costs":[9]},{"id":2,"costs":[1]},{"id":3,"costs":[1]}]}`); err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"users":["a","b"],"k":2,"budgets":[2]}`
+	one, err := f.ask(v, body, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	two, err := f.ask(films(2, 50), body, "k")
+	one.Evaluations = 0
+	if diff := cmp.Diff(one, two); err != nil || diff != "" {
+		t.Fatal(err, diff)
+	}
+	_, err = f.ask(v, `{"users":["a"],"k":2}`, "k")
+	wants(t, err, problem.KeyReused, "Idempotency-Key")
+	if i := f.info(); i.Slates != 2 {
+		t.Errorf("%+v", i)
+	}
+	now.now = now.now.Add(2 * time.Hour)
+	f.hand(v, `{"users":["c"]}`)
+	three, err := f.ask(v, body, "k")
+	if err != nil || three.Slates[0].ID == one.Slates[0].ID {
+		t.Errorf("%+v, %v", three, err)
+	}
+}
+
+// TestSlatesAreForgotten by time and by number, the oldest first; what was learnt
+// stays.
+func TestSlatesAreForgotten(t *testing.T) {
+	now := &clock{time.Unix(1e9, 0)}
+	f := open(t, Options{Now: now.Now, Keep: time.Hour, Slates: 5})
+	v := films(1, 40)
+	var ids []string
+	for range 5 {
+		ids = append(ids, f.hand(v, `{"users":["a"],"k":2}`)[0].ID)
+		now.now = now.now.Add(time.Minute)
+	}
+	if _, err := f.tell(ids[0], 1); err != nil {
+		t.Fatal(err)
+	}
+	f.hand(v, `{"users":["b"],"k":2}`)
+	_, err := f.tell(ids[0], 1)
+	wants(t, err, problem.UnknownSlate, "slate_id")
+	if _, err := f.tell(ids[1], 1); err != nil {
+		t.Error(err)
+	}
+	now.now = now.now.Add(time.Hour - 2*time.Minute)
+	_, err = f.tell(ids[1], 1) // it is there, but its time is over
+	wants(t, err, problem.UnknownSlate, "slate_id")
+	if _, err := f.tell(ids[4], 1); err != nil {
+		t.Error(err)
+	}
+	f.hand(v, `{"users":["c"],"k":2}`)
+	if i := f.info(); i.Slates != 4 || i.Users != 1 {
+		t.Errorf("%+v", i)
+	}
+	f.reopen()
+	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.estimator.Observations() != 3 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// TestVersions: a version of the same dimension keeps what is known, and feedback goes
+// to slates of the version before; another dimension is a conflict until all is
+// dropped.
+func TestVersions(t *testing.T) {
+	f := open(t, Options{})
+	old := films(1, 40)
+	id := f.hand(old, `{"users":["a"],"k":3}`)[0].ID
+	if _, err := f.ask(films(2, 50), `{"users":["a"]}`, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.tell(id, 1, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	wider := films(3, 40)
+	wider.dim = 8
+	_, err := f.ask(wider, `{"users":["a"]}`, "")
+	wants(t, err, problem.Conflict, "name")
+	_, err = f.put(wider, `{}`)
+	wants(t, err, problem.Conflict, "name")
+	_, err = f.put(old, `{"lambda":2}`)
+	wants(t, err, problem.Conflict, "lambda")
+	called := false
+	if err := f.Drop("films", func() error { called = true; return nil }); err != nil || !called {
+		t.Fatal(err, called)
+	}
+	_, err = f.tell(id, 1, 1, 0)
+	wants(t, err, problem.UnknownSlate, "slate_id")
+	if _, err := f.ask(wider, `{"users":["a"]}`, ""); err != nil {
+		t.Error(err)
+	}
+	if i := f.info(); i.Users != 0 || i.Slates != 1 {
+		t.Errorf("%+v", i)
+	}
+	failed := errors.New("no")
+	if err := f.Drop("nothing", func() error { return failed }); err != failed {
+		t.Error(err)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	f := open(t, Options{})
+	f.hand(films(1, 10), `{"users":["a"]}`)
+	if err := f.Sweep([]string{"films", "other"}); err != nil || f.info().Slates != 1 {
+		t.Error(err)
+	}
+	if err := f.Sweep([]string{"other"}); err != nil || f.info().Slates != 0 {
+		t.Error(err)
+	}
+}
+
+// TestSettings: costs and groups limit slates, items not listed are in none, and what
+// can be in none is told.
+func TestSettings(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 6)
+	v.names = []string{"a", "b", "c", "d", "e", "f"}
+	body := `{"items":[
+		{"id":"a","costs":[1,1],"groups":["x"]},
+		{"id":"b","costs":[2,1],"groups":["x","y"]},
+		{"id":"c","costs":[9,1],"groups":[]},
+		{"id":"d","costs":[1,0],"groups":["z"]},
+		{"id":"e","costs":[1,1],"groups":["x"]}]}`
+	info, err := f.put(v, body)
+	if err != nil || len(info.Items) != 5 {
+		t.Fatal(info, err)
+	}
+	f.reopen()
+	a, err := f.ask(v, `{"users":["u"],"k":6,"budgets":[5,3],"group_limits":{"x":1,"z":0}}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Excluding{
+		Unaffordable: &Excluded{1, []ID{{Name: "c", Text: true}}},
+		Barred:       &Excluded{1, []ID{{Name: "d", Text: true}}},
+		Unlisted:     &Excluded{1, []ID{{Name: "f", Text: true}}},
+	}
+	if diff := cmp.Diff(want, a.Excluded); diff != "" {
+		t.Error(diff)
+	}
+	if items := a.Slates[0].Items; len(items) != 1 || !strings.Contains("abe", items[0].ID.Name) {
+		t.Errorf("%+v", items)
+	}
+	// Without budgets there are no costs, and c is as good as others.
+	a, err = f.ask(v, `{"users":["u"],"k":6}`, "")
+	if err != nil || len(a.Slates[0].Items) != 5 || a.Excluded.Unaffordable != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	for body, field := range map[string]string{
+		`{"users":["u"],"budgets":[1]}`:           "budgets",
+		`{"users":["u"],"budgets":[1,1,1]}`:       "budgets",
+		`{"users":["u"],"budgets":[0.1,0.1]}`:     "budgets",
+		`{"users":["u"],"group_limits":{"q":1}}`:  "group_limits",
+		`{"users":["u"],"group_limits":{"x":-1}}`: "group_limits",
+	} {
+		_, err := f.ask(v, body, "")
+		wants(t, err, problem.InvalidValue, field)
+	}
+	// An atom that is gone is no longer in the way, one that comes is not listed.
+	fewer := &shelf{number: 9, dim: dim, rows: v.rows[dim:], names: []string{"b", "c", "d", "e", "g"}}
+	a, err = f.ask(fewer, `{"users":["u"],"k":6}`, "")
+	if err != nil || len(a.Slates[0].Items) != 4 || a.Excluded.Unlisted.IDs[0].Name != "g" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	// New settings count at once.
+	if _, err := f.put(v, `{"rule":"tuned"}`); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = f.ask(v, `{"users":["u"],"k":6}`, ""); err != nil || len(a.Slates[0].Items) != 6 || a.Excluded != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+}
+
+func TestSettingsThatDoNotFit(t *testing.T) {
+	f := open(t, Options{Dimension: 5})
+	v := films(1, 6)
+	for _, c := range []struct {
+		body  string
+		kind  problem.Kind
+		field string
+		index int
+	}{
+		{`{"items":[{"id":0},{"id":6}]}`, problem.UnknownID, "items", 1},
+		{`{"items":[{"id":0},{"id":1},{"id":0}]}`, problem.InvalidValue, "items", 2},
+		{`{"items":[{"id":"0"}]}`, problem.InvalidValue, "items", 0},
+	} {
+		_, err := f.put(v, c.body)
+		wants(t, err, c.kind, c.field)
+		if p := problem.Of(err); p.Index != c.index {
+			t.Errorf("%s: index %d", c.body, p.Index)
+		}
+	}
+	v.rows[4*dim+2] = 1.5
+	_, err := f.ask(v, `{"users":["u"]}`, "")
+	wants(t, err, problem.Conflict, "rows")
+	if p := problem.Of(err); p.Index != 4 || !strings.Contains(p.Detail, "atom 4 has 1.5 at coordinate 2") {
+		t.Errorf("%+v", p)
+	}
+	v.rows[4*dim+2] = -0.1
+	_, err = f.put(v, `{}`)
+	wants(t, err, problem.Conflict, "rows")
+	wide := &shelf{number: 1, dim: 6, rows: make([]float32, 12)}
+	_, err = f.ask(wide, `{"users":["u"]}`, "")
+	wants(t, err, problem.Conflict, "name")
+	small := open(t, Options{Memory: 100})
+	_, err = small.ask(films(1, 6), `{"users":["u"]}`, "")
+	wants(t, err, problem.OutOfMemory, "name")
+}
+
+// TestDeadline: a context that has ended makes no slates.
+func TestDeadline(t *testing.T) {
+	f := open(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	req, err := DecodeRequest([]byte(`{"users":["a"]}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Hold("films")()
+	if _, err := f.Recommend(ctx, "films", films(1, 10), req, "", ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestDamageIsNamed changes a byte of every record in turn: what needs it fails and
+// says which it is, and the other user does not care.
+func TestDamageIsNamed(t *testing.T) {
+	f := open(t, Options{Logged: 2})
+	v := films(1, 40)
+	var open []string
+	for range 4 {
+		for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+			if _, err := f.tell(s.ID, 1, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+		open = append(open, s.ID)
+	}
+	damage := func(bucket string, key []byte) (restore func()) {
+		var before []byte
+		set := func(change func([]byte) []byte) {
+			err := f.db.Update(func(tx *bbolt.Tx) error {
+				b := find(tx, "films").Bucket
+				if bucket != "" {
+					b = b.Bucket([]byte(bucket))
+				}
+				before = slices.Clone(b.Get(key))
+				if before == nil {
+					t.Fatalf("no %s %q", bucket, key)
+				}
+				return b.Put(key, change(slices.Clone(before)))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.reopen()
+		}
+		var whole []byte
+		set(func(b []byte) []byte {
+			whole = slices.Clone(b)
+			b[len(b)/2] ^= 0x10
+			return b
+		})
+		return func() { set(func([]byte) []byte { return whole }) }
+	}
+	ask := func(user string) error {
+		_, err := f.ask(v, fmt.Sprintf(`{"users":[%q]}`, user), "")
+		return err
+	}
+	for _, c := range []struct {
+		name, bucket string
+		key          []byte
+		fails        func() error
+		works        func() error
+	}{
+		{"the state of user \"a\"", statesBucket, []byte("a"), func() error { return ask("a") }, func() error { return ask("b") }},
+		{"feedback 4 of user \"a\"", logsBucket, logKey("a", 4), func() error { return ask("a") }, func() error { return ask("b") }},
+		{"slate " + open[0], slatesBucket, []byte(open[0]), func() error { _, err := f.tell(open[0], 1); return err }, func() error { return ask("a") }},
+		{"counts", "", []byte(countsRecord), func() error { return ask("a") }, func() error { return nil }},
+		{"model", "", []byte(modelRecord), func() error { return ask("a") }, func() error { return nil }},
+	} {
+		restore := damage(c.bucket, c.key)
+		for range 2 { // it stays where it is
+			err := c.fails()
+			if err == nil || !strings.Contains(err.Error(), c.name) || problem.Of(err).Kind != problem.Internal {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if err := c.works(); err != nil {
+			t.Errorf("%s is in the way of others: %v", c.name, err)
+		}
+		restore()
+		if err := c.fails(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// A hole in a log is as bad as a changed byte.
+	b := f.hand(v, `{"users":["b"],"k":2}`)[0].ID
+	if _, err := f.tell(b, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.db.Update(func(tx *bbolt.Tx) error { return find(tx, "films").sub(logsBucket).Delete(logKey("b", 4)) }); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	if err := ask("b"); err == nil || !strings.Contains(err.Error(), `feedback 4 of user "b": it is missing`) {
+		t.Error(err)
+	}
+}
+
+// TestFullDisk: what a transaction fails with is told, and nothing of it is believed.
+func TestFullDisk(t *testing.T) {
+	var fault error
+	at := ""
+	f := open(t, Options{step: func(step string) error {
+		if step == at {
+			return fault
+		}
+		return nil
+	}})
+	v := films(1, 40)
+	s := f.hand(v, `{"users":["a","b"],"k":2}`)
+	fault = errors.New("broken")
+	at = "commit" // nothing was written
+	if _, err := f.tell(s[0].ID, 1); err != fault {
+		t.Error(err)
+	}
+	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.seq != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	at = "committed" // it was, and nobody knows
+	if _, err := f.tell(s[1].ID, 1); err != fault {
+		t.Error(err)
+	}
+	at = ""
+	if st, err := f.state("films", "b", model{dim, 1}); err != nil || st.seq != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	for i, fresh := range []bool{true, false} {
+		if a, err := f.tell(s[i].ID, 1); err != nil || a.New != fresh || a.Observations != 1 {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+}
+
+// TestConcurrently has many clients ask and tell, about few users, in little memory;
+// each reward counts once.
+func TestConcurrently(t *testing.T) {
+	const memory = 40*(40*dim+8) + 3*perEntry // of the items, and of two users
+	f := open(t, Options{Logged: 3, Memory: memory})
+	v := films(1, 40)
+	const clients, rounds, users = 8, 12, 3
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Go(func() {
+			for n := range rounds {
+				body := fmt.Sprintf(`{"users":["u%d","u%d"],"k":2}`, (c+n)%users, (c+n+1)%users)
+				a, err := f.ask(v, body, "")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				all := []Feedback{{a.Slates[0].ID, []float64{1, 0}}, {a.Slates[1].ID, []float64{0.5}}}
+				for range 2 {
+					if _, err := f.Store.Feedback("films", all); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 2 {
+		var total int64
+		for u := range users {
+			st, err := f.state("films", fmt.Sprint("u", u), model{dim, 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += st.estimator.Observations()
+		}
+		if total != clients*rounds*3 {
+			t.Errorf("%d observations, want %d", total, clients*rounds*3)
+		}
+		f.reopen()
+	}
+	if f.Bytes() > memory {
+		t.Errorf("%d bytes in memory", f.Bytes())
+	}
+}
+
+// TestCache: what was not used for longest goes first, and what was read before a change
+// is not kept after it.
+func TestCache(t *testing.T) {
+	c := newCache(3*(perEntry+1) + 30)
+	key := func(name string) cacheKey { return cacheKey{user: name} }
+	has := func(names string) {
+		t.Helper()
+		got := ""
+		for e := c.order.Front(); e != nil; e = e.Next() {
+			got += e.Value.(*cached).key.user
+		}
+		if got != names {
+			t.Errorf("the cache has %q, want %q", got, names)
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		c.keep(key(name), name, 10, 0, 0)
+	}
+	has("cba")
+	c.get(key("a"))
+	c.keep(key("d"), "d", 10, 0, 0)
+	has("dac")
+	c.keep(key("e"), "e", 20, 0, 0)
+	has("ed")
+	seen := c.seen(0)
+	c.change(key("d"), "new", 10, 0)
+	c.keep(key("d"), "old", 10, 0, seen)
+	if d, _ := c.get(key("d")); d != "new" {
+		t.Errorf("%v is kept", d)
+	}
+	c.change(key("d"), nil, 0, 0)
+	has("e")
+	c.drop("")
+	if has(""); c.used() != 0 {
+		t.Errorf("%d bytes of nothing", c.used())
+	}
+}
+
+// TestRecords: what is written is read again, and whatever is cut short or longer is
+// not.
+func TestRecords(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	floats := func(n int) []float64 {
+		var all []float64
+		for range n {
+			all = append(all, r.NormFloat64())
+		}
+		return all
+	}
+	for range 50 {
+		h := &handed{
+			user: ID{Name: strings.Repeat("é", r.IntN(9)), Text: true}, version: r.Int64(), at: time.Unix(0, r.Int64()).UTC(), algo: AFSM,
+			picks: []Pick{}, ucb: r.NormFloat64(), rho: r.NormFloat64(), alpha: r.Float64(), rewards: floats(r.IntN(3)), observations: r.Int64(),
+		}
+		if r.IntN(2) == 0 {
+			h.user = ID{Int: r.Int64() - r.Int64()}
+		}
+		for range r.IntN(4) {
+			h.picks = append(h.picks, Pick{ID{Int: -r.Int64()}, r.Float64(), r.Float64(), r.Float64()})
+			h.rows = append(h.rows, r.Float32())
+		}
+		text := h.encode([]byte("k"))
+		var got handed
+		if err := got.decode([]byte("k"), text); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(h, &got, cmp.AllowUnexported(handed{})); diff != "" {
+			t.Fatal(diff)
+		}
+		if err := new(handed).decode([]byte("other"), text); err == nil {
+			t.Fatal("a record is read under another's key")
+		}
+		for i := range len(text) {
+			cutShort := sealed([]byte("k"), slices.Clone(text[:i]))
+			if i < len(text)-4 {
+				if err := new(handed).decode([]byte("k"), cutShort); err == nil {
+					t.Fatalf("%d of %d bytes are read", i, len(text))
+				}
+			}
+		}
+		if err := new(handed).decode([]byte("k"), sealed([]byte("k"), append(slices.Clone(text[:len(text)-4]), 0))); err == nil {
+			t.Fatal("a record that is longer is read")
+		}
+	}
+}
