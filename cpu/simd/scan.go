@@ -41,7 +41,8 @@ type ScanScratch struct {
 // for every number of queries in the call. values[64 q + i] receives it, and
 // bit i of masks[q] says whether it is at least q.Cut (never so when it is NaN).
 // AVX2 and AVX512 agree bit for bit. Where a panel of up to 16 KiB ends the next
-// one is expected, and fetched on the way for calls with many queries.
+// one is expected, and fetched on the way for calls with many queries or that end
+// before their panel.
 func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	l.scan(w, panel, head, width, codes, stride, queries, t, masks, values)

@@ -567,30 +567,35 @@ test:
 	RET
 
 // func scanOneAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·scanOneAVX512(SB), NOSPLIT, $0-112
 	MOVQ panel+0(FP), DX
-	MOVQ codes+32(FP), BX
-	MOVQ stride+40(FP), SI
-	MOVQ queries+48(FP), DI
-	MOVQ groups+56(FP), R8
-	MOVQ masks+96(FP), R9
-	MOVQ values+104(FP), R10
+	MOVQ ahead+8(FP), BX
+	MOVQ codes+32(FP), SI
+	MOVQ stride+40(FP), DI
+	MOVQ queries+48(FP), R8
+	MOVQ groups+56(FP), R9
+	MOVQ masks+96(FP), R10
+	MOVQ values+104(FP), R11
 
 group:
 	MOVQ         DX, AX
-	MOVQ         BX, CX
-	VPBROADCASTD 20(DI), Z1
+	MOVQ         SI, CX
+	VPBROADCASTD 20(R8), Z1
 	VPXORD       Z0, Z0, Z0
 	VPSUBD       Z1, Z0, Z0
 	VMOVDQA64    Z0, Z1
 	VMOVDQA64    Z0, Z2
 	VMOVDQA64    Z0, Z3
-	MOVQ         head+16(FP), R11
-	SUBQ         $+8, R11
+	MOVQ         head+16(FP), R12
+	SUBQ         $+8, R12
 	JLT          head_four
 
 head_eight:
+	PREFETCHT1   (AX)(BX*1)
+	PREFETCHT1   64(AX)(BX*1)
+	PREFETCHT1   128(AX)(BX*1)
+	PREFETCHT1   192(AX)(BX*1)
 	VMOVDQU64    (AX), Z4
 	VMOVDQU64    64(AX), Z5
 	VMOVDQU64    128(AX), Z6
@@ -600,6 +605,10 @@ head_eight:
 	VPDPBUSD     Z8, Z5, Z1
 	VPDPBUSD     Z8, Z6, Z2
 	VPDPBUSD     Z8, Z7, Z3
+	PREFETCHT1   256(AX)(BX*1)
+	PREFETCHT1   320(AX)(BX*1)
+	PREFETCHT1   384(AX)(BX*1)
+	PREFETCHT1   448(AX)(BX*1)
 	VMOVDQU64    256(AX), Z4
 	VMOVDQU64    320(AX), Z5
 	VMOVDQU64    384(AX), Z6
@@ -611,12 +620,16 @@ head_eight:
 	VPDPBUSD     Z8, Z7, Z3
 	ADDQ         $+512, AX
 	ADDQ         $+8, CX
-	SUBQ         $+8, R11
+	SUBQ         $+8, R12
 	JGE          head_eight
 
 head_four:
-	TESTQ        $+4, R11
+	TESTQ        $+4, R12
 	JEQ          head_done
+	PREFETCHT1   (AX)(BX*1)
+	PREFETCHT1   64(AX)(BX*1)
+	PREFETCHT1   128(AX)(BX*1)
+	PREFETCHT1   192(AX)(BX*1)
 	VMOVDQU64    (AX), Z4
 	VMOVDQU64    64(AX), Z5
 	VMOVDQU64    128(AX), Z6
@@ -630,35 +643,39 @@ head_four:
 	ADDQ         $+4, CX
 
 head_done:
-	MOVQ         heads+64(FP), R11
-	VBROADCASTSS (DI), Z4
+	MOVQ         heads+64(FP), R12
+	VBROADCASTSS (R8), Z4
 	VCVTDQ2PS    Z0, Z0
 	VMULPS       Z4, Z0, Z0
-	VMULPS       (R11), Z0, Z0
-	VMOVUPS      Z0, (R10)
+	VMULPS       (R12), Z0, Z0
+	VMOVUPS      Z0, (R11)
 	VCVTDQ2PS    Z1, Z1
 	VMULPS       Z4, Z1, Z1
-	VMULPS       64(R11), Z1, Z1
-	VMOVUPS      Z1, 64(R10)
+	VMULPS       64(R12), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
 	VCVTDQ2PS    Z2, Z2
 	VMULPS       Z4, Z2, Z2
-	VMULPS       128(R11), Z2, Z2
-	VMOVUPS      Z2, 128(R10)
+	VMULPS       128(R12), Z2, Z2
+	VMOVUPS      Z2, 128(R11)
 	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z4, Z3, Z3
-	VMULPS       192(R11), Z3, Z3
-	VMOVUPS      Z3, 192(R10)
-	VPBROADCASTD 24(DI), Z1
+	VMULPS       192(R12), Z3, Z3
+	VMOVUPS      Z3, 192(R11)
+	VPBROADCASTD 24(R8), Z1
 	VPXORD       Z9, Z9, Z9
 	VPSUBD       Z1, Z9, Z9
 	VMOVDQA64    Z9, Z1
 	VMOVDQA64    Z9, Z2
 	VMOVDQA64    Z9, Z3
-	MOVQ         width+24(FP), R11
-	SUBQ         $+8, R11
+	MOVQ         width+24(FP), R12
+	SUBQ         $+8, R12
 	JLT          width_four
 
 width_eight:
+	PREFETCHT1   (AX)(BX*1)
+	PREFETCHT1   64(AX)(BX*1)
+	PREFETCHT1   128(AX)(BX*1)
+	PREFETCHT1   192(AX)(BX*1)
 	VMOVDQU64    (AX), Z4
 	VMOVDQU64    64(AX), Z5
 	VMOVDQU64    128(AX), Z6
@@ -668,6 +685,10 @@ width_eight:
 	VPDPBUSD     Z8, Z5, Z1
 	VPDPBUSD     Z8, Z6, Z2
 	VPDPBUSD     Z8, Z7, Z3
+	PREFETCHT1   256(AX)(BX*1)
+	PREFETCHT1   320(AX)(BX*1)
+	PREFETCHT1   384(AX)(BX*1)
+	PREFETCHT1   448(AX)(BX*1)
 	VMOVDQU64    256(AX), Z4
 	VMOVDQU64    320(AX), Z5
 	VMOVDQU64    384(AX), Z6
@@ -679,12 +700,16 @@ width_eight:
 	VPDPBUSD     Z8, Z7, Z3
 	ADDQ         $+512, AX
 	ADDQ         $+8, CX
-	SUBQ         $+8, R11
+	SUBQ         $+8, R12
 	JGE          width_eight
 
 width_four:
-	TESTQ        $+4, R11
+	TESTQ        $+4, R12
 	JEQ          width_done
+	PREFETCHT1   (AX)(BX*1)
+	PREFETCHT1   64(AX)(BX*1)
+	PREFETCHT1   128(AX)(BX*1)
+	PREFETCHT1   192(AX)(BX*1)
 	VMOVDQU64    (AX), Z4
 	VMOVDQU64    64(AX), Z5
 	VMOVDQU64    128(AX), Z6
@@ -700,44 +725,44 @@ width_four:
 width_done:
 	MOVQ         rests+72(FP), AX
 	MOVQ         radii+80(FP), CX
-	VBROADCASTSS 4(DI), Z4
-	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 4(R8), Z4
+	VBROADCASTSS 8(R8), Z5
 	VCVTDQ2PS    Z9, Z9
 	VMULPS       Z4, Z9, Z9
-	VMOVUPS      (R10), Z6
+	VMOVUPS      (R11), Z6
 	VFMADD132PS  (AX), Z6, Z9
 	VFMADD231PS  (CX), Z5, Z9
 	VCVTDQ2PS    Z1, Z1
 	VMULPS       Z4, Z1, Z1
-	VMOVUPS      64(R10), Z6
+	VMOVUPS      64(R11), Z6
 	VFMADD132PS  64(AX), Z6, Z1
 	VFMADD231PS  64(CX), Z5, Z1
 	VCVTDQ2PS    Z2, Z2
 	VMULPS       Z4, Z2, Z2
-	VMOVUPS      128(R10), Z6
+	VMOVUPS      128(R11), Z6
 	VFMADD132PS  128(AX), Z6, Z2
 	VFMADD231PS  128(CX), Z5, Z2
 	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z4, Z3, Z3
-	VMOVUPS      192(R10), Z4
+	VMOVUPS      192(R11), Z4
 	VFMADD132PS  192(AX), Z4, Z3
 	VFMADD231PS  192(CX), Z5, Z3
 	MOVQ         offsets+88(FP), AX
 	TESTQ        AX, AX
 	JEQ          test
 	MOVQ         offsets+88(FP), AX
-	VBROADCASTSS 12(DI), Z4
+	VBROADCASTSS 12(R8), Z4
 	VFMADD231PS  (AX), Z4, Z9
 	VFMADD231PS  64(AX), Z4, Z1
 	VFMADD231PS  128(AX), Z4, Z2
 	VFMADD231PS  192(AX), Z4, Z3
 
 test:
-	VMOVUPS      Z9, (R10)
-	VMOVUPS      Z1, 64(R10)
-	VMOVUPS      Z2, 128(R10)
-	VMOVUPS      Z3, 192(R10)
-	VBROADCASTSS 16(DI), Z4
+	VMOVUPS      Z9, (R11)
+	VMOVUPS      Z1, 64(R11)
+	VMOVUPS      Z2, 128(R11)
+	VMOVUPS      Z3, 192(R11)
+	VBROADCASTSS 16(R8), Z4
 	VCMPPS       $0x1d, Z4, Z9, K1
 	VCMPPS       $0x1d, Z4, Z1, K2
 	VCMPPS       $0x1d, Z4, Z2, K3
@@ -745,12 +770,12 @@ test:
 	KUNPCKWD     K1, K2, K1
 	KUNPCKWD     K3, K4, K2
 	KUNPCKDQ     K1, K2, K1
-	KMOVQ        K1, (R9)
-	LEAQ         (BX)(SI*1), BX
-	ADDQ         $+32, DI
-	ADDQ         $+8, R9
-	ADDQ         $+256, R10
-	DECQ         R8
+	KMOVQ        K1, (R10)
+	LEAQ         (SI)(DI*1), SI
+	ADDQ         $+32, R8
+	ADDQ         $+8, R10
+	ADDQ         $+256, R11
+	DECQ         R9
 	JNE          group
 	VZEROUPPER
 	RET

@@ -10,8 +10,8 @@ package simd
 //go:noescape
 func scanAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
 
-// scanOneAVX512 is Scan for groups queries; ahead is not used. groups >= 1,
-// offsets may be nil.
+// scanOneAVX512 is Scan for groups queries; lines ahead bytes on are fetched on
+// the way. groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanOneAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)

@@ -14,7 +14,7 @@ func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
 	wide := avx512{everySecond()}
 	tile{name: "scanAVX512", queries: 4, vectors: 4, fetch: true, dots: wide}.emit()
-	one := tile{name: "scanOneAVX512", queries: 1, vectors: 4, dots: wide}
+	one := tile{name: "scanOneAVX512", queries: 1, vectors: 4, fetch: true, dots: wide}
 	one.emit()
 	one.test("testAVX512")
 	one = tile{name: "scanAVX2", queries: 1, vectors: 8, fetch: true, dots: &avx2{}}

@@ -32,9 +32,7 @@ const (
 type tile struct {
 	name             string
 	queries, vectors int
-	// fetch has each step prefetch its lines of a panel to come. A scan that
-	// waits for memory does better without: the processor's own prefetching of
-	// one stream is ahead of it.
+	// fetch has each step prefetch its lines of a panel to come.
 	fetch bool
 	dots
 }
