@@ -1,82 +1,206 @@
 package service
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
+
+	"thresher/service/client"
 )
 
-// tourney is a tournament as clients see it.
-type tourney struct {
-	ID     string
-	Done   bool
-	Winner *string
-	State  standing
+// judge decides duels in favour of the arm that comes first in a list.
+func judge(order []string, duels []client.Duel) []client.DuelResult {
+	var results []client.DuelResult
+	for _, d := range duels {
+		results = append(results, client.DuelResult{DuelID: d.ID, AWon: slices.Index(order, d.A) < slices.Index(order, d.B)})
+	}
+	return results
 }
 
-type standing struct {
-	Duels      int
-	Open       int
-	Active     []string
-	Eliminated []struct {
-		Arm    string
-		At     int
-		P      float64
-		Radius float64
-	}
-	Done     bool
-	Winner   *string
-	Receipts []struct {
-		ID     uint64 `json:"duel_id"`
-		Status string
-	}
-}
+func of[T any](x T) *T { return &x }
 
-type handed struct {
-	Duels []struct {
-		ID   uint64 `json:"duel_id"`
-		A, B string
-	}
-	Done bool
-}
-
-// TestTournament plays one to its end.
+// TestTournament plays one to its end through the client, over restarts of the server.
 func TestTournament(t *testing.T) {
-	s := start(t, nil)
-	spec := map[string]any{"arms": []string{"good", "bad", "worse"}, "mode": "online", "horizon": 100000, "testing": "sweep"}
-	var made tourney
-	a := s.do("POST", "/v1/tournaments", spec).want(201)
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	ctx, order := context.Background(), []string{"good", "bad", "worse"}
+	connect := func() *client.Client {
+		c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := connect()
+	made, err := c.CreateTournament(ctx, client.TournamentSpec{Arms: order, Mode: "online", Horizon: of(int64(100000)), Testing: "sweep"}, "")
+	if err != nil || made.Done || made.Winner != nil || len(made.State.Active) != 3 || *made.Seed != 1 || *made.LeaseSeconds != 600 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	for n := range 1000 {
+		handed, err := c.NextDuels(ctx, made.ID, 2, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%100 == 50 {
+			s.stopAll()
+			s = startIn(t, dir, nil)
+			c = connect()
+		}
+		if handed.Done {
+			break
+		}
+		reported, err := c.ReportDuels(ctx, made.ID, judge(order, handed.Duels), false)
+		if err != nil || len(reported.Receipts) != len(handed.Duels) || reported.Receipts[0].Status != "accepted" {
+			t.Fatalf("%+v, %v", reported, err)
+		}
+		if reported.Done {
+			break
+		}
+	}
+	end, err := c.Tournament(ctx, made.ID)
+	if err != nil || !end.Done || *end.Winner != "good" || end.State.Guarantee == nil {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	if out := end.State.Eliminated; len(out) != 2 || out[0].Arm != "worse" || out[0].At < 1 || out[0].P >= .5 || out[0].Radius <= 0 || out[1].Arm != "bad" {
+		t.Errorf("%+v", out)
+	}
+	s.do("POST", "/v1/tournaments/"+made.ID+"/next", map[string]int{"count": 2}).problem(409, "tournament-ended")
+	page, err := c.Tournaments(ctx, "", 1)
+	if err != nil || len(page.Data) != 1 || !page.Data[0].Done || page.Data[0].ID != made.ID || page.Data[0].State != nil || page.HasMore {
+		t.Errorf("%+v, %v", page, err)
+	}
+	text := string(s.do("GET", "/metrics", nil).body)
+	for _, want := range []string{`thresher_tournaments{status="done"} 1`, `thresher_tournaments{status="running"} 0`, "thresher_duels_handed_out_total", `thresher_duel_results_total{status="accepted"}`, `thresher_duel_results_total{status="coin"}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, "worse") || !strings.Contains(log, made.ID+"/report") {
+		t.Error("logs have names of arms, or lack requests")
+	}
+	if err := c.DeleteTournament(ctx, made.ID); err != nil {
+		t.Error(err)
+	}
+	s.do("GET", "/v1/tournaments/"+made.ID, nil).problem(404, "unknown-tournament")
+}
+
+// TestBadTournaments asks for everything that cannot be: each has its status, kind,
+// field, index and limit, and the state is untouched.
+func TestBadTournaments(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Arms, o.Limits.Duels, o.Limits.Tournaments = 4, 5, 1 })
+	const all = "/v1/tournaments"
+	const good = `{"arms":["a","b","c"],"mode":"online","horizon":1000,"testing":"sweep"}`
+	var made client.Tournament
+	a := s.do("POST", all, good, "Idempotency-Key", "first").want(201)
 	a.into(&made)
-	at := "/v1/tournaments/" + made.ID
-	if a.header.Get("Location") != at || made.Done || made.Winner != nil || len(made.State.Active) != 3 {
-		t.Fatalf("at %s, %+v", a.header.Get("Location"), made)
+	at := all + "/" + made.ID
+	if a.header.Get("Location") != at {
+		t.Errorf("at %s", a.header.Get("Location"))
 	}
-	rank := map[string]int{"good": 0, "bad": 1, "worse": 2}
-	var last standing
-	for range 1000 {
-		var h handed
-		s.do("POST", at+"/next", map[string]int{"count": 2}).want(200).into(&h)
-		if h.Done {
-			break
-		}
-		var results []map[string]any
-		for _, d := range h.Duels {
-			results = append(results, map[string]any{"duel_id": d.ID, "a_won": rank[d.A] < rank[d.B]})
-		}
-		s.do("POST", at+"/report", results).want(200).into(&last)
-		if last.Done {
-			break
-		}
+	var handed, again client.Duels
+	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&handed)
+	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&again)
+	if fmt.Sprint(handed) != fmt.Sprint(again) || len(handed.Duels) == 0 {
+		t.Fatalf("under one key: %v, then %v", handed, again)
 	}
-	s.do("GET", at, nil).want(200).into(&made) // a coin may have ended it
-	last = made.State
-	if !last.Done || last.Winner == nil || *last.Winner != "good" || len(last.Eliminated) != 2 || last.Eliminated[0].Arm != "worse" {
-		t.Fatalf("%+v", last)
+	id := handed.Duels[0].ID
+	reported := fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, id)
+	s.do("POST", at+"/report", reported).want(200)
+	before := string(s.do("GET", at, nil).want(200).body)
+	none := -1
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		problem, field           string
+		index                    int
+		limit                    string
+	}{
+		{"no arms", "POST", all, `{"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", none, "[2 4]"},
+		{"one arm", "POST", all, `{"arms":["a"],"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", none, "[2 4]"},
+		{"many arms", "POST", all, `{"arms":["a","b","c","d","e"],"mode":"online","horizon":1000}`, 400, "over-limit", "arms", none, "4"},
+		{"an empty name", "POST", all, `{"arms":["a",""],"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", 1, "[1 256]"},
+		{"a name twice", "POST", all, `{"arms":["a","b","a"],"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", 2, ""},
+		{"arms that are no texts", "POST", all, `{"arms":[1,2],"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", none, ""},
+		{"no mode", "POST", all, `{"arms":["a","b"]}`, 400, "invalid-value", "mode", none, "[online pac]"},
+		{"no duels at all", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":0}`, 400, "invalid-value", "horizon", none, ""},
+		{"negative horizon", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":-5}`, 400, "invalid-value", "horizon", none, ""},
+		{"gamma", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000,"gamma":0.5}`, 400, "invalid-value", "gamma", none, "[1, inf)"},
+		{"delta of 0", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":0.1,"delta":0}`, 400, "invalid-value", "delta", none, "(0, 1)"},
+		{"delta of 1", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":0.1,"delta":1}`, 400, "invalid-value", "delta", none, "(0, 1)"},
+		{"a number beyond all", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":1e400,"delta":0.1}`, 400, "invalid-value", "epsilon", none, ""},
+		{"seed", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000,"seed":-1}`, 400, "invalid-value", "seed", none, ""},
+		{"field", "POST", all, `{"arms":["a","b"],"mode":"online","T":1000}`, 400, "unknown-field", "T", none, ""},
+		{"half of it", "POST", all, `{"arms":["a","b"`, 400, "malformed-body", "", none, ""},
+		{"two of it", "POST", all, good + good, 400, "malformed-body", "", none, ""},
+		{"a list", "POST", all, `[]`, 400, "malformed-body", "", none, ""},
+		{"one more", "POST", all, good, 400, "over-limit", "", none, "1"},
+		{"another under the key", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000}`, 422, "idempotency-key-reused", "Idempotency-Key", none, ""},
+		{"page", "GET", all + "?limit=101", "", 400, "invalid-value", "limit", none, "[1 100]"},
+		{"order", "GET", all + "?order=asc", "", 400, "unknown-field", "order", none, ""},
+		{"page of none", "GET", all + "?after=tournament_x", "", 404, "unknown-tournament", "after", none, ""},
+		{"none", "GET", all + "/tournament_x", "", 404, "unknown-tournament", "", none, ""},
+		{"deletion of none", "DELETE", all + "/..%2Fmeta.db", "", 404, "unknown-tournament", "", none, ""},
+		{"duels of none", "POST", all + "/x/next", `{"count":1}`, 404, "unknown-tournament", "", none, ""},
+		{"no count", "POST", at + "/next", `{}`, 400, "invalid-value", "count", none, ""},
+		{"count of 0", "POST", at + "/next", `{"count":0}`, 400, "invalid-value", "count", none, "[1 5]"},
+		{"count of many", "POST", at + "/next", `{"count":6}`, 400, "invalid-value", "count", none, "[1 5]"},
+		{"count of halves", "POST", at + "/next", `{"count":1.5}`, 400, "invalid-value", "count", none, ""},
+		{"another count under the key", "POST", at + "/next", `{"count":1}`, 422, "idempotency-key-reused", "Idempotency-Key", none, ""},
+		{"results of none", "POST", all + "/x/report", reported, 404, "unknown-tournament", "", none, ""},
+		{"no results", "POST", at + "/report", `[]`, 400, "invalid-value", "results", none, "[1 5]"},
+		{"null", "POST", at + "/report", `null`, 400, "", "", none, ""},
+		{"an object", "POST", at + "/report", `{"results":[]}`, 400, "malformed-body", "", none, ""},
+		{"many results", "POST", at + "/report", "[" + strings.Repeat(reported[1:len(reported)-1]+",", 5) + reported[1:], 400, "invalid-value", "results", none, "[1 5]"},
+		{"a result of half", "POST", at + "/report", `[{"duel_id":1,"a_won":true},{"duel_id":1}]`, 400, "invalid-value", "a_won", 1, ""},
+		{"a result of nothing", "POST", at + "/report", `[{"a_won":true}]`, 400, "invalid-value", "duel_id", 0, ""},
+		{"a field of a result", "POST", at + "/report", `[{"duel_id":1,"winner":"a"}]`, 400, "unknown-field", "winner", 0, ""},
+		{"a tie", "POST", at + "/report", `[{"duel_id":1,"a_won":0.5}]`, 400, "invalid-value", "a_won", 0, ""},
+		{"lenience", "POST", at + "/report?lenient=perhaps", reported, 400, "invalid-value", "lenient", none, ""},
+		{"a duel that never was", "POST", at + "/report", `[{"duel_id":900,"a_won":true}]`, 404, "unknown-duel", "duel_id", 0, ""},
+		{"such a duel leniently", "POST", at + "/report?lenient", reported[:len(reported)-1] + `,{"duel_id":0,"a_won":true}]`, 404, "unknown-duel", "duel_id", 1, ""},
+		{"the other result", "POST", at + "/report", strings.Replace(reported, "true", "false", 1), 409, "conflict", "duel_id", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.in(t)
+			var body any
+			var h []string
+			if c.body != "" {
+				body = c.body
+			}
+			if strings.Contains(c.name, "under the key") {
+				h = []string{"Idempotency-Key", map[bool]string{true: "first", false: "k"}[c.path == all]}
+			}
+			a := s.do(c.method, c.path, body, h...)
+			if a.status != c.status {
+				t.Fatalf("status %d, want %d: %.400s", a.status, c.status, a.body)
+			}
+			var p refused
+			if a.into(&p); c.problem != "" {
+				p = a.problem(c.status, c.problem)
+			}
+			if p.Detail == "" || p.Field != c.field || (p.Index == nil) != (c.index < 0) || p.Index != nil && *p.Index != c.index {
+				t.Errorf("%s", a.body)
+			}
+			if got := fmt.Sprint(p.Limit); c.limit != "" && got != c.limit {
+				t.Errorf("limit %s, want %s", got, c.limit)
+			}
+		})
 	}
-	s.do("POST", at+"/next", map[string]int{"count": 2}).problem(409, "tournament-ended")
-	var page struct{ Data []tourney }
-	s.do("GET", "/v1/tournaments?limit=1", nil).want(200).into(&page)
-	if len(page.Data) != 1 || !page.Data[0].Done || page.Data[0].ID != made.ID || !made.Done || *made.Winner != "good" {
-		t.Errorf("%+v, %+v", page, made)
+	s.do("POST", at+"/next", []byte(`{"count":1}`), "Content-Type", "text/plain").problem(415, "unsupported-media")
+	s.do("POST", at+"/report", strings.Repeat(" ", smallJSON+1)).problem(413, "body-too-large")
+	s.do("PUT", at, `{}`).problem(http.StatusMethodNotAllowed, "method-not-allowed")
+	if after := string(s.do("GET", at, nil).want(200).body); after != before {
+		t.Errorf("the state was\n%s and is\n%s", before, after)
 	}
-	s.do("DELETE", at, nil).want(200)
-	s.do("GET", at, nil).problem(404, "unknown-tournament")
+	var lenient client.Reported
+	s.do("POST", at+"/report?lenient", strings.Replace(reported, "true", "false", 1)).want(200).into(&lenient)
+	if lenient.Receipts[0].Status != "conflicting" {
+		t.Errorf("%+v", lenient.Receipts)
+	}
+	if text := string(s.do("GET", "/metrics", nil).body); strings.Contains(text, `reason="internal"`) {
+		t.Error("the server counts failures of its own")
+	}
 }

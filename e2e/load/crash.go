@@ -61,7 +61,8 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 		return err
 	}
 	c := &crash{run: r, addr: addr, dir: filepath.Join(r.folder, "data"), r: rand.New(rand.NewPCG(o.seed, 1)), o: o}
-	c.writers = []writer{newShelf("first", o.seed), newShelf("second", o.seed+1), newFiles(o.seed), newBatches(o.seed)}
+	c.writers = []writer{newShelf("first", o.seed), newShelf("second", o.seed+1), newFiles(o.seed), newBatches(o.seed),
+		newContest("keyed", true, o.seed), newContest("leased", false, o.seed+1)}
 	began := time.Now()
 	for i := range o.crashes {
 		if err := c.once(ctx, i == 0); err != nil {
@@ -196,7 +197,7 @@ func (c *crash) report(took time.Duration) error {
 	p.machine()
 	slices.Sort(c.starts)
 	p.printf("%d times kill -9 (seed %d), %d of them before the server was ready again, in %v. After each: what was acknowledged was there with its content, "+
-		"what was not was there as a whole or not at all; in the end every batch had the answers of an undisturbed server, each once and in order, and nothing was left of what was deleted.\n",
+		"what was not was there as a whole or not at all; in the end every batch had the answers of an undisturbed server, each once and in order, every tournament the course of an undisturbed one, and nothing was left of what was deleted.\n",
 		c.o.crashes, c.o.seed, c.early, took.Round(time.Second))
 	p.row("acknowledged", "how many")
 	done := map[string]int{}

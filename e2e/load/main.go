@@ -35,7 +35,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"load", "many clients of one query each, with batching and without", prepareLoad},
-		{"crash", "kill -9 while collections, files and batches are written", prepareCrash},
+		{"crash", "kill -9 while collections, files, batches and tournaments are written", prepareCrash},
 		{"diskfull", "writes without room on the disk", prepareDiskFull},
 		{"hostile", "bodies and clients that mean it ill", prepareHostile},
 	}

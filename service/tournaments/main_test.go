@@ -164,7 +164,7 @@ func judged(d Duel) duel.Result {
 	var a, b int
 	fmt.Sscanf(d.A, "arm %d", &a)
 	fmt.Sscanf(d.B, "arm %d", &b)
-	upset := d.ID*2654435761>>7%10 < 2
+	upset := d.ID*2654435761>>7%10 == 0
 	return duel.Result{Duel: d.ID, AWon: (a < b) != upset}
 }
 

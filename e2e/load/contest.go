@@ -1,0 +1,261 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+)
+
+// contest is a writer of tournaments: it begins one, judges it to its end, and goes on
+// with the next. A keyed one asks for duels under keys, and tests after every duel, so
+// that its course depends on every call. Others leave the duels of lost answers to
+// their leases, and test after sweeps.
+type contest struct {
+	name  string
+	keyed bool
+	r     *rand.Rand
+	now   *match
+	ended []*match // the last ones, to be played again
+	made  int
+	count map[string]int
+}
+
+// match is one tournament.
+type match struct {
+	name  string // and its idempotency key
+	seed  uint64
+	id    string
+	steps int          // calls for duels that were answered
+	told  []duelResult // acknowledged
+	tell  []duelResult // to be acknowledged
+}
+
+type duelResult struct {
+	ID   uint64 `json:"duel_id"`
+	AWon bool   `json:"a_won"`
+}
+
+// mostEnded is how many tournaments are played again at the end.
+const mostEnded = 3
+
+func newContest(name string, keyed bool, seed uint64) *contest {
+	return &contest{name: name, keyed: keyed, r: rand.New(rand.NewPCG(seed, 6)), count: map[string]int{}}
+}
+
+func (c *contest) prepare(context.Context, *api) error { return nil }
+
+// spec is what begins a match.
+func (c *contest) spec(m *match) map[string]any {
+	spec := map[string]any{"arms": []string{"0", "1", "2", "3", "4"}, "mode": "online", "horizon": 20000, "seed": m.seed, "lease_seconds": 86400}
+	if !c.keyed {
+		spec["testing"], spec["lease_seconds"] = "sweep", .02
+	}
+	return spec
+}
+
+func (m *match) path() string { return "/v1/tournaments/" + m.id }
+
+// begin makes the tournament of m.
+func (c *contest) begin(ctx context.Context, a *api, m *match) error {
+	got, err := a.call(ctx, "POST", "/v1/tournaments", jsonBody(c.spec(m), m.name))
+	if err != nil {
+		return err
+	}
+	var made struct{ ID string }
+	if err := got.into(&made, 201); err != nil {
+		return fmt.Errorf("tournament %s: %w", m.name, err)
+	}
+	m.id = made.ID
+	return nil
+}
+
+// ask calls for duels and decides them; ended says that there are no more.
+func (c *contest) ask(ctx context.Context, a *api, m *match) (ended bool, err error) {
+	key := ""
+	if c.keyed {
+		key = fmt.Sprint("step ", m.steps)
+	}
+	got, err := a.call(ctx, "POST", m.path()+"/next", jsonBody(map[string]int{"count": 1 + m.steps%4}, key))
+	if err != nil {
+		return false, err
+	}
+	if got.problem().Type == "/problems/tournament-ended" {
+		return true, nil
+	}
+	var handed struct {
+		Duels []struct {
+			ID   uint64 `json:"duel_id"`
+			A, B string
+		}
+	}
+	if err := got.into(&handed, 200); err != nil {
+		return false, fmt.Errorf("tournament %s, step %d: %w", m.name, m.steps, err)
+	}
+	for _, d := range handed.Duels {
+		if d.A == d.B {
+			return false, fmt.Errorf("tournament %s: duel %d is of %s against itself", m.name, d.ID, d.A)
+		}
+		upset := d.ID*2654435761>>9%8 == 0 // the same whenever it is asked
+		m.tell = append(m.tell, duelResult{d.ID, (d.A < d.B) != upset})
+	}
+	m.steps++
+	return false, nil
+}
+
+// report tells what is to be told; some of it may have been withdrawn meanwhile.
+func (m *match) report(ctx context.Context, a *api) error {
+	got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody(m.tell, ""))
+	if err != nil {
+		return err
+	}
+	if err := got.into(nil, 200); err != nil {
+		return fmt.Errorf("tournament %s: %w", m.name, err)
+	}
+	m.told = append(m.told, m.tell...)
+	m.tell = nil
+	return nil
+}
+
+// advance makes one call for a match.
+func (c *contest) advance(ctx context.Context, a *api, m *match) (ended bool, err error) {
+	switch {
+	case m.id == "":
+		return false, c.begin(ctx, a, m)
+	case len(m.tell) > 0:
+		c.count["results reported"] += len(m.tell)
+		return false, m.report(ctx, a)
+	}
+	return c.ask(ctx, a, m)
+}
+
+func (c *contest) step(ctx context.Context, a *api) error {
+	if c.now == nil {
+		c.made++
+		c.now = &match{name: fmt.Sprint(c.name, " ", c.made), seed: c.r.Uint64() >> 12}
+	}
+	ended, err := c.advance(ctx, a, c.now)
+	if err != nil || !ended {
+		return err
+	}
+	c.count["tournaments played"]++
+	c.ended, c.now = append(c.ended, c.now), nil
+	if len(c.ended) <= mostEnded {
+		return nil
+	}
+	gone := c.ended[0]
+	if err := gone.remove(ctx, a); err != nil {
+		return err
+	}
+	c.ended = c.ended[1:]
+	return nil
+}
+
+// remove deletes the tournament, which an earlier try may have done.
+func (m *match) remove(ctx context.Context, a *api) error {
+	got, err := a.call(ctx, "DELETE", m.path(), nil)
+	if err != nil {
+		return err
+	}
+	return got.into(nil, 200, 404)
+}
+
+// matches are those that are on the server.
+func (c *contest) matches() []*match {
+	if c.now == nil || c.now.id == "" {
+		return c.ended
+	}
+	return append(c.ended[:len(c.ended):len(c.ended)], c.now)
+}
+
+// check tells the server results that it has acknowledged, and their contraries: none
+// may be news to it.
+func (c *contest) check(ctx context.Context, a *api) error {
+	for _, m := range c.matches() {
+		for range min(3, len(m.told)) {
+			r := m.told[c.r.IntN(len(m.told))]
+			if err := m.known(ctx, a, r); err != nil {
+				return fmt.Errorf("tournament %s, duel %d, acknowledged as %t: %w", m.name, r.ID, r.AWon, err)
+			}
+		}
+	}
+	return nil
+}
+
+// known fails if a result is news to the server.
+func (m *match) known(ctx context.Context, a *api, r duelResult) error {
+	for _, won := range []bool{r.AWon, !r.AWon} {
+		got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody([]duelResult{{r.ID, won}}, ""))
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Receipts []struct{ Status string }
+		}
+		if err := got.into(&answer, 200); err != nil {
+			return err
+		}
+		status := answer.Receipts[0].Status
+		if status == "accepted" || status == "conflicting" == (won == r.AWon) && status != "void" {
+			return fmt.Errorf("told %t it says %s", won, status)
+		}
+	}
+	return nil
+}
+
+// finish plays the match that is under way to its end, and all that are left once more,
+// with nothing to disturb them: they have to end alike.
+func (c *contest) finish(ctx context.Context, a *api) error {
+	for c.now != nil {
+		if err := c.step(ctx, a); err != nil {
+			return err
+		}
+	}
+	if err := c.check(ctx, a); err != nil {
+		return err
+	}
+	for _, m := range c.ended {
+		calm := &match{name: m.name + ", undisturbed", seed: m.seed}
+		for ended := false; !ended; {
+			var err error
+			if ended, err = c.advance(ctx, a, calm); err != nil {
+				return err
+			}
+		}
+		if err := m.same(ctx, a, calm); err != nil {
+			return fmt.Errorf("tournament %s: %w", m.name, err)
+		}
+		for _, m := range []*match{m, calm} {
+			if err := m.remove(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// same fails unless two tournaments have ended alike, to the last count.
+func (m *match) same(ctx context.Context, a *api, calm *match) error {
+	var ends [2]struct {
+		Done  bool
+		State json.RawMessage
+	}
+	for i, m := range []*match{m, calm} {
+		if err := a.get(ctx, m.path(), &ends[i]); err != nil {
+			return err
+		}
+	}
+	if !ends[0].Done || !reflect.DeepEqual(ends[0], ends[1]) {
+		return fmt.Errorf("it ended as %s, undisturbed as %s", ends[0].State, ends[1].State)
+	}
+	if !strings.Contains(string(ends[0].State), `"eliminated":[{`) {
+		return fmt.Errorf("nobody was eliminated: %s", ends[0].State)
+	}
+	return nil
+}
+
+func (c *contest) done() map[string]int { return c.count }
