@@ -1,4 +1,4 @@
-package slate_test
+package slate
 
 import (
 	"context"
@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"thresher/bandit/slate"
 )
 
 // market is n items of 18 topics with two costs, uniform in [0.01, 1], against
 // budgets of 3: lists of up to ten items that both budgets bind.
-func market(tb testing.TB, kind string, n int) (*slate.Items, *slate.Constraint) {
+func market(tb testing.TB, kind string, n int) (*Items, *Constraint) {
 	const d = 18
 	r := rand.New(rand.NewPCG(1, 0))
 	x := make([]float64, n*d)
@@ -39,7 +37,7 @@ func market(tb testing.TB, kind string, n int) (*slate.Items, *slate.Constraint)
 			}
 		}
 	}
-	objective, err := slate.NewCoverage(n, d, x)
+	objective, err := NewCoverage(n, d, x)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -47,11 +45,11 @@ func market(tb testing.TB, kind string, n int) (*slate.Items, *slate.Constraint)
 	for i := range costs {
 		costs[i] = max(0.01, r.Float64())
 	}
-	items, err := slate.NewItems(objective, slate.Attributes{Knapsacks: 2, Costs: costs})
+	items, err := NewItems(objective, Attributes{Knapsacks: 2, Costs: costs})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c, err := items.Constrain(slate.Limits{Length: 10, Budgets: []float64{3, 3}})
+	c, err := items.Constrain(Limits{Length: 10, Budgets: []float64{3, 3}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,13 +58,13 @@ func market(tb testing.TB, kind string, n int) (*slate.Items, *slate.Constraint)
 
 // readers have seen so many lists of ten random items each, and taken what they
 // like with the chance that it is worth to them.
-func readers(tb testing.TB, items *slate.Items, users, lists int) []*slate.Estimator {
+func readers(tb testing.TB, items *Items, users, lists int) []*Estimator {
 	d := items.Objective().Features()
-	out := make([]*slate.Estimator, users)
+	out := make([]*Estimator, users)
 	for i := range out {
 		r := rand.New(rand.NewPCG(2, uint64(i)))
 		// No two lambdas are equal, so that cold users do not share their work.
-		u, err := slate.NewEstimator(d, 1+1e-9*float64(i))
+		u, err := NewEstimator(d, 1+1e-9*float64(i))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -109,9 +107,9 @@ func BenchmarkBatch(b *testing.B) {
 	for _, kind := range []string{"news", "films", "dense"} {
 		items, c := market(b, kind, 10_000)
 		for _, lists := range []int{0, 20, 200} {
-			for _, o := range []slate.Options{
-				{Confidence: slate.Confidence{Rule: slate.Tuned}},
-				{Confidence: slate.Confidence{Rule: slate.Determinant}, Greedy: true},
+			for _, o := range []Options{
+				{Confidence: Confidence{Rule: Tuned}},
+				{Confidence: Confidence{Rule: Determinant}, Greedy: true},
 			} {
 				b.Run(fmt.Sprintf("%s/lists=%d/%s", kind, lists, o.Confidence.Rule), func(b *testing.B) {
 					benchmarkBatch(b, items, c, readers(b, items, users, lists), sample, o)
@@ -121,14 +119,14 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-func benchmarkBatch(b *testing.B, items *slate.Items, c *slate.Constraint, users []*slate.Estimator, sample int, o slate.Options) {
-	batch, err := slate.NewBatch(items, slate.BatchOptions{Workers: 1})
+func benchmarkBatch(b *testing.B, items *Items, c *Constraint, users []*Estimator, sample int, o Options) {
+	batch, err := NewBatch(items, BatchOptions{Workers: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
-	planner := slate.NewPlanner(c)
+	planner := NewPlanner(c)
 	var together, alone time.Duration
-	var slates []slate.Slate
+	var slates []Slate
 	scored, all := 0, 0
 	for b.Loop() {
 		start := time.Now()

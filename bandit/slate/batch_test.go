@@ -1,39 +1,22 @@
-package slate_test
+package slate
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
-
-	"thresher/bandit/slate"
 )
 
 // fewer leaves out the one figure by which a Batch differs.
-var fewer = cmpopts.IgnoreFields(slate.Slate{}, "Evaluations")
-
-// oneByOne is what a Batch must return.
-func oneByOne(t interface {
-	Helper()
-	Fatal(...any)
-}, c *slate.Constraint, users []*slate.Estimator, o slate.Options) []slate.Slate {
-	t.Helper()
-	p := slate.NewPlanner(c)
-	out := make([]slate.Slate, len(users))
-	for i, u := range users {
-		var err error
-		if out[i], err = p.Recommend(u, o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
+var fewer = cmpopts.IgnoreFields(Slate{}, "Evaluations")
 
 // drawVectors is n*d numbers in [0,1], with ties as often as not.
 func drawVectors(t *rapid.T, n, d int) []float64 {
@@ -60,10 +43,10 @@ func drawVectors(t *rapid.T, n, d int) []float64 {
 }
 
 // drawItems has costs, groups and their constraint.
-func drawItems(t *rapid.T, objective slate.Objective) (*slate.Items, *slate.Constraint) {
+func drawItems(t *rapid.T, objective Objective) (*Items, *Constraint) {
 	n := objective.Size()
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "costs"), 0))
-	a := slate.Attributes{Knapsacks: rapid.IntRange(0, 3).Draw(t, "knapsacks")}
+	a := Attributes{Knapsacks: rapid.IntRange(0, 3).Draw(t, "knapsacks")}
 	coarse := rapid.Bool().Draw(t, "coarse costs")
 	for range n * a.Knapsacks {
 		x := r.Float64()
@@ -72,7 +55,7 @@ func drawItems(t *rapid.T, objective slate.Objective) (*slate.Items, *slate.Cons
 		}
 		a.Costs = append(a.Costs, x)
 	}
-	limits := slate.Limits{Length: rapid.IntRange(1, 6).Draw(t, "length")}
+	limits := Limits{Length: rapid.IntRange(1, 6).Draw(t, "length")}
 	for range a.Knapsacks {
 		limits.Budgets = append(limits.Budgets, rapid.SampledFrom([]float64{0.3, 1, 3}).Draw(t, "budget"))
 	}
@@ -84,12 +67,12 @@ func drawItems(t *rapid.T, objective slate.Objective) (*slate.Items, *slate.Cons
 			a.Groups[e] = r.Perm(4)[:r.IntN(3)]
 		}
 	}
-	items, err := slate.NewItems(objective, a)
+	items, err := NewItems(objective, a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := items.Constrain(limits)
-	if errors.Is(err, slate.ErrEmpty) {
+	if errors.Is(err, ErrEmpty) {
 		t.Skip("no item is allowed")
 	}
 	if err != nil {
@@ -100,11 +83,11 @@ func drawItems(t *rapid.T, objective slate.Objective) (*slate.Items, *slate.Cons
 
 // drawUsers are cold, warm, and so sure of some features that M is next to
 // singular.
-func drawUsers(t *rapid.T, items *slate.Items, most int) []*slate.Estimator {
-	users := make([]*slate.Estimator, rapid.IntRange(1, most).Draw(t, "users"))
+func drawUsers(t *rapid.T, items *Items, most int) []*Estimator {
+	users := make([]*Estimator, rapid.IntRange(1, most).Draw(t, "users"))
 	for i := range users {
 		lambda := rapid.SampledFrom([]float64{1, 1, 0.1, 30, 1e-9}).Draw(t, "lambda")
-		u, err := slate.NewEstimator(items.Objective().Features(), lambda)
+		u, err := NewEstimator(items.Objective().Features(), lambda)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,55 +103,255 @@ func drawUsers(t *rapid.T, items *slate.Items, most int) []*slate.Estimator {
 				t.Fatal(err)
 			}
 		}
+		if rapid.IntRange(0, 19).Draw(t, "near singular") == 0 {
+			x := make([]float64, items.Objective().Features())
+			for g := range x {
+				x[g] = 1e12
+			}
+			must(0, u.Update(x, []float64{1}))
+		}
 		users[i] = u
 	}
 	return users
 }
 
-func drawOptions(t *rapid.T) slate.Options {
-	return slate.Options{
-		Algorithm: rapid.SampledFrom([]slate.Algorithm{
-			slate.AFSM, slate.AFSM, slate.AFSM, slate.LSBGreedy, slate.ModifiedGreedy, slate.BetterGreedy, slate.Random,
-		}).Draw(t, "algorithm"),
-		Greedy:  rapid.Bool().Draw(t, "greedy"),
+func drawOptions(t *rapid.T) Options {
+	return Options{
 		Epsilon: rapid.SampledFrom([]float64{0.05, 0.2, 1}).Draw(t, "epsilon"),
 		Lowest:  rapid.SampledFrom([]float64{0.001, 0.05, 1}).Draw(t, "lowest"),
-		Confidence: slate.Confidence{
-			Rule: rapid.SampledFrom([]slate.Rule{slate.Determinant, slate.Tuned, slate.Fixed}).Draw(t, "rule"),
+		Confidence: Confidence{
+			Rule: rapid.SampledFrom([]Rule{Determinant, Tuned, Fixed}).Draw(t, "rule"),
 			Base: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "base"),
 		},
 	}
 }
 
-// TestBatchIsOneByOne compares a Batch with the planning of one user after the
-// other: the same slates, bit by bit.
+// everyAlgorithm of those that a Batch has bounds for, and one that it has not.
+func everyAlgorithm(o Options) []Options {
+	all := make([]Options, 6)
+	for i, a := range []Algorithm{AFSM, AFSM, LSBGreedy, ModifiedGreedy, BetterGreedy, Random} {
+		all[i] = o
+		all[i].Algorithm, all[i].Greedy = a, i == 1
+	}
+	return all
+}
+
+// compare finds where a Batch and the planning of one user after the other differ:
+// nowhere, bit by bit.
+func compare(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, b *Batch, c *Constraint, users []*Estimator, o Options) []Slate {
+	t.Helper()
+	p := NewPlanner(c)
+	want := make([]Slate, len(users))
+	for i, u := range users {
+		want[i] = must(p.Recommend(u, o))
+	}
+	got, err := b.Recommend(context.Background(), c, users, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, fewer); diff != "" {
+		t.Fatalf("%+v: one by one -, batch +\n%s", o, diff)
+	}
+	return got
+}
+
 func TestBatchIsOneByOne(t *testing.T) {
+	var lists, lengths, filtered, fallbacks int
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 120).Draw(t, "n"), rapid.IntRange(1, 6).Draw(t, "d")
-		objective, err := slate.NewCoverage(n, d, drawVectors(t, n, d))
-		if err != nil {
-			t.Fatal(err)
-		}
-		items, c := drawItems(t, objective)
+		items, c := drawItems(t, must(NewCoverage(n, d, drawVectors(t, n, d))))
 		users, o := drawUsers(t, items, 6), drawOptions(t)
-		b, err := slate.NewBatch(items, slate.BatchOptions{Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := b.Recommend(context.Background(), c, users, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(oneByOne(t, c, users, o), got, fewer); diff != "" {
-			t.Fatalf("one by one, batch:\n%s", diff)
-		}
-		for _, s := range got {
-			if err := c.Check(s.Items()); err != nil {
-				t.Fatal(err)
+		b := must(NewBatch(items, BatchOptions{Workers: 1}))
+		for _, o := range everyAlgorithm(o) {
+			for i, s := range compare(t, b, c, users, o) {
+				if err := c.Check(s.Items()); err != nil {
+					t.Fatal(err)
+				}
+				lists++
+				lengths += len(s.Picks)
+				if s.Rho > 0 && !slices.Equal(s.Items(), must(Recommend(c, users[i], Options{Algorithm: LSBGreedy, Confidence: o.Confidence})).Items()) {
+					filtered++
+				}
+				if !newCeilings(1, d)[0].set(users[i], s.Beta, make([]float64, d*d)) {
+					fallbacks++
+				}
 			}
 		}
 	})
+	t.Logf("%d lists of %.1f items, %d made by filters, %d without bounds", lists, float64(lengths)/float64(lists), filtered, fallbacks)
+	if lengths < 2*lists || filtered < lists/50 || fallbacks == 0 || fallbacks > lists/5 {
+		t.Error("the cases have become too easy to say much")
+	}
 }
 
-var _ = slices.Clone[[]int]
-var _ = fmt.Sprint
+// Objectives whose gains are no product of item and residual are planned one by
+// one in the same call.
+func TestBatchOfAnyObjective(t *testing.T) {
+	r := newRand(3, 0)
+	for _, in := range instances(r, 40) {
+		t.Run(in.name, func(t *testing.T) {
+			a, limits := randomLimits(r, 40)
+			items := must(NewItems(in.o, a))
+			c, err := items.Constrain(limits)
+			if err != nil {
+				t.Skip(err)
+			}
+			users := make([]*Estimator, 5)
+			for i := range users {
+				users[i] = must(NewEstimator(in.o.Features(), 1))
+				for range i {
+					must(0, users[i].Observe(items, r.Perm(40)[:4], uniform(r, 4, 0, 1)))
+				}
+			}
+			b := must(NewBatch(items, BatchOptions{}))
+			for _, o := range everyAlgorithm(Options{}) {
+				compare(t, b, c, users, o)
+			}
+		})
+	}
+}
+
+// A slate depends on its user alone: not on who else is in the call, on their
+// order, on how often a user is in it, or on the goroutines.
+func TestBatchMates(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	items, c := market(t, "films", 700)
+	users := readers(t, items, 150, 3)
+	for i := range 20 {
+		users[i] = must(NewEstimator(18, 1))
+	}
+	o := Options{Greedy: true, Confidence: Confidence{Rule: Tuned}}
+	alone := must(NewBatch(items, BatchOptions{Workers: 1}))
+	want := make([]Slate, len(users))
+	for i, u := range users {
+		want[i] = must(alone.Recommend(context.Background(), c, []*Estimator{u}, o))[0]
+	}
+	r := newRand(4, 0)
+	together := must(NewBatch(items, BatchOptions{Workers: 3}))
+	for range 3 {
+		order := append(r.Perm(len(users)), r.Perm(len(users))[:30]...)
+		call := make([]*Estimator, len(order))
+		for i, k := range order {
+			call[i] = users[k]
+		}
+		got := must(together.Recommend(context.Background(), c, call, o))
+		for i, k := range order {
+			if diff := cmp.Diff(want[k], got[i]); diff != "" { // Evaluations too
+				t.Fatalf("user %d: alone -, together +\n%s", k, diff)
+			}
+		}
+		got[0].Picks[0].Item = -1
+		if want[order[0]].Picks[0].Item < 0 || slices.ContainsFunc(got[1:], func(s Slate) bool { return s.Picks[0].Item < 0 }) {
+			t.Fatal("slates share their picks")
+		}
+	}
+}
+
+// counted is a Scorer that does something at one of its calls.
+type counted struct {
+	Scorer
+	calls *atomic.Int64
+	at    int64
+	do    func() error
+}
+
+func (s counted) Score(ctx context.Context, dst, linear, square []float32) error {
+	if s.calls.Add(1) == s.at {
+		if err := s.do(); err != nil {
+			return err
+		}
+	}
+	return s.Scorer.Score(ctx, dst, linear, square)
+}
+
+func TestBatchStops(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	items, c := market(t, "news", 300)
+	users := readers(t, items, 300, 1)
+	broken := errors.New("the device is gone")
+	for _, workers := range []int{1, 3} {
+		for _, canceled := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(context.Background())
+			want := broken
+			do := func() error { return broken }
+			if canceled {
+				want = context.Canceled
+				do = func() error { cancel(); return nil }
+			}
+			calls := new(atomic.Int64)
+			b := must(NewBatch(items, BatchOptions{Workers: workers, Scorer: func(d int, matrix []float32) Scorer {
+				return counted{NewScorer(d, matrix), calls, 5, do}
+			}}))
+			slates, err := b.Recommend(ctx, c, users, Options{})
+			if !errors.Is(err, want) || slates != nil {
+				t.Errorf("%d workers: %d slates, error %v, want %v", workers, len(slates), err, want)
+			}
+			if n := calls.Load(); n > 5+int64(workers) {
+				t.Errorf("%d workers: %d calls of the Scorer, after the fifth nothing was left to do", workers, n)
+			}
+			cancel()
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	b := must(NewBatch(items, BatchOptions{}))
+	for _, a := range []Algorithm{AFSM, Random} {
+		if slates, err := b.Recommend(ctx, c, users, Options{Algorithm: a}); !errors.Is(err, context.Canceled) || slates != nil {
+			t.Errorf("%s: %d slates, error %v", a, len(slates), err)
+		}
+	}
+}
+
+func TestBatchErrors(t *testing.T) {
+	items, c := market(t, "news", 20)
+	_, other := market(t, "news", 20)
+	good, narrow := must(NewEstimator(18, 1)), must(NewEstimator(17, 1))
+	b := must(NewBatch(items, BatchOptions{}))
+	for _, x := range []struct {
+		c     *Constraint
+		users []*Estimator
+		o     Options
+		want  string
+	}{
+		{other, nil, Options{}, "other items"},
+		{c, []*Estimator{good, nil}, Options{}, "user 1: no estimator"},
+		{c, []*Estimator{good, good, narrow}, Options{}, "user 2: estimator of 17 features, items of 18"},
+		{c, []*Estimator{good}, Options{Algorithm: "best"}, `"best"`},
+		{c, []*Estimator{good}, Options{Epsilon: 1e-12}, "thresholds"},
+		{c, []*Estimator{good}, Options{Confidence: Confidence{Delta: 2}}, "delta 2"},
+		{c, []*Estimator{good}, Options{Algorithm: MCSGreedy, Confidence: Confidence{Delta: 2}}, "delta 2"},
+	} {
+		slates, err := b.Recommend(context.Background(), x.c, x.users, x.o)
+		if err == nil || !strings.Contains(err.Error(), x.want) || slates != nil {
+			t.Errorf("%d slates, error %v, want %q", len(slates), err, x.want)
+		}
+	}
+	if _, err := NewBatch(items, BatchOptions{Workers: -1}); err == nil {
+		t.Error("-1 workers are fine")
+	}
+	if slates, err := b.Recommend(context.Background(), c, nil, Options{}); err != nil || slates == nil || len(slates) != 0 {
+		t.Errorf("no users: %v, %v", slates, err)
+	}
+}
+
+// A call allocates by users and not by items, thresholds or steps.
+func TestBatchAllocations(t *testing.T) {
+	const users = 64
+	for _, n := range []int{200, 1500} {
+		items, c := market(t, "news", n)
+		b := must(NewBatch(items, BatchOptions{Workers: 1}))
+		u := readers(t, items, users, 2)
+		got := testing.AllocsPerRun(1, func() {
+			must(b.Recommend(context.Background(), c, u, Options{Greedy: true, Confidence: Confidence{Rule: Tuned}}))
+		})
+		// For each user its picks, their growth, their copy, and the grid; for the
+		// block about a hundred slices.
+		if most := float64(10*users + 300); got > most {
+			t.Errorf("%d items: %v allocations, more than %v", n, got, most)
+		}
+	}
+}

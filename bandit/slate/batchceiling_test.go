@@ -1,0 +1,154 @@
+package slate
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The bounds of a user hold for the scores as they are computed, of the items and
+// of their cells, after every list. Those of a cold user are the scores themselves
+// but for rounding, so that these cases fail as soon as it is not accounted for.
+func TestCeilingHolds(t *testing.T) {
+	tight := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n, d := rapid.IntRange(1, 60).Draw(t, "n"), rapid.IntRange(1, 20).Draw(t, "d")
+		objective := must(NewCoverage(n, d, drawVectors(t, n, d)))
+		items, c := drawItems(t, objective)
+		cells := newCells(n, d, objective.Vectors())
+		queries, linear, square := newQueries(1, d)
+		figures := make([]float32, cells.size())
+		p := NewPlanner(c)
+		residual := make([]float64, d)
+		for _, u := range drawUsers(t, items, 6) {
+			p.user, p.beta = u, rapid.SampledFrom([]float64{0, 0.3, 5}).Draw(t, "beta")
+			ceiling := newCeilings(1, d)[0]
+			if !ceiling.set(u, p.beta, make([]float64, d*d)) {
+				continue
+			}
+			p.list.Reset()
+			for g := range residual {
+				residual[g] = 1
+			}
+			for range 3 {
+				queries[0].set(&ceiling, residual, cells.scale)
+				must(0, NewScorer(d, cells.envelopes).Score(context.Background(), figures, linear, square))
+				factor, term := slackness(d)
+				for r, x := range figures {
+					over := (float64(x)*factor + factor*term) * queries[0].scale
+					for place := cells.start[r]; place < cells.start[r+1]; place++ {
+						e := int(cells.items[place])
+						mean, width := p.estimate(e)
+						bound := queries[0].bound(cells.rows[int(place)*d : (int(place)+1)*d])
+						if ucb := mean + width; ucb > over || ucb > bound {
+							t.Fatalf("item %d: score %v, bound %v, of its cell %v", e, ucb, bound, over)
+						} else if ucb > 0.99*bound {
+							tight++
+						}
+					}
+				}
+				e := rapid.IntRange(0, n-1).Draw(t, "next")
+				p.list.Append(e)
+				objective.Shrink(residual, e)
+			}
+		}
+	})
+	if tight < 1000 {
+		t.Errorf("%d bounds are close to their scores: these cases say little", tight)
+	}
+}
+
+// A cold user's M is lambda I, whose widths are exact: the bound is the score but
+// for rounding. So is that of weights without a negative entry after much data.
+func TestCeilingIsClose(t *testing.T) {
+	items, c := market(t, "films", 2000)
+	vectors := items.objective.(Separable).Vectors()
+	residual := slices.Repeat([]float64{1}, 18)
+	p := NewPlanner(c)
+	for _, x := range []struct {
+		lists int
+		most  float64 // mean over items of bound/score - 1
+	}{{0, 1e-9}, {20, 0.2}, {200, 0.2}} {
+		u := readers(t, items, 1, x.lists)[0]
+		p.user, p.beta = u, must(u.Beta(Confidence{Rule: Determinant}))
+		ceiling := newCeilings(1, 18)[0]
+		if !ceiling.set(u, p.beta, make([]float64, 18*18)) {
+			t.Fatal("no bounds")
+		}
+		queries, _, _ := newQueries(1, 18)
+		queries[0].set(&ceiling, residual, 1)
+		var excess float64
+		for e := range items.Size() {
+			mean, width := p.estimate(e)
+			excess += queries[0].bound(vectors[e*18:(e+1)*18])/(mean+width) - 1
+		}
+		if excess /= float64(items.Size()); excess > x.most {
+			t.Errorf("after %d lists: bounds exceed scores by %.3g, more than %v", x.lists, excess, x.most)
+		}
+	}
+}
+
+// A matrix next to singular, or weights out of proportion, have no bounds.
+func TestCeilingRefuses(t *testing.T) {
+	columns := make([]float64, 4)
+	u := must(NewEstimator(2, 1e-9))
+	must(0, u.Update([]float64{1e12, 1e12}, []float64{1}))
+	if c := newCeilings(1, 2)[0]; c.set(u, 1, columns) {
+		t.Errorf("singular: %+v", c)
+	}
+	u = must(NewEstimator(2, 1))
+	must(0, u.Update([]float64{1e-50, 0}, []float64{1e50}))
+	if c := newCeilings(1, 2)[0]; !c.set(u, 1, columns) {
+		t.Error("a weight of 1 is refused")
+	}
+	if c := newCeilings(1, 2)[0]; c.set(u, 1e101, columns) {
+		t.Errorf("beta of 1e101: %+v", c)
+	}
+}
+
+// The Scorer of the processor keeps its contract, beyond the size of a tile too.
+func TestScorer(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 0))
+	for _, x := range []struct{ rows, queries, d int }{{1, 1, 1}, {5, 3, 2}, {tileRows, tileQueries, 18}, {2*tileRows + 7, 2*tileQueries + 9, 18}} {
+		draw := func(n int) []float32 {
+			v := make([]float32, n)
+			for i := range v {
+				v[i] = float32(r.Float64() * math.Pow(10, -float64(r.IntN(8))))
+			}
+			return v
+		}
+		matrix, linear, square := draw(x.rows*x.d), draw(x.queries*x.d), draw(x.queries*x.d)
+		dst := make([]float32, x.queries*x.rows+1)
+		dst[len(dst)-1] = -7
+		s := NewScorer(x.d, matrix)
+		if err := s.Score(context.Background(), dst[:len(dst)-1], linear, square); err != nil {
+			t.Fatal(err)
+		}
+		for q := range x.queries {
+			for k := range x.rows {
+				var sum, squares float64
+				for g := range x.d {
+					v := float64(matrix[k*x.d+g])
+					sum += v * float64(linear[q*x.d+g])
+					squares += v * v * float64(square[q*x.d+g])
+				}
+				want, got := sum+math.Sqrt(squares), float64(dst[q*x.rows+k])
+				if math.Abs(got-want) > want*float64(x.d+8)*0x1p-23+0x1p-55 {
+					t.Fatalf("%+v: query %d, row %d: %v, want %v", x, q, k, got, want)
+				}
+			}
+		}
+		if dst[len(dst)-1] != -7 {
+			t.Fatal("wrote beyond its figures")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if s.Score(ctx, dst[:len(dst)-1], linear, square) == nil {
+			t.Error("does not stop")
+		}
+	}
+}
