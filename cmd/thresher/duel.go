@@ -58,6 +58,8 @@ func (f *designFlags) add(cmd *cobra.Command) {
 func (f *designFlags) design() (duel.Design, error) {
 	horizon := int64(f.horizon)
 	switch {
+	case f.horizon > 1<<53:
+		return duel.Design{}, fmt.Errorf("--horizon %g is above 2^53", f.horizon)
 	case float64(horizon) != f.horizon:
 		return duel.Design{}, fmt.Errorf("--horizon %g is not a whole number", f.horizon)
 	case horizon == 0 && f.epsilon == 0 && f.delta == 0:

@@ -125,7 +125,6 @@ type outcomeLine struct {
 // judgeByLines hands out duels and takes judgments as they come.
 func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
 	out := json.NewEncoder(a.out)
-	open := map[uint64]duel.Duel{} // asked and not told
 	line := 0
 	for {
 		duels, err := t.next(batch)
@@ -136,7 +135,6 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 			return err
 		}
 		for _, d := range duels {
-			open[d.ID] = d
 			if err := out.Encode(duelLine{d.ID, t.names[d.A], t.names[d.B]}); err != nil {
 				return err
 			}
@@ -148,7 +146,7 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 			}
 			if err == nil {
 				line++
-				err = t.judge(text, open)
+				err = t.judge(text)
 			}
 			if err != nil && !errors.Is(err, ctx.Err()) {
 				err = fmt.Errorf("standard input, line %d: %w", line, err)
@@ -160,31 +158,47 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 	}
 }
 
-// judge takes one judgment.
-func (t *tournament) judge(text string, open map[uint64]duel.Duel) error {
-	var j judgmentLine
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&j); err != nil {
-		return fmt.Errorf("%w; a judgment is {\"duel\":7,\"winner\":\"x\"} or {\"duel\":7,\"a_won\":true}", err)
+// judge takes one judgment. What is told again, of a duel that is settled, changes
+// nothing.
+func (t *tournament) judge(text string) error {
+	j, err := parseJudgment(text)
+	if err != nil {
+		return err
 	}
-	d, asked := open[j.Duel]
 	r := duel.Result{Duel: j.Duel}
+	d, open := t.Duel(j.Duel)
 	switch {
-	case (j.Winner == nil) == (j.AWon == nil):
-		return fmt.Errorf("duel %d: one of winner and a_won, please", j.Duel)
 	case j.AWon != nil:
 		r.AWon = *j.AWon
-	case !asked:
-		return fmt.Errorf("duel %d: no such duel is open", j.Duel)
+	case !open: // settled, withdrawn or unknown, whoever won
 	case *j.Winner != t.names[d.A] && *j.Winner != t.names[d.B]:
-		return fmt.Errorf("duel %d was of %q and %q; %q did not take part", j.Duel, t.names[d.A], t.names[d.B], *j.Winner)
+		return fmt.Errorf("duel %d is of %q and %q; %q does not take part", j.Duel, t.names[d.A], t.names[d.B], *j.Winner)
 	default:
 		r.AWon = *j.Winner == t.names[d.A]
 	}
-	_, err := t.Report(r)
+	_, err = t.Report(r)
 	if errors.Is(err, duel.ErrWithdrawn) {
 		err = nil // asked ahead, and not needed any more
 	}
 	return err
+}
+
+// parseJudgment wants one object, and nothing behind it.
+func parseJudgment(text string) (j judgmentLine, err error) {
+	const form = `a judgment is {"duel":7,"winner":"x"} or {"duel":7,"a_won":true}, one a line`
+	if strings.TrimSpace(text) == "" {
+		return j, errors.New("is empty; " + form)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		return j, fmt.Errorf("%w; %s", err, form)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return j, fmt.Errorf("something follows the judgment of duel %d; %s", j.Duel, form)
+	}
+	if (j.Winner == nil) == (j.AWon == nil) {
+		return j, fmt.Errorf("duel %d: one of winner and a_won, please", j.Duel)
+	}
+	return j, nil
 }

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -55,12 +57,11 @@ nobody is asked.`,
 // tournament is one under way at the command line.
 type tournament struct {
 	*duel.Tournament
-	file  string
+	file  *duelFile
 	names []string
-	index map[string]int
 }
 
-func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) error {
+func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if f.batch < 0 {
 		return fmt.Errorf("duel run: --batch %d is negative", f.batch)
 	}
@@ -68,6 +69,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) error {
 	if err != nil {
 		return fmt.Errorf("duel run: %w", err)
 	}
+	defer func() { err = errors.Join(err, t.file.close()) }()
 	lines := readLines(a.in)
 	defer lines.stop()
 	if f.jsonl {
@@ -83,40 +85,62 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) error {
 }
 
 // openTournament goes on with the tournament of --state or begins it.
-func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (*tournament, error) {
+func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (t *tournament, err error) {
 	if f.state == "" && f.arms == "" {
 		return nil, errors.New("--arms: no file named")
 	}
-	t := &tournament{file: f.state}
-	if t.file == "" {
-		t.file = f.arms + ".duel"
+	path := f.state
+	if path == "" {
+		path = f.arms + ".duel"
 	}
-	if err := refuseFolders(t.file); err != nil {
+	if err := refuseFolders(path); err != nil {
 		return nil, err
 	}
-	saved, err := os.ReadFile(t.file)
+	file, saved, err := openDuelFile(path, false)
 	switch {
-	case err == nil && !f.force:
-		if err := t.resume(cmd, f, saved); err != nil {
-			return nil, fmt.Errorf("%s: %w; --force begins anew", t.file, err)
-		}
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		config, err := f.config(a.config.Seed)
+	case errors.Is(err, fs.ErrNotExist) && f.arms == "":
+		return nil, fmt.Errorf("%w; --arms begins a tournament there", err)
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	}
+	t = &tournament{file: file}
+	if len(saved) > 0 && !f.force {
+		err = t.resume(cmd, f, saved)
 		if err != nil {
-			return nil, err
+			err = fmt.Errorf("%s: %w; --force begins anew", path, err)
 		}
-		if t.Tournament, err = duel.New(config, nil); err != nil {
-			return nil, err
+	} else {
+		err = t.begin(f, path, a.config.Seed)
+	}
+	if err != nil {
+		if t.file != nil {
+			err = errors.Join(err, t.file.close())
 		}
-	default:
 		return nil, err
 	}
 	t.names = t.Config().Arms
-	t.index = make(map[string]int, len(t.names))
-	for i, name := range t.names {
-		t.index[name] = i
-	}
 	return t, nil
+}
+
+// begin makes the file if there is none.
+func (t *tournament) begin(f *duelRunFlags, path string, seed uint64) error {
+	config, err := f.config(seed)
+	if err != nil {
+		return err
+	}
+	if t.Tournament, err = duel.New(config, nil); err != nil || t.file != nil {
+		return err
+	}
+	file, saved, err := openDuelFile(path, true)
+	if err != nil {
+		return err
+	}
+	t.file = file
+	if len(saved) > 0 {
+		return fmt.Errorf("%s: another run has begun it meanwhile", path)
+	}
+	return nil
 }
 
 func (f *duelRunFlags) config(seed uint64) (duel.Config, error) {
@@ -166,44 +190,39 @@ func readArms(path string) ([]string, error) {
 		return nil, err
 	}
 	var arms []string
+	lines := map[string]int{}
+	number := 0
 	for line := range strings.Lines(string(b)) {
-		if line = strings.TrimSpace(line); line != "" {
-			arms = append(arms, line)
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
 		}
+		if !utf8.ValidString(line) {
+			return nil, fmt.Errorf("%s, line %d: %q is not UTF-8", path, number, line)
+		}
+		if first, ok := lines[line]; ok {
+			return nil, fmt.Errorf("%s, line %d: %q is there twice; first in line %d", path, number, line, first)
+		}
+		lines[line] = number
+		arms = append(arms, line)
+	}
+	if len(arms) < 2 || len(arms) > duel.MaxArms {
+		return nil, fmt.Errorf("%s: %d arms; a tournament has 2 to %d", path, len(arms), duel.MaxArms)
 	}
 	return arms, nil
 }
 
-// save replaces the file as a whole, or leaves the old one.
-func (t *tournament) save() (err error) {
+func (t *tournament) save() error {
 	encode := t.MarshalBinary
-	if filepath.Ext(t.file) == ".json" {
+	if filepath.Ext(t.file.path) == ".json" {
 		encode = t.MarshalJSON
 	}
 	b, err := encode()
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(t.file), "."+filepath.Base(t.file)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name()) // the first error is the one to tell
-		}
-	}()
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), t.file)
+	return t.file.save(b)
 }
 
 // next hands out up to count duels of two arms; arms that meet themselves are
@@ -212,20 +231,36 @@ func (t *tournament) next(count int) ([]duel.Duel, error) {
 	for {
 		duels, err := t.Next(count)
 		if err != nil {
-			return nil, errors.Join(err, t.save())
-		}
-		var ask []duel.Duel
-		for _, d := range duels {
-			if d.A != d.B {
-				ask = append(ask, d)
-			} else if _, err := t.Report(t.Coin(d)); err != nil && !errors.Is(err, duel.ErrWithdrawn) {
-				return nil, err // withdrawn: the coin before it eliminated an arm
+			if failed := t.save(); failed != nil {
+				return nil, failed
 			}
+			return nil, err
+		}
+		ask, err := t.toss(duels)
+		if err != nil {
+			return nil, err
 		}
 		if len(ask) > 0 || len(duels) == 0 {
 			return ask, t.save()
 		}
 	}
+}
+
+// toss decides the duels of arms that meet themselves. It returns the others, but for
+// those that are withdrawn since: a coin may eliminate an arm.
+func (t *tournament) toss(duels []duel.Duel) ([]duel.Duel, error) {
+	var ask []duel.Duel
+	for _, d := range duels {
+		if d.A != d.B {
+			ask = append(ask, d)
+		} else if _, err := t.Report(t.Coin(d)); err != nil && !errors.Is(err, duel.ErrWithdrawn) {
+			return nil, err // withdrawn: by the coin before it
+		}
+	}
+	return slices.DeleteFunc(ask, func(d duel.Duel) bool {
+		_, open := t.Duel(d.ID)
+		return !open
+	}), nil
 }
 
 func (t *tournament) outcome(out *json.Encoder) error {
@@ -249,9 +284,9 @@ func (a *app) describeTournament(t *tournament) error {
 	w.row("duels", s.Duels)
 	if s.Done {
 		w.row("ended", s.End)
-		w.row("guarantee", promise(s.Guarantee))
+		w.row("guarantee", promise(&s))
 	} else {
-		w.row("kept in", t.file)
+		w.row("kept in", t.file.path)
 	}
 	if err := w.flush(); err != nil {
 		return err
@@ -269,10 +304,13 @@ func (a *app) describeTournament(t *tournament) error {
 	return w.flush()
 }
 
-func promise(g *duel.Guarantee) string {
+func promise(s *duel.State) string {
+	g := s.Guarantee
 	switch {
-	case g == nil:
+	case s.End == duel.HorizonReached:
 		return "none: the duels ran out before the arms did"
+	case g == nil:
+		return "none: nothing is proven for this radius"
 	case g.Epsilon == 0:
 		return fmt.Sprintf("the best arm, but with probability at most %.3g", g.Failure)
 	}

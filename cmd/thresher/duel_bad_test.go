@@ -1,0 +1,113 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"thresher/bandit/duel"
+)
+
+func TestDuelBadInput(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b")
+	one := writeFile(t, dir, "one.txt", []byte("a\n"))
+	twice := writeFile(t, dir, "twice.txt", []byte("a\nb\na\n"))
+	latin := writeFile(t, dir, "latin.txt", []byte("a\n\nAm\xe9lie\n"))
+	broken := writeFile(t, dir, "broken.duel", []byte("{}"))
+	later := writeFile(t, dir, "later.duel", []byte("thresher duel 2\n..."))
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"duel rum", "did you mean run?"},
+		{"duel run", "--arms: no file named"},
+		{"duel run --arms " + arms, "give --horizon, or --epsilon and --delta"},
+		{"duel run --arms " + dir + "/none.txt --horizon 100", "none.txt"},
+		{"duel run --arms " + one + " --horizon 100", "one.txt: 1 arms; a tournament has 2 to 2048"},
+		{"duel run --arms " + latin + " --horizon 100", `line 3: "Am\xe9lie" is not UTF-8`},
+		{"duel run --arms " + twice + " --horizon 100", `line 3: "a" is there twice; first in line 1`},
+		{"duel run --arms " + arms + " --horizon 1.5", "--horizon 1.5 is not a whole number"},
+		{"duel run --arms " + arms + " --horizon 1e19", "--horizon 1e+19 is above 2^53"},
+		{"duel run --arms " + arms + " --horizon NaN", "--horizon NaN is not a whole number"},
+		{"duel run --arms " + arms + " --horizon 1", "horizon 1 is not in [2, 2^53]"},
+		{"duel run --arms " + arms + " --horizon 100 --gamma .5", "gamma 0.5 is not in [1, inf)"},
+		{"duel run --arms " + arms + " --horizon 100 --gamma 0", "--gamma 0"},
+		{"duel run --arms " + arms + " --horizon 100 --epsilon .1", "one of both"},
+		{"duel run --arms " + arms + " --epsilon .1 --delta 2", "2 is not in (0, 1)"},
+		{"duel run --arms " + arms + " --epsilon .1 --delta 0", "0 is not in (0, 1)"},
+		{"duel run --arms " + arms + " --epsilon .5 --delta .1", "epsilon 0.5 is not in (0, 1/2)"},
+		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},
+		{"duel run --arms " + arms + " --horizon 100 --batch -1", "--batch -1"},
+		{"duel run --state " + broken, "broken.duel"},
+		{"duel run --state " + later, `of version "2", not 1`},
+		{"duel run --state " + dir + "/missing.duel", "--arms begins a tournament there"},
+		{"duel run --state " + dir + "/none/new.duel --horizon 100 --arms " + arms, "none/new.duel: no such file"},
+		{"duel plan --horizon 100", "--arms 0"},
+		{"duel plan --horizon 100 --arms 3", "--gap 0 is not in (0, 1/2]"},
+		{"duel plan --horizon 100 --arms 3 --gap .1 --shape round", `--shape "round"`},
+		{"duel plan --horizon 100 --arms 3 --gap .1 --shape logistic", "logistic preferences have none"},
+		{"duel plan --horizon 100 --arms 3 --gap .4 --gamma 1.5", "above 1/2"},
+		{"duel plan --horizon 100 --arms 3 --gap .4 --trials 0", "0 trials"},
+		{"duel plan --horizon 100 --arms 3 --gap .4 --trials 9223372036854775807", "are not in [1, 10000000]"},
+		{"duel simulate --figure 3", "there are 1 and 2"},
+		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
+		{"duel simulate --arms 1", "1 arms"},
+		{"duel simulate --out " + arms, "--force"},
+		{"duel simulate --out " + dir + " --force", "is a directory"},
+		{"duel simulate --out figure.csv --out " + dir + "/none/figure.png", "there is no folder"},
+	} {
+		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
+	}
+	if exists(arms + ".duel") {
+		t.Error("a refused tournament left a state")
+	}
+}
+
+// A judgment that is refused names its line and what is wrong, and changes nothing.
+func TestDuelBadJudgments(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b", "c")
+	args := []string{"--jsonl", "--arms", arms, quickly}
+	duelRun(t, "", args...).wantCode(t, exitOK)
+	before := restored(t, arms+".duel").State()
+	id := openDuel(t, arms+".duel")
+	for line, want := range map[string]string{
+		`{`: "line 1:",
+		` `: "line 1: is empty",
+		`{"duel":` + id + `}`:                            "one of winner and a_won",
+		`{"duel":999,"winner":"a"}`:                      "duel 999: no such duel was handed out",
+		`{"duel":999,"a_won":true}`:                      "duel 999: no such duel was handed out",
+		`{"duel":` + id + `,"vote":"a"}`:                 "unknown field",
+		`{"duel":0,"a_won":true}`:                        "duel 0",
+		`{"duel":` + id + `,"a_won":1}`:                  "line 1:",
+		`{"duel":` + id + `,"winner":"a","a_won":true}`:  "one of winner and a_won",
+		`{"duel":` + id + `,"winner":"z"}`:               `"z" does not take part`,
+		`{"duel":` + id + `,"a_won":true} {"duel":999}`:  "something follows the judgment of duel " + id,
+		`{"duel":` + id + `,"a_won":true} and some more`: "something follows the judgment of duel " + id,
+	} {
+		r := duelRun(t, line+"\n", args...)
+		r.wantCode(t, exitInput)
+		if !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%s: %s; want %q", line, r.err, want)
+		}
+		if diff := cmp.Diff(before, restored(t, arms+".duel").State(), cmpopts.IgnoreFields(duel.State{}, "Open")); diff != "" {
+			t.Errorf("%s: state (-before +after)\n%s", line, diff)
+		}
+	}
+}
+
+// openDuel is the number of a duel that a tournament waits for.
+func openDuel(t *testing.T, path string) string {
+	t.Helper()
+	tournament := restored(t, path)
+	tournament.Recall()
+	duels, err := tournament.Next(1)
+	if err != nil || len(duels) != 1 {
+		t.Fatal(duels, err)
+	}
+	return strconv.FormatUint(duels[0].ID, 10)
+}
