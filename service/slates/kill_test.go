@@ -1,22 +1,15 @@
 package slates
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-const (
-	childPath  = "THRESHER_SLATES_TEST_PATH"  // set: this process is the child
-	childFirst = "THRESHER_SLATES_TEST_FIRST" // the first deed to do
-	childStep  = "THRESHER_SLATES_TEST_STEP"  // set: wait for a byte after every step
+	"thresher/service/mortal"
 )
 
 const (
@@ -52,84 +45,40 @@ func rewardsOf(n int) []float64 {
 	return all
 }
 
-// child does deeds until all are done or it is killed, and prints a line at every step
-// and after every deed.
-func child(path string) int {
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	firstDeed, err := strconv.Atoi(os.Getenv(childFirst))
+// childhood does deeds, from one on, until all are done or the process is killed.
+func childhood(c *mortal.Child) error {
+	first, err := strconv.Atoi(c.Args[1])
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	ack := make([]byte, 1)
-	say := func(line string) {
-		fmt.Println(line)
-		if os.Getenv(childStep) != "" {
-			os.Stdin.Read(ack) // fails when the parent is gone
-		}
-	}
-	s, err := Open(path, &Options{Logged: killLogged, noSync: true, step: func(step string) error { say(step); return nil }})
+	s, err := Open(c.Args[0], &Options{Logged: killLogged, noSync: true, step: func(step string) error { c.Say(step); return nil }})
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer s.Close()
-	for n := firstDeed; n < lastDeed; n++ {
+	for n := first; n < lastDeed; n++ {
 		if err := deed(s, n); err != nil {
-			return fail(fmt.Errorf("deed %d: %w", n, err))
+			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		say(fmt.Sprint("did ", n))
+		c.Say(fmt.Sprint("did ", n))
 	}
-	return 0
+	return nil
 }
 
-// live runs a child from a deed on and kills it when it prints its last line, unless it
-// is done before. It returns how many deeds are done.
+// live runs a child from a deed on until it dies at a line or is done, and returns how
+// many deeds are done then.
 func live(t *testing.T, path string, from, lines int, step bool) (did int, last string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childPath+"="+path, fmt.Sprint(childFirst, "=", from))
-	if step {
-		cmd.Env = append(cmd.Env, childStep+"=1")
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	did, killed := from, false
-	for s := bufio.NewScanner(out); s.Scan(); { // what was printed before the kill counts
-		last = s.Text()
-		if n, ok := strings.CutPrefix(last, "did "); ok {
+	did = from
+	for _, line := range mortal.Live(t, lines, step, path, fmt.Sprint(from)).Said {
+		last = line
+		if n, ok := strings.CutPrefix(line, "did "); ok {
+			var err error
 			if did, err = strconv.Atoi(n); err != nil {
 				t.Fatal(err)
 			}
 			did++
 		}
-		if lines--; lines == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			killed = true
-		} else if step && !killed {
-			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
-		}
-	}
-	if err := cmd.Wait(); err != nil && !killed {
-		t.Fatalf("child: %v: %s", err, &stderr)
 	}
 	return did, last
 }

@@ -12,12 +12,17 @@ import (
 	"go.uber.org/goleak"
 
 	"thresher/service/catalog"
+	"thresher/service/mortal"
 	"thresher/service/problem"
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(childPath); path != "" {
-		os.Exit(child(path))
+	if c := mortal.Born(); c != nil {
+		if err := childhood(c); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -182,6 +187,3 @@ func wants(t testing.TB, err error, kind problem.Kind, field string) {
 		t.Errorf("%v is %+v, want %s of %s", err, p, kind, field)
 	}
 }
-
-// first is the beginning of a list.
-func first(all []float64, n int) []float64 { return all[:min(n, len(all))] }

@@ -2,6 +2,7 @@ package slates
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"thresher/dataset/jsonscan"
@@ -87,7 +88,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	if len(r.Users) == 0 {
 		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
 	}
-	if r.Algorithm = Algorithm(algorithm); !known(r.Algorithm) {
+	if r.Algorithm = Algorithm(algorithm); !slices.Contains(Algorithms(), r.Algorithm) {
 		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(algorithm), Algorithms()).In("algo").Within(Algorithms())
 	}
 	if l.Results > 0 && len(r.Users)*r.K > l.Results {
@@ -99,15 +100,6 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		r.Timeout = max(1, time.Duration(timeout*float64(time.Millisecond)))
 	}
 	return r, nil
-}
-
-func known(a Algorithm) bool {
-	for _, other := range Algorithms() {
-		if a == other {
-			return true
-		}
-	}
-	return false
 }
 
 // user reads who gets a slate.
