@@ -17,18 +17,19 @@ import (
 // what is read of the collection is read once for all of them: dynamic batching. It
 // is safe for concurrent use, and answers as Engine.Search does.
 //
-// While the machine has room, a search begins at once. Otherwise those that come
-// gather, until there is room again, or as many queries wait as go in a run, or the
-// window ends. Searches whose looks are the same make a group, which runs together,
+// While the machine has room, a search begins at once. Otherwise those that come gather
+// until a run ends; when as many queries wait as go in a run, or the window ends, one
+// run more may be under way. Searches whose looks are the same make a group, which runs together,
 // each query with its own goal. Others make groups of their own: a look has one
 // alpha, which depends on delta and k, and what an answer promises must not depend on
 // what it was batched with.
 //
-// A search whose context ends returns at once and disturbs no other. If it waited, or
-// if others of its group do without it, its answers say that nothing looked at the
-// queries. Only when nobody waits for a run any more is the run stopped, and the last
-// to leave gets the best so far. Searches that mean to be stopped, for the best of a
-// short time, belong to the Engine.
+// A search whose context ends returns and disturbs no other. One whose deadline strikes
+// while it runs together with others leaves with the best so far, where the backend's
+// runs can be left (backend.Leaver); who would leave within a sixteenth of the time that
+// the run has taken leaves along. Otherwise, if it waits, is cancelled, or its run cannot
+// be left, it returns at once, and its answers say that nothing looked at the queries.
+// When nobody waits for a run any more, it is stopped.
 type Coalescer struct {
 	e *Engine
 	o CoalescerOptions
@@ -49,15 +50,18 @@ const DefaultWindow = 2 * time.Millisecond
 
 // CoalescerOptions configure a Coalescer; nil means defaults.
 type CoalescerOptions struct {
-	// Window is how long searches gather at most, if one more run may be under way;
-	// 0 has every search go straight to the Engine.
+	// Window is how long searches gather at most while others run; then one run more
+	// than otherwise may be under way. 0 has every search go straight to the Engine.
 	Window time.Duration
 	// Idle is for how many queries at once there is room: while fewer are being
-	// answered, searches do not wait. 0 means GOMAXPROCS, for a query alone keeps
-	// one core busy; 1 suits a device that does one run after the other.
+	// answered, searches do not wait, nor run together. 0 means GOMAXPROCS, for a
+	// query alone keeps one core busy; 1 suits a device that does one run after the
+	// other.
 	Idle int
-	// Runs is how many runs, of groups and of single searches, may be under way at
-	// once without such room; 0 means 2.
+	// Runs is how many runs, of groups and of single searches, may be under way
+	// without such room: while one ends, and has nothing to do for some cores, another
+	// has. 0 means 2. A group that is full, or whose window has ended, need not wait
+	// for one more.
 	Runs int
 	// MostQueries is how many queries run together; 0 means 1,024, and the Engine
 	// never takes more. A search of as many runs alone.
@@ -126,14 +130,14 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	ctx, cancel := req.limit(ctx)
 	defer cancel()
 	came := time.Now()
-	m, err := c.join(w)
+	m, err := c.join(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	// whoever is about to ask comes along: of more callers than cores, the others
 	// wait for the processor, not here
 	runtime.Gosched()
-	c.proceed()
+	c.proceed(m)
 	return c.await(ctx, m, came)
 }
 
@@ -157,28 +161,30 @@ type group struct {
 	window  *time.Timer
 	begun   chan struct{} // closed when nothing more is read of the members
 	// of groups of several, which a goroutine of their own answers
-	stop    context.CancelFunc
-	done    chan struct{} // closed when the rest is there
-	answers backend.Answers
-	by      string
-	err     error
+	c      *Coalescer
+	stop   context.CancelFunc
+	shared []*member // that the run answers: those that it began with
+	keeps  bool      // who leaves at a deadline has the best so far
 }
 
 // member is a search in a group.
 type member struct {
 	*work
 	*group
-	at int // of its first query in the group
-}
-
-// gathered is memory for a group's queries.
-type gathered struct {
-	values []float32
-	goals  []backend.Goal
+	until time.Time // its deadline; zero for none
+	away  bool      // nobody waits for it
+	// in groups of several
+	at      int           // of its first query in the group
+	done    chan struct{} // closed when the rest is there
+	answers backend.Answers
+	by      string
+	gone    bool // the run has let it go
+	stopped Stop // by that
+	err     error
 }
 
 // join puts w in a group that has not begun.
-func (c *Coalescer) join(w *work) (*member, error) {
+func (c *Coalescer) join(ctx context.Context, w *work) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting >= c.o.MostWaiting {
@@ -189,22 +195,21 @@ func (c *Coalescer) join(w *work) (*member, error) {
 	}
 	g := c.roomFor(w)
 	if g == nil {
-		g = &group{room: c.size(w), begun: make(chan struct{}), done: make(chan struct{})}
+		g = &group{room: c.size(w), begun: make(chan struct{}), c: c}
 		c.queue = append(c.queue, g)
-		c.calls.Add(1)
-		g.window = time.AfterFunc(c.o.Window, func() { c.expire(g) })
 	}
 	m := &member{work: w, group: g}
+	m.until, _ = ctx.Deadline()
 	g.members = append(g.members, m)
 	g.room -= w.m
 	c.waiting++
 	return m, nil
 }
 
-// size is how many queries may run together with w's; a reference takes one after
-// the other, and there is nothing to share.
+// size is how many queries may run together with w's. References take one after the
+// other, and each looks at float32 coordinates for itself: there is nothing to share.
 func (c *Coalescer) size(w *work) int {
-	if w.plan.reference != nil {
+	if w.plan.reference != nil || w.plan.perArm {
 		return 0
 	}
 	return min(c.o.MostQueries, w.e.most(w.plan))
@@ -231,11 +236,15 @@ func (p *plan) like(q *plan) bool {
 	return p.reference == nil && q.reference == nil && p.dense == q.dense && p.raise == q.raise && slices.Equal(p.looks, q.looks)
 }
 
-// proceed begins what may begin.
-func (c *Coalescer) proceed() {
+// proceed begins what may begin. What waits after it does so until its window ends.
+func (c *Coalescer) proceed(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin()
+	if g := m.group; g.window == nil && slices.Contains(c.queue, g) {
+		c.calls.Add(1)
+		g.window = time.AfterFunc(c.o.Window, func() { c.expire(g) })
+	}
 }
 
 // expire ends a group's window.
@@ -247,28 +256,29 @@ func (c *Coalescer) expire(g *group) {
 	c.begin()
 }
 
-// begin has the oldest group begin while there is room, then those that shall gather
-// no more. The caller holds the lock.
+// begin has the oldest groups begin that may. The caller holds the lock.
 func (c *Coalescer) begin() {
 	for {
-		i := slices.IndexFunc(c.queue, func(g *group) bool {
-			return c.inFlight < c.o.Idle || c.running < c.o.Runs && (g.due || g.room <= 0)
-		})
+		i := slices.IndexFunc(c.queue, c.may)
 		if i < 0 {
 			return
 		}
 		g := c.queue[i]
 		c.drop(g)
 		c.waiting -= len(g.members)
+		n := 0
 		for _, m := range g.members {
-			g.queries += m.m
+			n += m.m
 		}
-		c.running++
-		c.inFlight += g.queries
-		if len(g.members) == 1 { // searches by itself
+		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each by itself
+			c.running += len(g.members)
+			c.inFlight += n
 			close(g.begun)
 			continue
 		}
+		g.queries = n
+		c.running++
+		c.inFlight += n
 		var ctx context.Context
 		ctx, g.stop = context.WithCancel(context.Background())
 		c.calls.Add(1)
@@ -276,22 +286,39 @@ func (c *Coalescer) begin() {
 	}
 }
 
+// may reports whether a group may begin.
+func (c *Coalescer) may(g *group) bool {
+	runs := c.o.Runs
+	if g.due || g.room <= 0 {
+		runs++
+	}
+	return c.inFlight < c.o.Idle || c.running < runs
+}
+
 // drop takes a group from the queue.
 func (c *Coalescer) drop(g *group) {
 	i := slices.Index(c.queue, g)
 	c.queue = slices.Delete(c.queue, i, i+1)
-	if g.window.Stop() {
+	if g.window != nil && g.window.Stop() {
 		c.calls.Done()
 	}
 }
 
-// end ends a group's run.
-func (c *Coalescer) end(g *group) {
+// end ends a run of so many queries.
+func (c *Coalescer) end(queries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running--
-	c.inFlight -= g.queries
+	c.inFlight -= queries
 	c.begin()
+}
+
+// part forgets that m waits. The caller holds the lock.
+func (g *group) part(m *member) {
+	m.away = true
+	if i := slices.Index(g.members, m); i >= 0 {
+		g.members = slices.Delete(g.members, i, i+1)
+	}
 }
 
 // await answers m, which came at a time, when its group begins.
@@ -300,7 +327,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Resp
 	select {
 	case <-m.begun:
 	case <-ctx.Done():
-		if left = c.leave(m); !left {
+		if left = c.leave(m, stopOf(ctx)); !left {
 			<-m.begun
 		}
 	}
@@ -312,7 +339,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Resp
 	case left:
 		return m.search(ctx, began) // which looks at nothing: ctx has ended
 	case m.stop == nil:
-		defer c.end(m.group)
+		defer c.end(m.m)
 		if o := c.o.Observer; o != nil {
 			o.Began(1, m.m)
 		}
@@ -321,7 +348,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Resp
 	select {
 	case <-m.done:
 	case <-ctx.Done():
-		if c.leave(m) {
+		if c.leave(m, stopOf(ctx)) {
 			return m.search(ctx, began)
 		}
 		<-m.done
@@ -329,17 +356,15 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Resp
 	if m.err != nil {
 		return nil, m.err
 	}
-	answers, out := m.answers, make([]Answer, m.m)
-	if answers != nil {
-		answers = answers[m.at:]
-	}
-	m.conclude(0, out, answers, m.by, stopOf(ctx))
+	out := make([]Answer, m.m)
+	m.conclude(0, out, m.answers, m.by, cmp.Or(m.stopped, stopOf(ctx)))
 	return m.respond(out, time.Since(began)), nil
 }
 
 // leave takes m from its group, whose other members do without it. A group that
-// begins cannot be left, nor one under way by the last: that is stopped.
-func (c *Coalescer) leave(m *member) bool {
+// begins cannot be left, nor one under way by the last: that is stopped. A run that
+// keeps what it has found until a deadline is about to hand it over.
+func (c *Coalescer) leave(m *member, why Stop) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	queued := slices.Contains(c.queue, m.group)
@@ -349,15 +374,15 @@ func (c *Coalescer) leave(m *member) bool {
 		default:
 			return false
 		}
+		if m.stop == nil || m.keeps && why == Deadline {
+			return false
+		}
 		if len(m.members) == 1 {
-			if m.stop != nil {
-				m.stop()
-			}
+			m.stop()
 			return false
 		}
 	}
-	i := slices.Index(m.members, m)
-	m.members = slices.Delete(m.members, i, i+1)
+	m.part(m)
 	if !queued {
 		return true
 	}
@@ -367,29 +392,4 @@ func (c *Coalescer) leave(m *member) bool {
 		c.drop(m.group)
 	}
 	return true
-}
-
-// run answers a group of several.
-func (c *Coalescer) run(ctx context.Context, g *group) {
-	defer c.calls.Done()
-	defer g.stop()
-	b, ok := c.memory.Get().(*gathered)
-	if !ok {
-		b = &gathered{}
-	}
-	b.values, b.goals = b.values[:0], b.goals[:0]
-	for _, m := range g.members {
-		m.at = len(b.goals)
-		b.values, b.goals = append(b.values, m.req.Queries...), append(b.goals, m.goals...)
-	}
-	e, p := g.members[0].e, g.members[0].plan
-	if o := c.o.Observer; o != nil {
-		o.Began(len(g.members), len(b.goals))
-	}
-	close(g.begun)
-	g.answers, g.by, g.err = e.answer(ctx, p, backend.Queries{M: len(b.goals), Dim: e.c.Dim, Data: b.values}, b.goals)
-	clear(b.goals) // whose filters are the requests'
-	c.memory.Put(b)
-	c.end(g) // the next run need not wait until the members have their answers
-	close(g.done)
 }

@@ -244,7 +244,7 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 		}
 		return w.plan.reference(ctx, w, lo, hi, out)
 	}
-	answers, by, err := e.answer(ctx, w.plan, w.queries(lo, hi), w.goals[lo:hi])
+	answers, by, err := e.answer(ctx, w.plan, w.queries(lo, hi), w.goals[lo:hi], nil)
 	if err != nil {
 		return err
 	}
@@ -253,12 +253,13 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 }
 
 // answer runs a plan's rounds on the first backend that can, and names it. When ctx
-// ends before they begin there are no answers, and no error.
-func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals []backend.Goal) (backend.Answers, string, error) {
+// ends before they begin there are no answers, and no error. A group's members may leave
+// before the end.
+func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals []backend.Goal, g *group) (backend.Answers, string, error) {
 	if err := e.open(); err != nil {
 		return nil, "", err
 	}
-	answers, err := rounds(ctx, e.resident, p, q, goals)
+	answers, err := rounds(ctx, g.share(e.resident, e.first.Name()), p, q, goals)
 	if err == nil || stopped(err) {
 		return answers, e.first.Name(), nil
 	}
@@ -270,7 +271,7 @@ func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals [
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
 		e.fellBack(e.first, err)
 	}
-	if answers, err = rounds(ctx, s.resident, p, q, goals); err != nil && !stopped(err) {
+	if answers, err = rounds(ctx, g.share(s.resident, s.first.Name()), p, q, goals); err != nil && !stopped(err) {
 		return nil, "", err
 	}
 	return answers, s.first.Name(), nil

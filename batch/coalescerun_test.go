@@ -1,0 +1,311 @@
+package batch_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+)
+
+// inn is a backend whose runs of several queries do some of their first look or dense
+// scan and then wait at a gate. They can be left.
+type inn struct {
+	*gate
+	questions int                              // put to contexts before a run waits
+	leave     func(ctx context.Context, n int) // told before n queries leave
+}
+
+func (i *inn) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := i.Backend.Load(ctx, c)
+	return &innResident{r, i}, err
+}
+
+type innResident struct {
+	backend.Resident
+	inn *inn
+}
+
+func (r *innResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	r.inn.mu.Lock()
+	r.inn.sizes = append(r.inn.sizes, q.M)
+	r.inn.mu.Unlock()
+	run, err := r.Resident.Begin(ctx, q, goals)
+	if err != nil {
+		return nil, err
+	}
+	return &stay{Leaver: run.(backend.Leaver), inn: r.inn}, nil
+}
+
+type stay struct {
+	backend.Leaver
+	inn    *inn
+	worked bool
+	passed bool
+}
+
+// halt makes a call for some questions, then waits, then has it go on.
+func (s *stay) halt(ctx context.Context, call func(context.Context) error) error {
+	if !s.worked {
+		s.worked = true
+		_ = call(backendtest.NewCountdown(s.inn.questions, context.Canceled))
+	}
+	if !s.passed {
+		err := s.inn.wait(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if s.passed = true; err != nil {
+			return err
+		}
+	}
+	return call(ctx)
+}
+
+func (s *stay) Pull(ctx context.Context, l ...backend.Look) (t backend.Tally, err error) {
+	err = s.halt(ctx, func(ctx context.Context) (err error) {
+		t, err = s.Leaver.Pull(ctx, l...)
+		return err
+	})
+	return t, err
+}
+
+func (s *stay) Dense(ctx context.Context, queries ...int) error {
+	return s.halt(ctx, func(ctx context.Context) error { return s.Leaver.Dense(ctx, queries...) })
+}
+
+func (s *stay) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
+	if s.inn.leave != nil {
+		s.inn.leave(ctx, len(queries))
+	}
+	return s.Leaver.Leave(ctx, queries...)
+}
+
+// newInn is a lounge over an inn, whose first search is under way; others gather.
+func newInn(t *testing.T, questions int, o *batch.Options) (*lounge, *inn, *asked) {
+	t.Helper()
+	i := &inn{gate: newGate(), questions: questions}
+	l := newLoungeOver(t, i, i.gate, &batch.CoalescerOptions{Window: time.Hour}, o)
+	return l, i, l.ask(t.Context(), l.one(0))
+}
+
+// partly holds that a search ended at its deadline with the best so far: of its k, and
+// nothing that is better is above the open bound.
+func (a *asked) partly(took time.Duration) {
+	a.l.Helper()
+	if !a.answered() || a.err != nil {
+		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
+	}
+	if a.took != took {
+		a.l.Errorf("took %v, want %v", a.took, took)
+	}
+	c := a.l.engine.Collection()
+	o := backendtest.NewOracle(c)
+	for j := range a.resp.Answers {
+		x := &a.resp.Answers[j]
+		if cert := x.Certificate; len(x.IDs) != a.req.K || cert.StoppedBy != batch.Deadline || cert.OpenBound == nil || cert.Exact || cert.Pulls == 0 || cert.Backend != "cpu" {
+			a.l.Errorf("ids %v, %+v; want the best so far", x.IDs, cert)
+		}
+		ds := explain(a.l, o, c, a.req.Queries[j*c.Dim:(j+1)*c.Dim], goal(c, a.req.K), x)
+		if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
+			a.l.Errorf("query %d: %v", j, ds)
+		}
+	}
+	if a.resp.Complete() || a.resp.Stats.Partial != len(a.resp.Answers) {
+		a.l.Errorf("%+v; want all partial", a.resp.Stats)
+	}
+}
+
+// TestCoalescerDeadlines has searches leave a shared run at deadlines of their own, each
+// with its best so far, and the others have the answers of an engine alone.
+func TestCoalescerDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told watcher
+		l, i, first := newInn(t, 6, &batch.Options{Observer: &told})
+		defer l.close()
+		in := func(j, queries int, d time.Duration) *asked {
+			req := l.one(j)
+			req.Queries, req.Timeout = l.rows[j*l.dim:(j+queries)*l.dim], d
+			return l.ask(t.Context(), req)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		soon, done := context.WithTimeout(t.Context(), 3*time.Second)
+		defer done()
+		stays, a, b, late, away, c, last := in(10, 2, 0), in(20, 3, time.Second), in(30, 1, time.Second+50*time.Millisecond),
+			in(40, 1, time.Hour), l.ask(ctx, l.one(50)), l.ask(soon, l.one(60)), in(70, 1, 2*time.Second)
+		i.pass()
+		first.right()
+		l.runs(1, 10)
+		time.Sleep(time.Second)
+		a.partly(time.Second)
+		b.partly(time.Second) // near enough
+		if told.stats.Partial == 0 {
+			t.Error("the observer is not told of a partial answer")
+		}
+		cancel()
+		away.unseen(batch.Cancelled)
+		if last.answered() || c.answered() {
+			t.Fatal("answered before their deadlines")
+		}
+		time.Sleep(time.Second)
+		last.partly(2 * time.Second)
+		time.Sleep(time.Second)
+		c.partly(3 * time.Second)
+		if stays.answered() || late.answered() {
+			t.Fatal("answered while their run waits")
+		}
+		i.open()
+		stays.right()
+		late.right()
+	})
+}
+
+// TestCoalescerDense has a deadline strike a dense scan, which begins again without who
+// left.
+func TestCoalescerDense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, i, first := newInn(t, 3, nil)
+		defer l.close()
+		in := func(j int, d time.Duration) *asked {
+			return l.ask(t.Context(), batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 3, Method: batch.Exact, Timeout: d})
+		}
+		a, stays, b := in(1, time.Second), in(2, 0), in(3, 2*time.Second)
+		i.pass()
+		first.right()
+		l.runs(1, 3)
+		time.Sleep(time.Second)
+		a.partly(time.Second)
+		time.Sleep(time.Second)
+		b.partly(2 * time.Second)
+		i.open()
+		<-stays.over
+		again := cmpopts.IgnoreFields(batch.Certificate{}, "Pulls", "Bytes", "RowsScored")
+		if d := cmp.Diff(search(t, l.plain, stays.req).Answers, stays.resp.Answers, again); d != "" {
+			t.Errorf("who stayed (-alone +here):\n%s", d)
+		}
+	})
+}
+
+// TestCoalescerFinish has deadlines near as a run finishes: who is due first is finished
+// first, and a deadline that strikes meanwhile has its turn.
+func TestCoalescerFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 200
+		l, i, first := newInn(t, 6, nil)
+		defer l.close()
+		var all []*asked
+		for j := range n {
+			req := l.one(j)
+			req.Timeout = time.Duration(2*n-j) * 10 * time.Millisecond // from 2.01 s on
+			all = append(all, l.ask(t.Context(), req))
+		}
+		i.pass()
+		first.right()
+		l.runs(1, n)
+		time.Sleep(1500 * time.Millisecond)
+		var left []int
+		i.leave = func(ctx context.Context, n int) {
+			left = append(left, n)
+			if ctx.Err() == nil && len(left) == 1 {
+				time.Sleep(1600 * time.Millisecond) // to 3.1 s
+			}
+		}
+		i.open()
+		const at = 3100 * time.Millisecond
+		partial := 0
+		for j, a := range all {
+			<-a.over
+			if due := j < n-64 && a.req.Timeout <= at+at/16; due && !a.resp.Complete() {
+				partial++
+				a.partly(at)
+			} else if a.right(); a.took != at { // all that were left by bounds had been scored
+				t.Errorf("%d, due after %v, took %v", j, a.req.Timeout, a.took)
+			}
+		}
+		if partial == 0 {
+			t.Error("none had to leave before its end")
+		}
+		// the first; those due until 3.1 s and a sixteenth of the 3.1 s; others
+		if d := cmp.Diff([]int{64, 65, 64, 7}, left); d != "" {
+			t.Errorf("left together (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestCoalescerTimeouts has many searches run together with timeouts that strike at any
+// moment. Every answer holds what it says.
+func TestCoalescerTimeouts(t *testing.T) {
+	const callers, rounds = 24, 12
+	rows := loungeRows()
+	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+	e := over(t, c, 2, nil)
+	co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow, Idle: 1, Runs: 1})
+	defer co.Close()
+	o := backendtest.NewOracle(c)
+	var judge sync.Mutex // who asks the oracle
+	var wg sync.WaitGroup
+	for j := range callers {
+		wg.Go(func() {
+			r := backendtest.Rand(uint64(j))
+			for range rounds {
+				q := rows[j*loungeDim : (j+8)*loungeDim]
+				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rows", Delta: 1e-9}
+				if r.IntN(4) > 0 {
+					req.Timeout = time.Duration(1 + r.IntN(4e6))
+				}
+				if r.IntN(3) == 0 {
+					req.Method, req.Plan = batch.Exact, ""
+				}
+				resp, err := co.Search(t.Context(), req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				judge.Lock()
+				for k := range resp.Answers {
+					a := &resp.Answers[k]
+					cert := a.Certificate
+					if (cert.OpenBound == nil) != (cert.StoppedBy == batch.Done) || req.Timeout == 0 && cert.StoppedBy != batch.Done {
+						t.Errorf("timeout %v: %+v", req.Timeout, cert)
+					}
+					ds := explain(t, o, c, q[k*loungeDim:(k+1)*loungeDim], goal(c, 10), a)
+					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
+						t.Errorf("timeout %v, stopped by %s: %v", req.Timeout, cert.StoppedBy, ds)
+					}
+				}
+				judge.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestCoalescerLostWhileLeft has a backend be lost after a member has left: it has its
+// answer, and the fallback answers the others.
+func TestCoalescerLostWhileLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, i, first := newInn(t, 6, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
+		defer l.close()
+		timed := l.one(1)
+		timed.Timeout = time.Second
+		a, b, c := l.ask(t.Context(), timed), l.ask(t.Context(), l.one(2)), l.ask(t.Context(), l.one(3))
+		i.pass()
+		first.right()
+		time.Sleep(time.Second)
+		a.partly(time.Second)
+		i.fails = fmt.Errorf("pulled out: %w", backend.ErrUnavailable)
+		i.open()
+		b.right()
+		c.right()
+	})
+}
