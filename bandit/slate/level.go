@@ -14,15 +14,14 @@ type level struct {
 	beaten bool
 }
 
-// rule says which of the items that fit comes next.
+// rule says which of the items that fit comes next. The zero rule is filtered: it
+// takes the largest UCB among items whose UCBs, now and alone, are at least rho
+// times their cost, as GM-UCB does.
 type rule int
 
 const (
-	// filtered takes the largest UCB among items whose UCBs, now and alone, are at
-	// least rho times their cost: GM-UCB.
-	filtered rule = iota
 	// plain takes the largest UCB.
-	plain
+	plain rule = iota + 1
 	// perCost takes the largest UCB per cost; among items without cost, which come
 	// first, the largest UCB.
 	perCost

@@ -31,7 +31,7 @@ type Pick struct {
 }
 
 // Items lists the items in order.
-func (s *Slate) Items() []int {
+func (s Slate) Items() []int {
 	list := make([]int, len(s.Picks))
 	for i, p := range s.Picks {
 		list[i] = p.Item

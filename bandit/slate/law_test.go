@@ -1,0 +1,207 @@
+package slate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// guess makes the judge of a planner one whose intervals hold but are otherwise
+// as bad as can be: means are off by up to the width, each item after each list
+// by its own part of it, and half of the time by all of it.
+func guess(p *Planner, c instance, r *rand.Rand, w []float64, size float64) {
+	type key struct {
+		set uint
+		e   int
+	}
+	known := map[key][2]float64{}
+	x := make([]float64, len(w))
+	p.judge = func(e int) (mean, width float64) {
+		at := key{setOf(p.chosen), e}
+		if v, ok := known[at]; ok {
+			return v[0], v[1]
+		}
+		p.list.Gains(x, e)
+		width = size * r.Float64()
+		off := 2*r.Float64() - 1
+		if r.IntN(2) == 0 {
+			off = math.Copysign(1, off)
+		}
+		known[at] = [2]float64{dot(w, x) + off*width, width}
+		return known[at][0], width
+	}
+}
+
+// Proposition 6 and Lemma 1 of UAI 2020 hold for random instances of weighted
+// coverage, with the optimum by brute force and intervals that hold, whatever the
+// errors within them:
+//
+//	f(S) + 2 beta sigma(S) >= min(rho/2, (f(C) - l rho)/(k+1))   S = GM-UCB(rho)
+//	f(S) + 4 beta sigma(S) >= alpha f(OPT)                       S = AFSM-UCB
+//
+// This is a theorem: there is no rate of false alarms.
+func TestPropositionAndLemma(t *testing.T) {
+	count := 6000
+	if testing.Short() {
+		count = 500
+	}
+	r := newRand(13, 0)
+	tight := math.Inf(1) // the least of what a bound leaves
+	for count > 0 {
+		n := 2 + r.IntN(8)
+		c := weightedOf(r, n)
+		a, l := randomLimits(r, n)
+		con, err := must(NewItems(c.o, a)).Constrain(l)
+		if err != nil {
+			continue
+		}
+		w := uniform(r, c.o.Features(), 0, 1)
+		least := optimum(c, n, w, func(set uint) bool { return set&(set-1) == 0 && allowed(a, l)(set) })
+		if least == 0 {
+			continue // nothing is worth anything
+		}
+		count--
+		best := optimum(c, n, w, allowed(a, l))
+		truth := func(s Slate) float64 {
+			var v float64
+			for i, x := range w {
+				v += x * c.f(setOf(s.Items()), i)
+			}
+			return v
+		}
+		p := NewPlanner(con)
+		guess(p, c, r, w, []float64{0, 0.1, 0.5, 2}[r.IntN(4)]*least)
+		o := Options{Epsilon: 0.1 + r.Float64(), Lowest: least * (0.2 + 0.8*r.Float64()), Highest: least * (1 + 3*r.Float64())}
+		p.rewind(0)
+		p.build(0)
+		for _, rho := range must(o.thresholds(con)) {
+			s := p.slate(p.gm(0, rho))
+			left := truth(s) + 2*s.Width
+			right := min(rho/2, (best-float64(con.Knapsacks())*rho)/float64(con.K()+1))
+			if left < right-1e-9 {
+				t.Fatalf("Proposition 6: %v < %v at rho %v, list %v, %+v", left, right, rho, s.Items(), l)
+			}
+			if right > 0 {
+				tight = min(tight, left/right)
+			}
+		}
+		s := must(p.afsm(o))
+		if left, right := truth(s)+4*s.Width, con.Alpha(o.Epsilon)*best; left < right-1e-9 {
+			t.Fatalf("Lemma 1: %v < %v, list %v, %+v", left, right, s.Items(), l)
+		}
+	}
+	t.Logf("the closest to Proposition 6 was a factor of %.3f", tight)
+}
+
+// With known weights lists are worth alpha OPT at least, of any objective.
+func TestAlphaOfTheOptimum(t *testing.T) {
+	count := 300
+	if testing.Short() {
+		count = 50
+	}
+	r := newRand(14, 0)
+	for range count {
+		s := newScene(r, 3+r.IntN(5))
+		n := s.c.Items().Size()
+		w := uniform(r, s.o.Features(), 0, 1)
+		single := optimum(s.instance, n, w, func(set uint) bool { return set&(set-1) == 0 && allowed(s.a, s.l)(set) })
+		if single == 0 {
+			continue
+		}
+		best := optimum(s.instance, n, w, allowed(s.a, s.l))
+		p := NewPlanner(s.c)
+		o := Options{Epsilon: 0.1, Lowest: single * r.Float64(), Highest: single * (1 + r.Float64())}
+		got := must(p.Known(w, o))
+		var v float64
+		for i, x := range w {
+			v += x * s.f(setOf(got.Items()), i)
+		}
+		if v < got.Alpha*best-1e-9 || math.Abs(v-got.Value) > 1e-9 {
+			t.Fatalf("%s: %v is worth %v, said %v, optimum %v, alpha %v, %+v", s.name, got.Items(), v, got.Value, best, got.Alpha, s.l)
+		}
+		if got.Alpha != s.c.Alpha(0.1) || got.Width != 0 {
+			t.Fatalf("alpha %v, width %v", got.Alpha, got.Width)
+		}
+	}
+}
+
+// twoGroups are m items that are worth 1/m each and cost 1/m of the budget, and as
+// many that are worth and cost next to nothing, but more per cost; at most m may
+// be shown (UAI 2020, Proposition 7, with our own figures). All of the first
+// group is worth 1. Who goes by value per cost fills the list with the second.
+func twoGroups(m int) (c *Constraint, w []float64) {
+	const little = 1e-3
+	elements, sets, costs := make([]Element, 2*m-3), make([][]int, 2*m-3), make([]float64, 2*m-3)
+	for e := range sets {
+		sets[e] = []int{e}
+		elements[e], costs[e] = Element{0, 1 / float64(m)}, 1/float64(m)
+		if e >= m {
+			elements[e], costs[e] = Element{1, 4 * little / float64(m)}, little/float64(m)
+		}
+	}
+	it := must(NewItems(must(NewWeightedCoverage(2, elements, sets)), Attributes{Knapsacks: 1, Costs: costs}))
+	return must(it.Constrain(Limits{Length: m, Budgets: []float64{1}})), []float64{1, 1}
+}
+
+// oneOrMany is one item that is worth a little more than any other and costs the
+// whole budget, and m-1 others that fit together.
+func oneOrMany(m int) (c *Constraint, w []float64) {
+	elements, sets, costs := make([]Element, m), make([][]int, m), make([]float64, m)
+	for e := range sets {
+		sets[e] = []int{e}
+		elements[e], costs[e] = Element{0, 1 / float64(m)}, 1/float64(m)
+	}
+	elements[0], costs[0] = Element{1, 1.5 / float64(m)}, 1
+	it := must(NewItems(must(NewWeightedCoverage(2, elements, sets)), Attributes{Knapsacks: 1, Costs: costs}))
+	return must(it.Constrain(Limits{Length: m, Budgets: []float64{1}})), []float64{1, 1}
+}
+
+// The alpha-regret of greedy algorithms is linear: the second half of the rounds
+// costs as much as the first. That of AFSM-UCB is not: it falls, since its lists
+// are worth more than alpha OPT once it has learned. Seeded; the gaps are so wide
+// (lists of 0.19 or 0.06 against alpha = 0.208 and 1) that a fresh seed would
+// have to learn nothing at all to change the outcome.
+func TestGreedyRegretIsLinear(t *testing.T) {
+	const m = 16
+	rounds := 40
+	if testing.Short() {
+		rounds = 16
+	}
+	for _, g := range []struct {
+		a      Algorithm
+		make   func(int) (*Constraint, []float64)
+		rounds int
+	}{{ModifiedGreedy, twoGroups, 4 * rounds}, {MCSGreedy, twoGroups, rounds / 4}, {LSBGreedy, oneOrMany, 4 * rounds}} {
+		c, w := g.make(m)
+		greedy, afsm := regrets(c, w, g.a, g.rounds), regrets(c, w, AFSM, 4*rounds)
+		t.Logf("%s: %.3f and %.3f a round in two halves; %s: %.3f and %.3f", g.a, greedy[0], greedy[1], AFSM, afsm[0], afsm[1])
+		if greedy[1] < 0.01 || greedy[1] < 0.5*greedy[0] {
+			t.Errorf("%s: regret %v a round in two halves: not linear", g.a, greedy)
+		}
+		if afsm[1] > -0.1 {
+			t.Errorf("AFSM: regret %v a round in two halves: it should fall in the second", afsm)
+		}
+	}
+}
+
+// regrets are alpha OPT - f(S_t) a round in the first and second half of the
+// rounds, where OPT = 1 and alpha is that of AFSM-UCB.
+func regrets(c *Constraint, w []float64, a Algorithm, rounds int) (halves [2]float64) {
+	p, user := NewPlanner(c), must(NewEstimator(len(w), 1))
+	r := newRand(15, 0)
+	o := Options{Algorithm: a, Lowest: 0.01, Highest: 0.1, Confidence: Confidence{Rule: Tuned}}
+	for t := range rounds {
+		s := must(p.Recommend(user, o))
+		x := must(c.Items().Features(s.Items()))
+		rewards := make([]float64, len(s.Picks))
+		loss := c.Alpha(0.2)
+		for i := range rewards {
+			gain := dot(w, x[i*len(w):(i+1)*len(w)])
+			loss -= gain
+			rewards[i] = coin(r, gain)
+		}
+		must(0, user.Update(x, rewards))
+		halves[2*t/rounds] += loss / float64(rounds/2)
+	}
+	return halves
+}
