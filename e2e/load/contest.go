@@ -51,7 +51,7 @@ func (c *contest) prepare(context.Context, *api) error { return nil }
 
 // spec is what begins a match.
 func (c *contest) spec(m *match) map[string]any {
-	spec := map[string]any{"arms": []string{"0", "1", "2", "3", "4"}, "mode": "online", "horizon": 20000, "seed": m.seed, "lease_seconds": 86400}
+	spec := map[string]any{"arms": []string{"0", "1", "2", "3"}, "mode": "online", "horizon": 2000, "seed": m.seed, "lease_seconds": 86400}
 	if !c.keyed {
 		spec["testing"], spec["lease_seconds"] = "sweep", .02
 	}

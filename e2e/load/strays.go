@@ -38,11 +38,11 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 	})
 }
 
-// nothingLeft fails if the folder of a server that ended holds more than its database.
+// nothingLeft fails if the folder of a server that ended holds more than its databases.
 func nothingLeft(dir string) error {
 	var left []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && path != filepath.Join(dir, "meta.db") {
+		if err == nil && !d.IsDir() && path != filepath.Join(dir, "meta.db") && path != filepath.Join(dir, "slates.db") {
 			left = append(left, strings.TrimPrefix(path, dir))
 		}
 		return err
