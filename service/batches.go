@@ -20,7 +20,7 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 	}
 	b := s.buffer()
 	defer s.free(b)
-	if err := b.readAll(body, r.ContentLength); err != nil {
+	if err := b.readAll(body, r.ContentLength, 0); err != nil {
 		return err
 	}
 	spec, err := batches.DecodeSpec(b.b)

@@ -99,16 +99,17 @@ func (s *Server) free(b *buffer) {
 	s.buffers.Put(b)
 }
 
-// readAll reads r, of which size bytes are announced or -1, to its end into b.
-func (b *buffer) readAll(r io.Reader, size int64) error {
-	want := int64(4096)
+// readAll reads r, of which size bytes are announced or -1, to its end into b, behind
+// lead bytes of no meaning.
+func (b *buffer) readAll(r io.Reader, size int64, lead int) error {
+	want := lead + 4096
 	if size >= 0 {
-		want = min(size, firstBuffer)
+		want = lead + int(min(size, firstBuffer))
 	}
-	b.b = b.b[:0]
-	if int64(cap(b.b)) <= want {
+	if cap(b.b) <= want {
 		b.b = make([]byte, 0, want+1) // one more, to meet the end
 	}
+	b.b = b.b[:lead]
 	for {
 		n, err := r.Read(b.b[len(b.b):cap(b.b)])
 		b.b = b.b[:len(b.b)+n]
@@ -139,7 +140,7 @@ func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
 	}
 	b := s.buffer()
 	defer s.free(b)
-	if err := b.readAll(body, r.ContentLength); err != nil {
+	if err := b.readAll(body, r.ContentLength, 0); err != nil {
 		return err
 	}
 	return unmarshal(b.b, v)

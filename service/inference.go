@@ -79,6 +79,9 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 	}
 	var q *oip.Request
 	return s.answered(r, v, func(in *input) (*wire.Search, error) {
+		if !in.read && header > 0 {
+			in.lead = -header & 3 // tensors behind it need not be copied
+		}
 		body, err := in.all()
 		if err != nil {
 			return nil, err

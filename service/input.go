@@ -12,6 +12,9 @@ type input struct {
 	s    *Server
 	size int64 // bytes that the gate counts
 	said int64 // bytes that the header announces, or -1
+	// lead is how many bytes of buf come before the body: what lies in it shall be where
+	// numbers may.
+	lead int
 	buf  *buffer
 	read bool // all of it is in buf
 }
@@ -54,15 +57,14 @@ func (in *input) Len() int {
 
 // all is the whole body, valid until close.
 func (in *input) all() ([]byte, error) {
-	if in.read {
-		return in.buf.b, nil
+	if !in.read {
+		in.buf = in.s.buffer()
+		if err := in.buf.readAll(in.Reader, in.said, in.lead); err != nil {
+			return nil, err
+		}
+		in.read = true
 	}
-	in.buf = in.s.buffer()
-	if err := in.buf.readAll(in.Reader, in.said); err != nil {
-		return nil, err
-	}
-	in.read = true
-	return in.buf.b, nil
+	return in.buf.b[in.lead:], nil
 }
 
 // close gives the memory of the body back.

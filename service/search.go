@@ -46,7 +46,11 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		}
 	case npyType:
 		decode = func(in *input) (*wire.Search, error) {
-			return wire.DecodeSearchNPY(in, r.params.Values, v.Dim(), s.wireLimits())
+			body, err := in.all()
+			if err != nil {
+				return nil, err
+			}
+			return wire.DecodeSearchNPYBytes(body, r.params.Values, v.Dim(), s.wireLimits())
 		}
 	default:
 		return unsupported(r.Request, jsonType, npyType)

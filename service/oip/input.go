@@ -268,9 +268,5 @@ func (d *decoder) queries(m int64, b []byte) error {
 	if err := d.draft.Shape(m, int64(d.dim)); err != nil {
 		return err
 	}
-	q := floats(b)
-	if i := notFinite(q); i >= 0 {
-		return problem.New(problem.NotFinite, "query %d, coordinate %d: value is %v", i/d.dim, i%d.dim, q[i]).At("queries", i/d.dim)
-	}
-	return d.draft.Rows(q)
+	return d.draft.Raw(b)
 }

@@ -98,24 +98,6 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestFloatsShareMemory where it is aligned, and are the same where it is not.
-func TestFloatsShareMemory(t *testing.T) {
-	want := []float32{1, -2.5, 3}
-	b := make([]byte, 16)
-	for shift := range 4 {
-		copy(b[shift:], bytesFrom(want))
-		got := floats(b[shift : shift+12])
-		if !slices.Equal(got, want) {
-			t.Errorf("shift %d: %v", shift, got)
-		}
-		aligned := shift == 0 && little()
-		b[shift+3] ^= 0x80
-		if shared := got[0] == -1; shared != aligned {
-			t.Errorf("shift %d: memory is shared: %v", shift, shared)
-		}
-	}
-}
-
 // TestDecodeRefuses fixes kind, field and words of every refusal.
 func TestDecodeRefuses(t *testing.T) {
 	const q = `{"name":"queries","shape":[1,3],"datatype":"FP32","data":[1,2,3]}`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"testing"
 
 	"thresher/service/problem"
@@ -88,6 +89,9 @@ func FuzzDecodeSearchNPY(f *testing.F) {
 			s, err := DecodeSearchNPY(bytes.NewReader(body), options, dim, Limits{})
 			if err == nil {
 				sound(t, s, dim)
+			}
+			if same, e := DecodeSearchNPYBytes(body, options, dim, Limits{}); !reflect.DeepEqual(s, same) || (e == nil) != (err == nil) {
+				t.Fatalf("%+v, %v from memory; %+v, %v as a stream", same, e, s, err)
 			}
 			return err
 		})

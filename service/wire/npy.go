@@ -1,11 +1,15 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"thresher/dataset"
 	"thresher/service/problem"
@@ -16,11 +20,9 @@ import (
 // JSON body has: lists are given by repeating the parameter, or by commas. Errors of
 // reading r are passed on; others are of type *problem.Problem.
 func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Search, error) {
-	d := NewDraft(dim, l)
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if err := d.Text(name, options[name]); err != nil {
-			return nil, err
-		}
+	d, err := draftOf(options, dim, l)
+	if err != nil {
+		return nil, err
 	}
 	body := &source{r: r}
 	queries, err := readNPY(body, d)
@@ -34,6 +36,59 @@ func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Searc
 		return nil, err
 	}
 	return d.Search()
+}
+
+// draftOf begins a search with options that are query parameters.
+func draftOf(options url.Values, dim int, l Limits) (*Draft, error) {
+	d := NewDraft(dim, l)
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if err := d.Text(name, options[name]); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// DecodeSearchNPYBytes is DecodeSearchNPY of a body in memory, which the queries may
+// share.
+func DecodeSearchNPYBytes(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
+	m, data, ok := plainNPY(body, dim)
+	if !ok || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
+		return DecodeSearchNPY(bytes.NewReader(body), options, dim, l)
+	}
+	d, err := draftOf(options, dim, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Shape(m, int64(dim)); err != nil {
+		return nil, err
+	}
+	if err := d.Rows(floats(data)); err != nil {
+		return nil, err
+	}
+	return d.Search()
+}
+
+// plainNPY are the rows of a body that is a matrix as NumPy writes one of float32:
+// version 1.0, low byte first, row after row, of dim columns. Of others, and of those
+// that are damaged, it says nothing.
+func plainNPY(body []byte, dim int) (rows int64, data []byte, ok bool) {
+	const fixed = len("\x93NUMPY\x01\x00") + 2
+	if len(body) < fixed || string(body[:fixed-2]) != "\x93NUMPY\x01\x00" {
+		return 0, nil, false
+	}
+	end := fixed + int(binary.LittleEndian.Uint16(body[fixed-2:]))
+	if len(body) < end {
+		return 0, nil, false
+	}
+	data = body[end:]
+	if dim <= 0 || len(data)%(4*dim) != 0 {
+		return 0, nil, false
+	}
+	rows = int64(len(data) / (4 * dim))
+	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, dim)
+	said := strings.Replace(strings.TrimRight(string(body[fixed:end]), " \n"), ",),", "),", 1) // some write (2, 3,)
+	return rows, data, said == dict
 }
 
 // source keeps what went wrong with a reader.
