@@ -79,6 +79,9 @@ func TestItemsThatAreInNoList(t *testing.T) {
 	if got := c.Barred(); !slices.Equal(got, []int{0, 2}) {
 		t.Errorf("barred %v", got)
 	}
+	if got, want := c.Cost(1), 2.0/2+1.0/3; got != want {
+		t.Errorf("item 1 costs %v, want %v", got, want)
+	}
 	if c.Usable(0) || !c.Usable(1) || c.Usable(2) || c.Usable(3) || c.Length() != 1 {
 		t.Errorf("usable items; length %d", c.Length())
 	}

@@ -32,6 +32,11 @@ func coverageOf(r *rand.Rand, n int) instance {
 			x[i] = float64(r.IntN(2)) // 0 and 1 are topics that are missed and settled
 		}
 	}
+	if r.IntN(2) == 0 { // many items are alike
+		for i := range x {
+			x[i] = math.Round(x[i])
+		}
+	}
 	return instance{"coverage", must(NewCoverage(n, d, x)), func(set uint, g int) float64 {
 		miss := 1.0
 		for e := range n {

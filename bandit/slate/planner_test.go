@@ -149,6 +149,9 @@ func TestPlannerIsThePaper(t *testing.T) {
 			Epsilon: 0.1 + r.Float64(), Lowest: 0.01 + 0.1*r.Float64(), Highest: 0.5 + r.Float64(), Greedy: r.IntN(2) == 0,
 			Confidence: Confidence{Rule: Fixed, Base: r.Float64()},
 		}
+		if r.IntN(2) == 0 {
+			o.Lowest = o.Highest * r.Float64() // filters that keep good items out to the end
+		}
 		or := oracle{s.c, s.u, o.Confidence.Base}
 		plain, perCost := or.plain(), or.perCost()
 		wider := plain
