@@ -49,12 +49,16 @@ parameters = {{ "path.id" = "{file}" }}
 [[operations]]
 include-name = ["GET /v1/batches/{{id}}", "POST /v1/batches/{{id}}/cancel"]
 parameters = {{ "path.id" = "{batch}" }}
+
+[[operations]]
+include-name = ["GET /v1/tournaments/{{id}}", "POST /v1/tournaments/{{id}}/next", "POST /v1/tournaments/{{id}}/report"]
+parameters = {{ "path.id" = "{tournament}" }}
 """
 
 
 @pytest.fixture
 def victim() -> Iterator[Server]:
-    """A server with a collection, a file and a batch that may be harmed."""
+    """A server with a collection, a file, a batch and a tournament that may be harmed."""
     s = Server("described")
     yield s
     s.stop()
@@ -66,7 +70,9 @@ def fill(server: Server) -> str:
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="none")
     file = client.files.create(file=("queries.npy", npy(5, 1)), purpose="batch")
     spec = {"input_file_id": file.id, "endpoint": "/v1/collections/line/search", "search": {"k": 2}}
-    return CONFIG.format(file=file.id, batch=server.ask("/v1/batches", spec)["id"])
+    batch = server.ask("/v1/batches", spec)["id"]
+    arms = {"arms": ["a", "b", "c"], "mode": "online", "horizon": 1000}
+    return CONFIG.format(file=file.id, batch=batch, tournament=server.ask("/v1/tournaments", arms)["id"])
 
 
 def test_answers_are_as_described(victim: Server) -> None:
