@@ -111,8 +111,15 @@ func (s *Store) forget(l *live) {
 	s.memory.used.Remove(l.place)
 	l.place = nil
 	delete(s.memory.live, l.id)
-	if l.users == 0 {
+	s.settle(l)
+}
+
+// settle gives the memory of l back once it is forgotten and unused. The caller holds
+// mu.
+func (s *Store) settle(l *live) {
+	if l.users == 0 && l.place == nil {
 		s.memory.bytes -= l.bytes
+		l.bytes = 0
 	}
 }
 
@@ -128,10 +135,7 @@ func (s *Store) release(l *live) error {
 	if l.failure() != nil {
 		s.forget(l)
 	}
-	if l.users == 0 && l.place == nil {
-		s.memory.bytes -= l.bytes
-		l.bytes = 0
-	}
+	s.settle(l)
 	s.shrink(s.o.Memory)
 	return err
 }

@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -349,6 +350,9 @@ func TestMemory(t *testing.T) {
 		t.Error("it does not say when to come again")
 	}
 	for _, l := range held {
+		if h.memory.live[l.id] != l {
+			t.Error("what is in use was forgotten")
+		}
 		if err := h.release(l); err != nil {
 			t.Fatal(err)
 		}
@@ -467,6 +471,9 @@ func TestFailedCommit(t *testing.T) {
 		t.Errorf("what was not durable is there: %s", got)
 	}
 	h.get(other)
+	if n := int64(len(h.memory.live)); n != 2 || h.memory.bytes != n*footprint(4) {
+		t.Errorf("%d tournaments take %d bytes", n, h.memory.bytes)
+	}
 }
 
 // TestConcurrentJudges: many judges of one tournament share transactions, no duel is
@@ -529,7 +536,8 @@ func TestConcurrentJudges(t *testing.T) {
 	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
 }
 
-// TestReplayThatGoesAnotherWay is noticed.
+// TestReplayThatGoesAnotherWay is noticed, here that of a call for one duel that was
+// for two.
 func TestReplayThatGoesAnotherWay(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))
@@ -543,8 +551,13 @@ func TestReplayThatGoesAnotherWay(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		r.Config.Seed++
-		return r.save(tx)
+		game, err := r.game(tx)
+		if err != nil {
+			return err
+		}
+		log := game.Bucket([]byte(logBucket))
+		first := bytes.Replace(log.Get(number(1)), []byte(`"n":1`), []byte(`"n":2`), 1)
+		return log.Put(number(1), first)
 	})
 	if err != nil {
 		t.Fatal(err)
