@@ -42,10 +42,9 @@ func (v slateVersion) Number() int64   { return v.Info().Version }
 func (v slateVersion) IDs() slates.IDs { return v.Version.IDs() }
 
 // slated reads the JSON body of a request about a collection's slates, in its turn, and
-// answers it while the collection is held.
+// has it answered while the collection is held.
 func (s *Server) slated(r *request, answer func(ctx context.Context, name string, body []byte) error) error {
 	name := r.PathValue("name")
-	defer s.slates.Hold(name)()
 	if _, err := s.catalog.Get(name); err != nil {
 		return err
 	}
@@ -66,6 +65,10 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 	r.queued = time.Since(queued)
 	body, err := in.all()
 	if err != nil {
+		return err
+	}
+	defer s.slates.Hold(name)() // not before: a sender may be slow
+	if _, err := s.catalog.Get(name); err != nil {
 		return err
 	}
 	ctx := r.Context()

@@ -167,11 +167,13 @@ const slatePrefix = "slate-"
 // newSlateID is one that nobody guesses and that sorts behind those of milliseconds
 // before.
 func newSlateID(at time.Time) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())<<16)
-	b = append(b[:6], make([]byte, 10)...)
-	rand.Read(b[6:]) // never fails
-	return slatePrefix + hex.EncodeToString(b)
+	b := make([]byte, 10)
+	rand.Read(b) // never fails
+	return slateTime(at) + hex.EncodeToString(b)
 }
+
+// slateTime is what the ids of slates of a time begin with.
+func slateTime(at time.Time) string { return fmt.Sprintf("%s%012x", slatePrefix, at.UnixMilli()) }
 
 // logKey is that of feedback number seq of a user; with 0 it comes before all.
 func logKey(user string, seq uint64) []byte {

@@ -10,6 +10,7 @@ import (
 
 	"thresher/bandit/slate"
 	"thresher/service/files/once"
+	"thresher/service/problem"
 )
 
 // Answer has a slate for each user of a request, in order.
@@ -43,6 +44,9 @@ type Pick struct {
 	Value float64 `json:"cum_value"` // sum of the estimates up to here
 }
 
+// mostValues bounds the vectors that are kept of one request's slates: 64 MiB.
+const mostValues = 1 << 24
+
 // Recommend hands out a slate to each user of a request: they are durable when it
 // returns. key, if not "", is the idempotency key: the same request, by its
 // fingerprint, gets the same slates as long as they are remembered. The collection is
@@ -50,6 +54,10 @@ type Pick struct {
 func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
 	if a, err := s.earlier(name, key, fingerprint); a != nil || err != nil {
 		return a, err
+	}
+	if n := len(req.Users) * req.K * v.Dim(); n > mostValues {
+		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to keep, %d are the most of one request", len(req.Users), req.K, v.Dim(), n, mostValues).
+			In("users").Within(mostValues)
 	}
 	p, err := s.prepare(name, v)
 	if err != nil {
@@ -193,7 +201,7 @@ func (s *Store) record(name string, m model, a *Answer, all []*handed, key, fing
 				return err
 			}
 		}
-		if err := r.forget(len(all), a.Slates[0].ID, now.Add(-s.o.Keep), s.o.Slates); err != nil {
+		if err := r.forget(len(all), now.Add(-s.o.Keep), s.o.Slates); err != nil {
 			return err
 		}
 		return once.Put(r.sub(keysBucket), key, fingerprint, value, now)
@@ -209,16 +217,16 @@ func (s *Store) record(name string, m model, a *Answer, all []*handed, key, fing
 
 // forget counts new slates and drops some old ones: more than have come, so that it
 // catches up, but not many more, so that nobody waits for it.
-func (r *records) forget(fresh int, before string, since time.Time, most int) error {
+func (r *records) forget(fresh int, since time.Time, most int) error {
 	n, err := r.counts()
 	if err != nil {
 		return err
 	}
 	n.slates += int64(fresh)
-	expired := newSlateID(since)[:len(slatePrefix)+12]
+	expired := slateTime(since)
 	var old [][]byte
 	c := r.sub(slatesBucket).Cursor()
-	for k, _ := c.First(); k != nil && string(k) < before && len(old) < 2*fresh+16; k, _ = c.Next() {
+	for k, _ := c.First(); k != nil && len(old) < min(int(n.slates)-fresh, 2*fresh+16); k, _ = c.Next() {
 		if string(k) >= expired && n.slates-int64(len(old)) <= int64(most) {
 			break
 		}

@@ -355,6 +355,36 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	wants(t, err, problem.OutOfMemory, "name")
 }
 
+// TestTooMuchToKeep: the vectors of one request's slates are bounded.
+func TestTooMuchToKeep(t *testing.T) {
+	f := open(t, Options{})
+	_, err := f.ask(films(1, 10), fmt.Sprintf(`{"users":[1,2],"k":%d}`, mostValues/(2*dim)+1), "")
+	wants(t, err, problem.OverLimit, "users")
+}
+
+// FuzzRecords reads anything under a checksum that is right as each of the records.
+func FuzzRecords(f *testing.F) {
+	h := &handed{user: ID{Name: "ann", Text: true}, at: time.Unix(1, 0), picks: []Pick{{ID: ID{Int: 7}}}, rows: []float32{1, 2}}
+	for _, text := range [][]byte{h.encode(nil), (&feedback{"s", []float32{1}, []float64{1}}).encode(nil), (&kept{3, []byte("state")}).encode(nil)} {
+		f.Add(text[:len(text)-4])
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		text = sealed(nil, slices.Clone(text))
+		var h handed
+		if h.decode(nil, text) == nil && len(h.picks)*26+len(h.rows)*4+len(h.rewards)*8 > len(text) {
+			t.Fatal("more was read than there is")
+		}
+		var fb feedback
+		if fb.decode(nil, text) == nil && len(fb.rows)*4+len(fb.rewards)*8 > len(text) {
+			t.Fatal("more was read than there is")
+		}
+		var k kept
+		if k.decode(nil, text) == nil && len(k.state) > len(text) {
+			t.Fatal("more was read than there is")
+		}
+	})
+}
+
 // TestDeadline: a context that has ended makes no slates.
 func TestDeadline(t *testing.T) {
 	f := open(t, Options{})
