@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/bandit/duel"
+	"thresher/cmd/thresher/internal/ratings"
 )
 
 type duelRunFlags struct {
 	designFlags
 	arms, state string
-	batch       int
+	ratings     string
+	most, batch int
 	jsonl       bool
 	force       bool
 }
@@ -38,8 +40,14 @@ standard output, {"duel":7,"a":"x","b":"y"}, and judgments come from standard in
 {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
 
 Beat-the-Mean now and then has an arm meet itself; that is decided by a coin, and
-nobody is asked.`,
+nobody is asked.
+
+With --ratings nobody is asked at all: films are the arms, and the judges of a duel
+are the people who rated both, in a folder as MovieLens has it (ratings.csv or
+ratings.dat, movies.dat or movies.csv). One of those who rated them differently is
+drawn for each duel.`,
 		Example: `  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
+  thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
   mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
@@ -47,6 +55,8 @@ nobody is asked.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one a line; not needed to go on")
 	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: that of --arms with .duel added; JSON if it ends in .json")
+	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that judge")
+	cmd.Flags().IntVar(&f.most, "most", 0, "with --ratings instead of --arms: the `number` of most rated films that are the arms")
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
 	cmd.Flags().BoolVar(&f.force, "force", false, "begin anew, over the tournament of --state")
@@ -62,33 +72,60 @@ type tournament struct {
 }
 
 func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
-	if f.batch < 0 {
-		return fmt.Errorf("duel run: --batch %d is negative", f.batch)
+	if err := f.check(); err != nil {
+		return fmt.Errorf("duel run: %w", err)
 	}
-	t, err := a.openTournament(cmd, f)
+	var rated *ratings.Ratings
+	if f.ratings != "" {
+		if rated, err = ratings.Read(f.ratings); err != nil {
+			return fmt.Errorf("duel run: --ratings: %w", err)
+		}
+	}
+	t, err := a.openTournament(cmd, f, rated)
 	if err != nil {
 		return fmt.Errorf("duel run: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.file.close()) }()
+	if f.batch == 0 {
+		f.batch = 1
+		if t.Config().Testing == duel.Sweep {
+			f.batch = len(t.names)
+		}
+	}
+	if rated != nil {
+		c, err := newCrowd(rated, t.Config())
+		if err != nil {
+			return fmt.Errorf("duel run: --ratings: %w", err)
+		}
+		return a.judgeByRatings(cmd.Context(), t, c, f.batch)
+	}
 	lines := readLines(a.in)
 	defer lines.stop()
 	if f.jsonl {
-		if f.batch == 0 {
-			f.batch = 1
-			if t.Config().Testing == duel.Sweep {
-				f.batch = len(t.names)
-			}
-		}
 		return a.judgeByLines(cmd.Context(), t, lines, f.batch)
 	}
 	return a.judgeByHand(cmd.Context(), t, lines)
 }
 
-// openTournament goes on with the tournament of --state or begins it.
-func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (t *tournament, err error) {
-	if f.state == "" && f.arms == "" {
-		return nil, errors.New("--arms: no file named")
+// check finds flags that do not go together.
+func (f *duelRunFlags) check() error {
+	switch {
+	case f.batch < 0:
+		return fmt.Errorf("--batch %d is negative", f.batch)
+	case f.ratings != "" && f.jsonl:
+		return errors.New("--ratings judge; there is nobody to write --jsonl to")
+	case f.most != 0 && (f.ratings == "" || f.arms != ""):
+		return errors.New("--most is of the films of --ratings, and instead of --arms")
+	case f.most != 0 && f.state == "":
+		return errors.New("--state: no file named, and there is none of --arms to name it after")
+	case f.state == "" && f.arms == "":
+		return errors.New("--arms: no file named")
 	}
+	return nil
+}
+
+// openTournament goes on with the tournament of --state or begins it.
+func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, rated *ratings.Ratings) (t *tournament, err error) {
 	path := f.state
 	if path == "" {
 		path = f.arms + ".duel"
@@ -98,7 +135,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (t *tournament
 	}
 	file, saved, err := openDuelFile(path, false)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.arms == "":
+	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0:
 		return nil, fmt.Errorf("%w; --arms begins a tournament there", err)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -106,12 +143,12 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (t *tournament
 	}
 	t = &tournament{file: file}
 	if len(saved) > 0 && !f.force {
-		err = t.resume(cmd, f, saved)
+		err = t.resume(cmd, f, saved, rated)
 		if err != nil {
 			err = fmt.Errorf("%s: %w; --force begins anew", path, err)
 		}
 	} else {
-		err = t.begin(f, path, a.config.Seed)
+		err = t.begin(f, path, a.config.Seed, rated)
 	}
 	if err != nil {
 		if t.file != nil {
@@ -124,10 +161,15 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags) (t *tournament
 }
 
 // begin makes the file if there is none.
-func (t *tournament) begin(f *duelRunFlags, path string, seed uint64) error {
-	config, err := f.config(seed)
+func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, rated *ratings.Ratings) error {
+	config, err := f.config(seed, rated)
 	if err != nil {
 		return err
+	}
+	if rated != nil { // before there is a file
+		if _, err := newCrowd(rated, config); err != nil {
+			return fmt.Errorf("--ratings: %w", err)
+		}
 	}
 	if t.Tournament, err = duel.New(config, nil); err != nil || t.file != nil {
 		return err
@@ -143,20 +185,32 @@ func (t *tournament) begin(f *duelRunFlags, path string, seed uint64) error {
 	return nil
 }
 
-func (f *duelRunFlags) config(seed uint64) (duel.Config, error) {
-	if f.arms == "" {
-		return duel.Config{}, errors.New("--arms: no file named")
-	}
+func (f *duelRunFlags) config(seed uint64, rated *ratings.Ratings) (duel.Config, error) {
 	design, err := f.design()
 	if err != nil {
 		return duel.Config{}, err
 	}
-	arms, err := readArms(f.arms)
+	arms, err := f.readArms(rated)
 	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
 }
 
+// readArms are those of --arms or --most.
+func (f *duelRunFlags) readArms(rated *ratings.Ratings) ([]string, error) {
+	if f.most == 0 {
+		if f.arms == "" {
+			return nil, errors.New("--arms: no file named")
+		}
+		return readArms(f.arms)
+	}
+	arms, err := rated.Most(f.most)
+	if err != nil {
+		return nil, fmt.Errorf("--most: %w", err)
+	}
+	return arms, nil
+}
+
 // resume refuses flags that say otherwise than the saved tournament.
-func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte) error {
+func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, rated *ratings.Ratings) error {
 	var err error
 	if t.Tournament, err = duel.Restore(saved, nil); err != nil {
 		return err
@@ -170,13 +224,13 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte) e
 			return fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
 		}
 	}
-	if f.arms != "" {
-		arms, err := readArms(f.arms)
+	if f.arms != "" || f.most != 0 {
+		arms, err := f.readArms(rated)
 		if err != nil {
 			return err
 		}
-		if strings.Join(arms, "\n") != strings.Join(c.Arms, "\n") {
-			return fmt.Errorf("is a tournament of other arms than %s has", f.arms)
+		if !slices.Equal(arms, c.Arms) {
+			return errors.New("is a tournament of other arms")
 		}
 	}
 	t.Recall() // who was asked is gone

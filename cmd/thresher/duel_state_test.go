@@ -19,7 +19,9 @@ import (
 func TestDuelKilled(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b", "c")
-	args := func(state string) []string { return []string{"--arms", arms, quickly, "--state", filepath.Join(dir, state)} }
+	args := func(state string) []string {
+		return []string{"--arms", arms, quickly, "--state", filepath.Join(dir, state)}
+	}
 	whole := judgeLines(t, 1<<30, args("whole.json")...)
 	kept := 0
 	for _, life := range []int{1, 30, 2, 7, 55} {
@@ -225,4 +227,3 @@ func TestDuelCoinsWithdraw(t *testing.T) {
 		}
 	}
 }
-

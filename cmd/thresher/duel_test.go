@@ -136,7 +136,7 @@ func TestDuelOtherFlags(t *testing.T) {
 	for _, c := range [][]string{
 		{"--horizon", "1e6", "with horizon 100000, not 1e+06"},
 		{"--seed", "2", "with seed 1, not 2"},
-		{"--arms", other, "other arms than"},
+		{"--arms", other, "of other arms;"},
 		{"--testing", "sweep", "with testing strict, not sweep"},
 	} {
 		duelRun(t, "", "--state", state, c[0], c[1]).wantError(t, c[2], "--force begins anew")

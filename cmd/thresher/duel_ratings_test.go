@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/bandit/duel"
+	"thresher/cmd/thresher/internal/ratings"
+)
+
+// ratingsFolder has three films: of 40 people, 32 like b more than a and c, 4 less, 4
+// as much; 30 like a more than c.
+func ratingsFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var table strings.Builder
+	for user := range 40 {
+		a, b, c := 3, 5, 2
+		switch {
+		case user < 4:
+			b = 1
+		case user < 8:
+			b, c = 3, 3
+		case user < 14:
+			c = 4
+		}
+		fmt.Fprintf(&table, "%d,1,%d\n%d,2,%d\n%d,3,%d\n", user, a, user, b, user, c)
+	}
+	writeFile(t, dir, "movies.dat", []byte("1::a::x\n2::b::x\n3::c::x\n4::d::x\n"))
+	writeFile(t, dir, "ratings.csv", []byte("user,movie,rating\n"+table.String()+"99,4,1\n"))
+	return dir
+}
+
+func TestDuelRatings(t *testing.T) {
+	films := ratingsFolder(t)
+	state := filepath.Join(films, "films.duel")
+	args := []string{"--ratings", films, "--most=3", "--horizon=1e5", "--state", state, "--testing=sweep"}
+	r := duelRun(t, "", args...)
+	r.wantCode(t, exitOK)
+	for _, want := range []string{"winner     b\n", "one arm left", "36 to 36, of which", "10%, who rated both alike", "b wins against every other, with 88.9% or more; closest is "} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, r.out)
+		}
+	}
+	again := duelRun(t, "", args...)
+	again.wantCode(t, exitOK)
+	if again.out != r.out {
+		t.Errorf("the same again\n%s\nwas\n%s", again.out, r.out)
+	}
+	// A run that is interrupted and goes on ends like one that was not.
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	args[5] = filepath.Join(films, "interrupted.duel")
+	thresherWith(t, ctx, "", append([]string{"duel", "run"}, args...)...).wantCode(t, exitInterrupted)
+	if r2 := duelRun(t, "", args...); r2.out != r.out {
+		t.Errorf("interrupted\n%s\nwas\n%s", r2.out, r.out)
+	}
+	// Films that nobody can compare are refused, and leave no state.
+	arms := armsFile(t, films, "a", "b", "d")
+	duelRun(t, "", "--ratings", films, "--arms", arms, "--horizon=1e5").wantError(t, `nobody rated "a" and "d" differently, nor 1 other pairs`)
+	if exists(arms + ".duel") {
+		t.Error("a refused tournament left a state")
+	}
+}
+
+// Judges are drawn as often as they are many: 6 standard deviations off happens once in
+// 10^9 seeds.
+func TestCrowdIsFair(t *testing.T) {
+	c := crowdOf(t, ratingsFolder(t))
+	const duels = 20000
+	wins := 0
+	for id := range uint64(duels) {
+		if c.judge(duel.Duel{ID: id, A: 1, B: 0}).AWon {
+			wins++
+		}
+	}
+	const p = 32. / 36
+	if off := (float64(wins) - duels*p) / math.Sqrt(duels*p*(1-p)); math.Abs(off) > 6 {
+		t.Errorf("%d of %d, %.1f standard deviations off", wins, duels, off)
+	}
+}
+
+func crowdOf(t *testing.T, folder string) *crowd {
+	t.Helper()
+	all, err := ratings.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCrowd(all, duel.Config{Arms: []string{"a", "b", "c"}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

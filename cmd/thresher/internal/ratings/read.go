@@ -1,0 +1,131 @@
+package ratings
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Ratings are those of one folder.
+type Ratings struct {
+	titles map[int]string
+	rated  map[string][]rating // by title
+}
+
+type rating struct {
+	user  int
+	value float64
+}
+
+// Read reads ratings.csv or else ratings.dat (user, movie, rating, and whatever
+// follows), and movies.csv or else movies.dat (movie, title). Fields of .dat files are
+// separated by "::", a first line of .csv files that begins with no number is a
+// header, and titles that are not UTF-8 are Latin-1. Movies of one title are one.
+func Read(folder string) (*Ratings, error) {
+	r := &Ratings{titles: map[int]string{}, rated: map[string][]rating{}}
+	err := eachLine(folder, "movies", 2, func(f []string) error {
+		id, err := strconv.Atoi(f[0])
+		if err != nil {
+			return fmt.Errorf("%q is no number of a movie", f[0])
+		}
+		r.titles[id] = decode(f[1])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eachLine(folder, "ratings", 3, func(f []string) error {
+		user, notUser := strconv.Atoi(f[0])
+		movie, notMovie := strconv.Atoi(f[1])
+		value, notValue := strconv.ParseFloat(f[2], 64)
+		if err := errors.Join(notUser, notMovie, notValue); err != nil {
+			return fmt.Errorf("%q is no rating: user, movie, rating", strings.Join(f[:3], ","))
+		}
+		title, ok := r.titles[movie]
+		if !ok {
+			return fmt.Errorf("movie %d has no title", movie)
+		}
+		r.rated[title] = append(r.rated[title], rating{user, value})
+		return nil
+	})
+	return r, err
+}
+
+// decode makes UTF-8 of Latin-1.
+func decode(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	runes := make([]rune, len(s))
+	for i := range runes {
+		runes[i] = rune(s[i])
+	}
+	return string(runes)
+}
+
+// eachLine hands over the fields of the lines of name.csv or name.dat, at least so many.
+func eachLine(folder, name string, fields int, each func([]string) error) error {
+	path := filepath.Join(folder, name+".csv")
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(folder, name+".dat")
+		f, err = os.Open(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: neither %s.csv nor %s.dat is there", folder, name, name)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	next := datFields(f)
+	if filepath.Ext(path) == ".csv" {
+		next = csvFields(f)
+	}
+	for number := 1; ; number++ {
+		line, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if _, err := strconv.Atoi(line[0]); err != nil && number == 1 && filepath.Ext(path) == ".csv" {
+			continue // the header
+		}
+		if len(line) < fields {
+			return fmt.Errorf("%s, line %d: %d fields, not %d or more", path, number, len(line), fields)
+		}
+		if err := each(line); err != nil {
+			return fmt.Errorf("%s, line %d: %w", path, number, err)
+		}
+	}
+}
+
+func csvFields(r io.Reader) func() ([]string, error) {
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord = -1
+	lines.ReuseRecord = true
+	return lines.Read
+}
+
+func datFields(r io.Reader) func() ([]string, error) {
+	lines := bufio.NewScanner(r)
+	return func() ([]string, error) {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return nil, err
+			}
+			return nil, io.EOF
+		}
+		return strings.Split(lines.Text(), "::"), nil
+	}
+}
