@@ -294,6 +294,31 @@ func TestCoalescerIdle(t *testing.T) {
 	})
 }
 
+// TestCoalescerApart has searches that gathered run by themselves where there is room for
+// all of them.
+func TestCoalescerApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
+		defer l.close()
+		large := l.one(0)
+		large.Queries = l.rows[:3*l.dim]
+		all := []*asked{l.ask(t.Context(), large), l.ask(t.Context(), l.one(3)), l.ask(t.Context(), l.one(4))}
+		l.runs(3)
+		l.gate.pass()
+		l.runs(3, 1, 1)
+		for range 3 { // who comes now gathers, and has room for two of three
+			all = append(all, l.ask(t.Context(), l.one(10+len(all))))
+		}
+		l.runs(3, 1, 1)
+		l.gate.pass()
+		l.runs(3, 1, 1, 3)
+		l.gate.open()
+		for _, a := range all {
+			a.right()
+		}
+	})
+}
+
 // TestCoalescerWindow has searches wait for their window, which begins with the
 // first, and then for a run to end.
 func TestCoalescerWindow(t *testing.T) {
