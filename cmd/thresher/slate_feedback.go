@@ -70,15 +70,15 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	if err != nil {
 		return err
 	}
-	path, err := slateStatePath(f.state, f.user, cmd.Flags().Changed("user"))
+	path, err := slateStatePath(cmd, f.state, f.user)
 	if err != nil {
 		return fmt.Errorf("slate feedback: %w", err)
 	}
-	unlock, err := lockFolder(cmd.Context(), filepath.Dir(path))
+	lock, err := lockFolder(cmd.Context(), filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	s, err := readSlateState(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; slate recommend makes it", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,15 +80,20 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 	if err != nil {
 		return err
 	}
-	path, err := slateStatePath(f.state, f.user, cmd.Flags().Changed("user"))
+	path, err := slateStatePath(cmd, f.state, f.user)
 	if err != nil {
 		return fmt.Errorf("slate recommend: %w", err)
 	}
-	unlock, err := lockFolder(cmd.Context(), filepath.Dir(path))
+	if f.user != "" {
+		if err := os.MkdirAll(f.state, 0o755); err != nil {
+			return fmt.Errorf("--state: %w", err)
+		}
+	}
+	lock, err := lockFolder(cmd.Context(), filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	s, err := readSlateState(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s, err = newSlateState(path, set.Topics, f.ridge)

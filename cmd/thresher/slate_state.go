@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"thresher/bandit/slate"
 )
@@ -50,17 +56,14 @@ type answeredSlate struct {
 }
 
 // slateStatePath is the file of a user in a folder, or the file itself.
-func slateStatePath(state, user string, userGiven bool) (string, error) {
+func slateStatePath(cmd *cobra.Command, state, user string) (string, error) {
 	switch {
 	case state == "":
 		return "", errors.New("--state: no file named")
-	case !userGiven:
+	case !cmd.Flags().Changed("user"):
 		return state, refuseFolders(state)
 	case user == "":
 		return "", errors.New("--user: is empty")
-	}
-	if err := os.MkdirAll(state, 0o755); err != nil {
-		return "", fmt.Errorf("--state: %w", err)
 	}
 	return filepath.Join(state, url.PathEscape(user)+".json"), nil
 }
@@ -71,15 +74,20 @@ func readSlateState(path string) (*slateState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &slateState{path: path}
-	err = json.Unmarshal(b, s)
-	if err == nil {
-		err = s.check()
-	}
+	s, err := parseSlateState(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: is no state of slates: %w", path, err)
 	}
+	s.path = path
 	return s, nil
+}
+
+func parseSlateState(b []byte) (*slateState, error) {
+	s := &slateState{}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, err
+	}
+	return s, s.check()
 }
 
 // newSlateState is that of a user nobody knows anything of.
@@ -102,6 +110,10 @@ func (s *slateState) check() error {
 	d := s.User.Features()
 	if len(s.Topics) != d {
 		return fmt.Errorf("%d topics, of the user %d are known", len(s.Topics), d)
+	}
+	const most = 1 << 53 // of numbers that JSON keeps
+	if s.Last < 0 || s.Last > most {
+		return fmt.Errorf("last slate %d", s.Last)
 	}
 	before := 0
 	for _, o := range s.Open {
@@ -189,34 +201,56 @@ func (s *slateState) save() error {
 }
 
 // replaceFile is durable when it returns: a process that dies leaves the old content
-// or the new one.
+// or the new one, and what else it left is overwritten. The caller has the folder.
 func replaceFile(path string, content []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*")
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(f.Name()) // the first error is the one to tell
+			os.Remove(next) // the first error is the one to tell
 		}
 	}()
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
+		err = errors.Join(f.Chmod(mode), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
+	if err = os.Rename(next, path); err != nil || !locks {
+		return err // a folder cannot be synced there
 	}
-	folder, err := os.Open(dir)
+	return syncFolder(filepath.Dir(path))
+}
+
+// lockFolder waits until no other process has the folder, so that what is read there
+// is what is replaced. Closing frees it.
+func lockFolder(ctx context.Context, dir string) (io.Closer, error) {
+	f, err := os.Open(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	for {
+		ok, err := tryLock(f)
+		if err == nil && !ok {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: cannot be locked: %w", dir, err), f.Close())
+		}
+		if ok {
+			return f, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }

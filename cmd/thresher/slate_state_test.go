@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -120,7 +121,7 @@ func TestSlateKill(t *testing.T) {
 				exited <- err
 				writing = true
 			default:
-				writing = slices.ContainsFunc(folderNames(t, dir), func(name string) bool { return strings.HasPrefix(name, ".ann.json.new-") })
+				writing = exists(filepath.Join(dir, ".ann.json.new"))
 			}
 		}
 		cmd.Process.Kill() // has no effect on one that has ended
@@ -134,8 +135,46 @@ func TestSlateKill(t *testing.T) {
 		if !bytes.Equal(readFile(t, state), end) {
 			t.Fatal("feedback after a kill ended elsewhere than without")
 		}
+		if exists(filepath.Join(dir, ".ann.json.new")) {
+			t.Fatal("what a kill left stays")
+		}
 	}
 	if killed == 0 {
 		t.Error("no child was killed while it wrote")
 	}
+}
+
+// A state that is taken can go on.
+func FuzzSlateState(f *testing.F) {
+	s, err := newSlateState("s", []string{"x", "y"}, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for range 3 {
+		s.add([]string{"a", "b"}, []float64{1, 0, .5, .25})
+	}
+	if _, err := s.reward(2, []float64{1}); err != nil {
+		f.Fatal(err)
+	}
+	good, err := json.Marshal(s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"version":1,"topics":["x"],"last":-1,"open":[{"slate":0,"items":[],"features":[]}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := parseSlateState(b)
+		if err != nil {
+			return
+		}
+		id := s.add([]string{"a"}, make([]float64, len(s.Topics)))
+		if id < 1 {
+			t.Fatalf("slate %d", id)
+		}
+		for _, o := range slices.Clone(s.Open) {
+			if _, err := s.reward(o.Slate, []float64{1}); err != nil {
+				t.Fatalf("slate %d: %v", o.Slate, err)
+			}
+		}
+	})
 }

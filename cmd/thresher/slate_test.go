@@ -127,6 +127,11 @@ func TestSlateUsers(t *testing.T) {
 	}
 	thresher(t, "slate", "feedback", "--state", users, "--user", "ann", "--slate", "2", "--rewards", "1").wantCode(t, exitOK)
 	thresher(t, "slate", "feedback", "--state", users, "--user", "../bob", "--slate", "2", "--rewards", "1").wantError(t, "bob.json", "slate 2: there is none; the last is 1")
+	none := filepath.Join(dir, "none")
+	thresher(t, "slate", "feedback", "--state", none, "--user", "ann", "--slate", "1", "--rewards", "1").wantError(t, none)
+	if exists(none) {
+		t.Error("feedback made a folder")
+	}
 }
 
 func folderNames(t *testing.T, dir string) []string {
