@@ -200,8 +200,7 @@ func (p *plan) run(ctx context.Context) error {
 			for i := range next {
 				from := i * blockUsers
 				if errs[i] = b.plan(ctx, from, min(from+blockUsers, len(p.users))); errs[i] != nil {
-					stop()
-					return
+					stop() // ends what is left at once
 				}
 			}
 		})

@@ -3,11 +3,13 @@ package slate
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // market is n items of 18 topics with two costs, uniform in [0.01, 1], against
@@ -75,7 +77,10 @@ func readers(tb testing.TB, items *Items, users, lists int) []*Estimator {
 			sum += weights[g]
 		}
 		for range lists {
-			list := r.Perm(items.Size())[:10]
+			list := make([]int, 10)
+			for j := range list { // one of each tenth
+				list[j] = (j*items.Size() + r.IntN(items.Size())) / 10
+			}
 			x, err := items.Features(list)
 			if err != nil {
 				tb.Fatal(err)
@@ -99,61 +104,102 @@ func readers(tb testing.TB, items *Items, users, lists int) []*Estimator {
 	return out
 }
 
-// BenchmarkBatch plans 1,000 users over 10,000 items in one call, and some of
-// them one after the other in the same run, whose slates must be the same. ns/op
-// is the call; ratios are by time a user.
+// plainLoop is AFSM without any shortcut but ucb(e|{}), which is computed once: all
+// items are scored for every threshold and place of the list.
+func plainLoop(tb testing.TB, c *Constraint, user *Estimator, o Options) Slate {
+	o = must(o.filled())
+	grid, err := o.thresholds(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := NewPlanner(c)
+	p.user, p.beta, p.judge = user, must(user.Beta(o.Confidence)), p.estimate
+	p.rewind(0)
+	p.build(0) // for ucb(e|{})
+	best := Slate{UCB: math.Inf(-1)}
+	for _, rho := range grid {
+		p.rewind(0)
+		s := Slate{Algorithm: AFSM, Beta: p.beta, Rho: rho, Picks: []Pick{}}
+		for {
+			next, top := Pick{Item: -1}, math.Inf(-1)
+			for e := range p.c.items.Size() {
+				if !p.basket.fits(e) {
+					continue
+				}
+				mean, width := p.estimate(e)
+				if ucb := mean + width; p.passes(int32(e), ucb, rho) && ucb > top {
+					next, top = Pick{Item: e, Mean: mean, Width: width}, ucb
+				}
+			}
+			if next.Item < 0 {
+				break
+			}
+			p.push(next.Item)
+			s.Value += next.Mean
+			s.Width += next.Width
+			next.Value = s.Value
+			s.Picks = append(s.Picks, next)
+		}
+		if s.UCB = s.Value + 3*s.Width; s.UCB > best.UCB {
+			best = s
+		}
+	}
+	return best
+}
+
+// BenchmarkBatch plans 1,000 users over 10,000 items in one call, and in the same
+// run some of them one after the other, by a Planner and by the plain loop, whose
+// slates must be the same. ns/op is the call; ratios are of times per user.
 func BenchmarkBatch(b *testing.B) {
-	const users, sample = 1000, 5
 	for _, kind := range []string{"news", "films", "dense"} {
 		items, c := market(b, kind, 10_000)
-		for _, lists := range []int{0, 20, 200} {
-			for _, o := range []Options{
-				{Confidence: Confidence{Rule: Tuned}},
-				{Confidence: Confidence{Rule: Determinant}, Greedy: true},
-			} {
-				b.Run(fmt.Sprintf("%s/lists=%d/%s", kind, lists, o.Confidence.Rule), func(b *testing.B) {
-					benchmarkBatch(b, items, c, readers(b, items, users, lists), sample, o)
+		for _, lists := range []int{0, 50} {
+			for _, rule := range []Rule{Tuned, Determinant} {
+				b.Run(fmt.Sprintf("%s/lists=%d/%s", kind, lists, rule), func(b *testing.B) {
+					benchmarkBatch(b, items, c, readers(b, items, 1000, lists), Options{Confidence: Confidence{Rule: rule}})
 				})
 			}
 		}
 	}
 }
 
-func benchmarkBatch(b *testing.B, items *Items, c *Constraint, users []*Estimator, sample int, o Options) {
-	batch, err := NewBatch(items, BatchOptions{Workers: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+func benchmarkBatch(b *testing.B, items *Items, c *Constraint, users []*Estimator, o Options) {
+	const sample = 5 // for the Planner; the first of them for the plain loop too
+	batch := must(NewBatch(items, BatchOptions{Workers: 1}))
 	planner := NewPlanner(c)
-	var together, alone time.Duration
-	var slates []Slate
+	var together, alone, plainly time.Duration
 	scored, all := 0, 0
 	for b.Loop() {
 		start := time.Now()
-		if slates, err = batch.Recommend(context.Background(), c, users, o); err != nil {
+		slates, err := batch.Recommend(context.Background(), c, users, o)
+		if err != nil {
 			b.Fatal(err)
 		}
 		together += time.Since(start)
 		b.StopTimer()
-		start = time.Now()
 		for i := range sample {
 			at := i * len(users) / sample
-			s, err := planner.Recommend(users[at], o)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if diff := cmp.Diff(s, slates[at], fewer); diff != "" {
-				b.Fatalf("user %d:\n%s", at, diff)
-			}
-			scored += slates[at].Evaluations
+			start = time.Now()
+			s := must(planner.Recommend(users[at], o))
+			alone += time.Since(start)
 			all += s.Evaluations
+			scored += slates[at].Evaluations
+			if diff := cmp.Diff(s, slates[at], fewer); diff != "" {
+				b.Fatalf("user %d: planner -, batch +\n%s", at, diff)
+			}
 		}
-		alone += time.Since(start)
+		start = time.Now()
+		s := plainLoop(b, c, users[0], o)
+		plainly += time.Since(start)
+		if diff := cmp.Diff(s, slates[0], fewer, cmpopts.IgnoreFields(Slate{}, "Alpha")); diff != "" {
+			b.Fatalf("plain -, batch +\n%s", diff)
+		}
 		b.StartTimer()
 	}
-	perUser := together.Seconds() / float64(len(users))
-	b.ReportMetric(perUser/float64(b.N)*1e6, "µs/user")
-	b.ReportMetric(alone.Seconds()/float64(sample)/perUser, "×planner")
+	each := together.Seconds() / float64(len(users))
+	b.ReportMetric(each/float64(b.N)*1e6, "µs/user")
+	b.ReportMetric(alone.Seconds()/sample/each, "×planner")
+	b.ReportMetric(plainly.Seconds()/each, "×plain")
 	b.ReportMetric(float64(scored)/float64(b.N*sample), "scores/user")
-	b.ReportMetric(float64(all)/float64(b.N*sample), "scores/user-alone")
+	b.ReportMetric(float64(all)/float64(b.N*sample), "scores/user-planner")
 }

@@ -188,6 +188,32 @@ func TestBatchIsOneByOne(t *testing.T) {
 	}
 }
 
+// Among many cells too, and with a small part of the scores: most items are out by
+// bounds, and runs of many thresholds are one.
+func TestBatchOfMarkets(t *testing.T) {
+	for kind, share := range map[string]float64{"news": 0.02, "films": 0.015, "dense": 0.07} {
+		t.Run(kind, func(t *testing.T) {
+			items, c := market(t, kind, 700)
+			users := append(readers(t, items, 3, 0), readers(t, items, 3, 20)...)
+			b := must(NewBatch(items, BatchOptions{}))
+			scored, all := 0, 0
+			p := NewPlanner(c)
+			for _, o := range everyAlgorithm(Options{Confidence: Confidence{Rule: Tuned}}) {
+				for i, s := range compare(t, b, c, users, o) {
+					if o.Algorithm == AFSM && !o.Greedy {
+						scored += s.Evaluations
+						all += must(p.Recommend(users[i], o)).Evaluations
+					}
+				}
+			}
+			t.Logf("%d of %d scores", scored, all)
+			if float64(scored) > share*float64(all) {
+				t.Errorf("%d of %d scores computed, more than %v of them", scored, all, share)
+			}
+		})
+	}
+}
+
 // Objectives whose gains are no product of item and residual are planned one by
 // one in the same call.
 func TestBatchOfAnyObjective(t *testing.T) {
