@@ -1,13 +1,10 @@
 package files
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,12 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/files/spool"
-)
-
-const (
-	childDir   = "THRESHER_FILES_TEST_DIR"   // set: this process is the child
-	childFirst = "THRESHER_FILES_TEST_FIRST" // the first deed to do
-	childStep  = "THRESHER_FILES_TEST_STEP"  // set: wait for a byte after every step
+	"thresher/service/mortal"
 )
 
 const lastDeed = 20
@@ -73,88 +65,45 @@ func after(deeds int) []string {
 	return names
 }
 
-// child does deeds until all are done or it is killed, and prints a line before every step and
-// after every deed.
-func child(dir string) int {
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	first, err := strconv.Atoi(os.Getenv(childFirst))
+// childhood does deeds until all are done or the process is killed, and says a line before every
+// step and after every deed.
+func childhood(c *mortal.Child) error {
+	dir := c.Args[0]
+	first, err := strconv.Atoi(c.Args[1])
 	if err != nil {
-		return fail(err)
-	}
-	ack := make([]byte, 1)
-	say := func(line string) {
-		fmt.Println(line)
-		if os.Getenv(childStep) != "" {
-			os.Stdin.Read(ack) // fails when the parent is gone
-		}
+		return err
 	}
 	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer db.Close()
-	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: spool.Disk{Step: func(step, _ string) error { say(step); return nil }}})
+	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: spool.Disk{Step: func(step, _ string) error { c.Say(step); return nil }}})
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	for n := first; n < lastDeed; n++ {
-		if err := deed(s, dir, n, say); err != nil {
-			return fail(fmt.Errorf("deed %d: %w", n, err))
+		if err := deed(s, dir, n, c.Say); err != nil {
+			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		say(fmt.Sprint("did ", n))
+		c.Say(fmt.Sprint("did ", n))
 	}
-	return 0
+	return nil
 }
 
 // live runs a child from a deed on and kills it when it prints its last line, unless it is done
 // before. It returns how many deeds are done.
 func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprint(childFirst, "=", first))
-	if step {
-		cmd.Env = append(cmd.Env, childStep+"=1")
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	did, killed := first, false
-	for s := bufio.NewScanner(out); s.Scan(); { // what was printed before the kill counts
-		last = s.Text()
+	did = first
+	for _, last = range mortal.Live(t, lines, step, dir, fmt.Sprint(first)).Said { // what was printed before the kill counts
 		if n, ok := strings.CutPrefix(last, "did "); ok {
+			var err error
 			if did, err = strconv.Atoi(n); err != nil {
 				t.Fatal(err)
 			}
 			did++
 		}
-		if lines--; lines == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			killed = true
-		} else if step && !killed {
-			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
-		}
-	}
-	if err := cmd.Wait(); err != nil && !killed {
-		t.Fatalf("child: %v: %s", err, &stderr)
 	}
 	return did, last
 }

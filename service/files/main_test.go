@@ -1,15 +1,14 @@
 package files
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"thresher/service/mortal"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		os.Exit(child(dir))
-	}
+	mortal.Main(childhood)
 	goleak.VerifyTestMain(m)
 }

@@ -25,14 +25,19 @@ type Child struct {
 	step bool
 }
 
-// Born returns the child that this process is, or nil. TestMain asks, runs what a child
-// is to do, and exits with 0 if that is done.
-func Born() *Child {
+// Main begins every TestMain of a package with children: where this process is one, it
+// does what a child is to do, and the process ends.
+func Main(childhood func(*Child) error) {
 	args, ok := os.LookupEnv(argsVariable)
 	if !ok {
-		return nil
+		return
 	}
-	return &Child{Args: strings.Split(args, "\n"), step: os.Getenv(stepVariable) != ""}
+	c := &Child{Args: strings.Split(args, "\n"), step: os.Getenv(stepVariable) != ""}
+	if err := childhood(c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // Say prints a line, at which the child may die. It may stand still there until the

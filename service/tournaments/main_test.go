@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -29,13 +28,7 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
-	if c := mortal.Born(); c != nil {
-		if err := childhood(c); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	mortal.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

@@ -116,10 +116,18 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	if err := w.wait(); err != nil {
 		return Tournament{}, err
 	}
-	if fresh {
-		s.count(false, 1)
+	if !fresh {
+		return s.Get(made.ID)
 	}
-	return s.Get(made.ID)
+	s.count(false, 1)
+	begun, err := newGame(config)
+	if err != nil {
+		return Tournament{}, err
+	}
+	t := made.view()
+	state := viewState(config.Arms, begun.tournament.State(), true)
+	t.State = &state
+	return t, nil
 }
 
 // count adds to the tournaments that are done, or are not.
