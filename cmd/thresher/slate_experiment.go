@@ -96,9 +96,9 @@ func (e *experiment) fill(cmd *cobra.Command, f *slateSimulateFlags) error {
 	if len(e.set.CostNames) > 0 {
 		e.cost = e.set.CostNames[0]
 	}
-	ours := e.data == newsData || e.data == moviesData
+	budget, ours := map[string]float64{newsData: 1, moviesData: .2}[e.data]
 	if ours && len(e.limits.Budgets) == 0 {
-		e.limits.Budgets[e.cost] = 1
+		e.limits.Budgets[e.cost] = budget
 	}
 	if ours && e.limits.Length == 0 && !cmd.Flags().Changed("length") {
 		e.limits.Length = 8

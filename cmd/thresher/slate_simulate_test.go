@@ -42,13 +42,18 @@ func TestSlateSimulate(t *testing.T) {
 }
 
 func TestSlateSimulateAxes(t *testing.T) {
-	films := writeFile(t, t.TempDir(), "films.csv", []byte("id,groups,cost\na,X|Y,1\nb,Y,2\nc,Z,3\n"))
+	dir := t.TempDir()
+	films := writeFile(t, dir, "films.csv", []byte("id,groups,cost\na,X|Y,1\nb,Y,2\nc,Z,3\n"))
+	writeFile(t, dir, "u.genre", []byte("unknown|0\nDrama|1\nWar|2\n"))
+	writeFile(t, dir, "u.item", []byte("1|One|||x|0|1|0\n2|Two|||x|0|1|1\n"))
+	writeFile(t, dir, "u.data", []byte("1\t1\t3\t0\n1\t2\t2\t0\n2\t2\t1\t0\n"))
 	for _, c := range []struct {
 		args []string
 		want []string // x,algorithm,length,budget,round of the first rows
 	}{
 		{little("--figure", "budget", "--budgets", ".5,2", "--algorithms", "lsb"), []string{"0.5,lsb,8,0.5,6", "2,lsb,8,2,6"}},
 		{little("--figure", "cardinality", "--lengths", "1,4", "--algorithms", "random,afsm"), []string{"1,random,1,1,6", "1,afsm,1,1,6", "4,random,4,1,6", "4,afsm,4,1,6"}},
+		{little("--data", "ml-100k", "--folder", dir, "--rounds", "1", "--algorithms", "lsb"), []string{"1,lsb,8,0.2,1"}},
 		{little("--data", films, "--figure", "cardinality", "--lengths", "2", "--algorithms", "afsm"), []string{"2,afsm,2,0,6"}},
 		{little("--data", films, "--budget", "3", "--figure", "reward", "--rounds", "1", "--algorithms", "afsm"), []string{"1,afsm,0,3,1"}},
 	} {
