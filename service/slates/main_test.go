@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,13 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if c := mortal.Born(); c != nil {
-		if err := childhood(c); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	mortal.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 
