@@ -1,66 +1,42 @@
 package batches
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.etcd.io/bbolt"
 
 	"thresher/batch"
 	"thresher/service/files"
+	"thresher/service/mortal"
 )
-
-const (
-	childDir  = "THRESHER_BATCHES_TEST_DIR"  // set: this process is the child
-	childStep = "THRESHER_BATCHES_TEST_STEP" // set: wait for a byte after every step
-)
-
-// stepping tells of every step that is taken, and can stand still at it.
-type stepping struct {
-	mu  sync.Mutex
-	ack []byte
-}
-
-func (s *stepping) step(op string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fmt.Println(op)
-	if os.Getenv(childStep) != "" {
-		if _, err := os.Stdin.Read(s.ack); err != nil {
-			os.Exit(3) // the parent is gone
-		}
-	}
-}
 
 // steppingStore tells of what is asked of the files, before and after.
 type steppingStore struct {
 	*files.Store
-	s *stepping
+	c *mortal.Child
 }
 
 func (f steppingStore) Hold(id, owner string) error {
-	f.s.step("hold")
-	defer f.s.step("held")
+	f.c.Say("hold")
+	defer f.c.Say("held")
 	return f.Store.Hold(id, owner)
 }
 
 func (f steppingStore) Release(owner string) error {
-	f.s.step("release")
+	f.c.Say("release")
 	return f.Store.Release(owner)
 }
 
 func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
-	f.s.step("adopt")
-	defer f.s.step("adopted")
+	f.c.Say("adopt")
+	defer f.c.Say("adopted")
 	return f.Store.Adopt(ctx, path, name, purpose, key)
 }
 
@@ -79,17 +55,9 @@ func childBatches() []struct {
 	}
 }
 
-// child is a server's life: it submits its batches and ends when all are final.
-func child(dir string) int {
-	s := &stepping{ack: make([]byte, 1)}
-	if err := s.live(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func (s *stepping) live(dir string) error {
+// childhood is a server's life: it submits its batches and ends when all are final.
+func childhood(child *mortal.Child) error {
+	dir := child.Args[0]
 	a, closeAtlas, err := buildAtlas()
 	if err != nil {
 		return err
@@ -97,7 +65,7 @@ func (s *stepping) live(dir string) error {
 	defer closeAtlas()
 	for _, c := range a.shelf {
 		c.before = func(context.Context, batch.Request) error {
-			s.step("search")
+			child.Say("search")
 			return nil
 		}
 	}
@@ -112,7 +80,7 @@ func (s *stepping) live(dir string) error {
 	}
 	ended := make(chan string, 10)
 	o := Options{Chunk: 8, Slice: 5, Concurrency: 2, ended: func(id string) { ended <- id }}
-	m, err := open(filepath.Join(dir, "batches"), db, a, steppingStore{store, s}, o)
+	m, err := open(filepath.Join(dir, "batches"), db, a, steppingStore{store, child}, o)
 	if err != nil {
 		return err
 	}
@@ -128,7 +96,7 @@ func (s *stepping) live(dir string) error {
 		if err != nil {
 			return err
 		}
-		s.step("created")
+		child.Say("created")
 		left[b.ID] = true
 	}
 	for id := range left { // final before this life, or while it created the others
@@ -150,44 +118,11 @@ func (s *stepping) live(dir string) error {
 // before. With step the child stands still at that line.
 func live(t *testing.T, dir string, lines int, step bool) (done bool, lastOp string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	life := mortal.Live(t, max(lines, 0), step, dir)
+	if n := len(life.Said); n > 0 {
+		lastOp = life.Said[n-1]
 	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	if step {
-		cmd.Env = append(cmd.Env, childStep+"=1")
-	}
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	killed := false
-	for sc := bufio.NewScanner(out); !killed && sc.Scan(); {
-		lastOp = sc.Text()
-		if lines--; lines == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			killed = true
-		} else if step {
-			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
-		}
-	}
-	err = cmd.Wait()
-	if err != nil && !killed {
-		t.Fatalf("child: %v", err)
-	}
-	return err == nil, lastOp
+	return life.Done, lastOp
 }
 
 // outputs are the contents of what the child's batches handed over, by the names of

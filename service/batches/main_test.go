@@ -22,14 +22,13 @@ import (
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/service/files"
+	"thresher/service/mortal"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		os.Exit(child(dir))
-	}
+	mortal.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,34 +1,24 @@
 package catalog
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/cpu"
+	"thresher/service/mortal"
 	"thresher/service/problem"
-)
-
-const (
-	childDir   = "THRESHER_CATALOG_TEST_DIR"   // set: this process is the child
-	childFirst = "THRESHER_CATALOG_TEST_FIRST" // the first deed to do
-	childStep  = "THRESHER_CATALOG_TEST_STEP"  // set: wait for a byte after every step
-	childLimit = "THRESHER_CATALOG_TEST_LIMIT" // set: no file may become longer
 )
 
 // lastDeed is how many deeds there are. They are the same in every life, each with a key
@@ -105,122 +95,66 @@ func after(deeds int) map[string][]int64 {
 	return all
 }
 
-// child does deeds until all are done or it is killed. It prints a line before every step it
-// takes, and when a deed was acknowledged.
-func child(dir string) int {
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if limit := os.Getenv(childLimit); limit != "" {
-		return limited(dir, limit)
-	}
-	first, err := strconv.Atoi(os.Getenv(childFirst))
+// childhood does deeds until all are done or the process is killed. It says a line before every
+// step it takes, and when a deed was acknowledged.
+func childhood(child *mortal.Child) error {
+	dir := child.Args[0]
+	first, err := strconv.Atoi(child.Args[1])
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	var mu sync.Mutex // builds go on beside
-	ack := make([]byte, 1)
-	say := func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Println(line)
-		if os.Getenv(childStep) != "" {
-			os.Stdin.Read(ack) // fails when the parent is gone
-		}
+	if len(child.Args) > 2 {
+		return limited(dir, child.Args[2])
 	}
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
 	db, err := openDatabase(dir)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer db.Close()
 	o := Options{Open: opener(b)}
-	o.disk.Step = func(step, _ string) error { say(step); return nil }
+	o.disk.Step = func(step, _ string) error { child.Say(step); return nil } // builds go on beside
 	ctx := context.Background()
 	c, err := Open(ctx, filepath.Join(dir, "collections"), db, &o)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	<-c.Ready()
 	for _, i := range c.List() {
 		if _, err := c.Wait(ctx, i.Name, 0); err != nil {
-			return fail(err)
+			return err
 		}
 	}
 	for n := first; n < lastDeed; n++ {
 		i, err := deed(ctx, c, n)
 		if err != nil {
-			return fail(fmt.Errorf("deed %d: %w", n, err))
+			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		say(fmt.Sprint("did ", n))
+		child.Say(fmt.Sprint("did ", n))
 		if i.Name == "" {
 			continue
 		}
 		if i, err = c.Wait(ctx, i.Name, i.Version); err != nil || i.State != Ready {
-			return fail(fmt.Errorf("deed %d: %+v, %w", n, i, err))
+			return fmt.Errorf("deed %d: %+v, %w", n, i, err)
 		}
 	}
-	if err := c.Close(); err != nil {
-		return fail(err)
-	}
-	return 0
-}
-
-// command is this program as a child.
-func command(t *testing.T, env ...string) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), env...)
-	return cmd
+	return c.Close()
 }
 
 // live runs a child from a deed on and kills it when it prints its last line, unless it is done
 // before. With step it stands still at that line. It returns how many deeds were acknowledged.
 func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
 	t.Helper()
-	cmd := command(t, childDir+"="+dir, fmt.Sprint(childFirst, "=", first))
-	if step {
-		cmd.Env = append(cmd.Env, childStep+"=1")
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	did, killed := first, false
-	for s := bufio.NewScanner(out); s.Scan(); { // what was printed before the kill counts
-		last = s.Text()
+	did = first
+	for _, last = range mortal.Live(t, lines, step, dir, fmt.Sprint(first)).Said { // what was printed before the kill counts
 		if n, ok := strings.CutPrefix(last, "did "); ok {
+			var err error
 			if did, err = strconv.Atoi(n); err != nil {
 				t.Fatal(err)
 			}
 			did++
 		}
-		if lines--; lines == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			killed = true
-		} else if step && !killed {
-			in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
-		}
-	}
-	if err := cmd.Wait(); err != nil && !killed {
-		t.Fatalf("child: %v: %s", err, &stderr)
 	}
 	return did, last
 }
@@ -308,18 +242,14 @@ func (f *folder) exact() {
 
 // TestFileSizeLimit has the system refuse long files: uploads, then what is built of them.
 func TestFileSizeLimit(t *testing.T) {
-	cmd := command(t, childDir+"="+t.TempDir(), childLimit+"=400000")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	mortal.Live(t, 0, false, t.TempDir(), "0", "400000")
 }
 
 // limited is the child of TestFileSizeLimit.
-func limited(dir, limit string) int {
+func limited(dir, limit string) error {
 	most, err := strconv.ParseUint(limit, 10, 64)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
@@ -348,11 +278,7 @@ func limited(dir, limit string) int {
 	f.open()
 	f.exact()
 	f.close()
-	if t.err != nil {
-		fmt.Fprintln(os.Stderr, t.err)
-		return 1
-	}
-	return 0
+	return t.err
 }
 
 // quiet is a testing.TB of a process that is no test.

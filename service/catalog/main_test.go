@@ -14,13 +14,12 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/service/files"
+	"thresher/service/mortal"
 	"thresher/service/problem"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		os.Exit(child(dir))
-	}
+	mortal.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 
