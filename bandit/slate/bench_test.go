@@ -1,8 +1,6 @@
 package slate
 
-import (
-	"testing"
-)
+import "testing"
 
 // BenchmarkUpdate takes the rewards of slates of ten at d = 18.
 func BenchmarkUpdate(b *testing.B) {
@@ -46,17 +44,7 @@ func BenchmarkRecommend(b *testing.B) {
 	p := NewPlanner(must(it.Constrain(Limits{Length: 10, Budgets: []float64{2}})))
 	w := reader(r, d)
 	user := must(NewEstimator(d, 1))
-	for range 100 {
-		s := must(p.Recommend(user, Options{}))
-		rewards := make([]float64, len(s.Picks))
-		for i, v := range value(it.objective, s.Items()) {
-			_ = i
-			rewards[0] += v * w[0]
-		}
-		if err := user.Observe(it, s.Items(), rewards); err != nil {
-			b.Fatal(err)
-		}
-	}
+	play(r, p, w, user, Options{}, 100)
 	for _, a := range []Algorithm{AFSM, LSBGreedy, ModifiedGreedy} {
 		b.Run(string(a), func(b *testing.B) {
 			b.ReportAllocs()

@@ -165,7 +165,7 @@ func TestGreedyRegretIsLinear(t *testing.T) {
 	const m = 16
 	rounds := 40
 	if testing.Short() {
-		rounds = 16
+		rounds = 8
 	}
 	for _, g := range []struct {
 		a      Algorithm

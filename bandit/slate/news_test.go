@@ -40,9 +40,8 @@ func reader(r *rand.Rand, d int) []float64 {
 
 // play runs rounds of an algorithm against one user who likes an item with the
 // probability of its gain, and returns the mean of f over the rounds.
-func play(r *rand.Rand, p *Planner, w []float64, o Options, rounds int) (mean float64, evaluations int) {
+func play(r *rand.Rand, p *Planner, w []float64, user *Estimator, o Options, rounds int) (mean float64, evaluations int) {
 	it := p.c.Items()
-	user := must(NewEstimator(len(w), 1))
 	for t := range rounds {
 		o.Round = uint64(t)
 		s := must(p.Recommend(user, o))
@@ -97,7 +96,7 @@ func TestNews(t *testing.T) {
 				w := reader(r, d)
 				it := must(NewItems(must(NewCoverage(n, d, vectors)), Attributes{Knapsacks: 1, Costs: costs}))
 				p := NewPlanner(must(it.Constrain(Limits{Length: c.length, Budgets: []float64{c.budget}})))
-				v, e := play(r, p, w, o, rounds)
+				v, e := play(r, p, w, must(NewEstimator(d, 1)), o, rounds)
 				mean[k] += v / users
 				known[k] += must(p.Known(w, o)).Value / users
 				evaluations += e / users

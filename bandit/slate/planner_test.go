@@ -387,3 +387,16 @@ func TestScoringAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations for 50 items, %v for 400", counts[0], counts[1])
 	}
 }
+
+// Lower thresholds let item 0 in, which is worth what item 1 is and goes before
+// it; item 1 shares a group of limit 1 with item 2.
+func TestTiesAreReopened(t *testing.T) {
+	it := must(NewItems(must(NewCoverage(3, 2, []float64{1, 0, 1, 0, 0, 0.8})), Attributes{
+		Knapsacks: 1, Costs: []float64{0.6, 0.1, 0.3}, GroupCount: 1, Groups: [][]int{{}, {0}, {0}},
+	}))
+	c := must(it.Constrain(Limits{Budgets: []float64{1}, Groups: map[int]int{0: 1}}))
+	got := must(NewPlanner(c).Known([]float64{0.5, 0.5}, Options{}))
+	if !slices.Equal(got.Items(), []int{0, 2}) {
+		t.Errorf("list %v, want items 0 and 2", got.Items())
+	}
+}
