@@ -15,8 +15,18 @@ import (
 
 // falseAlarm is the chance, under fresh seeds, that one statistical comparison of
 // this package fails a program that is right; there are about 100. Seeded as they
-// are, they pass or fail for good.
+// are, they pass or fail for good. It is the same with -short, which plays fewer
+// trials (see trials) and would miss smaller errors: about three times as large.
 const falseAlarm = 1e-7
+
+// trials is how many trials a test plays: with -short, as under the race detector
+// in CI, a tenth. What races is seen in a few; the law is for the full test.
+func trials(full int) int {
+	if testing.Short() {
+		return max(4, full/10)
+	}
+	return full
+}
 
 // sameLaw is the two-sample test of Kolmogorov and Smirnov, at falseAlarm or
 // less: ties make it stricter than need be.
@@ -61,10 +71,7 @@ func TestSkipAheadHasTheSameLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials := 2000
-	if testing.Short() {
-		trials = 700
-	}
+	trials := trials(2000)
 	for _, c := range []struct {
 		name string
 		d    Design
@@ -110,7 +117,7 @@ func winners(o []Outcome, arm int) float64 {
 // Draws are tested against the exact chances by Pearson's chi-square, in cells of
 // at least 20.
 func TestBinomial(t *testing.T) {
-	const draws = 200000
+	draws := trials(200000)
 	for i, c := range []struct {
 		n int64
 		p float64
@@ -139,9 +146,9 @@ func TestBinomial(t *testing.T) {
 			cells++
 		}
 		for x := int64(max(0, mean-9*sd)); x <= min(c.n, int64(mean+9*sd)+1); x++ {
-			want += draws * exact.Prob(float64(x))
+			want += float64(draws) * exact.Prob(float64(x))
 			got += counts[x]
-			if want >= 20 && draws-all-want >= 20 {
+			if want >= 20 && float64(draws)-all-want >= 20 {
 				flush()
 			}
 		}
@@ -206,10 +213,7 @@ func mistakes(t *testing.T, d Design, f *Preferences, trials int) (wrong int) {
 // The best arm is eliminated with probability at most 1/T (Lemma 2), under either
 // testing. T is small, for a bound that trials can contradict.
 func TestMistakesOnline(t *testing.T) {
-	trials := 4000
-	if testing.Short() {
-		trials = 2000
-	}
+	trials := trials(4000)
 	for name, c := range map[string]struct {
 		d Design
 		f *Preferences
@@ -230,10 +234,7 @@ func TestMistakesOnline(t *testing.T) {
 // A PAC winner is within epsilon of the best with probability at least 1 - delta
 // (Theorem 2; Knockout's Theorem 3).
 func TestPACWinners(t *testing.T) {
-	trials := 2000
-	if testing.Short() {
-		trials = 300
-	}
+	trials := trials(2000)
 	for name, c := range map[string]struct {
 		d Design
 		f *Preferences
@@ -259,14 +260,15 @@ func TestPACWinners(t *testing.T) {
 // Beat-the-Mean at such a horizon. The means differ by tens of standard errors.
 func TestThompsonRegret(t *testing.T) {
 	f := Constant(8, .2)
+	trials := trials(12)
 	mean := map[Algorithm]float64{}
 	for _, d := range []Design{
 		{Algorithm: DoubleThompson, Horizon: 3000}, {Algorithm: BeatTheMean, Horizon: 3000}, {Algorithm: DoubleThompson, Horizon: 3000, Testing: Sweep},
 	} {
-		o := runAll(t, &Simulation{Design: d, Arms: 8, Model: Always(f), Trials: 12, Seed: 1})
+		o := runAll(t, &Simulation{Design: d, Arms: 8, Model: Always(f), Trials: trials, Seed: 1})
 		mean[d.Algorithm+Algorithm(d.Testing)], _ = moments(regrets(o))
-		if d.Algorithm == DoubleThompson && winners(o, 0) < 12 {
-			t.Errorf("%s: the best arm won %g of 12 times", d.Testing, winners(o, 0))
+		if d.Algorithm == DoubleThompson && winners(o, 0) < float64(trials) {
+			t.Errorf("%s: the best arm won %g of %d times", d.Testing, winners(o, 0), trials)
 		}
 	}
 	t.Log(mean)

@@ -74,6 +74,7 @@ func TestReferenceNumbers(t *testing.T) {
 		{"filter constant 100", filter, 100, Always(Constant(100, gap)), 39359, 12076, 50, 50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			c.trials = trials(c.trials)
 			o := runAll(t, &Simulation{Design: c.design, Arms: c.arms, Model: c.model, Trials: c.trials, Seed: 1})
 			mean, sd := moments(regrets(o))
 			duels, _ := moments(lengths(o))

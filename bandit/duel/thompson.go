@@ -13,6 +13,15 @@ import (
 // 1) with the tie-breaking of D-TS+: both arms of a duel are chosen by samples of
 // the posterior of the preferences. It seeks a Copeland winner, eliminates nobody
 // and goes on to the horizon.
+//
+// Compared line by line with the program of the paper's authors (HuasenWu/
+// DuelingBandits, Alg_DTS2.cpp) and with one in JAX (stephen-huan/dueling-bandit,
+// d_ts.py). Bounds, posterior, second arm and the rule for theta = 1/2 are the same.
+// In breaking ties the authors' program takes the loss of a duel from the greatest
+// sampled score among the optimists, this one from the greatest of all arms, as the
+// Copeland score is defined and as the one in JAX does, so that no loss is negative;
+// the one in JAX breaks ties among all arms. An upper bound of exactly 1/2 counts
+// there and not here, where the paper has "> 1/2".
 type thompson struct {
 	tally
 	k     int

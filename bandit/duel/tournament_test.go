@@ -391,7 +391,7 @@ func TestCheckForetells(t *testing.T) {
 			tournament := begin(t, Config{Arms: names(6), Design: d, Seed: 1}, nil)
 			r, f := rand.New(rand.NewPCG(1, 1)), Constant(6, .4)
 			seen := map[Status]int{}
-			for range 3000 {
+			for range trials(3000) {
 				if _, err := tournament.Next(1 + r.IntN(4)); errors.Is(err, ErrEnded) {
 					break
 				}
