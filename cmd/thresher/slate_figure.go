@@ -43,9 +43,9 @@ func (e *experiment) chart(points []slatePoint) plot.Chart {
 		limits = append(limits, fmt.Sprintf("%d of a group", most))
 	}
 	c := plot.Chart{
-		Title:  fmt.Sprintf("%s: %s; %d users x %d, bands of 95%%", e.data, strings.Join(limits, ", "), e.simulation.Users, e.simulation.Repeats),
+		Title:  fmt.Sprintf("%s: %s; %d users x %d", e.data, strings.Join(limits, ", "), e.simulation.Users, e.simulation.Repeats),
 		XLabel: map[string]string{"reward": "round", "budget": "budget", "cardinality": "most items of a list"}[e.figure],
-		YLabel: "reward of a list, averaged over rounds",
+		YLabel: "mean reward of a list so far, 95% bands",
 		LogX:   e.figure == "budget",
 	}
 	for _, p := range points {
