@@ -582,3 +582,33 @@ func TestClosed(t *testing.T) {
 	refused(t, create, problem.Draining, "", -1)
 	refused(t, h.Delete(id), problem.Draining, "", -1)
 }
+
+// TestLogGivesWay: what is replayed never takes more room than the state, or than the
+// log may in any case.
+func TestLogGivesWay(t *testing.T) {
+	const least = 500
+	h := newHouse(t, Options{logBytes: least})
+	id := h.create(online(5))
+	for range 100 {
+		for _, d := range h.next(id, 1) {
+			h.report(id, judged(d))
+		}
+	}
+	err := h.db.View(func(tx *bbolt.Tx) error {
+		r, err := find(tx, id)
+		if err != nil {
+			return err
+		}
+		st, err := r.read(tx)
+		if err != nil {
+			return err
+		}
+		if st.events < 150 || st.kept == 0 || st.logged > max(least, st.kept) {
+			t.Errorf("after %d events the log has %d bytes, the snapshot %d", st.events, st.logged, st.kept)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
