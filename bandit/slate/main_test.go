@@ -38,20 +38,6 @@ func uniform(r *rand.Rand, n int, low, high float64) []float64 {
 	return x
 }
 
-// value is f_1..f_d of a list, by its gains.
-func value(o Objective, list []int) []float64 {
-	l := o.NewList()
-	sum, x := make([]float64, o.Features()), make([]float64, o.Features())
-	for _, e := range list {
-		l.Gains(x, e)
-		for g, v := range x {
-			sum[g] += v
-		}
-		l.Append(e)
-	}
-	return sum
-}
-
 // coin is 1 with probability p.
 func coin(r *rand.Rand, p float64) float64 {
 	if r.Float64() < p {
