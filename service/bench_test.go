@@ -19,9 +19,15 @@ import (
 
 // BenchmarkOverhead asks the same of the library and of the server, in turns, over one
 // connection on loopback, and reports what the server adds: ns/search by either, and
-// the difference in % of the search. The collection is synthetic, 20,000 x 768.
+// the difference in % of the search. The collections are synthetic, of 768 dimensions.
 func BenchmarkOverhead(b *testing.B) {
-	const n, d = 20_000, 768
+	for _, n := range []int{20_000, 100_000} {
+		b.Run("atoms="+strconv.Itoa(n), func(b *testing.B) { benchOverhead(b, n) })
+	}
+}
+
+func benchOverhead(b *testing.B, n int) {
+	const d = 768
 	s, v := benchSite(b, n, d)
 	for _, m := range []int{1, 256} {
 		queries := correlated(2, m, d)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"thresher/batch"
 	"thresher/service/catalog"
 )
 
@@ -125,7 +126,7 @@ func TestDeadlines(t *testing.T) {
 	t.Run("the best so far", func(t *testing.T) {
 		s.in(t)
 		s.hooks.set(nil, nil)
-		s.hooks.halve()
+		s.hooks.halve(true)
 		var r results
 		queries := [][]float32{gaussian(1, dim), gaussian(2, dim)}
 		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 20, "include": []string{"certificate"}}).want(200).into(&r)
@@ -143,6 +144,60 @@ func TestDeadlines(t *testing.T) {
 		short.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
 		short.do("POST", searchFilms, oneQuery(`,"timeout_ms":60000`)).problem(504, "deadline")
 	})
+}
+
+// TestDeadlineOfOne: of searches that run together one has its deadline strike: it has the
+// best so far, the other its answer.
+func TestDeadlineOfOne(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Coalesce = &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1}
+	})
+	s.fill()
+	begun, gate, steps := make(chan struct{}), make(chan struct{}), 0
+	s.hooks.set(func(context.Context) { // of one run after the other
+		switch steps++; steps {
+		case 1:
+			close(begun)
+			<-gate
+		case 2: // that of both
+			s.hooks.halve(true)
+		case 3: // again, for one
+			s.hooks.halve(false)
+		}
+	}, nil)
+	first := s.later(oneQuery(""))
+	<-begun
+	row := "[" + strings.Repeat("1,", dim-1) + "2]"
+	timed := s.later(`{"queries":[` + row + `,` + row + `,` + row + `],"method":"exact","timeout_ms":300,"include":["certificate"]}`)
+	other := s.later(oneQuery(""))
+	for came := time.Now(); time.Since(came) < 50*time.Millisecond; {
+		runtime.Gosched()
+	}
+	close(gate)
+	(<-first).want(200)
+	var r results
+	(<-timed).want(200).into(&r)
+	partial := 0
+	for _, x := range r.Results {
+		if !x.Complete {
+			partial++
+			if x.OpenBound == nil || x.Certificate["stopped_by"] != "deadline" {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+	if partial == 0 || partial == 3 { // half of all four are answered, whoever came first
+		t.Errorf("%+v; want some of it answered", r.Results)
+	}
+	r = results{}
+	(<-other).want(200).into(&r)
+	if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 {
+		t.Errorf("%+v", x)
+	}
+	s.hooks.set(nil, nil)
+	if text := string(s.do("GET", "/metrics", nil).want(200).body); !strings.Contains(text, fmt.Sprintf(`thresher_partial_answers_total{collection="films",method="exact"} %d`, partial)) {
+		t.Error("no partial answer is counted")
+	}
 }
 
 // TestSlowBodies: whoever announces more than comes is given up, and meanwhile keeps

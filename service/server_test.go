@@ -342,10 +342,10 @@ type hooks struct {
 	half bool
 }
 
-func (h *hooks) halve() {
+func (h *hooks) halve(half bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.half = true
+	h.half = half
 }
 
 func (h *hooks) halved() bool {
@@ -390,11 +390,11 @@ func (r hookedResident) Begin(ctx context.Context, q backend.Queries, goals []ba
 	if err != nil {
 		return nil, err
 	}
-	return hookedRun{run, r.hooks}, nil
+	return hookedRun{run.(backend.Leaver), r.hooks}, nil
 }
 
 type hookedRun struct {
-	backend.Run
+	backend.Leaver
 	hooks *hooks
 }
 
@@ -403,7 +403,7 @@ func (r hookedRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tal
 	if before != nil {
 		before(ctx)
 	}
-	t, err := r.Run.Pull(ctx, looks...)
+	t, err := r.Leaver.Pull(ctx, looks...)
 	if after != nil {
 		after(ctx)
 	}
@@ -416,13 +416,13 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 		before(ctx)
 	}
 	if r.hooks.halved() {
-		if err := r.Run.Dense(ctx, queries[:len(queries)/2]...); err != nil {
+		if err := r.Leaver.Dense(ctx, queries[:len(queries)/2]...); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	err := r.Run.Dense(ctx, queries...)
+	err := r.Leaver.Dense(ctx, queries...)
 	if after != nil {
 		after(ctx)
 	}

@@ -57,8 +57,8 @@ func ways() []*way {
 	}
 }
 
-// lowLoads are the numbers of clients at which batching must cost nothing.
-func lowLoads() []int { return []int{1, 2, 4} }
+// lowLoads are the numbers of clients, besides the many, at which batching must cost nothing.
+func lowLoads() []int { return []int{1, 2, 4, 8, 64} }
 
 // load has all ways of serving answer the same queries, in turns, all of them up and
 // the others idle, so that what else the machine does concerns them alike.
