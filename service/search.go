@@ -181,8 +181,8 @@ func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Re
 	return resp, s.worthless(resp)
 }
 
-// shortTimeout is below what a search is better not gathered with others: who leaves a
-// shared run early gets nothing of it, by itself a search has the best so far.
+// shortTimeout is below what a search is better not gathered with others: it would spend
+// its time on waiting for them.
 const shortTimeout = 50 * time.Millisecond
 
 // worthless is the problem of a response that looked at nothing, or nil.
