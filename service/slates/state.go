@@ -17,12 +17,11 @@ type state struct {
 	logged    int    // feedbacks behind what was written last
 }
 
-// after is the state with the feedback of one more slate.
+// after is the state with the feedback of one more slate; rows are those of the items
+// that have rewards. Of the others nothing was learnt, and what they add does not
+// matter to those before them.
 func (st *state) after(rows []float32, rewards []float64) (*state, error) {
 	dim := st.estimator.Features()
-	// Behind the examined part nothing was learnt, and the gains of its items do not
-	// depend on what follows them.
-	rows = rows[:len(rewards)*dim]
 	vectors := make([]float64, len(rows))
 	for i, x := range rows {
 		vectors[i] = float64(x)

@@ -314,8 +314,13 @@ func TestSettings(t *testing.T) {
 	if _, err := f.put(v, `{"rule":"tuned"}`); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = f.ask(v, `{"users":["u"],"k":6}`, ""); err != nil || len(a.Slates[0].Items) != 6 || a.Excluded != nil {
-		t.Fatalf("%+v, %v", a, err)
+	for _, listed := range []int{6, 1} {
+		if a, err = f.ask(v, `{"users":["u"],"k":6}`, ""); err != nil || len(a.Slates[0].Items) != listed || (a.Excluded == nil) != (listed == 6) {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		if _, err := f.put(v, `{"items":[{"id":"b"}]}`); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -499,13 +504,18 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}})
 	v := films(1, 40)
+	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) { // so that they are in memory
+		if _, err := f.tell(s.ID, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := f.hand(v, `{"users":["a","b"],"k":2}`)
 	fault = errors.New("broken")
 	at = "commit" // nothing was written
 	if _, err := f.tell(s[0].ID, 1); err != fault {
 		t.Error(err)
 	}
-	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.seq != 0 {
+	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.seq != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	at = "committed" // it was, and nobody knows
@@ -513,11 +523,11 @@ func TestFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	at = ""
-	if st, err := f.state("films", "b", model{dim, 1}); err != nil || st.seq != 1 {
+	if st, err := f.state("films", "b", model{dim, 1}); err != nil || st.seq != 2 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	for i, fresh := range []bool{true, false} {
-		if a, err := f.tell(s[i].ID, 1); err != nil || a.New != fresh || a.Observations != 1 {
+		if a, err := f.tell(s[i].ID, 1); err != nil || a.New != fresh || a.Observations != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
@@ -566,6 +576,47 @@ func TestConcurrently(t *testing.T) {
 	}
 	if f.Bytes() > memory {
 		t.Errorf("%d bytes in memory", f.Bytes())
+	}
+}
+
+// TestKeyAtOnce: of requests under one key at the same time one makes slates.
+func TestKeyAtOnce(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 40)
+	ids := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range ids {
+		wg.Go(func() {
+			a, err := f.ask(v, `{"users":["a"],"k":2}`, "k")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = a.Slates[0].ID
+		})
+	}
+	wg.Wait()
+	slices.Sort(ids)
+	if all := slices.Compact(ids); len(all) != 1 || f.info().Slates != 1 {
+		t.Errorf("%q", all)
+	}
+}
+
+// TestLogsEnd: what is in a state is in no log.
+func TestLogsEnd(t *testing.T) {
+	f := open(t, Options{Logged: 2})
+	v := films(1, 40)
+	for n := range 8 {
+		if _, err := f.tell(f.hand(v, `{"users":["a"],"k":2}`)[0].ID, 1); err != nil {
+			t.Fatal(err)
+		}
+		logged := 0
+		err := f.db.View(func(tx *bbolt.Tx) error {
+			return find(tx, "films").sub(logsBucket).ForEach(func(_, _ []byte) error { logged++; return nil })
+		})
+		if err != nil || logged != (n+1)%3 {
+			t.Errorf("%d records after %d feedbacks, %v", logged, n+1, err)
+		}
 	}
 }
 
