@@ -191,10 +191,10 @@ func TestBatchIsOneByOne(t *testing.T) {
 // Among many cells too, and with a small part of the scores: most items are out by
 // bounds, and runs of many thresholds are one.
 func TestBatchOfMarkets(t *testing.T) {
-	for kind, share := range map[string]float64{"news": 0.02, "films": 0.015, "dense": 0.07} {
+	for kind, share := range map[string]float64{"news": 0.03, "films": 0.03, "dense": 0.07} {
 		t.Run(kind, func(t *testing.T) {
-			items, c := market(t, kind, 700)
-			users := append(readers(t, items, 3, 0), readers(t, items, 3, 20)...)
+			items, c := market(t, kind, 400)
+			users := append(readers(t, items, 2, 0), readers(t, items, 2, 20)...)
 			b := must(NewBatch(items, BatchOptions{}))
 			scored, all := 0, 0
 			p := NewPlanner(c)
@@ -245,12 +245,12 @@ func TestBatchOfAnyObjective(t *testing.T) {
 // order, on how often a user is in it, or on the goroutines.
 func TestBatchMates(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	items, c := market(t, "films", 700)
-	users := readers(t, items, 150, 3)
+	items, c := market(t, "films", 200)
+	users := readers(t, items, 130, 3)
 	for i := range 20 {
 		users[i] = must(NewEstimator(18, 1))
 	}
-	o := Options{Greedy: true, Confidence: Confidence{Rule: Tuned}}
+	o := Options{Greedy: true, Epsilon: 0.5, Confidence: Confidence{Rule: Tuned}}
 	alone := must(NewBatch(items, BatchOptions{Workers: 1}))
 	want := make([]Slate, len(users))
 	for i, u := range users {
@@ -367,12 +367,12 @@ func TestBatchErrors(t *testing.T) {
 // A call allocates by users and not by items, thresholds or steps.
 func TestBatchAllocations(t *testing.T) {
 	const users = 64
-	for _, n := range []int{200, 1500} {
+	for _, n := range []int{50, 500} {
 		items, c := market(t, "news", n)
 		b := must(NewBatch(items, BatchOptions{Workers: 1}))
 		u := readers(t, items, users, 2)
 		got := testing.AllocsPerRun(1, func() {
-			must(b.Recommend(context.Background(), c, u, Options{Greedy: true, Confidence: Confidence{Rule: Tuned}}))
+			must(b.Recommend(context.Background(), c, u, Options{Greedy: true, Epsilon: 1, Confidence: Confidence{Rule: Tuned}}))
 		})
 		// For each user its picks, their growth, their copy, and the grid; for the
 		// block about a hundred slices.
