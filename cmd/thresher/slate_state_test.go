@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -66,6 +67,21 @@ func TestSlateFeedbackAtOnce(t *testing.T) {
 	if err != nil || s.User.Observations() != count || len(s.Answered) != count {
 		t.Errorf("%v: %+v", err, s)
 	}
+}
+
+// Waiting for another process ends with the command.
+func TestSlateWaitIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "ann.json")
+	recommended(t, "--items", filmsFile(t, dir), "--state", state)
+	lock, err := lockFolder(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	thresherWith(t, ctx, "", "slate", "feedback", "--state", state, "--slate", "1", "--rewards", "1").wantCode(t, exitInterrupted)
 }
 
 // A process that is killed while it writes leaves the old state or the new one, and
