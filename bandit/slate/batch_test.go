@@ -347,7 +347,7 @@ func TestBatchErrors(t *testing.T) {
 		{c, []*Estimator{good, nil}, Options{}, "user 1: no estimator"},
 		{c, []*Estimator{good, good, narrow}, Options{}, "user 2: estimator of 17 features, items of 18"},
 		{c, []*Estimator{good}, Options{Algorithm: "best"}, `"best"`},
-		{c, []*Estimator{good}, Options{Epsilon: 1e-12}, "thresholds"},
+		{c, []*Estimator{good}, Options{Epsilon: 1e-7}, "thresholds"},
 		{c, []*Estimator{good}, Options{Confidence: Confidence{Delta: 2}}, "delta 2"},
 		{c, []*Estimator{good}, Options{Algorithm: MCSGreedy, Confidence: Confidence{Delta: 2}}, "delta 2"},
 	} {
