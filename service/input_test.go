@@ -1,0 +1,35 @@
+package service
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unsafe"
+)
+
+// TestInputLead: a body is the same wherever it begins in memory, and what follows a
+// header of any length lies where numbers may.
+func TestInputLead(t *testing.T) {
+	s := &Server{}
+	text := strings.Repeat("0123456789", 10_000)
+	for header := range 9 {
+		for _, said := range []int64{int64(len(text)), -1} {
+			in := &input{Reader: iotest.HalfReader(strings.NewReader(text)), s: s, said: said, lead: -header & 3}
+			for range 2 { // the second time from memory
+				b, err := in.all()
+				if err != nil || string(b) != text {
+					t.Fatalf("header of %d, %d bytes said: %d bytes, %v", header, said, len(b), err)
+				}
+				if at := uintptr(unsafe.Pointer(&b[header])); at%4 != 0 {
+					t.Errorf("header of %d: what follows is %d bytes off", header, at%4)
+				}
+			}
+			in.close() // whose memory the next has
+		}
+	}
+	b := &buffer{b: bytes.Repeat([]byte("x"), 8)}
+	if err := b.readAll(strings.NewReader("ab"), 2, 3); err != nil || string(b.b[3:]) != "ab" {
+		t.Errorf("%q, %v", b.b, err)
+	}
+}
