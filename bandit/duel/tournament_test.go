@@ -354,6 +354,9 @@ func TestBadReports(t *testing.T) {
 			t.Errorf("duel %d: %v, %v", id, receipts, err)
 		}
 	}
+	if d, ok := tournament.Duel(3); ok {
+		t.Errorf("%+v is open, and was not handed out", d)
+	}
 	if _, err := tournament.Next(0); err == nil {
 		t.Error("no duels asked for, and no error")
 	}
