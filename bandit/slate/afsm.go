@@ -9,7 +9,9 @@ const nearly = 1 - 1e-12
 // thresholds go down. Every level of the last run knows the largest threshold at
 // which it would pick otherwise: if none is reached the run repeats itself, and
 // else it goes on from the first level that changes, with the scores there are.
-// Of equal UCBs the list of the largest threshold stays.
+// Of equal UCBs the list of the largest threshold stays. Where even the best list is
+// empty, nu is larger than any item looks, and we show the list of LSBGreedy: a
+// user of empty lists would never be learned.
 func (p *Planner) afsm(o Options) (Slate, error) {
 	grid, err := o.thresholds(p.c)
 	if err != nil {
@@ -31,17 +33,36 @@ func (p *Planner) afsm(o Options) (Slate, error) {
 			best.Rho = rho
 		}
 	}
-	if !o.Greedy {
-		return best, nil
+	// At the least threshold an item worth nu passes, if its interval holds.
+	alpha := 0.0
+	if depth > 0 {
+		alpha = p.c.Alpha(o.Epsilon)
 	}
+	if o.Greedy || len(best.Picks) == 0 {
+		best = p.widened(best, depth, o.Greedy)
+	}
+	best.Alpha = alpha
+	return best, nil
+}
+
+// widened is the best of what the runs made, of which the last has length depth,
+// and of the greedy lists; that of LSBGreedy if best is empty even so.
+func (p *Planner) widened(best Slate, depth int, greedy bool) Slate {
 	from := 0
 	for from < depth && !p.levels[from].beaten {
 		from++
 	}
 	p.rewind(from)
-	best = p.better(best, p.extend(from, plain))
-	p.rewind(0)
-	return p.better(best, p.extend(0, perCost)), nil
+	first := p.extend(from, plain)
+	if greedy {
+		best = p.better(best, first)
+		p.rewind(0)
+		best = p.better(best, p.extend(0, perCost))
+	}
+	if len(best.Picks) == 0 {
+		return first
+	}
+	return best
 }
 
 // reopened is the first level of a run of length depth that may pick otherwise

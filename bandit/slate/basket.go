@@ -23,7 +23,7 @@ func (b *basket) fits(e int) bool {
 		return false
 	}
 	for j, x := range b.of.costs(e) {
-		if b.spent[j]+x > 1+slack {
+		if b.spent[j]+x > b.of.full {
 			return false
 		}
 	}

@@ -48,6 +48,9 @@ type Batch struct {
 // 32 nd + 8n bytes for long-tailed vectors of no two alike, and about 8 nd where
 // items share topics.
 func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
+	if items == nil {
+		return nil, errors.New("slate: batch: no items")
+	}
 	if o.Workers < 0 {
 		return nil, fmt.Errorf("slate: batch: %d workers", o.Workers)
 	}
@@ -73,6 +76,9 @@ func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
 // nobody has seen share the work on one of them. After an error, which names the
 // user if it is about one, or when ctx ends there are no slates.
 func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator, o Options) ([]Slate, error) {
+	if c == nil {
+		return nil, errors.New("slate: batch: no constraint")
+	}
 	if c.items != b.items {
 		return nil, errors.New("slate: batch: the constraint is one of other items")
 	}
@@ -147,6 +153,7 @@ type plan struct {
 	prices *prices
 	// grid are the thresholds, descending, and if LSBGreedy is asked for -Inf.
 	grid     []float64
+	runs     int  // of AFSM, the first of grid
 	modified bool // ModifiedGreedy is asked for
 }
 
@@ -159,7 +166,7 @@ func (p *plan) prepare() error {
 		if err != nil {
 			return err
 		}
-		p.grid = grid
+		p.grid, p.runs = grid, len(grid)
 		if o.Greedy {
 			p.grid, p.modified = append(grid, math.Inf(-1)), true
 		}

@@ -3,6 +3,7 @@ package slate
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ var fewer = cmpopts.IgnoreFields(Slate{}, "Evaluations")
 // drawVectors is n*d numbers in [0,1], with ties as often as not.
 func drawVectors(t *rapid.T, n, d int) []float64 {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "vectors"), 0))
-	kind := rapid.SampledFrom([]string{"sets", "coarse", "topics", "dense", "magnitudes"}).Draw(t, "kind")
+	kind := rapid.SampledFrom([]string{"sets", "coarse", "topics", "dense", "magnitudes", "vanishing", "almost"}).Draw(t, "kind")
 	x := make([]float64, n*d)
 	for i := range x {
 		switch kind {
@@ -37,6 +38,10 @@ func drawVectors(t *rapid.T, n, d int) []float64 {
 			x[i] = r.Float64()
 		case "magnitudes":
 			x[i] = rapid.SampledFrom([]float64{0, 1, 1e-8, 1e-30, 1e-60, 1e-300}).Draw(t, "x") * r.Float64()
+		case "vanishing": // their squares underflow
+			x[i] = math.Pow(10, -150-13*r.Float64())
+		case "almost": // so do the squares of what a few of them leave
+			x[i] = 1 - math.Pow(10, -5-11*r.Float64())
 		}
 	}
 	return x
@@ -118,9 +123,10 @@ func drawUsers(t *rapid.T, items *Items, most int) []*Estimator {
 func drawOptions(t *rapid.T) Options {
 	return Options{
 		Epsilon: rapid.SampledFrom([]float64{0.05, 0.2, 1}).Draw(t, "epsilon"),
-		Lowest:  rapid.SampledFrom([]float64{0.001, 0.05, 1}).Draw(t, "lowest"),
+		Lowest:  rapid.SampledFrom([]float64{0.001, 0.05, 1, 100}).Draw(t, "lowest"), // 100 keeps all items out
+		Highest: 100,
 		Confidence: Confidence{
-			Rule: rapid.SampledFrom([]Rule{Determinant, Tuned, Fixed}).Draw(t, "rule"),
+			Rule: rapid.SampledFrom([]Rule{Determinant, Information, Tuned, Fixed}).Draw(t, "rule"),
 			Base: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "base"),
 		},
 	}
@@ -160,7 +166,7 @@ func compare(t interface {
 }
 
 func TestBatchIsOneByOne(t *testing.T) {
-	var lists, lengths, filtered, fallbacks int
+	var lists, lengths, filtered, unfiltered, fallbacks int
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 120).Draw(t, "n"), rapid.IntRange(1, 6).Draw(t, "d")
 		items, c := drawItems(t, must(NewCoverage(n, d, drawVectors(t, n, d))))
@@ -176,14 +182,21 @@ func TestBatchIsOneByOne(t *testing.T) {
 				if s.Rho > 0 && !slices.Equal(s.Items(), must(Recommend(c, users[i], Options{Algorithm: LSBGreedy, Confidence: o.Confidence})).Items()) {
 					filtered++
 				}
+				if len(s.Picks) == 0 {
+					t.Fatalf("%+v: nothing", o)
+				}
+				if o.Algorithm == AFSM && !o.Greedy && s.Rho == 0 {
+					unfiltered++
+				}
 				if !newCeilings(1, d)[0].set(users[i], s.Beta, make([]float64, d*d)) {
 					fallbacks++
 				}
 			}
 		}
 	})
-	t.Logf("%d lists of %.1f items, %d made by filters, %d without bounds", lists, float64(lengths)/float64(lists), filtered, fallbacks)
-	if lengths < 2*lists || filtered < lists/50 || fallbacks == 0 || fallbacks > lists/5 {
+	t.Logf("%d lists of %.1f items, %d made by filters, %d where they let nothing pass, %d without bounds",
+		lists, float64(lengths)/float64(lists), filtered, unfiltered, fallbacks)
+	if lengths < 2*lists || filtered < lists/50 || unfiltered < lists/50 || fallbacks == 0 || fallbacks > lists/5 {
 		t.Error("the cases have become too easy to say much")
 	}
 }
@@ -343,6 +356,7 @@ func TestBatchErrors(t *testing.T) {
 		o     Options
 		want  string
 	}{
+		{nil, nil, Options{}, "no constraint"},
 		{other, nil, Options{}, "other items"},
 		{c, []*Estimator{good, nil}, Options{}, "user 1: no estimator"},
 		{c, []*Estimator{good, good, narrow}, Options{}, "user 2: estimator of 17 features, items of 18"},
@@ -355,6 +369,9 @@ func TestBatchErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), x.want) || slates != nil {
 			t.Errorf("%d slates, error %v, want %q", len(slates), err, x.want)
 		}
+	}
+	if _, err := NewBatch(nil, BatchOptions{}); err == nil {
+		t.Error("no items are fine")
 	}
 	if _, err := NewBatch(items, BatchOptions{Workers: -1}); err == nil {
 		t.Error("-1 workers are fine")

@@ -35,10 +35,11 @@ type blockUser struct {
 	user    *Estimator
 	beta    float64
 	ceiling ceiling
-	slate   *Slate // the best list so far
+	slate   *Slate // the best list so far; nil for a user without bounds
 	// place is that of the threshold of slate on the grid; -1 before the first
 	// list.
 	place int
+	alpha float64 // that of slate if a run of AFSM picks anything
 }
 
 // block plans users together, all their lists one item longer at each step. Its
@@ -66,7 +67,7 @@ type block struct {
 }
 
 func newBlock(p *plan) *block {
-	b := &block{of: p, planner: NewPlanner(p.c)}
+	b := &block{of: p, planner: NewPlanner(p.c), users: make([]blockUser, blockUsers)}
 	if p.single {
 		return b
 	}
@@ -75,7 +76,6 @@ func newBlock(p *plan) *block {
 	b.columns, b.residual = make([]float64, d*d), make([]float64, d)
 	b.queries, b.linear, b.square = newQueries(blockUsers, d)
 	b.figures = make([]float32, blockUsers*cells.size())
-	b.users = make([]blockUser, blockUsers)
 	for i, c := range newCeilings(blockUsers, d) {
 		b.users[i].ceiling = c
 	}
@@ -100,6 +100,23 @@ func (b *block) plan(ctx context.Context, from, to int) error {
 			return err
 		}
 	}
+	if err := b.climb(ctx); err != nil {
+		return err
+	}
+	// Whom all filters leave without a list gets that of LSBGreedy.
+	last := len(b.of.grid)
+	b.now.reset(0)
+	for i := range b.users[:to-from] {
+		if u := &b.users[i]; u.slate != nil && len(u.slate.Picks) == 0 {
+			u.place = -1
+			b.now.nodes = append(b.now.nodes, node{user: i, lo: last, hi: last + 1})
+		}
+	}
+	return b.climb(ctx)
+}
+
+// climb makes the nodes of now longer until their lists are done.
+func (b *block) climb(ctx context.Context) error {
 	for length := 0; len(b.now.nodes) > 0; length++ {
 		b.next.reset(length + 1)
 		for i := 0; i < len(b.now.nodes); i += blockUsers {
@@ -120,17 +137,18 @@ func (b *block) admit(i, place int) error {
 	if err != nil {
 		return err
 	}
-	if p.single || !b.users[place].ceiling.set(user, beta, b.columns) {
+	u := &b.users[place]
+	u.slate = nil
+	if p.single || !u.ceiling.set(user, beta, b.columns) {
 		p.slates[i], err = b.planner.Recommend(user, p.options)
 		return err
 	}
 	slate := &p.slates[i]
 	*slate = Slate{Algorithm: p.options.Algorithm, Beta: beta, Picks: []Pick{}}
-	if p.options.Algorithm == AFSM && p.options.Confidence.guaranteed() {
-		slate.Alpha = p.c.Alpha(p.options.Epsilon)
+	u.user, u.beta, u.slate, u.place, u.alpha = user, beta, slate, -1, 0
+	if p.options.Confidence.guaranteed(user.lambda) {
+		u.alpha = p.c.Alpha(p.options.Epsilon)
 	}
-	u := &b.users[place]
-	u.user, u.beta, u.slate, u.place = user, beta, slate, -1
 	if last := len(p.grid); last > 0 {
 		b.now.nodes = append(b.now.nodes, node{user: place, hi: last})
 	}
@@ -214,6 +232,9 @@ func (b *block) finish(u *blockUser, list []Pick, place int) {
 	}
 	ucb := value + 3*width
 	s := u.slate
+	if len(list) > 0 && place < b.of.runs {
+		s.Alpha = u.alpha
+	}
 	if u.place >= 0 && (ucb < s.UCB || ucb == s.UCB && place > u.place) {
 		return
 	}

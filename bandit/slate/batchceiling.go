@@ -13,6 +13,10 @@ const unclear = 0x1p-8
 // negligible is what no bound goes below, so that quotients do not underflow.
 const negligible = 0x1p-600
 
+// vanishing covers what squares lose that underflow: 2^-1074 under a root, with
+// room for what they are multiplied with.
+const vanishing = 0x1p-530
+
 // ceiling bounds the UCB scores of one user by what is monotone in every
 // coordinate of a gain x >= 0:
 //
@@ -30,6 +34,7 @@ const negligible = 0x1p-600
 // the bounds hold for the figures that decide.
 type ceiling struct {
 	theta, p, w []float64
+	lost        float64 // by squares that underflow, for entries up to 1
 }
 
 func newCeilings(n, d int) []ceiling {
@@ -50,7 +55,16 @@ func (c *ceiling) set(e *Estimator, beta float64, columns []float64) bool {
 	for g, t := range c.theta {
 		c.p[g] = max(t, 0) + float64(e.d+8)*rounding*math.Abs(t)
 	}
-	return c.widths(e, beta, columns) && c.usable()
+	if !c.widths(e, beta, columns) || !c.usable() {
+		return false
+	}
+	// Squares of entries, of w and of their products, and of the deviations.
+	c.lost = 1 + beta
+	for _, w := range c.w {
+		c.lost += w
+	}
+	c.lost *= vanishing * math.Sqrt(float64(e.d))
+	return true
 }
 
 // widths sets w.
@@ -105,7 +119,7 @@ func (c *ceiling) widths(e *Estimator, beta float64, columns []float64) bool {
 // usable says that all figures are numbers which may be multiplied.
 func (c *ceiling) usable() bool {
 	for g, t := range c.theta {
-		if !(math.Abs(t) < maxMagnitude && c.w[g] < maxMagnitude) {
+		if !(math.Abs(t) < MaxMagnitude && c.w[g] < MaxMagnitude) {
 			return false
 		}
 	}
@@ -119,9 +133,9 @@ type query struct {
 	// in [0,1]: s is the largest entry of a vector, by which envelopes are divided.
 	linear, square []float32
 	scale          float64
-	// theta r, (w r)^2, and the rounding of a bound.
+	// theta r, (w r)^2, and the rounding of a bound; lost is what may underflow.
 	theta, squares []float64
-	shift          float64
+	shift, lost    float64
 }
 
 func newQueries(n, d int) (q []query, linear, square []float32) {
@@ -150,7 +164,8 @@ func (q *query) set(c *ceiling, residual []float64, largest float64) {
 		w := c.w[g] * r * largest / q.scale
 		q.linear[g], q.square[g] = float32(c.p[g]*r*largest/q.scale), float32(w*w)
 	}
-	q.shift = float64(len(residual)+8) * rounding * mass * largest
+	q.lost = c.lost * (1 + largest)
+	q.shift = float64(len(residual)+8)*rounding*mass*largest + q.lost
 }
 
 // bound is at least the score of an item with this vector.

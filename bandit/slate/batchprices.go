@@ -6,13 +6,14 @@ import "math"
 // in parts of the budgets; +Inf where it allows none.
 type prices struct {
 	knapsacks int
+	full      float64
 	each      []float64 // cells*l
 	total     []float64 // by cell
 }
 
 func newPrices(c *Constraint, in *cells) *prices {
 	l := c.Knapsacks()
-	p := &prices{knapsacks: l, each: make([]float64, in.size()*l), total: make([]float64, in.size())}
+	p := &prices{knapsacks: l, full: c.full, each: make([]float64, in.size()*l), total: make([]float64, in.size())}
 	for i := range p.each {
 		p.each[i] = math.Inf(1)
 	}
@@ -38,7 +39,7 @@ func (p *prices) fit(r int, spent []float64) bool {
 		return false
 	}
 	for j, x := range p.each[r*p.knapsacks : (r+1)*p.knapsacks] {
-		if spent[j]+x > 1+slack {
+		if spent[j]+x > p.full {
 			return false
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// maxMagnitude bounds every number that goes in, so that no square, sum or
+// MaxMagnitude bounds every number that goes in, costs and budgets too, so that no square, sum or
 // quotient of what was accepted overflows.
-const maxMagnitude = 1e60
+const MaxMagnitude = 1e60
 
 // maxEntries bounds n*d and n*l, so that products of sizes do not overflow.
 const maxEntries = 1 << 40
 
 // usable says whether x is a number that may go in.
-func usable(x float64) bool { return math.Abs(x) <= maxMagnitude } // false for NaN
+func usable(x float64) bool { return math.Abs(x) <= MaxMagnitude } // false for NaN
 
 // checkSize finds sizes that no matrix of n rows of d numbers has.
 func checkSize(what string, n, d, have int) error {

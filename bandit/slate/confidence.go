@@ -15,8 +15,8 @@ const (
 	Determinant Rule = "determinant"
 	// Information is B + R sqrt(ln det(M/lambda) + 2 + 2 ln(1/delta)) of kernel
 	// deviations (Chowdhury and Gopalan, ICML 2017, Theorem 2). Those are
-	// sqrt(lambda) times ours, and so is its beta here. Its proof asks for
-	// lambda = 1 + 2/T and gains of norm 1 at most.
+	// sqrt(lambda) times ours, and so is its beta here. For lambda >= 1 it is at
+	// least Determinant's, and as safe; below there is no guarantee.
 	Information Rule = "information"
 	// Tuned is Base + Scale sqrt(d ln(1+N) + ln(1/delta)) after N observations,
 	// with constants chosen by hand (UAI 2020, section 14). No guarantee.
@@ -70,16 +70,16 @@ func (c Confidence) filled() (Confidence, error) {
 		name string
 		x    float64
 	}{{"noise", c.Noise}, {"norm", c.Norm}, {"base", c.Base}, {"scale", c.Scale}} {
-		if !(f.x >= 0 && f.x <= maxMagnitude) {
-			return c, fmt.Errorf("slate: confidence: %s %v is not in [0, %g]", f.name, f.x, maxMagnitude)
+		if !(f.x >= 0 && f.x <= MaxMagnitude) {
+			return c, fmt.Errorf("slate: confidence: %s %v is not in [0, %g]", f.name, f.x, MaxMagnitude)
 		}
 	}
 	return c, nil
 }
 
-// guaranteed says whether the intervals are proven to hold.
-func (c Confidence) guaranteed() bool {
-	return c.Rule == "" || c.Rule == Determinant || c.Rule == Information
+// guaranteed says whether the intervals of a user are proven to hold.
+func (c Confidence) guaranteed(lambda float64) bool {
+	return c.Rule == "" || c.Rule == Determinant || c.Rule == Information && lambda >= 1
 }
 
 // Beta is the number of Deviations that half an interval has.

@@ -16,13 +16,10 @@ type Limits struct {
 	// a group without an entry has no limit, one with 0 is barred.
 	Groups map[int]int `json:"groups,omitempty"`
 	// Budgets are what the items of a list may cost together, one > 0 per
-	// knapsack.
+	// knapsack. A list of m items may exceed one by m 2^-51 of it, which is what
+	// sums may be off by: three items of 0.1 fit a budget of 0.3.
 	Budgets []float64 `json:"budgets,omitempty"`
 }
-
-// slack is the part of a budget by which a list may exceed it, for the rounding
-// of sums: three items of 0.1 fit a budget of 0.3.
-const slack = 1e-9
 
 // Constraint is the intersection of l knapsacks with a k-system: the lists that
 // may be shown. It does not change.
@@ -34,6 +31,7 @@ type Constraint struct {
 	// cost is n*l costs divided by the budgets, total their sum over knapsacks:
 	// the c(e) of modified UCB scores.
 	cost, total []float64
+	full        float64 // what a budget of 1 is, with the rounding of length items
 	usable      []bool
 	available   int
 	// unaffordable and barred items are in no list, ascending.
@@ -55,8 +53,8 @@ func (it *Items) Constrain(limits Limits) (*Constraint, error) {
 		return nil, fmt.Errorf("slate: %d budgets for %d knapsacks", len(limits.Budgets), a.Knapsacks)
 	}
 	for j, b := range limits.Budgets {
-		if !(b > 0 && b <= maxMagnitude) {
-			return nil, fmt.Errorf("slate: budget %d: %v is not in (0, %g]", j, b, maxMagnitude)
+		if !(b > 0 && b <= MaxMagnitude) {
+			return nil, fmt.Errorf("slate: budget %d: %v is not in (0, %g]", j, b, MaxMagnitude)
 		}
 	}
 	c := &Constraint{items: it, limit: make([]int, a.GroupCount)}
@@ -78,8 +76,13 @@ func (it *Items) Constrain(limits Limits) (*Constraint, error) {
 		return nil, err
 	}
 	c.length = c.longest(limits.Length)
+	c.full = roomFor(c.length)
 	return c, nil
 }
+
+// roomFor is what m items may cost within a budget of 1: each has a cost that was
+// rounded, a quotient and a sum, and the budget was rounded too.
+func roomFor(m int) float64 { return 1 + float64(m)*0x1p-51 }
 
 // divide makes every budget 1.
 func (c *Constraint) divide(budgets []float64) {
@@ -111,7 +114,7 @@ func (c *Constraint) sift() error {
 		}
 		affordable := true
 		for _, x := range c.costs(e) {
-			affordable = affordable && x <= 1+slack
+			affordable = affordable && x <= roomFor(1)
 		}
 		if !affordable {
 			c.unaffordable = append(c.unaffordable, e)
@@ -147,7 +150,7 @@ func (c *Constraint) longest(limit int) int {
 				least = min(least, c.cost[e*l+j])
 			}
 		}
-		if fit := (1 + slack) / least; fit < float64(m) {
+		if fit := roomFor(m) / least; fit < float64(m) {
 			m = max(1, int(fit))
 		}
 	}

@@ -13,6 +13,9 @@ import (
 func blank(n int) Objective { return must(NewCoverage(n, 1, make([]float64, n))) }
 
 func TestItemsRefuse(t *testing.T) {
+	if _, err := NewItems(nil, Attributes{}); err == nil || !strings.Contains(err.Error(), "no objective") {
+		t.Error(err)
+	}
 	for i, c := range []struct {
 		a    Attributes
 		want string
@@ -132,6 +135,20 @@ func TestBudgetsAreMetExactly(t *testing.T) {
 		}
 		if con.Length() != n {
 			t.Errorf("length %d, want %d", con.Length(), n)
+		}
+	}
+}
+
+// Whole numbers exceed a budget by one or not at all.
+func TestBudgetsOfWholeNumbers(t *testing.T) {
+	for _, half := range []float64{5e5, 1e9, 1 << 40, 1e14} {
+		it := must(NewItems(blank(4), Attributes{Knapsacks: 1, Costs: []float64{half, half, half + 1, 2*half + 1}}))
+		c := must(it.Constrain(Limits{Length: 3, Budgets: []float64{2 * half}}))
+		if err := c.Check([]int{0, 1}); err != nil {
+			t.Error(err)
+		}
+		if c.Check([]int{0, 2}) == nil || c.Usable(3) {
+			t.Errorf("a budget of %v is exceeded", 2*half)
 		}
 	}
 }

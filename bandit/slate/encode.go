@@ -130,7 +130,7 @@ func (e *Estimator) restore(s *saved) error {
 		*e = *fresh
 		return nil
 	}
-	if s.Observations < 1 {
+	if s.Observations < 1 || s.Observations > maxObservations {
 		return fmt.Errorf("slate: saved estimator: %d observations", s.Observations)
 	}
 	if len(s.Factor) != fresh.d*(fresh.d+1)/2 || len(s.Rewards) != fresh.d {
@@ -155,7 +155,7 @@ func (e *Estimator) restore(s *saved) error {
 // least, since M is lambda I and more; the rest is bounded by what Update takes.
 func (e *Estimator) check() error {
 	least := math.Sqrt(e.lambda) * (1 - 1e-9)
-	most := maxMagnitude * math.Sqrt(float64(e.observations)+1) * 2
+	most := MaxMagnitude * math.Sqrt(float64(e.observations)+1) * 2
 	at := 0
 	for g := range e.d {
 		if x := e.upper[at]; !(x >= least) {

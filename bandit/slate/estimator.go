@@ -1,6 +1,7 @@
 package slate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -71,6 +72,9 @@ func (e *Estimator) Clone() *Estimator {
 	return &c
 }
 
+// maxObservations keeps counts exact as float64, and far from overflow.
+const maxObservations = 1 << 53
+
 // Update takes m rewards y and the gains they were for, x(e_i|e_1..e_{i-1}) as m*d
 // numbers row-major. All of one list go in together: M changes at the end of a
 // round. After an error the Estimator is what it was. O(m d^2).
@@ -80,16 +84,19 @@ func (e *Estimator) Update(x, y []float64) error {
 	}
 	for i, v := range y {
 		if !usable(v) {
-			return fmt.Errorf("slate: estimator: place %d: reward %v is no number of size up to %g", i, v, maxMagnitude)
+			return fmt.Errorf("slate: estimator: place %d: reward %v is no number of size up to %g", i, v, MaxMagnitude)
 		}
 	}
 	for i, v := range x {
 		if !usable(v) {
-			return fmt.Errorf("slate: estimator: place %d, feature %d: %v is no number of size up to %g", i/e.d, i%e.d, v, maxMagnitude)
+			return fmt.Errorf("slate: estimator: place %d, feature %d: %v is no number of size up to %g", i/e.d, i%e.d, v, MaxMagnitude)
 		}
 	}
 	if len(y) == 0 {
 		return nil
+	}
+	if int64(len(y)) > maxObservations-e.observations {
+		return fmt.Errorf("slate: estimator: %d rewards after %d, more than %d in all", len(y), e.observations, int64(maxObservations))
 	}
 	if e.Cold() {
 		e.warm()
@@ -110,6 +117,9 @@ func (e *Estimator) Update(x, y []float64) error {
 // Observe takes the rewards of the first len(rewards) items of a list that was
 // shown: positions that the user did not examine are left out.
 func (e *Estimator) Observe(it *Items, list []int, rewards []float64) error {
+	if it == nil {
+		return errors.New("slate: estimator: no items")
+	}
 	if d := it.objective.Features(); d != e.d {
 		return fmt.Errorf("slate: estimator of %d features, items of %d", e.d, d)
 	}
@@ -131,12 +141,13 @@ func (e *Estimator) warm() {
 	e.b, e.theta = make([]float64, d), make([]float64, d)
 }
 
-// solve makes theta and gain from the factor and b.
+// solve makes theta and gain from the factor and b. The gain is no less than 0,
+// but its difference of logarithms may be, by rounding.
 func (e *Estimator) solve() {
 	copy(e.theta, e.b)
 	forward(e.upper, e.theta)
 	backward(e.upper, e.theta)
-	e.gain = logDet(e.upper, e.d) - float64(e.d)*math.Log(e.lambda)
+	e.gain = max(0, logDet(e.upper, e.d)-float64(e.d)*math.Log(e.lambda))
 }
 
 // Weights writes theta, the estimate of w, into dst, d numbers.

@@ -174,6 +174,7 @@ func TestEstimatorRefuses(t *testing.T) {
 		{e.Observe(it, []int{0, 3}, []float64{1, 1}), "place 1: item 3 of 3"},
 		{e.Observe(it, []int{1, 1}, []float64{1, 1}), "place 1: item 1 twice"},
 		{e.Observe(it, []int{0, 1}, []float64{1, nan}), "place 1: reward NaN"},
+		{e.Observe(nil, []int{0}, []float64{1}), "no items"},
 		{other.Observe(it, []int{0}, []float64{1}), "estimator of 3 features, items of 2"},
 	}
 	for i, c := range cases {
@@ -191,6 +192,33 @@ func TestEstimatorRefuses(t *testing.T) {
 		if _, err := NewEstimator(c.d, c.lambda); err == nil {
 			t.Errorf("features %d, lambda %v: no error", c.d, c.lambda)
 		}
+	}
+}
+
+// Rounding makes no information negative, and so no width NaN.
+func TestGainOfNothing(t *testing.T) {
+	for d := range 40 {
+		for _, lambda := range []float64{1e-9, 0.3, 3e8} {
+			e := must(NewEstimator(d+1, lambda))
+			must(0, e.Update(make([]float64, d+1), []float64{1}))
+			if beta := must(e.Beta(Confidence{Delta: 1 - 1e-15})); e.LogDet() < 0 || !(beta > 0) {
+				t.Errorf("%d features, lambda %v: ln det %v, beta %v", d+1, lambda, e.LogDet(), beta)
+			}
+		}
+	}
+}
+
+// Counts stay numbers that a float64 has.
+func TestObservationsAreBounded(t *testing.T) {
+	e := must(NewEstimator(1, 1))
+	must(0, e.UnmarshalJSON([]byte(`{"version":1,"features":1,"lambda":1,"observations":9007199254740991,"factor":[1],"rewards":[0]}`)))
+	must(0, e.Update([]float64{1}, []float64{1}))
+	before := must(e.MarshalBinary())
+	if err := e.Update([]float64{1}, []float64{1}); err == nil || !strings.Contains(err.Error(), "1 rewards after 9007199254740992") {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, must(e.MarshalBinary())) {
+		t.Error("a refused update changed the estimator")
 	}
 }
 
@@ -267,6 +295,7 @@ func TestBrokenEstimatorsAreRefused(t *testing.T) {
 		{`{"version":1,"features":1,"lambda":0,"observations":0}`, "lambda 0"},
 		{`{"version":1,"features":1,"lambda":1,"observations":0,"factor":[1],"rewards":[0]}`, "0 observations"},
 		{`{"version":1,"features":1,"lambda":1,"observations":-1}`, "-1 observations"},
+		{`{"version":1,"features":1,"lambda":1,"observations":9007199254740993,"factor":[1],"rewards":[0]}`, "9007199254740993 observations"},
 		{`{"version":1,"features":1,"lambda":1,"observations":1}`, "0 and 0 numbers"},
 		{`{"version":1,"features":1,"lambda":1,"observations":1,"factor":[0.5],"rewards":[0]}`, "feature 0: 0.5 on the diagonal"},
 		{`{"version":1,"features":1,"lambda":1,"observations":1,"factor":[1e70],"rewards":[0]}`, "1e+70 in the factor"},

@@ -11,7 +11,7 @@ type FacilityLocation struct {
 // NewFacilityLocation returns the service of d clients by n items that suit them
 // by n*d numbers >= 0, row-major. It keeps suits, which must not change.
 func NewFacilityLocation(n, d int, suits []float64) (*FacilityLocation, error) {
-	if err := checkVectors("facility location", n, d, suits, maxMagnitude); err != nil {
+	if err := checkVectors("facility location", n, d, suits, MaxMagnitude); err != nil {
 		return nil, err
 	}
 	return &FacilityLocation{n: n, d: d, suits: suits, largest: longest(d, suits)}, nil

@@ -1,6 +1,7 @@
 package slate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -27,6 +28,9 @@ type Items struct {
 // NewItems checks the attributes and returns the items. It keeps the slices,
 // which must not change. Errors name item and figure.
 func NewItems(objective Objective, a Attributes) (*Items, error) {
+	if objective == nil {
+		return nil, errors.New("slate: items: no objective")
+	}
 	n := objective.Size()
 	if n < 1 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("slate: %d items, not in [1, %d]", n, math.MaxInt32)
@@ -38,8 +42,8 @@ func NewItems(objective Objective, a Attributes) (*Items, error) {
 		return nil, fmt.Errorf("slate: %d costs for %d items and %d knapsacks", len(a.Costs), n, a.Knapsacks)
 	}
 	for i, c := range a.Costs {
-		if !(c >= 0 && c <= maxMagnitude) {
-			return nil, fmt.Errorf("slate: item %d, knapsack %d: cost %v is not in [0, %g]", i/a.Knapsacks, i%a.Knapsacks, c, maxMagnitude)
+		if !(c >= 0 && c <= MaxMagnitude) {
+			return nil, fmt.Errorf("slate: item %d, knapsack %d: cost %v is not in [0, %g]", i/a.Knapsacks, i%a.Knapsacks, c, MaxMagnitude)
 		}
 	}
 	if a.GroupCount < 0 {

@@ -27,14 +27,19 @@ const (
 	perCost
 )
 
+// level is that of a depth, made if there is none.
+func (p *Planner) level(depth int) *level {
+	for len(p.levels) <= depth {
+		p.levels = append(p.levels, level{})
+	}
+	return &p.levels[depth]
+}
+
 // build fills level depth with the items that fit the list, and their scores:
 // they are among those of the level before, since what did not fit then does not
 // fit now.
 func (p *Planner) build(depth int) *level {
-	for len(p.levels) <= depth {
-		p.levels = append(p.levels, level{})
-	}
-	l := &p.levels[depth]
+	l := p.level(depth)
 	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
 	if depth == 0 {
 		for e, ok := range p.c.usable {
@@ -50,10 +55,17 @@ func (p *Planner) build(depth int) *level {
 		}
 		return l
 	}
-	for _, e := range p.levels[depth-1].items {
+	p.sift(l, p.levels[depth-1].items)
+	return l
+}
+
+// sift makes the items of l those that fit, with their scores. They may be its own:
+// what stays moves to the front.
+func (p *Planner) sift(l *level, items []int32) {
+	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
+	for _, e := range items {
 		p.consider(l, int(e))
 	}
-	return l
 }
 
 // consider puts item e with its score into l if it fits.
@@ -138,13 +150,19 @@ func (p *Planner) climb(r rule) Slate {
 	return p.extend(0, r)
 }
 
-// extend goes on by a rule without filters from level depth, which is built, and
-// returns the list.
+// extend goes on by a rule without filters from level depth, which is built and
+// stays, and returns the list. Nothing comes back to the levels of such a rule, so
+// that one is enough for all.
 func (p *Planner) extend(depth int, r rule) Slate {
-	for p.chooseBest(&p.levels[depth], r) {
-		p.push(p.levels[depth].pick.Item)
+	from, l := &p.levels[depth], &p.rest
+	l.items = append(l.items[:0], from.items...)
+	l.mean = append(l.mean[:0], from.mean...)
+	l.width = append(l.width[:0], from.width...)
+	for p.chooseBest(l, r) {
+		p.level(depth).pick = l.pick
+		p.push(l.pick.Item)
 		depth++
-		p.build(depth)
+		p.sift(l, l.items)
 	}
 	return p.slate(depth)
 }

@@ -22,7 +22,7 @@ type LogDet struct {
 // relevances >= 0, both row-major. It keeps the slices, which must not change. A
 // gain takes O(d p^2).
 func NewLogDet(n, d, p int, embeddings, relevance []float64) (*LogDet, error) {
-	if err := checkVectors("log-determinant, relevance", n, d, relevance, maxMagnitude); err != nil {
+	if err := checkVectors("log-determinant, relevance", n, d, relevance, MaxMagnitude); err != nil {
 		return nil, err
 	}
 	if p > maxFeatures {
@@ -33,7 +33,7 @@ func NewLogDet(n, d, p int, embeddings, relevance []float64) (*LogDet, error) {
 	}
 	for i, z := range embeddings {
 		if !usable(z) {
-			return nil, fmt.Errorf("slate: log-determinant: item %d, place %d of the embedding: %v is no number of size up to %g", i/p, i%p, z, maxMagnitude)
+			return nil, fmt.Errorf("slate: log-determinant: item %d, place %d of the embedding: %v is no number of size up to %g", i/p, i%p, z, MaxMagnitude)
 		}
 	}
 	l := &LogDet{n: n, d: d, p: p, embeddings: embeddings, relevance: relevance}

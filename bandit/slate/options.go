@@ -21,8 +21,8 @@ const (
 	// BetterGreedy takes the better of the lists of LSBGreedy and ModifiedGreedy,
 	// by their UCB.
 	BetterGreedy Algorithm = "better"
-	// MCSGreedy takes the best list, by its UCB, of all that begin with up to three
-	// items and go on like ModifiedGreedy (Yu, Fang, Tao, AAAI 2016); for up to
+	// MCSGreedy takes the best list, by the sum of its UCBs, of all that begin with
+	// up to three items and go on like ModifiedGreedy (Yu, Fang, Tao, AAAI 2016); for up to
 	// MCSLimit items.
 	MCSGreedy Algorithm = "mcs"
 	// Random takes any item that fits, until none does.
@@ -36,15 +36,20 @@ const MCSLimit = 48
 // maxThresholds bounds the grid.
 const maxThresholds = 1 << 20
 
+// minEpsilon is far above the rounding of 1+Epsilon, so that thresholds grow.
+const minEpsilon = 1e-9
+
 // Options say how a list is chosen. Zero fields stand for the defaults.
 type Options struct {
 	Algorithm  Algorithm  `json:"algorithm,omitempty"` // AFSM
 	Confidence Confidence `json:"confidence,omitzero"`
 	// Epsilon is the step of the grid: each threshold is 1+Epsilon times the one
-	// below. 0.2.
+	// below, in [1e-9, 1e60]. 0.2.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	// Lowest <= max_e f({e}) <= Highest are the nu and nu' between which the best
-	// item is known to be worth: 0.05 and 1, which is right for rewards in [0,1].
+	// item that can be chosen is known to be worth: 0.05 and 1. The guarantee needs
+	// both; where no threshold lets an item pass, Lowest is too large and AFSM shows
+	// the list of LSBGreedy.
 	Lowest  float64 `json:"lowest,omitempty"`
 	Highest float64 `json:"highest,omitempty"`
 	// Greedy lets AFSM consider the lists of LSBGreedy and ModifiedGreedy too. The
@@ -74,11 +79,11 @@ func (o Options) filled() (Options, error) {
 	default:
 		return o, fmt.Errorf("slate: unknown algorithm %q", o.Algorithm)
 	}
-	if !(o.Epsilon > 0 && o.Epsilon <= maxMagnitude) {
-		return o, fmt.Errorf("slate: epsilon %v is not in (0, %g]", o.Epsilon, maxMagnitude)
+	if !(o.Epsilon >= minEpsilon && o.Epsilon <= MaxMagnitude) {
+		return o, fmt.Errorf("slate: epsilon %v is not in [%g, %g]", o.Epsilon, minEpsilon, MaxMagnitude)
 	}
-	if !(o.Lowest >= 1/maxMagnitude && o.Lowest <= o.Highest && o.Highest <= maxMagnitude) {
-		return o, fmt.Errorf("slate: lowest %v and highest %v are not ascending in [%g, %g]", o.Lowest, o.Highest, 1/maxMagnitude, maxMagnitude)
+	if !(o.Lowest >= 1/MaxMagnitude && o.Lowest <= o.Highest && o.Highest <= MaxMagnitude) {
+		return o, fmt.Errorf("slate: lowest %v and highest %v are not ascending in [%g, %g]", o.Lowest, o.Highest, 1/MaxMagnitude, MaxMagnitude)
 	}
 	return o, nil
 }
@@ -93,8 +98,9 @@ func (o Options) thresholds(c *Constraint) ([]float64, error) {
 	if !(count < maxThresholds) {
 		return nil, fmt.Errorf("slate: epsilon %v between %v and %v makes more than %d thresholds", o.Epsilon, o.Lowest, o.Highest, maxThresholds)
 	}
-	grid := make([]float64, 0, int(count)+1)
-	for rho := r * o.Lowest / (1 + o.Epsilon); rho <= last; rho *= 1 + o.Epsilon {
+	most := int(count) + 1
+	grid := make([]float64, 0, most)
+	for rho := r * o.Lowest / (1 + o.Epsilon); rho <= last && len(grid) < most; rho *= 1 + o.Epsilon {
 		grid = append(grid, rho)
 	}
 	for i, j := 0, len(grid)-1; i < j; i, j = i+1, j-1 {

@@ -1,16 +1,22 @@
 package slate
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Planner chooses lists for one user after another. It keeps its scratch, so that
 // one Planner for many calls saves allocations; it belongs to one goroutine.
 //
-// Scratch is 20 bytes an item and place of the longest list, at most.
+// Scratch is 20 bytes an item and place of the longest list, at most, for AFSM and
+// MCSGreedy; 40 bytes an item and 120 a place for the others.
 type Planner struct {
 	c      *Constraint
 	list   List
 	basket *basket
 	levels []level
+	rest   level     // of the rules without filters
 	alone  []float64 // ucb(e|{}) of the call that runs, by item
 	chosen []int     // items of list and basket
 	x      []float64
@@ -31,6 +37,9 @@ func NewPlanner(c *Constraint) *Planner {
 // Recommend chooses a list for a user. Options and user decide it entirely; ties
 // go to the smallest id.
 func Recommend(c *Constraint, user *Estimator, o Options) (Slate, error) {
+	if c == nil {
+		return Slate{}, errors.New("slate: no constraint")
+	}
 	return NewPlanner(c).Recommend(user, o)
 }
 
@@ -40,6 +49,9 @@ func (p *Planner) Recommend(user *Estimator, o Options) (Slate, error) {
 	o, err := o.filled()
 	if err != nil {
 		return Slate{}, err
+	}
+	if user == nil {
+		return Slate{}, errors.New("slate: no estimator")
 	}
 	if d := len(p.x); user.d != d {
 		return Slate{}, fmt.Errorf("slate: estimator of %d features, items of %d", user.d, d)
@@ -55,14 +67,15 @@ func (p *Planner) Recommend(user *Estimator, o Options) (Slate, error) {
 		return Slate{}, err
 	}
 	s.Beta = beta
-	if o.Algorithm == AFSM && o.Confidence.guaranteed() {
-		s.Alpha = p.c.Alpha(o.Epsilon)
+	if !o.Confidence.guaranteed(user.lambda) {
+		s.Alpha = 0
 	}
 	return s, nil
 }
 
 // Known chooses a list for weights that are known, d numbers >= 0: the same
-// algorithm with exact means and widths of 0.
+// algorithm with exact means and widths of 0. Alpha is 0 if the best item is not
+// worth between Lowest and Highest.
 func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -72,8 +85,8 @@ func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
 		return Slate{}, fmt.Errorf("slate: %d weights for items of %d features", len(weights), len(p.x))
 	}
 	for g, w := range weights {
-		if !(w >= 0 && w <= maxMagnitude) {
-			return Slate{}, fmt.Errorf("slate: weight %d: %v is not in [0, %g]", g, w, maxMagnitude)
+		if !(w >= 0 && w <= MaxMagnitude) {
+			return Slate{}, fmt.Errorf("slate: weight %d: %v is not in [0, %g]", g, w, MaxMagnitude)
 		}
 	}
 	p.weights, p.judge = weights, p.evaluate
@@ -83,7 +96,9 @@ func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
 		return Slate{}, err
 	}
 	if o.Algorithm == AFSM {
-		s.Alpha = p.c.Alpha(o.Epsilon)
+		if best := slices.Max(p.alone); best < o.Lowest || best > o.Highest {
+			s.Alpha = 0
+		}
 	}
 	return s, nil
 }

@@ -11,25 +11,19 @@ import (
 func (p *Planner) random(seed, round uint64) Slate {
 	p.rewind(0)
 	r := rand.New(philox.New(seed, round))
-	if len(p.levels) == 0 {
-		p.levels = append(p.levels, level{})
-	}
-	open := p.levels[0].items[:0]
+	open := p.rest.items[:0]
 	for e, ok := range p.c.usable {
 		if ok {
 			open = append(open, int32(e))
 		}
 	}
-	p.levels[0].items = open
+	p.rest.items = open
 	depth := 0
 	for len(open) > 0 {
 		e := int(open[r.IntN(len(open))])
 		mean, width := p.judge(e)
 		p.evaluations++
-		for len(p.levels) <= depth {
-			p.levels = append(p.levels, level{})
-		}
-		p.levels[depth].pick = Pick{Item: e, Mean: mean, Width: width}
+		p.level(depth).pick = Pick{Item: e, Mean: mean, Width: width}
 		p.push(e)
 		depth++
 		fit := open[:0]

@@ -14,7 +14,10 @@ type Slate struct {
 	Beta float64 `json:"beta"`
 	// Rho is the threshold whose list this is; 0 for none.
 	Rho float64 `json:"rho,omitempty"`
-	// Alpha is the guaranteed part of the optimum; 0 where nothing is guaranteed.
+	// Alpha is the guaranteed part of the optimum, provided that Options.Lowest and
+	// Highest, and the Noise and Norm of its Confidence, hold. It is 0 where nothing
+	// is guaranteed: by other algorithms than AFSM, for intervals without proof, and
+	// where a figure shows that Lowest or Highest does not hold.
 	Alpha float64 `json:"alpha,omitempty"`
 	// Evaluations counts UCB scores of items that were computed.
 	Evaluations int `json:"evaluations"`

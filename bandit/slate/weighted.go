@@ -28,8 +28,8 @@ func NewWeightedCoverage(d int, elements []Element, sets [][]int) (*WeightedCove
 		if x.Topic < 0 || x.Topic >= d {
 			return nil, fmt.Errorf("slate: weighted coverage: element %d: topic %d of %d", u, x.Topic, d)
 		}
-		if !(x.Weight >= 0 && x.Weight <= maxMagnitude) {
-			return nil, fmt.Errorf("slate: weighted coverage: element %d: weight %v is not in [0, %g]", u, x.Weight, maxMagnitude)
+		if !(x.Weight >= 0 && x.Weight <= MaxMagnitude) {
+			return nil, fmt.Errorf("slate: weighted coverage: element %d: weight %v is not in [0, %g]", u, x.Weight, MaxMagnitude)
 		}
 	}
 	last := make([]int, len(elements)) // 1 + the item that named an element last

@@ -1,6 +1,7 @@
 package items
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -21,12 +22,12 @@ import (
 //
 //	{"id":"7","title":"Up","groups":["Drama"],"score":0.8,"features":{"loss":0.7},"costs":{"minutes":96}}
 //
-// CSV (.csv) has the columns id, title, groups (split by |), score, feature.NAME,
-// cost and cost.NAME, in any order.
+// CSV (.csv) has the columns id, title, groups (split by |, spaces around a name do not
+// count), score, feature.NAME, cost and cost.NAME, in any order.
 //
 // Without features an item covers its groups by its score, 0.5 if there is none. A
 // feature that is not there is 0; a cost must be there if any item has it. Topics,
-// costs and groups are in alphabetical order. Errors name file, line and field.
+// costs and groups are in alphabetical order. Errors name file, line, item and field.
 func Read(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,13 +65,21 @@ const defaultScore = .5
 
 // record is one item as it is written.
 type record struct {
-	line     int
-	ID       string             `json:"id"`
-	Title    string             `json:"title"`
-	Groups   []string           `json:"groups"`
-	Score    *float64           `json:"score"`
-	Features map[string]float64 `json:"features"`
-	Costs    map[string]float64 `json:"costs"`
+	line            int
+	ID, Title       string
+	Groups          []string
+	Score           *float64
+	Features, Costs map[string]float64
+}
+
+// jsonItem tells a number from null, which is none.
+type jsonItem struct {
+	ID       string              `json:"id"`
+	Title    string              `json:"title"`
+	Groups   []string            `json:"groups"`
+	Score    *float64            `json:"score"`
+	Features map[string]*float64 `json:"features"`
+	Costs    map[string]*float64 `json:"costs"`
 }
 
 func readJSONL(r io.Reader) ([]record, error) {
@@ -87,16 +96,52 @@ func readJSONL(r io.Reader) ([]record, error) {
 		}
 		decoder := json.NewDecoder(strings.NewReader(line))
 		decoder.DisallowUnknownFields()
-		rec := record{line: number}
-		if err := decoder.Decode(&rec); err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+		var item jsonItem
+		if err := decoder.Decode(&item); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, inWordsOfFile(err))
 		}
 		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("line %d: more than one item", number)
 		}
+		rec := record{line: number, ID: item.ID, Title: item.Title, Groups: item.Groups, Score: item.Score}
+		if rec.Features, err = numbers("feature", item.Features); err == nil {
+			rec.Costs, err = numbers("cost", item.Costs)
+		}
+		if err != nil {
+			return nil, rec.wrong(err)
+		}
 		records = append(records, rec)
 	}
 	return records, nil
+}
+
+// inWordsOfFile says what is of the wrong type without the names of Go.
+func inWordsOfFile(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return fmt.Errorf("%s: cannot be a JSON %s", cmp.Or(wrong.Field, "item"), wrong.Value)
+}
+
+// numbers refuses null.
+func numbers(field string, from map[string]*float64) (map[string]float64, error) {
+	to := make(map[string]float64, len(from))
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if from[name] == nil {
+			return nil, fmt.Errorf("%s.%s: null is no number", field, name)
+		}
+		to[name] = *from[name]
+	}
+	return to, nil
+}
+
+// wrong says which item an error is about.
+func (r *record) wrong(err error) error {
+	if r.ID == "" {
+		return fmt.Errorf("line %d: %w", r.line, err)
+	}
+	return fmt.Errorf("line %d, item %q: %w", r.line, r.ID, err)
 }
 
 func readCSV(r io.Reader) ([]record, error) {
@@ -160,7 +205,9 @@ func (r *record) set(column, text string) error {
 		return nil
 	case "groups":
 		if text != "" {
-			r.Groups = strings.Split(text, "|")
+			for name := range strings.SplitSeq(text, "|") {
+				r.Groups = append(r.Groups, strings.TrimSpace(name))
+			}
 		}
 		return nil
 	}
@@ -193,7 +240,7 @@ func assemble(records []record) (*Set, error) {
 	for i := range records {
 		r := &records[i]
 		if err := r.check(); err != nil {
-			return nil, fmt.Errorf("line %d: %w", r.line, err)
+			return nil, r.wrong(err)
 		}
 		if first, twice := seen[r.ID]; twice {
 			return nil, fmt.Errorf("line %d: id %q is that of line %d", r.line, r.ID, first)
@@ -214,7 +261,7 @@ func assemble(records []record) (*Set, error) {
 		for _, name := range s.CostNames {
 			x, ok := r.Costs[name]
 			if !ok {
-				return nil, fmt.Errorf("line %d: costs: there is no %s, which other items have", r.line, name)
+				return nil, r.wrong(fmt.Errorf("costs: there is no %s, which other items have", name))
 			}
 			s.Costs = append(s.Costs, x)
 		}
@@ -233,7 +280,7 @@ func assemble(records []record) (*Set, error) {
 			scores[i] = *r.Score
 		}
 		if r.Score != nil && len(s.Topics) > 0 {
-			return nil, fmt.Errorf("line %d: score: is for files without features", r.line)
+			return nil, r.wrong(errors.New("score: is for files without features"))
 		}
 	}
 	if len(s.Topics) == 0 {
@@ -253,6 +300,9 @@ func (r *record) check() error {
 		if g == "" {
 			return errors.New("groups: a name is empty")
 		}
+		if g != strings.TrimSpace(g) {
+			return fmt.Errorf("groups: %q has spaces at its ends", g)
+		}
 		if slices.Contains(r.Groups[:i], g) {
 			return fmt.Errorf("groups: %q is there twice", g)
 		}
@@ -268,7 +318,7 @@ func (r *record) check() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Costs)) {
-		if err := notNegative("cost."+name, r.Costs[name]); err != nil {
+		if err := payable("cost."+name, r.Costs[name]); err != nil {
 			return err
 		}
 	}

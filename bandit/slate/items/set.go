@@ -2,8 +2,9 @@ package items
 
 import (
 	"fmt"
-	"math"
 	"slices"
+
+	"thresher/bandit/slate"
 )
 
 // Set is n items with d topics and l costs, in the order of their file.
@@ -68,10 +69,10 @@ func inUnit(field string, x float64) error {
 	return fmt.Errorf("%s: %g is not in [0, 1]", field, x)
 }
 
-// notNegative refuses what is not in [0, inf).
-func notNegative(field string, x float64) error {
-	if x >= 0 && !math.IsInf(x, 1) {
+// payable refuses what is not in [0, slate.MaxMagnitude].
+func payable(field string, x float64) error {
+	if x >= 0 && x <= slate.MaxMagnitude {
 		return nil
 	}
-	return fmt.Errorf("%s: %g is not in [0, inf)", field, x)
+	return fmt.Errorf("%s: %g is not in [0, %g]", field, x, slate.MaxMagnitude)
 }

@@ -1,6 +1,10 @@
 package trial
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // Mean is an average over trials.
 type Mean struct {
@@ -10,6 +14,17 @@ type Mean struct {
 	// SE is the standard error of Mean. Repeats of one user have the user in common,
 	// so that it comes from the users' means; of a single user, from the repeats.
 	SE float64
+	// Of is how many numbers SE comes from.
+	Of int
+}
+
+// Band is half the width of the 95% interval of Mean, by Student's t: of two users it
+// is 12.7 SE, of many 1.96. It is 0 of a single number, of which nobody knows.
+func (m Mean) Band() float64 {
+	if m.Of < 2 {
+		return 0
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: float64(m.Of - 1)}.Quantile(.975) * m.SE
 }
 
 // meanOf averages as many trials for each user.
@@ -25,7 +40,7 @@ func meanOf(byUser [][]float64) Mean {
 	}
 	mean, sd := moments(all)
 	_, spread := moments(users)
-	return Mean{mean, sd, spread / math.Sqrt(float64(len(users)))}
+	return Mean{mean, sd, spread / math.Sqrt(float64(len(users))), len(users)}
 }
 
 // moments are mean and standard deviation, which is 0 for a single number.
