@@ -203,7 +203,7 @@ func TestSlatesRefuse(t *testing.T) {
 		{"parameter", "POST", slatesOfNews + "/recommend?k=3", `{"users":[1]}`, 400, "unknown-field", "k", none, ""},
 		{"deadline", "POST", slatesOfNews + "/recommend", `{"users":[1],"timeout_ms":1e-9}`, 504, "deadline", "timeout_ms", none, ""},
 		{"item", "PUT", slatesOfNews, `{"items":[{"id":1},{"id":20}]}`, 400, "unknown-id", "items", 1, ""},
-		{"cost", "PUT", slatesOfNews, `{"items":[{"id":1,"costs":[-1]}]}`, 400, "invalid-value", "items", 0, "[0, 1e100]"},
+		{"cost", "PUT", slatesOfNews, `{"items":[{"id":1,"costs":[-1]}]}`, 400, "invalid-value", "items", 0, "[0, 1e60]"},
 		{"items", "PUT", slatesOfNews, `{"items":[` + strings.Repeat(`{"id":1},`, 20) + `{"id":1}]}`, 400, "over-limit", "items", none, "20"},
 		{"lambda", "PUT", slatesOfNews, `{"lambda":3}`, 409, "conflict", "lambda", none, "1"},
 		{"slate", "POST", slatesOfNews + "/feedback", `{"slate_id":"slate-0","rewards":[1]}`, 404, "unknown-slate", "slate_id", none, ""},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"thresher/bandit/slate"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 )
@@ -75,7 +76,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 			return next, err
 		}),
 		"k":            whole("k", &r.K, 1, most),
-		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e100]", func(x float64) bool { return x > 0 && x <= 1e100 }),
+		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
 		"group_limits": groupLimits(&r.Groups),
 		"algo":         text("algo", &algorithm),
 		"delta":        number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),

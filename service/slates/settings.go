@@ -73,7 +73,7 @@ func item(b []byte, i int) (it Item, next int, err error) {
 			it.ID, i, err = readID(b, i)
 			return i, err
 		},
-		"costs": numbers("costs", mostCosts, &it.Costs, "[0, 1e100]", func(x float64) bool { return x >= 0 && x <= 1e100 }),
+		"costs": numbers("costs", mostCosts, &it.Costs, "[0, 1e60]", func(x float64) bool { return x >= 0 && x <= slate.MaxMagnitude }),
 		"groups": array("groups", mostGroups, func(b []byte, i int) (int, error) {
 			var g string
 			next, err := text("", &g)(b, i)
