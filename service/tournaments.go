@@ -22,7 +22,7 @@ func (s *Server) tournamentRoutes() []route {
 
 func (s *Server) tournamentOptions() *tournaments.Options {
 	l := &s.o.Limits
-	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Log: s.o.Log}
+	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory}
 	if s.o.Metrics != nil {
 		o.Watch = s.o.Metrics
 	}

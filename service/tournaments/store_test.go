@@ -6,88 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
-	"golang.org/x/sync/errgroup"
 
 	"thresher/bandit/duel"
 	"thresher/service/problem"
 )
-
-// TestBadSpecs: each has its kind, field and index, and nothing comes of it.
-func TestBadSpecs(t *testing.T) {
-	h := newHouse(t, Options{Arms: 4})
-	many := func(change func(*Spec)) Spec {
-		s := online(3)
-		change(&s)
-		return s
-	}
-	pac := func(change func(*Spec)) Spec {
-		return many(func(s *Spec) {
-			s.Mode, s.Horizon, s.Epsilon, s.Delta = duel.PAC, nil, of(.1), of(.05)
-			change(s)
-		})
-	}
-	const bad = problem.InvalidValue
-	for name, c := range map[string]struct {
-		spec  Spec
-		kind  problem.Kind
-		field string
-		index int
-	}{
-		"nothing":                  {Spec{}, bad, "arms", -1},
-		"one arm":                  {online(1), bad, "arms", -1},
-		"too many arms":            {online(5), problem.OverLimit, "arms", -1},
-		"an arm without a name":    {many(func(s *Spec) { s.Arms[1] = "" }), bad, "arms", 1},
-		"an arm with a long name":  {many(func(s *Spec) { s.Arms[2] = string(make([]byte, 257)) }), bad, "arms", 2},
-		"an arm twice":             {many(func(s *Spec) { s.Arms[2] = s.Arms[0] }), bad, "arms", 2},
-		"no mode":                  {many(func(s *Spec) { s.Mode = "" }), bad, "mode", -1},
-		"another mode":             {many(func(s *Spec) { s.Mode = "offline" }), bad, "mode", -1},
-		"no horizon":               {many(func(s *Spec) { s.Horizon = nil }), bad, "horizon", -1},
-		"horizon of 0":             {many(func(s *Spec) { s.Horizon = of(0.) }), bad, "horizon", -1},
-		"horizon below the arms":   {many(func(s *Spec) { s.Horizon = of(2.) }), bad, "horizon", -1},
-		"half a duel":              {many(func(s *Spec) { s.Horizon = of(100.5) }), bad, "horizon", -1},
-		"horizon beyond 2^53":      {many(func(s *Spec) { s.Horizon = of(1e16) }), bad, "horizon", -1},
-		"horizon in pac":           {pac(func(s *Spec) { s.Horizon = of(100.) }), bad, "horizon", -1},
-		"epsilon online":           {many(func(s *Spec) { s.Epsilon = of(.1) }), bad, "epsilon", -1},
-		"delta online":             {many(func(s *Spec) { s.Delta = of(.1) }), bad, "delta", -1},
-		"no epsilon":               {pac(func(s *Spec) { s.Epsilon = nil }), bad, "epsilon", -1},
-		"epsilon of 0":             {pac(func(s *Spec) { s.Epsilon = of(0.) }), bad, "epsilon", -1},
-		"epsilon of a half":        {pac(func(s *Spec) { s.Epsilon = of(.5) }), bad, "epsilon", -1},
-		"no delta":                 {pac(func(s *Spec) { s.Delta = nil }), bad, "delta", -1},
-		"delta of 0":               {pac(func(s *Spec) { s.Delta = of(0.) }), bad, "delta", -1},
-		"delta of 1":               {pac(func(s *Spec) { s.Delta = of(1.) }), bad, "delta", -1},
-		"gamma of 0":               {many(func(s *Spec) { s.Gamma = of(0.) }), bad, "gamma", -1},
-		"gamma below 1":            {many(func(s *Spec) { s.Gamma = of(.99) }), bad, "gamma", -1},
-		"gamma beyond all counts":  {pac(func(s *Spec) { s.Gamma = of(1e9) }), bad, "gamma", -1},
-		"gamma without a proof":    {many(func(s *Spec) { s.Gamma, s.Algorithm = of(1.5), duel.DoubleThompson }), bad, "gamma", -1},
-		"alpha of a half":          {many(func(s *Spec) { s.Alpha, s.Algorithm = of(.5), duel.DoubleThompson }), bad, "alpha", -1},
-		"alpha of another":         {many(func(s *Spec) { s.Alpha = of(.6) }), bad, "alpha", -1},
-		"algorithm":                {many(func(s *Spec) { s.Algorithm = "elo" }), bad, "algorithm", -1},
-		"algorithm of another":     {many(func(s *Spec) { s.Algorithm = duel.Knockout }), bad, "algorithm", -1},
-		"filter in pac":            {pac(func(s *Spec) { s.Algorithm = duel.InterleavedFilter2 }), bad, "algorithm", -1},
-		"radius":                   {many(func(s *Spec) { s.Radius = "narrow" }), bad, "radius", -1},
-		"radius without a proof":   {many(func(s *Spec) { s.Radius, s.Gamma = duel.Tight, of(1.5) }), bad, "radius", -1},
-		"radius where there is no": {pac(func(s *Spec) { s.Radius = duel.Wide }), bad, "radius", -1},
-		"testing":                  {many(func(s *Spec) { s.Testing = "lax" }), bad, "testing", -1},
-		"no lease":                 {many(func(s *Spec) { s.LeaseSeconds = of(0.) }), bad, "lease_seconds", -1},
-		"negative lease":           {many(func(s *Spec) { s.LeaseSeconds = of(-1.) }), bad, "lease_seconds", -1},
-		"a lease of a year":        {many(func(s *Spec) { s.LeaseSeconds = of(365 * 86400.) }), bad, "lease_seconds", -1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := h.Create(context.Background(), c.spec, "key "+name)
-			refused(t, err, c.kind, c.field, c.index)
-		})
-	}
-	if page, err := h.List("", 0); err != nil || len(page.Data) > 0 || h.Counts()["running"] != 0 {
-		t.Errorf("%+v, %v", page, err)
-	}
-}
 
 // TestBadCalls: they change nothing.
 func TestBadCalls(t *testing.T) {
@@ -421,119 +348,6 @@ func TestPages(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-}
-
-// TestFailedCommit: what could not be made durable was never there.
-func TestFailedCommit(t *testing.T) {
-	h := newHouse(t, Options{})
-	id, other := h.create(online(4)), h.create(online(4))
-	first := h.next(id, 2)
-	full := errors.New("no room")
-	l, err := h.acquire(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Store.report(l, []duel.Result{judged(first[0])}, false); err != nil {
-		t.Fatal(err)
-	}
-	<-l.last.done
-	l.last = &write{of: l, do: func(*bbolt.Tx) error { return full }}
-	h.journal.submit(l.last)
-	if err := h.release(l); !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
-	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == duel.Accepted {
-		t.Error("what was durable before is not there")
-	}
-	// And one with an event behind it, which must not be recorded without it.
-	l, err = h.acquire(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun, blocked := make(chan struct{}), make(chan struct{})
-	h.journal.submit(&write{do: func(*bbolt.Tx) error { close(begun); <-blocked; return nil }})
-	<-begun
-	lost := &write{of: l, do: func(*bbolt.Tx) error { return full }}
-	h.journal.submit(lost)
-	if _, err := h.Store.report(l, []duel.Result{judged(first[1])}, false); err != nil {
-		t.Fatal(err)
-	}
-	calm := &write{do: func(*bbolt.Tx) error { return nil }}
-	h.journal.submit(calm)
-	close(blocked)
-	if err := h.release(l); !errors.Is(err, full) || !errors.Is(lost.wait(), full) {
-		t.Errorf("%v", err)
-	}
-	if err := calm.wait(); err != nil {
-		t.Errorf("another's change failed along: %v", err)
-	}
-	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != duel.Accepted {
-		t.Errorf("what was not durable is there: %s", got)
-	}
-	h.get(other)
-	if n := int64(len(h.memory.live)); n != 2 || h.memory.bytes != n*footprint(4) {
-		t.Errorf("%d tournaments take %d bytes", n, h.memory.bytes)
-	}
-}
-
-// TestConcurrentJudges: many judges of one tournament share transactions, no duel is
-// handed out twice, and all results count.
-func TestConcurrentJudges(t *testing.T) {
-	var commits atomic.Int64
-	h := newHouse(t, Options{step: func(stage string) {
-		if stage == "committed" {
-			commits.Add(1)
-		}
-	}})
-	spec := online(40)
-	spec.Testing, spec.Horizon = duel.Sweep, of(2000.)
-	id := h.create(spec)
-	var mu sync.Mutex
-	out := map[uint64]bool{}
-	var judges errgroup.Group
-	for range 16 {
-		judges.Go(func() error {
-			for {
-				handed, err := h.Next(context.Background(), id, 2, "")
-				if ended(err) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				for _, d := range handed.Duels {
-					mu.Lock()
-					twice := out[d.ID]
-					out[d.ID] = true
-					mu.Unlock()
-					if twice {
-						return fmt.Errorf("duel %d is handed out twice", d.ID)
-					}
-					if _, err := h.Report(context.Background(), id, []duel.Result{judged(d)}, false); err != nil {
-						return err
-					}
-				}
-			}
-		})
-	}
-	if err := judges.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	s := h.get(id).State
-	if s.Duels != 2000 || !s.Done {
-		t.Errorf("%+v", s)
-	}
-	calm := newHouse(t, Options{})
-	if err := playTogether(calm.Store, spec, "", func(string) {}); err != nil {
-		t.Fatal(err)
-	}
-	_, want := states(t, calm.Store)
-	got := *s
-	got.Standings, want[0].Standings = nil, nil
-	if d := cmp.Diff(want[0], got); d != "" {
-		t.Error(d)
-	}
-	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
 }
 
 // TestReplayThatGoesAnotherWay is noticed, here that of a call for one duel that was

@@ -1,0 +1,129 @@
+package tournaments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+
+	"thresher/bandit/duel"
+)
+
+// TestFailedCommit: what could not be made durable was never there.
+func TestFailedCommit(t *testing.T) {
+	h := newHouse(t, Options{})
+	id, other := h.create(online(4)), h.create(online(4))
+	first := h.next(id, 2)
+	full := errors.New("no room")
+	l, err := h.acquire(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Store.report(l, []duel.Result{judged(first[0])}, false); err != nil {
+		t.Fatal(err)
+	}
+	<-l.last.done
+	l.last = &write{of: l, do: func(*bbolt.Tx) error { return full }}
+	h.journal.submit(l.last)
+	if err := h.release(l); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == duel.Accepted {
+		t.Error("what was durable before is not there")
+	}
+	// And one with an event behind it, which must not be recorded without it.
+	l, err = h.acquire(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, blocked := make(chan struct{}), make(chan struct{})
+	h.journal.submit(&write{do: func(*bbolt.Tx) error { close(begun); <-blocked; return nil }})
+	<-begun
+	lost := &write{of: l, do: func(*bbolt.Tx) error { return full }}
+	h.journal.submit(lost)
+	if _, err := h.Store.report(l, []duel.Result{judged(first[1])}, false); err != nil {
+		t.Fatal(err)
+	}
+	calm := &write{do: func(*bbolt.Tx) error { return nil }}
+	h.journal.submit(calm)
+	close(blocked)
+	if err := h.release(l); !errors.Is(err, full) || !errors.Is(lost.wait(), full) {
+		t.Errorf("%v", err)
+	}
+	if err := calm.wait(); err != nil {
+		t.Errorf("another's change failed along: %v", err)
+	}
+	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != duel.Accepted {
+		t.Errorf("what was not durable is there: %s", got)
+	}
+	h.get(other)
+	if n := int64(len(h.memory.live)); n != 2 || h.memory.bytes != n*footprint(4) {
+		t.Errorf("%d tournaments take %d bytes", n, h.memory.bytes)
+	}
+}
+
+// TestConcurrentJudges: many judges of one tournament share transactions, no duel is
+// handed out twice, and all results count.
+func TestConcurrentJudges(t *testing.T) {
+	var commits atomic.Int64
+	h := newHouse(t, Options{step: func(stage string) {
+		if stage == "committed" {
+			commits.Add(1)
+		}
+	}})
+	spec := online(40)
+	spec.Testing, spec.Horizon = duel.Sweep, of(2000.)
+	id := h.create(spec)
+	var mu sync.Mutex
+	out := map[uint64]bool{}
+	var judges errgroup.Group
+	for range 16 {
+		judges.Go(func() error {
+			for {
+				handed, err := h.Next(context.Background(), id, 2, "")
+				if ended(err) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				for _, d := range handed.Duels {
+					mu.Lock()
+					twice := out[d.ID]
+					out[d.ID] = true
+					mu.Unlock()
+					if twice {
+						return fmt.Errorf("duel %d is handed out twice", d.ID)
+					}
+					if _, err := h.Report(context.Background(), id, []duel.Result{judged(d)}, false); err != nil {
+						return err
+					}
+				}
+			}
+		})
+	}
+	if err := judges.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s := h.get(id).State
+	if s.Duels != 2000 || !s.Done {
+		t.Errorf("%+v", s)
+	}
+	calm := newHouse(t, Options{})
+	if err := playTogether(calm.Store, spec, "", func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	_, want := states(t, calm.Store)
+	got := *s
+	got.Standings, want[0].Standings = nil, nil
+	if d := cmp.Diff(want[0], got); d != "" {
+		t.Error(d)
+	}
+	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
+}
