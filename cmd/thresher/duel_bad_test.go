@@ -60,6 +60,7 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --figure 3", "there are 1 and 2"},
 		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
 		{"duel simulate --arms 1", "1 arms"},
+		{"duel simulate --fixed-arms 20", "are of figure 2"},
 		{"duel simulate --out " + arms, "--force"},
 		{"duel simulate --out " + dir + " --force", "is a directory"},
 		{"duel simulate --out figure.csv --out " + dir + "/none/figure.png", "there is no folder"},

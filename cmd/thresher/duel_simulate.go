@@ -49,6 +49,9 @@ is drawn when all are.`,
 }
 
 func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
+	if f.figure == 1 && (len(f.gammas) > 0 || f.fixed != 0) {
+		return errors.New("duel simulate: --gammas and --fixed-arms are of figure 2")
+	}
 	if err := refuseOutputs(f.force, f.out); err != nil {
 		return err
 	}

@@ -52,6 +52,24 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// The axis holds the whole band, both of its edges.
+func TestBandIsDrawn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "band.svg")
+	c := Chart{Series: []Series{{Name: "wide", X: []float64{1, 2}, Mean: []float64{100, 100}, SD: []float64{900, 850}}}}
+	if err := Write(file, c); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">1k<", ">-1k<"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the axis does not reach %s", want)
+		}
+	}
+}
+
 // What cannot be drawn is refused, and leaves the file alone.
 func TestRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chart.svg")
