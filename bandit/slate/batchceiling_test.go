@@ -17,49 +17,76 @@ func TestCeilingHolds(t *testing.T) {
 	tight := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 60).Draw(t, "n"), rapid.IntRange(1, 20).Draw(t, "d")
-		objective := must(NewCoverage(n, d, drawVectors(t, n, d)))
-		items, c := drawItems(t, objective)
-		cells := newCells(n, d, objective.Vectors())
-		queries, linear, square := newQueries(1, d)
-		figures := make([]float32, cells.size())
+		items, c := drawItems(t, must(NewCoverage(n, d, drawVectors(t, n, d))))
 		p := NewPlanner(c)
-		residual := make([]float64, d)
 		for _, u := range drawUsers(t, items, 6) {
 			p.user, p.beta = u, rapid.SampledFrom([]float64{0, 0.3, 5}).Draw(t, "beta")
-			ceiling := newCeilings(1, d)[0]
-			if !ceiling.set(u, p.beta, make([]float64, d*d)) {
-				continue
-			}
-			p.list.Reset()
-			for g := range residual {
-				residual[g] = 1
-			}
-			for range 3 {
-				queries[0].set(&ceiling, residual, cells.scale)
-				must(0, NewScorer(d, cells.envelopes).Score(context.Background(), figures, linear, square))
-				factor, term := slackness(d)
-				for r, x := range figures {
-					over := (float64(x)*factor + factor*term) * queries[0].scale
-					for place := cells.start[r]; place < cells.start[r+1]; place++ {
-						e := int(cells.items[place])
-						mean, width := p.estimate(e)
-						bound := queries[0].bound(cells.rows[int(place)*d : (int(place)+1)*d])
-						if ucb := mean + width; ucb > over || ucb > bound {
-							t.Fatalf("item %d: score %v, bound %v, of its cell %v", e, ucb, bound, over)
-						} else if ucb > 0.99*bound {
-							tight++
-						}
-					}
-				}
-				e := rapid.IntRange(0, n-1).Draw(t, "next")
-				p.list.Append(e)
-				objective.Shrink(residual, e)
-			}
+			tight += underCeiling(t, p, func() int { return rapid.IntRange(0, n-1).Draw(t, "next") })
 		}
 	})
 	if tight < 1000 {
 		t.Errorf("%d bounds are close to their scores: these cases say little", tight)
 	}
+}
+
+// They hold where squares of features, of widths or of both underflow.
+func TestCeilingHoldsBelowSquares(t *testing.T) {
+	r := newRand(17, 0)
+	for range 1000 {
+		n, d := 1+r.IntN(20), 1+r.IntN(4)
+		vectors := make([]float64, n*d)
+		for i := range vectors {
+			vectors[i] = math.Pow(10, -150-20*r.Float64())
+		}
+		items := must(NewItems(must(NewCoverage(n, d, vectors)), Attributes{}))
+		p := NewPlanner(must(items.Constrain(Limits{})))
+		p.user, p.beta = must(NewEstimator(d, []float64{1e-9, 1, 30}[r.IntN(3)])), math.Pow(10, 4*r.Float64()-2)
+		underCeiling(t, p, func() int { return r.IntN(n) })
+	}
+}
+
+// underCeiling checks the bounds of a planner's user after lists of next, and counts
+// those that are close.
+func underCeiling(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, p *Planner, next func() int) (tight int) {
+	t.Helper()
+	objective := p.c.items.objective.(Separable)
+	n, d := objective.Size(), objective.Features()
+	ceiling := newCeilings(1, d)[0]
+	if !ceiling.set(p.user, p.beta, make([]float64, d*d)) {
+		return 0
+	}
+	cells := newCells(n, d, objective.Vectors())
+	scorer := NewScorer(d, cells.envelopes)
+	queries, linear, square := newQueries(1, d)
+	figures := make([]float32, cells.size())
+	factor, term := slackness(d)
+	q := &queries[0]
+	p.list.Reset()
+	residual := slices.Repeat([]float64{1}, d)
+	for range 3 {
+		q.set(&ceiling, residual, cells.scale)
+		must(0, scorer.Score(context.Background(), figures, linear, square))
+		for r, x := range figures {
+			over := (float64(x)*factor+factor*term)*q.scale + q.lost
+			for place := cells.start[r]; place < cells.start[r+1]; place++ {
+				e := int(cells.items[place])
+				mean, width := p.estimate(e)
+				bound := q.bound(cells.rows[int(place)*d : (int(place)+1)*d])
+				if ucb := mean + width; ucb > over || ucb > bound {
+					t.Fatalf("item %d: score %v, bound %v, of its cell %v", e, ucb, bound, over)
+				} else if ucb > 0.99*bound {
+					tight++
+				}
+			}
+		}
+		e := next()
+		p.list.Append(e)
+		objective.Shrink(residual, e)
+	}
+	return tight
 }
 
 // A cold user's M is lambda I, whose widths are exact: the bound is the score but
