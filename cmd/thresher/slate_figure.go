@@ -31,15 +31,15 @@ func algorithmTitle(a slate.Algorithm) string {
 // chart draws the mean of rewards with intervals that hold it at 95%.
 func (e *experiment) chart(points []slatePoint) plot.Chart {
 	limits := []string{}
-	if e.figure != "cardinality" && e.limits.Length > 0 {
-		limits = append(limits, fmt.Sprintf("up to %d items", e.limits.Length))
+	if e.figure != "cardinality" && e.limits.length > 0 {
+		limits = append(limits, fmt.Sprintf("up to %d items", e.limits.length))
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.limits.Budgets)) {
+	for _, name := range slices.Sorted(maps.Keys(e.limits.budgets)) {
 		if e.figure != "budget" {
-			limits = append(limits, fmt.Sprintf("budget %g", e.limits.Budgets[name]))
+			limits = append(limits, fmt.Sprintf("budget %g", e.limits.budgets[name]))
 		}
 	}
-	if most, ok := e.limits.Groups[everyGroup]; ok {
+	if most, ok := e.limits.groups[everyGroup]; ok {
 		limits = append(limits, fmt.Sprintf("%d of a group", most))
 	}
 	c := plot.Chart{
@@ -56,7 +56,7 @@ func (e *experiment) chart(points []slatePoint) plot.Chart {
 			c.Series = append(c.Series, plot.Series{Name: title})
 		}
 		s := &c.Series[at]
-		s.X, s.Mean, s.SD = append(s.X, p.x), append(s.Mean, p.reward.Mean), append(s.SD, 1.96*p.reward.SE)
+		s.X, s.Mean, s.SD = append(s.X, p.x), append(s.Mean, p.reward.Mean), append(s.SD, p.reward.Band())
 	}
 	return c
 }

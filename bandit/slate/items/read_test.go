@@ -35,7 +35,7 @@ func TestReadFeatures(t *testing.T) {
 
 // Items without features cover their groups by their score.
 func TestReadGroups(t *testing.T) {
-	got, err := Read(writeFile(t, t.TempDir(), "items.csv", "id,groups,score,cost\na,Drama|War,.8,2\nb,War,,3\nc,,1,4\n"))
+	got, err := Read(writeFile(t, t.TempDir(), "items.csv", "id,groups,score,cost\na,Drama | War,.8,2\nb,War,,3\nc,,1,4\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,22 +64,29 @@ func TestReadErrors(t *testing.T) {
 		{"a.csv", "id,feature.\n", `column "feature." is none of`},
 		{"a.csv", "id,groups\na,X\n,Y\n", "line 3: id: is empty"},
 		{"a.csv", "id,groups\na,X\nb,Y\na,Y\n", `line 4: id "a" is that of line 2`},
-		{"a.csv", "id,groups\na,X|\n", "line 2: groups: a name is empty"},
-		{"a.csv", "id,groups\na,X|Y|X\n", `line 2: groups: "X" is there twice`},
+		{"a.csv", "id,groups\na,X|\n", `line 2, item "a": groups: a name is empty`},
+		{"a.csv", "id,groups\na,X|Y|X\n", `line 2, item "a": groups: "X" is there twice`},
 		{"a.csv", "id,groups,score\na,X,much\n", `line 2: score: "much" is not a number`},
-		{"a.csv", "id,groups,score\na,X,NaN\n", "line 2: score: NaN is not in [0, 1]"},
-		{"a.csv", "id,feature.x\na,1.5\n", "line 2: feature.x: 1.5 is not in [0, 1]"},
-		{"a.csv", "id,feature.x\na,-.5\n", "line 2: feature.x: -0.5 is not in [0, 1]"},
-		{"a.csv", "id,feature.x,cost\na,1,-2\n", "line 2: cost.cost: -2 is not in [0, inf)"},
-		{"a.csv", "id,feature.x,cost\na,1,Inf\n", "line 2: cost.cost: +Inf is not in [0, inf)"},
-		{"a.csv", "id,feature.x,cost\na,1,2\nb,1,\n", "line 3: costs: there is no cost, which other items have"},
-		{"a.csv", "id,feature.x,score\na,1,.5\n", "line 2: score: is for files without features"},
+		{"a.csv", "id,groups,score\na,X,NaN\n", `line 2, item "a": score: NaN is not in [0, 1]`},
+		{"a.csv", "id,feature.x\na,1.5\n", `line 2, item "a": feature.x: 1.5 is not in [0, 1]`},
+		{"a.csv", "id,feature.x\na,-.5\n", `line 2, item "a": feature.x: -0.5 is not in [0, 1]`},
+		{"a.csv", "id,feature.x,cost\na,1,-2\n", `line 2, item "a": cost.cost: -2 is not in [0, 1e+60]`},
+		{"a.csv", "id,feature.x,cost\na,1,Inf\n", `line 2, item "a": cost.cost: +Inf is not in [0, 1e+60]`},
+		{"a.csv", "id,feature.x,cost\na,1,2\nb,1,\n", `line 3, item "b": costs: there is no cost, which other items have`},
+		{"a.csv", "id,feature.x,score\na,1,.5\n", `line 2, item "a": score: is for files without features`},
 		{"a.csv", "id,title\na,b\n", "has neither features nor groups"},
 		{"a.csv", "id,title\na,b,c\n", "record on line 2: wrong number of fields"},
 		{"a.jsonl", "\n", "has no items"},
 		{"a.jsonl", "{\"id\":\"a\",\"groups\":[\"x\"]}\n{\"id\":\"b\",\"genre\":1}\n", `line 2: json: unknown field "genre"`},
 		{"a.jsonl", `{"id":"a"} {"id":"b"}`, "line 1: more than one item"},
-		{"a.jsonl", `{"id":"a","costs":{"x":"y"}}`, "line 1: json: cannot unmarshal string"},
+		{"a.csv", "id,groups\na,X| X\n", `line 2, item "a": groups: "X" is there twice`},
+		{"a.csv", "id,feature.x,cost.m\na,1,1.1e60\n", `line 2, item "a": cost.m: 1.1e+60 is not in [0, 1e+60]`},
+		{"a.jsonl", `{"id":"a","groups":["A "]}`, `line 1, item "a": groups: "A " has spaces at its ends`},
+		{"a.jsonl", `{"id":"a","groups":["A"],"costs":{"m":null}}`, `line 1, item "a": cost.m: null is no number`},
+		{"a.jsonl", "\n" + `{"id":"a","features":{"a":1,"b":null}}`, `line 2, item "a": feature.b: null is no number`},
+		{"a.jsonl", `{"id":7,"groups":["A"]}`, "line 1: id: cannot be a JSON number"},
+		{"a.jsonl", `[1]`, "line 1: item: cannot be a JSON array"},
+		{"a.jsonl", `{"id":"a","costs":{"x":"y"}}`, "line 1: costs: cannot be a JSON string"},
 	} {
 		path := writeFile(t, dir, c.name, c.content)
 		_, err := Read(path)

@@ -1,0 +1,23 @@
+package trial
+
+import (
+	"math"
+	"testing"
+)
+
+// Bands are those of Student's t, of the users or, if there is one, of its repeats.
+func TestMeanBand(t *testing.T) {
+	for _, c := range []struct {
+		byUser [][]float64
+		want   float64 // from tables
+	}{
+		{[][]float64{{1}, {3}}, 12.706 * 1},
+		{[][]float64{{0, 2}, {3, 3}}, 12.706 * 1},
+		{[][]float64{{1, 2, 3}}, 4.303 / math.Sqrt(3)},
+		{[][]float64{{1}}, 0},
+	} {
+		if got := meanOf(c.byUser).Band(); math.Abs(got-c.want) > 1e-3 {
+			t.Errorf("%v: band %g, want %g", c.byUser, got, c.want)
+		}
+	}
+}
