@@ -20,6 +20,10 @@ type duelFile struct {
 // openDuelFile takes the file and reads it; without create, the error is
 // fs.ErrNotExist if there is none.
 func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
+	path, err := linkedFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
 	flag := os.O_RDONLY
 	if create {
 		flag = os.O_RDWR | os.O_CREATE
@@ -62,9 +66,7 @@ func readLocked(f *os.File, path string) (info fs.FileInfo, content []byte, err 
 // save replaces the content as a whole, or leaves the old one, and is durable when it
 // returns.
 func (d *duelFile) save(content []byte) (err error) {
-	// Whoever has the lock is alone with this name: what a killed run left is overwritten.
-	next := filepath.Join(filepath.Dir(d.path), "."+filepath.Base(d.path)+".new")
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, d.mode)
+	f, next, err := createNext(d.path, d.mode)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -36,6 +35,22 @@ type slatePoint struct {
 	evaluations            float64
 }
 
+// refuseIgnored finds flags that the figure does not heed.
+func refuseIgnored(cmd *cobra.Command, figure string) error {
+	for _, x := range []struct {
+		flag    string
+		ignored bool
+	}{
+		{"budgets", figure != "budget"}, {"lengths", figure != "cardinality"},
+		{"budget", figure == "budget"}, {"length", figure == "cardinality"},
+	} {
+		if x.ignored && cmd.Flags().Changed(x.flag) {
+			return fmt.Errorf("slate simulate: --figure %s does not heed --%s", figure, x.flag)
+		}
+	}
+	return nil
+}
+
 func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experiment, error) {
 	limits, err := f.limitFlags.read(cmd)
 	if err != nil {
@@ -45,11 +60,17 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseIgnored(cmd, f.figure); err != nil {
+		return nil, err
+	}
 	e := &experiment{data: f.data, figure: f.figure, limits: limits}
 	if e.set, err = f.read(a.config.Seed); err != nil {
 		return nil, err
 	}
-	if err := e.fill(cmd, f); err != nil {
+	if limits.budgets, err = limits.budgetsOf(e.set); err != nil {
+		return nil, err
+	}
+	if err := e.fill(f); err != nil {
 		return nil, err
 	}
 	e.simulation = trial.Simulation{
@@ -92,19 +113,19 @@ func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
 
 // fill puts the defaults of the data in: the limits of the paper's experiments, of
 // which its text has lost the numbers.
-func (e *experiment) fill(cmd *cobra.Command, f *slateSimulateFlags) error {
+func (e *experiment) fill(f *slateSimulateFlags) error {
 	if len(e.set.CostNames) > 0 {
 		e.cost = e.set.CostNames[0]
 	}
 	budget, ours := map[string]float64{newsData: 1, moviesData: .2}[e.data]
-	if ours && len(e.limits.Budgets) == 0 {
-		e.limits.Budgets[e.cost] = budget
+	if ours && len(e.limits.budgets) == 0 {
+		e.limits.budgets[e.cost] = budget
 	}
-	if ours && e.limits.Length == 0 && !cmd.Flags().Changed("length") {
-		e.limits.Length = 8
+	if ours && !e.limits.sized {
+		e.limits.length = 8
 	}
-	if e.data == moviesData && len(e.limits.Groups) == 0 {
-		e.limits.Groups[everyGroup] = 2
+	if e.data == moviesData && len(e.limits.groups) == 0 {
+		e.limits.groups[everyGroup] = 2
 	}
 	switch e.figure {
 	case "reward":
@@ -133,15 +154,15 @@ func (e *experiment) fill(cmd *cobra.Command, f *slateSimulateFlags) error {
 // run plays all points and hands them over as they are done.
 func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error {
 	for _, x := range e.axis {
-		limits := &namedLimits{Length: e.limits.Length, Budgets: maps.Clone(e.limits.Budgets), Groups: e.limits.Groups}
+		limits := &namedLimits{length: e.limits.length, budgets: e.limits.budgets, groups: e.limits.groups}
 		switch e.figure {
 		case "budget":
-			limits.Budgets = map[string]float64{e.cost: x}
+			limits.budgets = map[string]float64{e.cost: x}
 		case "cardinality":
-			limits.Length = int(x)
+			limits.length = int(x)
 		}
-		if e.figure == "cardinality" && limits.Length < 1 {
-			return fmt.Errorf("--lengths: %d is below 1", limits.Length)
+		if e.figure == "cardinality" && limits.length < 1 {
+			return fmt.Errorf("--lengths: %d is below 1", limits.length)
 		}
 		c, err := constrain(e.set, limits)
 		if err != nil {
@@ -166,7 +187,7 @@ func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error
 		for _, o := range outcomes {
 			for m, round := range s.Marks {
 				p := slatePoint{
-					data: e.data, figure: e.figure, x: x, algorithm: o.Algorithm, length: limits.Length, budget: c.budgets[e.cost],
+					data: e.data, figure: e.figure, x: x, algorithm: o.Algorithm, length: limits.length, budget: c.budgets[e.cost],
 					users: s.Users, repeats: s.Repeats, rounds: round,
 					reward: o.Rewards[m], value: o.Values[m], known: o.Known, evaluations: o.Evaluations,
 				}

@@ -51,9 +51,15 @@ is an error. --from takes many, all or none of them, a line each:
 
 // slateRewards are those of one slate, and where they were read.
 type slateRewards struct {
-	Slate   int       `json:"slate"`
-	Rewards []float64 `json:"rewards"`
+	slate   int
+	rewards []float64
 	where   string
+}
+
+// jsonRewards tells a reward from null, which is none.
+type jsonRewards struct {
+	Slate   int        `json:"slate"`
+	Rewards []*float64 `json:"rewards"`
 }
 
 // slateReceipt says what became of them.
@@ -88,12 +94,12 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	}
 	receipts, changed := make([]slateReceipt, len(all)), false
 	for i, r := range all {
-		isNew, err := s.reward(r.Slate, r.Rewards)
+		isNew, err := s.reward(r.slate, r.rewards)
 		if err != nil {
 			return fmt.Errorf("%s: %s%w", path, r.where, err)
 		}
 		changed = changed || isNew
-		receipts[i] = slateReceipt{r.Slate, len(r.Rewards), isNew, s.User.Observations()}
+		receipts[i] = slateReceipt{r.slate, len(r.rewards), isNew, s.User.Observations()}
 	}
 	if changed {
 		if err := s.save(); err != nil {
@@ -138,13 +144,18 @@ func (a *app) readRewards(cmd *cobra.Command, f *slateFeedbackFlags) ([]slateRew
 		defer file.Close()
 		return scanRewards(file, f.from)
 	}
-	r := slateRewards{Slate: f.slate}
+	for _, flag := range []string{"slate", "rewards"} {
+		if !cmd.Flags().Changed(flag) {
+			return nil, fmt.Errorf("slate feedback: --%s is missing", flag)
+		}
+	}
+	r := slateRewards{slate: f.slate}
 	for i, text := range strings.Split(f.rewards, ",") {
 		y, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil {
 			return nil, fmt.Errorf("--rewards %s: reward %d: %q is not a number", f.rewards, i+1, text)
 		}
-		r.Rewards = append(r.Rewards, y)
+		r.rewards = append(r.rewards, y)
 	}
 	return []slateRewards{r}, nil
 }
@@ -161,12 +172,20 @@ func scanRewards(in io.Reader, name string) ([]slateRewards, error) {
 		decoder := json.NewDecoder(strings.NewReader(lines.Text()))
 		decoder.DisallowUnknownFields()
 		r := slateRewards{where: fmt.Sprintf("%s, line %d: ", name, number)}
-		err := decoder.Decode(&r)
+		var given jsonRewards
+		err := decoder.Decode(&given)
 		if err == nil && decoder.More() {
 			err = errors.New("more than one object")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s%w; rewards are {\"slate\":7,\"rewards\":[1,0,1]}", r.where, err)
+		}
+		r.slate = given.Slate
+		for i, y := range given.Rewards {
+			if y == nil {
+				return nil, fmt.Errorf("%sslate %d, reward %d: null is no number; leave out what the user did not look at", r.where, r.slate, i+1)
+			}
+			r.rewards = append(r.rewards, *y)
 		}
 		all = append(all, r)
 	}

@@ -29,63 +29,113 @@ type limitFlags struct {
 func (f *limitFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.file, "limits", "", "`file` of limits as JSON: {\"length\":5,\"budgets\":{\"cost\":2},\"groups\":{\"*\":2,\"War\":1}}; flags go before it")
-	fs.IntVarP(&f.length, "length", "k", 0, "most `items` of a list; 0 = any number")
+	fs.IntVarP(&f.length, "length", "k", usualLength, "most `items` of a list; 0 = any number")
 	fs.StringArrayVar(&f.budgets, "budget", nil, "what a list may cost, `NAME=X` or, if items have one cost, X; may be given again")
 	fs.StringArrayVar(&f.groups, "group-limit", nil, "most items of a group, `NAME=N`, or N for each of all groups; may be given again")
 }
+
+// usualLength bounds lists that nothing else may bound: time and memory grow with the
+// length times the items.
+const usualLength = 10
 
 // everyGroup stands for all groups that are not named.
 const everyGroup = "*"
 
 // namedLimits are limits before the items are known.
 type namedLimits struct {
-	Length  int                `json:"length"`
-	Budgets map[string]float64 `json:"budgets"` // "" is the only cost
-	Groups  map[string]int     `json:"groups"`
+	length int
+	sized  bool // the length was asked for
+	// budgets may have one without a name, of the only cost, which goes before that by
+	// its name.
+	budgets map[string]float64
+	groups  map[string]int
 }
 
-// read puts the flags over the file.
+// limitFile tells a number from null, which is none.
+type limitFile struct {
+	Length  json.RawMessage     `json:"length"`
+	Budgets map[string]*float64 `json:"budgets"`
+	Groups  map[string]*int     `json:"groups"`
+}
+
+func readLimitFile(path string) (*namedLimits, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file limitFile
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: more than one object", path)
+	}
+	limits := &namedLimits{length: usualLength, budgets: map[string]float64{}, groups: map[string]int{}}
+	if file.Length != nil {
+		if limits.length, err = strconv.Atoi(string(file.Length)); err != nil {
+			return nil, fmt.Errorf("%s: length: %s is not a whole number", path, file.Length)
+		}
+		limits.sized = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Budgets)) {
+		if name == "" {
+			return nil, fmt.Errorf("%s: budgets: a name is empty", path)
+		}
+		if file.Budgets[name] == nil {
+			return nil, fmt.Errorf("%s: budget of %q: null is no number", path, name)
+		}
+		limits.budgets[name] = *file.Budgets[name]
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Groups)) {
+		if file.Groups[name] == nil {
+			return nil, fmt.Errorf("%s: group limit of %q: null is no number", path, name)
+		}
+		limits.groups[name] = *file.Groups[name]
+	}
+	return limits, nil
+}
+
+// read puts the flags over the file: a budget without a name over that of the only
+// cost, a limit of all groups over those of single ones.
 func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
-	limits := &namedLimits{}
+	limits := &namedLimits{length: usualLength, budgets: map[string]float64{}, groups: map[string]int{}}
 	if f.file != "" {
-		b, err := os.ReadFile(f.file)
-		if err != nil {
+		var err error
+		if limits, err = readLimitFile(f.file); err != nil {
 			return nil, fmt.Errorf("--limits: %w", err)
 		}
-		decoder := json.NewDecoder(bytes.NewReader(b))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(limits); err != nil {
-			return nil, fmt.Errorf("--limits %s: %w", f.file, err)
-		}
-		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("--limits %s: more than one object", f.file)
-		}
-	}
-	if limits.Budgets == nil {
-		limits.Budgets = map[string]float64{}
-	}
-	if limits.Groups == nil {
-		limits.Groups = map[string]int{}
 	}
 	if cmd.Flags().Changed("length") {
-		limits.Length = f.length
+		limits.length, limits.sized = f.length, true
 	}
+	named := false
 	for _, text := range f.budgets {
 		name, number := cutLast(text, "")
 		x, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			return nil, fmt.Errorf("--budget %s: %q is not a number", text, number)
 		}
-		limits.Budgets[name] = x
+		limits.budgets[name] = x
+		named = named || name != ""
 	}
+	if x, ok := limits.budgets[""]; ok && named {
+		return nil, fmt.Errorf("--budget %g: has no name, others have", x)
+	}
+	ofFlags := map[string]int{}
 	for _, text := range f.groups {
 		name, number := cutLast(text, everyGroup)
 		n, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("--group-limit %s: %q is not a whole number", text, number)
 		}
-		limits.Groups[name] = n
+		ofFlags[name] = n
 	}
+	if _, ok := ofFlags[everyGroup]; ok {
+		clear(limits.groups)
+	}
+	maps.Copy(limits.groups, ofFlags)
 	return limits, nil
 }
 
@@ -115,7 +165,7 @@ func constrain(set *items.Set, limits *namedLimits) (*constrained, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := slate.Limits{Length: limits.Length, Groups: groups}
+	in := slate.Limits{Length: limits.length, Groups: groups}
 	var columns []int
 	for j, name := range set.CostNames {
 		if b, ok := budgets[name]; ok {
@@ -146,30 +196,30 @@ func constrain(set *items.Set, limits *namedLimits) (*constrained, error) {
 	return &constrained{c, set, budgets}, nil
 }
 
+// budgetsOf is the budgets with the names of costs.
 func (l *namedLimits) budgetsOf(set *items.Set) (map[string]float64, error) {
-	budgets := map[string]float64{}
-	for _, name := range slices.Sorted(maps.Keys(l.Budgets)) {
-		x := l.Budgets[name]
-		if name == "" {
-			if len(set.CostNames) != 1 {
-				return nil, fmt.Errorf("--budget %g: items have the costs %q; write NAME=%g", x, set.CostNames, x)
-			}
-			name = set.CostNames[0]
+	budgets := maps.Clone(l.budgets)
+	if x, ok := budgets[""]; ok {
+		if len(set.CostNames) != 1 {
+			return nil, fmt.Errorf("--budget %g: items have the costs %q; write NAME=%g", x, set.CostNames, x)
 		}
+		delete(budgets, "")
+		budgets[set.CostNames[0]] = x
+	}
+	for _, name := range slices.Sorted(maps.Keys(budgets)) {
 		if !slices.Contains(set.CostNames, name) {
 			return nil, fmt.Errorf("budget of %q: items have the costs %q", name, set.CostNames)
 		}
-		if !(x > 0) {
-			return nil, fmt.Errorf("budget of %q: %g is not above 0", name, x)
+		if x := budgets[name]; !(x > 0 && x <= slate.MaxMagnitude) {
+			return nil, fmt.Errorf("budget of %q: %g is not above 0 and at most %g", name, x, slate.MaxMagnitude)
 		}
-		budgets[name] = x
 	}
 	return budgets, nil
 }
 
 func (l *namedLimits) groupsOf(set *items.Set) (map[int]int, error) {
 	groups := map[int]int{}
-	if most, ok := l.Groups[everyGroup]; ok {
+	if most, ok := l.groups[everyGroup]; ok {
 		if len(set.GroupNames) == 0 {
 			return nil, fmt.Errorf("group limit %d: items have no groups", most)
 		}
@@ -177,9 +227,9 @@ func (l *namedLimits) groupsOf(set *items.Set) (map[int]int, error) {
 			groups[g] = most
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.Groups)) {
-		if l.Groups[name] < 0 {
-			return nil, fmt.Errorf("group limit of %q: %d is negative", name, l.Groups[name])
+	for _, name := range slices.Sorted(maps.Keys(l.groups)) {
+		if l.groups[name] < 0 {
+			return nil, fmt.Errorf("group limit of %q: %d is negative", name, l.groups[name])
 		}
 		if name == everyGroup {
 			continue
@@ -188,7 +238,7 @@ func (l *namedLimits) groupsOf(set *items.Set) (map[int]int, error) {
 		if g < 0 {
 			return nil, fmt.Errorf("group limit of %q: there is no such group; there are %q", name, set.GroupNames)
 		}
-		groups[g] = l.Groups[name]
+		groups[g] = l.groups[name]
 	}
 	return groups, nil
 }

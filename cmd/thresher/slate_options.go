@@ -22,7 +22,7 @@ type optionFlags struct {
 func (f *optionFlags) add(cmd *cobra.Command) {
 	rules := []string{string(slate.Determinant), string(slate.Information), string(slate.Tuned), string(slate.Fixed)}
 	fs := cmd.Flags()
-	fs.StringVar(&f.rule, "rule", string(slate.Tuned), "how wide confidence intervals are ("+strings.Join(rules, ", ")+"); the first two are proven")
+	fs.StringVar(&f.rule, "rule", string(slate.Tuned), "how wide confidence intervals are ("+strings.Join(rules, ", ")+"); the first is proven, the second with a ridge of 1 or more")
 	fs.Float64Var(&f.delta, "delta", .1, "`probability` that some interval ever fails")
 	fs.Float64Var(&f.norm, "norm", 1, "bound on the norm of a user's weights, of the proven rules")
 	fs.Float64Var(&f.base, "base", .1, "deviations of an interval, of the rules tuned and fixed")

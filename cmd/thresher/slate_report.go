@@ -129,9 +129,9 @@ func (a *app) describeSlate(r *slateReport) error {
 		w.row("rho", fmt.Sprintf("%.3f", r.Rho))
 	}
 	if r.Alpha > 0 {
-		w.row("alpha", fmt.Sprintf("%.3f of the best list's value, in the long run", r.Alpha))
+		w.row("alpha", fmt.Sprintf("%.3f of the best list's value, in the long run, if --lowest, --highest and --norm hold", r.Alpha))
 	} else {
-		w.row("alpha", "none: not proven for this algorithm and rule")
+		w.row("alpha", "none: not proven for this algorithm, rule and ridge")
 	}
 	if len(r.Weights) > 0 {
 		w.row("likes", r.likes())

@@ -39,7 +39,8 @@ func newSlateSimulateCommand(a *app) *cobra.Command {
 		Long: `Repeat the experiments of the paper: AFSM-UCB and greedy baselines recommend to users
 whose taste they have to learn. What is drawn is the reward of a list, averaged over
 all rounds so far, against the rounds (reward), or after the last round against the
-budget or the length of lists (cardinality). Bands are 95% intervals of the mean.
+budget or the length of lists (cardinality). Bands are 95% intervals of the mean over
+the users, by Student's t.
 
 Data are made-up news, MovieLens 100K from a folder of yours, or a file of items as
 for recommend. Each point is a line of CSV as soon as it is done; a file that ends in
@@ -65,6 +66,7 @@ for recommend. Each point is a line of CSV as soon as it is done; a file that en
 	fs.StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a picture if it ends in .png or .svg, else CSV; may be given again")
 	fs.BoolVar(&f.force, "force", false, "overwrite the output")
 	f.limitFlags.add(cmd)
+	fs.Lookup("length").Usage += "; of news and ml-100k 8 unless given"
 	f.optionFlags.add(cmd)
 	complete(cmd, "figure", figures)
 	complete(cmd, "algorithms", slateAlgorithms())

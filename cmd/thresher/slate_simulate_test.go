@@ -55,7 +55,7 @@ func TestSlateSimulateAxes(t *testing.T) {
 		{little("--figure", "cardinality", "--lengths", "1,4", "--algorithms", "random,afsm"), []string{"1,random,1,1,6", "1,afsm,1,1,6", "4,random,4,1,6", "4,afsm,4,1,6"}},
 		{little("--data", "ml-100k", "--folder", dir, "--rounds", "1", "--algorithms", "lsb"), []string{"1,lsb,8,0.2,1"}},
 		{little("--data", films, "--figure", "cardinality", "--lengths", "2", "--algorithms", "afsm"), []string{"2,afsm,2,0,6"}},
-		{little("--data", films, "--budget", "3", "--figure", "reward", "--rounds", "1", "--algorithms", "afsm"), []string{"1,afsm,0,3,1"}},
+		{little("--data", films, "--budget", "3", "--figure", "reward", "--rounds", "1", "--algorithms", "afsm"), []string{"1,afsm,10,3,1"}},
 	} {
 		r := thresher(t, c.args...)
 		r.wantCode(t, exitOK)
@@ -85,6 +85,10 @@ func TestSlateSimulateBadInput(t *testing.T) {
 		{"--rounds -1", "-1 rounds"},
 		{"--algorithms ucb", `"ucb"`},
 		{"--algorithms mcs --news-items 100", "mcs"},
+		{"--budgets 1", "--figure reward does not heed --budgets"},
+		{"--figure budget --lengths 3", "--figure budget does not heed --lengths"},
+		{"--figure budget --budget 3", "--figure budget does not heed --budget"},
+		{"--figure cardinality -k 3", "--figure cardinality does not heed --length"},
 		{"--figure budget --budgets 0", `budget of "cost": 0 is not above 0`},
 		{"--figure cardinality --lengths 0", "--lengths: 0 is below 1"},
 		{"--out " + there, "there.csv"},

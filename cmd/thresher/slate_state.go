@@ -61,11 +61,14 @@ func slateStatePath(cmd *cobra.Command, state, user string) (string, error) {
 	case state == "":
 		return "", errors.New("--state: no file named")
 	case !cmd.Flags().Changed("user"):
-		return state, refuseFolders(state)
+		if err := refuseFolders(state); err != nil {
+			return "", err
+		}
+		return linkedFile(state)
 	case user == "":
 		return "", errors.New("--user: is empty")
 	}
-	return filepath.Join(state, url.PathEscape(user)+".json"), nil
+	return linkedFile(filepath.Join(state, url.PathEscape(user)+".json"))
 }
 
 // readSlateState is fs.ErrNotExist if there is none.
@@ -201,14 +204,14 @@ func (s *slateState) save() error {
 }
 
 // replaceFile is durable when it returns: a process that dies leaves the old content
-// or the new one, and what else it left is overwritten. The caller has the folder.
+// or the new one, and what else it left is removed by the next one. A file keeps its
+// permissions, a new one has those that the umask leaves. The caller has the folder.
 func replaceFile(path string, content []byte) (err error) {
-	mode := fs.FileMode(0o644)
+	mode, old := fs.FileMode(0o666), false
 	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+		mode, old = info.Mode().Perm(), true
 	}
-	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	f, next, err := createNext(path, mode)
 	if err != nil {
 		return err
 	}
@@ -218,8 +221,11 @@ func replaceFile(path string, content []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(content)
+	if err == nil && old {
+		err = f.Chmod(mode)
+	}
 	if err == nil {
-		err = errors.Join(f.Chmod(mode), f.Sync())
+		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

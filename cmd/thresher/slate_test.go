@@ -94,11 +94,15 @@ func TestSlateRecommendText(t *testing.T) {
 	dir := t.TempDir()
 	r := thresher(t, "slate", "recommend", "--items", filmsFile(t, dir), "--state", filepath.Join(dir, "s"), "--budget", "price=4", "--group-limit", "Animals=0", "-k2")
 	r.wantCode(t, exitOK)
-	for _, want := range []string{"slate 1\n", "MINUTES", "PRICE", "Alien", "Horror, Space", "of 4\n", "give or take", "alpha",
+	for _, want := range []string{"slate 1\n", "MINUTES", "PRICE", "Alien", "Horror, Space", "of 4\n", "give or take", "alpha    none",
 		"1 of 6 items, beyond a budget alone: d\n", "1 of 6 items, in a group of limit 0: b\n"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, r.out)
 		}
+	}
+	r = thresher(t, "slate", "recommend", "--items", filmsFile(t, dir), "--state", filepath.Join(dir, "s"), "--rule", "determinant", "-k2")
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "in the long run, if --lowest, --highest and --norm hold\n") {
+		t.Errorf("what alpha depends on is not told:\n%s", r.out)
 	}
 }
 
@@ -113,6 +117,44 @@ func TestSlateLimitsFile(t *testing.T) {
 	list = recommended(t, "--items", films, "--state", filepath.Join(dir, "b"), "--limits", limits, "-k", "1", "--budget", "minutes=95", "--group-limit", "Space=1")
 	if got := list.ids(); !slices.Equal(got, []string{"b"}) || len(list.Barred) != 0 || len(list.Unaffordable) != 5 {
 		t.Errorf("flags over the file: %+v", list)
+	}
+	list = recommended(t, "--items", films, "--state", filepath.Join(dir, "c"), "--limits", limits, "--group-limit", "1")
+	if len(list.Barred) != 0 {
+		t.Errorf("a flag for all groups over those of the file: %+v", list)
+	}
+}
+
+// A budget without a name is that of the only cost, and goes before the file's.
+func TestSlateBudgetFlagGoesFirst(t *testing.T) {
+	dir := t.TempDir()
+	films := writeFile(t, dir, "films.csv", []byte("id,groups,cost\na,X,1\nb,Y,1\nc,Z,1\n"))
+	limits := writeFile(t, dir, "limits.json", []byte(`{"budgets":{"cost":3}}`))
+	for _, flag := range []string{"2", "cost=2"} {
+		list := recommended(t, "--items", films, "--state", filepath.Join(dir, "s"), "--limits", limits, "--budget", flag)
+		if s := list.Spent[0]; s.Budget != 2 || s.Spent != 2 {
+			t.Errorf("--budget %s over a file with 3: %+v", flag, s)
+		}
+	}
+}
+
+// Lists have an end unless none is asked for.
+func TestSlateUsualLength(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("id,feature.x\n")
+	for i := range 15 {
+		fmt.Fprintf(&text, "%d,.1\n", i)
+	}
+	many := writeFile(t, dir, "many.csv", []byte(text.String()))
+	open := writeFile(t, dir, "open.json", []byte(`{"length":0}`))
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{nil, usualLength}, {[]string{"-k0"}, 15}, {[]string{"--limits", open}, 15}, {[]string{"-k3", "--limits", open}, 3}} {
+		list := recommended(t, append([]string{"--items", many, "--state", filepath.Join(dir, "s"), "--algorithm", "lsb"}, c.args...)...)
+		if len(list.Items) != c.want {
+			t.Errorf("%v: %d items, want %d", c.args, len(list.Items), c.want)
+		}
 	}
 }
 
@@ -186,8 +228,8 @@ func TestSlateFeedback(t *testing.T) {
 		{[]string{"--slate", "1", "--rewards", "-1"}, "slate 1, reward 1: -1 is not in [0, 1]"},
 		{[]string{"--slate", "1", "--rewards", "1e999"}, `reward 1: "1e999" is not a number`},
 		{[]string{"--slate", "1", "--rewards", "1,,0"}, `--rewards 1,,0: reward 2: "" is not a number`},
-		{[]string{"--slate", "1"}, `reward 1: "" is not a number`},
-		{[]string{"--rewards", "1"}, "slate 0: there is none"},
+		{[]string{"--slate", "1"}, "slate feedback: --rewards is missing"},
+		{[]string{"--rewards", "1"}, "slate feedback: --slate is missing"},
 		{nil, "--slate and --rewards, or --from"},
 		{[]string{"--slate", "1", "--rewards", "1", "--from", "x"}, "--slate and --rewards, or --from"},
 		{[]string{"--from", filepath.Join(dir, "none")}, "none: no such file"},
@@ -197,6 +239,7 @@ func TestSlateFeedback(t *testing.T) {
 		{lines(`{"slate":1,"rewards":[]}`), "line 1: slate 1: no rewards"},
 		{lines(`{"slate":1,"reward":[1]}`), `.jsonl, line 1: json: unknown field "reward"`},
 		{lines(`{"slate":1,"rewards":[1]}{}`), "line 1: more than one object"},
+		{lines(`{"slate":1,"rewards":[1,null]}`), ".jsonl, line 1: slate 1, reward 2: null is no number"},
 	} {
 		feedback(c.args...).wantError(t, c.want)
 	}
@@ -260,6 +303,8 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state x --budget price=much"), `--budget price=much: "much" is not a number`},
 		{recommend("--state x --budget price=0"), `budget of "price": 0 is not above 0`},
 		{recommend("--state x --budget price=NaN"), `budget of "price": NaN is not above 0`},
+		{recommend("--state x --budget price=inf"), `budget of "price": +Inf is not above 0 and at most 1e+60`},
+		{recommend("--state x --budget 2 --budget price=3"), "--budget 2: has no name, others have"},
 		{recommend("--state x --budget price=.1"), "the limits leave no item"},
 		{recommend("--state x --group-limit War=1"), `group limit of "War": there is no such group`},
 		{recommend("--state x --group-limit Space=-1"), `group limit of "Space": -1 is negative`},
@@ -267,6 +312,10 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state x -k -2"), "length -2"},
 		{recommend("--state x --limits " + dir + "/none.json"), "none.json"},
 		{recommend("--state x --limits " + file("limits.json", `{"size":3}`)), `limits.json: json: unknown field "size"`},
+		{recommend("--state x --limits " + file("limit2.json", `{"length":null}`)), "limit2.json: length: null is not a whole number"},
+		{recommend("--state x --limits " + file("limit3.json", `{"budgets":{"price":null}}`)), `limit3.json: budget of "price": null is no number`},
+		{recommend("--state x --limits " + file("limit4.json", `{"budgets":{"":1}}`)), "limit4.json: budgets: a name is empty"},
+		{recommend("--state x --limits " + file("limit5.json", `{"groups":{"Space":null}}`)), `limit5.json: group limit of "Space": null is no number`},
 		{recommend("--state x --algorithm ucb"), `"ucb"`},
 		{recommend("--state x --rule wild"), `"wild"`},
 		{recommend("--state x --delta 0"), "delta: 0 is not in (0, 1)"},
@@ -286,7 +335,7 @@ func TestSlateBadInput(t *testing.T) {
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
 	}
-	for _, name := range []string{"limits.json", "torn.json", "empty.json", "null.json", "version.json", "last.json", "feature.json", "topics.json", "user.json"} {
+	for _, name := range []string{"limits.json", "limit2.json", "limit3.json", "limit4.json", "limit5.json", "torn.json", "empty.json", "null.json", "version.json", "last.json", "feature.json", "topics.json", "user.json"} {
 		os.Remove(filepath.Join(dir, name))
 	}
 	if after := folderOf(t, dir); !slices.Equal(before, after) {
