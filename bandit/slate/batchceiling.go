@@ -188,6 +188,14 @@ func (q *query) bound(x []float64) float64 {
 	return sum0 + sum1 + math.Sqrt(width0+width1) + q.shift
 }
 
+// slackness are scale and shift with which figure*scale + shift is at least the
+// score of an item of a cell with this figure.
+func (q *query) slackness() (scale, shift float64) {
+	factor, term := slackness(len(q.theta))
+	scale = q.scale * factor
+	return scale, scale*term + q.lost
+}
+
 // slackness are the factor and the term that make a figure of a Scorer with d
 // coordinates no less than the exact one: the error that the Scorer may have,
 // and that of what was rounded to float32 before.

@@ -40,7 +40,7 @@ func TestCeilingHoldsBelowSquares(t *testing.T) {
 		}
 		items := must(NewItems(must(NewCoverage(n, d, vectors)), Attributes{}))
 		p := NewPlanner(must(items.Constrain(Limits{})))
-		p.user, p.beta = must(NewEstimator(d, []float64{1e-9, 1, 30}[r.IntN(3)])), math.Pow(10, 4*r.Float64()-2)
+		p.user, p.beta = must(NewEstimator(d, []float64{1e-9, 1, 1e9}[r.IntN(3)])), math.Pow(10, 6*r.Float64()-2)
 		underCeiling(t, p, func() int { return r.IntN(n) })
 	}
 }
@@ -62,15 +62,15 @@ func underCeiling(t interface {
 	scorer := NewScorer(d, cells.envelopes)
 	queries, linear, square := newQueries(1, d)
 	figures := make([]float32, cells.size())
-	factor, term := slackness(d)
 	q := &queries[0]
 	p.list.Reset()
 	residual := slices.Repeat([]float64{1}, d)
 	for range 3 {
 		q.set(&ceiling, residual, cells.scale)
 		must(0, scorer.Score(context.Background(), figures, linear, square))
+		scale, shift := q.slackness()
 		for r, x := range figures {
-			over := (float64(x)*factor+factor*term)*q.scale + q.lost
+			over := float64(x)*scale + shift
 			for place := cells.start[r]; place < cells.start[r+1]; place++ {
 				e := int(cells.items[place])
 				mean, width := p.estimate(e)

@@ -32,8 +32,8 @@ type search struct {
 // run fills chosen[lo:hi] after the list and basket of the planner. figures are a
 // Scorer's for the query and all envelopes.
 func (s *search) run(q *query, figures []float32) {
-	factor, term := slackness(s.cells.d)
-	s.query, s.scale, s.shift = q, q.scale*factor, q.scale*factor*term+q.lost
+	s.query = q
+	s.scale, s.shift = q.slackness()
 	for j := s.lo; j < s.hi; j++ {
 		s.chosen[j].Item = -1
 		s.top[j], s.rate[j] = math.Inf(-1), math.Inf(-1)
