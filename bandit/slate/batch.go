@@ -22,8 +22,7 @@ type BatchOptions struct {
 }
 
 // Batch makes slates of many users over the same items, the same slates as a
-// Planner makes of one user after another: item, Mean, Width, UCB and Rho, bit by
-// bit. Only Evaluations are fewer.
+// Planner makes of one user after another, bit by bit. Only Evaluations are fewer.
 //
 // It bounds scores instead of computing them: of all cells of similar items at
 // once, for many users and lists in the making in one matrix product, then of the
