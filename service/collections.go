@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -30,7 +31,8 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 
 func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
-	// What is known of its users goes first: another of the name shall not find it.
+	// What is known of its users goes last: a deletion that fails takes nothing. What then
+	// stays goes when the server starts, or before another of the name is made.
 	if err := s.slates.Drop(name, func() error { return s.catalog.Delete(name) }); err != nil {
 		return err
 	}
@@ -39,6 +41,25 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// dropLeftovers takes away what the deletion of a collection has left of its slates, so
+// that another of the name does not find it.
+func (s *Server) dropLeftovers(name string) error {
+	if _, err := s.catalog.Get(name); err == nil {
+		return nil // and those who hold it are not waited for
+	}
+	errThere := errors.New("it was made meanwhile")
+	err := s.slates.Drop(name, func() error {
+		if _, err := s.catalog.Get(name); err == nil {
+			return errThere
+		}
+		return nil
+	})
+	if errors.Is(err, errThere) {
+		return nil
+	}
+	return err
 }
 
 // createParams are the parameters of making a collection besides those of its
@@ -78,6 +99,9 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	name := r.PathValue("name")
+	if err := s.dropLeftovers(name); err != nil {
+		return err
+	}
 	info, err := s.catalog.Create(r.Context(), name, src, o, key)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 }
 
 func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
-	return s.slated(r, func(_ context.Context, name string, body []byte) error {
+	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
 		v, err := s.catalog.Use(name, 0)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		info, err := s.slates.Put(name, slateVersion{v}, settings)
+		info, err := s.slates.Put(ctx, name, slateVersion{v}, settings)
 		if err != nil {
 			return err
 		}

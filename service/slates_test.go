@@ -244,3 +244,28 @@ func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSlatesOfTheNextCollection: what a deletion has left while the server runs, another
+// collection of the name does not find; one that is there keeps its own.
+func TestSlatesOfTheNextCollection(t *testing.T) {
+	s := start(t, nil)
+	s.news(1, 20)
+	feedback := func() map[string]any {
+		var d deal
+		s.do("POST", slatesOfNews+"/recommend", `{"users":["a"]}`).want(200).into(&d)
+		return map[string]any{"slate_id": d.Slates[0].ID, "rewards": []float64{1}}
+	}
+	old := feedback()
+	s.news(2, 20)
+	s.do("POST", slatesOfNews+"/feedback", old).want(200)
+	if err := s.catalog.Delete("news"); err != nil {
+		t.Fatal(err)
+	}
+	s.news(3, 20)
+	s.do("POST", slatesOfNews+"/feedback", old).problem(404, "unknown-slate")
+	var info struct{ Users int }
+	if s.do("GET", slatesOfNews, nil).want(200).into(&info); info.Users != 0 {
+		t.Errorf("%d users", info.Users)
+	}
+	s.do("POST", slatesOfNews+"/feedback", feedback()).want(200)
+}

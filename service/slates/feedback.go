@@ -107,7 +107,7 @@ type change struct {
 	handed *handed
 	log    feedback
 	user   string
-	after  *state
+	after  *state // without estimator where the log is written
 }
 
 // plan finds what feedback does, and what is wrong with it.
@@ -181,6 +181,9 @@ func (t *taking) learn(f *Feedback, h *handed) error {
 		after.logged = 0
 	}
 	t.states[user] = after
+	if after.logged > 0 { // of many for one user only few are written
+		after = &state{seq: after.seq, logged: after.logged}
+	}
 	t.changes = append(t.changes, change{f.Slate, h, log, user, after})
 	return nil
 }

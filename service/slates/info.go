@@ -1,6 +1,7 @@
 package slates
 
 import (
+	"context"
 	"encoding/json"
 
 	"go.etcd.io/bbolt"
@@ -35,12 +36,9 @@ func (s *Store) Get(name string) (*Info, error) {
 }
 
 // Put checks settings against a version of a collection, which is held, and has slates
-// be made by them from now on.
-func (s *Store) Put(name string, v Version, settings *Settings) (*Info, error) {
-	if _, err := settings.rows(v.IDs(), false); err != nil {
-		return nil, err
-	}
-	if _, err := s.make(name, v, settings); err != nil {
+// be made by them from now on. One at a time is checked.
+func (s *Store) Put(ctx context.Context, name string, v Version, settings *Settings) (*Info, error) {
+	if err := s.check(ctx, name, v, settings); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(settings)
@@ -64,4 +62,19 @@ func (s *Store) Put(name string, v Version, settings *Settings) (*Info, error) {
 		return nil, err
 	}
 	return s.Get(name)
+}
+
+// check prepares the items of a version under settings, and keeps nothing of it.
+func (s *Store) check(ctx context.Context, name string, v Version, settings *Settings) error {
+	if _, err := settings.rows(v.IDs(), false); err != nil {
+		return err
+	}
+	select {
+	case s.putting <- struct{}{}:
+		defer func() { <-s.putting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := s.make(name, v, settings)
+	return err
 }

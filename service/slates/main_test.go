@@ -161,7 +161,7 @@ func (f *folder) put(v Version, body string) (*Info, error) {
 		return nil, err
 	}
 	defer f.Hold("films")()
-	return f.Put("films", v, s)
+	return f.Put(context.Background(), "films", v, s)
 }
 
 func (f *folder) info() *Info {

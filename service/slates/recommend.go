@@ -3,6 +3,7 @@ package slates
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -52,6 +53,18 @@ const mostValues = 1 << 24
 // fingerprint, gets the same slates as long as they are remembered. The collection is
 // held, and v is its version.
 func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
+	for {
+		a, err := s.recommend(ctx, name, v, req, key, fingerprint)
+		if !errors.Is(err, errSettings) {
+			return a, err
+		}
+	}
+}
+
+// errSettings is of slates whose settings were put anew before they were recorded.
+var errSettings = errors.New("the settings have changed meanwhile")
+
+func (s *Store) recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
 	if a, err := s.earlier(name, key, fingerprint); a != nil || err != nil {
 		return a, err
 	}
@@ -85,7 +98,7 @@ func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Requ
 	}
 	a := &Answer{Version: p.version, Excluded: p.excluding(c)}
 	handed := s.hand(a, p, v, req, chosen)
-	return s.record(name, m, a, handed, key, fingerprint)
+	return s.record(name, p, m, a, handed, key, fingerprint)
 }
 
 // states are those of users, in order.
@@ -170,8 +183,9 @@ type remembered struct {
 	Slates   []string   `json:"slates"`
 }
 
-// record makes slates durable, unless the key has some.
-func (s *Store) record(name string, m model, a *Answer, all []*handed, key, fingerprint string) (*Answer, error) {
+// record makes slates durable, unless the key has some or the settings they were made by
+// are no longer those of the collection.
+func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*handed, key, fingerprint string) (*Answer, error) {
 	now := s.o.Now()
 	keep := remembered{Version: a.Version, Excluded: a.Excluded}
 	for i := range a.Slates {
@@ -189,6 +203,9 @@ func (s *Store) record(name string, m model, a *Answer, all []*handed, key, fing
 		}
 		if out, err = r.earlier(key, fingerprint, now.Add(-s.o.Keep)); out != nil || err != nil {
 			return err
+		}
+		if r.Sequence() != p.generation {
+			return errSettings
 		}
 		if err := r.admits(m); err != nil {
 			return err
@@ -267,11 +284,11 @@ func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, er
 	}
 	a := &Answer{Version: keep.Version, Excluded: keep.Excluded}
 	for _, id := range keep.Slates {
-		if r.sub(slatesBucket).Get([]byte(id)) == nil {
-			return nil, nil
-		}
 		h, err := r.slate(id, since)
-		if err != nil {
+		switch {
+		case err != nil && problem.Of(err).Kind == problem.UnknownSlate:
+			return nil, nil
+		case err != nil:
 			return nil, err
 		}
 		a.Slates = append(a.Slates, h.slate(id))

@@ -23,6 +23,10 @@ type Store struct {
 	// users are locked while their feedback is taken, many by one lock.
 	users [stripes]sync.Mutex
 
+	// putting is taken while settings are checked: a collection is prepared for it, and
+	// of those there shall be one besides what is counted.
+	putting chan struct{}
+
 	mu     sync.Mutex
 	places map[string]*place
 }
@@ -47,7 +51,7 @@ const (
 
 // Open opens the database at path, which is made if missing.
 func Open(path string, o *Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), places: map[string]*place{}}
+	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), putting: make(chan struct{}, 1), places: map[string]*place{}}
 	s.cache = newCache(s.o.Memory)
 	var err error
 	s.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: s.o.noSync})
@@ -104,24 +108,27 @@ func (s *Store) place(name string) (p *place, leave func()) {
 }
 
 // Drop forgets all of a collection's settings, states and slates once nobody holds them,
-// and does what is next before anybody does again; nil is nothing.
-func (s *Store) Drop(name string, next func() error) error {
+// if what comes first, before anybody holds them again, does not fail; nil is nothing.
+func (s *Store) Drop(name string, first func() error) error {
 	p, leave := s.place(name)
 	defer leave()
 	p.drop.Lock()
 	defer p.drop.Unlock()
-	err := s.change(func(tx *bbolt.Tx) error {
-		all := tx.Bucket(collectionsBucket())
-		if all.Bucket([]byte(name)) == nil {
-			return nil
+	if first != nil {
+		if err := first(); err != nil {
+			return err
 		}
-		return all.DeleteBucket([]byte(name))
+	}
+	known := false
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		known = find(tx, name) != nil
+		return nil
 	})
-	s.cache.drop(name)
-	if err != nil || next == nil {
+	if err != nil || !known {
 		return err
 	}
-	return next()
+	defer s.cache.drop(name)
+	return s.change(func(tx *bbolt.Tx) error { return tx.Bucket(collectionsBucket()).DeleteBucket([]byte(name)) })
 }
 
 // Sweep drops what is known of collections that there are not.

@@ -1,0 +1,131 @@
+package slates
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// TestDropComesLast: what is to come first fails, and nothing is lost.
+func TestDropComesLast(t *testing.T) {
+	f := open(t, Options{})
+	if _, err := f.tell(f.hand(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("full")
+	if err := f.Drop("films", func() error { return full }); err != full {
+		t.Error(err)
+	}
+	if i := f.info(); i.Users != 1 || i.Slates != 1 {
+		t.Errorf("%+v", i)
+	}
+}
+
+// TestKeyOutlivesTheSlates: a key whose slates are there, but whose time is over, gets
+// new ones, again and again.
+func TestKeyOutlivesTheSlates(t *testing.T) {
+	now := &clock{time.Unix(1e9, 0)}
+	f := open(t, Options{Now: now.Now})
+	v := films(1, 20)
+	before := ""
+	for range 3 {
+		for _, fresh := range []bool{true, false} {
+			a, err := f.ask(v, `{"users":["a"],"k":2}`, "key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id := a.Slates[0].ID; (id != before) != fresh {
+				t.Errorf("slate %s after %s", id, before)
+			}
+			before = a.Slates[0].ID
+		}
+		now.now = now.now.Add(8 * 24 * time.Hour)
+	}
+}
+
+// TestSettingsMeanwhile: settings that are put between the choice of slates and their
+// record are those that the slates are made by.
+func TestSettingsMeanwhile(t *testing.T) {
+	v := films(1, 20)
+	body := ""
+	var f *folder
+	f = open(t, Options{step: func(step string) error {
+		if put := body; put != "" && step == "commit" {
+			body = ""
+			_, err := f.put(v, put)
+			return err
+		}
+		return nil
+	}})
+	for _, settings := range []string{`{"lambda":2}`, `{"lambda":2,"items":[{"id":7}]}`} {
+		body = settings
+		s := f.hand(v, `{"users":["a"],"k":2}`)[0]
+		if listed := strings.Contains(settings, "items"); listed != (len(s.Items) == 1 && s.Items[0].ID.Int == 7) {
+			t.Errorf("%s: %+v", settings, s.Items)
+		}
+		f.hand(v, `{"users":["a"],"k":2}`)
+	}
+	err := f.db.View(func(tx *bbolt.Tx) error {
+		m, found, err := find(tx, "films").model()
+		if !found || m != (model{dim, 2}) {
+			t.Errorf("%+v, %v", m, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// looked is a version that tells when its rows are read.
+type looked struct {
+	*shelf
+	at func()
+}
+
+func (v *looked) Row(i int64) []float32 { v.at(); return v.shelf.Row(i) }
+
+// TestOnePutAtATime: what settings are checked by is in memory once, however many come.
+func TestOnePutAtATime(t *testing.T) {
+	f := open(t, Options{})
+	taken := 0
+	v := &looked{films(1, 20), func() { taken = len(f.putting) }}
+	if _, err := f.put(v, `{}`); err != nil || taken != 1 || len(f.putting) != 0 {
+		t.Errorf("%d, %v", taken, err)
+	}
+}
+
+// TestFeedbackHoldsFewStates: of the states that many slates of a user lead to, only
+// those that are written are held.
+func TestFeedbackHoldsFewStates(t *testing.T) {
+	const slates, logged = 40, 7
+	f := open(t, Options{Logged: logged})
+	var all []Feedback
+	for _, s := range f.hand(films(1, 20), fmt.Sprintf(`{"users":["a"%s],"k":1}`, strings.Repeat(`,"a"`, slates-1))) {
+		all = append(all, Feedback{s.ID, []float64{1}})
+	}
+	planned := &taking{s: f.Store, name: "films", states: map[string]*state{}}
+	if err := planned.plan(all); err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, c := range planned.changes {
+		if c.after.estimator != nil {
+			held++
+		}
+	}
+	if held != slates/(logged+1) {
+		t.Errorf("%d states are held", held)
+	}
+	if _, err := f.Store.Feedback("films", all); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.estimator.Observations() != slates {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
