@@ -125,7 +125,7 @@ func TestBadTournaments(t *testing.T) {
 		{"no mode", "POST", all, `{"arms":["a","b"]}`, 400, "invalid-value", "mode", none, "[online pac]"},
 		{"no duels at all", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":0}`, 400, "invalid-value", "horizon", none, ""},
 		{"negative horizon", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":-5}`, 400, "invalid-value", "horizon", none, ""},
-		{"gamma", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000,"gamma":0.5}`, 400, "invalid-value", "gamma", none, "[1, inf)"},
+		{"gamma", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000,"gamma":0.5}`, 400, "invalid-value", "gamma", none, "[1, 1e6]"},
 		{"delta of 0", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":0.1,"delta":0}`, 400, "invalid-value", "delta", none, "(0, 1)"},
 		{"delta of 1", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":0.1,"delta":1}`, 400, "invalid-value", "delta", none, "(0, 1)"},
 		{"a number beyond all", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":1e400,"delta":0.1}`, 400, "invalid-value", "epsilon", none, ""},

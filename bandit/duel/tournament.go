@@ -206,6 +206,9 @@ func (t *Tournament) Duel(id uint64) (d Duel, ok bool) {
 	return d, true
 }
 
+// Drawn is how many duels were drawn; the last has this ID.
+func (t *Tournament) Drawn() uint64 { return t.issued }
+
 // draw adds the next duel to the queue, if there is one.
 func (t *Tournament) draw() bool {
 	d, ok := t.strategy.draw()

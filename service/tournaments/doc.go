@@ -15,7 +15,8 @@
 // replay that went another way is noticed and not believed.
 //
 // Once the events take more room than the state did, the state itself is recorded in
-// their place: what is written is at most twice what came in, and a replay is short.
+// their place, and also once drawing their duels again takes long: what is written is
+// about twice what came in, and a replay is short.
 //
 // An answer also waits for the events before its own, though it may add none: nobody is
 // told of a result that a crash could take back. When a transaction fails, all that was
@@ -29,6 +30,8 @@
 //
 // # Duels of an arm against itself
 //
-// Beat-the-Mean draws them, and they are a fair coin's. They are never handed out: the
-// store decides them by the coin of the tournament's seed, and they count as any other.
+// Beat-the-Mean draws them, and Double Thompson once it is sure, and they are a fair
+// coin's. They are never handed out: the
+// store decides them by the coin of the tournament's seed, and they count as any other. A call decides a
+// bounded number of them and then answers without duels: it is to be made again.
 package tournaments

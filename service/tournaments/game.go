@@ -20,7 +20,20 @@ type game struct {
 	now        time.Time // what the tournament takes the time to be
 	answers    answers
 	given      given
+	cost       int64 // of drawing one duel
+	work       int64 // in draws since the snapshot: what a replay takes
 }
+
+// Work is counted in preferences that are sampled, about 30 ns each.
+const (
+	// mostCoins and mostWork bound what one call for duels does that finds only those
+	// of an arm against itself. Replays stop where the calls did, so a change of either
+	// is a change of recordFormat.
+	mostCoins = 1024
+	mostWork  = 1 << 22
+	// mostReplay is the work after which a log gives way to a snapshot.
+	mostReplay = 1 << 24
+)
 
 // event is a call that changed a game: one for duels or a report.
 type event struct {
@@ -36,20 +49,35 @@ type event struct {
 
 func newGame(c duel.Config) (*game, error) {
 	g := &game{}
-	var err error
-	g.tournament, err = duel.New(c, g.clock)
-	return g, err
+	t, err := duel.New(c, g.clock)
+	if err != nil {
+		return nil, err
+	}
+	g.begin(t)
+	return g, nil
+}
+
+// begin gives g its tournament.
+func (g *game) begin(t *duel.Tournament) {
+	g.tournament, g.cost = t, 1
+	if c := t.Config(); c.Algorithm == duel.DoubleThompson {
+		k := int64(len(c.Arms))
+		g.cost = k * k
+	}
 }
 
 func (g *game) clock() time.Time { return g.now }
 
 // next hands out up to count duels, those of an arm against itself excepted, which it
-// has the coin decide; coins counts those. The error is duel.ErrEnded if nothing
+// has the coin decide; coins counts those. Of mostCoins or mostWork in a call there may
+// come no duels, though the tournament goes on. The error is duel.ErrEnded if nothing
 // happened because the tournament has ended.
 func (g *game) next(count int, at time.Time) (duels []duel.Duel, coins int, err error) {
 	g.now = at
-	for len(duels) < count {
+	for before := g.work; len(duels) < count && coins < mostCoins && g.work-before < mostWork; {
+		drawn := g.tournament.Drawn()
 		more, err := g.tournament.Next(count - len(duels))
+		g.work += int64(g.tournament.Drawn()-drawn) * g.cost
 		if errors.Is(err, duel.ErrEnded) && coins > 0 {
 			break // by a coin
 		}
@@ -74,6 +102,14 @@ func (g *game) next(count int, at time.Time) (duels []duel.Duel, coins int, err 
 		duels = slices.DeleteFunc(duels, g.withdrawn)
 	}
 	return duels, coins, nil
+}
+
+// remember keeps the answer to a call with a key. One without duels says to ask again,
+// under the same key if need be, unless the tournament has ended.
+func (g *game) remember(key string, count int, duels []duel.Duel) {
+	if len(duels) > 0 || key != "" && g.tournament.State().Done {
+		g.given.add(key, count, duels)
+	}
 }
 
 // withdrawn says that a result of d would be refused.
@@ -140,7 +176,7 @@ func (g *game) replay(e *event) error {
 		if err != nil {
 			return err
 		}
-		g.given.add(e.Key, e.Count, duels)
+		g.remember(e.Key, e.Count, duels)
 		sum = sumOfDuels(duels, coins)
 	} else {
 		results := make([]duel.Result, len(e.Results))
@@ -215,7 +251,10 @@ func restored(state, rest []byte) (*game, uint64, error) {
 		return nil, 0, err
 	}
 	g.answers, g.given = answers{b.Last, b.Bits}, b.Given
-	var err error
-	g.tournament, err = duel.Restore(state, g.clock)
-	return g, b.Event, err
+	t, err := duel.Restore(state, g.clock)
+	if err != nil {
+		return nil, 0, err
+	}
+	g.begin(t)
+	return g, b.Event, nil
 }

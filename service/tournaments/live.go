@@ -40,7 +40,7 @@ func (l *live) failure() error {
 
 // did has an event recorded that the game has just gone through, or a snapshot in its
 // place. The caller holds mu; least is the length in bytes that the log has in any case
-// before it gives way.
+// before it gives way, unless a replay takes mostReplay.
 func (l *live) did(j *journal, e event, least int) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -50,12 +50,12 @@ func (l *live) did(j *journal, e event, least int) error {
 	l.logged += len(text)
 	n := l.events
 	put := func(tx *bbolt.Tx, r *record) error { return r.log(tx, n, text) }
-	if l.logged > max(least, l.kept) {
+	if l.logged > max(least, l.kept) || l.game.work >= mostReplay {
 		state, rest, err := l.game.snapshot(n)
 		if err != nil {
 			return err
 		}
-		l.logged, l.kept = 0, len(state)+len(rest)
+		l.logged, l.kept, l.game.work = 0, len(state)+len(rest), 0
 		put = func(tx *bbolt.Tx, r *record) error { return r.keep(tx, state, rest) }
 	}
 	ended := l.concluded()

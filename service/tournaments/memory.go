@@ -56,23 +56,31 @@ func (s *Store) acquire(id string) (*live, error) {
 	return l, nil
 }
 
-// read reads l, once there is room for it.
+// read reads l, once there is room for it. It replays after the transaction, which
+// would hold up all others of the database once one of them had to grow the file.
 func (s *Store) read(l *live) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
-		r, err := find(tx, l.id)
-		if err != nil {
+	var r *record
+	var t *texts
+	err := s.db.View(func(tx *bbolt.Tx) (err error) {
+		if r, err = find(tx, l.id); err != nil {
 			return err
 		}
 		if err := s.reserve(l, footprint(len(r.Config.Arms))); err != nil {
 			return err
 		}
-		st, err := r.read(tx)
-		if err != nil {
-			return err
-		}
-		l.record, l.stored = *r, *st
-		return nil
+		t, err = r.texts(tx)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	s.o.step("replay")
+	st, err := t.replay(r)
+	if err != nil {
+		return err
+	}
+	l.record, l.stored = *r, *st
+	return nil
 }
 
 // reserve takes memory for l, and has tournaments that nobody uses make room. One that

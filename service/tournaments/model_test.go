@@ -63,7 +63,7 @@ func (m *model) next(count int, key string) ([]duel.Duel, error) {
 			again = len(duels) < count
 		}
 	}
-	if key != "" && (tossed || len(duels) > 0) {
+	if key != "" && (m.State().Done || len(duels) > 0) {
 		m.keys[key] = duels
 	}
 	m.out = append(m.out, duels...)

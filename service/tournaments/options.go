@@ -26,7 +26,7 @@ type Options struct {
 	// logBytes is how long a log is in any case before it gives way to a snapshot, in
 	// bytes; 0 means 64 KiB.
 	logBytes int
-	// step, if not nil, is told of every stage of a commit.
+	// step, if not nil, is told of every stage of a commit, and of replays.
 	step func(stage string)
 }
 

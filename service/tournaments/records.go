@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -159,42 +160,61 @@ type stored struct {
 	kept   int    // bytes of the snapshot
 }
 
-// read makes the game of what is recorded.
-func (r *record) read(tx *bbolt.Tx) (*stored, error) {
-	bucket, err := r.game(tx)
+// texts are copies of what is recorded of a game.
+type texts struct {
+	state, rest []byte // of the snapshot; nil if there is none
+	numbers     []uint64
+	events      [][]byte
+}
+
+// texts reads what is recorded of the game.
+func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
+	game, err := r.game(tx)
 	if err != nil {
 		return nil, err
 	}
-	s := &stored{}
-	if state := bucket.Get([]byte(stateKey)); state != nil {
-		rest := bucket.Get([]byte(restKey))
-		s.kept = len(state) + len(rest)
-		s.game, s.events, err = restored(state, rest)
+	t := &texts{state: bytes.Clone(game.Get([]byte(stateKey))), rest: bytes.Clone(game.Get([]byte(restKey)))}
+	err = game.Bucket([]byte(logBucket)).ForEach(func(n, text []byte) error {
+		t.numbers = append(t.numbers, binary.BigEndian.Uint64(n))
+		t.events = append(t.events, bytes.Clone(text))
+		return nil
+	})
+	return t, err
+}
+
+// replay makes the game of r of its texts.
+func (t *texts) replay(r *record) (*stored, error) {
+	s := &stored{kept: len(t.state) + len(t.rest)}
+	var err error
+	if t.state != nil {
+		s.game, s.events, err = restored(t.state, t.rest)
 	} else {
 		s.game, err = newGame(r.Config)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("tournament %s: %w", r.ID, err)
-	}
-	err = bucket.Bucket([]byte(logBucket)).ForEach(func(n, text []byte) error {
+	for i := 0; err == nil && i < len(t.events); i++ {
+		s.logged += len(t.events[i])
 		s.events++
-		s.logged += len(text)
-		var e event
-		if binary.BigEndian.Uint64(n) != s.events {
-			return fmt.Errorf("event %x in the place of %d", n, s.events)
-		}
-		if err := json.Unmarshal(text, &e); err != nil {
-			return fmt.Errorf("event %d: %w", s.events, err)
-		}
-		if err := s.game.replay(&e); err != nil {
-			return fmt.Errorf("event %d does not go as it went: %w", s.events, err)
-		}
-		return nil
-	})
+		err = s.replay(t.numbers[i], t.events[i])
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tournament %s: %w", r.ID, err)
 	}
 	return s, nil
+}
+
+// replay has the game go through event n.
+func (s *stored) replay(n uint64, text []byte) error {
+	if n != s.events {
+		return fmt.Errorf("event %d in the place of %d", n, s.events)
+	}
+	var e event
+	if err := json.Unmarshal(text, &e); err != nil {
+		return fmt.Errorf("event %d: %w", n, err)
+	}
+	if err := s.game.replay(&e); err != nil {
+		return fmt.Errorf("event %d does not go as it went: %w", n, err)
+	}
+	return nil
 }
 
 // view is the tournament without its state.

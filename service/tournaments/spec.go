@@ -35,6 +35,8 @@ const (
 	defaultSeed  = 1
 	mostName     = 256     // bytes of an arm's name
 	mostHorizon  = 1 << 53 // exact in the JSON of any language
+	mostGamma    = 1e6     // radii are finite
+	mostSwept    = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
 )
 
 // interval is the values that a number may have.
@@ -55,7 +57,7 @@ func (i interval) has(x float64) bool {
 // defaults filled in. most bounds the arms.
 func (s *Spec) check(most int) (duel.Config, error) {
 	c := duel.Config{Arms: s.Arms}
-	for _, check := range []func() error{func() error { return s.checkArms(most) }, s.checkMode, s.checkNames, s.checkNumbers} {
+	for _, check := range []func() error{func() error { return s.checkArms(most) }, s.checkMode, s.checkNames, s.checkSweep, s.checkNumbers} {
 		if err := check(); err != nil {
 			return c, err
 		}
@@ -132,6 +134,14 @@ func (s *Spec) checkNames() error {
 	return nil
 }
 
+// checkSweep bounds the work of one call for duels, which draws a sweep as a whole.
+func (s *Spec) checkSweep() error {
+	if n := len(s.Arms); s.Algorithm == duel.DoubleThompson && s.Testing == duel.Sweep && n > mostSwept {
+		return problem.New(problem.OverLimit, "%d arms; %s with testing %s has at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
+	}
+	return nil
+}
+
 func (s *Spec) checkNumbers() error {
 	for _, n := range []struct {
 		name  string
@@ -141,7 +151,7 @@ func (s *Spec) checkNumbers() error {
 		{"horizon", s.Horizon, interval{float64(len(s.Arms)), mostHorizon, false, "a whole number from one duel an arm to 2^53"}},
 		{"epsilon", s.Epsilon, interval{0, .5, true, "(0, 1/2)"}},
 		{"delta", s.Delta, interval{0, 1, true, "(0, 1)"}},
-		{"gamma", s.Gamma, interval{1, math.MaxFloat64, false, "[1, inf)"}},
+		{"gamma", s.Gamma, interval{1, mostGamma, false, "[1, 1e6]"}},
 		{"alpha", s.Alpha, interval{.5, math.Inf(1), true, "(1/2, inf)"}},
 		{"lease_seconds", s.LeaseSeconds, interval{leastLease, mostLease, false, "[0.001, 2592000]"}},
 	} {

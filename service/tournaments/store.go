@@ -244,6 +244,9 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Han
 	if err != nil {
 		return Handed{}, err
 	}
+	if err := ctx.Err(); err != nil { // while it waited for others
+		return Handed{}, cmp.Or(s.release(l), err)
+	}
 	was := l.record.Done
 	handed, coins, err := s.hand(l, count, key)
 	done := l.record.Done && !was
@@ -274,7 +277,7 @@ func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err e
 		return h, 0, problem.New(problem.TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
 	}
 	if err == nil && len(duels)+coins > 0 {
-		l.game.given.add(key, count, duels)
+		l.game.remember(key, count, duels)
 		err = l.did(&s.journal, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)}, s.o.logBytes)
 	}
 	if err != nil {
@@ -299,6 +302,9 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	l, err := s.acquire(id)
 	if err != nil {
 		return Reported{}, err
+	}
+	if err := ctx.Err(); err != nil { // while it waited for others
+		return Reported{}, cmp.Or(s.release(l), err)
 	}
 	was := l.record.Done
 	r, err := s.report(l, results, lenient)

@@ -413,7 +413,11 @@ func TestLogGivesWay(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		st, err := r.read(tx)
+		saved, err := r.texts(tx)
+		if err != nil {
+			return err
+		}
+		st, err := saved.replay(r)
 		if err != nil {
 			return err
 		}

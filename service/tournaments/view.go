@@ -69,7 +69,8 @@ type Duel struct {
 	ExpiresAt time.Time `json:"expires_at"` // of the lease
 }
 
-// Handed answers a call for duels. There are none while all that can be judged are out.
+// Handed answers a call for duels. There are none while all that can be judged are out,
+// or when the call met only duels of an arm against itself; then it is to be made again.
 type Handed struct {
 	Duels []Duel `json:"duels"`
 	Done  bool   `json:"done"` // there will be no more

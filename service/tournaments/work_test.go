@@ -1,0 +1,217 @@
+package tournaments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/bandit/duel"
+	"thresher/service/problem"
+)
+
+// thompson is a tournament of k arms that does not end, and meets hardly anything but
+// duels of an arm against itself once it is sure.
+func thompson(k int) Spec {
+	spec := online(k)
+	spec.Algorithm, spec.Horizon = duel.DoubleThompson, of(9e15)
+	return spec
+}
+
+// TestCoinsEnd: a call that meets only duels of an arm against itself ends, without
+// duels; what was decided stays, and the same call goes on from there.
+func TestCoinsEnd(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(thompson(2))
+	ask := func() Handed {
+		t.Helper()
+		handed, err := h.Next(context.Background(), id, 1, "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return handed
+	}
+	for range 18 { // every one takes twice as many coins as the one before
+		duels := h.next(id, 1)
+		if len(duels) == 0 {
+			break
+		}
+		h.report(id, duel.Result{Duel: duels[0].ID, AWon: duels[0].A == "arm 0"})
+	}
+	before := h.get(id).State.Duels
+	if before < mostCoins {
+		t.Fatalf("after %d duels the tournament is not sure yet", before)
+	}
+	for n := int64(1); n <= 3; n++ {
+		handed := ask()
+		if len(handed.Duels) > 0 || handed.Done {
+			t.Fatalf("%+v", handed)
+		}
+		if got := h.get(id).State.Duels; got != before+n*mostCoins {
+			t.Errorf("after %d calls %d duels were decided, want %d", n, got-before, n*mostCoins)
+		}
+	}
+	want := h.get(id)
+	h.reopen()
+	if got := h.get(id); !reflect.DeepEqual(got, want) {
+		t.Errorf("opened again %+v, was %+v", got, want)
+	}
+}
+
+// TestWorkOfOneCall: where a draw takes long, fewer of them make a call.
+func TestWorkOfOneCall(t *testing.T) {
+	spec := thompson(2)
+	config, err := spec.check(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newGame(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.cost = mostWork / 3
+	for range 1000 {
+		duels, coins, err := g.next(1, time.Unix(1, 0))
+		if err != nil || coins > 4 {
+			t.Fatalf("%d coins, %v", coins, err)
+		}
+		for _, d := range duels {
+			if _, err := g.take([]duel.Result{{Duel: d.ID, AWon: d.A == 0}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestWorkGivesWay: the log gives way to a snapshot once a replay takes long.
+func TestWorkGivesWay(t *testing.T) {
+	h := newHouse(t, Options{logBytes: 1 << 20})
+	id := h.create(thompson(5))
+	d := h.next(id, 1)[0]
+	l := h.memory.live[id]
+	if l.kept != 0 || l.game.work != 5*5 {
+		t.Fatalf("a snapshot of %d bytes, and work of %d", l.kept, l.game.work)
+	}
+	l.game.work = mostReplay
+	h.report(id, judged(d))
+	if l.kept == 0 || l.game.work != 0 {
+		t.Fatalf("a snapshot of %d bytes, and work of %d", l.kept, l.game.work)
+	}
+	want := h.get(id)
+	h.reopen()
+	if got := h.get(id); !reflect.DeepEqual(got, want) {
+		t.Errorf("opened again %+v, was %+v", got, want)
+	}
+	if l := h.memory.live[id]; l.kept == 0 || l.logged > 0 || l.game.work > 0 {
+		t.Errorf("the log has %d bytes and takes %d, the snapshot %d", l.logged, l.game.work, l.kept)
+	}
+}
+
+// TestReplayHoldsNothingUp: what is replayed is a copy, made in a transaction that is
+// over by then.
+func TestReplayHoldsNothingUp(t *testing.T) {
+	for _, logBytes := range []int{1, 1 << 20} {
+		var h *house
+		replays := 0
+		h = newHouse(t, Options{logBytes: logBytes, step: func(stage string) {
+			if stage != "replay" {
+				return
+			}
+			replays++
+			if n := h.db.Stats().OpenTxN; n != 0 {
+				t.Errorf("%d transactions are under way", n)
+			}
+		}})
+		id := h.create(online(3))
+		h.report(id, judged(h.next(id, 1)[0]))
+		want := h.get(id)
+		h.reopen()
+		if got := h.get(id); !reflect.DeepEqual(got, want) || replays != 2 {
+			t.Errorf("after %d replays %+v, was %+v", replays, got, want)
+		}
+		var saved *texts
+		var r *record
+		if err := h.db.View(func(tx *bbolt.Tx) (err error) {
+			if r, err = find(tx, id); err == nil {
+				saved, err = r.texts(tx)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		h.shut() // what is not copied is gone
+		if _, err := saved.replay(r); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSweepsOfThompson: what one call would draw is bounded.
+func TestSweepsOfThompson(t *testing.T) {
+	spec := thompson(mostSwept)
+	spec.Testing = duel.Sweep
+	if _, err := spec.check(512); err != nil {
+		t.Error(err)
+	}
+	spec.Arms = arms(mostSwept + 1)
+	_, err := spec.check(512)
+	refused(t, err, problem.OverLimit, "arms", -1)
+	spec.Testing = duel.Strict
+	if _, err := spec.check(512); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGreatestGamma: the radius is a number in JSON.
+func TestGreatestGamma(t *testing.T) {
+	h := newHouse(t, Options{})
+	spec := online(2)
+	spec.Gamma = of[float64](mostGamma)
+	id := h.create(spec)
+	for range 6 {
+		for _, d := range h.next(id, 1) {
+			if _, err := json.Marshal(h.report(id, judged(d))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if text, err := json.Marshal(h.get(id)); err != nil || h.get(id).State.Radius < 1e9 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// waited is a context that was canceled after it was looked at once.
+type waited struct {
+	context.Context
+	seen bool
+}
+
+func (w *waited) Err() error {
+	if w.seen {
+		return context.Canceled
+	}
+	w.seen = true
+	return nil
+}
+
+// TestCanceledMeanwhile: a call that nobody waits for any more when its turn comes does
+// nothing.
+func TestCanceledMeanwhile(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(online(3))
+	d := h.next(id, 1)[0]
+	want := h.get(id)
+	if _, err := h.Next(&waited{Context: t.Context()}, id, 1, ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := h.Report(&waited{Context: t.Context()}, id, []duel.Result{judged(d)}, false); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got := h.get(id); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, was %+v", got, want)
+	}
+}
