@@ -95,6 +95,24 @@ func (s *Server) wireLimits() wire.Limits {
 // answered has a search take its turn: it waits at the gate, decodes the body, searches,
 // and hands the response over, all of it while the turn lasts.
 func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*batch.Response, time.Duration) error) error {
+	return s.inTurn(r, func(in *input) error {
+		defer s.batches.Interactive()()
+		q, err := decode(in)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		resp, err := s.find(r, v, q)
+		if err != nil {
+			return s.waited(err)
+		}
+		return answer(resp, time.Since(began))
+	})
+}
+
+// inTurn has do work on the body of r once it may: it waits at the gate, and the turn
+// lasts until do returns.
+func (s *Server) inTurn(r *request, do func(*input) error) error {
 	in, err := s.newInput(r)
 	if err != nil {
 		return err
@@ -107,17 +125,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 	}
 	defer leave()
 	r.queued = time.Since(queued)
-	defer s.batches.Interactive()()
-	q, err := decode(in)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	resp, err := s.find(r, v, q)
-	if err != nil {
-		return s.waited(err)
-	}
-	return answer(resp, time.Since(began))
+	return do(in)
 }
 
 // turn enters the gate, within the time that any search may take. What was read before

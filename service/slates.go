@@ -51,33 +51,23 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 	if mediaType(r.Request) != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	in, err := s.newInput(r)
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	queued := time.Now()
-	leave, err := s.turn(r.Context(), in)
-	if err != nil {
-		return s.waited(err)
-	}
-	defer leave()
-	r.queued = time.Since(queued)
-	body, err := in.all()
-	if err != nil {
-		return err
-	}
-	defer s.slates.Hold(name)() // not before: a sender may be slow
-	if _, err := s.catalog.Get(name); err != nil {
-		return err
-	}
-	ctx := r.Context()
-	if most := s.o.Timeouts.Search; most > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, most)
-		defer cancel()
-	}
-	return s.waited(answer(ctx, name, body))
+	return s.inTurn(r, func(in *input) error {
+		body, err := in.all()
+		if err != nil {
+			return err
+		}
+		defer s.slates.Hold(name)() // not before: a sender may be slow
+		if _, err := s.catalog.Get(name); err != nil {
+			return err
+		}
+		ctx := r.Context()
+		if most := s.o.Timeouts.Search; most > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, most)
+			defer cancel()
+		}
+		return s.waited(answer(ctx, name, body))
+	})
 }
 
 func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
