@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"thresher/backend"
@@ -66,7 +66,10 @@ func (b *bench) pulls(ctx context.Context) error {
 			return err
 		}
 		for _, k := range b.flags.ks {
-			row, err := b.search(ctx, e, contestant{method: x.method}, k)
+			row, resp, err := b.search(ctx, e, contestant{method: x.method}, k)
+			if err == nil {
+				err = b.check(ctx, []*benchRow{&row}, []*batch.Response{resp})
+			}
 			if err == nil {
 				row.Basis = c.Basis.String()
 				err = b.rows.add(row)
@@ -93,27 +96,26 @@ func (b *bench) request(c contestant, k int) batch.Request {
 }
 
 // search answers all queries once. A method that refuses the data gives a row
-// that says so.
-func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int) (benchRow, error) {
+// that says so, and no response.
+func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int) (benchRow, *batch.Response, error) {
 	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: c.method, Wrong: -1}
 	resp, err := e.Search(ctx, b.request(c, row.K))
 	var refused *batch.RequestError
 	if errors.As(err, &refused) || errors.Is(err, backend.ErrRuleUnsupported) {
 		row.Refused = err.Error()
-		return row, nil
+		return row, nil, nil
 	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return row, err
+		return row, nil, err
 	}
 	row.Saving = resp.Stats.Saving()
 	row.BytesSaving = 4 * float64(resp.Stats.DensePulls) / math.Max(1, float64(resp.Stats.Bytes))
 	row.Rows = float64(resp.Stats.RowsScored) / float64(b.data.m)
 	row.Survivors = survivors(resp, b.data.n)
-	row.Wrong, err = b.wrong(ctx, resp, row.K)
-	return row, err
+	return row, resp, nil
 }
 
 // survivors are the shares of n atoms that a query had left after each look, on
@@ -131,19 +133,46 @@ func survivors(resp *batch.Response, n int) []float64 {
 	return left
 }
 
-// wrong counts the answers that the oracle does not agree with.
-func (b *bench) wrong(ctx context.Context, resp *batch.Response, k int) (int, error) {
-	c := check{oracle: b.data.oracle, k: k}
-	var wrong atomic.Int64
-	err := c.oracle.each(ctx, b.data.queries, func(j int, s scored) {
-		a := resp.Answers[j]
-		g := given{query: int64(j), ids: a.IDs, scores: a.Scores}
-		f, _ := c.one(g, b.data.queries[j*b.data.d:(j+1)*b.data.d], s, nil)
-		if f.wrong || f.malformed != "" {
-			wrong.Add(1)
+// check counts in rows[i].Wrong the answers of resps[i] that the oracle does not
+// agree with. It scores every atom in float64 once for all of them, which for many
+// atoms takes longer than any search.
+func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Response) error {
+	answered := false
+	for i, r := range resps {
+		if r != nil {
+			rows[i].Wrong, answered = 0, true
 		}
+	}
+	if !answered {
+		return nil
+	}
+	p := b.newProgress("checking " + b.data.name)
+	defer p.done()
+	var mu sync.Mutex
+	done := int64(0)
+	return b.data.oracle.each(ctx, b.data.queries, func(j int, s scored) {
+		q := b.data.queries[j*b.data.d : (j+1)*b.data.d]
+		wrong := make([]int, len(rows))
+		var buf []int
+		for i, r := range resps {
+			if r == nil {
+				continue
+			}
+			c, a := check{oracle: b.data.oracle, k: rows[i].K}, r.Answers[j]
+			var f finding
+			f, buf = c.one(given{query: int64(j), ids: a.IDs, scores: a.Scores}, q, s, buf)
+			if f.wrong || f.malformed != "" {
+				wrong[i] = 1
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, n := range wrong {
+			rows[i].Wrong += n
+		}
+		done++
+		p.set(done, int64(b.data.m))
 	})
-	return int(wrong.Load()), err
 }
 
 // times measures methods in turn, round after round, so that whatever slows
@@ -174,16 +203,21 @@ func (b *bench) interleaved(ctx context.Context, e *batch.Engine, all []contesta
 	rows := make([]benchRow, len(all))
 	times := make([]int, len(all)) // searches in a round
 	took, busy := make([][]float64, len(all)), make([][]float64, len(all))
-	for i, c := range all { // unmeasured: warms up, and counts wrong sets
+	checked, resps := make([]*benchRow, len(all)), make([]*batch.Response, len(all))
+	for i, c := range all { // unmeasured: warms up, and its answers are checked
 		var err error
-		if rows[i], err = b.search(ctx, e, c, k); err != nil {
+		if rows[i], resps[i], err = b.search(ctx, e, c, k); err != nil {
 			return nil, err
 		}
+		checked[i] = &rows[i]
 		seconds, _, err := b.timed(ctx, e, b.request(c, rows[i].K), 1)
 		if err != nil && rows[i].Refused == "" {
 			return nil, err
 		}
 		times[i] = 1 + int(leastTimed/max(seconds, leastTimed/mostTimed))
+	}
+	if err := b.check(ctx, checked, resps); err != nil {
+		return nil, err
 	}
 	for range b.flags.repeats {
 		for i, c := range all {

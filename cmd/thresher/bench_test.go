@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/batch"
+	"thresher/collection"
 )
 
 func benchRows(t *testing.T, args ...string) []benchRow {
@@ -139,5 +142,30 @@ func TestBenchPlans(t *testing.T) {
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "PREDICTED") || strings.Count(r.out, "(chosen)") != 1 {
 		t.Error(r.out)
+	}
+}
+
+// One pass of the oracle judges the answers of several contestants.
+func TestBenchCountsWrongSets(t *testing.T) {
+	// row 2 is the best for query 0, row 3 for query 1
+	data := &benchData{n: 4, d: 1, m: 2, atoms: []float32{1, 2, 3, -1}, queries: []float32{1, -1}, metric: collection.InnerProduct}
+	data.oracle = newOracle(data.atoms, data.d, data.metric, 2)
+	b := &bench{app: &app{}, data: data}
+	answers := func(ids ...[]int64) *batch.Response {
+		r := &batch.Response{}
+		for _, q := range ids {
+			r.Answers = append(r.Answers, batch.Answer{IDs: q})
+		}
+		return r
+	}
+	rows := []*benchRow{{K: 1, Wrong: -1}, {K: 1, Wrong: -1}, {K: 1, Wrong: -1}, {K: 1, Wrong: -1}}
+	resps := []*batch.Response{answers([]int64{2}, []int64{3}), nil, answers([]int64{1}, []int64{3}), answers([]int64{0}, []int64{2, 3})}
+	if err := b.check(t.Context(), rows, resps); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, -1, 1, 2} {
+		if rows[i].Wrong != want {
+			t.Errorf("contestant %d: %d wrong sets, want %d", i, rows[i].Wrong, want)
+		}
 	}
 }
