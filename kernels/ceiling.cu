@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_mma_s8(const u32* word
   int c[8][4] = {};
 #pragma unroll
   for (int i = 0; i < 8; i++) a[i / 4][i % 4] = words[i * 32 + lane], b[i / 2][i % 2] = words[(8 + i) * 32 + lane];
+  // sass ceiling_mma_s8 IMMA: 4096 products each
 #pragma unroll 1
   for (int r = 0; r < rounds; r++) {
 #pragma unroll
@@ -50,6 +51,7 @@ ceiling_tests(const u32* words, const float* terms, const float2* factors, int s
 #pragma unroll 1
   for (int r = 0; r < rounds; r++) {
     const float2* pair = shared + 2 * (lane % 4);
+    // sass ceiling_tests VOTE: 256 pairs
 #pragma unroll 1
     for (int n = 0; n < slots; n += 8, pair += 8) {
       float4 fh = *(const float4*)pair, fr = *(const float4*)(pair + slots), ft = *(const float4*)(pair + 2 * slots);

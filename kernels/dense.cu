@@ -95,6 +95,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
   float c[4][4][4];
 #pragma unroll
   for (int e = 0; e < 64; e++) c[e / 16][e / 4 % 4][e % 4] = 0;
+  // sass dense_tf32 HMMA: 1024 products each
   for (int s = 0; s < slices; s++) {
     if (MUTANT(1)) cp_async_wait<2>();
     else cp_async_wait<1>();

@@ -118,6 +118,7 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
 
     u32 count = 0, first = a.lo + step * kStep;
     const u8* row = right_rows(codes, pitch);
+    // sass scan_s8 IMMA: 256 pairs
 #pragma unroll 1
     for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch) {
       int dh[2][4], dr[2][4];

@@ -75,6 +75,8 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   Sink sink = {a.queries, a.lists, r.number, a.hi - MUTANT(6)};
   Catch* caught = r.caught + warp;
   int dr[2][NT][4];
+  // sass scan_rows_s8 IMMA: 4096 products each
+  // sass scan_rows_s8 VOTE: 128 pairs each
   for (u32 i = 0; i < total; i++) {
     if (!MUTANT(1)) cp_async_wait<1>();
     if (!MUTANT(2)) __syncthreads();

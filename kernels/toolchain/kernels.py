@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles kernels/*.cu and proves that what is committed is what they compile to.
 
-    python3 kernels/toolchain/kernels.py build [NAME...]   write PTX (all), manifest and docs/benchmarks/gpu/ptxas.md
+    python3 kernels/toolchain/kernels.py build [NAME...]   write PTX (all), manifest and the pages of PAGES
     python3 kernels/toolchain/kernels.py check             the same into build/kernels, compared with what is there
 
 Both assemble the PTX for every GPU of ptxas.TARGETS and fail on a spilled register
@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import manifest
 import ptx
 import ptxas
 import report
+import sass
 import sources
+import turns
 from nvrtc import CompileError, Compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
 TOOLS = ROOT / "build" / "cuda"
-PAGE = Path("docs/benchmarks/gpu/ptxas.md")
+FRESH = ROOT / "build" / "kernels"
+REGISTERS, TURNS = PAGES = Path("docs/benchmarks/gpu/ptxas.md"), Path("docs/benchmarks/gpu/sass.md")
 
 _LINES = 24  # of a compiler's log; one mistake can give hundreds
 
@@ -61,16 +65,22 @@ def modules(made: dict[Path, bytes], kept: list[dict]) -> list[dict]:
     return all_of_them
 
 
-def assemble(folder: Path) -> tuple[str, list[str]]:
-    """The page of registers for the PTX in a folder, and what is wrong with it."""
+def assemble(folder: Path) -> tuple[dict[Path, str], list[str]]:
+    """The pages for the PTX in a folder, and what is wrong with it."""
     files = sorted(folder.glob("*.ptx"))
     entries = {f.stem: ptx.entries(f.read_text()) for f in files}
-    made = list(ptxas.assemble_all(TOOLS, files))
+    cubins = FRESH / turns.TARGET
+    made = list(ptxas.assemble_all(TOOLS, files, {turns.TARGET: cubins}))
     for assembly in made:
         told = {f.name for f in assembly.functions} & set(assembly.entries)
         if untold := [e.name for e in entries[assembly.file.stem] if e.name not in told]:
             raise Unfit(f"what ptxas printed of {assembly.file} for {assembly.target} says nothing of {untold}")
-    return report.markdown(manifest.version(TOOLS, "nvidia-cuda-nvcc-cu12"), entries, made), memory_used(made)
+    assembler = manifest.version(TOOLS, "nvidia-cuda-nvcc-cu12")
+    pages = {
+        REGISTERS: report.markdown(assembler, entries, made),
+        TURNS: turns.page(TOOLS, [KERNELS / f"{f.stem}.cu" for f in files], cubins, assembler),
+    }
+    return pages, memory_used(made)
 
 
 def memory_used(made: list[ptxas.Assembly]) -> list[str]:
@@ -110,21 +120,22 @@ def build(names: list[str]) -> None:
         there = {f.stem for f in KERNELS.glob("*.cu")} - set(names)
         kept = [m for m in manifest.read(KERNELS / manifest.NAME) if m["name"] in there]
     write(compile_files(files), kept, KERNELS)
-    page, wrong = assemble(KERNELS)
-    (ROOT / PAGE).parent.mkdir(parents=True, exist_ok=True)
-    (ROOT / PAGE).write_text(page)
-    print(page)
+    pages, wrong = assemble(KERNELS)
+    for page, text in pages.items():
+        (ROOT / page).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / page).write_text(text)
+        print(text)
     if wrong:
         raise Unfit("\n".join(wrong))
 
 
 def check() -> None:
-    fresh = ROOT / "build" / "kernels"
-    write(compile_files(sorted(KERNELS.glob("*.cu"))), [], fresh)
-    page, wrong = assemble(fresh)
-    (fresh / PAGE.name).write_text(page)
-    print(page)
-    drifted = differing(fresh, KERNELS, PAGE)
+    write(compile_files(sorted(KERNELS.glob("*.cu"))), [], FRESH)
+    pages, wrong = assemble(FRESH)
+    for page, text in pages.items():
+        (FRESH / page.name).write_text(text)
+        print(text)
+    drifted = differing(FRESH, KERNELS, PAGES)
     wrong += [f"{name} is not what the sources give" for name in drifted]
     if drifted:
         wrong.append("run `make kernels` and commit what it writes")
@@ -132,11 +143,11 @@ def check() -> None:
         raise Unfit("\n".join(wrong))
 
 
-def differing(fresh: Path, kernels: Path, page: Path) -> list[str]:
+def differing(fresh: Path, kernels: Path, pages: Iterable[Path]) -> list[str]:
     """Files, from the root, that are not what was made afresh, there or missing."""
     root = kernels.parent
     names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
-    pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / page.name, root / page)]
+    pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
     return [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
 
 
@@ -158,7 +169,7 @@ def main() -> int:
             build(args.names)
         else:
             check()
-    except (Unfit, ptxas.AssembleError, OSError) as e:
+    except (Unfit, ptxas.AssembleError, sass.DisassembleError, OSError) as e:
         print(f"kernels.py: {e}", file=sys.stderr)
         return 1
     return 0

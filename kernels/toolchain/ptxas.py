@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -48,16 +48,20 @@ class Assembly:
     entries: dict[str, Use]
 
 
-def assemble_all(root: Path, files: Iterable[Path]) -> Iterator[Assembly]:
-    """Every file for every target, in that order."""
+def assemble_all(root: Path, files: Iterable[Path], kept: Mapping[str, Path]) -> Iterator[Assembly]:
+    """Every file for every target, in that order. For targets of `kept` the code
+    is left in that folder, as NAME.cubin."""
     jobs = [(file, target) for file in files for target in TARGETS]
+    for folder in kept.values():
+        folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(cpu_count()) as pool:
-        yield from pool.map(lambda job: _assemble(root, *job), jobs)
+        yield from pool.map(lambda job: _assemble(root, *job, kept.get(job[1])), jobs)
 
 
-def _assemble(root: Path, file: Path, target: str) -> Assembly:
+def _assemble(root: Path, file: Path, target: str, kept: Path | None) -> Assembly:
     program = root / "nvidia" / "cuda_nvcc" / "bin" / "ptxas"
-    command = [str(program), f"-arch={target}", "-v", "--warning-as-error", str(file), "-o", "/dev/null"]
+    output = kept / f"{file.stem}.cubin" if kept else "/dev/null"
+    command = [str(program), f"-arch={target}", "-v", "--warning-as-error", str(file), "-o", str(output)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         raise AssembleError(f"{file} for {target}: {run.stdout}{run.stderr}".strip())

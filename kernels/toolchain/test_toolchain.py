@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -11,7 +12,9 @@ from unittest.mock import patch
 import kernels as tool
 import ptx
 import ptxas
+import sass
 import sources
+import turns
 
 LOG = """\
 ptxas info    : 0 bytes gmem
@@ -114,6 +117,90 @@ class Ptxas(unittest.TestCase):
                 self.assertEqual(ptxas.warps_sm90(ptxas.Use(registers, shared), threads), warps)
 
 
+def listing(*lines: str) -> str:
+    """What nvdisasm prints of a function `f`; a line is [@predicate] opcode [operands]."""
+    code = []
+    for line in lines:
+        words = line.split()
+        predicate = {"predicate": words.pop(0)} if words[0].startswith("@") else {}
+        code.append({"opcode": words[0], "operands": "".join(words[1:]), **predicate})
+    return json.dumps([{"SM": {}}, [{"function-name": "f", "sass-instructions": code}]])
+
+
+# A loop with a rare part, in which there is another loop, and a part out of line that jumps back.
+LOOP = listing(
+    "MOV R0,RZ",
+    "IMMA.16832.S8.S8 R0,R4,R8,R0",  # 0x10, the head
+    "LDSM.16.M88.4 R0,[R1]",
+    "VOTE.ANY P0,P0",
+    "@!P0 BRA 0x80",
+    "BSSY B0,0x80",
+    "FFMA R0,R0,R1,R2",  # 0x60, the loop within
+    "@P2 BRA 0x60",
+    "@P1 BRA 0xc0",  # 0x80
+    "FADD R0,R0,R1",
+    "BRA.U UP0,0x10",
+    "EXIT",
+    "LDS.128 R0,[R1]",  # 0xc0, out of line
+    "BRA 0xa0",
+)
+
+
+class Sass(unittest.TestCase):
+    def setUp(self) -> None:
+        self.function = sass.parse(LOOP)["f"]
+
+    def turn(self, stem: str) -> list[str]:
+        def of(i: sass.Instruction) -> bool:
+            return i.stem == stem
+
+        (loop,) = sass.innermost(self.function, of)
+        return [i.stem for i in self.function.turn(loop, of)]
+
+    def test_loops_are_those_whose_head_dominates(self) -> None:
+        heads = [self.function.blocks[loop.head].start for loop in self.function.loops]
+        self.assertEqual(heads, [1, 6])  # 0xa0, jumped back to from 0xd0, is none
+
+    def test_a_turn_is_the_shortest_way_round(self) -> None:
+        self.assertEqual(self.turn("IMMA"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "FADD", "BRA"])
+
+    def test_a_turn_passes_what_is_asked_for(self) -> None:
+        self.assertEqual(self.turn("LDS"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "LDS", "BRA", "BRA"])
+
+    def test_a_loop_within(self) -> None:
+        self.assertEqual(self.turn("FFMA"), ["FFMA", "BRA"])
+
+    def test_what_is_not_understood_is_refused(self) -> None:
+        for text in ("", "[]", '[{}, [{"opcode": "MOV"}]]'):
+            with self.subTest(text), self.assertRaisesRegex(sass.DisassembleError, "something else"):
+                sass.parse(text)
+
+
+class Turns(unittest.TestCase):
+    def test_marks(self) -> None:
+        text = "  // sass f IMMA: 256 pairs\n// sass f LDS: 128 pairs each, out of line\n// sass f:\n"
+        self.assertEqual(
+            turns.marks(text),
+            [
+                turns.Mark("f", "IMMA", 256, "pairs", False, ""),
+                turns.Mark("f", "LDS", 128, "pairs", True, "out of line"),
+            ],
+        )
+
+    def test_a_turn_is_counted_by_units(self) -> None:
+        (found,) = turns.turns("a", turns.marks("// sass f IMMA: 128 pairs each"), sass.parse(LOOP))
+        self.assertEqual((found.address, found.slots, found.count), (0x10, 7, 128))
+        self.assertEqual([found.pipe(n) for n in ("tensor", "fma", "shared", "vote", turns.REST)], [1, 1, 1, 1, 3])
+        # 32 lanes of 16 bytes are four times 128, of a unit that four schedulers share
+        self.assertEqual((found.wavefronts, found.busiest), (4, ("shared", 16)))
+        self.assertAlmostEqual(found.seconds(found.slots), 1e9 / 128 * 7 / (132 * 4 * 1.83e9))
+
+    def test_marks_without_a_loop_are_refused(self) -> None:
+        for mark, why in (("g IMMA", "speaks of g"), ("f DFMA", "no loop of f has DFMA")):
+            with self.subTest(mark), self.assertRaisesRegex(sass.DisassembleError, why):
+                turns.turns("a", turns.marks(f"// sass {mark}: 1 pairs"), sass.parse(LOOP))
+
+
 class Memory(Folder):
     def test_functions_are_named_with_their_targets(self) -> None:
         source = self.write("a.cu", "// stack table 64: looked up at run time\n")
@@ -139,13 +226,13 @@ class Memory(Folder):
 class Drift(Folder):
     PAGE = Path("docs/page.md")
 
-    def tree(self) -> tuple[Path, Path, Path]:
+    def tree(self) -> tuple[Path, Path, list[Path]]:
         for folder in ("fresh", "kernels"):
             self.write(f"{folder}/a.ptx", "a")
             self.write(f"{folder}/manifest.json", "{}")
         self.write("fresh/page.md", "page")
         self.write("docs/page.md", "page")
-        return self.root / "fresh", self.root / "kernels", self.PAGE
+        return self.root / "fresh", self.root / "kernels", [self.PAGE]
 
     def test_same(self) -> None:
         self.assertEqual(tool.differing(*self.tree()), [])
