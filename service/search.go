@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -108,46 +107,6 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 		}
 		return answer(resp, time.Since(began))
 	})
-}
-
-// inTurn has do work on the body of r once it may: it waits at the gate, and the turn
-// lasts until do returns.
-func (s *Server) inTurn(r *request, do func(*input) error) error {
-	in, err := s.newInput(r)
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	queued := time.Now()
-	leave, err := s.turn(r.Context(), in)
-	if err != nil {
-		return s.waited(err)
-	}
-	defer leave()
-	r.queued = time.Since(queued)
-	return do(in)
-}
-
-// turn enters the gate, within the time that any search may take. What was read before
-// costs no room: nobody waits for who sends slowly.
-func (s *Server) turn(ctx context.Context, in *input) (leave func(), err error) {
-	if most := s.o.Timeouts.Search; most > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, most)
-		defer cancel()
-	}
-	if in.read {
-		return s.gate.enter(ctx, 0)
-	}
-	return s.gate.enter(ctx, in.size)
-}
-
-// waited says why a wait ended that ended by a context.
-func (s *Server) waited(err error) error {
-	if errors.Is(err, context.Canceled) && s.stopped.Err() != nil {
-		return errDraining()
-	}
-	return err
 }
 
 // find answers a search that was decoded.

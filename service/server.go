@@ -155,7 +155,7 @@ func (s *Server) Close(ctx context.Context) error {
 		err = s.batches.Close(ctx)
 	}
 	if s.tournaments != nil {
-		s.tournaments.Close()
+		s.tournaments.Close(ctx)
 	}
 	if s.slates != nil {
 		err = errors.Join(err, s.slates.Close())

@@ -60,12 +60,8 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 		if _, err := s.catalog.Get(name); err != nil {
 			return err
 		}
-		ctx := r.Context()
-		if most := s.o.Timeouts.Search; most > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, most)
-			defer cancel()
-		}
+		ctx, cancel := s.within(r.Context())
+		defer cancel()
 		return s.waited(answer(ctx, name, body))
 	})
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"net/http"
 
 	"thresher/service/problem"
@@ -22,7 +23,7 @@ func (s *Server) tournamentRoutes() []route {
 
 func (s *Server) tournamentOptions() *tournaments.Options {
 	l := &s.o.Limits
-	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory}
+	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Log: s.o.Log}
 	if s.o.Metrics != nil {
 		o.Watch = s.o.Metrics
 	}
@@ -41,9 +42,11 @@ func (s *Server) postTournament(r *request, w http.ResponseWriter) error {
 	if err := s.decodeJSON(r.Request, smallJSON, &spec); err != nil {
 		return err
 	}
-	made, err := s.tournaments.Create(r.Context(), spec, key)
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	made, err := s.tournaments.Create(ctx, spec, key)
 	if err != nil {
-		return err
+		return s.waited(err)
 	}
 	w.Header().Set("Location", "/v1/tournaments/"+made.ID)
 	return writeJSON(w, http.StatusCreated, made)
@@ -58,25 +61,31 @@ func (s *Server) listTournaments(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.tournaments.List(after, limit)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, page)
+	return s.bounded(r, 0, func(context.Context) error {
+		page, err := s.tournaments.List(after, limit)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, http.StatusOK, page)
+	})
 }
 
 func (s *Server) getTournament(r *request, w http.ResponseWriter) error {
-	t, err := s.tournaments.Get(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, t)
+	return s.bounded(r, 0, func(ctx context.Context) error {
+		t, err := s.tournaments.Get(ctx, r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, http.StatusOK, t)
+	})
 }
 
 func (s *Server) deleteTournament(r *request, w http.ResponseWriter) error {
 	id := r.PathValue("id")
-	if err := s.tournaments.Delete(id); err != nil {
-		return err
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	if err := s.tournaments.Delete(ctx, id); err != nil {
+		return s.waited(err)
 	}
 	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "tournament", Deleted: true})
 }
@@ -95,9 +104,11 @@ func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
 	if body.Count == nil {
 		return problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
 	}
-	handed, err := s.tournaments.Next(r.Context(), r.PathValue("id"), *body.Count, key)
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	handed, err := s.tournaments.Next(ctx, r.PathValue("id"), *body.Count, key)
 	if err != nil {
-		return err
+		return s.waited(err)
 	}
 	return writeJSON(w, http.StatusOK, handed)
 }
@@ -111,9 +122,11 @@ func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
 	if err := s.decodeJSON(r.Request, smallJSON, &results); err != nil {
 		return err
 	}
-	reported, err := s.tournaments.Report(r.Context(), r.PathValue("id"), results, lenient)
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	reported, err := s.tournaments.Report(ctx, r.PathValue("id"), results, lenient)
 	if err != nil {
-		return err
+		return s.waited(err)
 	}
 	return writeJSON(w, http.StatusOK, reported)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"thresher/service/client"
 )
@@ -200,5 +201,24 @@ func TestBadTournaments(t *testing.T) {
 	}
 	if text := string(s.do("GET", "/metrics", nil).body); strings.Contains(text, `reason="internal"`) {
 		t.Error("the server counts failures of its own")
+	}
+}
+
+// TestTournamentTurns: what reads much takes its turn among searches, and no request
+// waits longer than any search may take.
+func TestTournamentTurns(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
+	var made client.Tournament
+	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
+	leave, err := s.gate.enter(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
+		s.do("GET", path, nil).problem(504, "deadline")
+	}
+	leave()
+	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
+		s.do("GET", path, nil).want(200)
 	}
 }

@@ -42,6 +42,7 @@ const (
 	QueueFull         Kind = "queue-full"
 	Slow              Kind = "request-timeout"
 	Internal          Kind = "internal"
+	Unplayable        Kind = "tournament-unplayable"
 	NotReady          Kind = "not-ready"
 	Draining          Kind = "draining"
 	NoBackend         Kind = "backend-unavailable"
@@ -90,6 +91,7 @@ func meanings() []meaning {
 		{QueueFull, http.StatusTooManyRequests, "Too many searches are waiting"},
 		{Slow, http.StatusRequestTimeout, "The body came too slowly"},
 		{Internal, http.StatusInternalServerError, "The server failed"},
+		{Unplayable, http.StatusInternalServerError, "What is recorded of the tournament cannot be played again"},
 		{NotReady, http.StatusServiceUnavailable, "Not ready yet"},
 		{Draining, http.StatusServiceUnavailable, "The server is shutting down"},
 		{NoBackend, http.StatusServiceUnavailable, "The backend is unavailable"},

@@ -32,7 +32,7 @@ func BenchmarkReport(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer s.Close()
+				defer s.Close(context.Background())
 				spec := online(k)
 				spec.Horizon, spec.Testing = of(1e12), duel.Sweep
 				t, err := s.Create(context.Background(), spec, "")

@@ -16,7 +16,10 @@
 //
 // Once the events take more room than the state did, the state itself is recorded in
 // their place, and also once drawing their duels again takes long: what is written is
-// about twice what came in, and a replay is short.
+// about twice what came in, and a replay is short. Close does so too: what a program
+// has played, another need not play again, which may draw other duels. One that does so
+// after a crash refuses the tournament (problem.Unplayable), by the call that went
+// another way, and leaves all that is recorded as it is.
 //
 // An answer also waits for the events before its own, though it may add none: nobody is
 // told of a result that a crash could take back. When a transaction fails, all that was

@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"context"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -16,14 +17,17 @@ type journal struct {
 	waiting []*write
 	running bool
 	closed  bool
+	under   chan struct{} // closed once the group that is being committed is; nil if none is
 	tasks   sync.WaitGroup
 }
 
 // write is a change of the database on its way.
 type write struct {
 	// of is the tournament in memory that is ahead of the database by this; nil if none.
-	of   *live
-	do   func(*bbolt.Tx) error
+	of *live
+	do func(*bbolt.Tx) error
+	// then is called once the change is durable, before anybody hears of it; it may be nil.
+	then func()
 	done chan struct{} // closed when err is known
 	err  error
 }
@@ -31,6 +35,9 @@ type write struct {
 // submit has w committed after all that was submitted before.
 func (j *journal) submit(w *write) {
 	w.done = make(chan struct{})
+	if w.of != nil {
+		w.of.pending.Add(1)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
@@ -44,37 +51,89 @@ func (j *journal) submit(w *write) {
 	}
 }
 
-// wait returns how w went; a nil w is none, and went well.
-func (w *write) wait() error {
+// wait returns how w went, unless ctx ends before that is known; a nil w is none, and
+// went well.
+func (w *write) wait(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	<-w.done
-	return w.err
+	select {
+	case <-w.done:
+		return w.err
+	default:
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // end says how w went. What a tournament in memory has and the database has not makes
 // it unfit for use.
 func (w *write) end(err error) {
-	if err != nil && w.of != nil {
-		w.of.fail(err)
+	if err == nil && w.then != nil {
+		w.then()
+	}
+	w.do, w.then = nil, nil // and what they hold: the last write of a tournament stays with it
+	if w.of != nil {
+		if err != nil {
+			w.of.fail(err)
+		}
+		w.of.pending.Add(-1)
 	}
 	w.err = err
 	close(w.done)
+}
+
+// pass waits until the group is through that is being committed. What of a tournament
+// is submitted after it became unfit for use is refused, so that from then on the
+// database has all that will ever be there of it.
+func (j *journal) pass(ctx context.Context) error {
+	j.mu.Lock()
+	under := j.under
+	j.mu.Unlock()
+	if under == nil {
+		return nil
+	}
+	j.step("pass")
+	select {
+	case <-under:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// settled waits until all is through that was submitted.
+func (j *journal) settled(ctx context.Context) error {
+	j.mu.Lock()
+	idle := !j.running
+	j.mu.Unlock()
+	if idle {
+		return nil
+	}
+	last := &write{do: func(*bbolt.Tx) error { return nil }}
+	j.submit(last)
+	return last.wait(ctx)
 }
 
 // run commits until nothing is left to.
 func (j *journal) run() {
 	for {
 		j.mu.Lock()
-		group := j.waiting
-		j.waiting = nil
-		j.running = len(group) > 0
+		group, under := j.waiting, make(chan struct{})
+		j.waiting, j.under = nil, under
+		if j.running = len(group) > 0; !j.running {
+			j.under = nil
+		}
 		j.mu.Unlock()
 		if len(group) == 0 {
 			return
 		}
 		j.commit(group)
+		close(under)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestFailedCommit(t *testing.T) {
 	id, other := h.create(online(4)), h.create(online(4))
 	first := h.next(id, 2)
 	full := errors.New("no room")
-	l, err := h.acquire(id)
+	l, err := h.acquire(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func TestFailedCommit(t *testing.T) {
 	<-l.last.done
 	l.last = &write{of: l, do: func(*bbolt.Tx) error { return full }}
 	h.journal.submit(l.last)
-	if err := h.release(l); !errors.Is(err, full) {
+	if err := h.release(t.Context(), l); !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
 	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == duel.Accepted {
 		t.Error("what was durable before is not there")
 	}
 	// And one with an event behind it, which must not be recorded without it.
-	l, err = h.acquire(id)
+	l, err = h.acquire(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +53,10 @@ func TestFailedCommit(t *testing.T) {
 	calm := &write{do: func(*bbolt.Tx) error { return nil }}
 	h.journal.submit(calm)
 	close(blocked)
-	if err := h.release(l); !errors.Is(err, full) || !errors.Is(lost.wait(), full) {
+	if err := h.release(t.Context(), l); !errors.Is(err, full) || !errors.Is(lost.wait(t.Context()), full) {
 		t.Errorf("%v", err)
 	}
-	if err := calm.wait(); err != nil {
+	if err := calm.wait(t.Context()); err != nil {
 		t.Errorf("another's change failed along: %v", err)
 	}
 	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != duel.Accepted {

@@ -33,7 +33,7 @@ func childhood(c *mortal.Child) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.Close(context.Background())
 	if what == "alone" {
 		first, err := strconv.Atoi(c.Args[2])
 		if err != nil {
@@ -146,7 +146,7 @@ func final(t *testing.T, dir string, look func(*Store)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(context.Background())
 	look(s)
 }
 
@@ -158,7 +158,7 @@ func states(t *testing.T, s *Store) (ids []string, all []State) {
 		t.Fatal(err)
 	}
 	for i := len(page.Data) - 1; i >= 0; i-- {
-		x, err := s.Get(page.Data[i].ID)
+		x, err := s.Get(t.Context(), page.Data[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,8 +2,8 @@ package tournaments
 
 import (
 	"container/list"
+	"context"
 	"encoding/json"
-	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -19,13 +19,31 @@ type live struct {
 	bytes int64
 	place *list.Element
 
-	mu     sync.Mutex
+	turn   chan struct{} // holds one while somebody uses what follows
 	record record
 	stored        // game is nil before it was read
-	last   *write // of the last event; nil if all are durable
+	last   *write // of the last event; nil if there was none
 
+	pending atomic.Int64 // events and snapshots that are not yet known to be durable
 	failing atomic.Pointer[error]
 }
+
+// lock waits for the turn to use l.
+func (l *live) lock(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *live) unlock() { <-l.turn }
 
 // fail makes l unfit for use; the first reason stays.
 func (l *live) fail(err error) { l.failing.CompareAndSwap(nil, &err) }
@@ -38,10 +56,12 @@ func (l *live) failure() error {
 	return nil
 }
 
-// did has an event recorded that the game has just gone through, or a snapshot in its
-// place. The caller holds mu; least is the length in bytes that the log has in any case
-// before it gives way, unless a replay takes mostReplay.
-func (l *live) did(j *journal, e event, least int) error {
+// put is a change of what the database has of a tournament.
+type put func(tx *bbolt.Tx, r *record) error
+
+// did has an event recorded that the game of l has just gone through, or, once the log
+// is long or takes long to replay, a snapshot in its place. The caller has the turn.
+func (s *Store) did(l *live, e event) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -49,25 +69,37 @@ func (l *live) did(j *journal, e event, least int) error {
 	l.events++
 	l.logged += len(text)
 	n := l.events
-	put := func(tx *bbolt.Tx, r *record) error { return r.log(tx, n, text) }
-	if l.logged > max(least, l.kept) || l.game.work >= mostReplay {
-		state, rest, err := l.game.snapshot(n)
-		if err != nil {
+	change := func(tx *bbolt.Tx, r *record) error { return r.log(tx, n, text) }
+	if l.logged > max(s.o.logBytes, l.kept) || l.game.work >= mostReplay {
+		if change, err = l.snapshot(n - 1); err != nil {
 			return err
 		}
-		l.logged, l.kept, l.game.work = 0, len(state)+len(rest), 0
-		put = func(tx *bbolt.Tx, r *record) error { return r.keep(tx, state, rest) }
 	}
 	ended := l.concluded()
 	r := l.record // as it is now
 	l.last = &write{of: l, do: func(tx *bbolt.Tx) error {
-		if err := put(tx, &r); err != nil || !ended {
+		if err := change(tx, &r); err != nil || !ended {
 			return err
 		}
 		return r.save(tx)
 	}}
-	j.submit(l.last)
+	if ended {
+		l.last.then = func() { s.count(false, -1); s.count(true, 1) }
+	}
+	s.journal.submit(l.last)
 	return nil
+}
+
+// snapshot takes the state of the game to be recorded in the place of the log, whose
+// last event is that of number recorded. The caller has the turn.
+func (l *live) snapshot(recorded uint64) (put, error) {
+	n := l.events
+	state, rest, err := l.game.snapshot(n)
+	if err != nil {
+		return nil, err
+	}
+	l.logged, l.kept, l.game.work = 0, len(state)+len(rest), 0
+	return func(tx *bbolt.Tx, r *record) error { return r.keep(tx, recorded, n, state, rest) }, nil
 }
 
 // concluded notes the winner when the game has just ended.

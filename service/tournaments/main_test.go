@@ -82,13 +82,13 @@ func (h *house) open() {
 	}
 }
 
-// shut closes what is open.
+// shut ends what is open, as a process ends that is killed: logs stay logs.
 func (h *house) shut() {
 	h.t.Helper()
 	if h.Store == nil {
 		return
 	}
-	h.Store.Close()
+	h.journal.close()
 	if err := h.db.Close(); err != nil {
 		h.t.Error(err)
 	}
@@ -145,7 +145,7 @@ func (h *house) report(id string, results ...duel.Result) Reported {
 
 func (h *house) get(id string) Tournament {
 	h.t.Helper()
-	t, err := h.Get(id)
+	t, err := h.Get(context.Background(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package tournaments
 
 import (
 	"container/list"
+	"context"
+	"errors"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -21,21 +23,47 @@ type memory struct {
 // every ordered pair, names, and what is remembered of answers.
 func footprint(k int) int64 { return 24*int64(k)*int64(k) + mostName*int64(k) + 1<<16 }
 
-// acquire returns a tournament, read if it was not in memory, with its mu locked; give
-// it to release.
-func (s *Store) acquire(id string) (*live, error) {
+// errBroken is of tournaments whose game stopped between two events.
+var errBroken = errors.New("a call broke off in the middle")
+
+// play has f use a tournament, which nobody else does meanwhile, and waits until all
+// that the tournament has by then is durable.
+func (s *Store) play(ctx context.Context, id string, f func(*live) error) (err error) {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil, errClosed()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return errClosed()
 	}
+	l, err := s.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	whole := false
+	defer func() {
+		if !whole { // f panicked
+			l.fail(errBroken)
+		}
+		if lost := s.release(ctx, l); lost != nil {
+			err = lost
+		}
+	}()
+	err = f(l)
+	whole = true
+	return err
+}
+
+// acquire waits for the turn to use a tournament, which is read if it was not in
+// memory; release gives the turn back.
+func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
+	s.mu.Lock()
 	l := s.memory.live[id]
 	if l != nil && l.failure() != nil {
 		s.forget(l)
 		l = nil
 	}
 	if l == nil {
-		l = &live{id: id}
+		l = &live{id: id, turn: make(chan struct{}, 1)}
 		l.place = s.memory.used.PushFront(l)
 		s.memory.live[id] = l
 	}
@@ -43,14 +71,20 @@ func (s *Store) acquire(id string) (*live, error) {
 	l.users++
 	s.mu.Unlock()
 
-	l.mu.Lock()
-	if l.failure() == nil && l.game == nil {
-		if err := s.read(l); err != nil {
+	if err := l.lock(ctx); err != nil {
+		s.leave(l)
+		return nil, err
+	}
+	err := l.failure()
+	if err == nil && l.game == nil {
+		// Who does not wait for it to end keeps nobody else from reading it.
+		if err = s.read(ctx, l); err != nil && ctx.Err() == nil {
 			l.fail(err)
 		}
 	}
-	if err := l.failure(); err != nil {
-		s.release(l)
+	if err != nil {
+		l.unlock()
+		s.leave(l)
 		return nil, err
 	}
 	return l, nil
@@ -58,7 +92,10 @@ func (s *Store) acquire(id string) (*live, error) {
 
 // read reads l, once there is room for it. It replays after the transaction, which
 // would hold up all others of the database once one of them had to grow the file.
-func (s *Store) read(l *live) error {
+func (s *Store) read(ctx context.Context, l *live) error {
+	if err := s.journal.pass(ctx); err != nil {
+		return err
+	}
 	var r *record
 	var t *texts
 	err := s.db.View(func(tx *bbolt.Tx) (err error) {
@@ -75,7 +112,7 @@ func (s *Store) read(l *live) error {
 		return err
 	}
 	s.o.step("replay")
-	st, err := t.replay(r)
+	st, err := t.replay(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -88,6 +125,9 @@ func (s *Store) read(l *live) error {
 func (s *Store) reserve(l *live, bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if l.bytes > 0 { // of a read that was given up
+		return nil
+	}
 	s.shrink(s.o.Memory - bytes)
 	if m := &s.memory; m.bytes > 0 && m.bytes+bytes > s.o.Memory {
 		full := problem.New(problem.QueueFull, "tournaments in use take %d bytes of memory; with %d more it would be above %d", m.bytes, bytes, s.o.Memory).Within(s.o.Memory)
@@ -99,12 +139,13 @@ func (s *Store) reserve(l *live, bytes int64) error {
 	return nil
 }
 
-// shrink forgets tournaments that nobody uses, the least recently used first, until all
-// take at most so many bytes. The caller holds mu.
+// shrink forgets tournaments that nobody uses and that are in the database as they are,
+// the least recently used first, until all take at most so many bytes. The caller holds
+// mu.
 func (s *Store) shrink(most int64) {
 	for e := s.memory.used.Back(); e != nil && s.memory.bytes > most; {
 		l, before := e.Value.(*live), e.Prev()
-		if l.users == 0 {
+		if l.users == 0 && l.pending.Load() == 0 {
 			s.forget(l)
 		}
 		e = before
@@ -131,12 +172,18 @@ func (s *Store) settle(l *live) {
 	}
 }
 
-// release unlocks l, waits until what it has is durable, and returns how that went. It
-// is to be called once for every acquire.
-func (s *Store) release(l *live) error {
+// release gives the turn back, waits until what l has is durable, and returns how that
+// went. It is to be called once for every acquire.
+func (s *Store) release(ctx context.Context, l *live) error {
 	last := l.last
-	l.mu.Unlock()
-	err := last.wait()
+	l.unlock()
+	err := last.wait(ctx)
+	s.leave(l)
+	return err
+}
+
+// leave counts one less who uses l.
+func (s *Store) leave(l *live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.users--
@@ -145,5 +192,4 @@ func (s *Store) release(l *live) error {
 	}
 	s.settle(l)
 	s.shrink(s.o.Memory)
-	return err
 }

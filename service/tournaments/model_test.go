@@ -170,10 +170,13 @@ func TestAsIfInMemory(t *testing.T) {
 		id := h.create(spec)
 		other := h.create(online(9))
 		m := newModel(r, spec, h.clock)
-		ctx := context.Background()
+		ctx, ends := context.Background(), 0
 		for range rapid.IntRange(1, 40).Draw(r, "calls") {
 			switch at := rapid.IntRange(0, 12).Draw(r, "call"); {
 			case at == 0:
+				if ends++; ends%2 == 0 { // else it is killed
+					h.Store.Close(ctx)
+				}
 				h.reopen()
 			case at == 1:
 				h.get(other) // and there is no room for both
@@ -299,12 +302,12 @@ func compare(r *rapid.T, h *house, id string, m *model) {
 	if d := cmp.Diff(viewState(m.arms, m.State(), true), *h.get(id).State); d != "" {
 		r.Fatal(d)
 	}
-	l, err := h.acquire(id)
+	l, err := h.acquire(context.Background(), id)
 	if err != nil {
 		r.Fatal(err)
 	}
 	got, err := l.game.tournament.MarshalBinary()
-	if err := errors.Join(err, h.release(l)); err != nil {
+	if err := errors.Join(err, h.release(context.Background(), l)); err != nil {
 		r.Fatal(err)
 	}
 	want, err := m.MarshalBinary()

@@ -2,6 +2,7 @@ package tournaments
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"thresher/bandit/duel"
@@ -22,6 +23,8 @@ type Options struct {
 	Watch Watch
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
+	// Log hears of what Close could not do; nil discards.
+	Log *slog.Logger
 
 	// logBytes is how long a log is in any case before it gives way to a snapshot, in
 	// bytes; 0 means 64 KiB.
@@ -47,6 +50,9 @@ func (o *Options) fill() {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.step == nil {
 		o.step = func(string) {}

@@ -2,6 +2,7 @@ package tournaments
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -128,22 +129,55 @@ func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	return b, nil
 }
 
-// log adds an event.
+// log adds event n, which follows on the last one.
 func (r *record) log(tx *bbolt.Tx, n uint64, event []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
 		return err
+	}
+	if last, err := lastEvent(game); err != nil || n != last+1 {
+		return r.misplaced(n, last, err)
 	}
 	log := game.Bucket([]byte(logBucket))
 	log.FillPercent = .9 // keys only go up
 	return log.Put(number(n), event)
 }
 
-// keep puts a snapshot in the place of all events.
-func (r *record) keep(tx *bbolt.Tx, state, rest []byte) error {
+// lastEvent is the number of the last event that is in a game's log or snapshot, 0 if
+// there is none.
+func lastEvent(game *bbolt.Bucket) (uint64, error) {
+	if n, _ := game.Bucket([]byte(logBucket)).Cursor().Last(); n != nil {
+		return binary.BigEndian.Uint64(n), nil
+	}
+	rest := game.Get([]byte(restKey))
+	if rest == nil {
+		return 0, nil
+	}
+	var b struct {
+		Event uint64 `json:"event"`
+	}
+	err := json.Unmarshal(rest, &b)
+	return b.Event, err
+}
+
+// misplaced is the error of an event that would take the place of another, or leave one
+// free.
+func (r *record) misplaced(n, last uint64, err error) error {
+	if err == nil {
+		err = fmt.Errorf("the last that is recorded is %d", last)
+	}
+	return fmt.Errorf("tournament %s: event %d cannot be recorded: %w", r.ID, n, err)
+}
+
+// keep puts a snapshot, taken after event n, in the place of all events, of which that
+// of number recorded is the last.
+func (r *record) keep(tx *bbolt.Tx, recorded, n uint64, state, rest []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
 		return err
+	}
+	if last, err := lastEvent(game); err != nil || recorded != last {
+		return r.misplaced(n, last, err)
 	}
 	if err := game.DeleteBucket([]byte(logBucket)); err != nil {
 		return err
@@ -182,8 +216,9 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	return t, err
 }
 
-// replay makes the game of r of its texts.
-func (t *texts) replay(r *record) (*stored, error) {
+// replay makes the game of r of its texts. Its errors, but for that of ctx, are
+// problem.Unplayable and name the call.
+func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 	s := &stored{kept: len(t.state) + len(t.rest)}
 	var err error
 	if t.state != nil {
@@ -191,30 +226,34 @@ func (t *texts) replay(r *record) (*stored, error) {
 	} else {
 		s.game, err = newGame(r.Config)
 	}
-	for i := 0; err == nil && i < len(t.events); i++ {
-		s.logged += len(t.events[i])
-		s.events++
-		err = s.replay(t.numbers[i], t.events[i])
-	}
 	if err != nil {
-		return nil, fmt.Errorf("tournament %s: %w", r.ID, err)
+		return nil, unplayable(r, "its state cannot be read", err)
+	}
+	for i, text := range t.events {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s.logged += len(text)
+		s.events++
+		var e event
+		if t.numbers[i] != s.events {
+			return nil, unplayable(r, fmt.Sprintf("the record of call %d is missing", s.events), fmt.Errorf("event %d in its place", t.numbers[i]))
+		}
+		if err := json.Unmarshal(text, &e); err != nil {
+			return nil, unplayable(r, fmt.Sprintf("the record of call %d is damaged", s.events), err)
+		}
+		if err := s.game.replay(&e); err != nil {
+			return nil, unplayable(r, fmt.Sprintf("call %d does not go as it went when it was recorded", s.events), err)
+		}
 	}
 	return s, nil
 }
 
-// replay has the game go through event n.
-func (s *stored) replay(n uint64, text []byte) error {
-	if n != s.events {
-		return fmt.Errorf("event %d in the place of %d", n, s.events)
-	}
-	var e event
-	if err := json.Unmarshal(text, &e); err != nil {
-		return fmt.Errorf("event %d: %w", n, err)
-	}
-	if err := s.game.replay(&e); err != nil {
-		return fmt.Errorf("event %d does not go as it went: %w", n, err)
-	}
-	return nil
+// unplayable says why what is recorded of a tournament does not lead to its game. It is
+// never given up: a program that plays as the one that recorded it can still read it.
+func unplayable(r *record, what string, err error) error {
+	return problem.New(problem.Unplayable, "tournament %s: %s; what is recorded stays as it is, and is played by the version that recorded it", r.ID, what).
+		In("id").Because(err)
 }
 
 // view is the tournament without its state.

@@ -59,14 +59,6 @@ func errClosed() error {
 	return problem.New(problem.Draining, "the server is shutting down")
 }
 
-// Close waits for what is being made durable, and refuses everything from then on.
-func (s *Store) Close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.journal.close()
-}
-
 // idPrefix begins the ids of tournaments.
 const idPrefix = "tournament_"
 
@@ -89,7 +81,11 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	}
 	var made record
 	fresh := false
-	w := &write{do: func(tx *bbolt.Tx) error {
+	w := &write{then: func() {
+		if fresh {
+			s.count(false, 1)
+		}
+	}, do: func(tx *bbolt.Tx) error {
 		fresh = false
 		id, found, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil {
@@ -113,13 +109,12 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 		return errors.Join(made.add(tx), once.Put(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
 	}}
 	s.journal.submit(w)
-	if err := w.wait(); err != nil {
+	if err := w.wait(ctx); err != nil {
 		return Tournament{}, err
 	}
 	if !fresh {
-		return s.Get(made.ID)
+		return s.Get(ctx, made.ID)
 	}
-	s.count(false, 1)
 	begun, err := newGame(config)
 	if err != nil {
 		return Tournament{}, err
@@ -145,26 +140,25 @@ func (s *Store) Counts() map[string]int {
 }
 
 // Get returns a tournament; problem.UnknownTournament if there is none.
-func (s *Store) Get(id string) (Tournament, error) {
-	l, err := s.acquire(id)
-	if err != nil {
-		return Tournament{}, err
-	}
-	t := l.record.view()
-	state := s.state(l, true)
-	t.State = &state
-	return t, s.release(l)
+func (s *Store) Get(ctx context.Context, id string) (t Tournament, err error) {
+	err = s.play(ctx, id, func(l *live) error {
+		t = l.record.view()
+		state := s.state(l, true)
+		t.State = &state
+		return nil
+	})
+	return t, err
 }
 
-// state is that of l, whose mu the caller holds.
+// state is that of l, whose turn the caller has.
 func (s *Store) state(l *live, standings bool) State {
 	l.game.now = s.o.Now()
 	return viewState(l.record.Config.Arms, l.game.tournament.State(), standings)
 }
 
 // List returns the tournaments created before the tournament after ("" = from the
-// newest on), newest first, at most limit (0 = DefaultPage; 1..MostPage), without their
-// states.
+// newest on), newest first, without their states: at most limit (0 = DefaultPage;
+// 1..MostPage), and none after the first with which they take more than pageBytes.
 func (s *Store) List(after string, limit int) (Page, error) {
 	limit = cmp.Or(limit, DefaultPage)
 	if limit < 1 || limit > MostPage {
@@ -182,8 +176,8 @@ func (s *Store) List(after string, limit int) (Page, error) {
 			c.Seek(n)
 			k, text = c.Prev()
 		}
-		for ; k != nil; k, text = c.Prev() {
-			if len(page.Data) == limit {
+		for bytes := 0; k != nil; k, text = c.Prev() {
+			if bytes += len(text); len(page.Data) == limit || len(page.Data) > 0 && bytes > pageBytes {
 				page.HasMore = true
 				return nil
 			}
@@ -205,7 +199,7 @@ func (s *Store) List(after string, limit int) (Page, error) {
 }
 
 // Delete forgets a tournament. Reports that come later find none.
-func (s *Store) Delete(id string) error {
+func (s *Store) Delete(ctx context.Context, id string) error {
 	var done bool
 	w := &write{do: func(tx *bbolt.Tx) error {
 		r, err := find(tx, id)
@@ -214,19 +208,17 @@ func (s *Store) Delete(id string) error {
 		}
 		done = r.Done
 		return r.remove(tx)
+	}, then: func() {
+		s.count(done, -1)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l := s.memory.live[id]; l != nil {
+			l.fail(unknown(id))
+			s.forget(l)
+		}
 	}}
 	s.journal.submit(w)
-	if err := w.wait(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done[done]--
-	if l := s.memory.live[id]; l != nil {
-		l.fail(unknown(id))
-		s.forget(l)
-	}
-	return nil
+	return w.wait(ctx)
 }
 
 // Next hands out up to count duels: first those whose leases are over, then new ones.
@@ -240,28 +232,26 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Han
 	if err := ctx.Err(); err != nil {
 		return Handed{}, err
 	}
-	l, err := s.acquire(id)
+	var handed Handed
+	coins := 0
+	err := s.play(ctx, id, func(l *live) (err error) {
+		if err := ctx.Err(); err != nil { // while it waited for others
+			return err
+		}
+		handed, coins, err = s.hand(l, count, key)
+		return err
+	})
 	if err != nil {
 		return Handed{}, err
-	}
-	if err := ctx.Err(); err != nil { // while it waited for others
-		return Handed{}, cmp.Or(s.release(l), err)
-	}
-	was := l.record.Done
-	handed, coins, err := s.hand(l, count, key)
-	done := l.record.Done && !was
-	if lost := s.release(l); lost != nil || err != nil {
-		return Handed{}, cmp.Or(lost, err)
 	}
 	s.o.Watch.HandedOut(len(handed.Duels))
 	if coins > 0 {
 		s.o.Watch.Reported("coin", coins)
 	}
-	s.ended(done)
 	return handed, nil
 }
 
-// hand does what Next says with l, whose mu the caller holds.
+// hand does what Next says with l, whose turn the caller has.
 func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err error) {
 	arms := l.record.Config.Arms
 	before, err := l.game.given.find(key, count)
@@ -278,7 +268,7 @@ func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err e
 	}
 	if err == nil && len(duels)+coins > 0 {
 		l.game.remember(key, count, duels)
-		err = l.did(&s.journal, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)}, s.o.logBytes)
+		err = s.did(l, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)})
 	}
 	if err != nil {
 		l.fail(err)
@@ -299,18 +289,16 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	if err := ctx.Err(); err != nil {
 		return Reported{}, err
 	}
-	l, err := s.acquire(id)
+	var r Reported
+	err := s.play(ctx, id, func(l *live) (err error) {
+		if err := ctx.Err(); err != nil { // while it waited for others
+			return err
+		}
+		r, err = s.report(l, results, lenient)
+		return err
+	})
 	if err != nil {
 		return Reported{}, err
-	}
-	if err := ctx.Err(); err != nil { // while it waited for others
-		return Reported{}, cmp.Or(s.release(l), err)
-	}
-	was := l.record.Done
-	r, err := s.report(l, results, lenient)
-	done := l.record.Done && !was
-	if lost := s.release(l); lost != nil || err != nil {
-		return Reported{}, cmp.Or(lost, err)
 	}
 	counts := map[duel.Status]int{}
 	for _, x := range r.Receipts {
@@ -319,11 +307,10 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	for status, n := range counts {
 		s.o.Watch.Reported(string(status), n)
 	}
-	s.ended(done)
 	return r, nil
 }
 
-// report does what Report says with l, whose mu the caller holds.
+// report does what Report says with l, whose turn the caller has.
 func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported, err error) {
 	statuses, take, err := l.game.weigh(results, lenient)
 	if err != nil {
@@ -332,7 +319,7 @@ func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported
 	if len(take) > 0 {
 		receipts, err := l.game.take(take)
 		if err == nil {
-			err = l.did(&s.journal, event{Results: signed(take), Sum: sumOfReceipts(receipts)}, s.o.logBytes)
+			err = s.did(l, event{Results: signed(take), Sum: sumOfReceipts(receipts)})
 		}
 		if err != nil {
 			l.fail(err)
@@ -349,15 +336,4 @@ func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported
 	}
 	r.State = s.state(l, false)
 	return r, nil
-}
-
-// ended counts a tournament that has just ended, if so.
-func (s *Store) ended(so bool) {
-	if !so {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done[false]--
-	s.done[true]++
 }

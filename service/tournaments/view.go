@@ -97,10 +97,12 @@ type Page struct {
 	HasMore bool         `json:"has_more"`
 }
 
-// DefaultPage and MostPage are how many tournaments a page lists.
+// DefaultPage and MostPage are how many tournaments a page lists; one that is full of
+// long names has fewer.
 const (
 	DefaultPage = 20
 	MostPage    = 100
+	pageBytes   = 1 << 20
 )
 
 // viewState names the arms of a state; standings on request.

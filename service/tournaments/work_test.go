@@ -144,7 +144,7 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.shut() // what is not copied is gone
-		if _, err := saved.replay(r); err != nil {
+		if _, err := saved.replay(t.Context(), r); err != nil {
 			t.Error(err)
 		}
 	}
