@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -84,21 +85,56 @@ func TestLongestWait(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
 }
 
-// TestSlowAnswersOverHTTP2: an answer may take longer to begin than a client may take to
-// receive it.
+// watchedClient notes those that a request has set at present.
+type watchedClient struct {
+	http.ResponseWriter
+	mu          sync.Mutex
+	read, write time.Time // zero: none
+}
+
+func (d *watchedClient) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+func (d *watchedClient) SetReadDeadline(t time.Time) error { return d.set(&d.read, t) }
+
+func (d *watchedClient) SetWriteDeadline(t time.Time) error { return d.set(&d.write, t) }
+
+func (d *watchedClient) set(which *time.Time, t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	*which = t
+	if which == &d.read {
+		return http.NewResponseController(d.ResponseWriter).SetReadDeadline(t)
+	}
+	return http.NewResponseController(d.ResponseWriter).SetWriteDeadline(t)
+}
+
+func (d *watchedClient) now() (read, write time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.read, d.write
+}
+
+// TestSlowAnswersOverHTTP2: an answer may take as long to begin as it likes: while a
+// search runs, its client is under no deadline, which on HTTP/2 would end the request.
+// There are some before, for the body, and behind, for the answer.
 func TestSlowAnswersOverHTTP2(t *testing.T) {
-	const grace = 20 * time.Millisecond
-	s := start(t, func(o *Options) { o.Timeouts.Body = grace })
+	s := start(t, func(o *Options) { o.Timeouts.Body = time.Hour })
 	s.fill()
-	tls := httptest.NewUnstartedServer(s.Server)
+	asked := make(chan *watchedClient, 1)
+	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := &watchedClient{ResponseWriter: w}
+		asked <- d
+		s.Server.ServeHTTP(d, r)
+	}))
 	tls.EnableHTTP2 = true
 	tls.StartTLS()
 	defer tls.Close()
 	begun, release := s.held()
 	defer release()
 	done := make(chan error, 1)
+	body, send := io.Pipe()
 	go func() {
-		resp, err := tls.Client().Post(tls.URL+searchFilms, jsonType, strings.NewReader(oneQuery("")))
+		resp, err := tls.Client().Post(tls.URL+searchFilms, jsonType, body)
 		if err == nil {
 			defer resp.Body.Close()
 			if _, err = io.Copy(io.Discard, resp.Body); resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 {
@@ -107,12 +143,23 @@ func TestSlowAnswersOverHTTP2(t *testing.T) {
 		}
 		done <- err
 	}()
+	d := <-asked
+	for read := (time.Time{}); read.IsZero(); read, _ = d.now() {
+		runtime.Gosched() // until it waits for the body
+	}
+	if _, err := io.WriteString(send, oneQuery("")); err != nil {
+		t.Error(err)
+	}
+	send.Close()
 	<-begun
-	for came := time.Now(); time.Since(came) < 3*grace; {
-		runtime.Gosched()
+	if read, write := d.now(); !read.IsZero() || !write.IsZero() {
+		t.Errorf("while the search runs the client has until %v to send and %v to receive", read, write)
 	}
 	release()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if _, write := d.now(); write.IsZero() {
+		t.Error("the client has for ever to receive the answer")
 	}
 }

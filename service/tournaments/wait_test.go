@@ -151,8 +151,9 @@ func TestReadIsGivenUp(t *testing.T) {
 		giveUp = nil
 	}
 	h.open()
-	var ctx context.Context
-	ctx, giveUp = context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	giveUp = cancel
 	if _, err := h.Get(ctx, id); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
