@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,6 +90,10 @@ type request struct {
 	// anything, so that kernels do not wait for the host between them.
 	Stall int `json:"stall"`
 
+	// sweep answers a batch up to its first look, at To rest codes, by other shapes and
+	// chunks than the program's, Count times each.
+	To int `json:"to"`
+
 	// costs measures what work costs, on so many atoms if given. ceilings takes each
 	// Count times: a copy of Bytes, products, tests of bounds.
 	Size   int `json:"size"`
@@ -96,13 +101,12 @@ type request struct {
 	Rounds int `json:"rounds"`
 }
 
-// serve answers requests until in ends. What fails is answered with an object that
-// has "error" alone.
+// serve answers requests until in ends, or the device is lost. What fails is answered
+// with an object that has "error" alone.
 func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}}
 	defer func() { err = errors.Join(err, s.close()) }()
 	lines := bufio.NewScanner(in)
-	encoder := json.NewEncoder(out)
 	for lines.Scan() {
 		var r request
 		var answer any
@@ -110,10 +114,17 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 		if err == nil {
 			answer, err = s.answer(ctx, &r)
 		}
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
+		var line []byte
+		if err == nil {
+			line, err = json.Marshal(answer) // which knows no infinity
 		}
-		if err := encoder.Encode(answer); err != nil {
+		if err != nil {
+			line, _ = json.Marshal(map[string]string{"error": err.Error()})
+		}
+		if _, e := out.Write(append(line, '\n')); e != nil {
+			return e
+		}
+		if errors.Is(err, backend.ErrUnavailable) {
 			return err
 		}
 	}
@@ -141,6 +152,8 @@ func (s *server) answer(ctx context.Context, r *request) (any, error) {
 		return s.search(ctx, r)
 	case "split":
 		return s.split(ctx, r)
+	case "sweep":
+		return s.sweep(ctx, r)
 	case "costs":
 		return s.costs(ctx, r)
 	case "ceilings":
@@ -364,6 +377,7 @@ func TestServing(t *testing.T) {
 		fmt.Sprintf(`{"do": "search", "set": "a", "m": 8, "k": %d, "count": 3, "delta": 0.01, "dump": %q}`, k, dump),
 		`{"do": "search", "set": "b", "m": 8, "k": 5, "first": 1, "count": 1, "delta": 0.01, "method": "exact"}`,
 		`{"do": "split", "set": "a", "m": 8, "k": 5, "count": 2, "delta": 0.01, "plan": "64,whole,rows", "stall": 65536}`,
+		`{"do": "sweep", "set": "a", "m": 8, "k": 5, "count": 1, "delta": 0.01, "to": 64, "stall": 65536}`,
 		`{"do": "costs", "size": 2048}`,
 		`{"do": "ceilings", "count": 2, "bytes": 65536, "rounds": 2}`,
 		`{"do": "search", "set": "c", "m": 1, "k": 1, "count": 1}`,
@@ -380,7 +394,7 @@ func TestServing(t *testing.T) {
 		t.Fatalf("%d answers to %d requests: %v", len(said), len(asked), said)
 	}
 	for i, line := range said {
-		bad := i >= 9 && i <= 11
+		bad := i >= 10 && i <= 12
 		if failed := strings.HasPrefix(line, `{"error":`); failed != bad {
 			t.Errorf("request %s: %s", asked[i], line)
 		}
@@ -392,6 +406,19 @@ func TestServing(t *testing.T) {
 	var split splitting
 	if err := json.Unmarshal([]byte(said[6]), &split); err != nil {
 		t.Fatal(err)
+	}
+	var tried swept
+	if err := json.Unmarshal([]byte(said[7]), &tried); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tried.Chunks { // the first chunk's end, and how many follow, are no matter to what passes in the end
+		if c.Seconds <= 0 || c.Overflows != 0 || c.Listed < k || c.Listed > n/2 {
+			t.Errorf("a look by chunks: %+v", c)
+		}
+	}
+	own := func(s shaped) bool { return s.Own }
+	if len(tried.Chunks) == 0 || !slices.ContainsFunc(tried.Shapes, own) || !slices.ContainsFunc(tried.Chunks, func(c chunked) bool { return c.Own }) {
+		t.Errorf("swept without the program's own: %+v", tried)
 	}
 	sum, scans := 0., split.Kernels["scan_s8"]
 	for _, of := range split.Kernels {

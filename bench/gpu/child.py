@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+import parts
+from suite import SERVE
 
 Answer = dict[str, Any]
 
@@ -22,11 +27,16 @@ class Failed(Exception):
 class Gone(Exception):
     """The process ended, or took too long and was ended."""
 
+    noted = False  # in the results
+    late = False  # rather than ended by itself
+
 
 class Child:
-    def __init__(self, binary: Path, log: BinaryIO) -> None:
+    """wrap is a program, with its arguments, that runs the child."""
+
+    def __init__(self, binary: Path, log: BinaryIO, wrap: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [str(binary), "-test.run", "^TestServe$", "-test.timeout", "0"],
+            [*wrap, str(binary), *SERVE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -48,8 +58,7 @@ class Child:
             self.process.stdin.close()
             self.process.wait(20)
         except (OSError, subprocess.TimeoutExpired):
-            self.process.kill()
-            self.process.wait()
+            self._kill()
         self.process.stdout.close()
 
     def ask(self, seconds: float = 60, **request: Any) -> Any:
@@ -61,20 +70,32 @@ class Child:
             self.process.stdin.flush()
         except OSError as e:
             raise Gone(f"{request['do']}: the process had ended") from e
-        said = json.loads(self._line(time.monotonic() + seconds, request["do"]))
+        until = time.monotonic() + seconds
+        while (line := self._line(until, request["do"]))[:1] not in (b"{", b"["):
+            pass  # what a driver or a tool had to say
+        said = json.loads(line)
         if isinstance(said, dict) and set(said) == {"error"}:
             raise Failed(f"{request['do']}: {said['error']}")
         return said
+
+    def _kill(self) -> None:
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(parts.LINGER)
 
     def _line(self, until: float, what: str) -> bytes:
         assert self.process.stdout
         while b"\n" not in self.rest:
             if not self.ready.select(max(0.0, until - time.monotonic())):
-                self.process.kill()
-                raise Gone(f"{what}: no answer in time")
+                self._kill()
+                late = Gone(f"{what}: no answer in time")
+                late.late = True
+                raise late
             part = os.read(self.process.stdout.fileno(), 1 << 16)
             if not part:
-                raise Gone(f"{what}: the process ended with code {self.process.wait()}")
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(parts.LINGER)
+                raise Gone(f"{what}: the process ended with code {self.process.returncode}")
             self.rest += part
         line, self.rest = self.rest.split(b"\n", 1)
         return line

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ def version(file: Path) -> dict[str, str]:
 
 
 def gather(log: Path, seconds: float) -> dict[str, Any]:
+    until = time.monotonic() + seconds
+
     def said(*command: str) -> str:
         try:
-            code, out = parts.run(list(command), min(20.0, seconds), log)
+            code, out = parts.run(list(command), max(1.0, min(12.0, until - time.monotonic())), log)
         except OSError:
             return ""
         return out.strip() if code == 0 else ""

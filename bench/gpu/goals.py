@@ -31,6 +31,16 @@ def one(records: Iterable[Record], kind: str, **key: Any) -> Record | None:
     return found[-1] if found else None
 
 
+def last(records: Iterable[Record], kind: str, field: str) -> list[Record]:
+    """Of records of a kind the last with each value of a field, in the order of the
+    first: results of several calls may stand one behind the other."""
+    return list({r[field]: r for r in of(records, kind)}.values())
+
+
+def parts_left_out(records: list[Record]) -> list[Record]:
+    return [r for r in last(records, "part", "name") if "left_out" in r]
+
+
 @dataclass(frozen=True)
 class Ceilings:
     """What the device can do at most, a second."""
@@ -115,6 +125,8 @@ def over_torch(records: list[Record], data: str, peer: str, target: float) -> Go
 
 
 def judge(records: list[Record]) -> list[Goal]:
+    reduced = {r["name"] for r in of(records, "set", reduced=True)}
+    records = [r for r in records if r.get("set") not in reduced]
     ceilings = Ceilings.read(records)
 
     def first(data: str, m: int) -> FirstLook | None:

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Everything there is to prove and measure on a machine with a GPU, in one call.
 
-    make gpu                                all of it, below eight minutes
+    make gpu                                all of it, in the order of its weight, below nine minutes
+    PARTS=peers,profile make gpu            these parts alone
+    PARTS=benchmarks SETS=iid768 make gpu   of the benchmarks these sets alone
     GPU_SMALL=1 make gpu                    the same steps on tiny sizes: a rehearsal
 
 It takes what `make gpu-binaries` left in build/device, and of the machine python3 and
-the driver; torch, CuPy, JAX and compute-sanitizer where they are. A part that fails
-keeps no other from running. Results and logs go to $OUT, or to build/gpu-out, and a
-table comes last; the exit code is 1 if a test failed, an answer was wrong beyond what
-delta allows, or the benchmarks broke off.
+the driver; torch, CuPy, JAX, compute-sanitizer and ncu where they are. A part that fails
+keeps no other from running. Results and logs go to $OUT, or to build/gpu-out, as they
+come, and a table comes last; the exit code is 1 if a test failed, an answer was wrong
+beyond what delta allows, or the benchmarks broke off.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import facts
@@ -33,17 +36,24 @@ ROOT = HERE.parents[1]
 DEVICE = ROOT / "build" / "device"
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
-SECONDS = 460
-MEASURE = 250  # of these the benchmarks'; a rehearsal takes a tenth of it where nobody else works
+SECONDS = 500
+GRACE = 20  # seconds later it ends whatever hangs
+MEASURE = 290  # of these the benchmarks', with 15 to end in; a rehearsal takes a tenth of it where nobody else works
 
 FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared", "TestWords")
 # What a rehearsal runs of the suite: that it can be run is what it shows.
 REHEARSED = ("TestLayout", "TestParsePTX", "TestEveryCallFails", "TestFormatBytes")
-# A few of each kind of kernel, for tools that slow them down a hundred times.
+# A few of each kind of kernel: they tell what is broken before it is measured, and are
+# for tools that slow them down a hundred times.
 WATCHED = (
     *FRAGMENTS, "TestScan", "TestPrune", "TestLeaders", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
     "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
+# What the driver compiled and what was found is kept here, for all processes and for
+# the next call.
+CACHE = Path(tempfile.gettempdir()) / "thresher-compute-cache"
+# Where ncu and compute-sanitizer may be beside the PATH.
+PLACES = ("/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*")
 
 
 def npy(path: Path, rows: int, columns: int, seed: int) -> None:
@@ -55,44 +65,91 @@ def npy(path: Path, rows: int, columns: int, seed: int) -> None:
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + values.tobytes())
 
 
+def tool(name: str) -> str | None:
+    """Where a program of the CUDA toolkit is."""
+    there = (path for place in PLACES for path in sorted(Path("/").glob(f"{place[1:]}/{name}")))
+    return shutil.which(name) or next((str(path) for path in there), None)
+
+
 class Gpu:
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, only: list[str]) -> None:
         self.results = parts.Results(out)
-        self.call = parts.Call(self.results, SECONDS)
+        self.call = parts.Call(self.results, SECONDS, only)
         self.suite = Suite(DEVICE / "gpu.test", ROOT / "gpu", out / "tests.log")
         self.names: list[str] = []
+        self.ended = False
+        self.cache = out / "cache" if SMALL else CACHE
+
+    def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
+        """Every part: its limit in seconds, and what it does. First what all else rests
+        on, then what is to be measured, then what proves or explains more."""
+        return {
+            "facts": (30, self.facts),
+            "opening": (100, self.opening),
+            "primitives": (40, lambda s: self.tests("primitives", FRAGMENTS, s)),
+            "kernels": (60, lambda s: self.tests("kernels", self.kernels(), s)),
+            "command": (40, self.command),
+            "benchmarks": (MEASURE, self.measure),
+            "conformance": (120, lambda s: self.tests("conformance", self.conformance(), s)),
+            "others": (90, lambda s: self.tests("others", self.rest(), s)),
+            "memcheck": (60, lambda s: self.sanitize("memcheck", s)),
+            "racecheck": (60, lambda s: self.sanitize("racecheck", s)),
+            "sweep": (60, lambda s: self.extras(s, "--sweep")),
+            "peers": (120, lambda s: self.extras(s, "--peers")),
+            "profile": (90, self.profile),
+        }
 
     def run(self) -> int:
+        every = self.parts()
+        unknown = [name for name in self.call.only if name not in every]
+        if unknown:
+            print(f"gpu.py: PARTS names {', '.join(unknown)}; there are {', '.join(every)}")
+            return 2
         self.results.add("run", when=time.strftime("%Y-%m-%d"), small=SMALL, version=facts.version(DEVICE / "VERSION"))
-        part = self.call.part
-        part("facts", 60, self.facts)
-        part("primitives", 60, lambda s: self.tests("primitives", [n for n in self.names if n in FRAGMENTS], s))
-        part("conformance", 150, lambda s: self.tests("conformance", [n for n in self.names if self.conforms(n)], s))
-        part("kernels and device layer", 100, lambda s: self.tests("kernels and device layer", self.rest(), s))
-        part("command", 30, self.command)
-        part("benchmarks", MEASURE, self.measure)
-        for tool in ("memcheck", "racecheck"):
-            part(tool, 45, lambda s, tool=tool: self.sanitize(tool, s))
+        if not self.suite.binary.exists():
+            print(f"gpu.py: there is no {self.suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
+            return 2
+        self.call.watch(GRACE, self.end)
+        for program in (self.suite.binary, DEVICE / "thresher"):
+            program.chmod(0o755)  # which a copy may have lost
+        self.cache.mkdir(exist_ok=True)
+        os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
+        os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
+        self.names = self.suite.names()
+        for name, (limit, do) in every.items():
+            self.call.part(name, limit, do)
         return self.end()
 
-    def facts(self, seconds: float) -> int | str:
-        if not self.suite.binary.exists():
-            return f"there is no {self.suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go"
-        self.names = self.suite.names()
+    def facts(self, seconds: float) -> int:
         self.results.add("facts", **facts.gather(self.results.folder / "facts.log", seconds))
         return 0 if self.names else 1
 
-    def conforms(self, name: str) -> bool:
-        return name.startswith("TestBackend") and not SMALL
+    def opening(self, seconds: float) -> int:
+        """Twice: with what the driver compiles, and with what it kept."""
+        until, code = time.monotonic() + seconds, 0
+        for _ in range(2):
+            said, code = self.suite.ask({"do": "open"}, max(1.0, until - time.monotonic()))
+            if "device" not in said:
+                self.results.add("left_out", what="opening", why=str(said.get("error", said))[-500:], must=True)
+                return code or 1
+            self.results.add("card", **said)
+        return code
+
+    def kernels(self) -> list[str]:
+        return [] if SMALL else [n for n in self.names if n in WATCHED and n not in FRAGMENTS]
+
+    def conformance(self) -> list[str]:
+        return [] if SMALL else [n for n in self.names if n.startswith("TestBackend")]
 
     def rest(self) -> list[str]:
         if SMALL:
             return [n for n in self.names if n in REHEARSED]
-        return [n for n in self.names if n not in FRAGMENTS and not self.conforms(n)]
+        return [n for n in self.names if n not in (*WATCHED, *self.conformance())]
 
-    def tests(self, group: str, names: list[str], seconds: float) -> int | str:
+    def tests(self, group: str, names: Collection[str], seconds: float) -> int | str:
+        names = [n for n in names if n in self.names]
         if not names:
-            return "none of them is in this binary"
+            return "it is left to a GPU" if SMALL else "none of them is in this binary"
         code, said = self.suite.each(names, seconds)
         self.results.add("tests", group=group, rc=code, **said.record())
         return code
@@ -119,48 +176,68 @@ class Gpu:
         return 0
 
     def measure(self, seconds: float) -> int | str:
-        command: list[str | Path] = [
-            sys.executable,
-            "-u",
-            HERE / "measure.py",
-            "--out",
-            self.results.file,
-            "--seconds",
-            str(int(seconds - 15)),
-        ]
+        sets = os.environ.get("SETS", "")
+        return self.script("measure.py", seconds, *(["--sets", sets] if sets else []))
+
+    def script(self, name: str, seconds: float, *more: str | Path) -> int | str:
+        """Runs a script of this folder that adds to the results, with a folder for its
+        vectors that is gone after it, however it ends."""
+        if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True, timeout=30).returncode:
+            return "python3 has no numpy here"
         env = {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
             "PYTHONPATH": f"{ROOT / 'bench'}:{os.environ.get('PYTHONPATH', '')}",
         }
-        if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode:
-            return "python3 has no numpy here"
-        return parts.run(command + ["--small"] * SMALL, seconds, self.results.folder / "bench.log", ROOT, env)[0]
+        where = parts.roomy(1 << (26 if SMALL else 34))  # the greatest set, twice
+        with tempfile.TemporaryDirectory(dir=where, prefix="thresher-", ignore_cleanup_errors=True) as folder:
+            command: list[str | Path] = [sys.executable, "-u", HERE / name, "--out", self.results.file]
+            command += ["--folder", folder, "--seconds", str(max(1, int(seconds - 15)))]
+            command += [*["--small"] * SMALL, *more]
+            return parts.run(command, seconds, self.results.folder / "bench.log", ROOT, env)[0]
 
-    def sanitize(self, tool: str, seconds: float) -> int | str:
-        found = shutil.which("compute-sanitizer") or next(
-            iter(Path("/usr/local").glob("cuda*/bin/compute-sanitizer")), None
-        )
+    def sanitize(self, which: str, seconds: float) -> int | str:
+        found = tool("compute-sanitizer")
         if not found:
             return "there is no compute-sanitizer here"
-        log = self.results.folder / f"{tool}.log"
+        log = self.results.folder / "sanitizer.log"
+        at = log.stat().st_size if log.exists() else 0
         suite = Suite(self.suite.binary, self.suite.folder, log)
-        code, said = suite.run(
-            [n for n in self.names if n in WATCHED], seconds, [str(found), "--tool", tool, "--error-exitcode", "9"]
-        )
-        errors = [line.lstrip("= ") for line in log.read_text(errors="replace").splitlines() if "SUMMARY" in line]
-        self.results.add("sanitizer", tool=tool, rc=code, summary=errors, **said.record())
+        wrap = [found, "--tool", which, "--error-exitcode", "9", "--print-limit", "40"]
+        code, said = suite.run([n for n in self.names if n in WATCHED], seconds, wrap)
+        text = log.read_bytes()[at:].decode(errors="replace")
+        errors = [line.lstrip("= ") for line in text.splitlines() if "SUMMARY" in line]
+        self.results.add("sanitizer", tool=which, rc=code, summary=errors, **said.record())
         return code
 
+    def profile(self, seconds: float) -> int | str:
+        """Counters of the kernels of a batch, by ncu, which leaves the clocks alone."""
+        found = tool("ncu")
+        if not found:
+            return "there is no ncu here"
+        return self.extras(seconds, "--profile", found)
+
+    def extras(self, seconds: float, *what: str) -> int | str:
+        return self.script("extras.py", seconds, *what, "--before", self.cache / self.results.file.name)
+
     def end(self) -> int:
+        if self.ended:
+            return 0
+        self.ended = True
         records = self.results.all()
         table = short.table(records)
+        if self.call.left_out:
+            table += f"for another call: PARTS={','.join(self.call.left_out)} make gpu\n"
         (self.results.folder / "table.txt").write_text(table)
+        self.results.trim()
+        with (self.cache / self.results.file.name).open("ab") as kept:
+            kept.write(self.results.file.read_bytes())
         print(table, flush=True)
         return 1 if short.bad(records) else 0
 
 
 def main() -> int:
-    return Gpu(Path(os.environ.get("OUT") or ROOT / "build" / "gpu-out")).run()
+    only = [name for name in os.environ.get("PARTS", "").replace(" ", ",").split(",") if name]
+    return Gpu(Path(os.environ.get("OUT") or ROOT / "build" / "gpu-out"), only).run()
 
 
 if __name__ == "__main__":

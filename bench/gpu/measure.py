@@ -2,7 +2,7 @@
 order of their weight, each raced, checked and taken apart. Results are JSON lines,
 written as they come, so that what ran before a limit is kept.
 
-    PYTHONPATH=bench python3 bench/gpu/measure.py --out FILE --seconds N [--small]
+    PYTHONPATH=bench python3 bench/gpu/measure.py --out FILE --seconds N [--sets A,B] [--small]
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import argparse
 import gc
 import json
 import os
-import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO
 import check
 import duel
 import exact
+import parts
 import rivals
 import vectors
 from child import Child, Failed, Gone
@@ -44,13 +44,14 @@ CELLS: dict[str, list[Cell]] = {
 SMALL_CELLS: dict[str, list[Cell]] = {"power768": [(8, 5), (1, 5)], "power4096": [(8, 5)], "iid768": [(8, 5)]}
 # Sets whose collection is built by two seeds; batches go to either in turn.
 TWICE = ("power768",)
-# The set that is also searched with a quarter of its size in device memory, and
-# that all peers run on.
-QUARTER = "power768"
+# The set that is also searched with a quarter of its size in device memory, after so
+# many cells: those that it is compared with.
+QUARTER, BEFORE = "power768", 2
 
 SETUP = 25.0  # seconds until a set is made and loaded, at most
 SET = 50.0  # seconds that the sets to come shall have each
 CELL = 8.0  # seconds of a cell, at most
+TRIES = 3  # processes that a set may use up
 
 
 class Log:
@@ -68,6 +69,10 @@ class Log:
 
 class Late(Exception):
     """Too little time is left for what comes next."""
+
+
+class Unopened(Exception):
+    """A process could not open the device."""
 
 
 class Run:
@@ -93,21 +98,29 @@ class Run:
             yield
         except Late:
             self.log.add("left_out", what=what, why="no time was left", must=False)
-        except Gone:
+        except Gone as e:
+            if not e.noted:
+                self.log.add("left_out", what=what, why=str(e)[:500], must=must)
+            e.noted = True
             raise
         except Exception as e:  # of libraries that may raise anything
             self.log.add("left_out", what=what, why=f"{type(e).__name__}: {e}"[:500], must=must)
 
     @contextmanager
-    def thresher(self, stderr: BinaryIO) -> Iterator[None]:
+    def thresher(self, stderr: BinaryIO, wrap: Sequence[str] = ()) -> Iterator[None]:
         """A child of its own: what breaks one, or the device under it, does not break
-        the next."""
+        the next. Raises Unopened."""
+        opened = False
         try:
-            with Child(BINARY, stderr) as self.child:
-                self.log.add("card", **self.child.ask(120, do="open"))
+            with Child(BINARY, stderr, wrap) as self.child:
+                self.log.add("card", **self.child.ask(100, do="open"))
+                opened = True
                 yield
         except (Gone, Failed) as e:
-            self.log.add("left_out", what="what was to come of this process", why=str(e)[:500], must=True)
+            if not opened:
+                raise Unopened(str(e)) from e
+            if not (isinstance(e, Gone) and e.noted):
+                self.log.add("left_out", what="what was to come of this process", why=str(e)[:500], must=True)
 
     def ceilings(self) -> None:
         size = {"bytes": 1 << 16, "rounds": 2} if self.small else {"bytes": 2 << 30, "rounds": 4096}
@@ -120,61 +133,99 @@ class Run:
         self.costs = None if said["unfit"] else said["measured"]
         self.log.add("costs", **said)
 
-    def set(self, recipe: vectors.Recipe) -> None:
-        """Everything about one set."""
-        self.need(SETUP)
+    def make(self, recipe: vectors.Recipe) -> tuple[vectors.Vectors, tuple[Path, Path]]:
+        """A set and its files."""
         began = time.monotonic()
         made = vectors.make(recipe, self.torch)
-        atoms, queries = made.save(self.folder)
-        names = [f"{recipe.name}-{seed}" for seed in (1, 2)[: 1 + (recipe.name in TWICE)]]
-        self.log.add("set", **vars(recipe), seconds=time.monotonic() - began)
-        loaded = []
-        for seed, name in enumerate(names, 1):
-            said = self.child.ask(
-                120,
-                do="build",
-                set=name,
-                atoms=str(atoms),
-                queries=str(queries),
-                dim=recipe.d,
-                seed=seed,
-                costs=self.costs,
-            )
-            loaded.append(said)
-            self.log.add("loaded", set=recipe.name, name=name, **said)
-        atoms.unlink()  # they stay mapped
-        cells = (SMALL_CELLS if self.small else CELLS)[recipe.name]
+        files = made.save(self.folder)
+        self.log.add("set", **vars(recipe), reduced=recipe in vectors.LESS, seconds=time.monotonic() - began)
+        return made, files
+
+    def load(self, recipe: vectors.Recipe, files: tuple[Path, Path], name: str, seed: int) -> dict[str, Any]:
+        """Has the child build a collection of a set and load it."""
+        said: dict[str, Any] = self.child.ask(
+            75, do="build", set=name, atoms=str(files[0]), queries=str(files[1]), dim=recipe.d, seed=seed,
+            costs=self.costs,
+        )  # fmt: skip
+        self.log.add("loaded", set=recipe.name, name=name, **said)
+        return said
+
+    def set(self, recipe: vectors.Recipe, stderr: BinaryIO) -> None:
+        """Everything about one set. Where a process ends early, another takes what the
+        set has left."""
+        self.need(SETUP)
+        made, files = self.make(recipe)
+        try:
+            self.work(made, files, stderr)
+        finally:
+            for file in files:
+                file.unlink()
+
+    def work(self, made: vectors.Vectors, files: tuple[Path, Path], stderr: BinaryIO) -> None:
+        recipe = made.recipe
+        cells = list((SMALL_CELLS if self.small else CELLS)[recipe.name])
+        truth = None
         with self.part(f"{recipe.name}: what is right"):
             truth = exact.truth(made, max(k for _, k in cells), self.torch)
-            field = Field(self, made, truth, names, loaded[0])
-            for m, k in cells:
-                with self.part(f"{recipe.name}: m = {m}, k = {k}"):
-                    self.need(CELL)
-                    field.cell(m, k)
-            if recipe.name == QUARTER:
-                with self.part(f"{recipe.name}: a quarter of the memory"):
-                    self.need(20)
-                    field.quarter(cells[:2])
-                field.others(*cells[0])
-        for name in names:
-            self.child.ask(do="close", set=name)
-        queries.unlink()
+        names = [f"{recipe.name}-{seed}" for seed in (1, 2)[: 1 + (recipe.name in TWICE)]]
+        left: list[Cell | None] = list(cells)  # None is the quarter of the memory
+        if recipe.name == QUARTER:
+            left.insert(BEFORE, None)
+        plans: dict[Cell, str] = {}
+        again: set[Cell | None] = set()  # the process may have been broken by the step before
+        for at in range(TRIES):
+            self.need(SETUP if at else 0)
+            with self.thresher(stderr):
+                loaded = [self.load(recipe, files, name, seed) for seed, name in enumerate(names, 1)]
+                field = Field(self, made, truth, names, loaded[0], plans)
+                while left:
+                    step = left.pop(0)
+                    try:
+                        self.step(field, step, cells)
+                    except Gone as e:
+                        if step not in again and not e.late:
+                            again.add(step)
+                            left.insert(0, step)
+                        raise
+                for name in names:
+                    self.child.ask(do="close", set=name)
+            if not left:
+                return
+
+    def step(self, field: Field, step: Cell | None, cells: list[Cell]) -> None:
+        """A cell or, where there is none, those that are set beside a quarter of the
+        memory."""
+        if step is None:
+            with self.part(f"{field.name}: a quarter of the memory"):
+                self.need(15)
+                field.quarter(cells[:BEFORE])
+        else:
+            with self.part(f"{field.name}: m = {step[0]}, k = {step[1]}"):
+                self.need(CELL)
+                field.cell(*step)
 
 
 class Field:
     """A set with everyone ready to run on it."""
 
     def __init__(
-        self, run: Run, made: vectors.Vectors, truth: exact.Truth, names: list[str], loaded: dict[str, Any]
+        self,
+        run: Run,
+        made: vectors.Vectors,
+        truth: exact.Truth | None,
+        names: list[str],
+        loaded: dict[str, Any],
+        plans: dict[Cell, str],
     ) -> None:
         self.run, self.made, self.truth, self.names, self.loaded = run, made, truth, names, loaded
-        self.name = made.recipe.name
+        self.name, self.plans = made.recipe.name, plans
         self.torches = []
-        if run.torch is None or made.on_device is None:
-            run.log.add("left_out", what=f"{self.name}: torch", why="there is no torch here", must=False)
-        else:
-            self.torches = [rivals.Torch(run.torch, made, p) for p in ("fp32", "tf32", "bf16")]
-        self.plans: dict[Cell, str] = {}
+        if made.on_device is None or not (run.small or run.torch.cuda.is_available()):
+            run.log.add("left_out", what=f"{self.name}: torch", why="there is no torch with a GPU here", must=False)
+            return
+        for precision in ("fp32", "tf32", "bf16"):
+            with run.part(f"{self.name}: torch-{precision}"):
+                self.torches.append(rivals.Torch(run.torch, made, precision))
 
     def thresher(
         self, name: str, plan: str = "", method: str = "auto", sets: list[str] | None = None
@@ -185,23 +236,36 @@ class Field:
         """The plan is chosen on the first quarter of the queries; turns, and the
         check of every answer, take the rest."""
         batches = duel.Batches.held_out(len(self.made.queries), m)
+        what = f"{self.name}: m = {m}, k = {k}"
         plan, looking = self.choose(m, k)
         self.plans[m, k] = plan
         best, auto = self.thresher("plan", plan), self.thresher("auto")
-        contestants: list[rivals.Contestant] = [best, auto, *self.torches]
-        chunks = {t.name: t.prepare(m, k) for t in self.torches}
+        chunks: dict[str, int] = {}
+        torches: list[rivals.Torch] = []
+        for t in self.torches:
+            with self.run.part(f"{what}: {t.name}"):
+                chunks[t.name] = t.prepare(m, k)
+                torches.append(t)
+        contestants: list[rivals.Contestant] = [best, auto, *torches]
         record = duel.turns(contestants, m, k, batches, self.run.pace)
         host = record["host"]
         record |= {
             "ratios": {n: duel.ratio(host[n], host["plan"]) for n in host if n != "plan"},
             "ratios_auto": {n: duel.ratio(host[n], host["auto"]) for n in host if n.startswith("torch")},
             "chunks": chunks,
-            "recall": {t.name: self.recall(t, m, k, batches) for t in self.torches},
+            "recall": {},
+            "checked": {},
         }
-        checked = {c.name: self.checked(c, m, k, batches) for c in (best, auto)}
-        self.run.log.add("cell", set=self.name, m=m, k=k, plan=plan, checked=checked, **record)
+        try:
+            if self.truth is not None:
+                with self.run.part(f"{what}: whether it is right"):
+                    record["checked"] = {c.name: self.checked(c, m, k, batches) for c in (best, auto)}
+                    record["recall"] = {t.name: self.recall(t, m, k, batches) for t in torches}
+        finally:
+            self.run.log.add("cell", set=self.name, m=m, k=k, plan=plan, **record)
         for name in dict.fromkeys((plan, looking)):
-            self.split(self.thresher(name, name), m, k, batches)
+            with self.run.part(f"{what}: kernels of {name}"):
+                self.split(self.thresher(name, name), m, k, batches)
 
     def choose(self, m: int, k: int) -> tuple[str, str]:
         """The fastest plan on the first batches and the fastest with looks, and a
@@ -241,12 +305,13 @@ class Field:
 
     def recall(self, t: rivals.Torch, m: int, k: int, batches: duel.Batches) -> float:
         ids = t.run(m, k, batches.lo, 1).ids
-        assert ids is not None
+        assert ids is not None and self.truth is not None
         return self.truth.recall(batches.lo * m, ids)
 
     def checked(self, c: rivals.Thresher, m: int, k: int, batches: duel.Batches) -> dict[str, Any]:
         """How many answers are wrong, of all queries raced (of single ones as many as
         fit half a second), by each seed."""
+        assert self.truth is not None
         out: dict[str, Any] = {"answers": 0, "wrong": 0, "certain_wrong": 0}
         file = self.run.folder / "answers"
         for of in c.sets:
@@ -308,40 +373,16 @@ class Field:
         """The same collection where a quarter of it fits the device."""
         name = f"{self.name}-quarter"
         memory = self.loaded["bytes"] // 4
-        said = self.run.child.ask(120, do="load", set=name, of=self.names[0], memory=memory, costs=self.run.costs)
+        said = self.run.child.ask(45, do="load", set=name, of=self.names[0], memory=memory, costs=self.run.costs)
         self.run.log.add("loaded", set=self.name, name=name, memory=memory, **said)
         for m, k in cells:
             batches = duel.Batches.held_out(len(self.made.queries), m)
-            plan = self.plans[m, k]
+            plan = self.plans.get((m, k), "")  # or what is chosen here
             those = [self.thresher("resident", plan, sets=self.names[:1]), self.thresher("quarter", plan, sets=[name])]
             record = duel.turns(those, m, k, batches, self.run.pace)
             record["ratio"] = duel.ratio(record["host"]["quarter"], record["host"]["resident"])
             self.run.log.add("quarter", set=self.name, m=m, k=k, plan=plan, **record)
         self.run.child.ask(do="close", set=name)
-
-    def others(self, m: int, k: int) -> None:
-        """CuPy and JAX, where they are, on one cell against the plan chosen."""
-        if not self.torches:
-            return
-        batches = duel.Batches.held_out(len(self.made.queries), m)
-        torch, made = self.run.torch, self.made
-        makers: dict[str, Callable[[], rivals.Contestant]] = {
-            "jax-approx": lambda: rivals.Jax(torch, made, True),
-            "jax-tf32": lambda: rivals.Jax(torch, made, False),
-            "cupy-fp32": lambda: rivals.CuPy(torch, made),
-        }
-        for name, make in makers.items():
-            with self.run.part(f"{self.name}: {name}", must=False):
-                self.run.need(12)
-                other = make()
-                pace = duel.Pace(turn=0.02, rounds=3, budget=2.0)
-                record = duel.turns([self.thresher("plan", self.plans[m, k]), other], m, k, batches, pace)
-                ids = other.run(m, k, batches.lo, 1).ids
-                assert ids is not None
-                record["ratio"] = duel.ratio(record["host"][name], record["host"]["plan"])
-                self.run.log.add(
-                    "other", set=self.name, m=m, k=k, peer=name, recall=self.truth.recall(batches.lo * m, ids), **record
-                )
 
 
 def kept(said: dict[str, Any]) -> list[str]:
@@ -364,41 +405,45 @@ def torch_here() -> Any:
     return torch
 
 
-def roomy(need: int) -> Path:
-    """A folder with room for so many bytes, in memory if possible."""
-    for folder in ("/dev/shm", tempfile.gettempdir(), str(ROOT / "build")):
-        if Path(folder).is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > need:
-            return Path(folder)
-    raise OSError(f"no folder has room for {need} bytes")
+def arguments(name: str) -> argparse.ArgumentParser:
+    """What this and extras.py are told."""
+    parser = argparse.ArgumentParser(prog=name)
+    parser.add_argument("--out", type=Path, required=True, help="file of JSON lines to append to")
+    parser.add_argument("--folder", type=Path, help="for vectors; by default one that is made")
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--small", action="store_true")
+    return parser
+
+
+@contextmanager
+def begun(args: argparse.Namespace) -> Iterator[tuple[Run, BinaryIO]]:
+    """A call, and where its processes complain."""
+    where = args.folder or parts.roomy(1 << (26 if args.small else 34))
+    with (
+        tempfile.TemporaryDirectory(dir=where, prefix="thresher-") as folder,
+        args.out.with_name("bench.log").open("ab") as stderr,
+    ):
+        yield Run(Log(args.out), Path(folder), args.seconds, args.small, torch_here()), stderr
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="measure.py")
-    parser.add_argument("--out", type=Path, required=True, help="file of JSON lines to append to")
-    parser.add_argument("--seconds", type=float, default=240)
-    parser.add_argument("--small", action="store_true")
+    parser = arguments("measure.py")
+    parser.add_argument("--sets", default="", help="names of sets, all if none is given")
     args = parser.parse_args()
-    log, recipes = Log(args.out), vectors.SMALL if args.small else vectors.FULL
-    need = 2 * max(4 * r.n * r.d for r in recipes)
-    torch = torch_here()
-    with (
-        tempfile.TemporaryDirectory(dir=roomy(need), prefix="thresher-") as folder,
-        args.out.with_name("bench.log").open("ab") as stderr,
-    ):
-        run = Run(log, Path(folder), args.seconds, args.small, torch)
+    with begun(args) as (run, stderr):
+        recipes = [r for r in vectors.recipes(args.small, run.torch) if not args.sets or r.name in args.sets.split(",")]
+        with run.part("ceilings and costs"), run.thresher(stderr):
+            with run.part("ceilings"):
+                run.ceilings()
+            with run.part("costs"):
+                run.measured()
         for at, recipe in enumerate(recipes):
             run.later = len(recipes) - at - 1
-            with run.thresher(stderr):
-                if at == 0:
-                    with run.part("ceilings"):
-                        run.ceilings()
-                    with run.part("costs"):
-                        run.measured()
-                with run.part(recipe.name):
-                    run.set(recipe)
-            if torch is not None and torch.cuda.is_available():
+            with run.part(recipe.name):
+                run.set(recipe, stderr)
+            if run.torch is not None and run.torch.cuda.is_available():
                 gc.collect()
-                torch.cuda.empty_cache()
+                run.torch.cuda.empty_cache()
     return 0
 
 

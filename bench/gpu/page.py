@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from goals import Ceilings, FirstLook, Record, judge, of, one
+from goals import Ceilings, FirstLook, Record, judge, last, of, one, parts_left_out
 from markdown import digits, section, table
 from parts import records_of
 
@@ -303,14 +303,14 @@ def wrong(records: list[Record]) -> str:
 
 def proofs(records: list[Record]) -> str:
     rows = []
-    for r in of(records, "tests"):
+    for r in last(records, "tests", "group"):
         told = "; ".join(f"{what}: {', '.join(r[what])}" for what in ("failed", "unheard") if r[what])
         rows.append((r["group"], r["passed"], len(r["failed"]), len(r["skipped"]), len(r["unheard"]), told))
     checks = [
         (r["tool"], f"code {r['rc']}", "; ".join(r["summary"]), f"{r['passed']} tests")
-        for r in of(records, "sanitizer")
+        for r in last(records, "sanitizer", "tool")
     ]
-    gone = [f"- {r['name']}: {r['left_out']}" for r in of(records, "part") if "left_out" in r]
+    gone = [f"- {r['name']}: {r['left_out']}" for r in parts_left_out(records)]
     gone += [f"- {r['what']}: {r['why']}" for r in of(records, "left_out")]
     return section(
         "Tests on the device",

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+NO_TIME = "no time was left"
 LATE = 124  # as timeout(1) has it
+LINGER = 5.0  # seconds that a process has to go when it is killed: one that waits for a driver may never
+MOST = 14 << 20  # bytes of a log that is kept whole
+
+
+def roomy(need: int) -> Path:
+    """A folder with room for so many bytes, in memory if possible."""
+    for folder in ("/dev/shm", tempfile.gettempdir(), "/var/tmp"):
+        if Path(folder).is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > need:
+            return Path(folder)
+    raise OSError(f"no folder has room for {need} bytes")
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process with all it began, if that can be, and goes on in any case."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(LINGER)
 
 
 def records_of(file: Path) -> list[dict[str, Any]]:
@@ -40,12 +63,38 @@ class Results:
     def all(self) -> list[dict[str, Any]]:
         return records_of(self.file)
 
+    def trim(self) -> None:
+        """Leaves out the middle of logs that are too long to be brought back."""
+        for file in self.folder.glob("*.log"):
+            size = file.stat().st_size
+            if size > MOST:
+                with file.open("rb") as f:
+                    head = f.read(MOST // 2)
+                    f.seek(size - MOST // 2)
+                    tail = f.read()
+                file.write_bytes(head + b"\n... left out ...\n" + tail)
+
 
 class Call:
-    """seconds is how long everything may take together."""
+    """seconds is how long everything may take together; only, if not empty, names the
+    parts that are to run."""
 
-    def __init__(self, results: Results, seconds: float) -> None:
-        self.results, self.until = results, time.monotonic() + seconds
+    def __init__(self, results: Results, seconds: float, only: Collection[str] = ()) -> None:
+        self.results, self.until, self.only = results, time.monotonic() + seconds, only
+        self.left_out: list[str] = []  # parts that time, or the limit of one, kept from ending
+
+    def watch(self, grace: float, end: Callable[[], object]) -> None:
+        """Should the call hang grace seconds past its end, calls end and leaves."""
+
+        def leave() -> None:
+            try:
+                end()
+            finally:
+                os._exit(LATE)
+
+        timer = threading.Timer(self.left(float("inf")) + grace, leave)
+        timer.daemon = True
+        timer.start()
 
     def left(self, limit: float) -> float:
         return max(0.0, min(limit, self.until - time.monotonic()))
@@ -53,17 +102,21 @@ class Call:
     def part(self, name: str, limit: float, do: Callable[[float], int | str]) -> None:
         """Runs a part, which is told how many seconds it has and returns 0, another
         code, or why it was left out."""
+        if self.only and name not in self.only:
+            return
         seconds, began = self.left(limit), time.monotonic()
         print(f"== {name}: at most {seconds:.0f} s", flush=True)
         end: int | str
-        if seconds < 2:
-            end = "no time was left"
+        if seconds < min(limit, 5):
+            end = NO_TIME
         else:
             try:
                 end = do(seconds)
             except Exception as e:  # whatever it is, the next part shall run
                 end = f"{type(e).__name__}: {e}"
         took = time.monotonic() - began
+        if end in (NO_TIME, LATE):
+            self.left_out.append(name)
         code = {"left_out": end} if isinstance(end, str) else {"rc": end}
         self.results.add("part", name=name, seconds=round(took, 2), **code)
         print(f"== {name}: {end if isinstance(end, str) else f'code {end}'}, {took:.0f} s", flush=True)
@@ -83,8 +136,7 @@ def run(
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill(process)
             code = LATE
     with log.open("rb") as text:
         text.seek(at)

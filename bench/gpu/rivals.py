@@ -42,7 +42,7 @@ class Thresher:
 
     def ask(self, do: str, m: int, k: int, first: int, count: int, of: str = "", **more: Any) -> dict[str, Any]:
         said: dict[str, Any] = self.child.ask(
-            do=do, set=of or self.sets[0], m=m, k=k, first=first, count=count, plan=self.plan, method=self.method,
+            30, do=do, set=of or self.sets[0], m=m, k=k, first=first, count=count, plan=self.plan, method=self.method,
             delta=0.01, **more,
         )  # fmt: skip
         return said

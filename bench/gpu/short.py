@@ -9,23 +9,26 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from goals import Record, judge, of, one
+from goals import Record, judge, last, of, one
 from parts import records_of
 
 
 MUST = ("facts", "command", "benchmarks")
+FOUND = 9  # what compute-sanitizer is told to end with where it finds errors
 
 
 def bad(records: list[Record]) -> list[str]:
     """What makes a call fail, in words."""
     found = [
         f"{r['group']}: {', '.join(r['failed'] + r['unheard']) or 'code ' + str(r['rc'])}"
-        for r in of(records, "tests")
+        for r in last(records, "tests", "group")
         if r["rc"]
     ]
-    found += [f"{r['name']}: code {r['rc']}" for r in of(records, "part") if r.get("rc") and r["name"] in MUST]
+    must = [r for r in last(records, "part", "name") if r["name"] in MUST]
+    found += [f"{r['name']}: code {r['rc']}" for r in must if r.get("rc")]
+    found += [f"{r['tool']}: {'; '.join(r['summary'])}" for r in last(records, "sanitizer", "tool") if r["rc"] == FOUND]
     if not of(records, "run", small=True):  # where a rehearsal runs there may be no numpy
-        found += [f"{r['name']}: {r['left_out']}" for r in of(records, "part") if "left_out" in r and r["name"] in MUST]
+        found += [f"{r['name']}: {r['left_out']}" for r in must if "left_out" in r]
     found += [f"{r['what']}: {r['why']}" for r in of(records, "left_out", must=True)]
     for r in of(records, "cell"):
         found += [
@@ -42,6 +45,21 @@ def cell(r: Record) -> str:
 
 def milliseconds(times: list[float]) -> str:
     return f"{median(times) * 1e3:.3f}"
+
+
+def swept(r: Record) -> list[str]:
+    """The best of what was tried beside what the program does, µs."""
+    lines = []
+    for what in ("shapes", "chunks"):
+        tried = [t for t in r[what] if not t.get("failed")]
+        if tried:
+            best, own = min(tried, key=lambda t: t["seconds"]), next((t for t in tried if t["own"]), None)
+            told = ", ".join(f"{name} {best[name]}" for name in best if name not in ("seconds", "own", "failed"))
+            lines.append(
+                f"{cell(r):<26}to {r['to']}, {what}: {best['seconds'] * 1e6:.1f} with {told}; the program's "
+                + (f"{own['seconds'] * 1e6:.1f}" if own else "not tried")
+            )
+    return lines
 
 
 def table(records: list[Record]) -> str:
@@ -76,6 +94,10 @@ def table(records: list[Record]) -> str:
             times = "".join(f"{milliseconds(r['host'][n]):>12}" for n in ("plan", "auto", *names) if n in r["host"])
             c = r["checked"].get("plan")
             lines.append(f"{cell(r):<26}{times}  {c['wrong'] if c else '-'}/{c['answers'] if c else '-'}  {r['plan']}")
+    for r in of(records, "sweep"):
+        lines += swept(r)
+    for r in of(records, "other"):
+        lines.append(f"{cell(r):<26}{r['peer']:>12} {milliseconds(r['host'][r['peer']])}, recall {r['recall']:.4f}")
     for r in of(records, "left_out"):
         lines.append(f"left out: {r['what']}: {r['why'][:160]}")
     for g in judge(records):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import parts
 
+SERVE = ("-test.run", "^TestServe$", "-test.timeout", "0")
 VERDICT = re.compile(r"^--- (PASS|FAIL|SKIP): (Test\w+)", re.MULTILINE)
 
 
@@ -46,10 +51,31 @@ class Suite:
         _, out = parts.run([self.binary, "-test.list", "."], 60, self.log, self.folder)
         return [line for line in out.splitlines() if line.startswith("Test")]
 
+    def ask(self, request: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int]:
+        """The answer of the benchmarks' process (gpu/bench_test.go) to one request, and
+        its code; what else it said goes to the log."""
+        with self.log.open("ab") as err:
+            process = subprocess.Popen(
+                [self.binary, *SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
+                env=os.environ | {"THRESHER_GPU_SERVE": "1"}, start_new_session=True,
+            )  # fmt: skip
+            try:
+                out, _ = process.communicate(json.dumps(request).encode() + b"\n", seconds)
+            except subprocess.TimeoutExpired:
+                parts.kill(process)
+                assert process.stdout
+                process.stdout.close()
+                return {"error": "no answer in time"}, parts.LATE
+        try:
+            said = json.loads(out.split(b"\n", 1)[0])
+        except json.JSONDecodeError:
+            said = {"error": out.decode(errors="replace")[-500:]}
+        return said, process.returncode
+
     def run(self, names: list[str], seconds: float, wrap: list[str] | None = None) -> tuple[int, Said]:
         """Runs tests in one process, behind wrap if there is one."""
         pattern = f"^({'|'.join(names)})$"
-        limit = max(1, int(seconds) - 1)  # the test binary then says where it was
+        limit = max(1, int(seconds) - 3)  # the test binary then says where it was
         command: list[str | Path] = [
             *(wrap or []),
             self.binary,

@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import stat
+import sys
 import tempfile
 import time
 import unittest
@@ -61,6 +62,40 @@ class Parts(unittest.TestCase):
                     ("late", "no time was left"),
                 ],
             )
+
+    def test_only_parts_that_are_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, quietly():
+            results = parts.Results(Path(folder))
+            call = parts.Call(results, 60, ["two", "three"])
+            ends = {"one": 0, "two": parts.LATE, "three": 1}
+            for name in ends:
+                call.part(name, 5, lambda s: ends[name])
+            self.assertEqual([r["name"] for r in results.all()], ["two", "three"])
+            self.assertEqual(call.left_out, ["two"], "what is for another call")
+
+    def test_what_hangs_is_left(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            script = Path(name) / "hangs.py"
+            script.write_text(
+                "import sys, time, parts\nfrom pathlib import Path\n"
+                "call = parts.Call(parts.Results(Path(sys.argv[1])), 0.2)\n"
+                "call.watch(0.2, lambda: print('the table', flush=True))\n"
+                "time.sleep(60)\n"
+            )
+            env = {"PYTHONPATH": str(Path(parts.__file__).parent)}
+            code, out = parts.run([sys.executable, script, name], 30, Path(name) / "log", env=env)
+            self.assertEqual((code, out), (parts.LATE, "the table\n"))
+
+    def test_long_logs_lose_their_middle(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            results = parts.Results(Path(name))
+            (Path(name) / "short.log").write_text("short")
+            (Path(name) / "long.log").write_bytes(b"first" + bytes(parts.MOST) + b"last")
+            results.trim()
+            text = (Path(name) / "long.log").read_bytes()
+            self.assertTrue(text.startswith(b"first") and text.endswith(b"last") and b"left out" in text)
+            self.assertLess(len(text), parts.MOST + 100)
+            self.assertEqual((Path(name) / "short.log").read_text(), "short")
 
     def test_limit_ends_all_that_was_begun(self) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -124,6 +159,19 @@ esac""",
             code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB", "TestC"], 20)
             self.assertEqual(said, suite.Said(["TestA", "TestC"], ["TestB"], [], []))
             self.assertNotEqual(code, 0)
+
+
+class Asked(unittest.TestCase):
+    def ask(self, script: str, seconds: float = 20) -> tuple[dict[str, Any], int]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            binary = program(folder, "some.test", script)
+            return suite.Suite(binary, folder, folder / "log").ask({"do": "open"}, seconds)
+
+    def test_answers(self) -> None:
+        self.assertEqual(self.ask('read line; echo "$line"; echo PASS'), ({"do": "open"}, 0))
+        self.assertEqual(self.ask("read line; echo lost; exit 3"), ({"error": "lost\n"}, 3))
+        self.assertEqual(self.ask("exec sleep 60", 0.3), ({"error": "no answer in time"}, parts.LATE))
 
 
 def made(**change: Any) -> list[goals.Record]:
@@ -247,6 +295,20 @@ class Goals(unittest.TestCase):
             missed = [i for i, g in enumerate(goals.judge(made(**change))) if not g.reached]
             self.assertEqual(missed, [at], f"{change}")
 
+    def test_reduced_sets_are_not_judged(self) -> None:
+        records = [*made(), {"kind": "set", "name": "power768", "reduced": True}]
+        self.assertEqual([g.reached for g in goals.judge(records)], [None, None, None, True, None, True, None, None])
+        records[-1]["reduced"] = False
+        self.assertEqual([g.reached for g in goals.judge(records)], [True] * 8)
+
+    def test_a_later_call_says_it_better(self) -> None:
+        first: list[goals.Record] = [
+            {"kind": "part", "name": "peers", "left_out": parts.NO_TIME},
+            {"kind": "part", "name": "a", "rc": 0},
+        ]
+        self.assertEqual([r["name"] for r in goals.parts_left_out(first)], ["peers"])
+        self.assertEqual(goals.parts_left_out([*first, {"kind": "part", "name": "peers", "rc": 0}]), [])
+
     def test_what_was_not_measured(self) -> None:
         self.assertEqual([g.mark for g in goals.judge([])], ["not measured"] * 8)
 
@@ -306,6 +368,8 @@ class Short(unittest.TestCase):
             {"kind": "part", "name": "benchmarks", "rc": 124, "seconds": 250.0},
             {"kind": "part", "name": "command", "left_out": "no time was left", "seconds": 0.0},
             {"kind": "part", "name": "racecheck", "rc": 124, "seconds": 45.0},
+            {"kind": "sanitizer", "tool": "racecheck", "rc": 124, "summary": []},
+            {"kind": "sanitizer", "tool": "memcheck", "rc": 9, "summary": ["ERROR SUMMARY: 2 errors"]},
             {"kind": "left_out", "what": "a set", "why": "Failed: no plan answered", "must": True},
             {"kind": "left_out", "what": "a set: torch", "why": "there is no torch here", "must": False},
         ]
@@ -318,13 +382,24 @@ class Short(unittest.TestCase):
             [
                 "kernels: TestScan, TestLeaders",
                 "benchmarks: code 124",
+                "memcheck: ERROR SUMMARY: 2 errors",
                 "command: no time was left",
                 "a set: Failed: no plan answered",
                 "power768 m=1024 k=10: 99 of 100 wrong by plan",
             ],
         )
         records[3]["checked"]["plan"] |= {"plans": {}}
+        shape = {"tile": 64, "blocks": 3, "seconds": 1e-4, "own": False}
+        chunk = {"first": 512, "growth": 8, "seconds": 3e-4, "own": True}
+        records.append(
+            {
+                "kind": "sweep", "set": "power768", "m": 1024, "k": 10, "to": 64, "chunks": [chunk],
+                "shapes": [shape, {"tile": 256, "blocks": 2, "seconds": 2e-4, "own": True}],
+            }
+        )  # fmt: skip
         text = short.table(records)
+        self.assertIn("to 64, shapes: 100.0 with tile 64, blocks 3; the program's 200.0", text)
+        self.assertIn("to 64, chunks: 300.0 with first 512, growth 8; the program's 300.0", text)
         for said in ("BAD benchmarks", "3 passed, 1 failed, 0 skipped, 1 unheard", "reached", "10.000"):
             self.assertIn(said, text)
 

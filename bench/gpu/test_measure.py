@@ -6,6 +6,8 @@ from __future__ import annotations
 import stat
 import tempfile
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ except ImportError as e:
 import data
 import duel
 import exact
+import measure
 import vectors
 from child import Child, Failed, Gone, dumped
 from measure import torch_here
 from rivals import Torch, Turn
+from test_gpu import quietly
 
 TORCH = torch_here()
 
@@ -175,12 +179,69 @@ class Children(unittest.TestCase):
         self.assertEqual(self.child('read line; echo "[$line]"', m=3), [{"do": "open", "m": 3}])
         with self.assertRaisesRegex(Failed, "open: no such set"):
             self.child("""read line; echo '{"error": "no such set"}'""")
+        self.assertEqual(self.child("read line; echo a driver speaks; echo '{}'"), {})
 
     def test_ended_or_late(self) -> None:
         with self.assertRaisesRegex(Gone, "code 3"):
             self.child("read line; exit 3")
         with self.assertRaisesRegex(Gone, "no answer in time"):
             self.child("read line; printf '{'; exec sleep 60", seconds=0.3)
+
+
+class Working(measure.Run):
+    """A call whose processes end as told: at the step of a name, so often."""
+
+    def __init__(self, folder: Path, ends: dict[Any, list[Gone]]) -> None:
+        super().__init__(measure.Log(folder / "results"), folder, 60, True, None)
+        self.ends, self.processes, self.done = ends, 0, list[Any]()
+        self.child = self  # type: ignore[assignment]
+
+    def ask(self, *_: Any, **request: Any) -> Any:
+        return {}
+
+    @contextmanager
+    def thresher(self, stderr: Any, wrap: Any = ()) -> Iterator[None]:
+        self.processes += 1
+        with suppress(Gone):
+            yield
+
+    def load(self, *_: Any) -> dict[str, Any]:
+        return {}
+
+    def step(self, field: Any, step: Any, cells: Any) -> None:
+        if self.ends.get(step):
+            raise self.ends[step].pop()
+        self.done.append(step)
+
+
+class Steps(unittest.TestCase):
+    def work(self, **ends: list[Gone]) -> Working:
+        """Steps are the cells a, b and the quarter of the memory, q."""
+        a, b = measure.SMALL_CELLS["power768"]
+        recipe = vectors.Recipe("power768", 30, 4, None, 4)
+        made = draw(30, 4, 4)
+        with tempfile.TemporaryDirectory() as folder, open("/dev/null", "wb") as log, quietly():
+            run = Working(Path(folder), {{"a": a, "b": b, "q": None}[name]: e for name, e in ends.items()})
+            run.work(vectors.Vectors(recipe, made.atoms, made.queries), (Path(), Path()), log)
+        run.done = ["abq"[[a, b, None].index(step)] for step in run.done]
+        return run
+
+    def test_another_process_goes_on(self) -> None:
+        for ends, done, processes in (
+            ({}, "abq", 1),
+            ({"b": 1}, "abq", 2),  # it may have been a that broke the process
+            ({"a": 2}, "bq", 3),
+            ({"b": 2, "q": 1}, "a", 3),
+            ({"a": 9, "b": 9}, "", 3),
+        ):
+            run = self.work(**{name: [Gone() for _ in range(n)] for name, n in ends.items()})
+            self.assertEqual(("".join(run.done), run.processes), (done, processes), f"{ends}")
+
+    def test_what_hung_is_not_tried_again(self) -> None:
+        late = Gone()
+        late.late = True
+        run = self.work(a=[late])
+        self.assertEqual(("".join(run.done), run.processes), ("bq", 2))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,220 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"thresher/backend"
+)
+
+// swept is what a first look takes by shapes of its kernel and by chunks of which
+// the program has one each.
+type swept struct {
+	Shapes []shaped  `json:"shapes"`
+	Chunks []chunked `json:"chunks"`
+}
+
+// shaped is one scan of all atoms, thresholds as a search ends with them.
+type shaped struct {
+	Tile    int     `json:"tile"`   // queries of a block
+	Blocks  int     `json:"blocks"` // of the grid, a multiprocessor
+	Seconds float64 `json:"seconds"`
+	Own     bool    `json:"own"` // it is the program's
+}
+
+// chunked is a whole first look: scans, and what lifts thresholds between them.
+type chunked struct {
+	First     int     `json:"first"`  // atoms of the first chunk
+	Growth    int     `json:"growth"` // times as many atoms are behind each chunk as behind the last
+	Seconds   float64 `json:"seconds"`
+	Listed    float64 `json:"listed"`    // arms a query at its end
+	Overflows int     `json:"overflows"` // queries whose list had no room, or that kept too much
+	Own       bool    `json:"own"`
+}
+
+// sweeping is one batch, answered up to its first look again and again.
+type sweeping struct {
+	k       *clock
+	r       *resident
+	queries backend.Queries
+	goals   []backend.Goal
+	look    backend.Look
+	stall   int
+	seconds float64 // of the last pass
+	states  []query // after it
+}
+
+// sweep answers a request of the same name.
+func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) {
+	x, err := s.set(r)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.ticking()
+	if err != nil {
+		return nil, err
+	}
+	ask, err := x.ask(r, 0)
+	if err != nil {
+		return nil, err
+	}
+	if x.card.machines[0] != k.m || r.To < 1 || r.To > x.c.PanelWidth {
+		return nil, fmt.Errorf("a look at %d codes of set %q, of %d in panels", r.To, r.Set, x.c.PanelWidth)
+	}
+	w := &sweeping{k: k, queries: backend.Queries{Data: ask.Queries, M: r.M, Dim: x.c.Dim}, stall: r.Stall,
+		look: backend.Look{Rep: backend.Panels, To: r.To, Rule: backend.Student, Alpha: r.Delta / float64(r.K), MaxSurvivors: .1}}
+	for range r.M {
+		w.goals = append(w.goals, backend.Goal{K: r.K, Floor: math.Inf(-1), Allowed: x.c.N, Skip: -1})
+	}
+	if w.r, err = load(ctx, k.m, x.c); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.r.Close()) }()
+	out = &swept{}
+	if err := w.chunks(ctx, r.Count, out); err != nil {
+		return nil, err
+	}
+	return out, w.shapes(ctx, r.Count, out)
+}
+
+// chunks tries chunks.
+func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
+	for _, first := range []int{512, scanFirst, 4096, 16384} {
+		slower := 1
+		for _, growth := range []int{2, 4, scanGrowth, 16, 64} {
+			own := first == scanFirst && growth == scanGrowth
+			same := first*slower >= w.r.c.N // the second chunk ends it, as with the growth before
+			if slower = growth; same && !own {
+				continue
+			}
+			err := w.median(ctx, count, func(q *queue, x *run, g *group, l *look) {
+				for end := first; g.next < w.r.c.N; end *= growth {
+					for end = min(end, w.r.c.N); g.next < end; {
+						lo := g.next
+						g.next = min(end, lo+g.launchAtoms())
+						x.scanAtoms(q, g, l, lo, g.next)
+					}
+					g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
+				}
+			})
+			if err != nil {
+				return err
+			}
+			c := chunked{First: first, Growth: growth, Seconds: w.seconds, Own: own}
+			for _, s := range w.states {
+				c.Listed += float64(s.listed) / float64(len(w.states))
+				if s.flags&(flagOverflow|flagDense) != 0 {
+					c.Overflows++
+				}
+			}
+			out.Chunks = append(out.Chunks, c)
+		}
+	}
+	return nil
+}
+
+// shapes tries shapes, with the thresholds that chunks found.
+func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
+	for p, s := range w.states {
+		w.goals[p].Floor = math.Ldexp(s.tau, int(s.exp))
+	}
+	c, m := w.r.c, len(w.goals)
+	for _, tile := range []int{32, 64, 128, scanTile} {
+		wide := 32*((c.R+31)/32+(w.look.To+31)/32) + 16
+		shared := tile*(wide+80) + 256*wide + 12288 // as scan.cu has it
+		if shared > w.k.m.d.info.SharedPerBlock || tile > 32 && tile >= 2*m {
+			continue
+		}
+		for _, per := range []int{1, 2, 3, 4, 8} {
+			own := false
+			err := w.median(ctx, count, func(q *queue, x *run, g *group, l *look) {
+				usual, _ := scanShape(q, c, g.m(), l.To)
+				own = per == 2 && (tile == usual || tile == 32 && usual < 32)
+				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
+				grid := min(blocks(hi, 256), max(1, per*q.t.d.info.Multiprocessors/y))
+				q.launch("scan_s8", Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
+					Ptr(x.r.slab), I64(int64(x.r.stride)), I32(c.R), I32(l.To), U32(0), U32(uint32(hi)), g.array(x.b.at.codes8, x.b.pitch()), I32(x.b.pitch()),
+					g.states(), Null(), I32(g.m()), I32(tile), U32(scanned.mask), U32(scanned.value), Ptr(l.table), g.lists.table())
+			})
+			if err != nil {
+				return err
+			}
+			out.Shapes = append(out.Shapes, shaped{tile, per, w.seconds, own})
+		}
+	}
+	return nil
+}
+
+// median passes count times, where there are several once more to warm up; seconds
+// is the median then.
+func (w *sweeping) median(ctx context.Context, count int, f func(*queue, *run, *group, *look)) error {
+	var took []float64
+	warm := min(1, count/2)
+	for pass := range max(1, count) + warm {
+		if err := w.pass(ctx, f); err != nil {
+			return err
+		}
+		if pass >= warm {
+			took = append(took, w.seconds)
+		}
+	}
+	slices.Sort(took)
+	w.seconds = took[len(took)/2]
+	return nil
+}
+
+// pass begins the batch and times f, which enqueues the first look.
+func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)) (err error) {
+	x, err := begin(ctx, w.r, w.queries, w.goals)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	if err := x.Raise(ctx, backend.RaiseSpec{PerQuery: w.goals[0].K}); err != nil {
+		return err
+	}
+	return w.k.m.do(ctx, func(q *queue) error {
+		l, err := w.r.look(ctx, q, w.look)
+		if err != nil {
+			return err
+		}
+		if err := x.openLists(q, l); err != nil {
+			return err
+		}
+		if len(x.groups) != 1 {
+			return errors.New("a batch's lists find no room")
+		}
+		if err := w.k.buffers(q.t, w.stall); err != nil {
+			return err
+		}
+		g := &x.groups[0]
+		x.firstRaise(q, g)
+		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
+		x.codes8(q, g, l)
+		x.factors(q, g, l)
+		var sides [2]*Event
+		for side := range sides {
+			if sides[side], err = w.k.event(q.t, side); err != nil {
+				return err
+			}
+		}
+		if w.stall > 0 { // the host runs ahead
+			q.do(func(t *Thread, s *Stream) error { return w.k.copy(t, s, w.stall) })
+		}
+		q.do(sides[0].Record)
+		f(q, x, g, l)
+		q.do(sides[1].Record)
+		x.b.get(q, 0, x.b.m)
+		if err := q.sync(); err != nil {
+			return err
+		}
+		took, err := sides[1].Since(q.t, sides[0])
+		w.seconds, w.states = took.Seconds(), slices.Clone(x.b.states)
+		return err
+	})
+}
