@@ -220,3 +220,28 @@ func TestKeysAreScoped(t *testing.T) {
 		seen[h] = fmt.Sprint(parts)
 	}
 }
+
+// TestSeriesOfDeletedCollection: a batch goes on in a collection that was deleted, and
+// is counted; once it is done nothing is left of the collection's series.
+func TestSeriesOfDeletedCollection(t *testing.T) {
+	s := start(t, func(o *Options) { o.BatchChunk = 8 })
+	s.fill()
+	file := s.upload("in.jsonl", requests(64, nil), "batch")
+	begun, release := s.held()
+	defer release()
+	var made job
+	s.do("POST", "/v1/batches", map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"}).want(200).into(&made)
+	<-begun
+	s.do("DELETE", "/v1/collections/films", nil).want(204)
+	release()
+	if j := s.over(made.ID); j.Counts.Completed != 64 {
+		t.Errorf("%+v", j)
+	}
+	const series = `{collection="films"`
+	for begun := time.Now(); time.Since(begun) < soon; runtime.Gosched() { // the pin goes last
+		if !strings.Contains(string(s.do("GET", "/metrics", nil).body), series) {
+			return
+		}
+	}
+	t.Error("series of the collection are left")
+}

@@ -36,9 +36,6 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	if err := s.slates.Drop(name, func() error { return s.catalog.Delete(name) }); err != nil {
 		return err
 	}
-	if s.o.Metrics != nil {
-		s.o.Metrics.Forget(name)
-	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

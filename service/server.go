@@ -91,7 +91,7 @@ func (s *Server) openParts(ctx context.Context) error {
 		Threads: o.Threads, Coalesce: o.Coalesce, Log: o.Log,
 	}
 	if o.Metrics != nil {
-		co.Runs = o.Metrics.Runs
+		co.Runs, co.Gone = o.Metrics.Runs, o.Metrics.Forget
 	}
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
 		return err

@@ -281,6 +281,9 @@ func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 	if e == nil { // deleted meanwhile
 		if err == nil {
 			err = o.stop()
+			c.mu.Lock()
+			c.vacate(b.name) // of what was told since it was deleted
+			c.mu.Unlock()
 		}
 		b.clear(b.change.files()...)
 		return Info{}, errors.Join(unknown(b.name), err)

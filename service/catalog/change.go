@@ -250,6 +250,9 @@ func (c *Catalog) Delete(name string) error {
 	}
 	o := c.versions[ref{name, versionOf(e.Ready)}]
 	gone := o != nil && o.retire()
+	if o == nil {
+		c.vacate(name)
+	}
 	c.mu.Unlock()
 	if gone {
 		o.dispose()

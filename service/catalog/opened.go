@@ -99,7 +99,22 @@ func (o *opened) unneeded() bool {
 		return false
 	}
 	delete(o.c.versions, key)
+	o.c.vacate(o.name)
 	return true
+}
+
+// vacate tells of a name that nothing is left under it, if that is so. The caller holds
+// mu.
+func (c *Catalog) vacate(name string) {
+	if c.o.Gone == nil || c.entries[name] != nil {
+		return
+	}
+	for r := range c.versions {
+		if r.name == name {
+			return
+		}
+	}
+	c.o.Gone(name)
 }
 
 // dispose closes o and removes its files, of which no record is left.
