@@ -2,6 +2,7 @@ package service
 
 import (
 	"net/http"
+	"slices"
 
 	"thresher/service/problem"
 )
@@ -14,7 +15,36 @@ func (s *Server) readyz(_ *request, w http.ResponseWriter) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	searching, lost := s.catalog.Backends()
+	if len(searching) == 0 {
+		searching = []string{s.o.Backend}
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Status   string   `json:"status"`
+		Backends []string `json:"backends"`
+		Lost     []string `json:"lost,omitempty"`
+	}{"ready", searching, lost})
+}
+
+// Await has the server not be ready until done is called: what, such as a collection
+// that it is started with, is still to come.
+func (s *Server) Await(what string) (done func()) {
+	s.coming.Lock()
+	defer s.coming.Unlock()
+	at := &what
+	s.toCome = append(s.toCome, at)
+	return func() {
+		s.coming.Lock()
+		defer s.coming.Unlock()
+		s.toCome = slices.DeleteFunc(s.toCome, func(other *string) bool { return other == at })
+	}
+}
+
+// notReady says what a server that is not ready waits for.
+func notReady(format string, args ...any) error {
+	p := problem.New(problem.NotReady, format, args...)
+	p.RetryAfter = retryAfter
+	return p
 }
 
 // ready says why the server should not be asked for searches, if it should not.
@@ -24,12 +54,15 @@ func (s *Server) ready() error {
 	}
 	select {
 	case <-s.catalog.Ready():
-		return nil
 	default:
+		return notReady("collections are being loaded")
 	}
-	p := problem.New(problem.NotReady, "collections are being loaded")
-	p.RetryAfter = retryAfter
-	return p
+	s.coming.Lock()
+	defer s.coming.Unlock()
+	if len(s.toCome) > 0 {
+		return notReady("%s is still to come", *s.toCome[0])
+	}
+	return nil
 }
 
 func (s *Server) getVersion(_ *request, w http.ResponseWriter) error {

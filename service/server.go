@@ -46,6 +46,9 @@ type Server struct {
 	drain, stop       context.CancelFunc
 	entering          sync.Mutex // no request begins while draining does
 	underWay          sync.WaitGroup
+
+	coming sync.Mutex
+	toCome []*string // what the server awaits before it is ready
 }
 
 // lockWait is how long to wait for another server to leave the folder.

@@ -95,12 +95,16 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err != nil {
 		folder = c.Data
 	}
+	made := func() {}
+	if demo {
+		made = s.Await("the collection " + demoName)
+	}
 	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
 	return a.serveUntil(ctx, s, l, cert, func(ctx context.Context) error {
 		if !demo {
 			return nil
 		}
-		return a.loadDemo(ctx, s, url)
+		return a.loadDemo(ctx, s, url, made)
 	})
 }
 

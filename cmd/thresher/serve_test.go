@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +103,18 @@ func TestServeDemo(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, "--demo")
 	c := &http.Client{}
+	for ready := false; !ready; { // from then on there is the collection
+		resp, err := c.Get(s.url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready = resp.StatusCode == http.StatusOK
+		resp.Body.Close()
+		runtime.Gosched()
+	}
+	if info := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(info, []byte(`"state":"ready"`)) {
+		t.Errorf("ready with %s", info)
+	}
 	about, err := s.out.ReadString('\n')
 	if err != nil || !strings.Contains(about, "collection demo") {
 		t.Fatalf("%q %v", about, err)

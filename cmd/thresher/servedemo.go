@@ -15,8 +15,9 @@ const (
 	demoDim  = 1024
 )
 
-// loadDemo makes the collection demo, unless it is there, and prints how to ask it.
-func (a *app) loadDemo(ctx context.Context, s *service.Server, url string) error {
+// loadDemo makes the collection demo, unless it is there, calls made, and prints how to
+// ask it.
+func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made func()) error {
 	select {
 	case <-s.Catalog().Ready():
 	case <-ctx.Done():
@@ -34,6 +35,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string) error
 	if info.State != catalog.Ready {
 		return fmt.Errorf("demo: %s", info.Error)
 	}
+	made()
 	header := ""
 	if len(a.config.Server.Tokens) > 0 {
 		header = ` -H "Authorization: Bearer $TOKEN"`

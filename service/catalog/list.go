@@ -33,6 +33,25 @@ func (c *Catalog) Get(name string) (Info, error) {
 	return c.describe(name, e), nil
 }
 
+// Backends are the names of what searches the versions that are open, and of backends
+// that some were opened on and that others have taken the place of.
+func (c *Catalog) Backends() (searching, lost []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.versions {
+		if o.state != Ready {
+			continue
+		}
+		now := o.engine.Backend()
+		if searching = append(searching, now); now != o.first {
+			lost = append(lost, o.first)
+		}
+	}
+	slices.Sort(searching)
+	slices.Sort(lost)
+	return slices.Compact(searching), slices.Compact(lost)
+}
+
 // describe is the Info of a collection. The caller holds mu.
 func (c *Catalog) describe(name string, e *entry) Info {
 	switch {

@@ -18,6 +18,7 @@ type opened struct {
 	change change
 	col    *collection.Collection
 	engine *batch.Engine
+	first  string // the backend that the engine was opened on
 	runs   *batch.Coalescer
 	ids    *IDs
 	share  *share
@@ -62,7 +63,7 @@ func (o *opened) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.engine = engine
+	o.engine, o.first = engine, engine.Backend()
 	options := batch.CoalescerOptions{Window: batch.DefaultWindow}
 	if o.c.o.Coalesce != nil {
 		options = *o.c.o.Coalesce
