@@ -18,7 +18,7 @@ func TestMeasure(t *testing.T) {
 	defer shut(t, "backend", b.Close)
 	m := b.machines[0]
 	before := m.d.Usage()
-	small := trialSize{atoms: 2048, near: 1024, m: 8, rounds: 1}
+	small := trialSize{atoms: 512, near: 512, m: 8, rounds: 1, warm: 1}
 	c, err := m.measure(t.Context(), small)
 	if err != nil {
 		t.Fatal(err)
@@ -47,4 +47,37 @@ func TestMeasure(t *testing.T) {
 		t.Error(err)
 	}
 	var _ backend.Coster = b
+}
+
+// TestListTrial checks that what is timed as the listing of all pairs is just that: no
+// list is too short, which has a device raise flags instead.
+func TestListTrial(t *testing.T) {
+	m := testMachine(t, Options{})
+	err := m.do(t.Context(), func(q *queue) (err error) {
+		x := &trial{queue: q, size: trialSize{atoms: 2048, near: 1024, m: 9, rounds: 1}}
+		r := &resident{m: m}
+		defer func() { err = errors.Join(err, x.close(r)) }()
+		if err := x.open(r); err != nil {
+			return err
+		}
+		if ns := x.listTime(t.Context()); !(ns > 0) {
+			t.Errorf("%g ns a pair", ns)
+		}
+		x.b.get(q, 0, x.size.m)
+		if err := q.sync(); err != nil {
+			return err
+		}
+		for j, s := range x.b.states {
+			if s.flags != 0 || int(s.listed) != x.size.near {
+				t.Errorf("query %d lists %d of %d atoms, flags %#x", j, s.listed, x.size.near, s.flags)
+			}
+		}
+		if x.g.lists != x.lists {
+			t.Error("the lists are others afterwards")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,7 +24,7 @@ func (b *Backend) Costs() backend.Costs {
 // different widths and lengths tell apart what is done once a code, an atom, a
 // survivor and a query.
 func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
-	c, err := b.machines[0].measure(ctx, trialSize{atoms: 1 << 19, near: 1 << 14, m: 512, rounds: 5})
+	c, err := b.machines[0].measure(ctx, trialSize{atoms: 1 << 19, near: 1 << 14, m: 512, rounds: 5, warm: 64})
 	if err != nil {
 		return backend.Costs{}, fmt.Errorf("measuring costs: %w", err)
 	}
@@ -33,10 +33,11 @@ func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 
 // trialSize says on how much costs are measured.
 type trialSize struct {
-	atoms  int // of which rows are in no cache
-	near   int // of which rows are
+	atoms  int // more than caches hold, and enough for launches to be little beside them
+	near   int // whose rows caches hold
 	m      int // queries
 	rounds int // the least time of which counts
+	warm   int // scans before anything is timed: an idle device needs a while to come to speed
 }
 
 // The made-up atoms: their rests have trialDim coordinates, of which first looks
@@ -63,6 +64,7 @@ func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs,
 		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + 128); int64(size.atoms)*perAtom > q.t.d.Usage().Budget/2; {
 			size.atoms /= 2
 		}
+		size.near = min(size.near, size.atoms)
 		t := &trial{queue: q, size: size}
 		r := &resident{m: m}
 		defer func() { err = errors.Join(err, t.close(r)) }()
@@ -93,7 +95,7 @@ func (t *trial) open(r *resident) (err error) {
 	r.rotation, r.codes, r.rows = &rotation{}, &store[uint8]{}, &store[float32]{}
 	for _, err := range []error{
 		fillZero(t.queue, r, &r.rotation.head, trialHead*trialDim), fillZero(t.queue, r, &r.rotation.haar, trialDim*trialDim),
-		fillZero(t.queue, r, &r.slab, t.size.near*r.stride), fillZero(t.queue, r, &r.codes.device, n*(trialHead+trialDim)),
+		fillZero(t.queue, r, &r.slab, n*r.stride), fillZero(t.queue, r, &r.codes.device, n*(trialHead+trialDim)),
 		fillZero(t.queue, r, &r.rows.device, n*trialDim), fillZero(t.queue, r, &r.order, n),
 	} {
 		if err != nil {
@@ -166,11 +168,13 @@ func (t *trial) each(many, few, n float64) float64 { return max(many-few, .01*ma
 // costs runs the trials.
 func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	var c backend.Costs
-	m, near := float64(t.size.m), float64(t.size.near)
-	pairs := m * near
+	m := float64(t.size.m)
+	pairs := m * float64(t.size.atoms)
+
+	t.begin(1)
+	t.warm(ctx)
 
 	// what looks cost queries whose lists are empty
-	t.begin(1)
 	empty := &look{Look: backend.Look{Rep: backend.Rows, To: trialDim}, level: 2, rule: ruleWhole, codes: codes16}
 	var err error
 	if empty.table, err = t.tableOf(ctx, empty); err != nil {
@@ -178,14 +182,12 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	}
 	c.Query = t.time(ctx, func() {}, func() { t.revisit(t.queue, t.g, empty) }) / m
 
-	// first looks that none passes, and one that all pass
-	t.begin(1)
-	narrow, panel := t.scanTime(ctx, trialNarrow, 1), t.scanTime(ctx, trialPanel, 1)
+	// first looks that none passes
+	narrow, panel := t.scanTime(ctx, trialNarrow, t.size.atoms, 1), t.scanTime(ctx, trialPanel, t.size.atoms, 1)
 	c.Scan = t.each(panel, narrow, pairs*(trialPanel-trialNarrow))
 	c.Wide = 1.5 * c.Scan
 	c.Test = t.each(panel, c.Scan*pairs*(trialHead+trialPanel), pairs)
-	listed := float64(t.lists.room) / near * pairs
-	c.List = t.each(t.scanTime(ctx, trialPanel, -1), panel, listed)
+	c.List = t.listTime(ctx)
 
 	// later looks at random rows, in the cache and not
 	looks := func(width, atoms int) float64 {
@@ -237,8 +239,25 @@ func (t *trial) tableOf(ctx context.Context, l *look) (*Buffer[terms], error) {
 	return put(ctx, t.t, &t.r.stores, "made-up atoms", []terms{table})
 }
 
-// scanTime is the time of a first look.
-func (t *trial) scanTime(ctx context.Context, width int, floor float64) float64 {
+// listTime is what a pair costs that passes a first look, from one that none passes and
+// one that all do, with room for them.
+func (t *trial) listTime(ctx context.Context) float64 {
+	all, err := newArena(t.t, &t.p.pool, "made-up lists", t.size.m, t.size.near, 0)
+	if err != nil {
+		t.err = err
+		return 0
+	}
+	t.g.lists = all
+	none, pass := t.scanTime(ctx, trialPanel, t.size.near, 1), t.scanTime(ctx, trialPanel, t.size.near, -1)
+	t.g.lists = t.lists
+	if err := all.free(t.t); t.err == nil {
+		t.err = err
+	}
+	return t.each(pass, none, float64(t.size.m)*float64(t.size.near/stripAtoms*stripAtoms))
+}
+
+// scanTime is the time of a first look at so many atoms, in whole strips.
+func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) float64 {
 	l := &look{Look: backend.Look{Rep: backend.Panels, To: width}, rule: ruleWhole, codes: codes8}
 	if l.table, t.err = t.tableOf(ctx, l); t.err != nil {
 		return 0
@@ -247,7 +266,7 @@ func (t *trial) scanTime(ctx context.Context, width int, floor float64) float64 
 		t.begin(floor)
 		t.codes8(t.queue, t.g, l)
 		t.factors(t.queue, t.g, l)
-	}, func() { t.scanAtoms(t.queue, t.g, l, 0, t.size.near/stripAtoms*stripAtoms) })
+	}, func() { t.scanAtoms(t.queue, t.g, l, 0, atoms/stripAtoms*stripAtoms) })
 }
 
 // scatter fills the lists with random ones of the first atoms.
@@ -282,18 +301,33 @@ func (t *trial) rowsOnly(l *look) {
 		I32(c.R), I32(l.To), t.g.array(b.at.hi, b.pitch()), t.g.array(b.at.lo, b.pitch()), I32(b.pitch()))
 }
 
+// denseRows is a dense scan by m queries.
+func (t *trial) denseRows(m int) *denseScan {
+	zero := t.r.norm
+	d := &denseScan{x: t.run, terms: &denseTerms{scale: zero, size: zero, offset: zero, inverse: t.r.order}, width: t.r.c.Dim, group: *t.g}
+	d.group.hi = m
+	return d
+}
+
+// warm has the device come to speed.
+func (t *trial) warm(ctx context.Context) {
+	d := t.denseRows(t.size.m)
+	for range t.size.warm {
+		d.rows(t.queue, 0, t.size.atoms)
+		if t.pace(ctx) != nil {
+			return
+		}
+	}
+}
+
 // dense times the dense path: many queries of many coordinates and of few, and
 // one query alone.
 func (t *trial) dense(ctx context.Context, c *backend.Costs) {
-	n := t.size.near
-	zero := t.r.norm
-	terms := &denseTerms{scale: zero, size: zero, offset: zero, inverse: t.r.order}
+	n := t.size.atoms
 	run := func(m, dim int) float64 {
 		t.r.c.Dim = dim
 		defer func() { t.r.c.Dim = trialDim }()
-		d := &denseScan{x: t.run, terms: terms, width: dim}
-		d.group = *t.g
-		d.group.hi = m
+		d := t.denseRows(m)
 		return t.time(ctx, func() { t.begin(1) }, func() { d.rows(t.queue, 0, n) })
 	}
 	m := float64(t.size.m)

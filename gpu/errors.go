@@ -54,6 +54,7 @@ func sticky(code int) bool {
 		46,  // device unavailable
 		214, // ECC uncorrectable
 		220, // NVLink uncorrectable
+		226, // contained by the device
 		700, // illegal address
 		702, // launch timeout
 		709, // context is destroyed

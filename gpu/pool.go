@@ -9,18 +9,21 @@ import (
 	"thresher/backend"
 )
 
-// poolKept is how many buffers of a kind a pool keeps: those of a run or two.
-const poolKept = 4
+// poolKept is how many buffers of a kind a pool keeps: those of two batches of
+// different sizes, dense scans included.
+const poolKept = 8
 
-// pool keeps the memory that runs gave back for runs to come: allocating waits for
-// the device. It is used on the device's thread alone.
+// pool keeps the memory that runs gave back for runs to come: allocating and freeing
+// wait for the device. It is used on the device's thread alone.
 type pool struct {
+	// Those given back last are last: when there are too many the first is freed, which
+	// nobody has wanted for longest.
 	device []*Buffer[uint8]
 	pinned []*Pinned[uint8]
 }
 
 // take returns device memory of at least n bytes, with undefined contents. When
-// there is no room it frees what the pool keeps before it gives up; that error
+// there is no room it frees what the pool keeps, if that makes any; else the error
 // wraps backend.ErrMemory.
 func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
 	if i := fitting(p.device, n); i >= 0 {
@@ -29,7 +32,7 @@ func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
 		return b, nil
 	}
 	b, err := Alloc[uint8](t, purpose, n)
-	if !errors.Is(err, backend.ErrMemory) || len(p.device) == 0 {
+	if !errors.Is(err, backend.ErrMemory) || !p.covers(t, int64(n)) {
 		return b, err
 	}
 	if err := p.drop(t); err != nil {
@@ -54,11 +57,17 @@ func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
 	}
-	if len(p.device) == poolKept {
-		return b.Free(t)
+	return keep(t, &p.device, b)
+}
+
+// keep puts b behind all and frees the first of too many.
+func keep[B freer](t *Thread, all *[]B, b B) (err error) {
+	if len(*all) == poolKept {
+		err = (*all)[0].Free(t)
+		*all = slices.Delete(*all, 0, 1)
 	}
-	p.device = append(p.device, b)
-	return nil
+	*all = append(*all, b)
+	return err
 }
 
 // back is givePinned after work that ended with err: if that is an error a copy may
@@ -75,15 +84,23 @@ func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
 	}
-	if len(p.pinned) == poolKept {
-		return b.Free(t)
-	}
-	p.pinned = append(p.pinned, b)
-	return nil
+	return keep(t, &p.pinned, b)
 }
 
-// kept reports whether there is memory to drop.
-func (p *pool) kept() bool { return len(p.device)+len(p.pinned) > 0 }
+// bytes is how much of the device's budget is kept.
+func (p *pool) bytes() (n int64) {
+	for _, b := range p.device {
+		n += b.held.bytes
+	}
+	return n
+}
+
+// covers reports whether dropping what is kept, of which there is some, makes room
+// for n bytes.
+func (p *pool) covers(t *Thread, n int64) bool {
+	u, kept := t.d.Usage(), p.bytes()
+	return kept > 0 && n <= u.Budget-u.Used+kept
+}
 
 // drop frees all that is kept.
 func (p *pool) drop(t *Thread) error {

@@ -60,14 +60,11 @@ type resident struct {
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + stripAtoms - 1) / stripAtoms * stripAtoms}
 	err := m.d.Do(ctx, func(t *Thread) error {
-		r.stores.spare = max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms))
-		r.stores.host = m.hostMost
-		err := r.fill(ctx, t)
-		if errors.Is(err, backend.ErrMemory) && m.pool.kept() { // which a collection needs more
-			if err = errors.Join(r.stores.free(t), m.pool.drop(t)); err == nil {
-				err = r.fill(ctx, t)
-			}
+		if err := m.pool.drop(t); err != nil { // nothing is to lie in host memory for its sake
+			return err
 		}
+		r.stores = stores{pool: &m.pool, spare: max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.hostMost}
+		err := r.fill(ctx, t)
 		if err != nil {
 			err = errors.Join(err, r.stores.free(t))
 		}

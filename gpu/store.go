@@ -17,6 +17,8 @@ type freer interface{ Free(*Thread) error }
 // device sees. It is used on the device's thread alone.
 type stores struct {
 	held []freer
+	// pool, if not nil, gives way: what a collection needs is needed more.
+	pool *pool
 	// spare is how many bytes of the device's budget stay free for runs, host how
 	// many of page-locked memory may still be taken.
 	spare, host int64
@@ -38,6 +40,12 @@ func (h *stores) freeFrom(t *Thread, n int) error {
 // onDevice allocates n elements of device memory for h.
 func onDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[T], error) {
 	b, err := Alloc[T](t, purpose, n)
+	if errors.Is(err, backend.ErrMemory) && h.pool != nil && h.pool.covers(t, int64(n)*size[T]()) {
+		if err := h.pool.drop(t); err != nil {
+			return nil, err
+		}
+		b, err = Alloc[T](t, purpose, n)
+	}
 	if err == nil {
 		h.held = append(h.held, b)
 	}

@@ -183,7 +183,7 @@ func (r *resident) levelTerms(ctx context.Context, t *Thread, level int) (levelT
 // sides lays the terms of each atom side by side, by a kernel. With too little
 // memory looks read the arrays themselves, and there is nothing to return.
 func (r *resident) sides(q *queue, of *terms) (*Buffer[side], error) {
-	if u := q.t.d.Usage(); u.Used+int64(r.atoms)*size[side]()+r.stores.spare > u.Budget {
+	if u := q.t.d.Usage(); u.Used-q.p.pool.bytes()+int64(r.atoms)*size[side]()+r.stores.spare > u.Budget {
 		return nil, nil
 	}
 	mark := len(r.stores.held)
