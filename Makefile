@@ -81,7 +81,7 @@ GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
 gpu-binaries: ## build/device: all that `make gpu` takes to a machine with a GPU and without Go
 	PYTHON=$(PYTHON) GO=$(GO) sh bench/gpu/binaries.sh
 
-gpu: ## there: proves and measures everything in one call, below eight minutes, results in $$OUT or build/gpu-out
+gpu: ## there: proves and measures everything in one call, below nine minutes, results in $$OUT or build/gpu-out
 	$(GPU) bench/gpu/gpu.py
 
 gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw

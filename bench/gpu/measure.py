@@ -402,6 +402,9 @@ def torch_here() -> Any:
         import torch
     except ImportError:
         return None
+    except Exception as e:  # of a library that finds something amiss
+        print(f"torch: {type(e).__name__}: {e}", flush=True)
+        return None
     return torch
 
 

@@ -51,6 +51,7 @@ def report(records: list[Record], when: str) -> str:
         split(records),
         plans(records),
         quarter(records),
+        shapes(records),
         others(records),
         wrong(records),
         proofs(records),
@@ -254,6 +255,22 @@ def quarter(records: list[Record]) -> str:
     )
 
 
+def shapes(records: list[Record]) -> str:
+    rows = []
+    for r in of(records, "sweep"):
+        for what in ("shapes", "chunks"):
+            for t in sorted(r[what], key=lambda t: t["seconds"])[:3] + [t for t in r[what] if t["own"]]:
+                told = ", ".join(f"{name} {digits(t[name])}" for name in t if name not in ("seconds", "own"))
+                own = " (the program's)" if t["own"] else ""
+                rows.append((r["set"], r["m"], r["k"], r["to"], f"{told}{own}", digits(t["seconds"] * 1e6)))
+    said = (
+        "First looks at so many rest codes, µs: one scan of all atoms by other shapes of its kernel, thresholds as a "
+        "search ends with them, and whole looks by other chunks; the three fastest, and the program's own."
+    )
+    header = ("data", "m", "k", "rest codes", "by", "µs")
+    return section("Other shapes", said, table(header, dict.fromkeys(rows))) if rows else ""
+
+
 def others(records: list[Record]) -> str:
     rows = [
         (
@@ -335,7 +352,7 @@ def setup(records: list[Record]) -> str:
     if not card:
         return ""
     local = [f"{name} {k['Local']}" for name, k in sorted(card["kernels"].items()) if k["Local"]]
-    opened = ", ".join(digits(c["seconds"]) for c in of(records, "card"))
+    first, *later = (digits(c["seconds"]) for c in of(records, "card"))
     costs = one(records, "costs")
     figures = (
         [(name, f"{costs['builtin'][name]:.3g}", f"{ns:.3g}") for name, ns in costs["measured"].items()]
@@ -344,7 +361,8 @@ def setup(records: list[Record]) -> str:
     )
     unfit = f"Costs could not be measured: {costs['unfit']}." if costs and costs["unfit"] else ""
     said = (
-        f"Opening the device, kernels compiled by its driver: {opened} s in one process after another. "
+        f"Opening the device takes {first} s in the first process, whose driver compiles the kernels, and "
+        f"{', '.join(later) or 'was not done again'} in others after it. "
         f"Local memory, bytes a thread: {', '.join(local) or 'none'}."
     )
     return section(
