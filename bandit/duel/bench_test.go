@@ -18,7 +18,7 @@ func BenchmarkConstant(b *testing.B) {
 	}
 	for name, one := range map[string]func(seed uint64) (Outcome, error){
 		"skip": func(seed uint64) (Outcome, error) {
-			return skipAhead(context.Background(), d, f, rand.New(philox.New(seed, 0)))
+			return skipAhead(context.Background(), d, f, philox.New(seed, 0))
 		},
 		"each": func(seed uint64) (Outcome, error) {
 			return play(context.Background(), d, f, rand.New(philox.New(seed, 0)), rand.New(philox.New(seed, 1)))

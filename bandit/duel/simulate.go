@@ -156,10 +156,10 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, err
 	}
-	stream := func(n uint64) *rand.Rand {
-		return rand.New(philox.New(s.Seed, uint64(i)*trialStreams+n))
+	stream := func(n uint64) *philox.Source {
+		return philox.New(s.Seed, uint64(i)*trialStreams+n)
 	}
-	f := s.Model(stream(modelStream))
+	f := s.Model(rand.New(stream(modelStream)))
 	if f.Arms() != s.Arms {
 		return Outcome{}, fmt.Errorf("duel: preferences of %d arms for a tournament of %d", f.Arms(), s.Arms)
 	}
@@ -170,9 +170,9 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 		return skipAhead(ctx, d, f, stream(choiceStream))
 	}
 	if (d.Algorithm == InterleavedFilter1 || d.Algorithm == InterleavedFilter2) && !s.OneByOne {
-		return skipFilter(ctx, d, f, stream(choiceStream), stream(resultStream))
+		return skipFilter(ctx, d, f, rand.New(stream(choiceStream)), stream(resultStream))
 	}
-	return play(ctx, d, f, stream(choiceStream), stream(resultStream))
+	return play(ctx, d, f, rand.New(stream(choiceStream)), rand.New(stream(resultStream)))
 }
 
 // play plays every duel of a completed design.

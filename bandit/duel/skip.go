@@ -1,10 +1,13 @@
 package duel
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"thresher/bandit/philox"
 )
 
 // skip plays Beat-the-Mean under strict testing without playing every duel. It
@@ -12,67 +15,79 @@ import (
 // chance of b over W, whatever came before, so that many of them are one binomial
 // draw; who the opponents were is drawn when it matters, at a removal.
 //
-// The level is n*. Arms have min(n_b, level) comparisons for all that tests can
+// The level is n*. Arms have max(n_b, level) comparisons for all that tests can
 // see, and are brought up to the level lazily: with a centre C anywhere, no test
 // can fire while all rates lie strictly within C -+ c(level), because max - min
 // is then below 2c. For each arm there is a level up to which this is certain,
-// however its duels go; the earliest of these is where to look again. When looking
-// does not help, the next sweep is played duel by duel, with a test after each.
-// So tests fire exactly when they would have, and outcomes have the same law.
+// however its duels go; the earliest of these is where to look again (advance).
+// When looking does not help, the next sweep is played (sweep). Both look at the
+// near arms alone, which may be worst or best within the next sweeps: tests see no
+// others. So tests fire exactly when they would have, and outcomes have the same
+// law.
 type skip struct {
 	f      *Preferences
 	d      Design
-	rng    *rand.Rand
+	source *philox.Source
+	rng    *rand.Rand // draws from source
 	scale  float64
-	limit  int64     // N
-	losses []float64 // eps(best, b)
-	active []int     // W, by loss
-	n, w   []int64   // as of the arm's last draw
-	sum    []float64 // of chances over W
-	safe   []int64   // in the order of W: the level up to which an arm surely stays within the bounds
-	share  []float64 // scratch of least
-	level  int64     // n*
-	gone   int64     // comparisons that were removed
-	due    []int     // scratch of sweep
-	regret float64   // of comparisons that were removed, times 2
+	limit  int64       // N
+	active []contender // W, by loss
+	level  int64       // n*
+	gone   int64       // comparisons that were removed
+	regret float64     // of comparisons that were removed, times 2
+
+	near  []int // ascending places in active; tests see no others below the level until
+	until int64
+
+	// Scratch.
+	safe   []int64 // in the order of near: the level up to which an arm surely stays within the bounds
+	rivals []int
+	turns  []int
 }
 
-func skipAhead(ctx context.Context, d Design, f *Preferences, rng *rand.Rand) (Outcome, error) {
-	k := f.k
-	s := &skip{
-		f: f, d: d, rng: rng, losses: f.losses(), active: everybody(k),
-		n: make([]int64, k), w: make([]int64, k), sum: make([]float64, k), safe: make([]int64, k), share: make([]float64, k),
-	}
-	s.scale, s.limit = beatScale(k, d)
-	slices.SortStableFunc(s.active, func(a, b int) int {
-		switch {
-		case s.losses[a] < s.losses[b]:
-			return -1
-		case s.losses[a] > s.losses[b]:
-			return 1
-		}
-		return 0
-	})
-	for b := range k {
-		for _, p := range f.p[b*k : (b+1)*k] {
-			s.sum[b] += p
-		}
-	}
+// contender is an active arm.
+type contender struct {
+	arm  int
+	n, w int64   // as of its last draw
+	sum  float64 // of its chances over W
+	mean float64 // sum/|W|
+	loss float64 // eps(best, arm)
+}
+
+func skipAhead(ctx context.Context, d Design, f *Preferences, source *philox.Source) (Outcome, error) {
+	s := newSkip(d, f, source)
 	for !s.ended() {
 		if ctx.Err() != nil {
 			return Outcome{}, context.Cause(ctx)
 		}
-		if !s.advance() {
-			s.sweep()
-		}
+		s.step()
 	}
-	s.draw(s.level)
-	_, winner := s.extremes()
 	duels := s.duels()
-	for _, b := range s.active {
-		s.account(b)
+	s.everybodyIsNear()
+	for i := range s.active {
+		s.draw(&s.active[i], s.level)
 	}
-	return outcome(d, f, winner, duels, s.regret/2), nil
+	_, best := s.extremes(s.near)
+	for i := range s.active {
+		s.account(&s.active[i])
+	}
+	return outcome(d, f, s.active[best].arm, duels, s.regret/2), nil
+}
+
+func newSkip(d Design, f *Preferences, source *philox.Source) *skip {
+	k := f.k
+	s := &skip{f: f, d: d, source: source, rng: rand.New(source), active: make([]contender, k), safe: make([]int64, k)}
+	s.scale, s.limit = beatScale(k, d)
+	for b, loss := range f.losses() {
+		c := contender{arm: b, loss: loss}
+		for _, p := range f.p[b*k : (b+1)*k] {
+			c.sum += p
+		}
+		c.mean = c.sum / float64(k)
+		s.active[b] = c
+	}
+	slices.SortStableFunc(s.active, func(a, b contender) int { return cmp.Compare(a.loss, b.loss) })
+	return s
 }
 
 func (s *skip) horizon() int64 {
@@ -89,40 +104,68 @@ func (s *skip) ended() bool {
 // duels is t, at the present level.
 func (s *skip) duels() int64 {
 	t := s.gone
-	for _, b := range s.active {
-		t += max(s.n[b], s.level)
+	for i := range s.active {
+		t += max(s.active[i].n, s.level)
 	}
 	return t
 }
 
-// arm brings b up to a level.
-func (s *skip) arm(b int, level int64) {
-	if more := level - s.n[b]; more > 0 {
-		s.w[b] += binomial(s.rng, more, s.sum[b]/float64(len(s.active)))
-		s.n[b] = level
+func (c *contender) rate() float64 { return rate(c.w, c.n) }
+
+// draw brings an arm up to a level.
+func (s *skip) draw(c *contender, level int64) {
+	if more := level - c.n; more > 0 {
+		c.w += binomial(s.source, more, c.mean)
+		c.n = level
 	}
 }
 
-// draw brings all arms up to a level.
-func (s *skip) draw(level int64) {
-	for _, b := range s.active {
-		s.arm(b, level)
+// step goes on by a sweep or more, or to a removal.
+func (s *skip) step() {
+	if s.level < s.until {
+		if !s.advance() {
+			s.sweep()
+		}
+		return
+	}
+	s.everybodyIsNear()
+	gained := s.advance()
+	const share = 256 // of the level, as far as the near are found: they are few then, and seldom to be found
+	s.findNear(s.level + 1 + s.level/share)
+	if !gained {
+		s.sweep()
 	}
 }
 
-// extremes are the arms of worst and best rate; of equals, the first by number.
-func (s *skip) extremes() (worst, best int) {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, b := range s.active {
-		p := rate(s.w[b], s.n[b])
-		if p < lo || p == lo && b < worst {
-			lo, worst = p, b
-		}
-		if p > hi || p == hi && b < best {
-			hi, best = p, b
+func (s *skip) everybodyIsNear() {
+	s.near, s.until = s.near[:0], math.MaxInt64
+	for i := range s.active {
+		s.near = append(s.near, i)
+	}
+}
+
+// findNear finds the arms that may be worst or best before a level is reached.
+func (s *skip) findNear(until int64) {
+	most, least := 0., 1. // the best rate never falls below most, nor the worst rises above least
+	for i := range s.active {
+		lo, hi := s.active[i].reach(until)
+		most, least = max(most, lo), min(least, hi)
+	}
+	s.near, s.until = s.near[:0], until
+	for i := range s.active {
+		if lo, hi := s.active[i].reach(until); hi >= most || lo <= least {
+			s.near = append(s.near, i)
 		}
 	}
-	return worst, best
+}
+
+// reach are the least and the greatest rate that an arm may have before it has more
+// than n comparisons.
+func (c *contender) reach(n int64) (lo, hi float64) {
+	if c.n >= n {
+		return c.rate(), c.rate()
+	}
+	return float64(c.w) / float64(n), float64(c.w+n-c.n) / float64(n)
 }
 
 // advance raises the level as far as no test can fire. It is false if that is not
@@ -130,72 +173,57 @@ func (s *skip) extremes() (worst, best int) {
 func (s *skip) advance() bool {
 	// As far as the horizon and N allow, counted as if no arm were ahead.
 	most := s.level + (s.horizon()-s.duels())/int64(len(s.active))
-	most = min(most, s.limit)
+	most = min(most, s.limit, s.until)
 	begun := s.level
-	centre := s.centre()
-	safe := s.safe[:len(s.active)]
-	for i, b := range s.active {
-		safe[i] = s.within(b, centre)
+	b := boundsAbout(s.centre(), s.scale)
+	safe := s.safe[:len(s.near)]
+	for i, place := range s.near {
+		safe[i] = b.hold(s.active[place].n, s.active[place].w)
 	}
 	for {
 		i := smallest(safe)
-		next := s.active[i]
+		next := &s.active[s.near[i]]
 		if safe[i] >= most {
 			s.level = max(most, begun)
 			break
 		}
-		if safe[i] <= s.level && s.n[next] < s.level {
-			s.arm(next, s.level) // what it did since may have been less
-			safe[i] = s.within(next, centre)
+		if safe[i] <= s.level && next.n < s.level {
+			s.draw(next, s.level) // what it did since may have been less
+			safe[i] = b.hold(next.n, next.w)
 			continue
 		}
-		if safe[i] <= max(s.level, s.n[next]) {
+		if safe[i] <= max(s.level, next.n) {
 			s.level = max(s.level, safe[i])
 			break
 		}
 		s.level = safe[i]
-		s.arm(next, s.level)
-		safe[i] = s.within(next, centre)
+		s.draw(next, s.level)
+		safe[i] = b.hold(next.n, next.w)
 	}
 	return s.level > begun
 }
 
-// centre is the middle between the best and the worst rate at this level.
+// centre is the middle between the best and the worst rate at this level, as far as
+// arms are drawn, and as expected where they are not. Any other would do; from this
+// one it is far to the bounds.
 func (s *skip) centre() float64 {
 	if s.level == 0 {
 		return .5
 	}
-	return (s.least(true) + 1 - s.least(false)) / 2
-}
-
-// least is the smallest share of wins, or else of losses, that an arm has at this
-// level. Only arms that may have it are drawn: the others have at least the share
-// that they would have if their next duels brought none.
-func (s *skip) least(wins bool) float64 {
-	atLeast := func(b int) float64 {
-		count := s.w[b]
-		if !wins {
-			count = s.n[b] - count
+	lo, hi := 1., 0.
+	for _, i := range s.near {
+		c := &s.active[i]
+		n, w := float64(c.n), float64(c.w)
+		if more := s.level - c.n; more > 0 {
+			n, w = float64(s.level), w+float64(more)*c.mean
 		}
-		return float64(count) / float64(max(s.n[b], s.level))
+		lo, hi = min(lo, w/n), max(hi, w/n)
 	}
-	share := s.share[:len(s.active)]
-	for i, b := range s.active {
-		share[i] = atLeast(b)
-	}
-	for {
-		i := smallest(share)
-		b := s.active[i]
-		if s.n[b] >= s.level {
-			return share[i]
-		}
-		s.arm(b, s.level)
-		share[i] = atLeast(b)
-	}
+	return (lo + hi) / 2
 }
 
 // smallest is the place of the smallest of some numbers; of equals, the first.
-func smallest[T int64 | float64](x []T) (at int) {
+func smallest(x []int64) (at int) {
 	least := x[0]
 	for i, v := range x {
 		if v < least {
@@ -205,27 +233,33 @@ func smallest[T int64 | float64](x []T) (at int) {
 	return at
 }
 
-// within is the greatest level at which the rate of b, whatever its duels bring,
-// surely lies strictly between centre - c(level) and centre + c(level); below the
-// present level if it does not now. With x = sqrt(level), the upper bound holds
-// while w + x^2 - n < centre x^2 + scale x, the lower while w > centre x^2 -
-// scale x.
-func (s *skip) within(b int, centre float64) int64 {
-	n, w := float64(s.n[b]), float64(s.w[b])
-	sure := belowSquare(min(root(1-centre, s.scale, n-w), root(centre, s.scale, w)))
-	if sure >= s.n[b] {
+// bounds are centre -+ scale/sqrt(level).
+type bounds struct {
+	centre, scale float64
+	above, below  side
+}
+
+// side holds 4a and 1/(2a) of an equation a x^2 - scale x - c = 0.
+type side struct{ four, half float64 }
+
+func boundsAbout(centre, scale float64) bounds {
+	return bounds{centre, scale, side{4 * (1 - centre), .5 / (1 - centre)}, side{4 * centre, .5 / centre}}
+}
+
+// hold is the greatest level at which the rate of an arm with w wins in n, whatever
+// its duels bring, surely lies strictly within the bounds; below the present level if
+// it does not now. With x = sqrt(level), the upper bound holds while w + x^2 - n <
+// centre x^2 + scale x, the lower while w > centre x^2 - scale x.
+func (b *bounds) hold(n, w int64) int64 {
+	square := b.scale * b.scale
+	up := (b.scale + math.Sqrt(square+b.above.four*float64(n-w))) * b.above.half
+	down := (b.scale + math.Sqrt(square+b.below.four*float64(w))) * b.below.half
+	sure := belowSquare(min(up, down))
+	if sure >= n {
 		return sure
 	}
 	// Before its next duel, the rate is what it is.
-	return min(s.n[b], belowSquare(s.scale/math.Abs(w/n-centre)))
-}
-
-// root is the positive root of a x^2 - b x - c for b, c >= 0.
-func root(a, b, c float64) float64 {
-	if a <= 0 {
-		return math.Inf(1)
-	}
-	return (b + math.Sqrt(b*b+4*a*c)) / (2 * a)
+	return min(n, belowSquare(b.scale/math.Abs(float64(w)/float64(n)-b.centre)))
 }
 
 // belowSquare is a whole number below x^2, for all but rounding the greatest.
@@ -235,89 +269,56 @@ func belowSquare(x float64) int64 {
 	if x >= maxCount {
 		return maxCount
 	}
-	return int64(math.Ceil(x)) - 1
+	whole := int64(x)
+	if float64(whole) == x {
+		whole--
+	}
+	return whole
 }
 
-// sweep plays the duels that raise the level by one, each followed by its test,
-// and stops at a removal or at the horizon.
-func (s *skip) sweep() {
-	s.draw(s.level)
-	s.due = s.due[:0]
-	for _, b := range s.active {
-		if s.n[b] == s.level {
-			s.due = append(s.due, b)
-		}
-	}
-	worst, best := s.extremes()
-	lo, hi := rate(s.w[worst], s.n[worst]), rate(s.w[best], s.n[best])
-	left := s.horizon() - s.duels()
-	for len(s.due) > 0 && left > 0 {
-		left--
-		i, last := s.rng.IntN(len(s.due)), len(s.due)-1
-		b := s.due[i]
-		s.due[i], s.due = s.due[last], s.due[:last]
-		s.n[b]++
-		if s.rng.Float64()*float64(len(s.active)) < s.sum[b] {
-			s.w[b]++
-		}
-		if last == 0 {
-			s.level++
-		}
-		p := rate(s.w[b], s.n[b])
-		lo, hi = min(lo, p), max(hi, p)
-		radius := radiusAt(s.scale, s.level)
-		if lo+radius > hi-radius {
-			continue
-		}
-		worst, best = s.extremes()
-		lo, hi = rate(s.w[worst], s.n[worst]), rate(s.w[best], s.n[best])
-		if lo+radius <= hi-radius {
-			s.remove(worst)
-			return
-		}
-	}
-}
-
-// remove takes z out of W. Of the w_b wins, those against z are as many as z's
-// share in the chances of b, likewise of the losses.
-func (s *skip) remove(z int) {
-	s.account(z)
+// remove takes the arm at a place out of W; all are drawn. Of the w_b wins, those
+// against it are as many as its share in the chances of b, likewise of the losses.
+func (s *skip) remove(place int) {
+	z := s.active[place]
+	s.account(&z)
 	k := float64(len(s.active))
-	s.active = slices.DeleteFunc(s.active, func(b int) bool { return b == z })
-	s.level = math.MaxInt64
-	for _, b := range s.active {
-		p := s.f.At(b, z)
-		wins := binomial(s.rng, s.w[b], p/s.sum[b])
-		losses := binomial(s.rng, s.n[b]-s.w[b], (1-p)/(k-s.sum[b]))
-		s.w[b] -= wins
-		s.n[b] -= wins + losses
-		s.sum[b] -= p
+	s.active = slices.Delete(s.active, place, place+1)
+	s.level, s.until = math.MaxInt64, 0
+	for i := range s.active {
+		b := &s.active[i]
+		p := s.f.At(b.arm, z.arm)
+		wins := binomial(s.source, b.w, p/b.sum)
+		losses := binomial(s.source, b.n-b.w, (1-p)/(k-b.sum))
+		b.w -= wins
+		b.n -= wins + losses
+		b.sum -= p
+		b.mean = b.sum / (k - 1)
 		s.gone += wins + losses
-		s.regret += float64(wins+losses) * (s.losses[b] + s.losses[z])
-		s.level = min(s.level, s.n[b])
+		s.regret += float64(wins+losses) * (b.loss + z.loss)
+		s.level = min(s.level, b.n)
 	}
 }
 
 // account removes the comparisons that b began, and their regret: its opponents
 // are multinomial, apart for wins and losses, and drawn only as far as they differ
 // in what they lose.
-func (s *skip) account(b int) {
-	s.gone += s.n[b]
-	s.regret += float64(s.n[b]) * s.losses[b]
-	wins, losses := s.w[b], s.n[b]-s.w[b]
-	won, lost := s.sum[b], float64(len(s.active))-s.sum[b]
+func (s *skip) account(b *contender) {
+	s.gone += b.n
+	s.regret += float64(b.n) * b.loss
+	wins, losses := b.w, b.n-b.w
+	won, lost := b.sum, float64(len(s.active))-b.sum
 	for i := 0; i < len(s.active); {
-		loss := s.losses[s.active[i]]
+		loss := s.active[i].loss
 		var p, q float64
-		for ; i < len(s.active) && s.losses[s.active[i]] == loss; i++ {
-			x := s.f.At(b, s.active[i])
+		for ; i < len(s.active) && s.active[i].loss == loss; i++ {
+			x := s.f.At(b.arm, s.active[i].arm)
 			p, q = p+x, q+1-x
 		}
 		if i == len(s.active) {
 			s.regret += float64(wins+losses) * loss
 			return
 		}
-		x, y := binomial(s.rng, wins, p/won), binomial(s.rng, losses, q/lost)
+		x, y := binomial(s.source, wins, p/won), binomial(s.source, losses, q/lost)
 		s.regret += float64(x+y) * loss
 		wins, losses = wins-x, losses-y
 		won, lost = won-p, lost-q

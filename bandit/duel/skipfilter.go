@@ -2,14 +2,17 @@ package duel
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
+
+	"thresher/bandit/philox"
 )
 
 // skipFilter plays Interleaved Filter without playing sweeps at whose ends no test
 // can fire, however their duels go: those are one binomial draw a challenger. The
 // law of the outcome is that of play. Two arms that are nearly the same would
 // otherwise take up to the horizon.
-func skipFilter(ctx context.Context, d Design, f *Preferences, choices, results *rand.Rand) (Outcome, error) {
+func skipFilter(ctx context.Context, d Design, f *Preferences, choices *rand.Rand, results *philox.Source) (Outcome, error) {
 	const worthwhile = 8 // sweeps, from which on a draw is cheaper than duels
 	losses := f.losses()
 	s := newFilter(f.k, d, choices)
@@ -28,7 +31,7 @@ func skipFilter(ctx context.Context, d Design, f *Preferences, choices, results 
 		}
 		for duel, ok := s.draw(); ok; duel, ok = s.draw() {
 			regret += losses[duel.a] + losses[duel.b]
-			s.tell(duel, results.Float64() < f.p[duel.a*f.k+duel.b])
+			s.tell(duel, uniform(results) < f.p[duel.a*f.k+duel.b])
 			if s.heard == 0 {
 				break // that was the sweep
 			}
@@ -49,11 +52,16 @@ func (s *filter) certain() int64 {
 }
 
 // skip plays whole sweeps at once.
-func (s *filter) skip(sweeps int64, f *Preferences, r *rand.Rand) {
+func (s *filter) skip(sweeps int64, f *Preferences, r *philox.Source) {
 	for _, b := range s.active {
 		s.w[b] += binomial(r, sweeps, f.At(s.champion, b))
 		s.n[b] += sweeps
 	}
 	s.told += sweeps * int64(len(s.active))
 	s.drawn = s.told
+}
+
+// root is the positive root of a x^2 - b x - c for a > 0 and b, c >= 0.
+func root(a, b, c float64) float64 {
+	return (b + math.Sqrt(b*b+4*a*c)) / (2 * a)
 }
