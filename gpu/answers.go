@@ -31,6 +31,7 @@ type asked struct {
 	// tau is the threshold that best makes, in scaled units; -Inf for none.
 	tau   float64
 	dense bool // best is the answer
+	left  bool // it was answered before the others and takes no part any more
 	read  int  // rows scored that the device's state does not count
 }
 
@@ -39,10 +40,10 @@ type asked struct {
 func (x *run) open(p int) (n int, most float64) {
 	most = math.Inf(-1)
 	s, a := &x.b.states[p], &x.asked[p]
-	if a.dense {
+	if a.dense || a.left {
 		return 0, most
 	}
-	if s.flags&flagOverflow != 0 { // arms are missing from the list
+	if s.flags&(flagOverflow|flagDense) != 0 { // arms are missing from the list: its scan ended, others' went on
 		return x.r.c.N, x.r.cap(s.norm, 0)
 	}
 	if s.listed > 0 {
@@ -62,13 +63,16 @@ func (x *run) tally() backend.Tally {
 	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
 	for j := range m {
 		p := x.place[j]
-		if !x.seen {
+		if !x.seen && !x.asked[p].left {
 			t.Survivors[j], t.Tau[j], t.Open[j] = x.r.c.N, math.Inf(-1), math.Inf(1)
 			continue
 		}
 		s, a := &x.b.states[p], &x.asked[p]
 		n, open := x.open(p)
-		t.Survivors[j], t.Dense[j] = n, a.dense
+		if next := x.next(p); n > 0 && next > 0 && next < x.r.c.N { // stopped: what was listed last is not in s.open
+			open = x.r.cap(s.norm, 0)
+		}
+		t.Survivors[j], t.Dense[j] = n, a.dense && !a.left
 		t.Tau[j], t.Open[j] = math.Ldexp(max(s.tau, a.tau), int(s.exp)), math.Ldexp(open, int(s.exp))
 	}
 	return t

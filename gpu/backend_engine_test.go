@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
@@ -343,4 +347,121 @@ func TestLargerThanTheCard(t *testing.T) {
 		shut(t, "backend", b.Close)
 		left(t, c.by)
 	}
+}
+
+// halting is a backend whose runs of one query wait to begin until they are let, and
+// whose runs of several wait amid their first scan until their context ends.
+type halting struct {
+	backend.Backend
+	let chan struct{}
+}
+
+func (h *halting) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := h.Backend.Load(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &haltingResident{r, h}, nil
+}
+
+type haltingResident struct {
+	backend.Resident
+	h *halting
+}
+
+func (r *haltingResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	if q.M == 1 {
+		<-r.h.let
+	}
+	run, err := r.Resident.Begin(ctx, q, goals)
+	if err != nil || q.M == 1 {
+		return run, err
+	}
+	return &haltingRun{Leaver: run.(backend.Leaver), of: r.Resident}, nil
+}
+
+type haltingRun struct {
+	backend.Leaver
+	of     backend.Resident
+	halted bool
+}
+
+func (x *haltingRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+	if x.halted {
+		return x.Leaver.Pull(ctx, looks...)
+	}
+	x.halted = true
+	amid, unhook := endsAt(ctx, x.of, "raise", 1)
+	t, err := x.Leaver.Pull(amid, looks...)
+	unhook()
+	if errors.Is(err, context.Canceled) {
+		<-ctx.Done()
+	}
+	return t, err
+}
+
+// TestCoalesced has the deadline of a search strike a run that it shares: it has its
+// best so far from the GPU, and the other search the answer of an engine alone.
+func TestCoalesced(t *testing.T) {
+	needDriver(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newLevel(t, 3)
+		h := &halting{open(t, Options{}), make(chan struct{})}
+		defer shut(t, "backend", h.Close)
+		e, err := engine.Open(t.Context(), w.c, h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, "engine", e.Close)
+		c := engine.NewCoalescer(e, &engine.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1})
+		defer c.Close()
+		var got [3]*engine.Response
+		var wg sync.WaitGroup
+		search := func(j int, d time.Duration) {
+			wg.Go(func() {
+				req := engine.Request{Queries: w.set.Query(j), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows", Timeout: d}
+				var err error
+				if got[j], err = c.Search(t.Context(), req); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		search(0, 0)
+		synctest.Wait()
+		search(1, time.Minute)
+		search(2, 0)
+		synctest.Wait() // these two gather while the first runs
+		came := time.Now()
+		close(h.let)
+		wg.Wait()
+		if took := time.Since(came); t.Failed() || took != time.Minute {
+			t.Fatalf("took %v; want the deadline to strike", took)
+		}
+		for j, g := range got {
+			a := &g.Answers[0]
+			cert, open := a.Certificate, math.Inf(-1)
+			if cert.OpenBound != nil {
+				open = *cert.OpenBound
+			}
+			if late := j == 1; late != (cert.StoppedBy == engine.Deadline) || late == g.Complete() || cert.Backend != "cuda" || cert.Pulls == 0 || len(a.IDs) != 3 {
+				t.Errorf("search %d: ids %v, %+v", j, a.IDs, cert)
+			}
+			answer := backend.Answer{IDs: a.IDs, Open: open}
+			for _, id := range a.IDs {
+				answer.Scores = append(answer.Scores, w.oracle.Scores(w.set.Query(j))[id])
+			}
+			goal := backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: w.set.N(), Skip: -1}
+			ds := w.oracle.Explain(w.set.Query(j), goal, answer, w.oracle.Answer(w.set.Query(j), goal))
+			if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
+				t.Errorf("search %d: open bound %g: %v", j, open, ds)
+			}
+		}
+		alone, err := e.Search(t.Context(), engine.Request{Queries: w.set.Query(2), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(alone.Answers, got[2].Answers); d != "" {
+			t.Errorf("who stayed (-alone +here):\n%s", d)
+		}
+	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // errand is a small search that meets every part of the backend: panels, rows,
-// the dense path, a range.
+// the dense path, a range, queries that leave.
 type errand struct {
 	set    backendtest.Set
 	c      *collection.Collection
@@ -44,7 +44,8 @@ func newErrand(t testing.TB, n, dim int) *errand {
 	return e
 }
 
-// run does the errand on a resident: query 2 goes dense.
+// run does the errand on a resident: query 2 leaves amid a look, and goes dense for
+// it, query 1 before the end.
 func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.Answers, err error) {
 	run, err := r.Begin(ctx, backend.Queries{M: e.set.M(), Dim: e.set.Dim, Data: e.set.Queries}, e.goals)
 	if err != nil {
@@ -56,13 +57,31 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 	}
 	first := backend.Look{Rep: backend.Panels, To: e.c.Levels[0].Width, Rule: backend.Cauchy}
 	whole := backend.Look{Rep: backend.Rows, To: e.c.D, Rule: backend.Cauchy}
-	if _, err := run.Pull(ctx, first, whole); err != nil {
+	amid, unhook := endsAt(ctx, r, "raise", 1)
+	_, err = run.Pull(amid, first, whole)
+	unhook()
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
 	if err := run.Dense(ctx, 2); err != nil {
 		return nil, err
 	}
-	return run.Finish(ctx)
+	leaver := run.(backend.Leaver)
+	second, err := leaver.Leave(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := run.Pull(ctx, first, whole); err != nil {
+		return nil, err
+	}
+	early, err := leaver.Leave(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	if answers, err = run.Finish(ctx); err == nil {
+		answers[1], answers[2] = early[0], second[0]
+	}
+	return answers, err
 }
 
 // check compares answers with the oracle's.
@@ -177,17 +196,17 @@ func TestLost(t *testing.T) {
 	_, err = run.Pull(t.Context(), look)
 	wants("Pull", err)
 	wants("Dense", run.Dense(t.Context(), 0))
+	_, err = run.(backend.Leaver).Leave(t.Context(), 1)
+	wants("Leave", err)
 	_, err = run.Finish(t.Context())
 	wants("Finish", err)
 	_, err = r.Begin(t.Context(), backend.Queries{M: 4, Dim: 48, Data: e.set.Queries}, e.goals)
 	wants("Begin", err)
 	_, err = b.Load(t.Context(), e.c)
 	wants("Load", err)
-	for what, f := range map[string]func() error{"run": run.Close, "resident": r.Close, "backend": b.Close} {
-		if err := f(); err != nil {
-			t.Errorf("closing the %s: %v", what, err)
-		}
-	}
+	shut(t, "run", run.Close)
+	shut(t, "resident", r.Close)
+	shut(t, "backend", b.Close)
 	// the next one has the device anew
 	answers, err, closed := e.whole(Options{})
 	if err != nil || closed != nil {

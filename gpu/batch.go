@@ -198,8 +198,10 @@ func (b *batch) get(q *queue, lo, hi int) {
 	})
 }
 
-// best waits and brings the best of the first n queries to the host.
-func (b *batch) best(q *queue, n int) (out [][]scored, err error) {
+// best waits and brings all states to the host, and the best of queries lo..hi-1:
+// out has a place for every query.
+func (b *batch) best(q *queue, lo, hi int) (out [][]scored, err error) {
+	n := hi - lo
 	pin, err := q.p.pool.takePinned(q.t, "answers", max(1, 12*n*b.bestRoom))
 	if err != nil {
 		return nil, err
@@ -207,16 +209,20 @@ func (b *batch) best(q *queue, n int) (out [][]scored, err error) {
 	defer func() { err = q.p.pool.back(q.t, pin, err) }()
 	rows := 8 * n * b.bestRoom
 	b.get(q, 0, b.m)
-	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, pin, 0, b.at.bestScore, rows) })
-	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, pin, rows, b.at.bestRow, rows/2) })
+	q.do(func(t *Thread, s *Stream) error {
+		return b.mem.DownloadAsync(t, s, pin, 0, b.at.bestScore+8*lo*b.bestRoom, rows)
+	})
+	q.do(func(t *Thread, s *Stream) error {
+		return b.mem.DownloadAsync(t, s, pin, rows, b.at.bestRow+4*lo*b.bestRoom, rows/2)
+	})
 	if err := q.sync(); err != nil {
 		return nil, err
 	}
 	out = make([][]scored, b.m)
 	scores, ids := view[float64](pin, 0, n*b.bestRoom), view[uint32](pin, rows, n*b.bestRoom)
 	for j := range n {
-		for k := range int(b.states[j].best) {
-			out[j] = append(out[j], scored{scores[j*b.bestRoom+k], ids[j*b.bestRoom+k]})
+		for k := range int(b.states[lo+j].best) {
+			out[lo+j] = append(out[lo+j], scored{scores[j*b.bestRoom+k], ids[j*b.bestRoom+k]})
 		}
 	}
 	return out, nil

@@ -28,38 +28,62 @@ const (
 	maxScanLook, maxRowLook = 1 << 16, 1 << 20
 )
 
-// climb takes looks in order for a group, and notes what the device tells of
-// them. When ctx ends it stops after a chunk.
+// climb takes those of looks that the group has not taken, at most reportsKept, and
+// notes what the device tells of them. When ctx ends it stops after a chunk, or
+// between looks.
 func (x *run) climb(ctx context.Context, q *queue, g *group, looks []*look) error {
+	all := count(g.lo, g.hi)
+	if g.under != nil && g.under.Look != looks[g.taken].Look { // it does not go on
+		if err := x.conclude(q, g, unanswered, all); err != nil {
+			return err
+		}
+	}
 	var stopped error
-	for k, l := range looks {
-		if stopped = x.take(ctx, q, g, l, k); stopped != nil {
-			looks = looks[:k+1]
+	from, to := g.taken, g.taken
+	for ; to < len(looks); to++ {
+		if to > from {
+			stopped = ctx.Err()
+		}
+		if stopped == nil {
+			stopped = x.take(ctx, q, g, looks[to], to-from)
+		}
+		if stopped != nil {
 			break
 		}
 	}
-	if err := x.note(q, g, looks); err != nil {
+	if err := x.note(q, g, looks[from:to], all); err != nil {
 		return err
 	}
+	g.taken = to
 	return stopped
 }
 
-// take enqueues look k of a Pull; the error is that of ctx.
-func (x *run) take(ctx context.Context, q *queue, g *group, l *look, k int) (stopped error) {
-	x.firstRaise(q, g)
+// take enqueues a look, or what is left of it, and the report on it as the k-th; the
+// error is that of ctx. Figures of a look that it stops stay in the states.
+func (x *run) take(ctx context.Context, q *queue, g *group, l *look, k int) error {
+	if g.under == nil {
+		x.firstRaise(q, g)
+		if l.Rep != backend.Panels {
+			if err := x.everybody(ctx, q, g); err != nil {
+				return err
+			}
+		}
+		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
+	}
 	if l.Rep != backend.Panels {
-		stopped = x.everybody(ctx, q, g)
-	}
-	q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
-	switch {
-	case stopped != nil:
-	case l.Rep == backend.Panels:
-		stopped = x.scan(ctx, q, g, l)
-	default:
 		x.revisit(q, g, l)
+	} else if err := x.scan(ctx, q, g, l); err != nil {
+		g.under = l
+		return err
 	}
+	g.under = nil
+	g.end(q, l, k)
+	return nil
+}
+
+// end enqueues the end of a look, reported on as the k-th.
+func (g *group) end(q *queue, l *look, k int) {
 	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.width), boolean(l.random), boolean(l.Rep == backend.Panels), g.reports(k))
-	return stopped
 }
 
 // reports is where look k of a Pull tells what it did.
@@ -67,18 +91,20 @@ func (g *group) reports(k int) Arg {
 	return PtrAt(g.b.mem, g.b.at.reports+8*(k*g.b.m+g.lo))
 }
 
-// note brings states and reports to the host.
-func (x *run) note(q *queue, g *group, looks []*look) error {
+// note brings the group's states to the host, and the reports on looks for places.
+func (x *run) note(q *queue, g *group, looks []*look, places []int) error {
 	b := x.b
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.DownloadAsync(t, s, b.pin, b.pinned.reports, b.at.reports, 8*len(looks)*b.m)
-	})
+	if len(looks) > 0 {
+		q.do(func(t *Thread, s *Stream) error {
+			return b.mem.DownloadAsync(t, s, b.pin, b.pinned.reports, b.at.reports, 8*len(looks)*b.m)
+		})
+	}
 	if err := g.settle(q); err != nil {
 		return err
 	}
 	x.seen = true
 	for k, l := range looks {
-		for p := g.lo; p < g.hi; p++ {
+		for _, p := range places {
 			r := view[report](b.pin, b.pinned.reports+8*(k*b.m+p), 1)[0]
 			if r.seen > 0 {
 				a := &x.asked[p]
@@ -113,7 +139,7 @@ func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
 		x.listNorms(q, g, g.next, hi)
 		g.next = hi
 		q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(0), F32(x.beyond(g)))
-		if err := q.pace(ctx); err != nil {
+		if err := q.pace(ctx); err != nil && g.next < x.r.c.N {
 			return err
 		}
 	}
@@ -142,8 +168,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
 			end = chunkEnd(end, l.First, n)
 		}
-		if err := q.pace(ctx); err != nil {
-			g.prune(q, scanned, false)
+		if err := q.pace(ctx); err != nil && g.next < n { // nothing is pruned here: where it is decides whose list has room
 			return err
 		}
 	}

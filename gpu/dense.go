@@ -104,16 +104,26 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	if x.closed {
 		return backend.ErrClosed
 	}
-	var kept, collected []int // places
-	for _, j := range queries {
-		switch {
-		case j < 0 || j >= x.q.M:
+	places := make([]int, len(queries))
+	for i, j := range queries {
+		if j < 0 || j >= x.q.M {
 			return fmt.Errorf("query %d of %d", j, x.q.M)
-		case x.asked[x.place[j]].dense:
-		case x.place[j] < x.kept:
-			kept = append(kept, x.place[j])
+		}
+		places[i] = x.place[j]
+	}
+	return x.dense(ctx, places)
+}
+
+// dense is Dense for the queries in places.
+func (x *run) dense(ctx context.Context, places []int) error {
+	var kept, collected []int
+	for _, p := range places {
+		switch a := &x.asked[p]; {
+		case a.dense || a.left:
+		case p < x.kept:
+			kept = append(kept, p)
 		default:
-			collected = append(collected, x.place[j])
+			collected = append(collected, p)
 		}
 	}
 	for _, places := range [][]int{kept, collected} {
@@ -204,7 +214,7 @@ func (d *denseScan) rows(q *queue, lo, hi int) {
 func (d *denseScan) run(ctx context.Context, q *queue) error {
 	n := d.x.r.c.N
 	seen, stopped := d.fast(ctx, q, n)
-	if err := d.drain(ctx, q, d.collected); err != nil {
+	if err := d.drain(ctx, q, unanswered, d.collected); err != nil {
 		return err
 	}
 	if stopped == nil && d.overflowed() {
@@ -266,7 +276,7 @@ func (d *denseScan) slow(ctx context.Context, q *queue, n int) (int, error) {
 			return lo, err
 		}
 		d.rows(q, lo, min(lo+d.lists.room, n))
-		if err := d.drain(context.WithoutCancel(ctx), q, d.collected); err != nil {
+		if err := d.drain(context.WithoutCancel(ctx), q, unanswered, d.collected); err != nil {
 			return lo, err
 		}
 	}
@@ -286,7 +296,7 @@ func (d *denseScan) collected(j int, all []scored) {
 func (d *denseScan) answer(q *queue, seen int, whole bool) (err error) {
 	x := d.x
 	if !d.collects {
-		if d.found, err = d.b.best(q, d.hi); err != nil {
+		if d.found, err = d.b.best(q, 0, d.hi); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"context"
+	"slices"
 	"unsafe"
 )
 
@@ -49,11 +50,30 @@ type group struct {
 	// best, and they lift the threshold.
 	collects bool
 	next     int    // first atom that no look has seen
+	taken    int    // of the run's looks, how many are done
+	under    *look  // the next of them, which a context stopped amid its scan; nil if none is
 	parked   *arena // the lists while others are in the arena; nil if they are there
 }
 
 // m is the number of queries.
 func (g *group) m() int { return g.hi - g.lo }
+
+// answered reports whether no query wants anything more, as the host last saw them.
+func (g *group) answered() bool {
+	for _, s := range g.b.states[g.lo:g.hi] {
+		if s.flags&flagDone == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// among are those of places, in ascending order, that are the group's.
+func (g *group) among(places []int) []int {
+	lo, _ := slices.BinarySearch(places, g.lo)
+	hi, _ := slices.BinarySearch(places, g.hi)
+	return places[lo:hi]
+}
 
 // array is where one of the batch's arrays, bytes for a query, begins for the
 // group.
@@ -118,12 +138,12 @@ func (g *group) lift(q *queue, w which, by int, share float64, beyond float32) {
 	q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(share), F32(beyond))
 }
 
-// longest is the length of the longest list of queries without an answer, as the
-// host last saw them.
-func (g *group) longest() int {
+// longest is the length of the longest list of queries that w means, as the host
+// last saw them.
+func (g *group) longest(w which) int {
 	n := 0
 	for _, s := range g.b.states[g.lo:g.hi] {
-		if s.flags&flagDone == 0 {
+		if s.flags&w.mask == w.value {
 			n = max(n, min(int(s.listed), g.lists.room))
 		}
 	}
@@ -136,12 +156,12 @@ func (g *group) settle(q *queue) error {
 	return q.sync()
 }
 
-// drain scores what is left of the lists, best bound first, until none reaches the
-// threshold; found is told what the host collects. When ctx has ended it scores
-// the leaders only, and leaves the rest in the lists.
-func (g *group) drain(ctx context.Context, q *queue, found func(j int, s []scored)) error {
+// drain scores what is left of the lists of queries that w means, best bound first,
+// until none reaches the threshold; found is told what the host collects. When ctx
+// has ended it scores the leaders only, and leaves the rest in the lists.
+func (g *group) drain(ctx context.Context, q *queue, w which, found func(j int, s []scored)) error {
 	if g.collects {
-		return g.collect(ctx, q, found)
+		return g.collect(ctx, q, w, found)
 	}
 	most, rounds := 0, 1 // the k best at once
 	if ctx.Err() != nil && g.b.bestRoom > partialRows {
@@ -149,13 +169,13 @@ func (g *group) drain(ctx context.Context, q *queue, found func(j int, s []score
 	}
 	for {
 		for range rounds {
-			g.score(q, unanswered, byBound, most, false)
+			g.score(q, w, byBound, most, false)
 		}
-		g.prune(q, unanswered, false)
+		g.prune(q, w, false)
 		if err := g.settle(q); err != nil {
 			return err
 		}
-		left := g.longest()
+		left := g.longest(w)
 		if left == 0 || ctx.Err() != nil {
 			return nil
 		}
@@ -164,7 +184,7 @@ func (g *group) drain(ctx context.Context, q *queue, found func(j int, s []score
 }
 
 // collect is drain for queries whose scores go to the host.
-func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []scored)) (err error) {
+func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int, s []scored)) (err error) {
 	b := g.b
 	n := g.m() * b.leadRoom
 	pin, err := q.p.pool.takePinned(q.t, "scores", 12*n+4*g.m())
@@ -179,7 +199,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 	}
 	scores, rows, led := view[float64](pin, 0, n), view[uint32](pin, 8*n, n), view[uint32](pin, 12*n, g.m())
 	for {
-		g.score(q, unanswered, byBound, b.leadRoom, false)
+		g.score(q, w, byBound, b.leadRoom, false)
 		down(0, b.at.leadScore, 8*b.leadRoom)
 		down(8*n, b.at.leadRow, 4*b.leadRoom)
 		down(12*n, b.at.led, 4)
@@ -193,7 +213,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 			}
 			found(g.lo+j, all)
 		}
-		if g.longest() == 0 || ctx.Err() != nil {
+		if g.longest(w) == 0 || ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -202,7 +222,7 @@ func (g *group) collect(ctx context.Context, q *queue, found func(j int, s []sco
 // park moves the lists out of the arena, which other groups need; the host has
 // seen how long they are.
 func (g *group) park(q *queue) (err error) {
-	if g.parked, err = newHostArena(q.t, &q.p.pool, g.m(), max(1, g.longest())); err != nil {
+	if g.parked, err = newHostArena(q.t, &q.p.pool, g.m(), max(1, g.longest(unanswered))); err != nil {
 		return err
 	}
 	g.move(q, g.lists, g.parked)

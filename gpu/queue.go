@@ -23,9 +23,10 @@ type machine struct {
 	paced     [2]*Event
 	pool      pool
 	hostMost  int64 // of page-locked memory for a collection
-	// Tests make these small: how many entries a list has at most, or 0, and how many
-	// pairs of an atom and a query one launch of the scan takes.
-	roomMost, pairsMost int
+	// Tests make these small: how many entries a list has at most, or 0, how many lists
+	// are in memory at once, or 0, and how many pairs of an atom and a query one launch
+	// of the scan takes.
+	roomMost, listsMost, pairsMost int
 	// around, if not nil, is told before each launch and behind it: benchmarks put
 	// events there.
 	around func(q *queue, kernel string) error

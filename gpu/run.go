@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"thresher/backend"
 )
@@ -26,6 +27,7 @@ type run struct {
 	first   int // atoms that the first raise scores, before there are lists
 	lists   *arena
 	groups  []group
+	looks   []backend.Look // of the last Pull, of which each group has taken some
 	closed  bool
 }
 
@@ -167,7 +169,8 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 		x.first = min(spec.PerQuery, x.r.c.N)
 		return ctx.Err()
 	}
-	return x.each(ctx, func(q *queue, g *group) error {
+	due := func(g *group) bool { return !g.answered() }
+	return x.each(ctx, due, func(q *queue, g *group) error {
 		if g.next < x.r.c.N || g.collects { // a look that was stopped goes on first; a range has its threshold
 			return nil
 		}
@@ -179,7 +182,8 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 	})
 }
 
-// Pull takes the looks in order.
+// Pull takes the looks in order. The same looks asked for again go on where a
+// context stopped them, and with none there is nothing more to do.
 func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
 	if x.closed {
 		return backend.Tally{}, backend.ErrClosed
@@ -210,14 +214,21 @@ func (x *run) pull(ctx context.Context, looks []backend.Look) error {
 	if err != nil {
 		return err
 	}
-	for len(ready) > 0 {
-		n := min(len(ready), reportsKept)
-		if err := x.each(ctx, func(q *queue, g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
+	if !slices.Equal(looks, x.looks) {
+		x.looks = slices.Clone(looks)
+		for k := range x.groups {
+			x.groups[k].taken = 0
+		}
+	}
+	for n := min(len(ready), reportsKept); ; n = min(len(ready), n+reportsKept) {
+		due := func(g *group) bool { return g.taken < n && !g.answered() }
+		if err := x.each(ctx, due, func(q *queue, g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
 			return err
 		}
-		ready = ready[n:]
+		if n == len(ready) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // sent are the queries that looks sent to the dense path, or whose lists lacked
@@ -241,29 +252,64 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.q.M == 0 {
 		return nil, nil
 	}
-	if err := x.sendUnseen(ctx); err != nil {
+	if err := x.sendUnseen(ctx, x.place); err != nil {
 		return nil, err
 	}
-	// a context that ended must not keep the leaders from being scored
-	whole := context.WithoutCancel(ctx)
-	err := x.each(whole, func(q *queue, g *group) error { return g.drain(ctx, q, x.collected) })
-	if err != nil {
+	if err := x.drain(ctx, unanswered, count(0, x.q.M)); err != nil {
 		return nil, err
 	}
-	var held [][]scored
-	err = x.r.m.do(whole, func(q *queue) error {
-		held, err = x.b.best(q, x.kept)
-		return err
+	out := make(backend.Answers, x.q.M)
+	err := x.r.m.do(context.WithoutCancel(ctx), func(q *queue) error {
+		return x.answers(q, x.place, out)
 	})
 	if err != nil {
 		return nil, err
 	}
-	x.seen = true
-	out := make(backend.Answers, x.q.M)
-	for j, p := range x.place {
-		out[j] = x.answer(p, held[p])
-	}
 	return out, nil
+}
+
+// count is lo..hi-1.
+func count(lo, hi int) []int {
+	all := make([]int, hi-lo)
+	for i := range all {
+		all[i] = lo + i
+	}
+	return all
+}
+
+// drain scores what is left of the queries in places, in ascending order, which are
+// those that w means, and ends a look that a context stopped. A context that has
+// ended does not keep the leaders from being scored.
+func (x *run) drain(ctx context.Context, w which, places []int) error {
+	here := func(g *group) bool { return len(g.among(places)) > 0 }
+	return x.each(context.WithoutCancel(ctx), here, func(q *queue, g *group) error {
+		if err := x.conclude(q, g, w, g.among(places)); err != nil {
+			return err
+		}
+		return g.drain(ctx, q, w, x.collected)
+	})
+}
+
+// answers brings the best of the queries in places to the host and makes their
+// answers, out[i] that of places[i]. Who has left has none.
+func (x *run) answers(q *queue, places []int, out backend.Answers) error {
+	lo, hi := x.kept, 0
+	for _, p := range places {
+		if p < x.kept {
+			lo, hi = min(lo, p), max(hi, p+1)
+		}
+	}
+	held, err := x.b.best(q, lo, max(lo, hi))
+	if err != nil {
+		return err
+	}
+	x.seen = true
+	for i, p := range places {
+		if !x.asked[p].left {
+			out[i] = x.answer(p, held[p])
+		}
+	}
+	return nil
 }
 
 // collected takes scores of the query in place p that reach its floor.
@@ -302,7 +348,11 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 	if most := q.p.roomMost; most > 0 {
 		room = min(room, most)
 	}
-	if x.lists, err = largestArena(q.t, &q.p.pool, x.q.M, room); err != nil {
+	m := x.q.M
+	if most := q.p.listsMost; most > 0 {
+		m = min(m, most)
+	}
+	if x.lists, err = largestArena(q.t, &q.p.pool, m, room); err != nil {
 		return err
 	}
 	for _, kind := range [...]group{{lo: 0, hi: x.kept}, {lo: x.kept, hi: x.q.M, collects: true}} {
@@ -313,10 +363,13 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 	return q.err
 }
 
-// each calls f for every group with its lists in the arena.
-func (x *run) each(ctx context.Context, f func(*queue, *group) error) error {
+// each calls f for those groups that due says, each with its lists in the arena.
+func (x *run) each(ctx context.Context, due func(*group) bool, f func(*queue, *group) error) error {
 	for k := range x.groups {
 		g := &x.groups[k]
+		if !due(g) {
+			continue
+		}
 		err := x.r.m.do(ctx, func(q *queue) error {
 			if err := g.unpark(q); err != nil {
 				return err
@@ -334,19 +387,19 @@ func (x *run) each(ctx context.Context, f func(*queue, *group) error) error {
 	return nil
 }
 
-// sendUnseen answers by the dense path the queries of which no look has seen all
-// atoms, unless ctx has ended.
-func (x *run) sendUnseen(ctx context.Context) error {
+// sendUnseen answers by the dense path those queries in places of which no look has
+// seen all atoms, unless ctx has ended.
+func (x *run) sendUnseen(ctx context.Context, places []int) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	var unseen []int
-	for j, p := range x.place {
-		if s := &x.b.states[p]; !x.asked[p].dense && (s.flags&flagListed == 0 || s.flags&(flagDense|flagOverflow) != 0) {
-			unseen = append(unseen, j)
+	for _, p := range places {
+		if s := &x.b.states[p]; s.flags&flagListed == 0 || s.flags&(flagDense|flagOverflow) != 0 {
+			unseen = append(unseen, p)
 		}
 	}
-	if err := x.Dense(ctx, unseen...); err != nil && ctx.Err() == nil {
+	if err := x.dense(ctx, unseen); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil

@@ -135,13 +135,16 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
 	}
-	x := &shardRun{s: s, goals: goals, runs: make([]backend.Run, len(s.parts))}
-	err := together(len(s.parts), func(k int) (err error) {
+	x := &shardRun{s: s, goals: goals, left: make([]bool, len(goals)), runs: make([]*run, len(s.parts))}
+	err := together(len(s.parts), func(k int) error {
 		its := make([]backend.Goal, len(goals))
 		for j, g := range goals {
 			its[j] = s.parts[k].goal(g)
 		}
-		x.runs[k], err = s.parts[k].Begin(ctx, q, its)
+		r, err := s.parts[k].Begin(ctx, q, its)
+		if err == nil {
+			x.runs[k] = r.(*run)
+		}
 		return err
 	})
 	if err != nil {
@@ -164,22 +167,23 @@ func (s *shards) Close() error {
 type shardRun struct {
 	s     *shards
 	goals []backend.Goal
-	runs  []backend.Run
+	left  []bool // queries that have left
+	runs  []*run
 }
 
-func (x *shardRun) each(f func(k int, r backend.Run) error) error {
+func (x *shardRun) each(f func(k int, r *run) error) error {
 	return together(len(x.runs), func(k int) error { return f(k, x.runs[k]) })
 }
 
 // Raise scores leaders on every device.
 func (x *shardRun) Raise(ctx context.Context, spec backend.RaiseSpec) error {
-	return x.each(func(_ int, r backend.Run) error { return r.Raise(ctx, spec) })
+	return x.each(func(_ int, r *run) error { return r.Raise(ctx, spec) })
 }
 
 // Pull takes the looks on every device.
 func (x *shardRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
 	all := make([]backend.Tally, len(x.runs))
-	err := x.each(func(k int, r backend.Run) (err error) {
+	err := x.each(func(k int, r *run) (err error) {
 		all[k], err = r.Pull(ctx, looks...)
 		return err
 	})
@@ -201,13 +205,13 @@ func (x *shardRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tal
 
 // Dense scores all allowed atoms for these queries on every device.
 func (x *shardRun) Dense(ctx context.Context, queries ...int) error {
-	return x.each(func(_ int, r backend.Run) error { return r.Dense(ctx, queries...) })
+	return x.each(func(_ int, r *run) error { return r.Dense(ctx, queries...) })
 }
 
 // Finish merges what the devices found, by exact score.
 func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	all := make([]backend.Answers, len(x.runs))
-	err := x.each(func(k int, r backend.Run) (err error) {
+	err := x.each(func(k int, r *run) (err error) {
 		all[k], err = r.Finish(ctx)
 		return err
 	})
@@ -216,13 +220,32 @@ func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	out := make(backend.Answers, len(x.goals))
 	for j := range out {
-		out[j] = x.merge(j, all)
+		if !x.left[j] {
+			out[j] = x.merge(j, j, all)
+		}
 	}
 	return out, nil
 }
 
-// merge is the answer to query j.
-func (x *shardRun) merge(j int, all []backend.Answers) backend.Answer {
+// Leave merges what the devices found for queries that leave.
+func (x *shardRun) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
+	all := make([]backend.Answers, len(x.runs))
+	err := x.each(func(k int, r *run) (err error) {
+		all[k], err = r.Leave(ctx, queries...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(backend.Answers, len(queries))
+	for i, j := range queries {
+		out[i], x.left[j] = x.merge(j, i, all), true
+	}
+	return out, nil
+}
+
+// merge is the answer to query j, of which each device's is the i-th.
+func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	type found struct {
 		id    int64
 		score float64
@@ -230,9 +253,9 @@ func (x *shardRun) merge(j int, all []backend.Answers) backend.Answer {
 	var best []found
 	out := backend.Answer{Tau: math.Inf(-1), Open: math.Inf(-1), Dense: true}
 	for k, answers := range all {
-		a, p := &answers[j], &x.s.parts[k]
-		for i, id := range a.IDs {
-			best = append(best, found{int64(x.s.c.Order[p.lo+int(id)]), a.Scores[i]})
+		a, p := &answers[i], &x.s.parts[k]
+		for e, id := range a.IDs {
+			best = append(best, found{int64(x.s.c.Order[p.lo+int(id)]), a.Scores[e]})
 		}
 		out.Looks = addLooks(out.Looks, a.Looks)
 		out.Pulls, out.Bytes, out.Rows = out.Pulls+a.Pulls, out.Bytes+a.Bytes, out.Rows+a.Rows
@@ -270,7 +293,7 @@ func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 
 // Close gives the batch's memory back on every device.
 func (x *shardRun) Close() error {
-	return x.each(func(_ int, r backend.Run) error {
+	return x.each(func(_ int, r *run) error {
 		if r == nil {
 			return nil
 		}

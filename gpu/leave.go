@@ -1,0 +1,99 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"thresher/backend"
+)
+
+// flagLeaving is of queries about to leave. It is no flag of types.cuh: kernels know it
+// by the masks that they are given.
+const flagLeaving = 1 << 31
+
+// leaving are about to leave, without an answer yet.
+var leaving = which{flagDone | flagLeaving, flagLeaving}
+
+// Leave finishes queries before the others, which go on as if these had never been:
+// kernels leave alone who is answered, and what there is of a query depends on no
+// other.
+func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
+	if x.closed {
+		return nil, backend.ErrClosed
+	}
+	places := make([]int, len(queries))
+	for i, j := range queries {
+		if j < 0 || j >= x.q.M || x.asked[x.place[j]].left {
+			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, x.q.M)
+		}
+		places[i] = x.place[j]
+	}
+	out := make(backend.Answers, len(queries))
+	if len(queries) == 0 {
+		return out, nil
+	}
+	if err := x.sendUnseen(ctx, places); err != nil {
+		return nil, err
+	}
+	if err := x.flag(flagLeaving, places); err != nil {
+		return nil, err
+	}
+	if err := x.drain(ctx, leaving, slices.Compact(slices.Sorted(slices.Values(places)))); err != nil {
+		return nil, err
+	}
+	err := x.r.m.do(context.WithoutCancel(ctx), func(q *queue) error {
+		if err := x.answers(q, places, out); err != nil {
+			return err
+		}
+		for _, p := range places {
+			s := &x.b.states[p]
+			s.flags |= flagDone
+			s.listed = 0 // which need not be moved between memories any more
+			x.asked[p].left = true
+		}
+		x.b.put(q)
+		return q.sync()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// flag sets a flag of the queries in places.
+func (x *run) flag(flag uint32, places []int) error {
+	return x.r.m.do(context.Background(), func(q *queue) error {
+		if err := x.hear(q); err != nil {
+			return err
+		}
+		for _, p := range places {
+			x.b.states[p].flags |= flag
+		}
+		x.b.put(q)
+		return q.err
+	})
+}
+
+// conclude ends the look that a context stopped for queries with which it does not go
+// on: those in places, in ascending order, which w means. Their figures are those of
+// the look so far.
+func (x *run) conclude(q *queue, g *group, w which, places []int) error {
+	l := g.under
+	if l == nil {
+		return nil
+	}
+	if len(places) == g.m() {
+		g.under = nil
+	}
+	g.prune(q, w, false)
+	for from, to := 0, 0; from < len(places); from = to {
+		for to = from + 1; to < len(places) && places[to] == places[to-1]+1; to++ {
+		}
+		some := group{b: g.b, lo: places[from], hi: places[to-1] + 1}
+		some.end(q, l, 0)
+	}
+	return x.note(q, g, []*look{l}, places)
+}

@@ -1,0 +1,377 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+)
+
+// endsAt is a context that ends as r's device launches a kernel for the n-th time, so
+// that what asks next is stopped there. A collection on several devices has no hook:
+// it does not end. The test is to call unhook before another search on the device.
+func endsAt(ctx context.Context, r backend.Resident, kernel string, n int) (amid context.Context, unhook func()) {
+	amid, end := context.WithCancel(ctx)
+	one, ok := r.(*resident)
+	if !ok {
+		return amid, end
+	}
+	launches := 0
+	one.m.around = func(_ *queue, name string) error {
+		if name == kernel {
+			if launches++; launches == 2*n { // it is told before and behind
+				end()
+			}
+		}
+		return nil
+	}
+	return amid, func() {
+		one.m.around = nil
+		end()
+	}
+}
+
+// strikes searches by a ladder, one Pull for all looks or each, that is struck every so
+// many questions to its context; each time two queries leave, one of them with its best
+// so far and the other with all, until half of them have.
+type strikes struct {
+	*wide
+	every    int
+	together bool
+	struck   int
+	gone     []bool
+	partial  []bool
+	groups   int // whose lists took turns, on one device
+}
+
+func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) backend.Answers {
+	t.Helper()
+	fail := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("struck every %d: %v", s.every, err)
+		}
+	}
+	begun, err := r.Begin(t.Context(), q, s.goals)
+	fail(err)
+	x := begun.(backend.Leaver)
+	defer shut(t, "run", x.Close)
+	s.struck, s.gone, s.partial = 0, make([]bool, q.M), make([]bool, q.M)
+	got := make(backend.Answers, q.M)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	leave := func() {
+		// some of both kinds of places, and of every group
+		a, b := (7*s.struck)%q.M, (7*s.struck+q.M/2)%q.M
+		for k, ctx := range []context.Context{over, t.Context()} {
+			j := []int{a, b}[k]
+			if s.gone[j] {
+				continue
+			}
+			one, err := x.Leave(ctx, j)
+			fail(err)
+			got[j], s.gone[j], s.partial[j] = one[0], true, k == 0
+		}
+		s.struck++
+	}
+	pulls := [][]backend.Look{s.ladder.Looks}
+	if !s.together {
+		pulls = nil
+		for _, l := range s.ladder.Looks {
+			pulls = append(pulls, []backend.Look{l})
+		}
+	}
+	for _, looks := range pulls {
+		fail(x.Raise(t.Context(), s.ladder.Raise))
+		for {
+			ctx := context.Context(backendtest.NewCountdown(s.every, context.DeadlineExceeded))
+			if 4*s.struck >= q.M {
+				ctx = t.Context()
+			}
+			_, err := x.Pull(ctx, looks...)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				fail(err)
+				break
+			}
+			leave()
+		}
+	}
+	if one, ok := begun.(*run); ok {
+		s.groups = len(one.groups)
+	}
+	rest, err := x.Finish(t.Context())
+	fail(err)
+	for j := range rest {
+		if !s.gone[j] {
+			got[j] = rest[j]
+		} else if d := cmp.Diff(backend.Answer{}, rest[j]); d != "" {
+			t.Fatalf("struck every %d: query %d has left and is answered again:\n%s", s.every, j, d)
+		}
+	}
+	return got
+}
+
+// TestLeaving has queries leave runs that contexts strike between the pieces of a scan,
+// between groups whose lists take turns, in the dense path, where lists are too short,
+// and on several devices: who left has an answer whose bound covers what is better, and
+// the others have what they have when nothing strikes, figures and all.
+func TestLeaving(t *testing.T) {
+	needEmulator(t)
+	w := newWide(t, 1300, 24)
+	for k, c := range []struct {
+		name     string
+		devices  string
+		share    float64 // that a first look may keep, or 0
+		lists    int     // at once, or 0
+		room     int     // of a list, or 0
+		together bool
+	}{
+		{"together", "1", 0, 0, 0, true},
+		{"groups", "1", 0, 5, 0, false},
+		{"several devices", "3", 0, 0, 0, false},
+		{"dense path", "1", .003, 0, 0, false},
+		{"short lists", "1", 0, 8, 1000, true},
+		{"dense path in groups", "1", .003, 5, 0, true},
+	} {
+		if !myTurn(k) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("EMU_DEVICES", c.devices)
+			opened, err := Open(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := opened.(*Backend)
+			defer shut(t, "backend", b.Close)
+			for _, m := range b.machines {
+				m.pairsMost, m.listsMost, m.roomMost = 1, c.lists, c.room // a strip at a time
+			}
+			r, err := b.Load(t.Context(), w.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer shut(t, "resident", r.Close)
+			q := backend.Queries{M: w.set.M(), Dim: w.set.Dim, Data: w.set.Queries}
+			w.ladder.Looks[0].MaxSurvivors = c.share
+			s := strikes{wide: w, every: 1 << 20, together: c.together}
+			want := s.search(t, r, q)
+			dense := 0
+			for j := range want {
+				if want[j].Dense {
+					dense++
+				}
+			}
+			if (c.share > 0 || c.room > 0) != (dense > 0) || dense == q.M || c.lists > 0 && s.groups < 4 {
+				t.Errorf("%d groups, %d of %d dense", s.groups, dense, q.M)
+			}
+			most := 0
+			for n, struck := 0, true; struck; n += 1 + n/2 {
+				s.every = n
+				got := s.search(t, r, q)
+				struck, most = s.struck > 0, max(most, s.struck)
+				for j := range got {
+					ds := w.oracle.Explain(w.set.Query(j), w.goals[j], got[j], w.oracle.Answer(w.set.Query(j), w.goals[j]))
+					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 || !s.partial[j] && !got[j].Complete() {
+						t.Fatalf("struck every %d, query %d, left %v, open %g: %v", n, j, s.gone[j], got[j].Open, ds)
+					}
+					if s.gone[j] {
+						continue
+					}
+					var work cmp.Option // dense scans that were stopped begin again
+					if want[j].Dense {
+						work = cmpopts.IgnoreFields(backend.Answer{}, "Pulls", "Bytes", "Rows")
+					}
+					if d := cmp.Diff(want[j], got[j], work); d != "" {
+						t.Fatalf("struck every %d, query %d stayed (-alone +here):\n%s", n, j, d)
+					}
+				}
+			}
+			if most < 4 {
+				t.Errorf("struck %d times at most", most)
+			}
+		})
+	}
+}
+
+// newLevel is a batch over atoms of equal norms, of which no look spares any by them: the
+// best of query j is atom 1500 + j.
+func newLevel(t *testing.T, m int) *wide {
+	const n, dim = 1600, 144
+	rng := backendtest.Rand(17)
+	w := &wide{errand: errand{set: backendtest.Set{Name: "gaussian", Dim: dim, Rows: backendtest.Gaussian(rng, n, dim)}}}
+	var err error
+	if w.c, err = collection.Build(t.Context(), w.set.Rows, dim, &collection.Options{Seed: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for j := range m {
+		w.set.Queries = append(w.set.Queries, w.set.Row(int(w.c.Order[1500+j]))...)
+		w.goals = append(w.goals, backend.Goal{K: 1 + j%12, Floor: math.Inf(-1), Allowed: n, Skip: -1})
+		if j%7 == 6 {
+			w.goals[j].K, w.goals[j].Floor = 0, 30
+		}
+	}
+	w.oracle = backendtest.NewOracle(w.c)
+	w.ladder.Looks = []backend.Look{{Rep: backend.Panels, To: w.c.Levels[0].Width, Rule: backend.Student, Alpha: 1e-12}, {Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}
+	return w
+}
+
+// begin loads the collection and begins the batch.
+func (w *wide) begin(t *testing.T) (backend.Resident, func() backend.Leaver) {
+	b := open(t, Options{})
+	r, err := b.Load(t.Context(), w.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		shut(t, "resident", r.Close)
+		shut(t, "backend", b.Close)
+	})
+	return r, func() backend.Leaver {
+		run, err := r.Begin(t.Context(), backend.Queries{M: w.set.M(), Dim: w.set.Dim, Data: w.set.Queries}, w.goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run.(backend.Leaver)
+	}
+}
+
+// TestLeaveTells has queries leave amid their first look: their figures are those of the
+// look so far, and what nobody has seen is open.
+func TestLeaveTells(t *testing.T) {
+	w := newLevel(t, 4)
+	r, begin := w.begin(t)
+	run := begin()
+	defer shut(t, "run", run.Close)
+	amid, unhook := endsAt(t.Context(), r, "raise", 1)
+	tally, err := run.Pull(amid, w.ladder.Looks[0])
+	unhook()
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("not stopped: %v", err)
+	}
+	for j, open := range tally.Open {
+		if best := w.oracle.Answer(w.set.Query(j), w.goals[j]).Scores[0]; tally.Survivors[j] == 0 || open < best {
+			t.Errorf("query %d: %d survivors, open up to %g, the best is %g", j, tally.Survivors[j], open, best)
+		}
+	}
+	left, err := run.Leave(amid, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range []int{2, 0} {
+		a := left[i]
+		if len(a.Looks) != 1 || a.Looks[0].Seen != scanFirst || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
+			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, scanFirst)
+		}
+	}
+	for _, j := range []int{2, 4, -1} {
+		if _, err := run.Leave(t.Context(), j); err == nil {
+			t.Errorf("query %d could leave", j)
+		}
+	}
+	if err := run.Dense(t.Context(), 0, 2); err != nil {
+		t.Errorf("dense for who has left: %v", err)
+	}
+	if tally, err = run.Pull(t.Context(), w.ladder.Looks[0]); err != nil {
+		t.Fatal(err)
+	}
+	for j := range w.goals {
+		if gone := j%2 == 0; gone != (tally.Survivors[j] == 0) || gone != math.IsInf(tally.Open[j], -1) || tally.Dense[j] {
+			t.Errorf("query %d: %d survivors, open up to %g, dense %v", j, tally.Survivors[j], tally.Open[j], tally.Dense[j])
+		}
+	}
+	rest, err := run.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []int{1, 3} {
+		if l := rest[j].Looks; len(l) != 1 || l[0].Seen != w.set.N() || !rest[j].Complete() {
+			t.Errorf("query %d stayed: looks %+v, open %g", j, l, rest[j].Open)
+		}
+	}
+	if len(rest[0].IDs)+len(rest[2].IDs) > 0 {
+		t.Error("who has left is answered again")
+	}
+}
+
+// TestAnotherLook has a look be taken where a context stopped another, which ends with
+// its figures so far.
+func TestAnotherLook(t *testing.T) {
+	w := newLevel(t, 3)
+	r, begin := w.begin(t)
+	run := begin()
+	defer shut(t, "run", run.Close)
+	amid, unhook := endsAt(t.Context(), r, "raise", 1)
+	_, err := run.Pull(amid, w.ladder.Looks[0])
+	unhook()
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("not stopped: %v", err)
+	}
+	if _, err := run.Pull(t.Context(), w.ladder.Looks[1]); err != nil {
+		t.Fatal(err)
+	}
+	got, err := run.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, a := range got {
+		if l := a.Looks; len(l) != 2 || l[0].Look != w.ladder.Looks[0] || l[0].Seen != scanFirst || l[0].Survivors >= scanFirst || l[1].Look != w.ladder.Looks[1] {
+			t.Errorf("query %d: looks %+v", j, l)
+		}
+		for _, d := range w.oracle.Explain(w.set.Query(j), w.goals[j], a, w.oracle.Answer(w.set.Query(j), w.goals[j])) {
+			if d.Kind != backendtest.Tie || !a.Complete() {
+				t.Errorf("query %d, open %g: %v", j, a.Open, d)
+			}
+		}
+	}
+}
+
+// TestSentAmidScan has a query be sent to the dense path in the first chunk of a scan,
+// which goes on for others, and its best atom lie beyond that chunk; the dense scan is
+// struck. Whoever finishes then, or leaves, must not tell that nothing is open there.
+func TestSentAmidScan(t *testing.T) {
+	w := newLevel(t, 2)
+	w.ladder.Looks[0].MaxSurvivors = .003
+	_, begin := w.begin(t)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	partial := 0
+	for n, struck := 0, true; struck; n++ {
+		run := begin()
+		_, err := run.Pull(backendtest.NewCountdown(n, context.DeadlineExceeded), w.ladder.Looks[0])
+		struck = errors.Is(err, context.DeadlineExceeded)
+		if err != nil && !struck {
+			t.Fatal(err)
+		}
+		left, err := run.Leave(over, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := run.Finish(over)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, a := range []backend.Answer{left[0], rest[1]} {
+			ds := w.oracle.Explain(w.set.Query(j), w.goals[j], a, w.oracle.Answer(w.set.Query(j), w.goals[j]))
+			if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 || !struck && !a.Dense {
+				t.Errorf("struck after %d questions, query %d, dense %v, open %g: %v", n, j, a.Dense, a.Open, ds)
+			}
+			if len(a.Looks) == 1 && a.Looks[0].Seen == scanFirst && !a.Dense {
+				partial++
+			}
+		}
+		shut(t, "run", run.Close)
+	}
+	if partial == 0 {
+		t.Error("no dense scan was struck")
+	}
+}
