@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Algorithm decides which arms meet next and who is out.
@@ -64,6 +65,9 @@ const MaxArms = 2048
 // the JSON of any language.
 const maxCount = 1 << 53
 
+// maxGamma keeps radii finite.
+const maxGamma = 1e6
+
 // Design is the algorithm with its parameters. Zero values are defaults where
 // there are any.
 type Design struct {
@@ -76,7 +80,7 @@ type Design struct {
 	// at most Delta. PAC only.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	// Gamma >= 1 relaxes strong stochastic transitivity; default 1. Only
+	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Only
 	// Beat-the-Mean and Knockout know it.
 	Gamma float64 `json:"gamma,omitempty"`
 	// Radius defaults to Tight where it is proven. Beat-the-Mean online and
@@ -108,8 +112,8 @@ func (d Design) complete(k int) (Design, error) {
 	if d.Testing != Strict && d.Testing != Sweep {
 		return d, fmt.Errorf("duel: testing %q is neither %s nor %s", d.Testing, Strict, Sweep)
 	}
-	if !(d.Gamma >= 1) || math.IsInf(d.Gamma, 0) {
-		return d, fmt.Errorf("duel: gamma %g is not in [1, inf)", d.Gamma)
+	if !(d.Gamma >= 1 && d.Gamma <= maxGamma) {
+		return d, fmt.Errorf("duel: gamma %g is not in [1, 1e6]", d.Gamma)
 	}
 	d, err := d.completeGoal(k)
 	if err != nil {
@@ -176,7 +180,7 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 		if d.Goal != PAC {
 			return d, fmt.Errorf("duel: %s is for %s, not for %s", d.Algorithm, PAC, d.Goal)
 		}
-		return d, d.noRadius()
+		return d.completeKnockout(k)
 	}
 	return d, fmt.Errorf("duel: algorithm %q is none of %v", d.Algorithm, Algorithms())
 }
@@ -221,4 +225,18 @@ func (d Design) completePAC(k int) (Design, error) {
 	}
 	_, err := pacComparisons(k, d.Gamma, d.Epsilon, d.Delta)
 	return d, err
+}
+
+// completeKnockout refuses what makes a match endless, or longer than counts go.
+func (d Design) completeKnockout(k int) (Design, error) {
+	if err := d.noRadius(); err != nil {
+		return d, err
+	}
+	if d.Delta < 0x1p-1022 { // 2/delta may be infinite
+		return d, fmt.Errorf("duel: delta %g is not in [2^-1022, 1), as %s needs it", d.Delta, d.Algorithm)
+	}
+	if last := bits.Len(uint(k - 1)); !(matchOf(d, last).longest() < maxCount) {
+		return d, fmt.Errorf("duel: gamma %g with epsilon %g wants matches of more than 2^53 duels", d.Gamma, d.Epsilon)
+	}
+	return d, nil
 }

@@ -80,9 +80,10 @@ func TestBadDesigns(t *testing.T) {
 	}{
 		{1, pac, "1 arms; a tournament has at least 2"},
 		{MaxArms + 1, pac, "at most 2048"},
-		{3, Design{Epsilon: .1, Delta: .05, Gamma: .9}, "gamma 0.9 is not in [1, inf)"},
+		{3, Design{Epsilon: .1, Delta: .05, Gamma: .9}, "gamma 0.9 is not in [1, 1e6]"},
 		{3, Design{Epsilon: .1, Delta: .05, Gamma: math.NaN()}, "gamma NaN"},
 		{3, Design{Epsilon: .1, Delta: .05, Gamma: math.Inf(1)}, "gamma +Inf"},
+		{3, Design{Horizon: 100, Gamma: 1e200}, "gamma 1e+200 is not in [1, 1e6]"},
 		{3, Design{Epsilon: .1}, "delta 0 is not in (0, 1)"},
 		{3, Design{Epsilon: .1, Delta: 1}, "delta 1 is not in (0, 1)"},
 		{3, Design{Epsilon: .1, Delta: math.NaN()}, "delta NaN"},
@@ -106,6 +107,12 @@ func TestBadDesigns(t *testing.T) {
 		{3, Design{Algorithm: DoubleThompson, Horizon: 100, Radius: Wide}, "one radius only"},
 		{3, Design{Horizon: 100, Alpha: 1}, "alpha belongs to double-thompson"},
 		{3, Design{Algorithm: Knockout, Horizon: 100}, "is for pac, not for online"},
+		{1, Design{Algorithm: Knockout, Epsilon: .1, Delta: .1}, "1 arms; a tournament has at least 2"},
+		{2, Design{Algorithm: Knockout, Epsilon: .1, Delta: 5e-324}, "delta 5e-324 is not in [2^-1022, 1)"},
+		{2, Design{Algorithm: Knockout, Epsilon: 5e-324, Delta: .1}, "gamma 1 with epsilon 5e-324 wants matches of more than 2^53 duels"},
+		{MaxArms, Design{Algorithm: Knockout, Epsilon: .1, Delta: .1, Gamma: 1e6}, "gamma 1e+06 with epsilon 0.1 wants matches"},
+		{3, Design{Epsilon: 5e-324, Delta: .1}, "more than 2^53 comparisons an arm"},
+		{3, Design{Epsilon: .1, Delta: .1, Gamma: 1e6}, "more than 2^53 comparisons an arm"},
 	} {
 		if _, err := c.d.complete(c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d arms, %+v: %v; want %q", c.k, c.d, err, c.want)

@@ -18,9 +18,9 @@ import (
 // by side, which changes nothing: each has duels of its own.
 type knockout struct {
 	tally
-	k                     int
-	gamma, epsilon, delta float64
-	rng                   *rand.Rand
+	k      int
+	design Design
+	rng    *rand.Rand
 
 	round   int // from 1
 	matches []match
@@ -38,10 +38,23 @@ type match struct {
 	winner int   // -1 while open
 }
 
+// accuracy is that of the matches of a round: e_i = (2^(1/3)-1) epsilon/(gamma 2^(i/3))
+// and ln(2/d_i) for d_i = delta/2^i.
+type accuracy struct{ epsilon, log float64 }
+
+func matchOf(d Design, round int) accuracy {
+	return accuracy{
+		epsilon: (math.Cbrt(2) - 1) * d.Epsilon / (d.Gamma * math.Cbrt(math.Exp2(float64(round)))),
+		log:     math.Log(2/d.Delta) + float64(round)*math.Ln2,
+	}
+}
+
+// longest is a number of duels after which a match is over.
+func (a accuracy) longest() float64 { return a.log / (2 * a.epsilon * a.epsilon) }
+
 func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
 	s := &knockout{
-		tally: newTally(d), k: k, gamma: d.Gamma, epsilon: d.Epsilon, delta: d.Delta, rng: rng,
-		seat: make([]int, k),
+		tally: newTally(d), k: k, design: d, rng: rng, seat: make([]int, k),
 	}
 	s.pair(everybody(k))
 	return s
@@ -95,12 +108,10 @@ func (s *knockout) tell(d pair, won bool) change {
 	if won {
 		m.w++
 	}
-	// e_i = (2^(1/3)-1) epsilon/(gamma 2^(i/3)), d_i = delta/2^i
-	epsilon := (math.Cbrt(2) - 1) * s.epsilon / (s.gamma * math.Cbrt(math.Exp2(float64(s.round))))
-	log := math.Log(2/s.delta) + float64(s.round)*math.Ln2 // ln(2/d_i)
-	radius := math.Sqrt((log + math.Log(2*float64(m.n)*float64(m.n))) / (2 * float64(m.n)))
+	of := matchOf(s.design, s.round)
+	radius := math.Sqrt((of.log + math.Log(2*float64(m.n)*float64(m.n))) / (2 * float64(m.n)))
 	p := rate(m.w, m.n)
-	if math.Abs(p-.5) <= radius-epsilon && float64(m.n) <= log/(2*epsilon*epsilon) {
+	if math.Abs(p-.5) <= radius-of.epsilon && float64(m.n) <= of.longest() {
 		return change{}
 	}
 	loser := m.a

@@ -88,3 +88,38 @@ func TestKnockoutWinners(t *testing.T) {
 		t.Errorf("%v go on, %d had waited", arms, bye)
 	}
 }
+
+// At the ends of what it takes a tournament ends, with finite figures: also if all
+// matches are even, after which they go on longest.
+func TestKnockoutExtremes(t *testing.T) {
+	most := math.Nextafter(.5, 0)
+	for _, d := range []Design{
+		{Epsilon: most, Delta: math.Nextafter(1, 0)},
+		{Epsilon: most, Delta: 0x1p-1022},
+		{Epsilon: most, Delta: .5, Gamma: 8},
+	} {
+		d.Algorithm = Knockout
+		for _, k := range []int{2, 3} {
+			d, err := d.complete(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newKnockout(k, d, rand.New(philox.New(1, 0)))
+			longest := 0.
+			for i := 1; i <= 2; i++ {
+				longest += matchOf(d, i).longest() + 2
+			}
+			for i := 0; !s.ended(); i++ {
+				p, ok := s.draw()
+				if !ok || float64(i) > longest {
+					t.Fatalf("%d arms, %+v: duel %d is %v, matches are over after %g", k, d, i, ok, longest)
+				}
+				for _, e := range s.tell(p, s.matches[s.seat[p.a]].n%2 == 0).eliminated {
+					if !(e.Radius > 0 && e.Radius < 10) || !(e.Rate >= 0 && e.Rate <= .5) {
+						t.Errorf("%d arms, %+v: %+v", k, d, e)
+					}
+				}
+			}
+		}
+	}
+}

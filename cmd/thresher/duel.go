@@ -65,7 +65,7 @@ func (f *designFlags) design() (duel.Design, error) {
 	case horizon == 0 && f.epsilon == 0 && f.delta == 0:
 		return duel.Design{}, errors.New("nothing says when to end: give --horizon, or --epsilon and --delta")
 	case f.gamma == 0: // 0 is a default in a Design
-		return duel.Design{}, errors.New("--gamma 0 is not in [1, inf)")
+		return duel.Design{}, errors.New("--gamma 0 is not in [1, 1e6]")
 	}
 	return duel.Design{
 		Algorithm: duel.Algorithm(f.algorithm), Horizon: horizon, Epsilon: f.epsilon, Delta: f.delta,
