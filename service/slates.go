@@ -20,6 +20,7 @@ func (s *Server) slateRoutes() []route {
 		{method: http.MethodDelete, pattern: all, scope: write, handle: s.deleteSlates},
 		{method: http.MethodPost, pattern: all + "/recommend", scope: write, handle: s.recommendSlates},
 		{method: http.MethodPost, pattern: all + "/feedback", scope: write, handle: s.rewardSlates},
+		{method: http.MethodDelete, pattern: all + "/users", scope: write, handle: s.forgetUsers},
 	}
 }
 
@@ -81,21 +82,54 @@ func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, info)
+		return sendInfo(w, info)
 	})
 }
 
 func (s *Server) getSlates(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
-	defer s.slates.Hold(name)()
 	if _, err := s.catalog.Get(name); err != nil {
 		return err
 	}
-	info, err := s.slates.Get(name)
+	room, err := s.slates.InfoBytes(name)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, info)
+	if room <= smallBody {
+		room = 0
+	}
+	return s.bounded(r, room, func(context.Context) error {
+		info, err := s.slates.Info(name)
+		if err != nil {
+			return err
+		}
+		return sendInfo(w, info)
+	})
+}
+
+// sendInfo answers with what describes slates. Where that takes room that others wait
+// for, the client must take it as fast as it would have to send it.
+func sendInfo(w http.ResponseWriter, info []byte) error {
+	if paced, ok := w.(*writer); ok && len(info) > smallBody {
+		paced.pace.rate = max(paced.pace.rate, turnRate)
+	}
+	jsonHeader(w.Header())
+	return send(w, http.StatusOK, append(info, '\n'))
+}
+
+// forgetUsers forgets users; those of whom nothing is known are forgotten.
+func (s *Server) forgetUsers(r *request, w http.ResponseWriter) error {
+	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+		users, err := slates.DecodeUsers(body, s.slateLimits())
+		if err != nil {
+			return err
+		}
+		if err := s.slates.Forget(ctx, name, users); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
 }
 
 func (s *Server) deleteSlates(r *request, w http.ResponseWriter) error {

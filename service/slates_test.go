@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"thresher/service/slates"
 )
 
 // topics are n rows of how much each of dim topics is covered.
@@ -147,6 +149,19 @@ func TestSlates(t *testing.T) {
 		}
 	}
 
+	// Who is forgotten is as one who never came, also after a restart.
+	for range 2 {
+		s.do("DELETE", slatesOfNews+"/users", `{"users":["7","nobody"]}`).want(204)
+	}
+	s.stopAll()
+	s = startIn(t, dir, nil)
+	s.do("GET", slatesOfNews, nil).want(200).into(&info)
+	if info.Users != 1 || info.Slates != 2 || len(info.Items) != 50 {
+		t.Errorf("%+v", info)
+	}
+	s.do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, d.Slates[1].ID)).problem(404, "unknown-slate")
+	s.do("POST", slatesOfNews+"/feedback", body).want(200)
+
 	// A new version keeps what was learnt; the collection's end does not.
 	s.news(2, 30)
 	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).want(200)
@@ -199,6 +214,11 @@ func TestSlatesRefuse(t *testing.T) {
 		{"k", "POST", slatesOfNews + "/recommend", `{"users":[1],"k":6}`, 400, "over-limit", "k", none, "5"},
 		{"algorithm", "POST", slatesOfNews + "/recommend", `{"users":[1],"algo":"ucb"}`, 400, "unknown-method", "algo", none, "[afsm lsb mod]"},
 		{"budgets", "POST", slatesOfNews + "/recommend", `{"users":[1],"budgets":[1]}`, 400, "invalid-value", "budgets", none, "0"},
+		{"collection of users", "DELETE", "/v1/collections/none/slates/users", `{"users":[1]}`, 404, "unknown-collection", "name", none, ""},
+		{"nobody to forget", "DELETE", slatesOfNews + "/users", `{"users":[]}`, 400, "invalid-value", "users", none, ""},
+		{"users to forget", "DELETE", slatesOfNews + "/users", `{"users":[1,2,3]}`, 400, "over-limit", "users", none, "2"},
+		{"user to forget", "DELETE", slatesOfNews + "/users", `{"users":[1,""]}`, 400, "invalid-value", "users", 1, ""},
+		{"a user to forget", "DELETE", slatesOfNews + "/users", `{"user":1}`, 400, "unknown-field", "user", none, "[users]"},
 		{"group", "POST", slatesOfNews + "/recommend", `{"users":[1],"group_limits":{"x":1}}`, 400, "invalid-value", "group_limits", none, ""},
 		{"parameter", "POST", slatesOfNews + "/recommend?k=3", `{"users":[1]}`, 400, "unknown-field", "k", none, ""},
 		{"deadline", "POST", slatesOfNews + "/recommend", `{"users":[1],"timeout_ms":1e-9}`, 504, "deadline", "timeout_ms", none, ""},
@@ -268,4 +288,38 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 		t.Errorf("%d users", info.Users)
 	}
 	s.do("POST", slatesOfNews+"/feedback", feedback()).want(200)
+}
+
+// TestRoomOfSettings: settings that are large are read when there is room for them, and
+// small ones at once.
+func TestRoomOfSettings(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeouts.Search = 50 * time.Millisecond })
+	s.news(1, 2000)
+	if !s.gate.bytes.TryAcquire(s.o.Limits.Bodies) {
+		t.Fatal("there is no room")
+	}
+	s.do("GET", slatesOfNews, nil).want(200)
+	s.gate.bytes.Release(s.o.Limits.Bodies)
+	items := make([]string, 2000)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"id":%d,"costs":[1.25,2.5,3.75]}`, i)
+	}
+	settings, err := slates.DecodeSettings([]byte(`{"items":[`+strings.Join(items, ",")+`]}`), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.catalog.Use("news", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Release()
+	if _, err := s.slates.Put(t.Context(), "news", slateVersion{v}, settings); err != nil {
+		t.Fatal(err)
+	}
+	s.do("GET", slatesOfNews, nil).want(200)
+	if !s.gate.bytes.TryAcquire(s.o.Limits.Bodies) {
+		t.Fatal("there is no room")
+	}
+	defer s.gate.bytes.Release(s.o.Limits.Bodies)
+	s.do("GET", slatesOfNews, nil).problem(504, "deadline")
 }

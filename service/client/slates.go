@@ -108,6 +108,16 @@ func (c *Client) DeleteSlates(ctx context.Context, collection string) error {
 	return c.answer(ctx, &call{method: http.MethodDelete, path: slatesOf(collection)}, nil)
 }
 
+// ForgetSlateUsers forgets users, integers or strings: what was learnt of them, and their
+// slates. It may be sent again.
+func (c *Client) ForgetSlateUsers(ctx context.Context, collection string, users []any) error {
+	k := &call{method: http.MethodDelete, path: append(slatesOf(collection), "users")}
+	if err := k.jsonBody(map[string]any{"users": users}); err != nil {
+		return err
+	}
+	return c.answer(ctx, k, nil)
+}
+
 // RecommendSlates makes slates; key is the Idempotency-Key, "" makes one.
 func (c *Client) RecommendSlates(ctx context.Context, collection string, r SlateRequest, key string) (Recommended, error) {
 	k := (&call{method: http.MethodPost, path: append(slatesOf(collection), "recommend")}).keyed(key)

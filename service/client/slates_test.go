@@ -15,6 +15,7 @@ func TestSlates(t *testing.T) {
 		"PUT /v1/collections/a%2Fb/slates":            `{"object":"slates","lambda":2,"items":[{"id":"x","costs":[1]}],"users":3,"slates":4}`,
 		"GET /v1/collections/a%2Fb/slates":            `{"users":5}`,
 		"DELETE /v1/collections/a%2Fb/slates":         ``,
+		"DELETE /v1/collections/a%2Fb/slates/users":   ``,
 		"POST /v1/collections/a%2Fb/slates/recommend": `{"version":7,"excluded":{"barred":{"count":1,"ids":[4]}},"slates":[{"user":"ann","slate_id":"s","items":[{"id":4,"mean":0.5,"cum_value":0.5}],"alpha":0.25}]}`,
 		"POST /v1/collections/a%2Fb/slates/feedback":  `{"feedback":[{"slate_id":"s","user":"ann","rewards":1,"observations":9}]}`,
 	}
@@ -45,6 +46,9 @@ func TestSlates(t *testing.T) {
 	if err != nil || len(taken) != 1 || taken[0] != (SlateTaken{"s", "ann", 1, 9}) {
 		t.Errorf("%+v, %v", taken, err)
 	}
+	if err := c.ForgetSlateUsers(ctx, "a/b", []any{"ann", 7}); err != nil {
+		t.Error(err)
+	}
 	if err := c.DeleteSlates(ctx, "a/b"); err != nil {
 		t.Error(err)
 	}
@@ -53,6 +57,7 @@ func TestSlates(t *testing.T) {
 		"PUT /v1/collections/a%2Fb/slates":            `{"lambda":2,"items":[{"id":"x","costs":[1]}]}`,
 		"GET /v1/collections/a%2Fb/slates":            ``,
 		"DELETE /v1/collections/a%2Fb/slates":         ``,
+		"DELETE /v1/collections/a%2Fb/slates/users":   `{"users":["ann",7]}`,
 		"POST /v1/collections/a%2Fb/slates/recommend": `{"users":["ann",7],"k":2,"budgets":[1.5],"group_limits":{"g":0}}`,
 		"POST /v1/collections/a%2Fb/slates/feedback":  `{"feedback":[{"slate_id":"s","rewards":[1]}]}`,
 	}

@@ -3,41 +3,70 @@ package slates
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
 
-// Info describes the slates of a collection.
-type Info struct {
-	Object string `json:"object"` // "slates"
-	*Settings
-	// Users is how many have a state, Slates how many slates are remembered.
-	Users  int64 `json:"users"`
-	Slates int64 `json:"slates"`
-}
-
-// Get describes the slates of a collection, with settings or without. The collection is
-// held.
-func (s *Store) Get(name string) (*Info, error) {
-	info := &Info{Object: "slates"}
-	err := s.db.View(func(tx *bbolt.Tx) (err error) {
+// Info describes the slates of a collection, which may have settings, as a JSON object:
+// "object", which is "slates"; the settings as [Settings] are written; "users", how many
+// have a state; and "slates", how many are remembered. The text of the settings is
+// copied once, and nothing is made of it.
+func (s *Store) Info(name string) (text []byte, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
 		r := find(tx, name)
-		if info.Settings, err = r.settings(); err != nil || r == nil {
-			return err
+		var c counts
+		text = append(text, `{"object":"slates",`...)
+		found := false
+		if r != nil {
+			if c, err = r.counts(); err != nil {
+				return err
+			}
+			err := r.read(settingsRecord, &found, func(in *reader) {
+				if object := in.take(in.length(1)); len(object) > 2 { // read tells if it is none
+					text = slices.Grow(text, len(object)+64)
+					text = append(text, object[1:len(object)-1]...)
+				}
+			})
+			if err != nil {
+				return err
+			}
 		}
-		c, err := r.counts()
-		info.Users, info.Slates = c.users, c.slates
-		return err
+		if !found {
+			defaults, err := r.settings()
+			if err != nil {
+				return err
+			}
+			object, err := json.Marshal(defaults)
+			if err != nil {
+				return err
+			}
+			text = append(text, object[1:len(object)-1]...)
+		}
+		text = fmt.Appendf(text, `,"users":%d,"slates":%d}`, c.users, c.slates)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return info, nil
+	return text, nil
+}
+
+// InfoBytes is about how long Info is.
+func (s *Store) InfoBytes(name string) (n int64, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		if r := find(tx, name); r != nil {
+			n = int64(len(r.Get([]byte(settingsRecord))))
+		}
+		return nil
+	})
+	return n, err
 }
 
 // Put checks settings against a version of a collection, which is held, and has slates
-// be made by them from now on. One at a time is checked.
-func (s *Store) Put(ctx context.Context, name string, v Version, settings *Settings) (*Info, error) {
+// be made by them from now on. One at a time is checked. It returns Info.
+func (s *Store) Put(ctx context.Context, name string, v Version, settings *Settings) (info []byte, err error) {
 	if err := s.check(ctx, name, v, settings); err != nil {
 		return nil, err
 	}
@@ -61,7 +90,7 @@ func (s *Store) Put(ctx context.Context, name string, v Version, settings *Setti
 	if err != nil {
 		return nil, err
 	}
-	return s.Get(name)
+	return s.Info(name)
 }
 
 // check prepares the items of a version under settings, and keeps nothing of it.

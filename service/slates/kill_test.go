@@ -22,6 +22,9 @@ const (
 // every life.
 func deed(s *Store, n int) error {
 	u := fmt.Sprint("u", n%killUsers)
+	if forgets(n) {
+		return s.Forget(context.Background(), "films", []ID{{Name: u, Text: true}})
+	}
 	body := fmt.Sprintf(`{"users":[%q],"k":3}`, u)
 	req, err := DecodeRequest([]byte(body), Limits{})
 	if err != nil {
@@ -34,6 +37,9 @@ func deed(s *Store, n int) error {
 	_, err = s.Feedback("films", []Feedback{{a.Slates[0].ID, rewardsOf(n)}})
 	return err
 }
+
+// forgets says that a deed is to forget its user.
+func forgets(n int) bool { return n%9 == 8 }
 
 // rewardsOf are those of a deed: one to three.
 func rewardsOf(n int) []float64 {
@@ -99,7 +105,9 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := append([]int64(nil), want[n]...)
-		next[n%killUsers] += int64(len(rewardsOf(n)))
+		if next[n%killUsers] += int64(len(rewardsOf(n))); forgets(n) {
+			next[n%killUsers] = 0
+		}
 		want = append(want, next)
 	}
 	r := rand.New(rand.NewPCG(6, 1))
@@ -128,6 +136,9 @@ func TestKill(t *testing.T) {
 	f.Store = nil
 	f.reopen()
 	defer f.Close()
+	if got, want := fmt.Sprint(f.info()), fmt.Sprint(whole.info()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	for u := range killUsers {
 		a, b := whole.bytesOf(t, fmt.Sprint("u", u)), f.bytesOf(t, fmt.Sprint("u", u))
 		if !bytes.Equal(a, b) {

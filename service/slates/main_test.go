@@ -2,6 +2,7 @@ package slates
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -155,18 +156,33 @@ func (f *folder) tell(id string, rewards ...float64) (Accepted, error) {
 }
 
 // put is Put for a body.
-func (f *folder) put(v Version, body string) (*Info, error) {
+func (f *folder) put(v Version, body string) (described, error) {
 	s, err := DecodeSettings([]byte(body), 0)
 	if err != nil {
-		return nil, err
+		return described{}, err
 	}
 	defer f.Hold("films")()
-	return f.Put(context.Background(), "films", v, s)
+	return described{}.of(f.Put(context.Background(), "films", v, s))
 }
 
-func (f *folder) info() *Info {
+// described is what Info says.
+type described struct {
+	Object        string
+	Lambda        float64
+	Items         []Item
+	Users, Slates int64
+}
+
+func (d described) of(text []byte, err error) (described, error) {
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	return d, err
+}
+
+func (f *folder) info() described {
 	f.t.Helper()
-	info, err := f.Get("films")
+	info, err := described{}.of(f.Info("films"))
 	if err != nil {
 		f.t.Fatal(err)
 	}

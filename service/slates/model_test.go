@@ -79,6 +79,17 @@ func TestModel(t *testing.T) {
 			},
 			"version": func(rt *rapid.T) { v = rapid.SampledFrom(versions).Draw(rt, "version") },
 			"reopen":  func(*rapid.T) { f.reopen() },
+			"forget": func(rt *rapid.T) {
+				if rapid.IntRange(0, 3).Draw(rt, "really") > 0 {
+					return
+				}
+				user := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "user")
+				if err := f.forget(t.Context(), user); err != nil {
+					rt.Fatal(err)
+				}
+				delete(m.users, user)
+				ids = slices.DeleteFunc(ids, func(id string) bool { return m.slates[id].user == user })
+			},
 			"drop": func(rt *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "really") > 0 {
 					return

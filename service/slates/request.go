@@ -70,11 +70,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		most = math.MaxInt32
 	}
 	err := decode(body, map[string]member{
-		"users": array("users", l.Users, func(b []byte, i int) (int, error) {
-			u, next, err := user(b, i)
-			r.Users = append(r.Users, u)
-			return next, err
-		}),
+		"users":        usersMember(&r.Users, l),
 		"k":            whole("k", &r.K, 1, most),
 		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
 		"group_limits": groupLimits(&r.Groups),

@@ -1,9 +1,7 @@
 package slates
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -128,16 +126,6 @@ func (r *records) write(user string, st *state) error {
 	if err := r.sub(statesBucket).Put([]byte(user), k.encode([]byte(user))); err != nil {
 		return err
 	}
-	var old [][]byte
-	prefix := appendText(nil, user)
-	c := r.sub(logsBucket).Cursor()
-	for key, _ := c.Seek(prefix); len(key) == len(prefix)+8 && bytes.HasPrefix(key, prefix); key, _ = c.Next() {
-		old = append(old, slices.Clone(key))
-	}
-	for _, key := range old {
-		if err := r.sub(logsBucket).Delete(key); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = r.dropLog(user)
+	return err
 }
