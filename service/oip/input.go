@@ -2,9 +2,11 @@ package oip
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
@@ -12,6 +14,7 @@ import (
 
 // input is one tensor of a request.
 type input struct {
+	at       int // place among the inputs
 	name     string
 	datatype string
 	shape    []int64
@@ -24,9 +27,32 @@ func datatypes() map[string]string {
 	return map[string]string{"queries": "FP32", "k": "INT32", "delta": "FP32"}
 }
 
-// input reads an input.
-func (d *decoder) input(b []byte, at int) (int, error) {
-	t := input{size: -1}
+// input reads input number n.
+func (d *decoder) input(n int, b []byte, at int) (int, error) {
+	t := input{at: n, size: -1}
+	next, err := d.read(&t, b, at)
+	return next, t.wrong(err)
+}
+
+// wrong is asProblem that says of which input an error is, by its place and, if there
+// is such an input, by its name.
+func (t *input) wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	p, name := asProblem(err), ""
+	if known(t.name) == nil {
+		name = " (" + t.name + ")"
+	}
+	p.Detail = fmt.Sprintf("inputs[%d]%s: %s", t.at, name, strings.TrimPrefix(p.Detail, t.name+": "))
+	if p.Field == "" {
+		p.At("inputs", t.at)
+	}
+	return p
+}
+
+// read reads t.
+func (d *decoder) read(t *input, b []byte, at int) (int, error) {
 	data := -1 // where the data is that came before the name
 	seen := map[string]bool{}
 	next, err := jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
@@ -63,7 +89,7 @@ func (d *decoder) input(b []byte, at int) (int, error) {
 				data = at
 				return jsonscan.Value(b, at)
 			}
-			return d.data(&t, b, at)
+			return d.data(t, b, at)
 		}
 		return at, problem.New(problem.UnknownField, "there is no field %q", field).
 			Within([]string{"name", "shape", "datatype", "parameters", "data"})
@@ -74,15 +100,15 @@ func (d *decoder) input(b []byte, at int) (int, error) {
 	if t.name == "" {
 		return at, problem.New(problem.InvalidValue, "name is missing")
 	}
-	if err := d.check(&t); err != nil {
+	if err := d.check(t); err != nil {
 		return at, err
 	}
 	if data >= 0 {
-		if at, err := d.data(&t, b, data); err != nil {
+		if at, err := d.data(t, b, data); err != nil {
 			return at, err
 		}
 	}
-	return next, d.agree(&t)
+	return next, d.agree(t)
 }
 
 func known(name string) error {
@@ -113,16 +139,16 @@ func shape(b []byte, at int) ([]int64, int, error) {
 // check holds datatype and shape against what the input has to be.
 func (d *decoder) check(t *input) error {
 	if want := datatypes()[t.name]; t.datatype != want {
-		return problem.New(problem.InvalidValue, "input %s has datatype %q, %s is wanted", t.name, cut([]byte(t.datatype)), want).In(t.name).Within(want)
+		return problem.New(problem.InvalidValue, "datatype is %q, %s is wanted", cut([]byte(t.datatype)), want).In(t.name).Within(want)
 	}
 	if t.name == "queries" {
 		if len(t.shape) != 2 {
-			return problem.New(problem.InvalidValue, "input queries has shape %v, [m, %d] is wanted", t.shape, d.dim).In(t.name).Within([]int{-1, d.dim})
+			return problem.New(problem.InvalidValue, "shape is %v, [m, %d] is wanted", t.shape, d.dim).In(t.name).Within([]int{-1, d.dim})
 		}
 		return d.draft.Shape(t.shape[0], t.shape[1])
 	}
 	if len(t.shape) != 1 || t.shape[0] != 1 {
-		return problem.New(problem.InvalidValue, "input %s has shape %v, [1] is wanted", t.name, t.shape).In(t.name).Within([]int{1})
+		return problem.New(problem.InvalidValue, "shape is %v, [1] is wanted", t.shape).In(t.name).Within([]int{1})
 	}
 	return nil
 }
@@ -134,12 +160,12 @@ func (d *decoder) data(t *input, b []byte, at int) (int, error) {
 		count := 0
 		next, err := jsonscan.Elements(b, at, func(n, at int) (int, error) {
 			if count++; n > 0 {
-				return at, problem.New(problem.InvalidValue, "input %s has more than one value", t.name).At(t.name, n).Within(1)
+				return at, problem.New(problem.InvalidValue, "there is more than one value").At(t.name, n).Within(1)
 			}
 			return d.draft.Option(t.name, b, at)
 		})
 		if err == nil && count == 0 {
-			err = problem.New(problem.InvalidValue, "input %s has no value", t.name).In(t.name).Within(1)
+			err = problem.New(problem.InvalidValue, "there is no value").In(t.name).Within(1)
 		}
 		return next, inField(err, t.name)
 	}
@@ -158,12 +184,12 @@ func (d *decoder) data(t *input, b []byte, at int) (int, error) {
 func (d *decoder) agree(t *input) error {
 	switch {
 	case t.given && t.size >= 0:
-		return problem.New(problem.InvalidValue, "input %s has data and binary_data_size", t.name).In(t.name)
+		return problem.New(problem.InvalidValue, "there are data and binary_data_size").In(t.name)
 	case !t.given && t.size < 0:
-		return problem.New(problem.InvalidValue, "input %s has neither data nor binary_data_size", t.name).In(t.name)
+		return problem.New(problem.InvalidValue, "there is neither data nor binary_data_size").In(t.name)
 	case t.size >= 0:
 		if need, ok := bytesOf(t.shape); !ok || need != t.size {
-			return problem.New(problem.InvalidValue, "input %s: shape %v of %s takes %s bytes, binary_data_size is %d", t.name, t.shape, t.datatype, figure(need, ok), t.size).
+			return problem.New(problem.InvalidValue, "shape %v of %s takes %s bytes, binary_data_size is %d", t.shape, t.datatype, figure(need, ok), t.size).
 				In(t.name).Within(figure(need, ok))
 		}
 		d.binary = append(d.binary, *t)
@@ -173,7 +199,7 @@ func (d *decoder) agree(t *input) error {
 	}
 	m := int64(d.draft.Len() / d.dim)
 	if m != t.shape[0] || d.draft.Len()%d.dim != 0 {
-		return problem.New(problem.InvalidValue, "input queries: shape %v takes %s values, data has %d", t.shape, figure(product(t.shape)), d.draft.Len()).
+		return problem.New(problem.InvalidValue, "shape %v takes %s values, data has %d", t.shape, figure(product(t.shape)), d.draft.Len()).
 			In(t.name).Within(t.shape[0])
 	}
 	return nil
@@ -210,7 +236,7 @@ func figure(n int64, ok bool) string {
 func (d *decoder) withoutTensors() error {
 	for i := range d.binary {
 		if t := &d.binary[i]; t.size > 0 {
-			return problem.New(problem.Malformed, "input %s: binary_data_size is %d but the request lacks the header %s", t.name, t.size, HeaderLength).In(t.name)
+			return t.wrong(problem.New(problem.Malformed, "binary_data_size is %d but the request lacks the header %s", t.size, HeaderLength).In(t.name))
 		}
 	}
 	return nil
@@ -221,10 +247,10 @@ func (d *decoder) tensors(b []byte) error {
 	for i := range d.binary {
 		t := &d.binary[i]
 		if t.size > int64(len(b)) {
-			return problem.New(problem.Malformed, "input %s: binary_data_size is %d, the body has %d bytes left", t.name, t.size, len(b)).In(t.name).Within(len(b))
+			return t.wrong(problem.New(problem.Malformed, "binary_data_size is %d, the body has %d bytes left", t.size, len(b)).In(t.name).Within(len(b)))
 		}
 		if err := d.tensor(t, b[:t.size]); err != nil {
-			return err
+			return t.wrong(err)
 		}
 		b = b[t.size:]
 	}
@@ -258,7 +284,7 @@ func widen(v float32) float64 {
 func (d *decoder) rawQueries(b []byte) error {
 	row := 4 * d.dim
 	if len(b)%row != 0 {
-		return problem.New(problem.WrongDimension, "%d bytes are no queries of %d float32", len(b), d.dim).In("queries").Within(d.dim)
+		return problem.New(problem.WrongDimension, "input queries: %d bytes are no rows of %d float32", len(b), d.dim).In("queries").Within(d.dim)
 	}
 	return d.queries(int64(len(b)/row), b)
 }

@@ -118,8 +118,7 @@ func (d *decoder) field(name string, b []byte, at int) (next int, err error) {
 		})
 	case "inputs":
 		return jsonscan.Elements(b, at, func(n, at int) (int, error) {
-			next, err := d.input(b, at)
-			return next, nth(err, name, n)
+			return d.input(n, b, at)
 		})
 	case "outputs":
 		return jsonscan.Elements(b, at, func(n, at int) (int, error) {
