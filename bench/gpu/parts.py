@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 NO_TIME = "no time was left"
-LATE = 124  # as timeout(1) has it
+LATE, HUNG = 124, 125  # ends of a command past its limit, as timeout(1) has it, and of a call
 LINGER = 5.0  # seconds that a process has to go when it is killed: one that waits for a driver may never
 MOST = 14 << 20  # bytes of a log that is kept whole
 
@@ -90,7 +90,7 @@ class Call:
             try:
                 end()
             finally:
-                os._exit(LATE)
+                os._exit(HUNG)
 
         timer = threading.Timer(self.left(float("inf")) + grace, leave)
         timer.daemon = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import stat
 import sys
 import tempfile
@@ -84,7 +85,7 @@ class Parts(unittest.TestCase):
             )
             env = {"PYTHONPATH": str(Path(parts.__file__).parent)}
             code, out = parts.run([sys.executable, script, name], 30, Path(name) / "log", env=env)
-            self.assertEqual((code, out), (parts.LATE, "the table\n"))
+            self.assertEqual((code, out), (parts.HUNG, "the table\n"))
 
     def test_long_logs_lose_their_middle(self) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -171,7 +172,14 @@ class Asked(unittest.TestCase):
     def test_answers(self) -> None:
         self.assertEqual(self.ask('read line; echo "$line"; echo PASS'), ({"do": "open"}, 0))
         self.assertEqual(self.ask("read line; echo lost; exit 3"), ({"error": "lost\n"}, 3))
-        self.assertEqual(self.ask("exec sleep 60", 0.3), ({"error": "no answer in time"}, parts.LATE))
+
+    def test_late(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            pid = Path(name) / "pid"
+            end = self.ask(f"echo $$ >{pid}; exec sleep 60", 2)
+            self.assertEqual(end, ({"error": "no answer in time"}, parts.LATE))
+            with self.assertRaises(ProcessLookupError):
+                os.kill(int(pid.read_text()), 0)
 
 
 def made(**change: Any) -> list[goals.Record]:
