@@ -133,13 +133,15 @@ func (c *scanCase) value(i, j int) (v, size float64) {
 }
 
 // bias is what a bound may be too great for the constants that turn sums into
-// floats, which are rounded upward: one and a half steps.
+// floats, which are rounded upward: one and a half steps. Sums over wide rests
+// are turned without.
 func (c *scanCase) bias(i, j int) float64 {
-	if c.wide {
-		return 0
-	}
 	s := &c.states[j]
-	return 1.5 * (float64(c.headScale[i])*s.headStep8 + float64(c.scale[i])*s.restStep8)
+	steps := float64(c.headScale[i]) * s.headStep8
+	if !c.wide {
+		steps += float64(c.scale[i]) * s.restStep8
+	}
+	return 1.5 * steps
 }
 
 // rounding is stripRounding of the CPU backend.

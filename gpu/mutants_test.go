@@ -47,6 +47,7 @@ var mutants = []mutant{
 	{"scan", 7, scanTests, false, "the last eight queries of a tile left out"},
 	{"scan", 8, scanTests, false, "atoms behind a chunk counted as seen"},
 	{"scan", 9, scanTests, false, "the last 16 codes of a query left out"},
+	{"scan", 10, scanTests, false, "an atom skipped where none is"},
 	{"scan", 61, scanTests, false, "pairs listed before all lanes have caught theirs"},
 	{"scan", 62, scanTests, true, "lanes catch again before all have read what is listed"},
 	{"scan", 63, scanTests, false, "the atom to be skipped listed"},

@@ -55,22 +55,20 @@ ceiling_tests(const u32* words, const float* terms, const float2* factors, int s
 #pragma unroll 1
     for (int n = 0; n < slots; n += 8, pair += 8) {
       float4 fh = *(const float4*)pair, fr = *(const float4*)(pair + slots), ft = *(const float4*)(pair + 2 * slots);
+      float v[8];
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
-        float v[4];
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          int i = 2 * h + e / 2;
-          bool odd = e % 2;
-          v[e] = fmaf(radius[i], odd ? ft.z : ft.x, odd ? ft.w : ft.y);
-          v[e] = fmaf(head[i], fmaf(dh[h][e], odd ? fh.z : fh.x, odd ? fh.w : fh.y), v[e]);
-          v[e] = fmaf(rest[i], fmaf(dr[h][e], odd ? fr.z : fr.x, odd ? fr.w : fr.y), v[e]);
-        }
-        int below = __float_as_int(v[0]) & __float_as_int(v[1]) & __float_as_int(v[2]) & __float_as_int(v[3]);
-        if (!__any_sync(0xffffffffu, below >= 0)) continue;
-#pragma unroll
-        for (int e = 0; e < 4; e++) passed += __float_as_int(v[e]) >= 0;
+      for (int e = 0; e < 8; e++) {
+        bool odd = e % 2;
+        v[e] = fmaf(radius[e / 2], odd ? ft.z : ft.x, odd ? ft.w : ft.y);
+        v[e] = fmaf(head[e / 2], fmaf(dh[e / 4][e % 4], odd ? fh.z : fh.x, odd ? fh.w : fh.y), v[e]);
+        v[e] = fmaf(rest[e / 2], fmaf(dr[e / 4][e % 4], odd ? fr.z : fr.x, odd ? fr.w : fr.y), v[e]);
       }
+      int below = -1;
+#pragma unroll
+      for (int e = 0; e < 8; e++) below &= __float_as_int(v[e]);
+      if (!__any_sync(0xffffffffu, below >= 0)) continue;
+#pragma unroll
+      for (int e = 0; e < 8; e++) passed += __float_as_int(v[e]) >= 0;
     }
   }
   if (passed) atomicAdd(out, passed);

@@ -134,6 +134,7 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
       h[r] = l[r] = 0;
     }
     int p = sub;
+    // sass look_rows IDP: 64 codes each
     for (; p < heads; p += G) {
       Piece qh = __ldg(his + p), ql = __ldg(los + p);
 #pragma unroll
@@ -236,6 +237,7 @@ DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, lo
       row[r] = reinterpret_cast<const uint4*>(signs + __shfl_sync(kAll, entry.atom, r, G) * stride);
       dh[r] = set[r] = 0;
     }
+    // sass look_signs IDP: 128 signs each
     for (int p = sub; p < pieces; p += G) {
       if (pieces > G && (p >= G || base != share.begin)) load_against(&against, p, head, end, hi, lo);
       uint4 x[kRows];

@@ -6,11 +6,12 @@
 #include "warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) park(const Query* queries, const Lists* from, const Lists* to) {
-  u32 n = min(queries[blockIdx.x].listed, min(from->cap, to->cap));
-  size_t a = (size_t)blockIdx.x * from->cap, b = (size_t)blockIdx.x * to->cap;
+  Lists f = *from, t = *to;  // or they are read anew for each entry, perhaps over the bus
+  u32 n = min(queries[blockIdx.x].listed, min(f.cap, t.cap));
+  size_t a = (size_t)blockIdx.x * f.cap, b = (size_t)blockIdx.x * t.cap;
   for (u32 e = blockIdx.y * blockDim.x + threadIdx.x; e < n; e += gridDim.y * blockDim.x) {
-    to->atom[b + e] = from->atom[a + e];
-    to->bound[b + e] = from->bound[a + e];
-    to->estimate[b + e] = from->estimate[a + e];
+    t.atom[b + e] = f.atom[a + e];
+    t.bound[b + e] = f.bound[a + e];
+    t.estimate[b + e] = f.estimate[a + e];
   }
 }

@@ -84,7 +84,8 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
 
   Sink sink = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
   Catch* caught = r.caught + warp;
-  int bias[4] = {kBias, kBias, kBias, kBias};
+  // From memory, for constants would be moved into these registers anew in every turn.
+  int bias[4] = {r.pairs[0].bias.x, r.pairs[0].bias.y, r.pairs[1].bias.x, r.pairs[1].bias.y};
   int odd = 0;
   for (u32 step = blockIdx.x; step < steps; step += gridDim.x, odd ^= 1) {
     if (!MUTANT(1)) cp_async_wait<0>();
@@ -116,11 +117,13 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
     if (!MUTANT(4)) __syncwarp();
     if (next < steps) fetch(a, r, atoms, pitch, magic, next, odd);
 
-    u32 count = 0, first = a.lo + step * kStep;
+    u32 count = 0, first = a.lo + step * kStep, key = (2 * w) << 8 | (warp * 32 + g);
     const u8* row = right_rows(codes, pitch);
+    const Pair* pair = r.pairs + w;
+    const float4* test = pair->test + odd;
     // sass scan_s8 IMMA: 256 pairs
 #pragma unroll 1
-    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch) {
+    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch, pair += 4, test += 4 * sizeof(Pair) / sizeof(float4), key += 8 << 8) {
       int dh[2][4], dr[2][4];
       unsigned y[4];
       ldmatrix_x2(y, row);
@@ -134,10 +137,13 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
         mma_m16n8k32_s8(dr[0], x[0][2 + k], y + 2);
         mma_m16n8k32_s8(dr[1], x[1][2 + k], y + 2);
       }
-      Pair q = pair_of<OFFSET>(r, n + 2 * w, odd);
+      float v[2][4];
+#pragma unroll
+      for (int h = 0; h < 2; h++) tests<true, OFFSET>(v[h], dh[h], dr[h], t[h], *pair, *test);
+      if (!__any_sync(kAll, (below(v[0]) & below(v[1])) >= 0)) continue;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        count = offer<true, OFFSET>(dh[h], dr[h], t[h], q, caught, count, (n + 2 * w) << 8 | (warp * 32 + 16 * h + g));
+        count = catch_passing<true, OFFSET>(v[h], dh[h], dr[h], t[h], *pair, *test, caught, count, key + 16 * h);
 #pragma unroll 1
         for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * a.tile);
       }
@@ -165,12 +171,18 @@ scan_seen(Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, 
   if (s >= m) return;
   Query* q = queries + (which ? which[s] : (u32)s);
   if (!meant(q, mask, value)) return;
-  u32 n = 0;
+  const u64* filter = q->filter;
+  u32 skip = q->skip, n = 0;
+  if (!filter) {
+    n = hi - lo - (MUTANT(10) || skip - lo < hi - lo);  // below lo it wraps
+    if (lane_id() == 0) q->seen += n;
+    return;
+  }
   for (u32 w = lo / 64 + lane_id(); w < (hi + 63) / 64; w += 32) {
-    u64 bits = q->filter ? q->filter[w] : ~0ull;
+    u64 bits = filter[w];
     if (w == lo / 64) bits &= ~0ull << (lo % 64);
     if (w == hi / 64 && !MUTANT(8)) bits &= ~(~0ull << (hi % 64));
-    if (q->skip / 64 == w) bits &= ~(1ull << (q->skip % 64));
+    if (skip / 64 == w) bits &= ~(1ull << (skip % 64));
     n += (u32)__popcll((long long)bits);
   }
   n = __reduce_add_sync(kAll, n);

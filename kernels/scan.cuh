@@ -4,7 +4,7 @@
 #include "tile.cuh"
 
 static const int kWarps = 8;    // of a block
-static const int kFactors = 8;  // of a query, for its cuts
+static const int kFactors = 7;  // of a query, for its cuts
 static const int kSpan = 256;   // atoms whose terms are in shared memory
 
 // Scan is the parameters of an entry.
@@ -23,15 +23,22 @@ struct Scan {
   const Lists* lists;
 };
 
+// Pair is what bounds of two queries next to each other are made of, those of a lane's two columns of a product.
+// Of either: the value of a step of its head, and -kBiasFloat times it; the same of its rest; for even and odd
+// steps the factor of radius and minus the cut; the factor of offset; and twice kBias. Four lanes read four pairs at
+// once, 80 bytes apart: from different banks.
+struct alignas(16) Pair {
+  float4 head, rest, test[2];
+  float2 offset;
+  int2 bias;
+};
+
 // Room is what a block has in shared memory for a tile of queries. A block takes its atoms in steps; what is
 // said to be of even and odd steps is there twice, [2][tile].
 struct Room {
   int tile;
-  float2* head;   // [tile] value of a step of a query's head, and -kBiasFloat times it
-  float2* rest;   // [tile] the same of its rest
-  float2* test;   // of even and odd steps: factor of radius, and minus the cut
+  Pair* pairs;    // [tile/2]
   float* slack;   // of even and odd steps: what rounding may add to a bound
-  float* offset;  // [tile] factor of offset
   float* factor;  // [kFactors][tile] of the cuts
   u32* number;    // [tile] of the query
   float* terms;   // 4 kSpan of atoms: headScale, scale, radius, offset
@@ -43,11 +50,8 @@ struct Room {
 // Room takes 80 bytes a query and 11840 besides.
 DEV Room layout(unsigned char* p, int tile) {
   Room r = {tile};
-  r.head = (float2*)p, p += tile * 8;
-  r.rest = (float2*)p, p += tile * 8;
-  r.test = (float2*)p, p += tile * 16;
+  r.pairs = (Pair*)p, p += tile * 40;
   r.slack = (float*)p, p += tile * 8;
-  r.offset = (float*)p, p += tile * 4;
   r.factor = (float*)p, p += tile * 4 * kFactors;
   r.number = (u32*)p, p += tile * 4;
   r.terms = (float*)p, p += kSpan * 16;
@@ -57,6 +61,9 @@ DEV Room layout(unsigned char* p, int tile) {
   return r;
 }
 
+// term is that of slot s among its pair's.
+DEV float2& term(float4& of, int s) { return ((float2*)&of)[s % 2]; }
+
 // ready puts slot s of the tile into shared memory but for its codes; whether it is to be scanned.
 DEV bool ready(const Scan& a, const Room& r, int s) {
   int at = (int)blockIdx.y * a.tile + s;
@@ -65,13 +72,16 @@ DEV bool ready(const Scan& a, const Room& r, int s) {
   const Query* q = a.queries + j;
   live = live && meant(q, a.mask, a.value);
   float h = live ? (float)q->headStep8 : 0, o = live ? (float)q->restStep8 : 0;
-  r.head[s] = {h, __fmul_ru(-kBiasFloat, h)};
-  r.rest[s] = {o, __fmul_ru(-kBiasFloat, o)};
+  Pair& p = r.pairs[s / 2];
+  term(p.head, s) = {h, __fmul_ru(-kBiasFloat, h)};
+  term(p.rest, s) = {o, __fmul_ru(-kBiasFloat, o)};
+  term(p.test[0], s).x = term(p.test[1], s).x = live ? up32(q->radiusFactor) : 0;
   // a factor of no offset may be beyond float32
   double offset = live && a.terms->offset ? q->offsetFactor : 0;
-  r.offset[s] = (float)offset;
+  (s % 2 ? p.offset.y : p.offset.x) = (float)offset;
+  if (s % 2 == 0) p.bias = {kBias, kBias};
   r.number[s] = j;
-  double f[kFactors - 1] = {q->hn, q->he, q->xn, q->nn, q->radiusFactor, offset, q->we};
+  double f[kFactors - 1] = {q->hn, q->he, q->xn, q->nn, offset, q->we};
 #pragma unroll
   for (int k = 0; k < kFactors - 1; k++) r.factor[k * r.tile + s] = live ? up32(f[k]) : 0;
   r.factor[(kFactors - 1) * r.tile + s] = live ? __double2float_rd(q->tau) : __int_as_float(0x7f800000);
@@ -87,24 +97,11 @@ DEV void cut(const Room& r, int s, const Strip& t, int odd) {
   e = __fmaf_ru(f[n], t.headErr, e);
   e = __fmaf_ru(f[2 * n], t.xnorm, e);
   e = __fmaf_ru(f[3 * n], t.norm, e);
-  e = __fmaf_ru(slop, __fmaf_ru(f[4 * n], t.radius, __fmul_ru(f[5 * n], t.offset)), e);
-  e = __fmaf_ru(f[6 * n], t.wholeErr, e);
-  r.test[odd * n + s] = {f[4 * n], __fsub_ru(MUTANT(72) ? -e : e, f[7 * n])};
+  float2& test = term(r.pairs[s / 2].test[odd], s);
+  e = __fmaf_ru(slop, __fmaf_ru(test.x, t.radius, __fmul_ru(f[4 * n], t.offset)), e);
+  e = __fmaf_ru(f[5 * n], t.wholeErr, e);
+  test.y = __fsub_ru(MUTANT(72) ? -e : e, f[6 * n]);
   r.slack[odd * n + s] = MUTANT(71) ? -e : e;
-}
-
-// Pair is the terms of two queries next to each other: of either, head and rest as in Room, and the test.
-struct Pair {
-  float4 head, rest, test;
-  float2 offset;
-};
-
-// pair_of reads those of slots s and s + 1; s is even.
-template <bool OFFSET>
-DEV Pair pair_of(const Room& r, int s, int odd) {
-  const float2* p = r.head + s;
-  return {*(const float4*)p, *(const float4*)(p + r.tile), *(const float4*)(p + (2 + odd) * r.tile),
-          OFFSET ? *(const float2*)(r.offset + s) : make_float2(0, 0)};
 }
 
 // worth is a sum of products in steps. A BIASED one began from kBias.
@@ -116,34 +113,46 @@ DEV float worth(int sum, float2 step) {
 // AtomTerms are those of two atoms, eight apart.
 struct AtomTerms { float head[2], rest[2], radius[2], offset[2]; };
 
-// offer tests the pairs of a fragment of sums: dh and dr, laid out as `c` of a product, of two atoms x with a
-// pair of queries. Those that pass are caught; it returns how many are then. key is that of the first.
+// bound is what a fragment of sums says of pair e: dh and dr, laid out as `c` of a product, of two atoms x with a
+// pair of queries. base is what the sum begins with.
 template <bool BIASED, bool OFFSET>
-DEV u32 offer(const int* dh, const int* dr, const AtomTerms& x, const Pair& q, Catch* caught, u32 count, u32 key) {
-  float v[4];
+DEV float bound(const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float base, int e) {
+  int i = e / 2;
+  bool b = e % 2;
+  float v = base;
+  if (OFFSET) v = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, v);
+  v = fmaf(x.head[i], worth<true>(dh[e], b ? make_float2(q.head.z, q.head.w) : make_float2(q.head.x, q.head.y)), v);
+  return fmaf(x.rest[i], worth<BIASED>(dr[e], b ? make_float2(q.rest.z, q.rest.w) : make_float2(q.rest.x, q.rest.y)), v);
+}
+
+// tests are the bounds of a fragment's four pairs less their cuts: those that are not negative pass.
+template <bool BIASED, bool OFFSET>
+DEV void tests(float* v, const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float4 test) {
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+    float base = fmaf(x.radius[e / 2], e % 2 ? test.z : test.x, e % 2 ? test.w : test.y);
+    v[e] = bound<BIASED, OFFSET>(dh, dr, x, q, base, e);
+  }
+}
+
+// below is negative where no pair of four passes.
+DEV int below(const float* v) { return __float_as_int(v[0]) & __float_as_int(v[1]) & __float_as_int(v[2]) & __float_as_int(v[3]); }
+
+// catch_passing catches the pairs of a fragment that pass, and returns how many are caught then. key is that of the
+// first.
+template <bool BIASED, bool OFFSET>
+DEV u32 catch_passing(const float* v, const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float4 test, Catch* caught, u32 count, u32 key) {
+  u32 bit = 1u << lane_id();
 #pragma unroll
   for (int e = 0; e < 4; e++) {
     int i = e / 2;
     bool b = e % 2;
-    v[e] = fmaf(x.radius[i], b ? q.test.z : q.test.x, b ? q.test.w : q.test.y);
-    if (OFFSET) v[e] = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, v[e]);
-    v[e] = fmaf(x.head[i], worth<BIASED>(dh[e], b ? make_float2(q.head.z, q.head.w) : make_float2(q.head.x, q.head.y)), v[e]);
-    v[e] = fmaf(x.rest[i], worth<BIASED>(dr[e], b ? make_float2(q.rest.z, q.rest.w) : make_float2(q.rest.x, q.rest.y)), v[e]);
-  }
-  int below = __float_as_int(v[0]) & __float_as_int(v[1]) & __float_as_int(v[2]) & __float_as_int(v[3]);
-  if (!__any_sync(kAll, below >= 0)) return count;
-#pragma unroll
-  for (int e = 0; e < 4; e++) {
-    int i = e / 2;
-    bool b = e % 2, pass = __float_as_int(v[e]) >= 0;
-    u32 passing = __ballot_sync(kAll, pass);
-    if (pass) {
+    u32 passing = __ballot_sync(kAll, __float_as_int(v[e]) >= 0);
+    if (passing == 0) continue;
+    if (passing & bit) {
       // once more, for a threshold of -inf is a cut that leaves nothing of the sum
-      float u = MUTANT(75) ? 0 : x.radius[i] * (b ? q.test.z : q.test.x);
-      if (OFFSET) u = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, u);
-      u = fmaf(x.head[i], worth<BIASED>(dh[e], b ? make_float2(q.head.z, q.head.w) : make_float2(q.head.x, q.head.y)), u);
-      u = fmaf(x.rest[i], worth<BIASED>(dr[e], b ? make_float2(q.rest.z, q.rest.w) : make_float2(q.rest.x, q.rest.y)), u);
-      u32 at = count + (u32)__popc(passing & ((MUTANT(73) ? 2u : 1u) << lane_id()) - 1);
+      float u = bound<BIASED, OFFSET>(dh, dr, x, q, MUTANT(75) ? 0 : x.radius[i] * (b ? test.z : test.x), e);
+      u32 at = count + (u32)__popc(passing & ((MUTANT(73) ? 2 * bit : bit) - 1));
       caught->bound[at] = u;
       caught->key[at] = (unsigned short)(key + 8 * (MUTANT(74) ? 1 - i : i) + 256 * b);
     }

@@ -74,9 +74,9 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   bool offset = a.terms->offset;
   Sink sink = {a.queries, a.lists, r.number, a.hi - MUTANT(6)};
   Catch* caught = r.caught + warp;
-  int dr[2][NT][4];
+  int dr[2][NT][4], bias[4] = {kBias, kBias, kBias, kBias};
   // sass scan_rows_s8 IMMA: 4096 products each
-  // sass scan_rows_s8 VOTE: 128 pairs each
+  // sass scan_rows_s8 VOTE: 256 pairs each
   for (u32 i = 0; i < total; i++) {
     if (!MUTANT(1)) cp_async_wait<1>();
     if (!MUTANT(2)) __syncthreads();
@@ -110,25 +110,34 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       continue;
     }
     u32 count = 0, first = a.lo + step * kAtoms;
-    const float* terms = r.terms + odd * 4 * kAtoms + wa + g;
+    AtomTerms t[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const float* p = r.terms + odd * 4 * kAtoms + wa + g + 16 * h + 8 * i;
+        t[h].head[i] = a.R ? p[0] : 0;
+        t[h].rest[i] = p[kAtoms];
+        t[h].radius[i] = p[2 * kAtoms];
+        t[h].offset[i] = offset ? p[3 * kAtoms] : 0;
+      }
+    const Pair* pair = r.pairs + wq / 2 + w;
 #pragma unroll
     for (int n = 0; n < NT; n++) {
       ldmatrix_x2(y, queries + n * 8 * kPitch);
-      Pair q = pair_of<true>(r, wq + n * 8 + 2 * w, odd);
+      const Pair& q = pair[4 * n];
+      int dh[2][4];
+      float v[2][4];
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        int dh[4] = {0, 0, 0, 0};
-        mma_m16n8k32_s8(dh, x[h][0], y);
-        AtomTerms t;
+        mma_s8_from(dh[h], bias, x[h][0], y);
+        tests<false, true>(v[h], dh[h], dr[h][n], t[h], q, q.test[odd]);
+      }
+      if (!__any_sync(kAll, (below(v[0]) & below(v[1])) >= 0)) continue;
 #pragma unroll
-        for (int e = 0; e < 2; e++) {
-          const float* p = terms + 16 * h + 8 * e;
-          t.head[e] = a.R ? p[0] : 0;
-          t.rest[e] = p[kAtoms];
-          t.radius[e] = p[2 * kAtoms];
-          t.offset[e] = offset ? p[3 * kAtoms] : 0;
-        }
-        count = offer<false, true>(dh, dr[h][n], t, q, caught, count, (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g));
+      for (int h = 0; h < 2; h++) {
+        u32 key = (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g);
+        count = catch_passing<false, true>(v[h], dh[h], dr[h][n], t[h], q, q.test[odd], caught, count, key);
 #pragma unroll 1
         for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * Q);
       }

@@ -39,6 +39,7 @@ extern "C" __global__ void __launch_bounds__(128) score(const Query* queries, co
   u32 n = led[blockIdx.x], warps = blockDim.x / 32 * gridDim.y, lane = lane_id();
   size_t first = (size_t)blockIdx.x * room;
   Scorer scorer = scorer_of(queries, rows, dim, scaled, rowNorm, metric);
+  // sass score DFMA: 32 products each
   // a warp's rows lie `warps` apart, so that a short list is shared out evenly
   for (u32 e = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; e < n; e += kRows * warps) {
     u32 count = min((n - e + warps - 1) / warps, (u32)kRows), at = e + lane * warps;

@@ -63,6 +63,10 @@ class Function:
         # `BRA P1, 0x40` and `BRA.U UP0, 0x40` depend on a predicate too
         return (*jumps, at + 1) if i.predicate or "P" in i.operands else jumps
 
+    def block(self, k: int) -> Sequence[Instruction]:
+        at = self.blocks[k]
+        return self.code[at.start : at.stop]
+
     @cached_property
     def loops(self) -> list[Loop]:
         """The natural loops, one a head, in the order of their heads."""
@@ -105,10 +109,10 @@ class Function:
     def turn(self, loop: Loop, through: Callable[[Instruction], bool]) -> list[Instruction]:
         """The instructions of the shortest way round a loop that passes the block
         with the most instructions of a kind: that of a turn in which nothing else is to be done."""
-        most = max(sorted(loop.body), key=lambda k: sum(through(self.code[at]) for at in self.blocks[k]))
+        most = max(sorted(loop.body), key=lambda k: sum(map(through, self.block(k))))
         there = self._way(loop, loop.head, most) if most != loop.head else [loop.head]
         back = self._way(loop, most, loop.head)
-        return [self.code[at] for k in there[:-1] + back[:-1] for at in self.blocks[k]]
+        return [i for k in there[:-1] + back[:-1] for i in self.block(k)]
 
     def _way(self, loop: Loop, start: int, end: int) -> list[int]:
         """The way of fewest instructions within a loop, of one block at least."""
@@ -128,17 +132,9 @@ class Function:
 
 
 def innermost(function: Function, of: Callable[[Instruction], bool]) -> list[Loop]:
-    """The loops that have instructions of a kind outside of loops within them."""
-
-    def holds(blocks: Iterable[int]) -> bool:
-        return any(of(function.code[at]) for k in blocks for at in function.blocks[k])
-
-    found = []
-    for loop in function.loops:
-        within = [o.body for o in function.loops if o.body < loop.body]
-        if holds(loop.body - frozenset().union(*within)):
-            found.append(loop)
-    return found
+    """The loops with instructions of a kind of which no loop within them has any."""
+    holding = [loop for loop in function.loops if any(of(i) for k in loop.body for i in function.block(k))]
+    return [loop for loop in holding if not any(other.body < loop.body for other in holding)]
 
 
 def _targets(i: Instruction) -> tuple[int, ...]:

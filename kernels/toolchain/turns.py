@@ -5,7 +5,7 @@ A source says of a loop what a warp does in a turn of it:
     // sass ENTRY OPCODE: COUNT UNIT, which loop
     // sass ENTRY OPCODE: COUNT UNIT each, which loop
 
-COUNT for each of these instructions that the turn has, in the second form. Meant are all loops of the entry with that opcode in none of the loops within them, and of each the
+COUNT for each of these instructions that the turn has, in the second form. Meant are all loops of the entry with that opcode of which none within them has it, and of each the
 shortest way round that passes it: the turn in which nothing rare happens.
 """
 
@@ -147,7 +147,7 @@ _HEAD = """\
 # Turns of the hot loops
 What ptxas {ptxas} makes of them for {target}, as nvdisasm {nvdisasm} reads it; written by `make kernels`, compared by `make check-kernels`. **Nothing here was measured, on a GPU or otherwise.** A driver's assembler may do it differently.
 
-A row is a loop of an entry, innermost for the instruction named, and in it the shortest way round: the turn in which no pair passes and no list is written. Sources say what a warp does in a turn (`// sass` lines; a template has a loop an instance, told apart by its products). Columns count a warp's instructions by the unit that carries them out, *moves* are those among them that copy registers or constants, *wavefronts* the least passes through shared memory by the widths read.
+A row is a loop of an entry, innermost for the instruction named, and in it the shortest way round: the turn in which no pair passes and no list is written. Sources say what a warp does in a turn (`// sass` lines; a template has a loop an instance, told apart by its products). Columns count a warp's instructions by the unit that carries them out, *moves* are those among them that copy registers or constants, *wavefronts* passes of 128 bytes through shared memory by the widths read, four for 16 bytes a lane; where lanes read the same words, as those of the terms of queries do, it may be fewer.
 
 *Slots* is what a lane issues for a pair of its own: instructions times 32, by pairs (or products, or bytes). *Issue* is the time of 1e9 pairs, or of 1e12 of other units, at one instruction a cycle and scheduler, *busiest* that of the unit kept busy the longest: arithmetic on {processors} multiprocessors of {schedulers} schedulers at {ghz} GHz with rates from NVIDIA's tables, no forecast. Latencies, what memory brings and turns in which something passes come on top.
 
