@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,11 +9,45 @@ import (
 	"thresher/cmd/thresher/internal/ratings"
 )
 
+// audience are the people of --ratings.
+type audience struct {
+	*ratings.Ratings
+	most int
+}
+
+func readAudience(folder string, most int) (panel, error) {
+	all, err := ratings.Read(folder)
+	if err != nil {
+		return nil, fmt.Errorf("--ratings: %w", err)
+	}
+	return audience{all, most}, nil
+}
+
+func (r audience) arms() ([]string, error) {
+	if r.most == 0 {
+		return nil, errors.New("--arms: no file named; --most takes the most rated films")
+	}
+	arms, err := r.Most(r.most)
+	if err != nil {
+		return nil, fmt.Errorf("--most: %w", err)
+	}
+	return arms, nil
+}
+
+func (r audience) jury(c duel.Config) (jury, error) {
+	j, err := newCrowd(r.Ratings, c)
+	if err != nil {
+		return nil, fmt.Errorf("--ratings: %w", err)
+	}
+	return j, nil
+}
+
 // crowd judges by ratings: each duel goes to one of those who rated both arms, and
 // differently, drawn anew by the seed and the number of the duel.
 type crowd struct {
 	*ratings.Comparison
-	seed uint64
+	names []string
+	seed  uint64
 }
 
 func newCrowd(r *ratings.Ratings, c duel.Config) (*crowd, error) {
@@ -22,7 +55,7 @@ func newCrowd(r *ratings.Ratings, c duel.Config) (*crowd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &crowd{all, c.Seed}, nil
+	return &crowd{all, c.Arms, c.Seed}, nil
 }
 
 func (c *crowd) judge(d duel.Duel) duel.Result {
@@ -30,51 +63,10 @@ func (c *crowd) judge(d duel.Duel) duel.Result {
 	return duel.Result{Duel: d.ID, AWon: asked < c.Prefer(d.A, d.B)}
 }
 
-// judgeByRatings plays the tournament to its end. What is lost by a kill is judged
-// alike again, so that the state is saved now and then only.
-func (a *app) judgeByRatings(ctx context.Context, t *tournament, c *crowd, batch int) error {
-	const between = 1 << 14 // duels between two saves
-	unsaved := 0
-	for {
-		duels, err := t.Next(batch)
-		if errors.Is(err, duel.ErrEnded) {
-			break
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return errors.Join(err, t.save())
-		}
-		ask, err := t.toss(duels)
-		if err != nil {
-			return err
-		}
-		for _, d := range ask {
-			if _, err := t.Report(c.judge(d)); err != nil && !errors.Is(err, duel.ErrWithdrawn) {
-				return err
-			}
-		}
-		if unsaved += len(duels); unsaved >= between {
-			unsaved = 0
-			if err := t.save(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := t.save(); err != nil {
-		return err
-	}
-	if err := a.describeTournament(t); err != nil {
-		return err
-	}
-	return a.describeCrowd(t, c)
-}
-
-// describeCrowd says how many judges there are, and what all of them together say.
-func (a *app) describeCrowd(t *tournament, c *crowd) error {
+// describe says how many judges there are, and what all of them together say.
+func (c *crowd) describe(w *table, _ int) {
 	least, most, ties, all := c.Judges(0, 1), 0, 0, 0
-	for i := range t.names {
+	for i := range c.names {
 		for j := range i {
 			n := c.Judges(i, j)
 			least, most = min(least, n), max(most, n)
@@ -82,16 +74,13 @@ func (a *app) describeCrowd(t *tournament, c *crowd) error {
 			all += n + c.Ties(i, j)
 		}
 	}
-	fmt.Fprintln(a.out)
-	w := newTable(a.out)
 	w.row("judges of a pair", fmt.Sprintf("%d to %d, of which each duel asks one", least, most))
 	w.row("left out", fmt.Sprintf("%.0f%%, who rated both alike", 100*float64(ties)/float64(all)))
 	best, rival := c.Best()
 	if best < 0 {
 		w.row("all judges", "no arm wins against every other")
-		return w.flush()
+		return
 	}
 	w.row("all judges", fmt.Sprintf("%s wins against every other, with %.1f%% or more; closest is %s",
-		t.names[best], 100*float64(c.Prefer(best, rival))/float64(c.Judges(best, rival)), t.names[rival]))
-	return w.flush()
+		c.names[best], 100*float64(c.Prefer(best, rival))/float64(c.Judges(best, rival)), c.names[rival]))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/bandit/duel"
-	"thresher/cmd/thresher/internal/ratings"
 )
 
 type duelRunFlags struct {
 	designFlags
 	arms, state string
 	ratings     string
+	matrix      string
 	most, batch int
 	jsonl       bool
 	force       bool
@@ -45,8 +46,16 @@ nobody is asked.
 With --ratings nobody is asked at all: films are the arms, and the judges of a duel
 are the people who rated both, in a folder as MovieLens has it (ratings.csv or
 ratings.dat, movies.dat or movies.csv). One of those who rated them differently is
-drawn for each duel.`,
+drawn for each duel.
+
+With --matrix duels are drawn from chances that are known, to see what an algorithm
+makes of them. The file has P(row wins against column), .csv or .json:
+  ,a,b            {"arms":["a","b"],
+  a,0.5,0.6        "wins":[[0.5,0.6],
+  b,0.4,0.5                [0.4,0.5]]}
+Its arms are those of the tournament, or some of them if --arms says so.`,
 		Example: `  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
+  thresher duel run --matrix wins.csv --horizon 1e5 --algorithm double-thompson
   thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
   mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
 		Args: cobra.NoArgs,
@@ -54,8 +63,9 @@ drawn for each duel.`,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one a line; not needed to go on")
-	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: that of --arms with .duel added; JSON if it ends in .json")
+	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: that of --arms, or of --matrix, with .duel added; JSON if it ends in .json")
 	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that judge")
+	cmd.Flags().StringVar(&f.matrix, "matrix", "", "`file` of the chances of all duels, which are drawn")
 	cmd.Flags().IntVar(&f.most, "most", 0, "with --ratings instead of --arms: the `number` of most rated films that are the arms")
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
@@ -75,13 +85,11 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("duel run: %w", err)
 	}
-	var rated *ratings.Ratings
-	if f.ratings != "" {
-		if rated, err = ratings.Read(f.ratings); err != nil {
-			return fmt.Errorf("duel run: --ratings: %w", err)
-		}
+	p, err := f.panel()
+	if err != nil {
+		return fmt.Errorf("duel run: %w", err)
 	}
-	t, err := a.openTournament(cmd, f, rated)
+	t, err := a.openTournament(cmd, f, p)
 	if err != nil {
 		return fmt.Errorf("duel run: %w", err)
 	}
@@ -92,12 +100,12 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 			f.batch = len(t.names)
 		}
 	}
-	if rated != nil {
-		c, err := newCrowd(rated, t.Config())
+	if p != nil {
+		j, err := p.jury(t.Config())
 		if err != nil {
-			return fmt.Errorf("duel run: --ratings: %w", err)
+			return fmt.Errorf("duel run: %w", err)
 		}
-		return a.judgeByRatings(cmd.Context(), t, c, f.batch)
+		return a.judgeByJury(cmd.Context(), t, j, f.batch)
 	}
 	lines := readLines(a.in)
 	defer lines.stop()
@@ -107,35 +115,54 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	return a.judgeByHand(cmd.Context(), t, lines)
 }
 
+// panel is nil if people are asked.
+func (f *duelRunFlags) panel() (panel, error) {
+	switch {
+	case f.ratings != "":
+		return readAudience(f.ratings, f.most)
+	case f.matrix != "":
+		m, err := readMatrix(f.matrix)
+		if err != nil {
+			return nil, fmt.Errorf("--matrix: %w", err)
+		}
+		return m, nil
+	}
+	return nil, nil
+}
+
 // check finds flags that do not go together.
 func (f *duelRunFlags) check() error {
 	switch {
 	case f.batch < 0:
 		return fmt.Errorf("--batch %d is negative", f.batch)
+	case f.ratings != "" && f.matrix != "":
+		return errors.New("--ratings and --matrix both judge; give one of them")
 	case f.ratings != "" && f.jsonl:
 		return errors.New("--ratings judge; there is nobody to write --jsonl to")
+	case f.matrix != "" && f.jsonl:
+		return errors.New("--matrix judges; there is nobody to write --jsonl to")
 	case f.most != 0 && (f.ratings == "" || f.arms != ""):
 		return errors.New("--most is of the films of --ratings, and instead of --arms")
 	case f.most != 0 && f.state == "":
 		return errors.New("--state: no file named, and there is none of --arms to name it after")
-	case f.state == "" && f.arms == "":
-		return errors.New("--arms: no file named")
+	case f.state == "" && f.arms == "" && f.matrix == "":
+		return errors.New("--arms: no file named; --matrix takes the chances of duels to try it with")
 	}
 	return nil
 }
 
 // openTournament goes on with the tournament of --state or begins it.
-func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, rated *ratings.Ratings) (t *tournament, err error) {
+func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *tournament, err error) {
 	path := f.state
 	if path == "" {
-		path = f.arms + ".duel"
+		path = cmp.Or(f.arms, f.matrix) + ".duel"
 	}
 	if err := refuseFolders(path); err != nil {
 		return nil, err
 	}
 	file, saved, err := openDuelFile(path, false)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0:
+	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0 && f.matrix == "":
 		return nil, fmt.Errorf("%w; --arms begins a tournament there", err)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -143,12 +170,12 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, rated *ratings
 	}
 	t = &tournament{file: file}
 	if len(saved) > 0 && !f.force {
-		err = t.resume(cmd, f, saved, rated)
+		err = t.resume(cmd, f, saved, p)
 		if err != nil {
 			err = fmt.Errorf("%s: %w; --force begins anew", path, err)
 		}
 	} else {
-		err = t.begin(f, path, a.config.Seed, rated)
+		err = t.begin(f, path, a.config.Seed, p)
 	}
 	if err != nil {
 		if t.file != nil {
@@ -161,14 +188,14 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, rated *ratings
 }
 
 // begin makes the file if there is none.
-func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, rated *ratings.Ratings) error {
-	config, err := f.config(seed, rated)
+func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, p panel) error {
+	config, err := f.config(seed, p)
 	if err != nil {
 		return err
 	}
-	if rated != nil { // before there is a file
-		if _, err := newCrowd(rated, config); err != nil {
-			return fmt.Errorf("--ratings: %w", err)
+	if p != nil { // before there is a file
+		if _, err := p.jury(config); err != nil {
+			return err
 		}
 	}
 	if t.Tournament, err = duel.New(config, nil); err != nil || t.file != nil {
@@ -185,32 +212,28 @@ func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, rated *rat
 	return nil
 }
 
-func (f *duelRunFlags) config(seed uint64, rated *ratings.Ratings) (duel.Config, error) {
+func (f *duelRunFlags) config(seed uint64, p panel) (duel.Config, error) {
 	design, err := f.design()
 	if err != nil {
 		return duel.Config{}, err
 	}
-	arms, err := f.readArms(rated)
+	arms, err := f.readArms(p)
 	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
 }
 
-// readArms are those of --arms or --most.
-func (f *duelRunFlags) readArms(rated *ratings.Ratings) ([]string, error) {
-	if f.most == 0 {
-		if f.arms == "" {
-			return nil, errors.New("--arms: no file named")
-		}
+// readArms are those of --arms, or of the panel.
+func (f *duelRunFlags) readArms(p panel) ([]string, error) {
+	switch {
+	case f.arms != "":
 		return readArms(f.arms)
+	case p != nil:
+		return p.arms()
 	}
-	arms, err := rated.Most(f.most)
-	if err != nil {
-		return nil, fmt.Errorf("--most: %w", err)
-	}
-	return arms, nil
+	return nil, errors.New("--arms: no file named")
 }
 
 // resume refuses flags that say otherwise than the saved tournament.
-func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, rated *ratings.Ratings) error {
+func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p panel) error {
 	var err error
 	if t.Tournament, err = duel.Restore(saved, nil); err != nil {
 		return err
@@ -225,7 +248,7 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, r
 		}
 	}
 	if f.arms != "" || f.most != 0 {
-		arms, err := f.readArms(rated)
+		arms, err := f.readArms(p)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"thresher/bandit/duel"
+)
+
+// matrix has the chances of all duels: --matrix.
+type matrix struct {
+	names  []string
+	place  map[string]int
+	chance [][]float64 // [i][j]: i wins against j
+}
+
+// matrixSlack is what a chance and its counterpart may differ from 1 in sum.
+const matrixSlack = 1e-9
+
+// readMatrix reads P(row wins against column) for every two arms. The name's end says
+// which form a file has.
+//
+// CSV (.csv): the first line names the columns, behind a field that does not count;
+// each other line begins with the name of its row. Rows may come in any order.
+//
+//	,a,b
+//	a,0.5,0.6
+//	b,0.4,0.5
+//
+// JSON (.json): {"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5]]}
+//
+// Errors name file, row and column.
+func readMatrix(path string) (*matrix, error) {
+	read := readMatrixCSV
+	switch filepath.Ext(path) {
+	case ".csv":
+	case ".json":
+		read = readMatrixJSON
+	default:
+		return nil, fmt.Errorf("%s: name ends in none of .csv, .json", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := read(f)
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// newMatrix has no chances yet.
+func newMatrix(names []string) (*matrix, error) {
+	k := len(names)
+	if k < 2 || k > duel.MaxArms {
+		return nil, fmt.Errorf("%d columns; a tournament has 2 to %d arms", k, duel.MaxArms)
+	}
+	m := &matrix{place: make(map[string]int, k), chance: make([][]float64, k)}
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		switch first, ok := m.place[name]; {
+		case name == "":
+			return nil, fmt.Errorf("column %d has no name", i+1)
+		case !utf8.ValidString(name):
+			return nil, fmt.Errorf("column %d: %q is not UTF-8", i+1, name)
+		case ok:
+			return nil, fmt.Errorf("column %d: %q is there twice; first in column %d", i+1, name, first+1)
+		}
+		m.place[name] = i
+		m.names = append(m.names, name)
+	}
+	return m, nil
+}
+
+func readMatrixCSV(r io.Reader) (*matrix, error) {
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord = -1
+	head, err := lines.Read()
+	if err == io.EOF {
+		return nil, errors.New("no line that names the columns")
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMatrix(head[1:])
+	if err != nil {
+		return nil, err
+	}
+	for {
+		line, err := lines.Read()
+		if err == io.EOF {
+			return m, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		number, _ := lines.FieldPos(0)
+		if err := m.addRow(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+}
+
+// addRow takes a line of CSV.
+func (m *matrix) addRow(line []string) error {
+	name := strings.TrimSpace(line[0])
+	i, ok := m.place[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("row %q has no column of its name", name)
+	case m.chance[i] != nil:
+		return fmt.Errorf("row %q is there twice", name)
+	case len(line)-1 != len(m.names):
+		return fmt.Errorf("row %q has %d chances for %d columns", name, len(line)-1, len(m.names))
+	}
+	row := make([]float64, len(m.names))
+	for j, field := range line[1:] {
+		p, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		if err != nil {
+			return fmt.Errorf("row %q, column %q: %q is no number", name, m.names[j], field)
+		}
+		row[j] = p
+	}
+	m.chance[i] = row
+	return nil
+}
+
+func readMatrixJSON(r io.Reader) (*matrix, error) {
+	var file struct {
+		Arms []string     `json:"arms"`
+		Wins [][]*float64 `json:"wins"`
+	}
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf(`%w; a matrix is {"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5]]}`, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the matrix")
+	}
+	m, err := newMatrix(file.Arms)
+	if err != nil {
+		return nil, err
+	}
+	if len(file.Wins) > len(m.names) {
+		return nil, fmt.Errorf("%d rows for %d columns", len(file.Wins), len(m.names))
+	}
+	for i, row := range file.Wins {
+		if len(row) != len(m.names) {
+			return nil, fmt.Errorf("row %q has %d chances for %d columns", m.names[i], len(row), len(m.names))
+		}
+		m.chance[i] = make([]float64, len(row))
+		for j, p := range row {
+			if p == nil {
+				return nil, fmt.Errorf("row %q, column %q: null is no number", m.names[i], m.names[j])
+			}
+			m.chance[i][j] = *p
+		}
+	}
+	return m, nil
+}
+
+// check names the first entry that is no chance, or does not fit its counterpart.
+func (m *matrix) check() error {
+	if i := slices.IndexFunc(m.chance, func(row []float64) bool { return row == nil }); i >= 0 {
+		return fmt.Errorf("column %q has no row of its name", m.names[i])
+	}
+	for i, row := range m.chance {
+		for j, p := range row {
+			if err := checkChance(i, j, p, m.chance[j][i]); err != nil {
+				return fmt.Errorf("row %q, column %q: %w", m.names[i], m.names[j], err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkChance(i, j int, p, back float64) error {
+	off := math.Abs(p+back-1) > matrixSlack
+	switch {
+	case !(p >= 0 && p <= 1):
+		return fmt.Errorf("%g is not in [0, 1]", p)
+	case i == j && off:
+		return fmt.Errorf("%g is not 0.5, the chance of an arm against itself", p)
+	case j < i && off:
+		return fmt.Errorf("%g, and the other way round %g: together %g, and not 1 to %g", p, back, p+back, matrixSlack)
+	}
+	return nil
+}
+
+func (m *matrix) arms() ([]string, error) { return m.names, nil }
+
+// jury takes the rows and columns of a tournament's arms.
+func (m *matrix) jury(c duel.Config) (jury, error) {
+	places := make([]int, len(c.Arms))
+	for i, name := range c.Arms {
+		place, ok := m.place[name]
+		if !ok {
+			return nil, fmt.Errorf("--matrix: no row %q", name)
+		}
+		places[i] = place
+	}
+	chance := make([][]float64, len(places))
+	for i, x := range places {
+		for _, y := range places {
+			chance[i] = append(chance[i], m.chance[x][y])
+		}
+	}
+	p, err := duel.NewPreferences(chance)
+	if err != nil {
+		return nil, err
+	}
+	return &dice{p, c.Arms, c.Seed}, nil
+}
+
+// dice judge by chance, drawn anew by the seed and the number of the duel.
+type dice struct {
+	*duel.Preferences
+	names []string
+	seed  uint64
+}
+
+func (x *dice) judge(d duel.Duel) duel.Result {
+	u := rand.New(rand.NewPCG(x.seed, d.ID)).Float64()
+	return duel.Result{Duel: d.ID, AWon: u < x.At(d.A, d.B)}
+}
+
+// describe says which arm is best, and what the winner lacks.
+func (x *dice) describe(w *table, winner int) {
+	best := x.Best()
+	if best < 0 {
+		w.row("by the matrix", "no arm wins against every other")
+		return
+	}
+	rival := -1
+	for j := range x.names {
+		if j != best && (rival < 0 || x.At(best, j) < x.At(best, rival)) {
+			rival = j
+		}
+	}
+	w.row("by the matrix", fmt.Sprintf("%s is best, and wins against every other with %g or more; closest is %s", x.names[best], x.At(best, rival), x.names[rival]))
+	if winner != best {
+		w.row("the winner", fmt.Sprintf("loses to %s with %g", x.names[best], x.At(best, winner)))
+	}
+}
