@@ -12,8 +12,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -360,71 +358,4 @@ func (x *set) floats(path string) ([]float32, error) {
 	}
 	x.maps = append(x.maps, m)
 	return unsafe.Slice((*float32)(unsafe.Pointer(&m[0])), len(m)/4), nil
-}
-
-// TestServing goes through every request on made-up data, so that a benchmark does
-// not fail for its server.
-func TestServing(t *testing.T) {
-	needDriver(t)
-	const n, m, dim, k = 2000, 16, 256, 5
-	atoms, queries := benchData(t, n, m, dim)
-	dump := t.TempDir() + "/answers"
-	asked := []string{
-		`{"do": "open"}`,
-		fmt.Sprintf(`{"do": "build", "set": "a", "atoms": %q, "queries": %q, "dim": %d, "seed": 3}`, atoms, queries, dim),
-		`{"do": "load", "set": "b", "of": "a", "memory": 8000000}`,
-		`{"do": "plans", "set": "a", "m": 8, "k": 5, "delta": 0.01}`,
-		fmt.Sprintf(`{"do": "search", "set": "a", "m": 8, "k": %d, "count": 3, "delta": 0.01, "dump": %q}`, k, dump),
-		`{"do": "search", "set": "b", "m": 8, "k": 5, "first": 1, "count": 1, "delta": 0.01, "method": "exact"}`,
-		`{"do": "split", "set": "a", "m": 8, "k": 5, "count": 2, "delta": 0.01, "plan": "64,whole,rows", "stall": 65536}`,
-		`{"do": "sweep", "set": "a", "m": 8, "k": 5, "count": 1, "delta": 0.01, "to": 64, "stall": 65536}`,
-		`{"do": "costs", "size": 2048}`,
-		`{"do": "ceilings", "count": 2, "bytes": 65536, "rounds": 2}`,
-		`{"do": "search", "set": "c", "m": 1, "k": 1, "count": 1}`,
-		`{"do": "search", "set": "a", "m": 99, "k": 1, "count": 1}`,
-		`nonsense`,
-		`{"do": "close", "set": "b"}`,
-	}
-	var out strings.Builder
-	if err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out); err != nil {
-		t.Fatal(err)
-	}
-	said := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(said) != len(asked) {
-		t.Fatalf("%d answers to %d requests: %v", len(said), len(asked), said)
-	}
-	for i, line := range said {
-		bad := i >= 10 && i <= 12
-		if failed := strings.HasPrefix(line, `{"error":`); failed != bad {
-			t.Errorf("request %s: %s", asked[i], line)
-		}
-	}
-	if t.Failed() {
-		return
-	}
-	checkDump(t, dump, atoms, queries, dim, 3*8, k)
-	var split splitting
-	if err := json.Unmarshal([]byte(said[6]), &split); err != nil {
-		t.Fatal(err)
-	}
-	var tried swept
-	if err := json.Unmarshal([]byte(said[7]), &tried); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range tried.Chunks { // the first chunk's end, and how many follow, are no matter to what passes in the end
-		if c.Seconds <= 0 || c.Overflows != 0 || c.Listed < k || c.Listed > n/2 {
-			t.Errorf("a look by chunks: %+v", c)
-		}
-	}
-	own := func(s shaped) bool { return s.Own }
-	if len(tried.Chunks) == 0 || !slices.ContainsFunc(tried.Shapes, own) || !slices.ContainsFunc(tried.Chunks, func(c chunked) bool { return c.Own }) {
-		t.Errorf("swept without the program's own: %+v", tried)
-	}
-	sum, scans := 0., split.Kernels["scan_s8"]
-	for _, of := range split.Kernels {
-		sum += of.Seconds[1]
-	}
-	if len(split.Sum) != 2 || scans.Launches == 0 || len(scans.Seconds) != 2 || math.Abs(sum-split.Sum[1]) > 1e-9 || split.Sum[1] > split.Span[1] {
-		t.Errorf("split of two batches: %+v", split)
-	}
 }
