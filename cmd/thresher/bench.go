@@ -181,11 +181,21 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 
 // readBenchData reads the atoms and the first queries of two files.
 func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, error) {
-	atoms, err := dataset.ReadAll(ctx, f.atoms, nil)
+	in, err := a.openInput(ctx, "atoms", f.atoms)
 	if err != nil {
 		return nil, err
 	}
-	r, err := dataset.Open(f.queries, nil)
+	defer in.remove()
+	atoms, err := dataset.ReadAll(ctx, in.path, nil)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	queries, err := a.openInput(ctx, "queries", f.queries)
+	if err != nil {
+		return nil, err
+	}
+	defer queries.remove()
+	r, err := queries.open(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +203,7 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 	if r.Dim() != atoms.Dim {
 		return nil, fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", f.atoms, atoms.Dim, f.queries, r.Dim())
 	}
-	rows, m, err := newQueryChunks(input{path: f.queries, name: f.queries}, r, f.count).Next(ctx)
+	rows, m, err := newQueryChunks(queries, r, f.count).Next(ctx)
 	if err == io.EOF {
 		return nil, fmt.Errorf("%s: no queries in it", f.queries)
 	}

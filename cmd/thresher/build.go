@@ -48,7 +48,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err := refuseExisting(f.force, f.out); err != nil {
 		return err
 	}
-	in, err := a.openInput("atoms", f.atoms)
+	in, err := a.openInput(cmd.Context(), "atoms", f.atoms)
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,12 @@ func newInfoCommand(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			in := input{path: args[0], name: args[0]}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := a.openInput(cmd.Context(), "file", args[0])
+			if err != nil {
+				return err
+			}
+			defer in.remove()
 			if in.isCollection() {
 				return a.describeCollection(in, asJSON)
 			}
@@ -84,7 +88,7 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 		return err
 	}
 	format, _ := dataset.FormatOf(in.path)
-	info := vectorsInfo{Path: in.path, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: file.Size()}
+	info := vectorsInfo{Path: in.name, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: file.Size()}
 	if asJSON {
 		return json.NewEncoder(a.out).Encode(info)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"thresher/collection"
@@ -20,33 +21,59 @@ const stdio = "-"
 // collectionSuffix tells a prepared collection from a file of vectors.
 const collectionSuffix = ".thresher"
 
-// input is a file of vectors that the command line names. Standard input is
-// spooled to a temporary file, because it is read more than once.
+// input is a file of vectors that the command line names. Standard input and
+// pipes are spooled to a temporary file, because it is read more than once.
 type input struct {
 	path string // to be opened
 	name string // to be shown
 	temp bool
 }
 
-// openInput finds the file of a flag. The caller calls remove.
-func (a *app) openInput(flag, path string) (input, error) {
+// openInput finds the file of a flag, or takes all of a pipe. The caller calls
+// remove.
+func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path == "" {
 		return input{}, fmt.Errorf("--%s: no file named", flag)
 	}
+	open, name := func() (io.ReadCloser, error) { return io.NopCloser(a.in), nil }, "standard input"
 	if path != stdio {
-		return input{path: path, name: path}, nil
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().IsRegular() || info.IsDir() {
+			return input{path: path, name: path}, nil // whoever opens it says what is wrong
+		}
+		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
-	f, err := os.CreateTemp("", "thresher-stdin-*")
+	f, err := os.CreateTemp("", "thresher-*"+filepath.Ext(path))
 	if err != nil {
-		return input{}, fmt.Errorf("--%s: spooling standard input: %w", flag, err)
+		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
-	in := input{path: f.Name(), name: "standard input", temp: true}
-	_, err = io.Copy(f, a.in)
-	if err = errors.Join(err, f.Close()); err != nil {
+	in := input{path: f.Name(), name: name, temp: true}
+	if err := spool(ctx, f, open); err != nil {
 		in.remove()
-		return input{}, fmt.Errorf("--%s: spooling standard input to %s: %w", flag, in.path, err)
+		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)
 	}
 	return in, nil
+}
+
+// spool copies all that open gives into f and closes both. Opening a pipe, and
+// reading from it, wait for whoever writes; a context that ends does not wait with
+// them, and leaves the reader to the end of the process.
+func spool(ctx context.Context, f *os.File, open func() (io.ReadCloser, error)) error {
+	done := make(chan error, 1)
+	go func() {
+		r, err := open()
+		if err == nil {
+			_, err = io.Copy(f, contextReader{ctx, r})
+			err = errors.Join(err, r.Close())
+		}
+		done <- errors.Join(err, f.Close())
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // remove deletes the spool, if there is one.

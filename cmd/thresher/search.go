@@ -128,11 +128,11 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput("atoms", f.atoms); err != nil {
+	if s.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
-	if s.in.queries, err = a.openInput("queries", f.queries); err != nil {
+	if s.in.queries, err = a.openInput(ctx, "queries", f.queries); err != nil {
 		return err
 	}
 	defer s.in.queries.remove()

@@ -112,12 +112,12 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	atoms, err := a.openInput("atoms", f.atoms)
+	atoms, err := a.openInput(ctx, "atoms", f.atoms)
 	if err != nil {
 		return err
 	}
 	defer atoms.remove()
-	in, err := a.openInput("queries", f.queries)
+	in, err := a.openInput(ctx, "queries", f.queries)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,68 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fifo makes a named pipe into which feed, if it is not nil, is written once.
+func fifo(t *testing.T, name string, feed []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if feed != nil {
+		go func() {
+			if err := os.WriteFile(path, feed, 0); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	return path
+}
+
+// A pipe gives its bytes once; the answers are those of the file all the same.
+func TestSearchFromPipes(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "atoms.npy", 1, 300, 20), vectors(t, dir, "queries.npy", 2, 7, 20)
+	answer := func(atoms, queries, out string) string {
+		out = filepath.Join(dir, out)
+		thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k", "5", "--method", "exact", "--out", out).wantCode(t, exitOK)
+		return string(readFile(t, out))
+	}
+	want := answer(atoms, queries, "files.ivecs")
+	if answer(fifo(t, "atoms", readFile(t, atoms)), fifo(t, "queries.npy", readFile(t, queries)), "pipes.ivecs") != want {
+		t.Error("pipes give other answers than the files")
+	}
+	path := fifo(t, "x.npy", readFile(t, atoms))
+	r := thresher(t, "info", path)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, path) || !strings.Contains(r.out, "300") {
+		t.Error(r.out)
+	}
+	path = fifo(t, "x.npy", []byte("no vectors"))
+	thresher(t, "search", "--atoms", path, "--queries", queries, "--out", filepath.Join(dir, "none.ivecs")).wantError(t, path)
+}
+
+// Whoever waits for a pipe that nobody writes can be interrupted.
+func TestPipeIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := fifo(t, "atoms", nil)
+	r := thresherWith(t, ctx, "", "search", "--atoms", path, "--queries", path, "-k", "1", "--out", filepath.Join(t.TempDir(), "a.ivecs"))
+	if r.code == exitOK {
+		t.Error("a search without atoms succeeded")
+	}
+	w, err := os.OpenFile(path, os.O_WRONLY, 0) // lets the reader go
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
