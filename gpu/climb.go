@@ -168,7 +168,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
 			end = chunkEnd(end, l.First, n)
 		}
-		if err := q.pace(ctx); err != nil && g.next < n { // nothing is pruned here: where it is decides whose list has room
+		if err := q.pace(ctx); err != nil && g.next < n { // nothing is pruned: whose list has room must not depend on where it stops
 			return err
 		}
 	}

@@ -17,6 +17,8 @@ const flagLeaving = 1 << 31
 // leaving are about to leave, without an answer yet.
 var leaving = which{flagDone | flagLeaving, flagLeaving}
 
+var _, _ backend.Leaver = (*run)(nil), (*shardRun)(nil)
+
 // Leave finishes queries before the others, which go on as if these had never been:
 // kernels leave alone who is answered, and what there is of a query depends on no
 // other.

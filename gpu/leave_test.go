@@ -41,8 +41,8 @@ func endsAt(ctx context.Context, r backend.Resident, kernel string, n int) (amid
 }
 
 // strikes searches by a ladder, one Pull for all looks or each, that is struck every so
-// many questions to its context; each time two queries leave, one of them with its best
-// so far and the other with all, until half of them have.
+// many questions to its context; each time some queries leave, two of them together
+// with their best so far and two with all, until many have.
 type strikes struct {
 	*wide
 	every    int
@@ -70,16 +70,18 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	leave := func() {
-		// some of both kinds of places, and of every group
-		a, b := (7*s.struck)%q.M, (7*s.struck+q.M/2)%q.M
 		for k, ctx := range []context.Context{over, t.Context()} {
-			j := []int{a, b}[k]
-			if s.gone[j] {
-				continue
+			var some []int // of both kinds of places, and of every group
+			for _, at := range []int{7*s.struck + k*q.M/2, 7*s.struck + k*q.M/2 + 3} {
+				if j := at % q.M; !s.gone[j] {
+					some = append(some, j)
+				}
 			}
-			one, err := x.Leave(ctx, j)
+			answers, err := x.Leave(ctx, some...)
 			fail(err)
-			got[j], s.gone[j], s.partial[j] = one[0], true, k == 0
+			for i, j := range some {
+				got[j], s.gone[j], s.partial[j] = answers[i], true, k == 0
+			}
 		}
 		s.struck++
 	}
@@ -94,7 +96,7 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 		fail(x.Raise(t.Context(), s.ladder.Raise))
 		for {
 			ctx := context.Context(backendtest.NewCountdown(s.every, context.DeadlineExceeded))
-			if 4*s.struck >= q.M {
+			if 6*s.struck >= q.M {
 				ctx = t.Context()
 			}
 			_, err := x.Pull(ctx, looks...)
@@ -125,33 +127,32 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 // and on several devices: who left has an answer whose bound covers what is better, and
 // the others have what they have when nothing strikes, figures and all.
 func TestLeaving(t *testing.T) {
-	needEmulator(t)
 	w := newWide(t, 1300, 24)
 	for k, c := range []struct {
 		name     string
-		devices  string
+		devices  int
 		share    float64 // that a first look may keep, or 0
 		lists    int     // at once, or 0
 		room     int     // of a list, or 0
 		together bool
 	}{
-		{"together", "1", 0, 0, 0, true},
-		{"groups", "1", 0, 5, 0, false},
-		{"several devices", "3", 0, 0, 0, false},
-		{"dense path", "1", .003, 0, 0, false},
-		{"short lists", "1", 0, 8, 1000, true},
-		{"dense path in groups", "1", .003, 5, 0, true},
+		{"together", 1, 0, 0, 0, true},
+		{"groups", 1, 0, 5, 0, false},
+		{"several devices", 3, 0, 0, 0, false},
+		{"dense path", 1, .003, 0, 0, false},
+		{"short lists", 1, 0, 8, 1020, true},
+		{"dense path in groups", 1, .003, 5, 0, true},
 	} {
 		if !myTurn(k) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("EMU_DEVICES", c.devices)
-			opened, err := Open(Options{})
-			if err != nil {
-				t.Fatal(err)
+			var b *Backend
+			if c.devices > 1 {
+				b = several(t)
+			} else {
+				b = open(t, Options{}).(*Backend)
 			}
-			b := opened.(*Backend)
 			defer shut(t, "backend", b.Close)
 			for _, m := range b.machines {
 				m.pairsMost, m.listsMost, m.roomMost = 1, c.lists, c.room // a strip at a time
@@ -249,11 +250,14 @@ func (w *wide) begin(t *testing.T) (backend.Resident, func() backend.Leaver) {
 // look so far, and what nobody has seen is open.
 func TestLeaveTells(t *testing.T) {
 	w := newLevel(t, 4)
+	copy(w.set.Query(3), w.set.Row(int(w.c.Order[0]))) // whose best is of greatest norm
 	r, begin := w.begin(t)
-	run := begin()
-	defer shut(t, "run", run.Close)
-	amid, unhook := endsAt(t.Context(), r, "raise", 1)
-	tally, err := run.Pull(amid, w.ladder.Looks[0])
+	r.(*resident).m.pairsMost = 1 // a strip at a time
+	x := begin()
+	defer shut(t, "run", x.Close)
+	own := x.(*run).b // all its queries are in places of their own numbers
+	amid, unhook := endsAt(t.Context(), r, "scan_s8", 1)
+	tally, err := x.Pull(amid, w.ladder.Looks[0])
 	unhook()
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("not stopped: %v", err)
@@ -263,25 +267,32 @@ func TestLeaveTells(t *testing.T) {
 			t.Errorf("query %d: %d survivors, open up to %g, the best is %g", j, tally.Survivors[j], open, best)
 		}
 	}
-	left, err := run.Leave(amid, 2, 0)
+	left, err := x.Leave(amid, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, j := range []int{2, 0} {
 		a := left[i]
-		if len(a.Looks) != 1 || a.Looks[0].Seen != scanFirst || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
-			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, scanFirst)
+		if len(a.Looks) != 1 || a.Looks[0].Seen != stripAtoms || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
+			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, stripAtoms)
 		}
 	}
+	work := func() [4]uint64 {
+		return [4]uint64{own.states[0].pulls, uint64(own.states[0].rows), own.states[2].pulls, uint64(own.states[2].rows)}
+	}
+	before := work()
 	for _, j := range []int{2, 4, -1} {
-		if _, err := run.Leave(t.Context(), j); err == nil {
+		if _, err := x.Leave(t.Context(), j); err == nil {
 			t.Errorf("query %d could leave", j)
 		}
 	}
-	if err := run.Dense(t.Context(), 0, 2); err != nil {
+	if err := x.Dense(t.Context(), 0, 2); err != nil {
 		t.Errorf("dense for who has left: %v", err)
 	}
-	if tally, err = run.Pull(t.Context(), w.ladder.Looks[0]); err != nil {
+	if one := x.(*run); one.asked[0].dense || one.asked[2].dense {
+		t.Error("all atoms were scored for who has left")
+	}
+	if tally, err = x.Pull(t.Context(), w.ladder.Looks[0]); err != nil {
 		t.Fatal(err)
 	}
 	for j := range w.goals {
@@ -289,7 +300,7 @@ func TestLeaveTells(t *testing.T) {
 			t.Errorf("query %d: %d survivors, open up to %g, dense %v", j, tally.Survivors[j], tally.Open[j], tally.Dense[j])
 		}
 	}
-	rest, err := run.Finish(t.Context())
+	rest, err := x.Finish(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,6 +311,9 @@ func TestLeaveTells(t *testing.T) {
 	}
 	if len(rest[0].IDs)+len(rest[2].IDs) > 0 {
 		t.Error("who has left is answered again")
+	}
+	if after := work(); after != before {
+		t.Errorf("who has left cost %d and then %d", before, after)
 	}
 }
 
