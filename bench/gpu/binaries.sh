@@ -11,7 +11,7 @@ most=60 # MiB
 libc=2.34
 
 kernels/toolchain/install.sh
-export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$PWD/build/cuda/nvidia/cuda_runtime/include"
+export CGO_ENABLED=1 C_INCLUDE_PATH="$PWD/build/cuda/nvidia/cuda_runtime/include"
 rm -rf $out
 mkdir -p $out
 flags='-trimpath -tags cuda,netgo,osusergo'

@@ -95,6 +95,7 @@ class Gpu:
             "others": (90, lambda s: self.tests("others", self.rest(), s)),
             "memcheck": (60, lambda s: self.sanitize("memcheck", s)),
             "racecheck": (60, lambda s: self.sanitize("racecheck", s)),
+            "synccheck": (40, lambda s: self.sanitize("synccheck", s)),
             "sweep": (60, lambda s: self.extras(s, "--sweep")),
             "peers": (120, lambda s: self.extras(s, "--peers")),
             "profile": (90, self.profile),
@@ -115,6 +116,7 @@ class Gpu:
         self.cache.mkdir(exist_ok=True)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
+        os.environ["CUDA_CACHE_DISABLE"] = "0"
         self.names = self.suite.names()
         for name, (limit, do) in every.items():
             self.call.part(name, limit, do)
