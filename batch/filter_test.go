@@ -145,6 +145,34 @@ func TestMinScoreOfDuplicates(t *testing.T) {
 	}
 }
 
+// TestMinScoreBesideAGiant has one atom so long that the rounding of its product
+// alone exceeds every other score: the limit holds for those others still.
+func TestMinScoreBesideAGiant(t *testing.T) {
+	const n, dim, rank = 400, 80, 5
+	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	for i := range dim {
+		rows[7*dim+i] *= 1e16
+	}
+	q := backendtest.Gaussian(backendtest.Rand(2), 1, dim)
+	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	scores := backendtest.NewOracle(build(t, rows, dim, &collection.Options{Seed: 1})).Scores(q)
+	least := slices.Sorted(slices.Values(scores))[n-rank]
+	var want []int64
+	for i, s := range scores {
+		if s >= least {
+			want = append(want, int64(i))
+		}
+	}
+	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
+		for _, k := range []int{0, 100} {
+			resp := search(t, e, batch.Request{Queries: q, K: k, MinScore: &least, Method: method, Delta: 1e-9})
+			if got := slices.Sorted(slices.Values(resp.Answers[0].IDs)); !slices.Equal(got, want) {
+				t.Errorf("%s, k %d: atoms %v, of at least %g are %v", method, k, got, least, want)
+			}
+		}
+	}
+}
+
 // TestEpsilon checks that what a gap lets go is within the gap, absolute and
 // relative, and that a wide one saves work.
 func TestEpsilon(t *testing.T) {

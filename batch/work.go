@@ -147,6 +147,9 @@ func (w *work) epsilon(j int) float64 {
 	return w.gap(j)
 }
 
+// rounding bounds what float64 sums of products lose, over the norms' product.
+func (w *work) rounding() float64 { return (8 + math.Sqrt(float64(w.e.c.Dim))) * 0x1p-50 }
+
 // floor is the least search score wanted of query j, less what the rounding of
 // float64 sums can take from an atom that reaches it: a duplicate has cosine 1
 // and distance 0.
@@ -154,7 +157,7 @@ func (w *work) floor(j int) float64 {
 	if w.req.MinScore == nil {
 		return math.Inf(-1)
 	}
-	rounding := (8 + math.Sqrt(float64(w.e.c.Dim))) * 0x1p-50
+	rounding := w.rounding()
 	q, v := w.norms[j], w.e.maxNorm
 	switch w.e.c.Metric {
 	case collection.Euclidean:
@@ -165,6 +168,21 @@ func (w *work) floor(j int) float64 {
 		return *w.req.MinScore - rounding
 	}
 	return *w.req.MinScore - rounding*q*v
+}
+
+// above drops from an answer in inner products, best first, what reaches query j's
+// floor but not its limit: the floor allows for the longest atom, and beside one
+// that is far longer than others these may lie well below.
+func (w *work) above(j int, a *backend.Answer) {
+	n := 0
+	for i, s := range a.Scores {
+		if s < *w.req.MinScore && s < *w.req.MinScore-w.rounding()*w.norms[j]*norm64(w.e.c.Row(int(a.IDs[i]))) {
+			continue
+		}
+		a.IDs[n], a.Scores[n] = a.IDs[i], s
+		n++
+	}
+	a.IDs, a.Scores = a.IDs[:n], a.Scores[:n]
 }
 
 // filter turns Allow and Deny into bits over internal indexes.
@@ -243,6 +261,9 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	}
 	for _, l := range a.Looks {
 		cert.Looks = append(cert.Looks, w.record(l))
+	}
+	if w.req.MinScore != nil && c.Metric == collection.InnerProduct {
+		w.above(j, a)
 	}
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
 	if c.Metric == collection.Euclidean {
