@@ -33,8 +33,10 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
 	// What is known of its users goes last: a deletion that fails takes nothing. What then
 	// stays goes when the server starts, or before another of the name is made.
-	if err := s.slates.Drop(name, func() error { return s.catalog.Delete(name) }); err != nil {
-		return err
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	if err := s.slates.Drop(ctx, name, func() error { return s.catalog.Delete(name) }); err != nil {
+		return s.waited(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -42,12 +44,14 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 
 // dropLeftovers takes away what the deletion of a collection has left of its slates, so
 // that another of the name does not find it.
-func (s *Server) dropLeftovers(name string) error {
+func (s *Server) dropLeftovers(ctx context.Context, name string) error {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
 	if _, err := s.catalog.Get(name); err == nil {
 		return nil // and those who hold it are not waited for
 	}
 	errThere := errors.New("it was made meanwhile")
-	err := s.slates.Drop(name, func() error {
+	err := s.slates.Drop(ctx, name, func() error {
 		if _, err := s.catalog.Get(name); err == nil {
 			return errThere
 		}
@@ -56,7 +60,7 @@ func (s *Server) dropLeftovers(name string) error {
 	if errors.Is(err, errThere) {
 		return nil
 	}
-	return err
+	return s.waited(err)
 }
 
 // createParams are the parameters of making a collection besides those of its
@@ -96,7 +100,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	name := r.PathValue("name")
-	if err := s.dropLeftovers(name); err != nil {
+	if err := s.dropLeftovers(r.Context(), name); err != nil {
 		return err
 	}
 	info, err := s.catalog.Create(r.Context(), name, src, o, key)

@@ -57,12 +57,16 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 		if err != nil {
 			return err
 		}
-		defer s.slates.Hold(name)() // not before: a sender may be slow
+		ctx, cancel := s.within(r.Context())
+		defer cancel()
+		release, err := s.slates.Hold(ctx, name) // not before: a sender may be slow
+		if err != nil {
+			return s.waited(err)
+		}
+		defer release()
 		if _, err := s.catalog.Get(name); err != nil {
 			return err
 		}
-		ctx, cancel := s.within(r.Context())
-		defer cancel()
 		return s.waited(answer(ctx, name, body))
 	})
 }
@@ -137,8 +141,10 @@ func (s *Server) deleteSlates(r *request, w http.ResponseWriter) error {
 	if _, err := s.catalog.Get(name); err != nil {
 		return err
 	}
-	if err := s.slates.Drop(name, nil); err != nil {
-		return err
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	if err := s.slates.Drop(ctx, name, nil); err != nil {
+		return s.waited(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -184,12 +190,12 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 }
 
 func (s *Server) rewardSlates(r *request, w http.ResponseWriter) error {
-	return s.slated(r, func(_ context.Context, name string, body []byte) error {
+	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
 		all, one, err := slates.DecodeFeedback(body, s.slateLimits())
 		if err != nil {
 			return err
 		}
-		accepted, err := s.slates.Feedback(name, all)
+		accepted, err := s.slates.Feedback(ctx, name, all)
 		if err != nil {
 			return err
 		}

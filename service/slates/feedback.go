@@ -1,6 +1,7 @@
 package slates
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -26,14 +27,19 @@ type Accepted struct {
 
 // Feedback takes what came of slates: all of it, durably, or none if anything is
 // wrong. Rewards that were given before are accepted again, others for the same slate
-// are a conflict. The collection is held.
-func (s *Store) Feedback(name string, all []Feedback) ([]Accepted, error) {
+// are a conflict. It waits for other feedback of the users as long as ctx lasts. The
+// collection is held.
+func (s *Store) Feedback(ctx context.Context, name string, all []Feedback) ([]Accepted, error) {
 	since := s.o.Now().Add(-s.o.Keep)
 	users, err := s.usersOf(name, all, since)
 	if err != nil {
 		return nil, err
 	}
-	defer s.lock(name, users)()
+	unlock, err := s.lock(ctx, name, users)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	t := &taking{s: s, name: name, since: since, states: map[string]*state{}}
 	if err := t.plan(all); err != nil {
 		return nil, err
@@ -73,21 +79,27 @@ func (s *Store) about(all []Feedback, i int, err error) error {
 }
 
 // lock has the feedback of users wait for others of theirs.
-func (s *Store) lock(name string, users []string) (unlock func()) {
+func (s *Store) lock(ctx context.Context, name string, users []string) (unlock func(), err error) {
 	var all []int
 	for _, u := range users {
 		all = append(all, s.stripe(name, u))
 	}
 	slices.Sort(all) // so that nobody waits for one who waits for him
 	all = slices.Compact(all)
-	for _, i := range all {
-		s.users[i].Lock()
-	}
-	return func() {
-		for _, i := range all {
-			s.users[i].Unlock()
+	n := 0
+	unlock = func() {
+		for _, i := range all[:n] {
+			<-s.users[i]
 		}
 	}
+	for _, i := range all {
+		if err := take(ctx, s.users[i]); err != nil {
+			unlock()
+			return nil, err
+		}
+		n++
+	}
+	return unlock, nil
 }
 
 // taking is feedback on its way, whose users are locked.

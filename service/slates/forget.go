@@ -45,7 +45,11 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 		keys[i] = u.key()
 		gone[keys[i]] = true
 	}
-	defer s.lock(name, keys)() // their feedback waits, and finds no slate
+	unlock, err := s.lock(ctx, name, keys) // their feedback waits, and finds no slate
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for from := []byte{}; from != nil; {
 		if err := ctx.Err(); err != nil {
 			return err

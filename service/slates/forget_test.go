@@ -18,7 +18,7 @@ func (f *folder) forget(ctx context.Context, users ...string) error {
 	for _, u := range users {
 		ids = append(ids, ID{Name: u, Text: true})
 	}
-	defer f.Hold("films")()
+	defer f.held("films")()
 	return f.Forget(ctx, "films", ids)
 }
 

@@ -98,12 +98,10 @@ func (s *Store) check(ctx context.Context, name string, v Version, settings *Set
 	if _, err := settings.rows(v.IDs(), false); err != nil {
 		return err
 	}
-	select {
-	case s.putting <- struct{}{}:
-		defer func() { <-s.putting }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := take(ctx, s.putting); err != nil {
+		return err
 	}
+	defer func() { <-s.putting }()
 	_, err := s.make(name, v, settings)
 	return err
 }

@@ -1,6 +1,7 @@
 package slates
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -44,12 +45,15 @@ func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, err
 	})}, nil
 }
 
-// prepare returns the items of a version, which the caller holds.
-func (s *Store) prepare(name string, v Version) (*prepared, error) {
+// prepare returns the items of a version, which the caller holds. It waits for who makes
+// them as long as ctx lasts.
+func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared, error) {
 	place, leave := s.place(name)
 	defer leave()
-	place.making.Lock()
-	defer place.making.Unlock()
+	if err := take(ctx, place.making); err != nil {
+		return nil, err
+	}
+	defer func() { <-place.making }()
 	version := v.Number()
 	k := cacheKey{collection: name, items: true}
 	var settings *Settings

@@ -131,8 +131,18 @@ func (f *folder) ask(v Version, body, key string) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Hold("films")()
+	defer f.held("films")()
 	return f.Recommend(context.Background(), "films", v, req, key, body)
+}
+
+// held is Hold, which must do.
+func (f *folder) held(name string) (release func()) {
+	f.t.Helper()
+	release, err := f.Hold(context.Background(), name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return release
 }
 
 // hand is ask, which must do.
@@ -147,8 +157,8 @@ func (f *folder) hand(v Version, body string) []Slate {
 
 // tell is Feedback for one slate.
 func (f *folder) tell(id string, rewards ...float64) (Accepted, error) {
-	defer f.Hold("films")()
-	all, err := f.Store.Feedback("films", []Feedback{{id, rewards}})
+	defer f.held("films")()
+	all, err := f.Store.Feedback(context.Background(), "films", []Feedback{{id, rewards}})
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -161,7 +171,7 @@ func (f *folder) put(v Version, body string) (described, error) {
 	if err != nil {
 		return described{}, err
 	}
-	defer f.Hold("films")()
+	defer f.held("films")()
 	return described{}.of(f.Put(context.Background(), "films", v, s))
 }
 

@@ -2,6 +2,7 @@ package slates
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -94,7 +95,7 @@ func TestModel(t *testing.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "really") > 0 {
 					return
 				}
-				if err := f.Drop("films", nil); err != nil {
+				if err := f.Drop(t.Context(), "films", nil); err != nil {
 					rt.Fatal(err)
 				}
 				clear(m.users)
@@ -135,7 +136,7 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 		}
 		planned[fb.Slate] = fb.Rewards
 	}
-	got, err := f.Store.Feedback("films", all)
+	got, err := f.Store.Feedback(context.Background(), "films", all)
 	if want != "" {
 		if err == nil || problem.Of(err).Kind != want {
 			rt.Fatalf("%v, want %s", err, want)

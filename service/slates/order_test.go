@@ -17,7 +17,7 @@ func TestDropComesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := errors.New("full")
-	if err := f.Drop("films", func() error { return full }); err != full {
+	if err := f.Drop(t.Context(), "films", func() error { return full }); err != full {
 		t.Error(err)
 	}
 	if i := f.info(); i.Users != 1 || i.Slates != 1 {
@@ -121,7 +121,7 @@ func TestFeedbackHoldsFewStates(t *testing.T) {
 	if held != slates/(logged+1) {
 		t.Errorf("%d states are held", held)
 	}
-	if _, err := f.Store.Feedback("films", all); err != nil {
+	if _, err := f.Store.Feedback(t.Context(), "films", all); err != nil {
 		t.Fatal(err)
 	}
 	f.reopen()

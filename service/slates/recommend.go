@@ -72,7 +72,7 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to keep, %d are the most of one request", len(req.Users), req.K, v.Dim(), n, mostValues).
 			In("users").Within(mostValues)
 	}
-	p, err := s.prepare(name, v)
+	p, err := s.prepare(ctx, name, v)
 	if err != nil {
 		return nil, err
 	}

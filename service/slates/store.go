@@ -1,6 +1,7 @@
 package slates
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -10,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sync/semaphore"
 
 	"thresher/service/files/spool"
 )
@@ -20,8 +22,9 @@ type Store struct {
 	o     Options
 	cache *cache
 	seed  maphash.Seed
-	// users are locked while their feedback is taken, many by one lock.
-	users [stripes]sync.Mutex
+	// users are locked while their feedback is taken, many by one lock: a channel that
+	// holds one.
+	users [stripes]chan struct{}
 
 	// putting is taken while settings are checked: a collection is prepared for it, and
 	// of those there shall be one besides what is counted.
@@ -37,14 +40,16 @@ const stripes = 256
 // place is a collection that somebody holds.
 type place struct {
 	holders int // guarded by Store.mu
-	// drop is held for reading while the collection's records are used and for
-	// writing while they go.
-	drop sync.RWMutex
-	// making is held while items are prepared.
-	making sync.Mutex
+	// drop is taken by one while the collection's records are used and by all that
+	// may do so while they go.
+	drop *semaphore.Weighted
+	// making holds one while items are prepared.
+	making chan struct{}
 }
 
 const (
+	mostHolders = 1 << 30
+
 	lockWait   = time.Second
 	batchDelay = time.Millisecond // how long a transaction waits for company
 )
@@ -53,6 +58,9 @@ const (
 func Open(path string, o *Options) (*Store, error) {
 	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), putting: make(chan struct{}, 1), places: map[string]*place{}}
 	s.cache = newCache(s.o.Memory)
+	for i := range s.users {
+		s.users[i] = make(chan struct{}, 1)
+	}
 	var err error
 	s.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: s.o.noSync})
 	switch {
@@ -79,13 +87,37 @@ func (s *Store) Close() error { return s.db.Close() }
 func (s *Store) Bytes() int64 { return s.cache.used() }
 
 // Hold keeps the records of a collection from being dropped until release is called.
-// It comes before the collection is asked for.
-func (s *Store) Hold(name string) (release func()) {
+// It comes before the collection is asked for, and waits, as long as ctx lasts, for who
+// drops them.
+func (s *Store) Hold(ctx context.Context, name string) (release func(), err error) {
+	return s.hold(ctx, name, 1)
+}
+
+// hold takes so many of a place's holds.
+func (s *Store) hold(ctx context.Context, name string, n int64) (release func(), err error) {
 	p, leave := s.place(name)
-	p.drop.RLock()
-	return func() {
-		p.drop.RUnlock()
+	if err := p.drop.Acquire(ctx, n); err != nil {
 		leave()
+		return nil, err
+	}
+	return func() {
+		p.drop.Release(n)
+		leave()
+	}, nil
+}
+
+// take puts one into a channel that has room for one, as long as ctx lasts.
+func take(ctx context.Context, one chan struct{}) error {
+	select {
+	case one <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case one <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -94,7 +126,7 @@ func (s *Store) place(name string) (p *place, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p = s.places[name]; p == nil {
-		p = &place{}
+		p = &place{drop: semaphore.NewWeighted(mostHolders), making: make(chan struct{}, 1)}
 		s.places[name] = p
 	}
 	p.holders++
@@ -108,19 +140,21 @@ func (s *Store) place(name string) (p *place, leave func()) {
 }
 
 // Drop forgets all of a collection's settings, states and slates once nobody holds them,
-// if what comes first, before anybody holds them again, does not fail; nil is nothing.
-func (s *Store) Drop(name string, first func() error) error {
-	p, leave := s.place(name)
-	defer leave()
-	p.drop.Lock()
-	defer p.drop.Unlock()
+// which is waited for as long as ctx lasts, if what comes first, before anybody holds
+// them again, does not fail; nil is nothing.
+func (s *Store) Drop(ctx context.Context, name string, first func() error) error {
+	release, err := s.hold(ctx, name, mostHolders)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if first != nil {
 		if err := first(); err != nil {
 			return err
 		}
 	}
 	known := false
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err = s.db.View(func(tx *bbolt.Tx) error {
 		known = find(tx, name) != nil
 		return nil
 	})
@@ -143,7 +177,7 @@ func (s *Store) Sweep(names []string) error {
 		})
 	})
 	for _, name := range gone {
-		err = errors.Join(err, s.Drop(name, nil))
+		err = errors.Join(err, s.Drop(context.Background(), name, nil)) // nobody holds it
 	}
 	return err
 }

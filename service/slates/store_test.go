@@ -44,7 +44,7 @@ func TestRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := f.prepare("films", v)
+	p, err := f.prepare(t.Context(), "films", v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	if st, err := f.state("films", "ann", model{dim, 1}); err != nil || st.estimator.Observations() != 2 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	release := f.Hold("elsewhere")
+	release := f.held("elsewhere")
 	defer release()
-	_, err = f.Store.Feedback("elsewhere", []Feedback{{id, []float64{1, 0}}})
+	_, err = f.Store.Feedback(t.Context(), "elsewhere", []Feedback{{id, []float64{1, 0}}})
 	wants(t, err, problem.UnknownSlate, "slate_id")
 }
 
@@ -115,18 +115,18 @@ func TestFeedbackTogether(t *testing.T) {
 	s := f.hand(v, `{"users":["a","b","a"],"k":3}`)
 	all := []Feedback{{s[0].ID, []float64{1}}, {s[1].ID, []float64{0, 1}}, {s[2].ID, []float64{1, 1, 1}}}
 	bad := append(slices.Clone(all), Feedback{"slate-none", []float64{1}})
-	_, err := f.Store.Feedback("films", bad)
+	_, err := f.Store.Feedback(t.Context(), "films", bad)
 	wants(t, err, problem.UnknownSlate, "feedback")
 	if p := problem.Of(err); p.Index != 3 {
 		t.Errorf("%+v", p)
 	}
 	bad = append(slices.Clone(all), Feedback{s[0].ID, []float64{0}})
-	_, err = f.Store.Feedback("films", bad)
+	_, err = f.Store.Feedback(t.Context(), "films", bad)
 	wants(t, err, problem.Conflict, "feedback")
 	if i := f.info(); i.Users != 0 {
 		t.Errorf("%d users after feedback that was refused", i.Users)
 	}
-	got, err := f.Store.Feedback("films", append(slices.Clone(all), all[0]))
+	got, err := f.Store.Feedback(t.Context(), "films", append(slices.Clone(all), all[0]))
 	if err != nil || len(got) != 4 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -229,7 +229,7 @@ func TestVersions(t *testing.T) {
 	_, err = f.put(old, `{"lambda":2}`)
 	wants(t, err, problem.Conflict, "lambda")
 	called := false
-	if err := f.Drop("films", func() error { called = true; return nil }); err != nil || !called {
+	if err := f.Drop(t.Context(), "films", func() error { called = true; return nil }); err != nil || !called {
 		t.Fatal(err, called)
 	}
 	_, err = f.tell(id, 1, 1, 0)
@@ -241,7 +241,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	failed := errors.New("no")
-	if err := f.Drop("nothing", func() error { return failed }); err != failed {
+	if err := f.Drop(t.Context(), "nothing", func() error { return failed }); err != failed {
 		t.Error(err)
 	}
 }
@@ -399,7 +399,7 @@ func TestDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Hold("films")()
+	defer f.held("films")()
 	if _, err := f.Recommend(ctx, "films", films(1, 10), req, "", ""); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -552,7 +552,7 @@ func TestConcurrently(t *testing.T) {
 				}
 				all := []Feedback{{a.Slates[0].ID, []float64{1, 0}}, {a.Slates[1].ID, []float64{0.5}}}
 				for range 2 {
-					if _, err := f.Store.Feedback("films", all); err != nil {
+					if _, err := f.Store.Feedback(t.Context(), "films", all); err != nil {
 						t.Error(err)
 					}
 				}
