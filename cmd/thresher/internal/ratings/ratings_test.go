@@ -92,6 +92,12 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"movies.dat": "one::Alien\n"}, `"one" is no number`},
 		{map[string]string{"movies.dat": movies, "ratings.csv": table + "4,1\n"}, "ratings.csv, line 10: 2 fields"},
 		{map[string]string{"movies.dat": movies, "ratings.csv": table + "4,x,1\n"}, `line 10: "4,x,1" is no rating`},
+		{map[string]string{"movies.dat": movies + "3::Dune (1984)::Sci-Fi\n"}, `line 5: movie 3 is there twice, first as "Brazil (1985)"`},
+		{map[string]string{"movies.dat": movies, "ratings.csv": table + "4,1,NaN\n"}, `line 10: "4,1,NaN" is no rating`},
+		{map[string]string{"movies.dat": movies, "ratings.csv": table + "4,1,-inf\n"}, `line 10: "4,1,-inf" is no rating`},
+		{map[string]string{"movies.csv": "1,\"Alien\n(1979)\"\n2\n"}, "movies.csv, line 3: 1 fields"},
+		{map[string]string{"movies.dat": "1::" + strings.Repeat("a", 1<<17) + "\n"}, "movies.dat: line 1: bufio"},
+		{map[string]string{"movies.dat": movies, "ratings.csv": "\uFEFF1,9,5\n"}, "ratings.csv, line 1: movie 9 has no title"},
 		{map[string]string{"movies.dat": movies, "ratings.csv": table + "4,9,1\n"}, "line 10: movie 9 has no title"},
 		{map[string]string{"movies.dat": movies, "ratings.csv": table + "\"4,1,1\n"}, "ratings.csv: "},
 	} {

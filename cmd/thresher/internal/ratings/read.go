@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,13 +29,17 @@ type rating struct {
 // Read reads ratings.csv or else ratings.dat (user, movie, rating, and whatever
 // follows), and movies.csv or else movies.dat (movie, title). Fields of .dat files are
 // separated by "::", a first line of .csv files that begins with no number is a
-// header, and titles that are not UTF-8 are Latin-1. Movies of one title are one.
+// header, and titles that are not UTF-8 are Latin-1. Movies of one title are one; a
+// number of a movie may be there once. Errors name the file and the line.
 func Read(folder string) (*Ratings, error) {
 	r := &Ratings{titles: map[int]string{}, rated: map[string][]rating{}}
 	err := eachLine(folder, "movies", 2, func(f []string) error {
 		id, err := strconv.Atoi(f[0])
 		if err != nil {
 			return fmt.Errorf("%q is no number of a movie", f[0])
+		}
+		if title, ok := r.titles[id]; ok {
+			return fmt.Errorf("movie %d is there twice, first as %q", id, title)
 		}
 		r.titles[id] = decode(f[1])
 		return nil
@@ -46,7 +51,7 @@ func Read(folder string) (*Ratings, error) {
 		user, notUser := strconv.Atoi(f[0])
 		movie, notMovie := strconv.Atoi(f[1])
 		value, notValue := strconv.ParseFloat(f[2], 64)
-		if err := errors.Join(notUser, notMovie, notValue); err != nil {
+		if err := errors.Join(notUser, notMovie, notValue); err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
 			return fmt.Errorf("%q is no rating: user, movie, rating", strings.Join(f[:3], ","))
 		}
 		title, ok := r.titles[movie]
@@ -86,19 +91,23 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 		return err
 	}
 	defer f.Close()
-	next := datFields(f)
-	if filepath.Ext(path) == ".csv" {
-		next = csvFields(f)
+	text := bufio.NewReader(f)
+	if mark, err := text.Peek(3); err == nil && string(mark) == "\uFEFF" {
+		text.Discard(3) // it has them
 	}
-	for number := 1; ; number++ {
-		line, err := next()
+	next := datFields(text)
+	if filepath.Ext(path) == ".csv" {
+		next = csvFields(text)
+	}
+	for first := true; ; first = false {
+		line, number, err := next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if _, err := strconv.Atoi(line[0]); err != nil && number == 1 && filepath.Ext(path) == ".csv" {
+		if _, err := strconv.Atoi(line[0]); err != nil && first && filepath.Ext(path) == ".csv" {
 			continue // the header
 		}
 		if len(line) < fields {
@@ -110,22 +119,33 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 	}
 }
 
-func csvFields(r io.Reader) func() ([]string, error) {
+// csvFields reads line by line; the fields are good until the next call, the number is
+// that of the line they begin in.
+func csvFields(r io.Reader) func() ([]string, int, error) {
 	lines := csv.NewReader(r)
 	lines.FieldsPerRecord = -1
 	lines.ReuseRecord = true
-	return lines.Read
+	return func() ([]string, int, error) {
+		fields, err := lines.Read()
+		if err != nil {
+			return nil, 0, err
+		}
+		number, _ := lines.FieldPos(0)
+		return fields, number, nil
+	}
 }
 
-func datFields(r io.Reader) func() ([]string, error) {
+func datFields(r io.Reader) func() ([]string, int, error) {
 	lines := bufio.NewScanner(r)
-	return func() ([]string, error) {
+	number := 0
+	return func() ([]string, int, error) {
 		if !lines.Scan() {
 			if err := lines.Err(); err != nil {
-				return nil, err
+				return nil, 0, fmt.Errorf("line %d: %w", number+1, err)
 			}
-			return nil, io.EOF
+			return nil, 0, io.EOF
 		}
-		return strings.Split(lines.Text(), "::"), nil
+		number++
+		return strings.Split(lines.Text(), "::"), number, nil
 	}
 }
