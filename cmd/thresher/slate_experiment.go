@@ -35,17 +35,20 @@ type slatePoint struct {
 	evaluations            float64
 }
 
-// refuseIgnored finds flags that the figure does not heed.
-func refuseIgnored(cmd *cobra.Command, figure string) error {
+// refuseIgnored finds flags that the figure or the data do not heed.
+func refuseIgnored(cmd *cobra.Command, figure, data string) error {
 	for _, x := range []struct {
 		flag    string
 		ignored bool
+		by      string
 	}{
-		{"budgets", figure != "budget"}, {"lengths", figure != "cardinality"},
-		{"budget", figure == "budget"}, {"length", figure == "cardinality"},
+		{"budgets", figure != "budget", "--figure " + figure}, {"lengths", figure != "cardinality", "--figure " + figure},
+		{"budget", figure == "budget", "--figure " + figure}, {"length", figure == "cardinality", "--figure " + figure},
+		{"news-items", data != newsData, "--data " + data}, {"news-topics", data != newsData, "--data " + data},
+		{"folder", data != moviesData, "--data " + data},
 	} {
 		if x.ignored && cmd.Flags().Changed(x.flag) {
-			return fmt.Errorf("slate simulate: --figure %s does not heed --%s", figure, x.flag)
+			return fmt.Errorf("slate simulate: %s does not heed --%s", x.by, x.flag)
 		}
 	}
 	return nil
@@ -60,7 +63,7 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseIgnored(cmd, f.figure); err != nil {
+	if err := refuseIgnored(cmd, f.figure, f.data); err != nil {
 		return nil, err
 	}
 	e := &experiment{data: f.data, figure: f.figure, limits: limits}

@@ -53,10 +53,10 @@ for recommend. Each point is a line of CSV as soon as it is done; a file that en
 	figures := []string{"reward", "budget", "cardinality"}
 	fs := cmd.Flags()
 	fs.StringVar(&f.data, "data", newsData, "news, ml-100k, or a `file` of items (.csv, .jsonl)")
-	fs.StringVar(&f.folder, "folder", moviesData, "`folder` of MovieLens 100K")
+	fs.StringVar(&f.folder, "folder", moviesData, "with --data ml-100k: `folder` of MovieLens 100K")
 	fs.StringVar(&f.figure, "figure", figures[0], "what to vary ("+strings.Join(figures, ", ")+")")
-	fs.IntVar(&f.newsItems, "news-items", 1000, "news to make up")
-	fs.IntVar(&f.newsTopics, "news-topics", 15, "topics of the news")
+	fs.IntVar(&f.newsItems, "news-items", 1000, "with --data news: how many to make up")
+	fs.IntVar(&f.newsTopics, "news-topics", 15, "with --data news: their topics")
 	fs.StringSliceVar(&f.algorithms, "algorithms", nil, "`names` ("+strings.Join(slateAlgorithms(), ", ")+"); default: all, mcs if there are few items")
 	fs.IntVar(&f.users, "users", 20, "users, each with a taste")
 	fs.IntVar(&f.repeats, "repeats", 1, "times that each user is met")

@@ -5,13 +5,18 @@ import (
 	"context"
 	"encoding/csv"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // little makes a simulation of a second one of milliseconds.
 func little(args ...string) []string {
-	return append([]string{"slate", "simulate", "--news-items", "20", "--news-topics", "4", "--users", "2", "--rounds", "6"}, args...)
+	all := []string{"slate", "simulate", "--users", "2", "--rounds", "6"}
+	if !slices.Contains(args, "--data") {
+		all = append(all, "--news-items", "20", "--news-topics", "4")
+	}
+	return append(all, args...)
 }
 
 func TestSlateSimulate(t *testing.T) {
@@ -91,6 +96,10 @@ func TestSlateSimulateBadInput(t *testing.T) {
 		{"--figure cardinality -k 3", "--figure cardinality does not heed --length"},
 		{"--figure budget --budgets 0", `budget of "cost": 0 is not above 0`},
 		{"--figure cardinality --lengths 0", "--lengths: 0 is below 1"},
+		{"--data ml-100k --folder " + dir + " --news-items 5", "--data ml-100k does not heed --news-items"},
+		{"--data " + two + " --news-topics 5", "does not heed --news-topics"},
+		{"--data " + two + " --folder " + dir, "does not heed --folder"},
+		{"--folder " + dir, "--data news does not heed --folder"},
 		{"--out " + there, "there.csv"},
 		{"--out " + dir + "/none/x.png", "there is no folder"},
 	} {

@@ -86,7 +86,7 @@ func (c *Chart) floor() float64 {
 	return least / 2
 }
 
-// band draws one standard deviation to both sides. Its edge is a thin line, so
+// band draws half a band to both sides. Its edge is a thin line, so
 // that a single point has one too.
 func (s *Series) band(p *gonum.Plot, l look, floor float64) error {
 	if s.SD == nil {
