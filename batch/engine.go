@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -331,19 +330,4 @@ func (s *Stats) add(c *Certificate) {
 	if c.StoppedBy != Done {
 		s.Partial++
 	}
-}
-
-// norm64 is |x| in float64.
-func norm64(x []float32) float64 {
-	var a, b, c, d float64
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		p := (*[4]float32)(x[i:])
-		s, t, u, v := float64(p[0]), float64(p[1]), float64(p[2]), float64(p[3])
-		a, b, c, d = a+s*s, b+t*t, c+u*u, d+v*v
-	}
-	for _, v := range x[i:] {
-		a += float64(v) * float64(v)
-	}
-	return math.Sqrt((a + b) + (c + d))
 }

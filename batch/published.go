@@ -291,7 +291,7 @@ func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []flo
 	case BoundedME:
 		eps := w.req.Epsilon
 		if w.req.Relative {
-			eps *= norm64(q) * e.maxNorm
+			eps *= collection.Norm(q) * e.maxNorm
 		}
 		return bandit.BoundedME(ctx, arms, bandit.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
 			Union: bandit.Corrected, Seed: seed})

@@ -104,7 +104,7 @@ func (w *work) checkQueries() error {
 	w.norms = make([]float64, w.m)
 	for j := range w.m {
 		q := w.query(j)
-		n := norm64(q)
+		n := collection.Norm(q)
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			for i, v := range q {
 				if !finite(float64(v)) {
@@ -176,7 +176,7 @@ func (w *work) floor(j int) float64 {
 func (w *work) above(j int, a *backend.Answer) {
 	n := 0
 	for i, s := range a.Scores {
-		if s < *w.req.MinScore && s < *w.req.MinScore-w.rounding()*w.norms[j]*norm64(w.e.c.Row(int(a.IDs[i]))) {
+		if s < *w.req.MinScore && s < *w.req.MinScore-w.rounding()*w.norms[j]*collection.Norm(w.e.c.Row(int(a.IDs[i]))) {
 			continue
 		}
 		a.IDs[n], a.Scores[n] = a.IDs[i], s

@@ -99,3 +99,6 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp *Prepar
 	c.PrepareBatch(one[:], q, []float64{scale}, tmp)
 	*dst = one[0]
 }
+
+// Norm is |x| in float64, which no finite x exceeds; Inf or NaN where x is not.
+func Norm(x []float32) float64 { return math.Sqrt(kernels.SumSquares(x)) }
