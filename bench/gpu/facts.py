@@ -19,6 +19,8 @@ ASKED = (
     "clocks.max.mem", "power.limit", "temperature.gpu", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.current",
     "pcie.link.width.current",
 )  # fmt: skip
+# Where a driver is, and what room there is, for the log.
+PLACES = "ldconfig -p | grep libcuda; ls -l /usr/local/nvidia /usr/local/nvidia/lib64; df -h /dev/shm /tmp; free -g"
 PACKAGES = ("torch", "triton", "cupy", "jax", "numpy")
 # Versions without importing what takes seconds to import.
 LOOK = """
@@ -54,6 +56,7 @@ def gather(log: Path, seconds: float) -> dict[str, Any]:
     line = said("nvidia-smi", f"--query-gpu={','.join(ASKED)}", "--format=csv,noheader").splitlines()
     gpu = dict(zip(ASKED, (v.strip() for v in line[0].split(",")), strict=False)) if line else {}
     said("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,PERFORMANCE")
+    said("sh", "-c", PLACES)
     nvcc = re.search(r"release ([\d.]+)", said("nvcc", "--version"))
     packages = said(sys.executable, "-c", LOOK % (PACKAGES,))
     return {

@@ -78,7 +78,7 @@ class Gpu:
         self.call = parts.Call(self.results, SECONDS, only)
         self.suite = Suite(DEVICE / "gpu.test", ROOT / "gpu", out / "tests.log")
         self.names: list[str] = []
-        self.ended = False
+        self.ended = self.unopened = False
         self.cache = out / "cache" if SMALL else CACHE
 
     def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
@@ -132,6 +132,7 @@ class Gpu:
         for _ in range(2):
             said, code = self.suite.ask({"do": "open"}, max(1.0, until - time.monotonic()))
             if "device" not in said:
+                self.unopened = True
                 self.results.add("left_out", what="opening", why=str(said.get("error", said))[-500:], must=True)
                 return code or 1
             self.results.add("card", **said)
@@ -187,6 +188,8 @@ class Gpu:
     def script(self, name: str, seconds: float, *more: str | Path) -> int | str:
         """Runs a script of this folder that adds to the results, with a folder for its
         vectors that is gone after it, however it ends."""
+        if self.unopened:
+            return "the device could not be opened"
         if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True, timeout=30).returncode:
             return "python3 has no numpy here"
         env = {
