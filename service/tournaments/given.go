@@ -36,6 +36,16 @@ func (g *given) add(key string, count int, duels []duel.Duel) {
 	*g = slices.Delete(*g, 0, first)
 }
 
+// bytes is about what they take in memory.
+func (g given) bytes() int64 {
+	const head, each = 64, 48 // of an answer, of a duel
+	total := int64(0)
+	for i := range g {
+		total += head + int64(len(g[i].Key)) + each*int64(len(g[i].Duels))
+	}
+	return total
+}
+
 // find returns the answer under a key; nil if there is none.
 func (g given) find(key string, count int) (*answer, error) {
 	if key == "" {

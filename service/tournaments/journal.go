@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -28,8 +29,11 @@ type write struct {
 	do func(*bbolt.Tx) error
 	// then is called once the change is durable, before anybody hears of it; it may be nil.
 	then func()
-	done chan struct{} // closed when err is known
-	err  error
+	// refused, set by do, is why nothing is to be changed, and nothing was: the others of
+	// the transaction are not concerned. It counts if the transaction does.
+	refused error
+	done    chan struct{} // closed when err is known
+	err     error
 }
 
 // submit has w committed after all that was submitted before.
@@ -147,6 +151,7 @@ func (j *journal) commit(group []*write) {
 			for _, w := range group {
 				err := w.possible()
 				if err == nil {
+					w.refused = nil
 					err = w.do(tx)
 				}
 				if err != nil {
@@ -160,7 +165,7 @@ func (j *journal) commit(group []*write) {
 		j.step("committed")
 		if wrong == nil {
 			for _, w := range group {
-				w.end(err)
+				w.end(cmp.Or(err, w.refused))
 			}
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"thresher/bandit/duel"
+	"thresher/service/problem"
 )
 
 // TestFailedCommit: what could not be made durable was never there.
@@ -126,4 +128,49 @@ func TestConcurrentJudges(t *testing.T) {
 		t.Error(d)
 	}
 	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
+}
+
+// TestRefusedTogether: what is refused changes nothing for others of its transaction,
+// which is made once.
+func TestRefusedTogether(t *testing.T) {
+	begun := 0
+	h := newHouse(t, Options{Most: 2, step: func(stage string) {
+		if stage == "begin" {
+			begun++
+		}
+	}})
+	id := h.create(online(4))
+	blocked, on := make(chan struct{}), make(chan struct{})
+	h.journal.submit(&write{do: func(*bbolt.Tx) error { close(blocked); <-on; return nil }})
+	<-blocked
+	begun = 0
+	d := make(chan error, 4)
+	waits := func(n int) {
+		for waiting := 0; waiting < n; runtime.Gosched() {
+			h.journal.mu.Lock()
+			waiting = len(h.journal.waiting)
+			h.journal.mu.Unlock()
+		}
+	}
+	go func() { d <- h.Delete(context.Background(), "tournament_0") }()
+	waits(1)
+	made := make(chan error, 1)
+	go func() { _, err := h.Create(context.Background(), online(3), "key"); made <- err }()
+	waits(2)
+	go func() { _, err := h.Create(context.Background(), online(3), ""); d <- err }() // one more than may be
+	waits(3)
+	go func() { _, err := h.Create(context.Background(), online(5), "key"); d <- err }() // another under the key
+	waits(4)
+	close(on)
+	kinds := map[problem.Kind]int{}
+	for range 3 {
+		kinds[problem.Of(<-d).Kind]++
+	}
+	if err := <-made; err != nil || kinds[problem.UnknownTournament] != 1 || kinds[problem.OverLimit] != 1 || kinds[problem.KeyReused] != 1 || begun != 1 {
+		t.Errorf("%v; refused are %v in %d transactions", err, kinds, begun)
+	}
+	if n := h.Counts()["running"]; n != 2 {
+		t.Errorf("%d tournaments", n)
+	}
+	h.get(id)
 }

@@ -18,12 +18,15 @@ type live struct {
 	users int
 	bytes int64
 	place *list.Element
+	// given is what of bytes is for answers that are remembered.
+	given int64
 
 	turn   chan struct{} // holds one while somebody uses what follows
 	record record
 	stored        // game is nil before it was read
 	last   *write // of the last event; nil if there was none
 
+	answers atomic.Int64 // bytes of answers that are remembered
 	pending atomic.Int64 // events and snapshots that are not yet known to be durable
 	failing atomic.Pointer[error]
 }

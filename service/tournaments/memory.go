@@ -20,7 +20,8 @@ type memory struct {
 }
 
 // footprint is about what a tournament of k arms takes in memory, in bytes: counts of
-// every ordered pair, names, and what is remembered of answers.
+// every ordered pair, names, and who won. What is remembered of answers to calls with
+// keys comes on top.
 func footprint(k int) int64 { return 24*int64(k)*int64(k) + mostName*int64(k) + 1<<16 }
 
 // errBroken is of tournaments whose game stopped between two events.
@@ -117,6 +118,7 @@ func (s *Store) read(ctx context.Context, l *live) error {
 		return err
 	}
 	l.record, l.stored = *r, *st
+	l.answers.Store(l.game.given.bytes())
 	return nil
 }
 
@@ -187,6 +189,12 @@ func (s *Store) leave(l *live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.users--
+	if l.bytes > 0 {
+		more := l.answers.Load() - l.given
+		l.given += more
+		l.bytes += more
+		s.memory.bytes += more
+	}
 	if l.failure() != nil {
 		s.forget(l)
 	}

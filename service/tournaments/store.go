@@ -85,11 +85,13 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 		if fresh {
 			s.count(false, 1)
 		}
-	}, do: func(tx *bbolt.Tx) error {
+	}}
+	w.do = func(tx *bbolt.Tx) error {
 		fresh = false
 		id, found, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil {
-			return err
+			w.refused = err
+			return nil
 		}
 		if found {
 			first, err := find(tx, string(id))
@@ -102,12 +104,17 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 			}
 		}
 		fresh = true
-		if n := bucket(tx, idsBucket).Stats().KeyN; n >= s.o.Most {
-			return problem.New(problem.OverLimit, "there are %d tournaments, the most there may be; delete one", n).Within(s.o.Most)
+		n := 0 // also of those made in this transaction, which Stats does not see
+		if err := bucket(tx, idsBucket).ForEach(func(_, _ []byte) error { n++; return nil }); err != nil {
+			return err
+		}
+		if n >= s.o.Most {
+			w.refused = problem.New(problem.OverLimit, "there are %d tournaments, the most there may be; delete one", n).Within(s.o.Most)
+			return nil
 		}
 		made = record{Format: recordFormat, ID: idPrefix + strings.ToLower(rand.Text()), At: s.o.Now().Unix(), Config: config}
 		return errors.Join(made.add(tx), once.Put(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
-	}}
+	}
 	s.journal.submit(w)
 	if err := w.wait(ctx); err != nil {
 		return Tournament{}, err
@@ -201,14 +208,7 @@ func (s *Store) List(after string, limit int) (Page, error) {
 // Delete forgets a tournament. Reports that come later find none.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	var done bool
-	w := &write{do: func(tx *bbolt.Tx) error {
-		r, err := find(tx, id)
-		if err != nil {
-			return err
-		}
-		done = r.Done
-		return r.remove(tx)
-	}, then: func() {
+	w := &write{then: func() {
 		s.count(done, -1)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -217,6 +217,15 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 			s.forget(l)
 		}
 	}}
+	w.do = func(tx *bbolt.Tx) error {
+		r, err := find(tx, id)
+		if err != nil {
+			w.refused = err
+			return nil
+		}
+		done = r.Done
+		return r.remove(tx)
+	}
 	s.journal.submit(w)
 	return w.wait(ctx)
 }
@@ -268,6 +277,7 @@ func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err e
 	}
 	if err == nil && len(duels)+coins > 0 {
 		l.game.remember(key, count, duels)
+		l.answers.Store(l.game.given.bytes())
 		err = s.did(l, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)})
 	}
 	if err != nil {

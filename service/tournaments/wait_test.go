@@ -3,6 +3,7 @@ package tournaments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -311,5 +312,33 @@ func TestPagesOfLongNames(t *testing.T) {
 	}
 	if len(made) > 0 || pages != 3 {
 		t.Errorf("%d are missing on %d pages", len(made), pages)
+	}
+}
+
+// TestMemoryOfAnswers: what is remembered of answers is counted as memory.
+func TestMemoryOfAnswers(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(online(4))
+	key := string(make([]byte, 1000))
+	for n := range 20 {
+		handed, err := h.Next(t.Context(), id, 1, fmt.Sprint(key, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range handed.Duels {
+			h.report(id, judged(d))
+		}
+	}
+	for range 2 {
+		h.get(id)
+		if n := h.memory.bytes - footprint(4); n < 20*1000 || n > 20*1200 {
+			t.Errorf("20 answers take %d bytes", n)
+		}
+		h.mu.Lock()
+		h.shrink(0)
+		if h.memory.bytes != 0 {
+			t.Errorf("%d bytes are left", h.memory.bytes)
+		}
+		h.mu.Unlock()
 	}
 }
