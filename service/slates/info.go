@@ -79,7 +79,7 @@ func (s *Store) Put(ctx context.Context, name string, v Version, settings *Setti
 		if err != nil {
 			return err
 		}
-		if err := r.admits(model{v.Dim(), settings.Lambda}); err != nil {
+		if err := r.admits(model{v.Dim(), settings.Lambda}, s.o.Now().Add(-s.o.Keep)); err != nil {
 			return err
 		}
 		if _, err := r.NextSequence(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
 )
 
 // TestDropComesLast: what is to come first fails, and nothing is lost.
@@ -128,4 +130,27 @@ func TestFeedbackHoldsFewStates(t *testing.T) {
 	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.estimator.Observations() != slates {
 		t.Errorf("%+v, %v", st, err)
 	}
+}
+
+// TestModelOfNobody: slates whose time is over, and of which nothing was learnt, fix no
+// model.
+func TestModelOfNobody(t *testing.T) {
+	now := &clock{time.Unix(1e9, 0)}
+	f := open(t, Options{Now: now.Now})
+	v := films(1, 20)
+	f.hand(v, `{"users":["a"],"k":1}`)
+	now.now = now.now.Add(6 * 24 * time.Hour)
+	_, err := f.put(v, `{"lambda":2}`)
+	wants(t, err, problem.Conflict, "lambda")
+	now.now = now.now.Add(2 * 24 * time.Hour)
+	if _, err := f.put(v, `{"lambda":2}`); err != nil {
+		t.Fatal(err)
+	}
+	id := f.hand(v, `{"users":["a"],"k":1}`)[0].ID
+	if _, err := f.tell(id, 1); err != nil {
+		t.Fatal(err)
+	}
+	now.now = now.now.Add(30 * 24 * time.Hour)
+	_, err = f.put(v, `{"lambda":3}`)
+	wants(t, err, problem.Conflict, "lambda")
 }

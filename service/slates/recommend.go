@@ -77,7 +77,8 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 		return nil, err
 	}
 	m := model{v.Dim(), p.settings.Lambda}
-	if err := s.db.View(func(tx *bbolt.Tx) error { return find(tx, name).admits(m) }); err != nil {
+	since := s.o.Now().Add(-s.o.Keep)
+	if err := s.db.View(func(tx *bbolt.Tx) error { return find(tx, name).admits(m, since) }); err != nil {
 		return nil, err
 	}
 	from, c, err := p.constrain(req)
@@ -160,8 +161,9 @@ func (h *handed) slate(id string) Slate {
 	return Slate{User: h.user, ID: id, Items: h.picks, UCB: h.ucb, Rho: h.rho, Alpha: h.alpha}
 }
 
-// admits refuses a model that is not that of the states there are.
-func (r *records) admits(m model) error {
+// admits refuses a model that is not that of the states there are, or that may come of
+// feedback for slates since a time.
+func (r *records) admits(m model, since time.Time) error {
 	if r == nil {
 		return nil
 	}
@@ -170,8 +172,12 @@ func (r *records) admits(m model) error {
 		return err
 	}
 	c, err := r.counts()
-	if err != nil || c == (counts{}) {
+	if err != nil {
 		return err
+	}
+	last, _ := r.sub(slatesBucket).Cursor().Last()
+	if c.users == 0 && string(last) < slateTime(since) {
+		return nil
 	}
 	return conflict(r.name, have, m)
 }
@@ -207,7 +213,7 @@ func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*hand
 		if r.Sequence() != p.generation {
 			return errSettings
 		}
-		if err := r.admits(m); err != nil {
+		if err := r.admits(m, now.Add(-s.o.Keep)); err != nil {
 			return err
 		}
 		if err := r.setModel(m); err != nil {
