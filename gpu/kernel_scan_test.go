@@ -385,7 +385,8 @@ func scanAll(t *testing.T, cases []*scanCase) {
 }
 
 // Queries that are done, that others stand between, that may not have all atoms,
-// that have no threshold yet or one out of reach; and chunks of atoms.
+// that have no threshold yet or one out of reach, that have no rest; and chunks of
+// atoms.
 func TestScanOfSome(t *testing.T) {
 	var cases []*scanCase
 	for seed := range uint64(2) {
@@ -403,6 +404,9 @@ func TestScanOfSome(t *testing.T) {
 					s.flags = flagDense
 				case 3:
 					s.flags = flagRandom
+				}
+				if j%7 == 6 {
+					s.restStep8 = []float64{0, 1e-29}[j%2] // beside the head, the rest is next to nothing
 				}
 				if j%2 == 0 {
 					s.filter = 1

@@ -10,8 +10,9 @@
 //
 // ceiling_tests does what is left of the scan beside products and memory: turns sums into bounds and looks whether
 // any passes, as scan_steps of scan.cu does for atoms without offsets, 256 pairs a warp for every 8 of `slots`
-// (a multiple of 8), rounds times. factors are slots*3 pairs: of heads, of rests, of tests; words are the sums, 16 a
-// lane, and terms the scales, 12 a lane. No pair passes where the cuts say so; of those that do, out counts.
+// (a multiple of 8), rounds times. factors are slots*3 pairs: of heads the step and what takes the bias away, of rests
+// the same, of which the first serves all, and of tests the factor of radius and minus the cut; words are the sums, 16
+// a lane, and terms the scales, 12 a lane. No pair passes where the cuts say so; of those that do, out counts.
 #include "dev.cuh"
 
 typedef unsigned int u32;
@@ -47,6 +48,9 @@ ceiling_tests(const u32* words, const float* terms, const float2* factors, int s
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) head[i] = terms[i * 32 + lane], rest[i] = terms[(4 + i) * 32 + lane], radius[i] = terms[(8 + i) * 32 + lane];
+  float start[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) rest[i] *= shared[slots].x, start[i] = rest[i] * shared[slots].y / shared[slots].x;
   int passed = 0;
 #pragma unroll 1
   for (int r = 0; r < rounds; r++) {
@@ -54,21 +58,19 @@ ceiling_tests(const u32* words, const float* terms, const float2* factors, int s
     // sass ceiling_tests VOTE: 256 pairs
 #pragma unroll 1
     for (int n = 0; n < slots; n += 8, pair += 8) {
-      float4 fh = *(const float4*)pair, fr = *(const float4*)(pair + slots), ft = *(const float4*)(pair + 2 * slots);
+      float4 fh = *(const float4*)pair, ft = *(const float4*)(pair + 2 * slots);
       float v[8];
 #pragma unroll
       for (int e = 0; e < 8; e++) {
         bool odd = e % 2;
-        v[e] = fmaf(radius[e / 2], odd ? ft.z : ft.x, odd ? ft.w : ft.y);
+        v[e] = fmaf(radius[e / 2], odd ? ft.z : ft.x, start[e / 2]);  // first, or sums that stay were left out
+        v[e] = fmaf(rest[e / 2], dr[e / 4][e % 4], v[e]);
         v[e] = fmaf(head[e / 2], fmaf(dh[e / 4][e % 4], odd ? fh.z : fh.x, odd ? fh.w : fh.y), v[e]);
-        v[e] = fmaf(rest[e / 2], fmaf(dr[e / 4][e % 4], odd ? fr.z : fr.x, odd ? fr.w : fr.y), v[e]);
       }
-      int below = -1;
+      float even = fmaxf(fmaxf(v[0], v[2]), fmaxf(v[4], v[6])), odd = fmaxf(fmaxf(v[1], v[3]), fmaxf(v[5], v[7]));
+      if (!__any_sync(0xffffffffu, even >= -ft.y || odd >= -ft.w)) continue;
 #pragma unroll
-      for (int e = 0; e < 8; e++) below &= __float_as_int(v[e]);
-      if (!__any_sync(0xffffffffu, below >= 0)) continue;
-#pragma unroll
-      for (int e = 0; e < 8; e++) passed += __float_as_int(v[e]) >= 0;
+      for (int e = 0; e < 8; e++) passed += v[e] >= (e % 2 ? -ft.w : -ft.y);
     }
   }
   if (passed) atomicAdd(out, passed);

@@ -85,7 +85,8 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
   Sink sink = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
   Catch* caught = r.caught + warp;
   // From memory, for constants would be moved into these registers anew in every turn.
-  int bias[4] = {r.pairs[0].bias.x, r.pairs[0].bias.y, r.pairs[1].bias.x, r.pairs[1].bias.y};
+  int4 biases = *r.bias;
+  int bias[4] = {biases.x, biases.y, biases.z, biases.w};
   int odd = 0;
   for (u32 step = blockIdx.x; step < steps; step += gridDim.x, odd ^= 1) {
     if (!MUTANT(1)) cp_async_wait<0>();
@@ -110,6 +111,7 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
         const float* p = r.terms + warp * 128 + h * 16 + i * 8 + g;
         t[h].head[i] = headParts ? p[0] : 0;
         t[h].rest[i] = p[32];
+        t[h].start[i] = __fmul_ru(-kBiasFloat, p[32]);
         t[h].radius[i] = p[64];
         t[h].offset[i] = OFFSET ? p[96] : 0;
       }
@@ -120,10 +122,10 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
     u32 count = 0, first = a.lo + step * kStep, key = (2 * w) << 8 | (warp * 32 + g);
     const u8* row = right_rows(codes, pitch);
     const Pair* pair = r.pairs + w;
-    const float4* test = pair->test + odd;
+    const float2* cuts = pair->cut + odd;
     // sass scan_s8 IMMA: 256 pairs
 #pragma unroll 1
-    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch, pair += 4, test += 4 * sizeof(Pair) / sizeof(float4), key += 8 << 8) {
+    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch, pair += 4, cuts += 4 * sizeof(Pair) / sizeof(float2), key += 8 << 8) {
       int dh[2][4], dr[2][4];
       unsigned y[4];
       ldmatrix_x2(y, row);
@@ -138,17 +140,18 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
         mma_m16n8k32_s8(dr[1], x[1][2 + k], y + 2);
       }
       float v[2][4];
+      float2 cut = *cuts;
 #pragma unroll
-      for (int h = 0; h < 2; h++) tests<true, OFFSET>(v[h], dh[h], dr[h], t[h], *pair, *test);
-      if (!__any_sync(kAll, (below(v[0]) & below(v[1])) >= 0)) continue;
+      for (int h = 0; h < 2; h++) bounds<true, OFFSET>(v[h], dh[h], dr[h], t[h], *pair);
+      if (!any_passes(v[0], v[1], cut)) continue;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        count = catch_passing<true, OFFSET>(v[h], dh[h], dr[h], t[h], *pair, *test, caught, count, key + 16 * h);
+        count = catch_passing(v[h], cut, caught, count, key + 16 * h);
 #pragma unroll 1
-        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * a.tile);
+        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * a.tile, r.unit);
       }
     }
-    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * a.tile);
+    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * a.tile, r.unit);
   }
 }
 

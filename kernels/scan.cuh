@@ -4,7 +4,7 @@
 #include "tile.cuh"
 
 static const int kWarps = 8;    // of a block
-static const int kFactors = 7;  // of a query, for its cuts
+static const int kFactors = 8;  // of a query, for its cuts
 static const int kSpan = 256;   // atoms whose terms are in shared memory
 
 // Scan is the parameters of an entry.
@@ -23,14 +23,16 @@ struct Scan {
   const Lists* lists;
 };
 
+// Bounds are reckoned in units of their query, so that sums of its rest need not be multiplied by anything of it: a
+// unit is the value of a step of its rest's codes.
+
 // Pair is what bounds of two queries next to each other are made of, those of a lane's two columns of a product.
-// Of either: the value of a step of its head, and -kBiasFloat times it; the same of its rest; for even and odd
-// steps the factor of radius and minus the cut; the factor of offset; and twice kBias. Four lanes read four pairs at
-// once, 80 bytes apart: from different banks.
+// Of either: the value of a step of its head, and -kBiasFloat times it; the factors of radius and of offset; and for
+// even and odd steps the cut. Four lanes read four pairs at once, 48 bytes apart: from different banks.
 struct alignas(16) Pair {
-  float4 head, rest, test[2];
-  float2 offset;
-  int2 bias;
+  float4 head;
+  float2 radius, offset;
+  float2 cut[2];
 };
 
 // Room is what a block has in shared memory for a tile of queries. A block takes its atoms in steps; what is
@@ -38,6 +40,8 @@ struct alignas(16) Pair {
 struct Room {
   int tile;
   Pair* pairs;    // [tile/2]
+  int4* bias;     // four times kBias
+  float* unit;    // [tile] of the query
   float* slack;   // of even and odd steps: what rounding may add to a bound
   float* factor;  // [kFactors][tile] of the cuts
   u32* number;    // [tile] of the query
@@ -47,10 +51,12 @@ struct Room {
   u8* codes;      // from here on
 };
 
-// Room takes 80 bytes a query and 11840 besides.
+// Room takes 72 bytes a query and 11856 besides; 80 and 11840 are asked for.
 DEV Room layout(unsigned char* p, int tile) {
   Room r = {tile};
-  r.pairs = (Pair*)p, p += tile * 40;
+  r.pairs = (Pair*)p, p += tile * 24;
+  r.bias = (int4*)p, p += sizeof(int4);
+  r.unit = (float*)p, p += tile * 4;
   r.slack = (float*)p, p += tile * 8;
   r.factor = (float*)p, p += tile * 4 * kFactors;
   r.number = (u32*)p, p += tile * 4;
@@ -61,34 +67,42 @@ DEV Room layout(unsigned char* p, int tile) {
   return r;
 }
 
-// term is that of slot s among its pair's.
-DEV float2& term(float4& of, int s) { return ((float2*)&of)[s % 2]; }
+DEV float& term(float2& of, int s) { return s % 2 ? of.y : of.x; }
 
 // ready puts slot s of the tile into shared memory but for its codes; whether it is to be scanned.
+//
+// Where the rest's step is next to nothing beside the head's or the radius, the unit is 2^-40 of these, which keeps
+// quotients finite. A sum of the rest, at most 127 sqrt(To) xnorm in steps, then counts for more than it is, which
+// the cut allows for.
 DEV bool ready(const Scan& a, const Room& r, int s) {
   int at = (int)blockIdx.y * a.tile + s;
   bool live = s < a.tile && at < a.m;
   u32 j = live ? a.which ? a.which[at] : (u32)at : 0;
   const Query* q = a.queries + j;
   live = live && meant(q, a.mask, a.value);
-  float h = live ? (float)q->headStep8 : 0, o = live ? (float)q->restStep8 : 0;
+  double h = live ? q->headStep8 : 0, o = live ? q->restStep8 : 0, radius = live ? q->radiusFactor : 0;
+  float unit = (float)fmax(o, 0x1p-40 * fmax(h, radius));  // steps are float32
+  if (unit == 0) unit = 1;
+  double scale = kUp / unit, most = 3.4e38;
   Pair& p = r.pairs[s / 2];
-  term(p.head, s) = {h, __fmul_ru(-kBiasFloat, h)};
-  term(p.rest, s) = {o, __fmul_ru(-kBiasFloat, o)};
-  term(p.test[0], s).x = term(p.test[1], s).x = live ? up32(q->radiusFactor) : 0;
-  // a factor of no offset may be beyond float32
-  double offset = live && a.terms->offset ? q->offsetFactor : 0;
-  (s % 2 ? p.offset.y : p.offset.x) = (float)offset;
-  if (s % 2 == 0) p.bias = {kBias, kBias};
+  float step = (float)(h / unit);
+  ((float2*)&p.head)[s % 2] = {step, __fmul_ru(-kBiasFloat, step)};
+  term(p.radius, s) = up32(radius * scale);
+  // a factor of no offset may be beyond float32; one that is less draws bounds down less
+  double offset = live && a.terms->offset ? q->offsetFactor / unit : 0;
+  term(p.offset, s) = (float)fmin(offset, most);
+  if (s == 0) *r.bias = make_int4(kBias, kBias, kBias, kBias);
+  r.unit[s] = unit;
   r.number[s] = j;
-  double f[kFactors - 1] = {q->hn, q->he, q->xn, q->nn, offset, q->we};
+  double xn = q->xn + (unit > o ? 127.0 * a.To * unit : 0);
+  double f[kFactors - 1] = {q->hn, q->he, xn, q->nn, radius, offset * unit, q->we};
 #pragma unroll
-  for (int k = 0; k < kFactors - 1; k++) r.factor[k * r.tile + s] = live ? up32(f[k]) : 0;
-  r.factor[(kFactors - 1) * r.tile + s] = live ? __double2float_rd(q->tau) : __int_as_float(0x7f800000);
+  for (int k = 0; k < kFactors - 1; k++) r.factor[k * r.tile + s] = live ? up32(fmin(f[k] * scale, most)) : 0;
+  r.factor[(kFactors - 1) * r.tile + s] = live ? __double2float_rd(q->tau / unit) : __int_as_float(0x7f800000);
   return live;
 }
 
-// cut makes the test of slot s for a strip.
+// cut makes that of slot s for a strip: what a bound less its slack has to reach.
 DEV void cut(const Room& r, int s, const Strip& t, int odd) {
   const float slop = up32(kSlop);
   const float* f = r.factor + s;
@@ -97,64 +111,50 @@ DEV void cut(const Room& r, int s, const Strip& t, int odd) {
   e = __fmaf_ru(f[n], t.headErr, e);
   e = __fmaf_ru(f[2 * n], t.xnorm, e);
   e = __fmaf_ru(f[3 * n], t.norm, e);
-  float2& test = term(r.pairs[s / 2].test[odd], s);
-  e = __fmaf_ru(slop, __fmaf_ru(test.x, t.radius, __fmul_ru(f[4 * n], t.offset)), e);
-  e = __fmaf_ru(f[5 * n], t.wholeErr, e);
-  test.y = __fsub_ru(MUTANT(72) ? -e : e, f[6 * n]);
+  e = __fmaf_ru(slop, __fmaf_ru(f[4 * n], t.radius, __fmul_ru(f[5 * n], t.offset)), e);
+  e = __fmaf_ru(f[6 * n], t.wholeErr, e);
+  term(r.pairs[s / 2].cut[odd], s) = __fsub_rd(f[7 * n], MUTANT(72) ? -e : e);
   r.slack[odd * n + s] = MUTANT(71) ? -e : e;
 }
 
-// worth is a sum of products in steps. A BIASED one began from kBias.
-template <bool BIASED>
-DEV float worth(int sum, float2 step) {
-  return BIASED ? fmaf(__int_as_float(sum), step.x, step.y) : __int2float_rn(sum) * step.x;
-}
+// AtomTerms are those of two atoms, eight apart. start is -kBiasFloat times rest, rounded upward.
+struct AtomTerms { float head[2], rest[2], start[2], radius[2], offset[2]; };
 
-// AtomTerms are those of two atoms, eight apart.
-struct AtomTerms { float head[2], rest[2], radius[2], offset[2]; };
-
-// bound is what a fragment of sums says of pair e: dh and dr, laid out as `c` of a product, of two atoms x with a
-// pair of queries. base is what the sum begins with.
+// bounds are those of a fragment's four pairs but for their slack: dh and dr are sums laid out as `c` of a product, of
+// two atoms x with a pair of queries. dh began from kBias, and dr too if BIASED. Seven roundings at most, of the twelve
+// that kSlop allows for: of a head's step, of its product with the sum, of four sums, of the product with the unit.
 template <bool BIASED, bool OFFSET>
-DEV float bound(const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float base, int e) {
-  int i = e / 2;
-  bool b = e % 2;
-  float v = base;
-  if (OFFSET) v = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, v);
-  v = fmaf(x.head[i], worth<true>(dh[e], b ? make_float2(q.head.z, q.head.w) : make_float2(q.head.x, q.head.y)), v);
-  return fmaf(x.rest[i], worth<BIASED>(dr[e], b ? make_float2(q.rest.z, q.rest.w) : make_float2(q.rest.x, q.rest.y)), v);
-}
-
-// tests are the bounds of a fragment's four pairs less their cuts: those that are not negative pass.
-template <bool BIASED, bool OFFSET>
-DEV void tests(float* v, const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float4 test) {
-#pragma unroll
-  for (int e = 0; e < 4; e++) {
-    float base = fmaf(x.radius[e / 2], e % 2 ? test.z : test.x, e % 2 ? test.w : test.y);
-    v[e] = bound<BIASED, OFFSET>(dh, dr, x, q, base, e);
-  }
-}
-
-// below is negative where no pair of four passes.
-DEV int below(const float* v) { return __float_as_int(v[0]) & __float_as_int(v[1]) & __float_as_int(v[2]) & __float_as_int(v[3]); }
-
-// catch_passing catches the pairs of a fragment that pass, and returns how many are caught then. key is that of the
-// first.
-template <bool BIASED, bool OFFSET>
-DEV u32 catch_passing(const float* v, const int* dh, const int* dr, const AtomTerms& x, const Pair& q, float4 test, Catch* caught, u32 count, u32 key) {
-  u32 bit = 1u << lane_id();
+DEV void bounds(float* v, const int* dh, const int* dr, const AtomTerms& x, const Pair& q) {
 #pragma unroll
   for (int e = 0; e < 4; e++) {
     int i = e / 2;
     bool b = e % 2;
-    u32 passing = __ballot_sync(kAll, __float_as_int(v[e]) >= 0);
+    v[e] = BIASED ? fmaf(x.rest[i], __int_as_float(dr[e]), x.start[i]) : __int2float_rn(dr[e]) * x.rest[i];
+    v[e] = fmaf(x.radius[i], b ? q.radius.y : q.radius.x, v[e]);
+    if (OFFSET) v[e] = fmaf(x.offset[i], b ? q.offset.y : q.offset.x, v[e]);
+    v[e] = fmaf(x.head[i], fmaf(__int_as_float(dh[e]), b ? q.head.z : q.head.x, b ? q.head.w : q.head.y), v[e]);
+  }
+}
+
+// any_passes says whether any of the warp's pairs reaches its cut, of two fragments of the same queries. None is NaN:
+// all that bounds are made of is finite, but offsets' part, which is -inf at most.
+DEV bool any_passes(const float* v, const float* w, float2 cut) {
+  float a = fmaxf(fmaxf(v[0], v[2]), fmaxf(w[0], MUTANT(76) ? w[0] : w[2])), b = fmaxf(fmaxf(v[1], v[3]), fmaxf(w[1], w[3]));
+  return __any_sync(kAll, a >= cut.x || b >= cut.y);
+}
+
+// catch_passing catches the pairs of a fragment that pass, and returns how many are caught then. key is that of the
+// first.
+DEV u32 catch_passing(const float* v, float2 cut, Catch* caught, u32 count, u32 key) {
+  u32 bit = 1u << lane_id();
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+    u32 passing = __ballot_sync(kAll, v[e] >= (e % 2 ? cut.y : cut.x));
     if (passing == 0) continue;
     if (passing & bit) {
-      // once more, for a threshold of -inf is a cut that leaves nothing of the sum
-      float u = bound<BIASED, OFFSET>(dh, dr, x, q, MUTANT(75) ? 0 : x.radius[i] * (b ? test.z : test.x), e);
       u32 at = count + (u32)__popc(passing & ((MUTANT(73) ? 2 * bit : bit) - 1));
-      caught->bound[at] = u;
-      caught->key[at] = (unsigned short)(key + 8 * (MUTANT(74) ? 1 - i : i) + 256 * b);
+      caught->bound[at] = v[e];
+      caught->key[at] = (unsigned short)(key + 8 * (MUTANT(74) ? 1 - e / 2 : e / 2) + 256 * (e % 2));
     }
     count += (u32)__popc(passing);
   }

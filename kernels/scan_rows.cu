@@ -110,17 +110,14 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       continue;
     }
     u32 count = 0, first = a.lo + step * kAtoms;
+    const float* terms = r.terms + odd * 4 * kAtoms + wa + g;
     AtomTerms t[2];
 #pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const float* p = r.terms + odd * 4 * kAtoms + wa + g + 16 * h + 8 * i;
-        t[h].head[i] = a.R ? p[0] : 0;
-        t[h].rest[i] = p[kAtoms];
-        t[h].radius[i] = p[2 * kAtoms];
-        t[h].offset[i] = offset ? p[3 * kAtoms] : 0;
-      }
+    for (int e = 0; e < 4; e++) {
+      t[e / 2].head[e % 2] = a.R ? terms[8 * e] : 0;
+      t[e / 2].rest[e % 2] = terms[8 * e + kAtoms];
+      t[e / 2].radius[e % 2] = terms[8 * e + 2 * kAtoms];
+    }
     const Pair* pair = r.pairs + wq / 2 + w;
 #pragma unroll
     for (int n = 0; n < NT; n++) {
@@ -128,21 +125,23 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       const Pair& q = pair[4 * n];
       int dh[2][4];
       float v[2][4];
+      float2 cut = q.cut[odd];
+#pragma unroll
+      for (int e = 0; e < 4; e++) t[e / 2].offset[e % 2] = offset ? terms[8 * e + 3 * kAtoms] : 0;  // registers are short
 #pragma unroll
       for (int h = 0; h < 2; h++) {
         mma_s8_from(dh[h], bias, x[h][0], y);
-        tests<false, true>(v[h], dh[h], dr[h][n], t[h], q, q.test[odd]);
+        bounds<false, true>(v[h], dh[h], dr[h][n], t[h], q);
       }
-      if (!__any_sync(kAll, (below(v[0]) & below(v[1])) >= 0)) continue;
+      if (!any_passes(v[0], v[1], cut)) continue;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        u32 key = (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g);
-        count = catch_passing<false, true>(v[h], dh[h], dr[h][n], t[h], q, q.test[odd], caught, count, key);
+        count = catch_passing(v[h], cut, caught, count, (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g));
 #pragma unroll 1
-        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * Q);
+        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * Q, r.unit);
       }
     }
-    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * Q);
+    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * Q, r.unit);
     slice = 0, step += gridDim.x, odd ^= 1;
   }
 }

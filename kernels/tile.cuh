@@ -70,14 +70,14 @@ DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float 
 }
 
 // spill lists the last n <= 32 of count caught pairs, with one addition a query, their bounds greater by
-// their query's slack. The warp calls it together, and may catch again in the places of these.
-DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const float* slack) {
+// their query's slack and times its unit. The warp calls it together, and may catch again in the places of these.
+DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const float* slack, const float* unit) {
   if (!MUTANT(61)) __syncwarp();
   u32 lane = lane_id(), j = ~0u, atom = 0;
   float bound = 0;
   if (lane < n) {
     u32 key = c->key[count - n + lane];
-    bound = __fadd_ru(c->bound[count - n + lane], slack[key >> 8]);
+    bound = __fmul_ru(__fadd_ru(c->bound[count - n + lane], slack[key >> 8]), MUTANT(75) ? 1 : unit[key >> 8]);
     atom = first + (key & 255);
     if (atom < s.end) {
       j = s.number[key >> 8];
