@@ -56,6 +56,8 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 	defer func() { <-place.making }()
 	version := v.Number()
 	k := cacheKey{collection: name, items: true}
+	stripe := s.stripe(name, "")
+	seen := s.cache.seen(stripe)
 	var settings *Settings
 	var generation uint64
 	var old *prepared
@@ -82,8 +84,7 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 		return nil, err
 	}
 	p.version, p.generation = version, generation
-	stripe := s.stripe(name, "")
-	s.cache.keep(k, p, p.bytes(v), stripe, s.cache.seen(stripe))
+	s.cache.keep(k, p, p.bytes(v), stripe, seen)
 	return p, nil
 }
 
