@@ -228,12 +228,21 @@ func scanShape(q *queue, c *collection.Collection, m, width int) (tile, shared i
 		return tile, 320*128 + 42560
 	}
 	wide := 32*((c.R+31)/32+(width+31)/32) + 16
-	for tile = min(scanTile, (m+7)&^7); ; tile = (tile/2 + 7) &^ 7 {
-		shared = tile*(wide+80) + 256*wide + 12288
-		if tile == 8 || shared <= q.t.d.info.SharedPerBlock {
-			return tile, shared
+	fixed, all, info := 256*wide+12288, min(scanTile, (m+7)&^7), &q.t.d.info
+	fitting := func(most int) int {
+		n := all
+		for n > 8 && n*(wide+80)+fixed > most {
+			n = (n/2 + 7) &^ 7
 		}
+		return n
 	}
+	// Two blocks on a multiprocessor, which keeps a KB for either, hide waits that one
+	// cannot; but they are to have 64 queries each.
+	if tile = fitting(info.SharedPerSM/2 - 1024); tile < min(64, all) {
+		tile = fitting(info.SharedPerBlock)
+	}
+	tile = (blocks(m, blocks(m, tile)) + 7) &^ 7 // none much smaller than the others
+	return tile, tile*(wide+80) + fixed
 }
 
 // scanRowsShape is the same by scan_rows.cu.
