@@ -123,18 +123,24 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 	for p, s := range w.states {
 		w.goals[p].Floor = math.Ldexp(s.tau, int(s.exp))
 	}
-	c, m := w.r.c, len(w.goals)
-	for _, tile := range []int{32, 64, 128, scanTile} {
+	c, m, usual := w.r.c, len(w.goals), 0
+	err := w.k.m.do(ctx, func(q *queue) error {
+		usual, _ = scanShape(q, c, m, w.look.To)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	tiles := []int{64, 128, scanTile, usual}
+	slices.Sort(tiles)
+	for _, tile := range slices.Compact(tiles) {
 		wide := 32*((c.R+31)/32+(w.look.To+31)/32) + 16
 		shared := tile*(wide+80) + 256*wide + 12288 // as scan.cu has it
-		if shared > w.k.m.d.info.SharedPerBlock || tile > 32 && tile >= 2*m {
+		if shared > w.k.m.d.info.SharedPerBlock || tile != usual && tile >= 2*m {
 			continue
 		}
 		for _, per := range []int{1, 2, 3, 4, 8} {
-			own := false
 			err := w.median(ctx, count, func(q *queue, x *run, g *group, l *look) {
-				usual, _ := scanShape(q, c, g.m(), l.To)
-				own = per == 2 && (tile == usual || tile == 32 && usual < 32)
 				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
 				grid := min(blocks(hi, 256), max(1, per*q.t.d.info.Multiprocessors/y))
 				q.launch("scan_s8", Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
@@ -144,7 +150,7 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 			if err != nil {
 				return err
 			}
-			out.Shapes = append(out.Shapes, shaped{tile, per, w.seconds, own})
+			out.Shapes = append(out.Shapes, shaped{tile, per, w.seconds, tile == usual && per == 2})
 		}
 	}
 	return nil
