@@ -39,7 +39,8 @@ emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs 
 $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 	sh kernels/emu/build.sh build/emu
 
-CUDA_H = CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/cuda/nvidia/cuda_runtime/include"
+# The C compiler's own variable: CGO_CFLAGS would have net, and all that imports it, compiled anew.
+CUDA_H = C_INCLUDE_PATH=$(CURDIR)/build/cuda/nvidia/cuda_runtime/include
 CUDA = $(CUDA_H) $(GO)
 # Three orders in which the emulator runs threads, each with its third of what
 # does not depend on them.
@@ -59,11 +60,8 @@ lint-cuda: ## go vet and staticcheck of what the tag cuda adds
 	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
 
 FUZZTIME ?= 60s
-fuzz: ## every fuzz target for FUZZTIME
-	@for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$p || exit 1; \
-	  done; done
+fuzz: ## every fuzz target for FUZZTIME, as many at a time as there are processors
+	@GO=$(GO) .ci/fuzz $(FUZZTIME)
 
 calibrate: ## failures of each bound at 100,000 draws a cell, written into docs/guarantee.md
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md

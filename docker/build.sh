@@ -9,7 +9,7 @@ cpu)
   tags='' needs=''
   ;;
 cuda)
-  export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$PWD/build/cuda/nvidia/cuda_runtime/include"
+  export CGO_ENABLED=1 C_INCLUDE_PATH="$PWD/build/cuda/nvidia/cuda_runtime/include"
   tags=cuda,netgo,osusergo needs='[libc.so.6]'
   ;;
 *)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # symbols.sh OUT: writes one X(name) line for each symbol of the CUDA driver that
-# gorgonia.org/cu and this package use. CGO_CFLAGS must name the folder of cuda.h.
+# gorgonia.org/cu and this package use. C_INCLUDE_PATH must name the folder of cuda.h.
 set -eu
 out=$1
 go=${GO:-go}
