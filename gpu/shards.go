@@ -135,7 +135,7 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
 	}
-	x := &shardRun{s: s, goals: goals, left: make([]bool, len(goals)), runs: make([]*run, len(s.parts))}
+	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.parts))}
 	err := together(len(s.parts), func(k int) error {
 		its := make([]backend.Goal, len(goals))
 		for j, g := range goals {
@@ -167,7 +167,6 @@ func (s *shards) Close() error {
 type shardRun struct {
 	s     *shards
 	goals []backend.Goal
-	left  []bool // queries that have left
 	runs  []*run
 }
 
@@ -220,9 +219,7 @@ func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	out := make(backend.Answers, len(x.goals))
 	for j := range out {
-		if !x.left[j] {
-			out[j] = x.merge(j, j, all)
-		}
+		out[j] = x.merge(j, j, all)
 	}
 	return out, nil
 }
@@ -239,12 +236,13 @@ func (x *shardRun) Leave(ctx context.Context, queries ...int) (backend.Answers, 
 	}
 	out := make(backend.Answers, len(queries))
 	for i, j := range queries {
-		out[i], x.left[j] = x.merge(j, i, all), true
+		out[i] = x.merge(j, i, all)
 	}
 	return out, nil
 }
 
-// merge is the answer to query j, of which each device's is the i-th.
+// merge is the answer to query j, of which each device's is the i-th: the empty one if
+// theirs are, of who has left.
 func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	type found struct {
 		id    int64
