@@ -2,7 +2,10 @@ package backendtest
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -20,11 +23,11 @@ func rounding(t *testing.T, open func() backend.Backend, p Part) {
 		}
 		for seed := range uint64(6) {
 			for name, worst := range map[string]func(*testing.T, *rotation) (q, atom []float32, gap float64){
-				"query": worstAtom, "atom": worstQuery,
+				"query": worstAtom, "query's fine codes": worstOfFine, "atom": worstQuery, "atom's prefix": worstPrefix,
 			} {
 				rot := rotate(t, dim, seed)
 				q, atom, gap := worst(t, rot)
-				s := &Set{Name: "rounding of the " + name, Dim: dim, Queries: q, Rows: crowd(q, atom, gap/50, seed)}
+				s := &Set{Name: "rounding of the " + name, Dim: dim, Queries: q, Rows: crowd(q, atom, gap*3/4, seed)}
 				c := build(t, s, rot.opt)
 				r, o, a := load(t, b, c), NewOracle(c), &asked{}
 				a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
@@ -37,6 +40,136 @@ func rounding(t *testing.T, open func() backend.Backend, p Part) {
 			}
 		}
 	}
+}
+
+// roundingOfHeads does the same for the codes of heads, of the query's or of the
+// atom's. Atoms and query lie in the head's directions, which longer atoms that may not
+// be returned fix.
+func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
+	b := opened(t, open)
+	const dim = 128
+	for k := range 4 {
+		if !p.has(k) {
+			continue
+		}
+		seed := uint64(k)
+		anchors := anchors(dim, seed)
+		n := len(anchors) / dim
+		s := &Set{Name: "rounding of the query's head", Dim: dim}
+		if k%2 == 1 {
+			s.Name = "rounding of the atom's head"
+		}
+		// directions come from a collection of as many atoms
+		opt := collection.Options{Seed: seed}
+		worst := func(others []float32) {
+			s.Rows = append(slices.Clone(anchors), others...)
+			q, rows := worstOfHead(t, build(t, s, opt), seed, k%2 == 1)
+			s.Queries, s.Rows = q, append(slices.Clone(anchors), rows...)
+		}
+		worst(make([]float32, 201*dim))
+		rows, q := s.Rows, s.Queries
+		if worst(rows[n*dim:]); apart(rows, s.Rows) > 1e-5*norm(rows[n*dim:]) || apart(q, s.Queries) > 1e-5*norm(q) {
+			t.Fatalf("seed %d: the head has moved", seed)
+		}
+		c := build(t, s, opt)
+		r, o, a := load(t, b, c), NewOracle(c), &asked{}
+		filter, allowed := o.Filter(func(row int) bool { return row >= n })
+		a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Filter: filter, Allowed: allowed, Skip: -1})
+		if a.want[0].IDs[0] != int64(n) {
+			t.Fatalf("seed %d: the crowd beats the atom", seed)
+		}
+		for _, l := range Ladders(c, never) {
+			check(t, s.Name+", "+l.Name, s, o, a, r, &l)
+		}
+	}
+}
+
+// headOf is how many coordinates the atoms of roundingOfHeads have, as many as heads
+// have directions.
+const headOf = 32
+
+// anchors are 1,024 atoms in the first coordinates, a million times longer than the
+// others: heads are fitted to them alone, and strips of atoms hold them or others.
+func anchors(dim int, seed uint64) []float32 {
+	rng := Rand(seed)
+	rows := make([]float32, 1024*dim)
+	for i := range 1024 {
+		for j := range headOf {
+			rows[i*dim+j] = float32(1e6 * rng.NormFloat64())
+		}
+	}
+	return rows
+}
+
+// worstOfHead is a query with the atom along the rounding of the 8-bit codes of its head,
+// or an atom with the query along that of its; and 200 other atoms, twice
+// as long or longer, that score less by three quarters of what is lost. In the head's
+// directions the coordinates of each of these are of one size: their codes are exact, and
+// hide no error.
+func worstOfHead(t *testing.T, c *collection.Collection, seed uint64, ofAtom bool) (q, rows []float32) {
+	if c.R != headOf {
+		t.Fatalf("a head of %d directions", c.R)
+	}
+	head := func(x []float32) []float64 {
+		var p collection.Query
+		c.Prepare(&p, x, 1, nil)
+		y := make([]float64, c.R)
+		for k, v := range p.Head {
+			y[k] = math.Ldexp(float64(v), p.Exp)
+		}
+		return y
+	}
+	axes := make([][]float64, headOf) // in the head's directions
+	for j := range axes {
+		x := make([]float32, c.Dim)
+		x[j] = 1
+		axes[j] = head(x)
+	}
+	back := func(y []float64, size float64) []float32 {
+		x := make([]float32, c.Dim)
+		for j, a := range axes {
+			x[j] = float32(size * floats.Dot(y, a))
+		}
+		return x
+	}
+	rng := Rand(seed + 9)
+	w, along := make([]float64, c.R), make([]float64, c.R)
+	var score, lost float64
+	for score < 8 { // or others as long could not score about as much
+		for k := range w {
+			w[k] = rng.NormFloat64()
+		}
+		step := max(floats.Max(w), -floats.Min(w)) / 127
+		lost = 0
+		for k, x := range w {
+			e := x - step*math.RoundToEven(x/step)
+			along[k] = math.Copysign(1, e)
+			lost += math.Abs(e)
+		}
+		score = floats.Dot(w, along)
+	}
+	q, rows = back(w, 1), back(along, 1)
+	if ofAtom {
+		q, rows, w = rows, q, along
+	}
+	signs := make([]float64, c.R)
+	for len(rows) < 201*c.Dim {
+		for k := range signs {
+			signs[k] = float64(2*rng.IntN(2) - 1)
+		}
+		if size := (score - lost*3/4) / floats.Dot(w, signs); 2 <= size && size < 8 {
+			rows = append(rows, back(signs, size)...)
+		}
+	}
+	return q, rows
+}
+
+func apart(a, b []float32) float64 {
+	d := make([]float32, len(a))
+	for j := range a {
+		d[j] = a[j] - b[j]
+	}
+	return norm(d)
 }
 
 // crowd returns the atom and 200 others, twice as long or longer, that score
@@ -114,16 +247,26 @@ func (r *rotation) back(y []float64) []float32 {
 // worstAtom is a random query with the atom that lies along the rounding of its
 // 8-bit codes, in the coordinates that panels hold; gap is what they lose.
 func worstAtom(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
+	return alongQuery(t, r, 127, func(c *collection.Collection) int { return c.PanelWidth })
+}
+
+// worstOfFine is worstAtom for the 16-bit codes of all coordinates, as looks at rows
+// have them.
+func worstOfFine(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
+	return alongQuery(t, r, 127*256+127, func(c *collection.Collection) int { return c.D })
+}
+
+func alongQuery(t *testing.T, r *rotation, limit float64, look func(*collection.Collection) int) (q, atom []float32, gap float64) {
 	q = Gaussian(Rand(r.opt.Seed+77), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: q}
 	c := build(t, one, r.opt)
 	w := r.of(c, q)
-	width := min(c.PanelWidth, len(w))
+	width := min(look(c), len(w))
 	most := 0.0
 	for _, v := range w[:width] {
 		most = max(most, math.Abs(v))
 	}
-	step := most / 127
+	step := most / limit
 	y := make([]float64, len(w))
 	for k, v := range w[:width] {
 		e := v - step*math.RoundToEven(v/step)
@@ -136,13 +279,24 @@ func worstAtom(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 // worstQuery is a random atom with the query that lies along the rounding of
 // its whole code.
 func worstQuery(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
+	return alongCode(t, r, r.dim)
+}
+
+// worstPrefix is worstQuery for looks at the first of the panels' coordinates, beyond
+// which the query has nothing.
+func worstPrefix(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
+	one := &Set{Name: "one", Dim: r.dim, Rows: make([]float32, r.dim)}
+	return alongCode(t, r, build(t, one, r.opt).Levels[0].Width)
+}
+
+func alongCode(t *testing.T, r *rotation, width int) (q, atom []float32, gap float64) {
 	atom = Gaussian(Rand(r.opt.Seed+99), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: atom}
 	c := build(t, one, r.opt)
 	o := r.of(c, atom)
 	code := c.Code(0)[c.R:]
 	y := make([]float64, len(o))
-	for k, v := range o {
+	for k, v := range o[:min(width, len(o))] {
 		e := v - float64(c.RowScale[0])*float64(int(code[k])-128)
 		y[k] = math.Copysign(1, e)
 		gap += math.Abs(e)

@@ -26,6 +26,7 @@ func (p Part) has(k int) bool { return p.Of <= 1 || k%p.Of == p.I%p.Of }
 func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("answers", func(t *testing.T) { answers(t, open, p) })
 	t.Run("rounding", func(t *testing.T) { rounding(t, open, p) })
+	t.Run("rounding of heads", func(t *testing.T) { roundingOfHeads(t, open, p) })
 	t.Run("student", func(t *testing.T) { student(t, open, p) })
 	t.Run("batch", func(t *testing.T) { batches(t, open, p) })
 	t.Run("partial", func(t *testing.T) { partial(t, open, p) })
