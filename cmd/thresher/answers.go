@@ -16,6 +16,7 @@ import (
 
 // answerReader streams answers with what they claim.
 type answerReader struct {
+	in           input
 	results      dataset.ResultReader
 	certificates *certificateReader // nil without a file of them
 	name         string
@@ -27,16 +28,16 @@ type answerReader struct {
 
 // openAnswers begins to read the answers that are verified.
 func (v *verify) openAnswers() (*answerReader, error) {
-	results, err := dataset.OpenResults(v.flags.answers)
+	results, err := dataset.OpenResults(v.in.path)
 	if err != nil {
-		return nil, err
+		return nil, v.in.named(err)
 	}
-	r := &answerReader{results: results, name: v.flags.answers, metric: v.check.oracle.metric}
+	r := &answerReader{in: v.in, results: results, name: v.in.name, metric: v.check.oracle.metric}
 	r.otherwise = claim{guarantee: batch.Guarantee(v.flags.guarantee), delta: v.config.Delta, epsilon: r.searchUnits(v.config.Epsilon)}
 	if v.flags.certificates == "" {
 		return r, nil
 	}
-	if r.certificates, err = openCertificates(v.flags.certificates); err != nil {
+	if r.certificates, err = openCertificates(v.certificates); err != nil {
 		return nil, errors.Join(err, results.Close())
 	}
 	return r, nil
@@ -53,7 +54,7 @@ func (r *answerReader) close() {
 func (r *answerReader) next() (given, error) {
 	res, err := r.results.Next()
 	if err != nil {
-		return given{}, err
+		return given{}, r.in.named(err)
 	}
 	if res.Query != r.at {
 		return given{}, fmt.Errorf("%s: answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.name, r.at, res.Query)
@@ -115,12 +116,12 @@ type certificateReader struct {
 	lines *json.Decoder
 }
 
-func openCertificates(path string) (*certificateReader, error) {
-	f, err := os.Open(path)
+func openCertificates(in input) (*certificateReader, error) {
+	f, err := os.Open(in.path)
 	if err != nil {
 		return nil, err
 	}
-	return &certificateReader{name: path, file: f, lines: json.NewDecoder(bufio.NewReader(f))}, nil
+	return &certificateReader{name: in.name, file: f, lines: json.NewDecoder(bufio.NewReader(f))}, nil
 }
 
 func (c *certificateReader) next(query int64) (json.RawMessage, error) {

@@ -39,6 +39,7 @@ judgments they took. Shapes of preferences:
 	cmd.Flags().IntVar(&f.trials, "trials", 200, "tournaments to play")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	addSettings(cmd, "seed", "threads")
+	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
 }
 

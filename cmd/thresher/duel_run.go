@@ -71,6 +71,7 @@ Its arms are those of the tournament, or some of them if --arms says so.`,
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
 	cmd.Flags().BoolVar(&f.force, "force", false, "begin anew, over the tournament of --state")
 	addSettings(cmd, "seed")
+	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
 }
 

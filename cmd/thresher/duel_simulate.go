@@ -45,6 +45,7 @@ is drawn when all are.`,
 	cmd.Flags().StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a picture if it ends in .png or .svg, else CSV; may be given again")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	addSettings(cmd, "seed", "threads")
+	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
 }
 

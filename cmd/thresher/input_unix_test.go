@@ -41,8 +41,16 @@ func TestSearchFromPipes(t *testing.T) {
 	if answer(fifo(t, "atoms", readFile(t, atoms)), fifo(t, "queries.npy", readFile(t, queries)), "pipes.ivecs") != want {
 		t.Error("pipes give other answers than the files")
 	}
+	lines, certificates := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "c.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k", "5", "--out", lines, "--certificates", certificates).wantCode(t, exitOK)
+	r := thresher(t, "verify", "--atoms", fifo(t, "atoms", readFile(t, atoms)), "--queries", queries,
+		"--answers", fifo(t, "a", readFile(t, lines)), "--certificates", fifo(t, "c", readFile(t, certificates)))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "7 of 7 answers") {
+		t.Error(r.out)
+	}
 	path := fifo(t, "x.npy", readFile(t, atoms))
-	r := thresher(t, "info", path)
+	r = thresher(t, "info", path)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, path) || !strings.Contains(r.out, "300") {
 		t.Error(r.out)

@@ -87,6 +87,9 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
 
+// seedOfDraws is what --seed means where nothing is rotated.
+const seedOfDraws = "seed of what is drawn at random"
+
 // addSettings defines flags for settings, with the names they may take in the
 // help and in shell completion.
 func addSettings(cmd *cobra.Command, keys ...string) {

@@ -51,7 +51,7 @@ goes to stderr, or with --json to stdout.`,
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, put beside row numbers as names")
 	fs.StringVar(&f.out, "out", stdio, "`file` of answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms that score at least this (l2: at most); each is missed with probability at most delta")
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms, with -k the k best, that score at least this (l2: at most); each is missed with probability at most delta")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
 	fs.DurationVar(&f.deadline, "deadline", 0, "end the search after this `time`; the rest is answered with the best so far (exit code 3)")
 	fs.BoolVar(&f.resume, "resume", false, "go on where a killed run stopped")

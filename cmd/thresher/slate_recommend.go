@@ -52,6 +52,7 @@ covers its groups by its score.`,
 	fs.BoolVar(&f.json, "json", false, "the list as JSON")
 	complete(cmd, "algorithm", slateAlgorithms())
 	addSettings(cmd, "seed")
+	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
 }
 

@@ -71,6 +71,7 @@ for recommend. Each point is a line of CSV as soon as it is done; a file that en
 	complete(cmd, "figure", figures)
 	complete(cmd, "algorithms", slateAlgorithms())
 	addSettings(cmd, "seed", "threads")
+	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
 }
 

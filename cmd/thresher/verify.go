@@ -87,6 +87,8 @@ func (f *verifyFlags) check() error {
 		return errors.New("verify: --atoms, --queries and --answers name the files to check")
 	case f.atoms == stdio && f.queries == stdio:
 		return errors.New("verify: --atoms and --queries cannot both be standard input")
+	case f.answers == stdio && (f.atoms == stdio || f.queries == stdio || f.certificates == stdio), f.certificates == stdio && (f.atoms == stdio || f.queries == stdio):
+		return errors.New("verify: only one of --atoms, --queries, --answers and --certificates can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("verify: --sample %d is negative", f.sample)
 	case f.k < 0:
@@ -105,7 +107,10 @@ type verify struct {
 	flags   *verifyFlags
 	check   check
 	report  verifyReport
+	in      input // the answers
 	answers *answerReader
+
+	certificates input // beside them, if named
 }
 
 func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
@@ -129,6 +134,16 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	defer queries.Close()
 
 	v := &verify{app: a, flags: f}
+	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
+		return err
+	}
+	defer v.in.remove()
+	if f.certificates != "" {
+		if v.certificates, err = a.openInput(ctx, "certificates", f.certificates); err != nil {
+			return err
+		}
+		defer v.certificates.remove()
+	}
 	closeAtoms, err := v.loadOracle(ctx, atoms, queries.Dim(), in)
 	if err != nil {
 		return err
@@ -212,10 +227,10 @@ func (v *verify) survey(ctx context.Context) error {
 	v.report.Guarantees = map[batch.Guarantee]int64{}
 	v.report.pairs = v.flags.leastScore
 	if v.report.Queries == 0 {
-		return fmt.Errorf("%s: no answers in it", v.flags.answers)
+		return fmt.Errorf("%s: no answers in it", v.in.name)
 	}
 	if v.check.k == 0 && !v.flags.leastScore {
-		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.flags.answers)
+		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.in.name)
 	}
 	return nil
 }
@@ -228,7 +243,7 @@ func (v *verify) compare(ctx context.Context, src *queryChunks) error {
 	}
 	defer r.close()
 	v.answers = r
-	format, _ := dataset.FormatOf(v.flags.answers)
+	format, _ := dataset.FormatOf(v.in.path)
 	v.report.bare = v.flags.certificates == "" && format != dataset.JSONL
 	drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
 	p := v.newProgress("verifying")
@@ -250,7 +265,7 @@ func (v *verify) compare(ctx context.Context, src *queryChunks) error {
 		p.set(first, v.report.Queries)
 	}
 	if first < v.report.Queries {
-		return &exitError{exitWrong, fmt.Errorf("%s has %d answers for the %d queries of %s", v.flags.answers, v.report.Queries, first, src.in.name)}
+		return &exitError{exitWrong, fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name)}
 	}
 	return nil
 }
@@ -263,7 +278,7 @@ func (v *verify) chunk(ctx context.Context, rows []float32, first int64, n int, 
 	for j := range n {
 		g, err := v.answers.next()
 		if err == io.EOF {
-			return &exitError{exitWrong, fmt.Errorf("%s has %d answers, there are more queries", v.flags.answers, v.report.Queries)}
+			return &exitError{exitWrong, fmt.Errorf("%s has %d answers, there are more queries", v.in.name, v.report.Queries)}
 		}
 		if err != nil {
 			return err
