@@ -4,7 +4,7 @@ PYTHON ?= python3
 
 .PHONY: test race vet lint generate kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
 
-test: ## the whole suite, offline, under five minutes on two cores
+test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
 
 race:
