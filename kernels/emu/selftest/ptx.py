@@ -23,7 +23,7 @@ def main(out: Path) -> None:
     for source in sorted(HERE.glob("*.cu")):
         made.append(out / f"{source.stem}.ptx")
         made[-1].write_bytes(compiler.compile(source.name, source.read_bytes(), dialect, manifest.FLAGS))
-    assembled = sum(1 for _ in ptxas.assemble_all(TOOLS, made))
+    assembled = sum(1 for _ in ptxas.assemble_all(TOOLS, made, {}))
     print(f"{len(made)} files of test kernels compiled, assembled {assembled} times")
 
 
