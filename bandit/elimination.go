@@ -75,7 +75,9 @@ func (e *elimination) pull() error {
 		sum := e.sums[p]
 		e.sums[p] = sum + x
 		if e.squares != nil && e.s > 0 {
-			e.squares[p] += (x - sum*before) * (x - (sum+x)*after)
+			// The factors have one sign, but for rounding where an arm's rewards are all
+			// alike; the root of a sum below zero would be no radius.
+			e.squares[p] += max(0, (x-sum*before)*(x-(sum+x)*after))
 		}
 	}
 	e.s++

@@ -106,3 +106,28 @@ func TestEarlyStopLeavesK(t *testing.T) {
 		}
 	}
 }
+
+// Arms whose rewards are all the same have no variance, whatever their means round
+// to: none may drop out for a radius that is not a number.
+func TestEqualRewardsHaveARadius(t *testing.T) {
+	const arms, dim = 64, 40
+	same, err := NewComputed(arms, dim, func(i, j int) float64 { return float64(i%7) / 7 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newElimination(same, BanditMIPSOptions{K: 1, Delta: .5, Spread: EmpiricalBernstein, Sigma: .05, Lo: 0, Hi: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.coords = &orderedCoordinates{order: allArms(dim)}
+	for range dim {
+		if err := e.pull(); err != nil {
+			t.Fatal(err)
+		}
+		for p := range e.alive {
+			if r := e.radius(p, 0); !(r >= 0) {
+				t.Fatalf("arm %d has the radius %v after %d rewards, its squares are %v", p, r, e.s, e.squares[p])
+			}
+		}
+	}
+}
