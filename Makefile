@@ -21,6 +21,7 @@ KERNELS = scan drain rows signs gemm float
 generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
 	@cd cpu/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../simd/$${k}_amd64.s -stubs ../simd/$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
+	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../simd/$${k}_arm64.s -stubs ../simd/$${k}_stubs_arm64.go || exit 1; fi; \
 	done
 	test -z "$$(gofmt -l cpu/simd cpu/_generate)"
 

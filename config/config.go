@@ -23,7 +23,7 @@ type Config struct {
 	// Chunk in [1, MaxChunk] is how many queries are searched, and become
 	// durable, together.
 	Chunk int
-	// Kernels are those of the CPU backend: auto, generic, avx2 or avx512.
+	// Kernels are those of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs says by what plans are compared: auto, builtin, or a file.
 	Costs string

@@ -78,7 +78,7 @@ func settings() []setting {
 			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
 			get: func(c *Config) any { return c.Chunk },
 		},
-		name("kernels", "auto", "kernels of the cpu backend (auto, generic, avx2, avx512)", func(c *Config) *string { return &c.Kernels }),
+		name("kernels", "auto", "kernels of the cpu backend (auto, generic, avx2, avx512, neon)", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "times that plans are compared by: auto = of this machine, measured once and kept; builtin = the same everywhere; or a file of bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{
 			key: "log.level", kind: "string", def: "warn", usage: "least level logged: debug, info, warn or error",

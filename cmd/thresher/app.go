@@ -112,6 +112,6 @@ func choices() map[string][]string {
 		"metric":  {"ip", "cosine", "l2"},
 		"basis":   {"auto", "raw"},
 		"backend": {"auto", "cpu", "cuda"},
-		"kernels": {"auto", "generic", "avx2", "avx512"},
+		"kernels": {"auto", "generic", "avx2", "avx512", "neon"},
 	}
 }

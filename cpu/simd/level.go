@@ -2,6 +2,7 @@ package simd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,25 +17,24 @@ const (
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512
+	// NEON is arm64's; it needs the dot products of bytes of FEAT_DotProd.
+	NEON
 )
 
-// best is the highest level this processor runs, chosen once. GODEBUG lowers it:
-// cpu.avx512f=off to AVX2, cpu.avx2=off to Generic.
-var best = detect()
+// levels are those this processor runs, chosen once. GODEBUG takes some away:
+// cpu.avx512f=off leaves AVX2, cpu.avx2=off and cpu.asimddp=off Generic.
+var levels = detect()
 
-// Best returns the highest level this processor runs.
+// best is the fastest of them.
+var best = levels[len(levels)-1]
+
+// Best returns the fastest level this processor runs.
 func Best() Level { return best }
 
-// Levels lists the levels this processor runs, Generic first.
-func Levels() []Level {
-	var l []Level
-	for v := Generic; v <= best; v++ {
-		l = append(l, v)
-	}
-	return l
-}
+// Levels lists the levels this processor runs, the slowest, Generic, first.
+func Levels() []Level { return slices.Clone(levels) }
 
-var levelNames = [...]string{"generic", "avx2", "avx512"}
+var levelNames = [...]string{"generic", "avx2", "avx512", "neon"}
 
 // String is the name ParseLevel takes.
 func (l Level) String() string { return levelNames[l] }
@@ -49,10 +49,18 @@ func ParseLevel(name string) (Level, error) {
 		if s != name {
 			continue
 		}
-		if Level(i) > best {
-			return 0, fmt.Errorf("kernels %q: this processor runs %v at most", name, best)
+		if l := Level(i); slices.Contains(levels, l) {
+			return l, nil
 		}
-		return Level(i), nil
+		return 0, fmt.Errorf("kernels %q: this processor runs %s", name, join(levels))
 	}
 	return 0, fmt.Errorf("kernels %q: want auto, %s", name, strings.Join(levelNames[:], ", "))
+}
+
+func join(of []Level) string {
+	names := make([]string, len(of))
+	for i, l := range of {
+		names[i] = l.String()
+	}
+	return strings.Join(names, ", ")
 }

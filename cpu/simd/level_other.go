@@ -1,5 +1,5 @@
-//go:build !amd64 || noasm || purego
+//go:build (!amd64 && !arm64) || noasm || purego
 
 package simd
 
-func detect() Level { return Generic }
+func detect() []Level { return []Level{Generic} }

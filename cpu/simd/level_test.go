@@ -3,6 +3,8 @@ package simd
 import (
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,10 +15,10 @@ func TestParseLevel(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", name, l, err, Best())
 		}
 	}
-	for l := Generic; l <= AVX512; l++ {
+	for l := Generic; l <= NEON; l++ {
 		got, err := ParseLevel(l.String())
-		if l > Best() {
-			if err == nil || !strings.Contains(err.Error(), `"`+l.String()+`"`) || !strings.Contains(err.Error(), Best().String()+" at most") {
+		if !slices.Contains(Levels(), l) {
+			if err == nil || !strings.Contains(err.Error(), `"`+l.String()+`"`) || !strings.Contains(err.Error(), "runs "+join(Levels())) {
 				t.Errorf("%v on a processor of %v: %v, %v", l, Best(), got, err)
 			}
 			continue
@@ -27,7 +29,7 @@ func TestParseLevel(t *testing.T) {
 	}
 	for _, name := range []string{"AVX2", "sse", " avx2", "avx"} {
 		_, err := ParseLevel(name)
-		if err == nil || !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "auto, generic, avx2, avx512") {
+		if err == nil || !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "auto, generic, avx2, avx512, neon") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -35,13 +37,12 @@ func TestParseLevel(t *testing.T) {
 
 func TestLevels(t *testing.T) {
 	l := Levels()
-	for i, v := range l {
-		if v != Level(i) {
-			t.Errorf("level %d is %v", i, v)
-		}
-	}
-	if len(l) == 0 || l[len(l)-1] != Best() {
+	if l[0] != Generic || l[len(l)-1] != Best() || !slices.IsSorted(l) {
 		t.Errorf("levels %v, best %v", l, Best())
+	}
+	l[0] = NEON
+	if Levels()[0] != Generic {
+		t.Error("Levels hands out its own slice")
 	}
 }
 
@@ -61,23 +62,30 @@ func TestBestLowered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		off  string
-		want Level
-	}{
-		{"cpu.avx512f=off", min(Best(), AVX2)},
-		{"cpu.avx512vnni=off", min(Best(), AVX2)},
-		{"cpu.avx2=off", Generic},
-		{"cpu.avx512f=off,cpu.avx2=off", Generic},
-		{"cpu.fma=off", Generic},
-		{"cpu.popcnt=off", Generic},
-		{"cpu.bmi1=off", Generic},
-	} {
+	type off struct {
+		features string
+		want     Level
+	}
+	var cases []off
+	if runtime.GOARCH == "arm64" {
+		cases = []off{{"cpu.asimddp=off", Generic}}
+	} else {
+		cases = []off{
+			{"cpu.avx512f=off", min(Best(), AVX2)},
+			{"cpu.avx512vnni=off", min(Best(), AVX2)},
+			{"cpu.avx2=off", Generic},
+			{"cpu.avx512f=off,cpu.avx2=off", Generic},
+			{"cpu.fma=off", Generic},
+			{"cpu.popcnt=off", Generic},
+			{"cpu.bmi1=off", Generic},
+		}
+	}
+	for _, c := range cases {
 		cmd := exec.Command(self, "-test.run=^TestBestLowered$", "-test.v")
-		cmd.Env = append(os.Environ(), "GODEBUG="+strings.Trim(os.Getenv("GODEBUG")+","+c.off, ","), wantBest+"="+c.want.String())
+		cmd.Env = append(os.Environ(), "GODEBUG="+strings.Trim(os.Getenv("GODEBUG")+","+c.features, ","), wantBest+"="+c.want.String())
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestBestLowered") {
-			t.Errorf("GODEBUG=%s: %v\n%s", c.off, err, out)
+			t.Errorf("GODEBUG=%s: %v\n%s", c.features, err, out)
 		}
 	}
 }
