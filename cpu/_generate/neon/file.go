@@ -59,8 +59,11 @@ func (f *File) Func(declaration, comment string) {
 	f.Framed(0, declaration, comment)
 }
 
+// smallFrame is the size of frames up to which a function leaves the stack as it is.
+const smallFrame = 256
+
 // Framed is Func of a function with a frame of so many bytes, a multiple of 16,
-// from 8(RSP) on.
+// from 8(RSP) on. For more than smallFrame the stack may have to grow first.
 func (f *File) Framed(frame int, declaration, comment string) {
 	name, signature := check(declaration)
 	f.params, f.results = signature.Params(), signature.Results()
@@ -84,7 +87,11 @@ func (f *File) Framed(frame int, declaration, comment string) {
 		size = f.offsets[i] + sizes.Sizeof(v.Type())
 	}
 	fmt.Fprintf(&f.stubs, "\n// %s\n//\n//go:noescape\n%s\n", strings.ReplaceAll(comment, "\n", "\n// "), declaration)
-	fmt.Fprintf(&f.asm, "\n// %s\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", declaration, name, frame, size)
+	split := "NOSPLIT"
+	if frame > smallFrame {
+		split = "0"
+	}
+	fmt.Fprintf(&f.asm, "\n// %s\nTEXT ·%s(SB), %s, $%d-%d\n", declaration, name, split, frame, size)
 }
 
 func check(declaration string) (string, *types.Signature) {

@@ -318,3 +318,9 @@ func (f *File) Dup(a Arrangement, d, n V, i int) {
 
 // Move copies a whole register.
 func (f *File) Move(d, n V) { f.Bits("orr", d, n, n) }
+
+// Prefetch fetches the line at base + offset, general registers by their numbers, to
+// cache 1 or 2. Go's assembler knows no such address of it.
+func (f *File) Prefetch(cache, base, offset uint32) {
+	f.word(0xf8a06800|offset<<16|base<<5|(cache-1)<<1, "prfm pldl%dkeep, [x%d, x%d]", cache, base, offset)
+}

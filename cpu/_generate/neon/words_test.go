@@ -111,6 +111,8 @@ func every(f *File) {
 	for _, a := range []Arrangement{B16, H8, S4, D2} {
 		f.Dup(a, d, n, 1)
 	}
+	f.Prefetch(1, d, n)
+	f.Prefetch(2, d, n)
 }
 
 // TestWords compares words with those GNU as 2.40 makes of what is written beside
