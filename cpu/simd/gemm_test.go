@@ -257,9 +257,9 @@ func TestDenseTest(t *testing.T) {
 					i = r.IntN(n)
 				}
 				value := func(i int) float32 {
-					a, b, c := dots.row(i)[j]*terms.row(0)[i], columns.row(0)[j]*terms.row(1)[i], columns.row(1)[j]*terms.row(2)[i]
-					s := a + b
-					return s + c
+					// the conversions keep compilers from fusing products and sums
+					s := float32(dots.row(i)[j]*terms.row(0)[i]) + float32(columns.row(0)[j]*terms.row(1)[i])
+					return s + float32(columns.row(1)[j]*terms.row(2)[i])
 				}
 				tau := &columns.row(2)[j]
 				if n > 0 && r.IntN(10) > 0 {

@@ -1,0 +1,57 @@
+//go:build !noasm && !purego
+
+package simd
+
+import (
+	"slices"
+	"unsafe"
+)
+
+func (l Level) pack(panel, src []float32, ld, n, k, width int) {
+	if l == Generic || n < 8 || k < 4 || n > width {
+		packGeneric(panel, src, ld, n, k, width)
+		return
+	}
+	if n < width {
+		clear(panel)
+	}
+	for j := 0; j < n; j += 8 {
+		j := min(j, n-8) // the last blocks write some of the ones before again
+		_ = src[(j+7)*ld:][:k]
+		packNEON(&panel[j], width, &src[j*ld], ld, k/4)
+		if k%4 > 0 {
+			packNEON(&panel[(k-4)*width+j], width, &src[j*ld+k-4], ld, 1)
+		}
+	}
+}
+
+// rowsNEON is how many rows the kernel, of 16 columns, multiplies before it turns
+// to the next columns: they stay in the second cache. A multiple of 6.
+const rowsNEON = 24
+
+func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+	// the generic code takes other widths too
+	if l == Generic || !slices.Contains(PanelWidths[:], width) {
+		gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
+		return
+	}
+	for i := 0; i < n; i += rowsNEON {
+		for j := 0; j < width; j += 16 {
+			gemm16NEON(&out[i*ldo+j], ldo, unsafe.SliceData(rows[i*ldr:]), ldr, min(rowsNEON, n-i),
+				unsafe.SliceData(panel[min(j, len(panel)):]), width, k, add) // k may be 0
+		}
+	}
+}
+
+func (l Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+	width, n := len(margin), len(masks)
+	if l == Generic || !slices.Contains(PanelWidths[:], width) {
+		denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
+		return
+	}
+	clear(masks)
+	for j := 0; j < width; j += 16 {
+		bits := (*uint16)(unsafe.Add(unsafe.Pointer(&masks[0]), j/8))
+		denseNEON(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)
+	}
+}
