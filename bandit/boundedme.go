@@ -33,7 +33,7 @@ func (u BoundedMEUnion) String() string {
 	return fmt.Sprintf("union(%d)", int(u))
 }
 
-// BoundedMESamples is m(u) of the paper (equation 6), real-valued, for lists of d
+// boundedMESamples is m(u) of the paper (equation 6), real-valued, for lists of d
 // rewards:
 //
 //	m(u) = min{ (u+1)/(1+u/d), (u+u/d)/(1+u/d) }
@@ -42,7 +42,7 @@ func (u BoundedMEUnion) String() string {
 // without replacement exceeds the list's mean by more than eps with probability
 // at most delta' (Lemma 3, from Bardenet and Maillard's Corollary 2.5). u >= 0,
 // +Inf included; 0 <= m(u) <= d.
-func BoundedMESamples(u float64, d int) float64 {
+func boundedMESamples(u float64, d int) float64 {
 	list := float64(d)
 	if math.IsInf(u, 1) {
 		return list
@@ -51,7 +51,7 @@ func BoundedMESamples(u float64, d int) float64 {
 	return min((u+1)/denominator, (u+u/list)/denominator, list)
 }
 
-// BoundedMEPulls is t_l: how many rewards each of the survivors must have given
+// boundedMEPulls is t_l: how many rewards each of the survivors must have given
 // by the end of a round whose share is eps (of the mean, rewards scaled to
 // [0, 1]) and delta. survivors > k >= 1. Published (Algorithm 1 line 7, with the
 // floor of the proof where the listing prints a ceiling):
@@ -65,7 +65,7 @@ func BoundedMESamples(u float64, d int) float64 {
 //	delta' = delta / ( K + (S-K)/(floor((S-K)/2) + 1) ),   t = ceil m( (2/eps^2) log(1/delta') )
 //
 // eps = 0 asks for all d.
-func BoundedMEPulls(survivors, k, d int, eps, delta float64, union BoundedMEUnion) int {
+func boundedMEPulls(survivors, k, d int, eps, delta float64, union BoundedMEUnion) int {
 	if eps <= 0 {
 		return d
 	}
@@ -75,7 +75,7 @@ func BoundedMEPulls(survivors, k, d int, eps, delta float64, union BoundedMEUnio
 	if union == Corrected {
 		log = math.Log(float64(k)+ratio) - math.Log(delta)
 	}
-	return min(d, int(math.Ceil(BoundedMESamples(2*log/(eps*eps), d))))
+	return min(d, int(math.Ceil(boundedMESamples(2*log/(eps*eps), d))))
 }
 
 // BoundedMEOptions are the choices of BoundedME.
@@ -95,7 +95,7 @@ type BoundedMEOptions struct {
 // BoundedME is Algorithm 1 of Liu, Wu and Mozafari, "A bandit approach to maximum
 // inner product search" (AAAI 2019), for the K largest sums of any bounded
 // rewards: median elimination with sample sizes for draws without replacement
-// from finite lists. Round l pulls every arm of S_l up to t_l = BoundedMEPulls
+// from finite lists. Round l pulls every arm of S_l up to t_l = boundedMEPulls
 // rewards, drops the ceil((|S_l|-K)/2) lowest means (of equal means the largest
 // ids), and goes on with eps x 3/4 and delta/2, from eps/4 and delta/2, until K
 // are left. Rewards are scaled to [0, 1] by the known range, which the public
@@ -163,7 +163,7 @@ func boundedME(ctx context.Context, lists rewardLists, n, d int, opt BoundedMEOp
 		if ctx.Err() != nil {
 			return Outcome{}, stopped(ctx, seen)
 		}
-		if err := pull(max(seen, BoundedMEPulls(len(alive), opt.K, d, eps, delta, opt.Union))); err != nil {
+		if err := pull(max(seen, boundedMEPulls(len(alive), opt.K, d, eps, delta, opt.Union))); err != nil {
 			return Outcome{}, err
 		}
 		certain = certain && seen == d

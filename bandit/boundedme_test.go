@@ -19,14 +19,14 @@ func TestBoundedMESamplesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 1e6).Draw(t, "d")
 		u := rapid.Float64Range(0, 1e12).Draw(t, "u")
-		m := BoundedMESamples(u, d)
+		m := boundedMESamples(u, d)
 		if m < 0 || m > float64(d) {
 			t.Fatalf("m(%v) = %v of %d", u, m, d)
 		}
-		if more := BoundedMESamples(u*1.5+1e-3, d); more < m {
+		if more := boundedMESamples(u*1.5+1e-3, d); more < m {
 			t.Fatalf("m falls from %v to %v", m, more)
 		}
-		if more := BoundedMESamples(u, d+1); u >= 1 && more < m*(1-1e-15) {
+		if more := boundedMESamples(u, d+1); u >= 1 && more < m*(1-1e-15) {
 			t.Fatalf("m(%v) falls from %v to %v with the list", u, m, more)
 		}
 		// Equation 11 is what m solves: m/rho_m >= u for Bardenet and Maillard's rho.
@@ -38,7 +38,7 @@ func TestBoundedMESamplesProperties(t *testing.T) {
 			}
 		}
 	})
-	if got := BoundedMESamples(math.Inf(1), 77); got != 77 {
+	if got := boundedMESamples(math.Inf(1), 77); got != 77 {
 		t.Errorf("m(inf) = %v", got)
 	}
 }
@@ -47,13 +47,13 @@ func TestBoundedMEPullsFigures(t *testing.T) {
 	// S-K = 9: floor(9/2)+1 = 5, so the logarithm is of 2*9/(.05*5) = 72.
 	u := 2 / (.1 * .1) * math.Log(72)
 	want := int(math.Ceil(min((u+1)/(1+u/1e4), (u+u/1e4)/(1+u/1e4))))
-	if got := BoundedMEPulls(10, 1, 1e4, .1, .05, Published); got != want {
+	if got := boundedMEPulls(10, 1, 1e4, .1, .05, Published); got != want {
 		t.Errorf("published: %d, want %d", got, want)
 	}
 	// K = 3: delta' = .05/(3 + 7/4).
 	u = 2 / (.1 * .1) * math.Log((3+7./4)/.05)
 	want = int(math.Ceil(min((u+1)/(1+u/1e4), (u+u/1e4)/(1+u/1e4))))
-	if got := BoundedMEPulls(10, 3, 1e4, .1, .05, Corrected); got != want {
+	if got := boundedMEPulls(10, 3, 1e4, .1, .05, Corrected); got != want {
 		t.Errorf("corrected: %d, want %d", got, want)
 	}
 }
@@ -66,7 +66,7 @@ func TestBoundedMEPullsProperties(t *testing.T) {
 		eps := rapid.Float64Range(1e-6, 1).Draw(t, "eps")
 		delta := rapid.Float64Range(1e-6, .999).Draw(t, "delta")
 		for _, union := range []BoundedMEUnion{Published, Corrected} {
-			pulls := func(eps, delta float64) int { return BoundedMEPulls(survivors, k, d, eps, delta, union) }
+			pulls := func(eps, delta float64) int { return boundedMEPulls(survivors, k, d, eps, delta, union) }
 			at := pulls(eps, delta)
 			if at < 1 || at > d {
 				t.Fatalf("%v: %d pulls of %d", union, at, d)
@@ -79,12 +79,12 @@ func TestBoundedMEPullsProperties(t *testing.T) {
 			}
 			// The next round never asks for fewer pulls than this one has made.
 			if next := survivors - (survivors-k+1)/2; next > k {
-				if BoundedMEPulls(next, k, d, eps*3/4, delta/2, union) < at {
+				if boundedMEPulls(next, k, d, eps*3/4, delta/2, union) < at {
 					t.Fatalf("%v: pulls fall from one round to the next", union)
 				}
 			}
 		}
-		published, corrected := BoundedMEPulls(survivors, k, d, eps, delta, Published), BoundedMEPulls(survivors, k, d, eps, delta, Corrected)
+		published, corrected := boundedMEPulls(survivors, k, d, eps, delta, Published), boundedMEPulls(survivors, k, d, eps, delta, Corrected)
 		if k == 1 && corrected > published {
 			t.Fatalf("for K = 1 the correction costs pulls: %d, published %d", corrected, published)
 		}

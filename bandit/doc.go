@@ -11,11 +11,9 @@
 // The rules of the search:
 //
 //   - student.go: the law of <x,q> given the atom's code x under a uniformly
-//     random rotation, its quantile, and the exact test;
+//     random rotation, and its quantile;
 //   - linear.go: the tangent of that law, an estimate plus a radius, which is
 //     what runs (rule Linear);
-//   - cauchy.go: bounds that never fail: Cauchy-Schwarz beyond a prefix, the
-//     rounding of codes, norms;
 //   - rounding.go: a-priori bounds of what float32 arithmetic loses;
 //   - martingale.go: the time-uniform bound of `strict` over a random order of
 //     raw coordinates (rule Martingale).
@@ -24,7 +22,7 @@
 // and Matching Pursuit (arXiv 2212.07551), and BoundedME (rule Rank; Liu, Wu and
 // Mozafari, AAAI 2019).
 //
-// One decision binds the first four files: the coded prefix itself is x. The
+// One decision binds the first three files: the coded prefix itself is x. The
 // law holds for any x that is a function of the rotated rest o of the atom
 // alone, and the int8 values of o's first coordinates, read as numbers, are such
 // a function. So rounding an atom's rest costs no slack: it is inside A, |x|^2

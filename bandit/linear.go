@@ -37,9 +37,12 @@ type LinearTerms struct {
 }
 
 // Linear returns the terms of the linear test for an atom's moments and a
-// kappa > 0 fixed at load: the tangent at c0 = kappa/l of the convex law of
-// KeepExact. A tangent lies below, so what it drops the exact test drops too, for
-// every alpha.
+// kappa > 0 fixed at load: the tangent at c0 = kappa/l of the convex law
+//
+//	<x,q> >= (|q|/|o|) (A c - H x_alpha sqrt(1-c^2)),   c = <q,o>/(|q||o|),
+//
+// which fails with probability alpha. A tangent lies below, so what it drops the
+// exact test of that law drops too, for every alpha.
 //
 // Where no tangent exists the bound is Cauchy-Schwarz and holds with certainty:
 // a zero rest has Scale 0 and Radius 0, a code with A + kappa H <= 0 (an empty
@@ -62,8 +65,8 @@ func Linear(m Moments, kappa float64) LinearTerms {
 }
 
 // Upper returns the upper bound of <o, q_rest> given dot = <x, q_rest>, reach
-// from Reach and qnorm = |q_rest|. Rounding of codes comes on top
-// (RoundingError, Slack).
+// from Reach and qnorm = |q_rest|. What the query's codes, the head and float32
+// lose comes on top (Slack, CodeSlack).
 func (t LinearTerms) Upper(dot, reach, qnorm float64) float64 {
 	if t.Deterministic {
 		reach = 1

@@ -46,7 +46,7 @@ func TestLinearKeepsWhatExactKeeps(t *testing.T) {
 			rapid.Float64Range(-0.2, 0.2),
 		).Draw(t, "c")
 		terms, reach := Linear(m, kappa), Reach(alpha, kappa, D)
-		if KeepExact(m, dot, qnorm, tau, XiQuantile(alpha, D)) && !keepLinear(terms, dot, reach, qnorm, tau) {
+		if keepExact(m, dot, qnorm, tau, XiQuantile(alpha, D)) && !keepLinear(terms, dot, reach, qnorm, tau) {
 			t.Fatalf("the exact test keeps %+v with dot %g, |q| %g, tau %g; the linear test with %+v, reach %g drops it",
 				m, dot, qnorm, tau, terms, reach)
 		}
@@ -62,7 +62,7 @@ func TestExactIsMonotoneInThreshold(t *testing.T) {
 		dot := qnorm * math.Sqrt(m.X2) * rapid.Float64Range(-1, 1).Draw(t, "cos(x,q)")
 		low := limit * rapid.Float64Range(-1.5, 1.5).Draw(t, "c")
 		high := low + limit*rapid.Float64Range(1e-9, 2).Draw(t, "raise")
-		if !KeepExact(m, dot, qnorm, low, xalpha) && KeepExact(m, dot, qnorm, high, xalpha) {
+		if !keepExact(m, dot, qnorm, low, xalpha) && keepExact(m, dot, qnorm, high, xalpha) {
 			t.Fatalf("%+v with dot %g, |q| %g is dropped at %g and kept at %g", m, dot, qnorm, low, high)
 		}
 	})
@@ -233,7 +233,7 @@ func keptShares(decay float64, head, width, k, D, n, m int, alpha float64, facto
 		for i := range scores {
 			tauRest := tau - dot64(g, heads[i])
 			dot := dot64(q[:width], rests[i][:width])
-			if KeepExact(moments[i], dot, qnorm, tauRest, xalpha) {
+			if keepExact(moments[i], dot, qnorm, tauRest, xalpha) {
 				exact++
 			}
 			for f := range factors {

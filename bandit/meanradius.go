@@ -33,7 +33,7 @@ func MeanRadius(sigma float64, n, s int, delta float64) float64 {
 // vanishes for lo = -hi.
 func BoundedSigma(lo, hi float64) float64 { return (hi - lo) / 2 }
 
-// BernsteinRadius is the radius from the empirical variance that section 3.2 of
+// bernsteinRadius is the radius from the empirical variance that section 3.2 of
 // arXiv 2212.07551 offers where sigma is unknown: Theorem 4 of Maurer and Pontil
 // (arXiv 0907.3740) at level delta/(4 n s^2) a side, the same union over arms
 // and s as MeanRadius:
@@ -43,7 +43,7 @@ func BoundedSigma(lo, hi float64) float64 { return (hi - lo) / 2 }
 // V is the unbiased variance (divided by s-1) of the s rewards, width the length
 // of an interval that holds every reward. Independent draws only. s < 2 gives
 // +Inf.
-func BernsteinRadius(variance, width float64, n, s int, delta float64) float64 {
+func bernsteinRadius(variance, width float64, n, s int, delta float64) float64 {
 	if s < 2 {
 		return math.Inf(1)
 	}
@@ -51,7 +51,7 @@ func BernsteinRadius(variance, width float64, n, s int, delta float64) float64 {
 	return math.Sqrt(2*variance*l/float64(s)) + 7*width*l/(3*float64(s-1))
 }
 
-// BernsteinSerflingRadius is BernsteinRadius for draws without replacement from
+// bernsteinSerflingRadius is bernsteinRadius for draws without replacement from
 // a list of d rewards: Theorem 4.3 of Bardenet and Maillard (arXiv 1309.4029),
 // which costs 5 times its level a side, with the same union over arms and s:
 //
@@ -59,7 +59,7 @@ func BernsteinRadius(variance, width float64, n, s int, delta float64) float64 {
 //
 // where V' = V (s-1)/s is the variance divided by s, and rho = 1 - (s-1)/d for
 // s <= d/2, (1 - s/d)(1 + 1/s) above. V is again the unbiased variance.
-func BernsteinSerflingRadius(variance, width float64, n, s, d int, delta float64) float64 {
+func bernsteinSerflingRadius(variance, width float64, n, s, d int, delta float64) float64 {
 	if s < 2 {
 		return math.Inf(1)
 	}
@@ -127,9 +127,9 @@ func (r *meanRule) radius(s int, variance float64) float64 {
 		return MeanRadius(r.sigma, r.n, s, r.delta)
 	}
 	if r.sampling == WithoutReplacement {
-		return BernsteinSerflingRadius(variance, r.hi-r.lo, r.n, s, r.d, r.delta)
+		return bernsteinSerflingRadius(variance, r.hi-r.lo, r.n, s, r.d, r.delta)
 	}
-	return BernsteinRadius(variance, r.hi-r.lo, r.n, s, r.delta)
+	return bernsteinRadius(variance, r.hi-r.lo, r.n, s, r.delta)
 }
 
 // admit reports a reward that the rule's promise does not cover.

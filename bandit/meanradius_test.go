@@ -21,11 +21,11 @@ func TestMeanRadiusFigures(t *testing.T) {
 		{"none", MeanRadius(1, 100, 0, .001), math.Inf(1)},
 		{"no overflow", MeanRadius(1, math.MaxInt64, math.MaxInt64, 1e-300), math.Sqrt(2 * (math.Log(4) + 3*63*math.Ln2 + 300*math.Ln10) / 0x1p63)},
 		{"bounded", BoundedSigma(-5, 5), 5},
-		{"Bernstein", BernsteinRadius(.09, 2, 3, 20, .1), math.Sqrt(2*.09*math.Log(8*3*400/.1)/20) + 7*2*math.Log(8*3*400/.1)/(3*19)},
-		{"Bernstein of one", BernsteinRadius(.09, 2, 3, 1, .1), math.Inf(1)},
-		{"Bernstein-Serfling, half the list", BernsteinSerflingRadius(.1, 2, 3, 20, 40, .1),
+		{"Bernstein", bernsteinRadius(.09, 2, 3, 20, .1), math.Sqrt(2*.09*math.Log(8*3*400/.1)/20) + 7*2*math.Log(8*3*400/.1)/(3*19)},
+		{"Bernstein of one", bernsteinRadius(.09, 2, 3, 1, .1), math.Inf(1)},
+		{"Bernstein-Serfling, half the list", bernsteinSerflingRadius(.1, 2, 3, 20, 40, .1),
 			math.Sqrt(2*(1-19./40)*.095*math.Log(20*3*400/.1)/20) + (7./3+3/math.Sqrt2)*2*math.Log(20*3*400/.1)/20},
-		{"Bernstein-Serfling, the whole list", BernsteinSerflingRadius(.1, 2, 3, 20, 20, .1),
+		{"Bernstein-Serfling, the whole list", bernsteinSerflingRadius(.1, 2, 3, 20, 20, .1),
 			(7./3 + 3/math.Sqrt2) * 2 * math.Log(20*3*400/.1) / 20},
 	}
 	for _, c := range cases {

@@ -52,7 +52,7 @@ func chainError(terms int, unit float64) float64 {
 // RotationError returns rho with |fl(R o) - R o| <= rho |o| for the float32
 // rotation of the rest in dimension D.
 //
-// D <= HaarMaxDim: HaarError(D, false); rounds is ignored.
+// D <= HaarMaxDim, a Haar matrix: haarError(D); rounds is ignored.
 //
 // Above: `rounds` rounds of signs, Walsh-Hadamard blocks of at most 256 and a
 // permutation. A stage is sqrt(2) times an orthogonal matrix and each result is
@@ -63,26 +63,22 @@ func chainError(terms int, unit float64) float64 {
 // power of two first.
 func RotationError(D, rounds int) float64 {
 	if D <= HaarMaxDim {
-		return HaarError(D, false)
+		return haarError(D)
 	}
 	return AccumulateError(stagesPerRound * max(rounds, 0))
 }
 
-// HaarError is the rotation error of a D x D orthogonal matrix whose entries
-// were rounded to float32. A row's product is a sum of D terms: in float32, over
+// haarError is the rotation error of a D x D orthogonal matrix whose entries
+// were rounded to float32. A row's product is a sum of D terms in float32, over
 // chains of at most HaarChunk terms and then over the chains, so that no product
-// passes more than HaarChunk + ceil(D/HaarChunk) sums, or in float64 with one
-// rounding at its end when wide is set. The matrix |R| of absolute values has
-// norm at most |R|_F = sqrt(D), hence gamma_{HaarChunk + ceil(D/HaarChunk) + 1} sqrt(D),
-// and gamma_2 sqrt(D) when wide: 16 times less at D = 256.
-func HaarError(D int, wide bool) float64 {
+// passes more than HaarChunk + ceil(D/HaarChunk) sums. The matrix |R| of absolute
+// values has norm at most |R|_F = sqrt(D), hence
+// gamma_{HaarChunk + ceil(D/HaarChunk) + 1} sqrt(D).
+func haarError(D int) float64 {
 	if D <= 0 {
 		return 0
 	}
 	chain := AccumulateError(min(D, HaarChunk) + (D+HaarChunk-1)/HaarChunk + 1)
-	if wide {
-		chain = AccumulateError(2) + chainError(D, unit64)
-	}
 	return roundUp(chain * math.Sqrt(float64(D)))
 }
 
@@ -97,20 +93,12 @@ func HaarError(D int, wide bool) float64 {
 // Frobenius norm, computed in float64, will do). docs/guarantee.md derives the
 // formula.
 func HeadError(d, r int, defect float64) float64 {
-	return HeadErrorChain(d, r, headChain, defect)
-}
-
-// HeadErrorChain is HeadError for another length of the float32 chains:
-// `chain` is the largest number of additions one product passes in float32
-// before its sum is float64. The head's error is nearly proportional to it.
-// chain = 0 means products and sums in float64 throughout.
-func HeadErrorChain(d, r, chain int, defect float64) float64 {
 	if r <= 0 {
 		return 0
 	}
 	size := math.Sqrt(float64(r) * (1 + defect)) // |U|_F
 	stretch := 1 + defect                        // |U^T v| <= sqrt(stretch)|v|, |I - UU^T| <= stretch
-	coordinate := AccumulateError(min(d, chain)+1) + chainError(d+2, unit64)
+	coordinate := AccumulateError(min(d, headChain)+1) + chainError(d+2, unit64)
 	projection := coordinate * size // |h^ - h| / |v|
 	head := math.Sqrt(stretch) + projection
 	subtraction := AccumulateError(r+1) * (1 + size*head) // |o^ - (v - U h^)| / |v|
@@ -125,18 +113,13 @@ func HeadErrorChain(d, r, chain int, defect float64) float64 {
 // more). d is the dimension of the data, D that of the rotation, r the head's
 // width (0: no head), defect as in HeadError.
 func Slack(d, D, r, rounds int, defect float64) float64 {
-	return SlackChain(d, D, r, rounds, headChain, defect)
-}
-
-// SlackChain is Slack with HeadErrorChain's length of the float32 chains.
-func SlackChain(d, D, r, rounds, chain int, defect float64) float64 {
 	head, rest, coordinates := 0.0, 1.0, 1.0
 	if r > 0 {
 		size := math.Sqrt(float64(r) * (1 + defect))
-		head = HeadErrorChain(d, r, chain, defect)
+		head = HeadError(d, r, defect)
 		// |o^|^2 <= |v|^2 (1 + what HeadError allows <v,v> to move) and
 		// |h^| likewise: the identity with q = v.
-		coordinates = math.Sqrt(1+defect) + (AccumulateError(min(d, chain)+1)+chainError(d+2, unit64))*size
+		coordinates = math.Sqrt(1+defect) + (AccumulateError(min(d, headChain)+1)+chainError(d+2, unit64))*size
 		rest = 1 + head
 	}
 	rho := RotationError(D, rounds)
@@ -150,8 +133,8 @@ func SlackChain(d, D, r, rounds, chain int, defect float64) float64 {
 // product <x,q> belong to the computed rotation and not to the exact one (10
 // times RotationError), because moments are float64 sums of up to D terms
 // (3 sqrt(gamma_{D+8}): H of nearly parallel vectors is a small difference), and
-// because terms are stored and combined in float32. It comes on top of
-// RoundingError and Slack. docs/guarantee.md derives it.
+// because terms are stored and combined in float32. It comes on top of Slack and
+// of the rounding of the query's codes. docs/guarantee.md derives it.
 func CodeSlack(D, rounds int) float64 {
 	moments := 3 * math.Sqrt(chainError(max(D, 0)+8, unit64))
 	return roundUp(10*RotationError(D, rounds) + moments + 3*AccumulateError(epilogueRoundings))

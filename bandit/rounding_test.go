@@ -198,14 +198,11 @@ func TestRotationErrorHaar(t *testing.T) {
 		vectors["row"] = narrow(turn[0])
 		for name, x := range vectors {
 			exact := apply64(turn, wide(x))
-			short, long := make([]float64, D), make([]float64, D)
+			turned := make([]float64, D)
 			for i, row := range turn32 {
-				short[i] = float64(chained(row, x, HaarChunk))
-				long[i] = float64(float32(dot64(wide(row), wide(x))))
+				turned[i] = float64(chained(row, x, HaarChunk))
 			}
-			size := norm64(wide(x))
-			r.note(t, "Haar, float32 sums", name, distance(short, exact)/size, RotationError(D, 0))
-			r.note(t, "Haar, float64 sums", name, distance(long, exact)/size, HaarError(D, true))
+			r.note(t, "Haar", name, distance(turned, exact)/norm64(wide(x)), RotationError(D, 0))
 		}
 	}
 	r.report(t, 2000)
@@ -230,13 +227,13 @@ func chained(x, y []float32, length int) float32 {
 
 // headOf splits v as the collection does: float32 chains, a number of them added
 // in float32, the rest in float64; then v less a float32 chain a coordinate.
-func headOf(u [][]float32, v []float32, length, chains int) (h, o []float32) {
+func headOf(u [][]float32, v []float32) (h, o []float32) {
 	h = make([]float32, len(u))
 	for j, column := range u {
 		total := 0.0
-		for from := 0; from < len(v); from += length * chains {
-			to := min(from+length*chains, len(v))
-			total += float64(chained(column[from:to], v[from:to], length))
+		for from := 0; from < len(v); from += HeadChunk * HeadChunks {
+			to := min(from+HeadChunk*HeadChunks, len(v))
+			total += float64(chained(column[from:to], v[from:to], HeadChunk))
 		}
 		h[j] = float32(total)
 	}
@@ -296,18 +293,12 @@ func headColumns(rng *rand.Rand, d, r int, stretch float64) ([][]float32, float6
 func TestHeadErrorAndSlack(t *testing.T) {
 	r := ratios{}
 	for _, c := range []struct {
-		d, r, rounds, length, chains int
-		stretch                      float64 // makes U less orthonormal than rounding does
+		d, r, rounds int
+		stretch      float64 // makes U less orthonormal than rounding does
 	}{
-		{300, 16, 3, HeadChunk, HeadChunks, 1}, {768, 32, 2, HeadChunk, HeadChunks, 1}, {768, 64, 2, HeadChunk, HeadChunks, 1},
-		{4096, 32, 2, HeadChunk, HeadChunks, 1}, {200, 16, 0, HeadChunk, HeadChunks, 1}, {60, 16, 0, HeadChunk, HeadChunks, 1},
-		{768, 32, 2, 512, 1, 1}, {2048, 1, 2, 512, 1, 1},
-		{512, 8, 2, HeadChunk, HeadChunks, 1.001}, {512, 8, 2, HeadChunk, HeadChunks, 0.999},
+		{300, 16, 3, 1}, {768, 32, 2, 1}, {768, 64, 2, 1}, {4096, 32, 2, 1}, {2048, 1, 2, 1},
+		{200, 16, 0, 1}, {60, 16, 0, 1}, {512, 8, 2, 1.001}, {512, 8, 2, 0.999},
 	} {
-		chain := c.length
-		if c.chains > 1 {
-			chain += c.chains
-		}
 		rng := rand.New(rand.NewPCG(44, uint64(c.d+c.r)))
 		u, defect := headColumns(rng, c.d, c.r, c.stretch)
 		D := c.d
@@ -333,33 +324,31 @@ func TestHeadErrorAndSlack(t *testing.T) {
 		vectors := hardVectors(rng, c.d)
 		vectors["head alone"] = append([]float32(nil), u[c.r-1]...)
 		for qName, q := range vectors {
-			g, qRest := headOf(u, q, c.length, c.chains)
+			g, qRest := headOf(u, q)
 			qTurned := turn(qRest)
 			for vName, v := range vectors {
-				h, vRest := headOf(u, v, c.length, c.chains)
+				h, vRest := headOf(u, v)
 				size := norm64(wide(q)) * norm64(wide(v))
 				exact := dot64(wide(q), wide(v))
 				head := dot64(wide(g), wide(h))
 				r.note(t, "head", qName+"/"+vName,
 					math.Abs(head+dot64(wide(qRest), wide(vRest))-exact)/size,
-					HeadErrorChain(c.d, c.r, chain, defect))
+					HeadError(c.d, c.r, defect))
 				whole := float32(head) + float32(dot64(wide(qTurned), wide(turn(vRest))))
 				r.note(t, "slack", qName+"/"+vName,
 					math.Abs(float64(whole)-exact)/size,
-					SlackChain(c.d, D, c.r, c.rounds, chain, defect))
+					Slack(c.d, D, c.r, c.rounds, defect))
 			}
 		}
 	}
 	r.report(t, 400)
-	if HeadError(768, 32, 1e-6) != HeadErrorChain(768, 32, HeadChunk+HeadChunks, 1e-6) || HeadError(768, 0, 1) != 0 {
-		t.Error("HeadError is not HeadErrorChain of its chains, or costs something without a head")
+	if HeadError(768, 0, 1) != 0 {
+		t.Error("HeadError costs something without a head")
 	}
 	if Slack(768, 768, 0, 2, 0) >= Slack(768, 768, 0, 3, 0) || Slack(768, 768, 32, 2, 0) <= Slack(768, 768, 0, 2, 0) {
 		t.Error("Slack does not grow with rounds and head")
 	}
-	t.Logf("slack at d 768, 2 rounds: %.2g without head, %.2g with 32, %.2g with 32 in chains of 512, %.2g in float64",
-		Slack(768, 768, 0, 2, 0), Slack(768, 768, 32, 2, 1e-6),
-		SlackChain(768, 768, 32, 2, 512, 1e-6), SlackChain(768, 768, 32, 2, 0, 1e-6))
+	t.Logf("slack at d 768, 2 rounds: %.2g without head, %.2g with 32", Slack(768, 768, 0, 2, 0), Slack(768, 768, 32, 2, 1e-6))
 }
 
 // A look uses moments, radius and product of the computed rotation. Its bound

@@ -276,7 +276,7 @@ func TestLawBySimulation(t *testing.T) {
 					dot := qnorm * (c*m.A/onorm + math.Sqrt(1-c*c)*across)
 					tau := c * qnorm * onorm
 					for a := range alphas {
-						if !KeepExact(m, dot, qnorm, tau, xalpha[a]) {
+						if !keepExact(m, dot, qnorm, tau, xalpha[a]) {
 							cells[i][j][a].exact++
 						}
 						if terms.Upper(dot, reach[a], qnorm) < tau {
@@ -382,7 +382,7 @@ func TestLawUnderHaarRotation(t *testing.T) {
 			for c, code := range codes {
 				x := code.write(o)
 				m, dot := momentsOf(x, o), dot64(x, q)
-				if !KeepExact(m, dot, qnorm, score, xalpha) {
+				if !keepExact(m, dot, qnorm, score, xalpha) {
 					exact[p*len(codes)+c]++
 				}
 				if Linear(m, kappa).Upper(dot, reach, qnorm) < score {

@@ -11,15 +11,9 @@ const (
 	rounds      = 10
 )
 
-// Block is the bijection itself: it maps a 128-bit counter to 128 random bits
-// under a 64-bit key. Words are least significant first.
-func Block(counter [4]uint32, key [2]uint32) [4]uint32 {
-	even, odd := mix(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
-	return [4]uint32{uint32(even), uint32(even >> 32), uint32(odd), uint32(odd >> 32)}
-}
-
-// mix is Block with all words in registers: arrays go through memory, which takes
-// as long as the rounds. It returns the words in pairs.
+// mix is the bijection itself: it maps a 128-bit counter, words least significant
+// first, to 128 random bits under a 64-bit key. All words stay in registers, for
+// arrays go through memory, which takes as long as the rounds.
 func mix(c0, c1, c2, c3, k0, k1 uint32) (even, odd uint64) {
 	for range rounds {
 		p0 := uint64(multiplier0) * uint64(c0)
