@@ -99,10 +99,8 @@ many4:
 	WORD $0x4f9d13d6 // fmla v22.4s, v30.4s, v29.s[0]
 	WORD $0x4f9d13f7 // fmla v23.4s, v31.4s, v29.s[0]
 	ADD R5, R9, R9
-	ADD R7, R19, R11
-	PRFM (R11), PLDL2KEEP
-	ADD R7, R23, R11
-	PRFM (R11), PLDL2KEEP
+	WORD $0xf8a76a62 // prfm pldl2keep, [x19, x7]
+	WORD $0xf8a76ae2 // prfm pldl2keep, [x23, x7]
 	FLDPQ 0(R9), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
@@ -130,10 +128,8 @@ many4:
 	WORD $0x4fbd13d6 // fmla v22.4s, v30.4s, v29.s[1]
 	WORD $0x4fbd13f7 // fmla v23.4s, v31.4s, v29.s[1]
 	ADD R5, R9, R9
-	ADD R7, R20, R11
-	PRFM (R11), PLDL2KEEP
-	ADD R7, R24, R11
-	PRFM (R11), PLDL2KEEP
+	WORD $0xf8a76a82 // prfm pldl2keep, [x20, x7]
+	WORD $0xf8a76b02 // prfm pldl2keep, [x24, x7]
 	FLDPQ 0(R9), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
@@ -161,8 +157,7 @@ many4:
 	WORD $0x4f9d1bd6 // fmla v22.4s, v30.4s, v29.s[2]
 	WORD $0x4f9d1bf7 // fmla v23.4s, v31.4s, v29.s[2]
 	ADD R5, R9, R9
-	ADD R7, R21, R11
-	PRFM (R11), PLDL2KEEP
+	WORD $0xf8a76aa2 // prfm pldl2keep, [x21, x7]
 	FLDPQ 0(R9), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
@@ -190,8 +185,7 @@ many4:
 	WORD $0x4fbd1bd6 // fmla v22.4s, v30.4s, v29.s[3]
 	WORD $0x4fbd1bf7 // fmla v23.4s, v31.4s, v29.s[3]
 	ADD R5, R9, R9
-	ADD R7, R22, R11
-	PRFM (R11), PLDL2KEEP
+	WORD $0xf8a76ac2 // prfm pldl2keep, [x22, x7]
 	SUBS $4, R10, R10
 	BGE many4
 

@@ -28,15 +28,17 @@ const (
 	rows, ldr = "R2", "R3" // rows: of the next tile
 	n         = "R4"
 	ldp, k    = "R5", "R6"
-	ahead     = "R7" // from a tile's rows to the next one's
 	add       = "R8"
 	at        = "R9" // in the panel
 	steps     = "R10"
-	free      = "R11"
 )
 
+// Numbers of general registers: of the first row's place in the tile, and of the
+// distance from a tile's rows to the next one's.
+const first, ahead = 19, 7
+
 // row is the register of the place in the tile's row r.
-func row(r int) string { return fmt.Sprint("R", 19+r) }
+func row(r int) string { return fmt.Sprint("R", first+r) }
 
 func sum(r, j int) neon.V { return neon.V(vectors*r + j) }
 
@@ -45,8 +47,8 @@ func multiply(f *neon.File) {
 		"gemm16NEON multiplies n rows by 16 columns of a panel.")
 	f.Args("out "+out, "ldo "+ldo, "rows "+rows, "ldr "+ldr, "n "+n, "ldp "+ldp, "k "+k, "add "+add)
 	bytes(f, ldo, ldr, ldp)
-	f.Go("MOVD $%d, %s", heights[0], ahead)
-	f.Go("MUL %s, %s, %s", ldr, ahead, ahead)
+	f.Go("MOVD $%d, R%d", heights[0], ahead)
+	f.Go("MUL %s, R%d, R%d", ldr, ahead, ahead)
 	for i, height := range heights {
 		again, fewer := f.Label("rows"), f.Label("fewer")
 		f.At(again)
@@ -87,8 +89,7 @@ func tile(f *neon.File, height int, more bool) {
 		// where a load might keep multiply-adds waiting, others are yet to start
 		step(f, height, i)
 		for r := i; more && r < height; r += held {
-			f.Go("ADD %s, %s, %s", ahead, row(r), free)
-			f.Go("PRFM (%s), PLDL2KEEP", free)
+			f.Prefetch(2, uint32(first+r), ahead)
 		}
 	}
 	f.Go("SUBS $%d, %s, %s", held, steps, steps)
