@@ -1,0 +1,6 @@
+//go:build armbe || arm64be || mips || mips64 || mips64p32 || ppc || ppc64 || s390 || s390x || sparc || sparc64
+
+package collection
+
+// Files are little-endian and mapped as they are.
+var _ = thresher_runs_on_little_endian_processors_only
