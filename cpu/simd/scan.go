@@ -21,8 +21,8 @@ type ScanQuery struct {
 // MaxScan is the greatest number of head or rest codes whose sums fit int32.
 const MaxScan = 1 << 16
 
-// ScanScratch is memory of the generic scan, one a goroutine. The zero value is
-// ready.
+// ScanScratch is memory of scans that change a panel's codes before many queries
+// meet them, one a goroutine. The zero value is ready.
 type ScanScratch struct {
 	words, wide []int64
 	dh, dr      [panelLanes]int32
@@ -40,7 +40,7 @@ type ScanScratch struct {
 // in float32, off by at most eight roundings of the terms' magnitudes, the same
 // for every number of queries in the call. values[64 q + i] receives it, and
 // bit i of masks[q] says whether it is at least q.Cut (never so when it is NaN).
-// AVX2 and AVX512 agree bit for bit. Where a panel of up to 16 KiB ends the next
+// AVX2, AVX512 and NEON agree bit for bit. Where a panel of up to 16 KiB ends the next
 // one is expected, and fetched on the way for calls with many queries or that end
 // before their panel.
 func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
@@ -58,7 +58,10 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 	spread := len(queries) >= wordsFrom
 	if spread {
 		if len(w.words) < wordsLen(all) {
-			w.words, w.wide = make([]int64, wordsLen(all)), make([]int64, all)
+			w.words = make([]int64, wordsLen(all))
+		}
+		if len(w.wide) < all {
+			w.wide = make([]int64, all)
 		}
 		expand(w.words, panel, all)
 	}

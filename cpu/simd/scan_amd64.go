@@ -4,17 +4,6 @@ package simd
 
 import "unsafe"
 
-// A scan of at least fetchingQueries queries has the time to fetch the panel
-// after its own. One of fewer waits for memory: where it reads whole panels the
-// processor's own prefetching of one stream is ahead of it, where it skips the
-// last codes of each that stream breaks off, and fetching takes a third to a half
-// off a search of one query. Panels beyond fetchedPanel bytes have none after
-// them: they are made of rows, one after the other in the same place.
-const (
-	fetchingQueries = 8
-	fetchedPanel    = 1 << 14
-)
-
 func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	n, all := len(queries), head+width
@@ -22,10 +11,7 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 		return
 	}
-	ahead := 0
-	if len(panel) <= fetchedPanel && (n >= fetchingQueries || panelLanes*all < len(panel)) {
-		ahead = len(panel)
-	}
+	ahead := fetchAhead(panel, all, n)
 	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:panelLanes*n]
 	heads, rests, radii, offsets := t.pointers()
@@ -44,14 +30,6 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 		scanOneAVX512(atoms, ahead, head, width, code, stride, &queries[fours].Head, n-fours, heads, rests, radii, offsets,
 			&masks[fours], &values[panelLanes*fours])
 	}
-}
-
-// pointers are those of the terms' lanes; offsets is nil where there are none.
-func (t *PanelTerms) pointers() (heads, rests, radii, offsets *float32) {
-	if t.Offset != nil {
-		offsets = &t.Offset[0]
-	}
-	return &t.Head[0], &t.Rest[0], &t.Radius[0], offsets
 }
 
 func (l Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {

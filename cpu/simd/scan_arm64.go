@@ -1,0 +1,82 @@
+//go:build !noasm && !purego
+
+package simd
+
+import "unsafe"
+
+func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+	t *PanelTerms, masks []uint64, values []float32) {
+	n, all := len(queries), head+width
+	if l == Generic || n == 0 {
+		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
+		return
+	}
+	ahead := fetchAhead(panel, all, n)
+	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
+	masks, values = masks[:n], values[:panelLanes*n]
+	heads, rests, radii, offsets := t.pointers()
+	// a scan without codes has empty slices
+	atoms, q := unsafe.SliceData(panel), 0
+	if n >= 8 {
+		if words := all * panelLanes / 8; len(w.words) < words {
+			w.words = make([]int64, words)
+		}
+		keep := unsafe.SliceData(w.words)
+		scanKeepingNEON(atoms, keep, ahead, head, width, unsafe.SliceData(codes), stride, &queries[0].Head, 1,
+			heads, rests, radii, offsets, &masks[0], &values[0])
+		if q = 8; n >= 16 {
+			scanKeptNEON(keep, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, n/8-1,
+				heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+			q = n &^ 7
+		}
+	}
+	if n-q >= 4 {
+		scanFourNEON(atoms, ahead, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, 1,
+			heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+		q += 4
+	}
+	if q < n {
+		scanOneNEON(atoms, ahead, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, n-q,
+			heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+	}
+}
+
+func (l Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	if l == Generic {
+		return testGeneric(sums, t, q, values)
+	}
+	n := len(sums)
+	if n < panelLanes {
+		var whole [panelLanes]RowSums8
+		copy(whole[:], sums)
+		sums = whole[:]
+	}
+	heads, rests, radii, offsets := t.pointers()
+	_, values = sums[:panelLanes], values[:panelLanes]
+	return testNEON(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
+}
+
+func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
+	i := 0
+	if l != Generic && width >= 16 {
+		panel = panel[:panelLanes*width]
+		for ; i+16 <= n; i += 16 {
+			from, size := rows[i*stride:], 15*stride+width
+			ahead := panelLanes * stride
+			if len(from) < ahead+size {
+				ahead = 0
+			}
+			transposeNEON(&panel[4*i], &from[:size][0], stride, width, ahead)
+		}
+	}
+	transposeGeneric(panel, rows, stride, i, n, width)
+}
+
+func (l Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	n, eights := 0, len(ids)&^7
+	if l != Generic && eights > 0 {
+		n = selectNEON(&toIDs[:eights][0], &toBounds[:eights][0], &ids[0], &bounds[:eights][0], eights, lo, hi)
+		toIDs, toBounds, ids, bounds = toIDs[n:], toBounds[n:], ids[eights:], bounds[eights:]
+	}
+	return n + selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+}
