@@ -2,11 +2,7 @@
 
 package simd
 
-import (
-	"math"
-	"slices"
-	"unsafe"
-)
+import "slices"
 
 func (l Level) dot(a []float32, q []float64) float64 {
 	switch l {
@@ -17,10 +13,6 @@ func (l Level) dot(a []float32, q []float64) float64 {
 	}
 	return Dot(a, q)
 }
-
-// fetched is about how many bytes of rows are on their way to the caches while
-// one is summed.
-const fetched = 8192
 
 func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	if l == Generic || len(ids) == 0 || len(q) == 0 {
@@ -55,9 +47,6 @@ func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 	s, t := DotGather(a, perm[n:], q[n:])
 	return sum + s, squares + t
 }
-
-// last is the greatest index of x that a uint32 holds; x is not empty.
-func last(x []float32) uint32 { return uint32(min(len(x)-1, math.MaxUint32)) }
 
 func (l Level) sumSquares(x []float32) float64 {
 	switch l {
@@ -132,25 +121,6 @@ func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	}
 	a, b := CodeMoments(code[n:], o[n:])
 	return co + a, cc + b
-}
-
-// fwhtVisit is the longest block the kernels transform.
-const fwhtVisit = 256
-
-func (l Level) fwhtScale(x, sign []float32, block int, f float32) {
-	if l == Generic || block < 16 || len(x)%block != 0 {
-		fwhtScale(x, sign, block, f)
-		return
-	}
-	if block <= fwhtVisit {
-		l.fwhtBlocks(x, unsafe.SliceData(sign), block, f)
-		return
-	}
-	l.fwhtBlocks(x, unsafe.SliceData(sign), fwhtVisit, 1)
-	for at := 0; at < len(x); at += block {
-		stages(x[at:at+block], fwhtVisit)
-	}
-	scale(x, f)
 }
 
 // fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit; sign may be nil.

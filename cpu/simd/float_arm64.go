@@ -1,0 +1,127 @@
+//go:build !noasm && !purego
+
+package simd
+
+import (
+	"slices"
+	"unsafe"
+)
+
+func (l Level) dot(a []float32, q []float64) float64 {
+	if l == Generic {
+		return Dot(a, q)
+	}
+	return dotNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
+}
+
+func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if l == Generic || len(ids) == 0 || len(q) == 0 {
+		Dots(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(2, fetched/4/len(q))
+	dotsNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
+}
+
+func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
+	if l == Generic {
+		return DotSquares(a, q)
+	}
+	return dotSquaresNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
+}
+
+func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
+	if l == Generic || len(a) == 0 {
+		return DotGather(a, perm, q)
+	}
+	left, sum, squares := dotGatherNEON(unsafe.SliceData(a), unsafe.SliceData(perm), unsafe.SliceData(q), len(perm), last(a))
+	// the rest, or the panic of an index beyond a
+	n := len(perm) - left
+	s, t := DotGather(a, perm[n:], q[n:])
+	return sum + s, squares + t
+}
+
+func (l Level) sumSquares(x []float32) float64 {
+	if l == Generic {
+		return SumSquares(x)
+	}
+	return sumSquaresNEON(unsafe.SliceData(x), len(x))
+}
+
+func (l Level) maxAbs(x []float32) float32 {
+	if l == Generic {
+		return MaxAbs(x)
+	}
+	return maxAbsNEON(unsafe.SliceData(x), len(x))
+}
+
+func (l Level) quantize(dst []uint8, x []float32, inv float32) {
+	if l != Generic {
+		n := len(x) &^ 3
+		quantizeNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv)
+		dst, x = dst[n:], x[n:]
+	}
+	Quantize(dst, x, inv)
+}
+
+func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+	if l != Generic {
+		n := len(x) &^ 3
+		quantizeSignedNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv, limit)
+		dst, x = dst[n:], x[n:]
+	}
+	QuantizeSigned(dst, x, inv, limit)
+}
+
+func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	if l == Generic {
+		return QuantizeError(dst, x, inv, limit, step)
+	}
+	n := len(x) &^ 3
+	sum, err2 = quantizeErrorNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv, limit, step)
+	s, e := QuantizeError(dst[n:], x[n:], inv, limit, step)
+	return sum + s, err2 + e
+}
+
+func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
+	if l == Generic {
+		return CodeMoments(code, o)
+	}
+	n := len(code) &^ 7
+	co, cc = codeMomentsNEON(unsafe.SliceData(code), unsafe.SliceData(o), n)
+	a, b := CodeMoments(code[n:], o[n:])
+	return co + a, cc + b
+}
+
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit; sign may be nil.
+func (Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
+	p, n := unsafe.SliceData(x), len(x)
+	switch block {
+	case 16:
+		fwht16xNEON(p, n, sign, f)
+	case 32:
+		fwht32xNEON(p, n, sign, f)
+	case 64:
+		fwht64xNEON(p, n, sign, f)
+	case 128:
+		fwht128xNEON(p, n, sign, f)
+	case 256:
+		fwht256xNEON(p, n, sign, f)
+	}
+}
+
+func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+	n := 0
+	to, from, at := unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(perm)
+	switch {
+	case l == Generic || len(src) == 0:
+	case scale == nil:
+		n = len(dst) - permuteNEON(to, from, at, len(dst), last(src))
+	default:
+		n = len(dst) - permuteScaleNEON(to, from, at, unsafe.SliceData(scale), len(dst), last(src))
+		scale = scale[n:]
+	}
+	// the rest, or the panic of an index beyond src
+	PermuteScale(dst[n:], src, perm[n:], scale)
+}
