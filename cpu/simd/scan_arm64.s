@@ -36,7 +36,9 @@ DATA places<>+224(SB)/8, $0x0b0a090807060504
 DATA places<>+232(SB)/8, $0x000000000f0e0d0c
 DATA places<>+240(SB)/8, $0x0706050403020100
 DATA places<>+248(SB)/8, $0x0f0e0d0c0b0a0908
-GLOBL places<>(SB), RODATA|NOPTR, $256
+DATA places<>+256(SB)/8, $0x0302020102010100
+DATA places<>+264(SB)/8, $0x0403030203020201
+GLOBL places<>(SB), RODATA|NOPTR, $272
 
 // func scanKeepingNEON(panel *uint8, keep *int64, ahead int, head, width int, codes *int8, stride int, queries *float32, groups int, heads, rests, radii, offsets *float32, masks *uint64, values *float32)
 TEXT ·scanKeepingNEON(SB), NOSPLIT, $0-120
@@ -3295,13 +3297,14 @@ TEXT ·selectNEON(SB), NOSPLIT, $0-56
 	FMOVS hi+44(FP), F17
 	WORD $0x4e040610 // dup v16.4s, v16.s[0]
 	WORD $0x4e040631 // dup v17.4s, v17.s[0]
-	MOVD $0x0000010200000101, R7
-	VMOV R7, V18.D[0]
-	MOVD $0x0000010800000104, R7
-	VMOV R7, V18.D[1]
-	WORD $0x4f305653 // shl v19.4s, v18.4s, #16
+	MOVD $0x0000000200000001, R8
+	VMOV R8, V18.D[0]
+	MOVD $0x0000000800000004, R8
+	VMOV R8, V18.D[1]
+	WORD $0x4f245653 // shl v19.4s, v18.4s, #4
 	MOVD $places<>(SB), R5
-	MOVD R0, R6
+	ADD $256, R5, R6
+	MOVD R0, R7
 
 loop49:
 	FLDPQ.P 32(R3), (F0, F1)
@@ -3316,30 +3319,30 @@ loop49:
 	WORD $0x4e271ca5 // and v5.16b, v5.16b, v7.16b
 	WORD $0x4ea51c84 // orr v4.16b, v4.16b, v5.16b
 	WORD $0x4eb1b884 // addv s4, v4.4s
-	VMOV V4.S[0], R7
-	UBFX $0, R7, $4, R8
-	ADD R8<<4, R5, R8
-	FMOVQ (R8), F20
-	UBFX $8, R7, $4, R8
+	VMOV V4.S[0], R8
+	UBFX $0, R8, $4, R9
+	ADD R9<<4, R5, R10
+	FMOVQ (R10), F20
+	MOVBU (R6)(R9), R9
 	WORD $0x4e140055 // tbl v21.16b, {v2.16b}, v20.16b
 	WORD $0x4e140016 // tbl v22.16b, {v0.16b}, v20.16b
 	FMOVQ F21, (R0)
 	FMOVQ F22, (R1)
-	ADD R8<<2, R0
-	ADD R8<<2, R1
-	UBFX $16, R7, $4, R8
-	ADD R8<<4, R5, R8
-	FMOVQ (R8), F23
-	UBFX $24, R7, $4, R8
+	ADD R9<<2, R0
+	ADD R9<<2, R1
+	UBFX $4, R8, $4, R9
+	ADD R9<<4, R5, R10
+	FMOVQ (R10), F23
+	MOVBU (R6)(R9), R9
 	WORD $0x4e170078 // tbl v24.16b, {v3.16b}, v23.16b
 	WORD $0x4e170039 // tbl v25.16b, {v1.16b}, v23.16b
 	FMOVQ F24, (R0)
 	FMOVQ F25, (R1)
-	ADD R8<<2, R0
-	ADD R8<<2, R1
+	ADD R9<<2, R0
+	ADD R9<<2, R1
 	SUBS $8, R4
 	BNE loop49
-	SUB R6, R0
+	SUB R7, R0
 	LSR $2, R0
 	MOVD R0, selected+48(FP)
 	RET

@@ -6,8 +6,8 @@ package simd
 // after its own. One of fewer waits for memory: where it reads whole panels the
 // processor's own prefetching of one stream is ahead of it, where it skips the
 // last codes of each that stream breaks off, and fetching takes a third to a half
-// off a search of one query. Panels beyond fetchedPanel bytes have none after
-// them: they are made of rows, one after the other in the same place.
+// off a search of one query, on amd64. Panels beyond fetchedPanel bytes have none
+// after them: they are made of rows, one after the other in the same place.
 const (
 	fetchingQueries = 8
 	fetchedPanel    = 1 << 14

@@ -1,0 +1,20 @@
+//go:build !noasm && !purego
+
+package simd
+
+// drainBlock is the number of queries the kernel takes in a call.
+const drainBlock = 256
+
+// drainBlocks drains the queries of all blocks before the first in which a list
+// holds more than room entries, and returns how many those are.
+func drainBlocks(ids []uint32, bounds []float32, stride int, counts []int32, room int32, masks []uint64, values []float32,
+	base uint32, add []float32) int {
+	n := len(masks)
+	for q := 0; q < n; q += drainBlock {
+		if !drainNEON(&ids[q*stride], &bounds[q*stride], stride, &counts[q], room, &masks[q], &values[panelLanes*q], base, &add[q],
+			min(n-q, drainBlock)) {
+			return q
+		}
+	}
+	return n
+}
