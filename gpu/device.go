@@ -53,24 +53,16 @@ type Device struct {
 	dev  cu.Device
 	ctx  cu.CUContext
 
-	jobs   chan *job
-	stop   chan struct{} // closed by Close: no further job is taken
-	ended  chan struct{} // closed by the device's goroutine when all is released
+	turn   chan struct{} // holds something while a function runs, and after Close
+	stop   chan struct{} // closed by Close: no further function runs
 	closer sync.Once
-	result error // of Close; written before ended is closed
+	result error // of Close
 
 	memory ledger
 
 	mu   sync.Mutex
 	lost error // the first sticky error
 	last launchLog
-}
-
-// job is one function on its way through the device's thread.
-type job struct {
-	f    func(*Thread) error
-	err  error
-	done chan struct{} // closed once err is set
 }
 
 // OpenDevice opens the device with this index. Devices of compute capability
@@ -95,19 +87,29 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 	if info.Major < minMajor || info.Major == minMajor && info.Minor < minMinor {
 		return nil, unavailable("device %d (%s): compute capability %d.%d is below %d.%d", index, info.Name, info.Major, info.Minor, minMajor, minMinor)
 	}
-	d := &Device{
-		info:  info,
-		dev:   dev,
-		jobs:  make(chan *job),
-		stop:  make(chan struct{}),
-		ended: make(chan struct{}),
-	}
-	ready := make(chan error)
-	go d.run(opt, ready)
-	if err := <-ready; err != nil {
+	d := &Device{info: info, dev: dev, turn: make(chan struct{}, 1), stop: make(chan struct{})}
+	if err := d.open(opt); err != nil {
 		return nil, fmt.Errorf("gpu: open device %d (%s): %w", index, info.Name, err)
 	}
 	return d, nil
+}
+
+// open retains the primary context and sets the budget.
+func (d *Device) open(opt DeviceOptions) (err error) {
+	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
+		return &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
+	}
+	err = d.within(func(*Thread) error {
+		free, total, err := cu.MemInfo()
+		if err != nil {
+			return &DriverError{Call: "cuMemGetInfo()", Code: codeOf(err)}
+		}
+		return d.memory.open(opt.Memory, free, total)
+	})
+	if err != nil {
+		return errors.Join(err, d.leave())
+	}
+	return nil
 }
 
 func countDevices() (int, error) {
@@ -156,9 +158,10 @@ func describe(index int) (dev cu.Device, info Info, err error) {
 // Info describes the device.
 func (d *Device) Info() Info { return d.info }
 
-// Do runs f on the device's thread, after those that came before, and returns
-// its error. Handing over costs some 13 us, so f should be a whole round of
-// work rather than a call.
+// Do runs f, when those that came before have ended, and returns its error. f runs
+// on the caller's goroutine, which is locked to its OS thread for so long: that
+// costs less than a microsecond when nobody is at work, but others wait until f
+// returns and have to be woken, so f should be a whole round of work.
 //
 // A ctx that ends before f has started returns its error, and f never runs.
 // Once f has started Do waits for it: f may look at ctx itself, and
@@ -170,16 +173,41 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{f: f, done: make(chan struct{})}
 	select {
-	case d.jobs <- j:
+	case d.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
 		return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
 	}
-	<-j.done
-	return j.err
+	defer func() { <-d.turn }()
+	if err := d.Lost(); err != nil {
+		return err
+	}
+	return d.within(f)
+}
+
+// within runs f with the context current on its OS thread, and leaves the thread
+// as it was.
+func (d *Device) within(f func(*Thread) error) (err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	t := &Thread{d: d, id: syscall.Gettid()}
+	defer func() { t.d = nil }()
+	if err := cu.PushCurrentCtx(d.ctx); err != nil {
+		return t.fail(err, "cuCtxPushCurrent()")
+	}
+	defer func() {
+		if _, e := cu.PopCurrentCtx(); e != nil {
+			err = errors.Join(err, t.fail(e, "cuCtxPopCurrent()"))
+		}
+	}()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("gpu: panic in a function on device %d: %v\n%s", d.info.Index, r, debug.Stack())
+		}
+	}()
+	return f(t)
 }
 
 // Close waits for the function that is running, frees what is still allocated
@@ -187,8 +215,14 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 // modules that nobody had freed, unless the device is lost. Later calls return
 // the same.
 func (d *Device) Close() error {
-	d.closer.Do(func() { close(d.stop) })
-	<-d.ended
+	d.closer.Do(func() {
+		close(d.stop)
+		d.turn <- struct{}{} // for good
+		left, gone := d.within(d.memory.close), d.leave()
+		if d.Lost() == nil { // of a lost device there is nothing left to report
+			d.result = errors.Join(left, gone)
+		}
+	})
 	return d.result
 }
 
@@ -200,97 +234,6 @@ func (d *Device) Lost() error {
 		return nil
 	}
 	return fmt.Errorf("gpu: device %d (%s) was lost: %w", d.info.Index, d.info.Name, d.lost)
-}
-
-// run is the life of the device's goroutine: retain the primary context, serve
-// jobs, release everything.
-func (d *Device) run(opt DeviceOptions, ready chan<- error) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	ctx, err := d.dev.RetainPrimaryCtx()
-	if err != nil {
-		ready <- &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
-		return
-	}
-	d.ctx = ctx
-	if err := d.enter(opt); err != nil {
-		ready <- errors.Join(err, d.leave())
-		return
-	}
-	ready <- nil
-	d.serve()
-}
-
-// enter makes the context current on this thread and sets the budget.
-func (d *Device) enter(opt DeviceOptions) error {
-	if err := cu.SetCurrentContext(d.ctx); err != nil {
-		return &DriverError{Call: "cuCtxSetCurrent()", Code: codeOf(err)}
-	}
-	free, total, err := cu.MemInfo()
-	if err != nil {
-		return &DriverError{Call: "cuMemGetInfo()", Code: codeOf(err)}
-	}
-	return d.memory.open(opt.Memory, free, total)
-}
-
-// serve runs jobs until Close. A job that ends its goroutine, as
-// testing.T.FailNow does, takes the thread with it; another one goes on.
-func (d *Device) serve() {
-	orderly := false
-	defer func() {
-		if orderly {
-			return
-		}
-		go func() {
-			runtime.LockOSThread()
-			if err := cu.SetCurrentContext(d.ctx); err != nil {
-				d.lose(&DriverError{Call: "cuCtxSetCurrent()", Code: codeOf(err)})
-			}
-			d.serve()
-		}()
-	}()
-	for {
-		select {
-		case j := <-d.jobs:
-			d.do(j)
-		case <-d.stop:
-			orderly = true
-			d.release()
-			return
-		}
-	}
-}
-
-// do runs one job and tells its sender.
-func (d *Device) do(j *job) {
-	defer close(j.done)
-	if j.err = d.Lost(); j.err != nil {
-		return
-	}
-	t := &Thread{d: d, id: syscall.Gettid()}
-	returned := false
-	defer func() {
-		t.d = nil
-		if returned {
-			return
-		}
-		if r := recover(); r != nil {
-			j.err = fmt.Errorf("gpu: panic on the thread of device %d: %v\n%s", d.info.Index, r, debug.Stack())
-			return
-		}
-		j.err = fmt.Errorf("gpu: the function on the thread of device %d ended its goroutine", d.info.Index)
-	}()
-	j.err = j.f(t)
-	returned = true
-}
-
-// release frees what is left and lets go of the context.
-func (d *Device) release() {
-	defer close(d.ended)
-	left := d.memory.close(&Thread{d: d, id: syscall.Gettid()})
-	gone := d.leave()
-	if d.Lost() == nil { // of a lost device there is nothing left to report
-		d.result = errors.Join(left, gone)
-	}
 }
 
 // leave lets go of the context; the last to do so ends it.

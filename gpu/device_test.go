@@ -8,8 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
+
+	"gorgonia.org/cu"
 
 	"thresher/backend"
 	"thresher/gpu/emulator"
@@ -45,7 +46,7 @@ func openTest(t *testing.T, opt DeviceOptions) *Device {
 	return d
 }
 
-// onThread runs f on the device's thread and fails the test on its error.
+// onThread runs f by the device's Do and fails the test on its error.
 func onThread(t *testing.T, d *Device, f func(*Thread) error) {
 	t.Helper()
 	if err := d.Do(context.Background(), f); err != nil {
@@ -114,22 +115,18 @@ func TestOpenRefusals(t *testing.T) {
 	refused(t, err, nil, "-1 bytes")
 }
 
-// Jobs run one at a time, in one OS thread, whoever sends them: the counter
-// below is unguarded, and the race detector watches.
+// Functions run one at a time, whoever sends them: the counter below is unguarded,
+// and the race detector watches.
 func TestDoSerializes(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	const senders, each = 16, 25
-	n, thread := 0, 0
-	onThread(t, d, func(*Thread) error { thread = syscall.Gettid(); return nil })
+	n := 0
 	var wg sync.WaitGroup
 	for range senders {
 		wg.Go(func() {
 			for range each {
 				if err := d.Do(context.Background(), func(th *Thread) error {
 					n++
-					if syscall.Gettid() != thread {
-						return errors.New("another thread")
-					}
 					if th.Device() != d {
 						return errors.New("another device")
 					}
@@ -143,7 +140,7 @@ func TestDoSerializes(t *testing.T) {
 	}
 	wg.Wait()
 	if n != senders*each {
-		t.Errorf("%d jobs ran of %d", n, senders*each)
+		t.Errorf("%d functions ran of %d", n, senders*each)
 	}
 }
 
@@ -155,7 +152,7 @@ func TestDoReturnsTheError(t *testing.T) {
 	}
 }
 
-// busy occupies the device's thread until release is called, which waits for it
+// busy occupies the device until release is called, which waits for it
 // to be free again.
 func busy(t *testing.T, d *Device) (release func()) {
 	t.Helper()
@@ -193,7 +190,7 @@ func (c *askedContext) Err() error {
 	return c.Context.Err()
 }
 
-// A context that ends while the thread is busy ends the wait at once, and the
+// A context that ends while the device is busy ends the wait at once, and the
 // function never runs.
 func TestDoGivesUpWaiting(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
@@ -205,7 +202,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	go func() { result <- d.Do(ctx, func(*Thread) error { ran = true; return nil }) }()
 	<-ctx.asked // Do has begun, and believes that ctx goes on
 	cancel()
-	if err := <-result; err != context.Canceled { // with the thread still busy
+	if err := <-result; err != context.Canceled { // with the device still busy
 		t.Error(err)
 	}
 	release()
@@ -213,7 +210,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	if ran {
 		t.Error("the function ran after Do had given up")
 	}
-	for range 64 { // with the thread idle: a matter of chance, were it not asked first
+	for range 64 { // with the device idle: a matter of chance, were it not asked first
 		if err := d.Do(ctx, func(*Thread) error { ran = true; return nil }); err != context.Canceled || ran {
 			t.Fatal("a context that had ended before: ", err, ran)
 		}
@@ -243,11 +240,11 @@ func TestDoSurvivesPanics(t *testing.T) {
 	var b *Buffer[int32]
 	onThread(t, d, func(th *Thread) (err error) { b, err = Alloc[int32](th, "kept", 4); return err })
 	err := d.Do(context.Background(), func(*Thread) error { panic("split milk") })
-	refused(t, err, nil, "panic on the thread of device 0: split milk", "TestDoSurvivesPanics")
+	refused(t, err, nil, "panic in a function on device 0: split milk", "TestDoSurvivesPanics")
 
-	// As testing.T.FailNow does.
-	err = d.Do(context.Background(), func(*Thread) error { runtime.Goexit(); return nil })
-	refused(t, err, nil, "ended its goroutine")
+	var wg sync.WaitGroup // of a goroutine that ends within, as testing.T.FailNow has it
+	wg.Go(func() { d.Do(context.Background(), func(*Thread) error { runtime.Goexit(); return nil }) })
+	wg.Wait()
 
 	onThread(t, d, func(th *Thread) error {
 		if err := b.Upload(th, 0, []int32{1, 2, 3, 4}); err != nil {
@@ -255,6 +252,34 @@ func TestDoSurvivesPanics(t *testing.T) {
 		}
 		return b.Free(th)
 	})
+}
+
+// A function finds its device's context current, whatever else is on the way, and
+// leaves the thread as it was.
+func TestDoRestoresTheContext(t *testing.T) {
+	needEmulator(t)
+	t.Setenv("EMU_DEVICES", "2")
+	a := openTest(t, DeviceOptions{})
+	b, err := OpenDevice(1, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "other device", b.Close)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	current := func(want cu.CUContext) {
+		t.Helper()
+		if got, err := cu.CurrentContext(); err != nil || got != want {
+			t.Errorf("context %v is current, want %v: %v", got, want, err)
+		}
+	}
+	onThread(t, a, func(*Thread) error {
+		current(a.ctx)
+		onThread(t, b, func(*Thread) error { current(b.ctx); return nil })
+		current(a.ctx)
+		return nil
+	})
+	current(cu.CUContext{})
 }
 
 // A Thread is worth nothing outside its function.
@@ -286,7 +311,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 	closed := make(chan error)
 	go func() { closed <- d.Close() }()
-	for range waiting { // with the thread still busy
+	for range waiting { // with the device still busy
 		refused(t, <-results, backend.ErrClosed, "device 0")
 	}
 	release()
@@ -344,8 +369,7 @@ func TestCloseReportsLeaks(t *testing.T) {
 	}
 }
 
-// Two Devices of one index share its memory, each with its own budget and
-// thread; what belongs to one is refused by the other.
+// Two Devices of one index share its memory, each with its own budget; what belongs to one is refused by the other.
 func TestTwoDevicesOfOneIndex(t *testing.T) {
 	a, b := openTest(t, DeviceOptions{Memory: 1 << 20}), openTest(t, DeviceOptions{Memory: 1 << 20})
 	var of *Buffer[int32]

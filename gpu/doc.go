@@ -5,13 +5,13 @@
 //
 //	driver.go  is there a driver this program can use, and which
 //	shim.c     how a binary that links the driver starts where there is none
-//	device.go  a device: one thread that owns its context, and work handed to it;
-//	           thread.go what that work may do
+//	device.go  a device: its context, and functions that take turns at it;
+//	           thread.go what they run on
 //	memory.go  the byte budget; buffer.go and pinned.go what is allocated from it
 //	stream.go  streams and events
 //	launch.go  modules, functions, arguments, launches; ptx.go what PTX says of them
 //	errors.go  what the driver's codes mean and which of them lose the device
 //
-// Every call to the driver is made on its device's thread, inside a function
-// given to Device.Do, and its failure is an error that holds a *DriverError.
+// Every call to the driver that needs a context is made inside a function given to
+// Device.Do, with the context current on its OS thread, and its failure is an error that holds a *DriverError.
 package gpu

@@ -94,7 +94,7 @@ func TestEveryCallFails(t *testing.T) {
 	}
 	calls := []string{
 		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute",
-		"cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo", "cuCtxSynchronize",
+		"cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuMemGetInfo", "cuCtxSynchronize",
 		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuModuleUnload",
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernel",
 		"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuMemFreeHost",

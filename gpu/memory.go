@@ -18,7 +18,7 @@ import (
 const granule = 512
 
 // ledger keeps a device's byte budget and what is alive on it. Its figures may
-// be read by any goroutine; entries come and go on the device's thread.
+// be read by any goroutine; entries come and go within Do.
 type ledger struct {
 	mu     sync.Mutex
 	budget int64

@@ -14,7 +14,7 @@ import (
 const poolKept = 8
 
 // pool keeps the memory that runs gave back for runs to come: allocating and freeing
-// wait for the device. It is used on the device's thread alone.
+// wait for the device. It is used within Do alone.
 type pool struct {
 	// Those given back last are last: when there are too many the first is freed, which
 	// nobody has wanted for longest.

@@ -13,7 +13,7 @@ import (
 )
 
 // machine is a device with the kernels, a stream, and the memory that runs give
-// back. All of it but d is used on the device's thread alone.
+// back. All of it but d is used within Do alone.
 type machine struct {
 	d         *Device
 	log       *slog.Logger
@@ -104,7 +104,7 @@ func (m *machine) close() error {
 	return errors.Join(err, closed)
 }
 
-// do runs f on the device's thread with a queue for what it enqueues.
+// do runs f by the device's Do with a queue for what it enqueues.
 func (m *machine) do(ctx context.Context, f func(*queue) error) error {
 	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, p: m}) })
 }

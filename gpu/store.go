@@ -14,7 +14,7 @@ import (
 type freer interface{ Free(*Thread) error }
 
 // stores is what a resident holds of a device, and of the host memory that the
-// device sees. It is used on the device's thread alone.
+// device sees. It is used within Do alone.
 type stores struct {
 	held []freer
 	// pool, if not nil, gives way: what a collection needs is needed more.

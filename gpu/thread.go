@@ -10,15 +10,15 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Thread is a device's OS thread with the context current, as Do hands it to a
-// function. It is good until the function returns, on its goroutine only; every
+// Thread is the OS thread of a function that Do runs, with the device's context
+// current. It is good until the function returns, on its goroutine only; every
 // driver call takes one, so that none can be made elsewhere.
 type Thread struct {
 	d  *Device
 	id int // of the OS thread
 }
 
-// Device is the device this thread belongs to.
+// Device is the device whose context is current.
 func (t *Thread) Device() *Device { return t.d }
 
 // live says whether t may be used: its function has not returned, and this is
