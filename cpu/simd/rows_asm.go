@@ -2,8 +2,8 @@
 
 package simd
 
-// What is fetched ahead, in bytes of rows and in rows: the rate at which rows come
-// from memory hardly changes from half of these to twice them.
+// What is fetched ahead, in bytes of rows and in rows: on amd64 the rate at which
+// rows come from memory hardly changes from half of these to twice them.
 const (
 	nearBytes, fewestNear, mostNear = 10 << 10, 4, 12
 	farBytes, fewestFar, mostFar    = 40 << 10, 8, 48

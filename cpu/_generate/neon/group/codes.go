@@ -26,8 +26,9 @@ func (k *Kernel) Prepare() { k.Go("VMOVI $128, V%d.B16", Flip) }
 // bit does, and the sums are short of 128 times the sum of the query's codes. Where
 // there are no rows, Codes gives -128 times that sum.
 func (k *Kernel) Codes(end R, halves int, sums neon.V) []neon.V {
-	c := part{k, halves, min(chains/(max(len(k.Rows), 1)*halves), Line/16), sums}
-	for i := range max(len(k.Rows), 1) * halves * c.slots {
+	c := &part{Kernel: k, rows: max(len(k.Rows), 1), halves: halves, sums: sums}
+	c.slots = min(chains/(c.rows*halves), Line/16)
+	for i := range c.rows * halves * c.slots {
 		k.Go("VMOVI $0, V%d.B16", sums+neon.V(i))
 	}
 	past, four := k.Label("past"), k.Label("four")
@@ -50,12 +51,12 @@ func (k *Kernel) Codes(end R, halves int, sums neon.V) []neon.V {
 	return c.fold()
 }
 
-// part is a call of Codes. A sum has slots, vectors of its own for some of the 16
-// codes that come one after the other.
+// part is a call of Codes. A sum has slots: vectors that take turns at the products
+// of 16 codes.
 type part struct {
 	*Kernel
-	halves, slots int
-	sums          neon.V
+	rows, halves, slots int
+	sums                neon.V
 }
 
 // sum is the vector of a slot of the sum of a row and a half.
@@ -112,7 +113,7 @@ func (c *part) take(load func(at R, to neon.V), from, vectors int) {
 
 // fold adds up the slots of each sum.
 func (c *part) fold() (sums []neon.V) {
-	for row := range max(len(c.Rows), 1) {
+	for row := range c.rows {
 		for h := range c.halves {
 			for n := c.slots / 2; n > 0; n /= 2 {
 				for slot := range n {
