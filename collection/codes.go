@@ -2,7 +2,6 @@ package collection
 
 import (
 	"math"
-	"slices"
 
 	"thresher/bandit"
 	"thresher/cpu/simd"
@@ -26,7 +25,8 @@ func (b *builder) codes() error {
 		c.Rotated32 = make([]float32, c.N*c.D)
 	}
 	coders := make([]*coder, b.threads)
-	err := b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
+	c.capNorms()
+	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
@@ -34,11 +34,6 @@ func (b *builder) codes() error {
 		b.progress(hi - lo)
 		return nil
 	})
-	// a cap on the norms of a panel and all later ones: they fall but for their step
-	for p := c.PanelCount() - 2; p >= 0; p-- {
-		c.HeadMax[p*headMaxTerms+2] = max(c.HeadMax[p*headMaxTerms+2], c.HeadMax[(p+1)*headMaxTerms+2])
-	}
-	return err
 }
 
 func newCoder(b *builder) *coder {
@@ -61,25 +56,6 @@ func (k *coder) panel(lo, hi int) {
 	}
 	p := lo / PanelAtoms
 	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
-	k.b.maxima(p, lo, hi)
-}
-
-// maxima takes the greatest terms of panel p, atoms lo..hi-1.
-func (b *builder) maxima(p, lo, hi int) {
-	c := b.c
-	h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
-	h[0], h[1], h[2] = slices.Max(c.HeadNorm[lo:hi]), slices.Max(c.HeadErr[lo:hi]), slices.Max(c.Norm[lo:hi])
-	if c.Offset != nil {
-		h[3] = -slices.Min(c.Offset[lo:hi])
-	}
-	for k := range c.Levels {
-		l := &c.Levels[k]
-		m := l.Max[3*p : 3*p+3]
-		m[0], m[1] = slices.Max(l.XNorm[lo:hi]), slices.Max(l.Radius[lo:hi])
-		if !l.Signs {
-			m[2] = slices.Max(l.Beyond[lo:hi])
-		}
-	}
 }
 
 // load puts atom i into a slot, scaled to a norm in [1/2, 1) by a power of two

@@ -193,32 +193,8 @@ func TestPanelsRepeatCodesAndMaxima(t *testing.T) {
 					}
 				}
 			}
-			var h PanelTerms
-			for i := p * PanelAtoms; i < c.N; i++ {
-				h.Norm = max(h.Norm, c.Norm[i])
-				if i >= (p+1)*PanelAtoms {
-					continue
-				}
-				h.HeadNorm, h.HeadErr = max(h.HeadNorm, c.HeadNorm[i]), max(h.HeadErr, c.HeadErr[i])
-				if c.Offset != nil {
-					h.OffsetSize = max(h.OffsetSize, -c.Offset[i])
-				}
-			}
-			if got := c.PanelMax(p); got != h {
-				t.Errorf("panel %d has maxima %+v, want %+v", p, got, h)
-			}
-			for k := range c.Levels {
-				l := &c.Levels[k]
-				var m [3]float32
-				for i := p * PanelAtoms; i < min(c.N, (p+1)*PanelAtoms); i++ {
-					m[0], m[1] = max(m[0], l.XNorm[i]), max(m[1], l.Radius[i])
-					if !l.Signs {
-						m[2] = max(m[2], l.Beyond[i])
-					}
-				}
-				if got := [3]float32(l.Max[3*p : 3*p+3]); got != m {
-					t.Errorf("panel %d level %d has maxima %v, want %v", p, l.Width, got, m)
-				}
+			if got, want := c.NormCaps[p], slices.Max(c.Norm[p*PanelAtoms:]); got != want {
+				t.Errorf("panel %d has the cap %g, want %g", p, got, want)
 			}
 		}
 		for i, r := range c.Codes {
@@ -486,8 +462,8 @@ func TestNormCapLooksAhead(t *testing.T) {
 		if own < rest {
 			ahead++
 		}
-		if c.PanelMax(p).Norm != rest {
-			t.Errorf("panel %d has the cap %g, later atoms have %g", p, c.PanelMax(p).Norm, rest)
+		if c.NormCaps[p] != rest {
+			t.Errorf("panel %d has the cap %g, later atoms have %g", p, c.NormCaps[p], rest)
 		}
 	}
 	if ahead == 0 {

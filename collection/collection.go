@@ -98,8 +98,6 @@ type Level struct {
 	Radius []float32 // h, rounded upward
 	XNorm  []float32 // |x~|, rounded upward
 	Beyond []float32 // |o - x|, rounded upward
-	// Max holds, for each panel, the greatest XNorm, Radius and Beyond.
-	Max []float32 // [panels][3]
 }
 
 // Collection is n atoms made ready for elimination. All slices are read only.
@@ -136,8 +134,9 @@ type Collection struct {
 	HeadScale, HeadNorm, HeadErr []float32
 	// RowScale is the value of one code step of the rest.
 	RowScale []float32
-	// HeadMax holds the PanelTerms of each panel.
-	HeadMax []float32 // [panels][4]
+	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all
+	// later ones. It is not saved.
+	NormCaps []float32
 	// Levels is sorted by Width; the last has Width D and is deterministic. If
 	// there are signs, theirs is the one before.
 	Levels []Level
@@ -213,19 +212,6 @@ func (c *Collection) Values() (lo, hi float64) {
 	return lo, hi
 }
 
-// PanelTerms bounds the terms of a panel's atoms.
-type PanelTerms struct {
-	HeadNorm, HeadErr float32 // greatest of the panel
-	Norm              float32 // greatest of this and all later panels
-	OffsetSize        float32 // greatest |Offset|
-}
-
-// PanelMax returns the bounds of panel p.
-func (c *Collection) PanelMax(p int) PanelTerms {
-	h := c.HeadMax[p*headMaxTerms : (p+1)*headMaxTerms]
-	return PanelTerms{h[0], h[1], h[2], h[3]}
-}
-
 // Code returns the codes of the atom of internal index i.
 func (c *Collection) Code(i int) []uint8 {
 	w := c.R + c.D
@@ -253,13 +239,24 @@ func (c *Collection) Close() error {
 	return f()
 }
 
+// capNorms fills NormCaps from Norm, which falls from panel to panel but for its
+// step.
+func (c *Collection) capNorms() {
+	c.NormCaps = make([]float32, c.PanelCount())
+	most := float32(0)
+	for p := len(c.NormCaps) - 1; p >= 0; p-- {
+		most = max(most, slices.Max(c.Norm[p*PanelAtoms:min((p+1)*PanelAtoms, c.N)]))
+		c.NormCaps[p] = most
+	}
+}
+
 // Bytes is the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowNorm))*8 +
-		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.HeadMax))*4 +
+		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
 		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Levels {
-		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)+len(l.Max)) * 4
+		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)) * 4
 	}
 	for i := range c.SuffixNorm {
 		b += int64(len(c.SuffixNorm[i])+len(c.SuffixMax[i])) * 4

@@ -91,7 +91,6 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	get32(&c.HeadScale, "head-scale", padded)
 	get32(&c.HeadNorm, "head-norm", padded)
 	get32(&c.HeadErr, "head-err", padded)
-	get32(&c.HeadMax, "head-max", headMaxTerms*c.PanelCount())
 	for _, l := range levels(c.R, c.D) {
 		name := strconv.Itoa(l.Width)
 		if l.Signs {
@@ -102,7 +101,6 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 		get32(&l.Scale, "scale-"+name, padded)
 		get32(&l.Radius, "radius-"+name, padded)
 		get32(&l.XNorm, "x-norm-"+name, padded)
-		get32(&l.Max, "max-"+name, 3*c.PanelCount())
 		c.Levels = append(c.Levels, l)
 	}
 	if err == nil {
@@ -134,9 +132,6 @@ func panelWidth(D int) int {
 	}
 	return min(128, D)
 }
-
-// headMaxTerms is how many terms HeadMax keeps a panel.
-const headMaxTerms = 4
 
 // levels are the looks there can be at a rest of D coordinates: prefixes of
 // int8 codes, signs, and all int8 codes, without their terms. Each costs 12 to 16

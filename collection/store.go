@@ -25,9 +25,11 @@ import (
 //	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
 const (
 	magic       = "THRESHER"
-	fileVersion = 3
-	headerBytes = 1 << 16
-	pageBytes   = 1 << 16 // covers the page sizes in use
+	fileVersion = 4
+	// oldestVersion had more sections, which nothing reads.
+	oldestVersion = 3
+	headerBytes   = 1 << 16
+	pageBytes     = 1 << 16 // covers the page sizes in use
 )
 
 // Errors of collection files, wrapped with the file's name and the figures.
@@ -41,6 +43,7 @@ var (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type header struct {
+	Version  int `json:"-"` // it stands before the header
 	N, Dim   int
 	Metric   string
 	Basis    string
@@ -143,11 +146,7 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	if _, err := f.Seek(headerBytes, io.SeekStart); err != nil {
 		return err
 	}
-	if err := columns(src); err != nil {
-		return err
-	}
-	buf := make([]float32, max(src.Dim(), streamFloats))
-	n, err := stream(ctx, src, func() []float32 { return buf }, func(r []float32) error {
+	n, err := stream(ctx, src, func(r []float32) error {
 		_, err := f.Write(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), 4*len(r)))
 		return err
 	})
@@ -212,8 +211,9 @@ func readHeader(f *os.File) (*header, error) {
 	if string(b[:8]) != magic {
 		return nil, fmt.Errorf("%w: it begins %q", ErrForeign, b[:8])
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != fileVersion {
-		return nil, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, v, fileVersion)
+	version := binary.LittleEndian.Uint32(b[8:])
+	if version < oldestVersion || version > fileVersion {
+		return nil, fmt.Errorf("%w: %d, this program reads %d and %d", ErrVersion, version, oldestVersion, fileVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > headerBytes-20 {
@@ -226,7 +226,7 @@ func readHeader(f *os.File) (*header, error) {
 	if crc32.Checksum(js, castagnoli) != binary.LittleEndian.Uint32(b[16:]) {
 		return nil, fmt.Errorf("%w: the header's checksum differs", ErrCorrupt)
 	}
-	var h header
+	h := header{Version: int(version)}
 	if err := json.Unmarshal(js, &h); err != nil {
 		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
 	}
@@ -319,6 +319,7 @@ func open(f *os.File) (*Collection, error) {
 		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
 	}
 	if c.Coded() {
+		c.capNorms()
 		c.transform.pack()
 	}
 	c.closer = func() error { return unmapFile(nil, 0, all, false) }

@@ -20,28 +20,16 @@ import (
 
 // rowsSource hands out rows a few at a time.
 type rowsSource struct {
-	rows  []float32
-	dim   int
-	known bool  // Len tells
-	claim int64 // what Len says in place of the truth, if not 0
-	fail  int   // after that many rows Read fails; 0 = never
-	eof   bool  // EOF comes with the last rows, not after
-	err   error // what Read fails with
-	done  int
-	then  func(done int)
+	rows []float32
+	dim  int
+	fail int   // after that many rows Read fails; 0 = never
+	eof  bool  // EOF comes with the last rows, not after
+	err  error // what Read fails with
+	done int
+	then func(done int)
 }
 
 func (s *rowsSource) Dim() int { return s.dim }
-
-func (s *rowsSource) Len() int64 {
-	if s.claim != 0 {
-		return s.claim
-	}
-	if s.known {
-		return int64(len(s.rows) / s.dim)
-	}
-	return -1
-}
 
 func (s *rowsSource) Read(dst []float32) (int, error) {
 	left := len(s.rows)/s.dim - s.done
@@ -92,7 +80,7 @@ func TestCreateOpenEqualsBuild(t *testing.T) {
 			want := build(t, rows, s.dim, &o)
 			name := fmt.Sprintf("dimension %d, %v, %v", s.dim, s.basis, m)
 			o.Threads = 3 - i
-			got, err := Create(context.Background(), path, &rowsSource{rows: rows, dim: s.dim, known: i == 0, eof: i == 1}, false, &o)
+			got, err := Create(context.Background(), path, &rowsSource{rows: rows, dim: s.dim, eof: i == 1}, false, &o)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -105,13 +93,6 @@ func TestCreateOpenEqualsBuild(t *testing.T) {
 			}
 			if why := differ(want, again); why != "" {
 				t.Errorf("%s: built and opened: %s", name, why)
-			}
-			from, err := BuildFrom(context.Background(), &rowsSource{rows: rows, dim: s.dim, known: i == 1}, &o)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if why := differ(want, from); why != "" {
-				t.Errorf("%s: built from memory and from a source: %s", name, why)
 			}
 			if want.Coded() {
 				q := data("gaussian", 1, s.dim, 2)
@@ -208,7 +189,8 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 		{"source fails midway", context.Background(), &rowsSource{rows: rows, dim: 40, fail: 111, err: torn}, nil, torn, "torn"},
 		{"source fails at once", context.Background(), &rowsSource{rows: rows, dim: 40, fail: -1 + 1, err: torn}, nil, nil, ""},
 		{"empty", context.Background(), &rowsSource{dim: 40}, nil, nil, "no rows"},
-		{"no columns", context.Background(), &rowsSource{rows: nil, dim: 0, known: true}, nil, nil, "0 columns"},
+		{"no columns", context.Background(), &rowsSource{dim: 0}, nil, nil, "0 columns"},
+		{"fewer than none", context.Background(), &rowsSource{rows: rows, dim: -1}, nil, nil, "-1 columns"},
 		{"too wide", context.Background(), &rowsSource{dim: MaxDim + 1}, nil, nil, "columns"},
 		{"NaN", context.Background(), &rowsSource{rows: withNaN, dim: 40}, nil, nil, "row 200, column 7: value NaN"},
 		{"cancelled before", before, &rowsSource{rows: rows, dim: 40}, nil, context.Canceled, ""},
@@ -223,9 +205,6 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 			}
 		}}, context.Canceled, ""},
 	} {
-		if c.src.dim == 0 {
-			c.src.known = false
-		}
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a.thresher")
 		got, err := Create(c.ctx, path, c.src, false, c.o)
@@ -245,30 +224,6 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		alone(t, dir)
-	}
-	if _, err := BuildFrom(context.Background(), &rowsSource{rows: rows, dim: 40, fail: 74, err: torn}, nil); !errors.Is(err, torn) {
-		t.Errorf("BuildFrom a torn source: %v", err)
-	}
-	if _, err := BuildFrom(context.Background(), &rowsSource{rows: []float32{1}, dim: -1, known: true}, nil); err == nil {
-		t.Error("BuildFrom -1 columns")
-	}
-}
-
-// Rows are read where they stay as far as Len told the truth.
-func TestBuildFromAnyLength(t *testing.T) {
-	for _, dim := range []int{3, 40} {
-		rows := data("gaussian", 200, dim, 1)
-		for _, claim := range []int64{-1, 1, 150, 199, 200, 201, 5000, MaxAtoms + 1} {
-			for _, eof := range []bool{false, true} {
-				c, err := BuildFrom(context.Background(), &rowsSource{rows: rows, dim: dim, claim: claim, eof: eof}, nil)
-				if err != nil {
-					t.Fatalf("dimension %d, %d rows said: %v", dim, claim, err)
-				}
-				if c.N != 200 || !slices.Equal(c.Rows, rows) {
-					t.Errorf("dimension %d, %d rows said: %d rows, or others", dim, claim, c.N)
-				}
-			}
-		}
 	}
 }
 
@@ -302,6 +257,41 @@ func withHeader(b []byte, js []byte) []byte {
 	return b
 }
 
+// A file of the version before is the same but for sections that nothing reads.
+func TestOpenOfTheVersionBefore(t *testing.T) {
+	b, h := small(t, 70)
+	h.Sections = append(h.Sections, section{Name: "head-max", Offset: headerBytes, Bytes: 48})
+	js, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	now, before := filepath.Join(dir, "now"), filepath.Join(dir, "before")
+	old := withHeader(b, js)
+	binary.LittleEndian.PutUint32(old[8:], oldestVersion)
+	if err := errors.Join(os.WriteFile(now, b, 0o600), os.WriteFile(before, old, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Open(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	got, err := Open(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	if why := differ(want, got); why != "" {
+		t.Error(why)
+	}
+	for path, version := range map[string]int{now: fileVersion, before: oldestVersion} {
+		if i, err := Stat(path); err != nil || i.Version != version {
+			t.Errorf("Stat of version %d: %+v, %v", version, i, err)
+		}
+	}
+}
+
 func TestDamagedFilesAreRefused(t *testing.T) {
 	whole, h := small(t, 70) // with a head
 	if h.R == 0 {
@@ -324,6 +314,11 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		}
 		return withHeader(whole, b)
 	}
+	versioned := func(v uint32) []byte {
+		b := slices.Clone(whole)
+		binary.LittleEndian.PutUint32(b[8:], v)
+		return b
+	}
 	type damage struct {
 		name string
 		b    []byte
@@ -337,6 +332,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"zeros", make([]byte, 1<<17), ErrForeign},
 		{"magic", flip(0, 8), ErrForeign},
 		{"version", flip(8, 12), ErrVersion},
+		{"version to come", versioned(fileVersion + 1), ErrVersion},
+		{"version too old", versioned(oldestVersion - 1), ErrVersion},
 		{"header's checksum", flip(16, 20), ErrCorrupt},
 		{"header longer than its place", append(slices.Clone(whole[:12]), 255, 255, 255, 255, 0, 0, 0, 0), ErrCorrupt},
 		{"header is no JSON", withHeader(whole, []byte("{")), ErrCorrupt},
@@ -488,7 +485,7 @@ func read(t *testing.T, c *Collection) {
 		_ = c.Row(int(row))
 		if c.Coded() {
 			_ = c.Code(i)
-			_ = c.PanelMax(i / PanelAtoms)
+			_ = c.NormCaps[i/PanelAtoms]
 		}
 	}
 	if c.Coded() {

@@ -6,11 +6,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"thresher/bandit"
 	"thresher/bandit/philox"
 )
 
-// haarLimit is the greatest dimension that is rotated by a true Haar matrix.
-const haarLimit = 256
+// haarLimit is the greatest dimension that is rotated by a true Haar matrix, as
+// the bounds of Slack and CodeSlack have it.
+const haarLimit = bandit.HaarMaxDim
 
 // Streams of the seeded generator, one for each use of chance.
 const (
@@ -151,7 +153,7 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 // blockAt is the transform block when left coordinates remain: 256, then
 // powers of two.
 func blockAt(left int) int {
-	for b := haarLimit; ; b /= 2 {
+	for b := 256; ; b /= 2 {
 		if b <= left {
 			return b
 		}

@@ -206,13 +206,13 @@ func (s *state) offsetWidth(i int) float64 {
 	return max(0, s.offset(i)+math.Ldexp(n*n/2, -s.exp)*up)
 }
 
-// cap bounds the scores of all atoms from panel p on: PanelMax covers their
+// cap bounds the scores of all atoms from panel p on: NormCaps covers their
 // norms, and offsets are never positive.
 func (s *state) cap(p int) float64 {
 	if p >= s.c.PanelCount() {
 		return math.Inf(-1)
 	}
-	return s.prep.Norm * float64(s.c.PanelMax(p).Norm) * up
+	return s.prep.Norm * float64(s.c.NormCaps[p]) * up
 }
 
 // least32 is the least float32 a list's bound may have and still reach the

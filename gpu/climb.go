@@ -260,7 +260,7 @@ func (x *run) beyond(g *group) float32 {
 	if g.next >= x.r.c.N {
 		return -1
 	}
-	return x.r.c.PanelMax(g.next / collection.PanelAtoms).Norm
+	return x.r.c.NormCaps[g.next/collection.PanelAtoms]
 }
 
 // revisit is a later look, by rows of codes or signs, at the survivors.

@@ -221,7 +221,7 @@ func (r *resident) Close() error {
 }
 
 // cap bounds the scores of all atoms from lo on, for a query of this norm:
-// PanelMax covers their norms, and offsets are never positive. lo is the first
+// NormCaps covers their norms, and offsets are never positive. lo is the first
 // of a panel.
 func (r *resident) cap(norm float64, lo int) float64 {
 	switch {
@@ -230,5 +230,5 @@ func (r *resident) cap(norm float64, lo int) float64 {
 	case !r.c.Coded(): // norms fall in steps of 4%
 		return norm * float64(r.c.Norm[0]) * 1.0443 * up
 	}
-	return norm * float64(r.c.PanelMax(lo/collection.PanelAtoms).Norm) * up
+	return norm * float64(r.c.NormCaps[lo/collection.PanelAtoms]) * up
 }

@@ -95,12 +95,11 @@ func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
 	if !c.Coded() {
 		return &s
 	}
-	terms := len(c.HeadMax) / c.PanelCount()
-	s.HeadMax = c.HeadMax[lo/collection.PanelAtoms*terms:]
+	s.NormCaps = c.NormCaps[lo/collection.PanelAtoms:]
 	s.Levels = slices.Clone(c.Levels)
 	for k := range s.Levels {
 		l := &s.Levels[k]
-		l.Scale, l.Radius, l.XNorm, l.Beyond, l.Max = of(l.Scale), of(l.Radius), of(l.XNorm), of(l.Beyond), nil
+		l.Scale, l.Radius, l.XNorm, l.Beyond = of(l.Scale), of(l.Radius), of(l.XNorm), of(l.Beyond)
 	}
 	s.Codes, s.Panels = c.Codes[lo*(c.R+c.D):hi*(c.R+c.D)], nil
 	if len(c.Signs) > 0 {

@@ -30,8 +30,7 @@ type rows struct {
 	n   int64       // rows so far
 }
 
-func (r *rows) Dim() int   { return r.dim }
-func (r *rows) Len() int64 { return -1 }
+func (r *rows) Dim() int { return r.dim }
 
 // Read implements collection.Source.
 func (r *rows) Read(dst []float32) (int, error) {
