@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"thresher/cpu/_generate/neon"
-	. "thresher/cpu/_generate/neon/group"
+	"thresher/cpu/_generate/neon/group"
 )
 
 // The vector registers that hold sums, and short, what sums of rows lack: -128
@@ -31,13 +31,13 @@ func main() {
 
 // kernel is the one being written.
 type kernel struct {
-	*Kernel
+	*group.Kernel
 	halves []string // the arguments that hold the query's codes
 }
 
 // emit writes the kernel of a method.
 func emit(f *neon.File, name, method string, halves ...string) {
-	k := &kernel{&Kernel{File: f}, halves}
+	k := &kernel{&group.Kernel{File: f}, halves}
 	f.Func(fmt.Sprintf("func %s(out *int32, codes *uint8, stride int, ids *uint32, n int, %s *int8, head, end, near, far int)", name, strings.Join(halves, ", ")),
 		fmt.Sprintf("%s is %s of n rows, whose rest ends at end. The rows near places ahead\nare fetched to the first cache, those far ahead to the second unless far is 0.", name, method))
 	k.Load()
@@ -52,12 +52,12 @@ func emit(f *neon.File, name, method string, halves ...string) {
 // vectors it returns, and those of two where they take half of one.
 func (k *kernel) sums() (sums []neon.V) {
 	for i, h := range k.halves {
-		k.Args(h + " " + (High + R(i)).String())
+		k.Args(h + " " + (group.High + group.R(i)).String())
 	}
-	k.Go("MOVD ZR, %v", At)
+	k.Go("MOVD ZR, %v", group.At)
 	n := len(k.halves)
-	a := k.Codes(Head, n, head)
-	b := k.Codes(End, n, rest)
+	a := k.Codes(group.Head, n, head)
+	b := k.Codes(group.End, n, rest)
 	if n == 2 {
 		for i := 0; i < len(a); i += 2 {
 			k.Same("addp", neon.S4, a[i], a[i], a[i+1])
@@ -84,10 +84,10 @@ func (k *kernel) store() {
 		k.Same("sub", neon.S4, s, s, short)
 	}
 	if len(k.Rows) == 1 && len(k.halves) == 1 {
-		k.Go("FMOVD.P F%d, 8(%v)", sums[0], Out)
+		k.Go("FMOVD.P F%d, 8(%v)", sums[0], group.Out)
 		return
 	}
 	for _, s := range sums {
-		k.Go("FMOVQ.P F%d, 16(%v)", s, Out)
+		k.Go("FMOVQ.P F%d, 16(%v)", s, group.Out)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"fmt"
 
 	"thresher/cpu/_generate/neon"
-	. "thresher/cpu/_generate/neon/group"
+	"thresher/cpu/_generate/neon/group"
 )
 
 const (
@@ -41,17 +41,17 @@ func main() {
 }
 
 // kernel is Signs of whole groups.
-type kernel struct{ *Kernel }
+type kernel struct{ *group.Kernel }
 
 func signSums(f *neon.File) {
-	k := kernel{&Kernel{File: f}}
-	f.Framed(span+Line, "func signSumsNEON(out *int32, codes *uint8, stride int, ids *uint32, n int, hi, lo *int8, head, end, near, far int)",
+	k := kernel{&group.Kernel{File: f}}
+	f.Framed(span+group.Line, "func signSumsNEON(out *int32, codes *uint8, stride int, ids *uint32, n int, hi, lo *int8, head, end, near, far int)",
 		"signSumsNEON is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.\n"+
 			fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places\n", span)+
 			"ahead are fetched to the first cache, those far ahead to the second unless far is 0.")
 	k.Load()
 	k.Prepare()
-	for i := range Flip - bit {
+	for i := range group.Flip - bit {
 		f.Go("VMOVI $%d, V%d.B16", 1<<i, bit+i)
 	}
 	both := k.head()
@@ -64,22 +64,22 @@ func signSums(f *neon.File) {
 
 // ordered points at the query's codes in order: for every chunk of a row 16 codes of
 // the lowest bit of each byte, then of the next bit and so on.
-func (k kernel) ordered(at R) {
-	k.Go("ADD $%d, RSP, %v", 8+Line-1, at)
-	k.Go("AND $~%d, %v", Line-1, at)
+func (k kernel) ordered(at group.R) {
+	k.Go("ADD $%d, RSP, %v", 8+group.Line-1, at)
+	k.Go("AND $~%d, %v", group.Line-1, at)
 }
 
 // order puts the query's codes in order. They go on where those of the head end.
 // What no code is put to is multiplied by bits that are not set.
 func (k kernel) order() {
-	const to, left = Low, U
+	const to, left = group.Low, group.U
 	four, past := k.Label("four"), k.Label("ordered")
 	k.ordered(to)
-	k.Go("MOVD %v, %v", Head, At)
-	k.Steps(chunk, End, func() {
+	k.Go("MOVD %v, %v", group.Head, group.At)
+	k.Steps(chunk, group.End, func() {
 		// the codes of bits b and b+4 of bytes by turns, then apart
 		for i := range neon.V(2) {
-			k.Go("VLD4.P 64(%v), [V%d.B16, V%d.B16, V%d.B16, V%d.B16]", High, 4*i, 4*i+1, 4*i+2, 4*i+3)
+			k.Go("VLD4.P 64(%v), [V%d.B16, V%d.B16, V%d.B16, V%d.B16]", group.High, 4*i, 4*i+1, 4*i+2, 4*i+3)
 		}
 		for b := range neon.V(4) {
 			k.Zip("uzp1", neon.B16, 16+b, b, b+4)
@@ -90,10 +90,10 @@ func (k kernel) order() {
 		}
 		k.Go("ADD $%d, %v", 8*chunk, to)
 	})
-	k.Go("SUB %v, %v, %v", At, End, left)
+	k.Go("SUB %v, %v, %v", group.At, group.End, left)
 	k.At(four)
 	k.Go("CBZ %v, %s", left, past)
-	k.Go("VLD4.P 32(%v), [V0.B8, V1.B8, V2.B8, V3.B8]", High)
+	k.Go("VLD4.P 32(%v), [V0.B8, V1.B8, V2.B8, V3.B8]", group.High)
 	for b := range neon.V(4) {
 		k.Zip("uzp1", neon.B8, 16+b, b, b)
 		k.Zip("uzp2", neon.B8, 20+b, b, b)
@@ -109,15 +109,15 @@ func (k kernel) order() {
 
 // head sums the head with both halves of the query's codes.
 func (k kernel) head() []neon.V {
-	k.Args("hi "+High.String(), "lo "+Low.String())
-	k.Go("MOVD ZR, %v", At)
-	return k.Codes(Head, 2, sums)
+	k.Args("hi "+group.High.String(), "lo "+group.Low.String())
+	k.Go("MOVD ZR, %v", group.At)
+	return k.Codes(group.Head, 2, sums)
 }
 
 // store stores the sums of a group.
 func (k kernel) store() {
 	both := k.head()
-	for r := range neon.V(Size) {
+	for r := range neon.V(group.Size) {
 		k.Same("addp", neon.S4, both[2*r], both[2*r], both[2*r+1])
 	}
 	for i := range neon.V(2) {
@@ -125,25 +125,25 @@ func (k kernel) store() {
 		k.Same("sub", neon.S4, heads+i, heads+i, short)
 	}
 	k.rest()
-	for r := range Size {
-		k.Go("VST1.P V%d.D[%d], 8(%v)", heads+neon.V(r/2), r%2, Out)
-		k.Go("VST1.P V%d.S[%d], 4(%v)", sums, r, Out)
+	for r := range group.Size {
+		k.Go("VST1.P V%d.D[%d], 8(%v)", heads+neon.V(r/2), r%2, group.Out)
+		k.Go("VST1.P V%d.S[%d], 4(%v)", sums, r, group.Out)
 	}
 }
 
 // rest sums the codes where bits are set, and leaves the sums of the rows side by
 // side in one vector.
 func (k kernel) rest() {
-	const left = U
-	for i := range neon.V(2 * Size) {
+	const left = group.U
+	for i := range neon.V(2 * group.Size) {
 		k.Go("VMOVI $0, V%d.B16", sums+i)
 	}
-	k.ordered(High)
+	k.ordered(group.High)
 	k.lines()
 	four, add, past := k.Label("four"), k.Label("add"), k.Label("added")
-	k.Go("SUB %v, %v, %v", At, End, left)
+	k.Go("SUB %v, %v, %v", group.At, group.End, left)
 	k.Go("CBZ %v, %s", left, past)
-	k.FetchLast(End)
+	k.FetchLast(group.End)
 	k.Go("TBZ $3, %v, %s", left, four)
 	for r, at := range k.Rows {
 		k.Go("FMOVD.P 8(%v), F%d", at, bits+neon.V(r))
@@ -160,7 +160,7 @@ func (k kernel) rest() {
 	k.At(add)
 	k.add()
 	k.At(past)
-	for r := range neon.V(Size) {
+	for r := range neon.V(group.Size) {
 		k.Same("add", neon.S4, sums+2*r, sums+2*r, sums+2*r+1)
 	}
 	k.Same("addp", neon.S4, sums, sums, sums+2)
@@ -171,24 +171,24 @@ func (k kernel) rest() {
 
 // lines takes whole chunks of bits, and at each line of them fetches one.
 func (k kernel) lines() {
-	const full, stop = T, U
+	const full, stop = group.T, group.U
 	line, inner, past := k.Label("line"), k.Label("chunk"), k.Label("past")
 	k.At(line)
-	k.Go("SUB $%d, %v, %v", chunk, End, full)
-	k.Go("CMP %v, %v", full, At)
+	k.Go("SUB $%d, %v, %v", chunk, group.End, full)
+	k.Go("CMP %v, %v", full, group.At)
 	k.Go("BGT %s", past)
-	k.Go("ADD $%d, %v, %v", Line-chunk, At, stop)
+	k.Go("ADD $%d, %v, %v", group.Line-chunk, group.At, stop)
 	k.Go("CMP %v, %v", full, stop)
 	k.Go("CSEL GT, %v, %v, %v", full, stop, stop)
-	k.Go("SUB $%d, %v, %v", Line-chunk, stop, full) // the line ends where the last of these chunks does
+	k.Go("SUB $%d, %v, %v", group.Line-chunk, stop, full) // the line ends where the last of these chunks does
 	k.Fetch(full)
 	k.At(inner)
 	for r, at := range k.Rows {
 		k.Go("FMOVQ.P %d(%v), F%d", chunk, at, bits+neon.V(r))
 	}
 	k.add()
-	k.Go("ADD $%d, %v", chunk, At)
-	k.Go("CMP %v, %v", stop, At)
+	k.Go("ADD $%d, %v", chunk, group.At)
+	k.Go("CMP %v, %v", stop, group.At)
 	k.Go("BLE %s", inner)
 	k.Go("JMP %s", line)
 	k.At(past)
@@ -199,12 +199,12 @@ func (k kernel) lines() {
 func (k kernel) add() {
 	for b := range neon.V(8) {
 		if b%2 == 0 {
-			k.Go("FLDPQ.P 32(%v), (F%d, F%d)", High, codes+b%4, codes+b%4+1)
+			k.Go("FLDPQ.P 32(%v), (F%d, F%d)", group.High, codes+b%4, codes+b%4+1)
 		}
-		for r := range neon.V(Size) {
+		for r := range neon.V(group.Size) {
 			k.Same("cmtst", neon.B16, masks+r, bits+r, bit+b)
 		}
-		for r := range neon.V(Size) {
+		for r := range neon.V(group.Size) {
 			k.Dot("sdot", sums+2*r+b%2, masks+r, codes+b%4)
 		}
 	}
