@@ -19,7 +19,7 @@ func eachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	s := NewSpoolReader(bufio.NewReaderSize(spool, streamBuffer))
+	s := spoolReader{r: bufio.NewReaderSize(spool, streamBuffer)}
 	var r Result
 	for i := int64(0); ; i++ {
 		if err := s.next(&r); err == io.EOF {
@@ -56,21 +56,6 @@ func inOrder(i int64, r *Result, k int) error {
 		return fmt.Errorf("%d ids where the output has k = %d columns", len(r.IDs), k)
 	}
 	return nil
-}
-
-// AssembleJSONL writes every record with AppendJSONL.
-func AssembleJSONL(spool io.ReadSeeker, out io.Writer) error {
-	w := bufio.NewWriterSize(out, streamBuffer)
-	var line []byte
-	err := eachRecord(spool, func(_ int64, r *Result) error {
-		line = AppendJSONL(line[:0], r)
-		_, err := w.Write(line)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return w.Flush()
 }
 
 // AssembleIVecs writes an ivecs: for every query an int32 k and k int32 ids,

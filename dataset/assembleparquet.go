@@ -33,14 +33,11 @@ const resultGroup = 1 << 20
 // list<string> when the first record has names. Records may come in any order.
 // Certificates have no place in it.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
-	named := false
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if first, err := NewSpoolReader(spool).Next(); err == nil {
-		named = first.Names != nil
-	}
-	if named {
+	var first Result // what is wrong with it is told when it is read again
+	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.Names != nil {
 		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
 		return assembleRows(spool, w, w.Flush, func(r *Result) error {
 			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact}})

@@ -25,16 +25,12 @@ func sampleResults() []Result {
 	}
 }
 
-func spoolOf(t *testing.T, rs []Result) *bytes.Reader {
-	t.Helper()
-	var b bytes.Buffer
-	s := NewSpool(&b)
+func spoolOf(rs []Result) *bytes.Reader {
+	var b []byte
 	for i := range rs {
-		if err := s.Append(&rs[i]); err != nil {
-			t.Fatal(err)
-		}
+		b = AppendRecord(b, &rs[i])
 	}
-	return bytes.NewReader(b.Bytes())
+	return bytes.NewReader(b)
 }
 
 // readResults opens a file and reads it to the end.
@@ -81,7 +77,7 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	spool := spoolOf(t, rs)
+	spool := spoolOf(rs)
 	switch ext {
 	case ".npz":
 		return path, AssembleNPZ(spool, k, f)
@@ -90,7 +86,10 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 	case ".ivecs":
 		return path, AssembleIVecs(spool, k, f)
 	}
-	return path, AssembleJSONL(spool, f)
+	return path, eachRecord(spool, func(_ int64, r *Result) error {
+		_, err := f.Write(AppendJSONL(nil, r))
+		return err
+	})
 }
 
 func TestAssembleRoundTrip(t *testing.T) {
@@ -166,7 +165,7 @@ func TestWriteResultsNPZ(t *testing.T) {
 		{3, good}, {5, good}, {1, nil}, {0, good}, {2, good}, {3, good[1:]}, {1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}},
 	} {
 		var want, got bytes.Buffer
-		wantErr, gotErr := AssembleNPZ(spoolOf(t, c.rs), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
+		wantErr, gotErr := AssembleNPZ(spoolOf(c.rs), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
 		if (wantErr == nil) != (gotErr == nil) || wantErr == nil && !bytes.Equal(want.Bytes(), got.Bytes()) {
 			t.Errorf("k %d: %d bytes (%v), from a spool %d bytes (%v)", c.k, got.Len(), gotErr, want.Len(), wantErr)
 		}
@@ -205,17 +204,17 @@ func TestResultsRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "certified") {
 			r.Certificate = json.RawMessage(`{"open":[]}`)
 		}
-		s := NewSpoolReader(bytes.NewReader(AppendRecord(AppendRecord(nil, &r), &r)))
+		s := spoolReader{r: bytes.NewReader(AppendRecord(AppendRecord(nil, &r), &r))}
 		for range 2 {
-			got, err := s.Next()
-			if err != nil {
+			var got Result
+			if err := s.next(&got); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(r, got); d != "" {
 				t.Fatalf("spool (-want +got):\n%s", d)
 			}
 		}
-		if _, err := s.Next(); err != io.EOF {
+		if err := s.next(new(Result)); err != io.EOF {
 			t.Fatalf("end of the spool: %v", err)
 		}
 		line := AppendJSONL(nil, &r)
@@ -236,29 +235,29 @@ func TestSpoolDamage(t *testing.T) {
 	first := len(AppendRecord(nil, &rs[0]))
 	whole := AppendRecord(AppendRecord(nil, &rs[0]), &rs[1])
 	for n := range whole {
-		s := NewSpoolReader(bytes.NewReader(whole[:n]))
+		s := spoolReader{r: bytes.NewReader(whole[:n])}
 		good := int64(0)
 		if n >= first {
 			good = int64(first)
 		}
 		var err error
 		for err == nil {
-			_, err = s.Next()
+			err = s.next(new(Result))
 		}
 		if clean := n == 0 || n == first; clean != (err == io.EOF) || !clean && !errors.Is(err, ErrTorn) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
-		if s.Offset() != good {
-			t.Fatalf("cut at %d: Offset %d, want %d", n, s.Offset(), good)
+		if s.offset != good {
+			t.Fatalf("cut at %d: offset %d, want %d", n, s.offset, good)
 		}
 	}
 	for bit := range 8 * len(whole) {
 		b := bytes.Clone(whole)
 		b[bit/8] ^= 1 << (bit % 8)
-		s := NewSpoolReader(bytes.NewReader(b))
+		s := spoolReader{r: bytes.NewReader(b)}
 		var err error
 		for err == nil {
-			_, err = s.Next()
+			err = s.next(new(Result))
 		}
 		if !errors.Is(err, ErrTorn) && !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("bit %d flipped: %v", bit, err)

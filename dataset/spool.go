@@ -20,26 +20,7 @@ import (
 //	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
 //	[uint32 n, n x (uint32 length, bytes) names] · the certificate
 //
-// Records can be appended after a crash: Offset of a SpoolReader that met a torn
-// tail is where the last whole record ends.
-
-// Spool appends results to a writer as records.
-type Spool struct {
-	w   io.Writer
-	buf []byte
-}
-
-// NewSpool appends to w, one Write a record, without a buffer between.
-func NewSpool(w io.Writer) *Spool { return &Spool{w: w} }
-
-// Append writes one record. A failed write may leave a torn record behind.
-func (s *Spool) Append(r *Result) error {
-	s.buf = AppendRecord(s.buf[:0], r)
-	_, err := s.w.Write(s.buf)
-	return err
-}
-
-// What SpoolReader.Next wraps besides errors of reading.
+// What assembling wraps of a spool besides errors of reading.
 var (
 	// ErrTorn means that the spool ends inside a record, as after a crash.
 	ErrTorn = errors.New("spool ends inside a record")
@@ -108,32 +89,18 @@ func spoolSum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:4], table), table, record[spoolHead:])
 }
 
-// SpoolReader reads records back.
-type SpoolReader struct {
-	r      io.Reader
+// spoolReader reads records back, from the first on.
+type spoolReader struct {
+	r      io.Reader // buffered
 	buf    []byte
-	offset int64
+	offset int64 // behind the last record read
 	record int64
 }
 
-// NewSpoolReader reads from the first record on. It does not buffer: hand it a
-// buffered reader.
-func NewSpoolReader(r io.Reader) *SpoolReader { return &SpoolReader{r: r} }
-
-// Offset is the position behind the last record that Next returned.
-func (s *SpoolReader) Offset() int64 { return s.offset }
-
-// Next returns the next record, whose slices the caller may keep; io.EOF when
-// the spool ends between records. Errors name record and offset and wrap ErrTorn
-// or ErrCorrupt.
-func (s *SpoolReader) Next() (Result, error) {
-	var r Result
-	err := s.next(&r)
-	return r, err
-}
-
-// next reads into r and reuses its slices, except those of Names.
-func (s *SpoolReader) next(r *Result) error {
+// next reads the next record into r and reuses its slices, except those of Names;
+// io.EOF when the spool ends between records. Errors name record and offset and
+// wrap ErrTorn or ErrCorrupt.
+func (s *spoolReader) next(r *Result) error {
 	if cap(s.buf) < spoolHead {
 		s.buf = make([]byte, 4<<10)
 	}
@@ -167,12 +134,12 @@ func (s *SpoolReader) next(r *Result) error {
 }
 
 // body returns head and n bytes of payload in one piece.
-func (s *SpoolReader) body(head [spoolHead]byte, n int64) ([]byte, error) {
+func (s *spoolReader) body(head [spoolHead]byte, n int64) ([]byte, error) {
 	r := io.MultiReader(bytes.NewReader(head[:]), s.r)
 	return readGrowing(r, s.buf[:cap(s.buf)], spoolHead+n)
 }
 
-func (s *SpoolReader) fault(err error) error {
+func (s *spoolReader) fault(err error) error {
 	return fmt.Errorf("spool record %d (0-based) at byte %d: %w", s.record, s.offset, err)
 }
 

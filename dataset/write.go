@@ -52,32 +52,6 @@ func WriteFBin(w io.Writer, rows, dim int, data []float32) error {
 	return writeFloats(w, data)
 }
 
-// WriteJSONL writes an array a line, with the fewest digits that give the same
-// float32 back. NaN and infinities are an error: JSON has none.
-func WriteJSONL(w io.Writer, rows, dim int, data []float32) error {
-	if err := checkData(rows, dim, data); err != nil {
-		return err
-	}
-	var line []byte
-	for i := range rows {
-		line = append(line[:0], '[')
-		for j, v := range data[i*dim : (i+1)*dim] {
-			if v-v != 0 {
-				return fmt.Errorf("row %d, column %d (0-based): JSON cannot hold %v", i, j, v)
-			}
-			if j > 0 {
-				line = append(line, ',')
-			}
-			line = appendFloat(line, v)
-		}
-		line = append(line, ']', '\n')
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checkData(rows, dim int, data []float32) error {
 	if rows < 1 || dim < 1 || dim > math.MaxInt32 || uint64(rows) > math.MaxUint32 {
 		return fmt.Errorf("matrix of %d rows and %d columns cannot be written", rows, dim)

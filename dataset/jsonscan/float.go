@@ -60,19 +60,12 @@ func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 	}
 }
 
-// Float reads the number at b[i] as the nearest float32.
-func Float(b []byte, i int) (float32, int, error) {
-	if v, next, ok := quick(b, i); ok {
-		return v, next, nil
-	}
-	return thorough(b, i)
-}
-
 // mostDigits is how many significant digits surely fit an int64.
 const mostDigits = 18
 
-// quick is Float for numbers of no more than mostDigits digits whose float32 is
-// sure from one operation in float64; ok is false for all others.
+// quick reads the number at b[i] as the nearest float32 if it has no more than
+// mostDigits digits and its float32 is sure from one operation in float64; ok is
+// false for all others.
 //
 // The mantissa m <= 10^18 is rounded to float64 once, and m x 10^e or m / 10^-e,
 // the power being exact, once more: the result is off by 2^-52 of itself at most,
@@ -201,7 +194,7 @@ func power(b []byte, i int) (e, after int) {
 	return e, i
 }
 
-// thorough is Float for every number, and tells what is wrong with those that are
+// thorough is quick for every number, and tells what is wrong with those that are
 // none. With an error the index is where it is.
 func thorough(b []byte, i int) (float32, int, error) {
 	end := Number(b, i)

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// TestFloat compares with strconv, which rounds correctly, above all on decimals
+// TestFloatsAreTheNearest compares with strconv, which rounds correctly, above all on decimals
 // near the middle of two float32.
-func TestFloat(t *testing.T) {
+func TestFloatsAreTheNearest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	check := func(s string) {
 		t.Helper()
 		want, wantErr := strconv.ParseFloat(s, 32)
 		// What follows in the text decides how digits are read.
-		for _, behind := range []string{"", ",", "],[0.12345678"} {
-			got, end, err := Float([]byte(s+behind), 0)
-			if (err == nil) != (wantErr == nil) || err == nil && (end != len(s) || math.Float32bits(got) != math.Float32bits(float32(want))) {
+		for _, behind := range []string{"]", ",1]", " ,0.12345678]"} {
+			got, end, err := Floats(nil, []byte("["+s+behind), 0)
+			if (err == nil) != (wantErr == nil) || err == nil && (end != 1+len(s+behind) || math.Float32bits(got[0]) != math.Float32bits(float32(want))) {
 				t.Fatalf("%s: got %v to %d (%v), want %v (%v)", s, got, end, err, want, wantErr)
 			}
 		}

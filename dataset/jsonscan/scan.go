@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth bounds how deep values may nest that Value walks.
-const MaxDepth = 200
+// maxDepth bounds how deep values may nest that Value walks.
+const maxDepth = 200
 
 // Space returns the index of the first byte from b[i] on that is not white space.
 func Space(b []byte, i int) int {
@@ -69,8 +69,8 @@ func skipString(b []byte, i int) (end int, escaped bool, err error) {
 func Value(b []byte, i int) (int, error) { return value(b, i, 0) }
 
 func value(b []byte, i, depth int) (int, error) {
-	if depth > MaxDepth {
-		return i, fmt.Errorf("value at byte %d is nested deeper than %d", i, MaxDepth)
+	if depth > maxDepth {
+		return i, fmt.Errorf("value at byte %d is nested deeper than %d", i, maxDepth)
 	}
 	if i >= len(b) {
 		return i, Wanted(b, i, "a value")

@@ -67,7 +67,7 @@ func TestFields(t *testing.T) {
 
 func TestDepthIsBounded(t *testing.T) {
 	nest := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
-	if _, err := Value(nest(MaxDepth+1), 0); err != nil {
+	if _, err := Value(nest(maxDepth+1), 0); err != nil {
 		t.Error(err)
 	}
 	if _, err := Value(nest(1_000_000), 0); err == nil || !strings.Contains(err.Error(), "nested deeper than 200") {
