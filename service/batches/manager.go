@@ -5,82 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/batch"
-	"thresher/service/catalog"
-	"thresher/service/files"
-	"thresher/service/files/spool"
 	"thresher/service/problem"
-	"thresher/service/wire"
 )
-
-// Options configure a Manager. Catalog and Files are needed; zero values of the rest
-// mean defaults.
-type Options struct {
-	Catalog *catalog.Catalog
-	Files   *files.Store
-	// Limits are those of one request.
-	Limits wire.Limits
-	// Concurrency is how many batches are answered at once; 0 means 1.
-	Concurrency int
-	// Waiting is how many others there may be that are not final; 0 means 1,000.
-	Waiting int
-	// Chunk is about how many queries become durable together; 0 means 1,024. A
-	// request with more queries is a chunk of its own.
-	Chunk int
-	// Slice is how many queries are searched at once, between which interactive
-	// searches go first; 0 means 256.
-	Slice int
-	// Requests is the most requests a batch may have; 0 means 4,194,304.
-	Requests int64
-	// LineBytes is the longest line of a file of requests; 0 means 16 MiB.
-	LineBytes int
-	// Window is the longest completion window; 0 means 30 days.
-	Window time.Duration
-	// Retry is how long to wait before a batch goes on whose storage or backend
-	// failed, once for each; nil means 5 s, 30 s, 2 min. Then it fails, with what is
-	// answered.
-	Retry []time.Duration
-	// Answered, if not nil, is told of each response to searches in a collection by a
-	// method; it must be quick and safe for concurrent use.
-	Answered func(collection string, m batch.Method, resp *batch.Response)
-	// Now tells the time; nil means time.Now.
-	Now func() time.Time
-	// Log is told what clients are not; nil discards.
-	Log *slog.Logger
-
-	ended func(id string) // a batch is final
-	disk  spool.Disk
-}
-
-func (o *Options) fill() {
-	o.Concurrency = cmp.Or(max(o.Concurrency, 0), 1)
-	o.Waiting = cmp.Or(max(o.Waiting, 0), 1000)
-	o.Chunk = cmp.Or(max(o.Chunk, 0), 1024)
-	o.Slice = cmp.Or(max(o.Slice, 0), 256)
-	o.Requests = cmp.Or(max(o.Requests, 0), 1<<22)
-	o.LineBytes = cmp.Or(max(o.LineBytes, 0), 16<<20)
-	o.Window = cmp.Or(max(o.Window, 0), 30*24*time.Hour)
-	if o.Retry == nil {
-		o.Retry = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-}
 
 // Manager keeps batches and answers them. It is safe for concurrent use.
 type Manager struct {
@@ -201,103 +136,6 @@ func (m *Manager) dispatch() {
 			m.dispatch()
 		})
 	}
-}
-
-// Create makes a batch of spec. A key that is not "" makes it once: the same key
-// and spec find the first, another spec is refused (problem.KeyReused).
-func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
-	asked := spec.fingerprint()
-	p, err := spec.check(m.o.Window)
-	if err != nil {
-		return Batch{}, err
-	}
-	m.creating.Lock()
-	defer m.creating.Unlock()
-	if err := ctx.Err(); err != nil {
-		return Batch{}, err
-	}
-	id := idOf(key)
-	if key != "" {
-		first, err := m.ledger.get(id)
-		switch {
-		case err == nil && first.Fingerprint != asked:
-			return Batch{}, problem.New(problem.KeyReused, "batch %s was made with this Idempotency-Key from another request", id)
-		case err == nil:
-			return m.Get(id)
-		case problem.Of(err).Kind != problem.UnknownBatch:
-			return Batch{}, err
-		}
-	}
-	if err := m.room(); err != nil {
-		return Batch{}, err
-	}
-	rec, err := m.make(ctx, id, spec, p)
-	if err == nil {
-		rec.Fingerprint = asked
-		err = m.ledger.add(rec)
-	}
-	if err != nil {
-		return Batch{}, errors.Join(err, m.letGo(id))
-	}
-	return m.admit(rec), nil
-}
-
-// room refuses batches beyond those that may wait.
-func (m *Manager) room() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.closed:
-		return problem.New(problem.Draining, "%v", errClosing)
-	case len(m.live) >= m.o.Waiting+m.o.Concurrency:
-		full := problem.New(problem.QueueFull, "%d batches are not finished, as many as may be", len(m.live)).Within(m.o.Waiting)
-		full.RetryAfter = 10 * time.Second
-		return full
-	}
-	return nil
-}
-
-// make takes hold of what the batch needs and makes its record.
-func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
-	input, err := m.store.Get(spec.InputFileID)
-	if err != nil {
-		return nil, err
-	}
-	rec := &record{
-		Format: recordFormat, InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
-		Batch: Batch{
-			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
-			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,
-			Search: spec.Search, OutputFormat: spec.OutputFormat,
-		},
-	}
-	now := m.o.Now()
-	rec.Batch.CreatedAt = now.Unix()
-	expires := now.Add(p.window).Unix()
-	rec.Batch.ExpiresAt = &expires
-	if err := rec.chooseKind(); err != nil {
-		return nil, err
-	}
-	if err := m.store.Hold(spec.InputFileID, id); err != nil {
-		return nil, err
-	}
-	version, err := m.library.pin(p.collection, id)
-	if err != nil {
-		return nil, err
-	}
-	rec.Batch.Collections = []Pinned{{Name: p.collection, Version: version}}
-	return rec, m.checkSearch(ctx, rec)
-}
-
-// admit puts a recorded batch in line.
-func (m *Manager) admit(rec *record) Batch {
-	j := m.newJob(rec)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.live[rec.Batch.ID] = j
-	m.queue = append(m.queue, j)
-	m.dispatch()
-	return j.view(m.position(j))
 }
 
 // position is how many batches come before j. The caller holds mu.
