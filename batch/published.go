@@ -45,6 +45,9 @@ func (e *Engine) published(w *work, m Method, k int) (*plan, error) {
 	if math.IsNaN(w.req.Sigma) || w.req.Sigma < 0 || math.IsInf(w.req.Sigma, 0) {
 		return nil, bad("sigma", "%g is not a finite number from 0 on", w.req.Sigma)
 	}
+	if math.IsNaN(w.req.Beta) || w.req.Beta < 0 || math.IsInf(w.req.Beta, 0) {
+		return nil, bad("beta", "%g is not a finite number from 0 on", w.req.Beta)
+	}
 	if m == BanditMIPS && c.Metric != collection.Euclidean {
 		return e.banditMIPS(w), nil
 	}

@@ -75,6 +75,20 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestBeta: 0 stands for 1, and another exponent draws other coordinates.
+func TestBeta(t *testing.T) {
+	const n, dim = 100, 32
+	rows := backendtest.PowerLaw(backendtest.Rand(3), n, dim)
+	e := over(t, build(t, rows, dim, &collection.Options{Basis: collection.Raw, Seed: 1}), 1, nil)
+	pulls := func(beta float64) int64 {
+		req := batch.Request{Queries: rows[:4*dim], K: 3, Method: batch.BanditMIPSBeta, Sigma: .01, Beta: beta}
+		return search(t, e, req).Stats.Pulls
+	}
+	if pulls(0) != pulls(1) || pulls(.5) == pulls(1) {
+		t.Errorf("%d pulls without a beta, %d with 1, %d with 1/2", pulls(0), pulls(1), pulls(.5))
+	}
+}
+
 // TestPublishedAlone holds a query of a batch against the same query alone. A
 // small sigma and a wide epsilon make the methods stop early, at coordinates
 // that chance has chosen.

@@ -68,6 +68,7 @@ func TestRequestErrors(t *testing.T) {
 		{"published range", raw, batch.Request{Queries: queries, Method: batch.BanditMIPS, MinScore: &least}, "min_score", -1, "min_score: banditmips finds the k best only"},
 		{"published epsilon", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPSBeta, Epsilon: .1}, "epsilon", -1, "epsilon: banditmips-beta has none"},
 		{"sigma", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPS, Sigma: nan}, "sigma", -1, "sigma: NaN is not a finite number from 0 on"},
+		{"beta", raw, batch.Request{K: 1, Queries: queries, Method: batch.BanditMIPSBeta, Beta: -1}, "beta", -1, "beta: -1 is not a finite number from 0 on"},
 		{"published metric", rawEuclidean, batch.Request{K: 1, Queries: queries, Method: batch.BucketAE}, "method", -1, "method: bucket-ae is defined for inner products, the metric is l2"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
