@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -262,6 +263,22 @@ func TestScanCut(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestScanScratch: one scratch serves panels of all sizes and all levels, in any
+// order.
+func TestScanScratch(t *testing.T) {
+	r := rand.New(rand.NewPCG(20, 21))
+	const n = 17
+	var w ScanScratch
+	masks, values := make([]uint64, n), make([]float32, n*panelLanes)
+	for _, l := range slices.Backward(Levels()) {
+		for _, width := range []int{128, 16, 512, 40} {
+			c := newScanCase(r, 32, width, 0, n, true)
+			l.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
+			c.check(t, l, masks, values)
 		}
 	}
 }
