@@ -77,7 +77,7 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 		}
 		s := scores[id]
 		switch {
-		case full && s <= worst+g.Epsilon+o.Tolerance(q, int(id), last):
+		case full && s <= worst+g.Epsilon+o.tolerance(q, int(id), last):
 			out = append(out, Difference{Tie, id, s - worst - g.Epsilon, fmt.Sprintf("scores %g, the last returned %g, epsilon %g", s, worst, g.Epsilon)})
 		case math.Abs(s-g.Floor) <= o.Precision(q, int(id)):
 			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the floor %g", s, g.Floor)})
@@ -113,7 +113,7 @@ func (o *Oracle) malformed(q []float32, g *backend.Goal, got *backend.Answer, sc
 		switch {
 		case seen[id]:
 			wrong(id, "returned twice")
-		case !o.Allows(g, int(id)):
+		case !o.allows(g, int(id)):
 			wrong(id, "not allowed")
 		case !(math.Abs(s-got.Scores[k]) <= precision):
 			wrong(id, "returned with score %g, it is %g", got.Scores[k], s)

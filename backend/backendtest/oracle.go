@@ -84,17 +84,17 @@ func (o *Oracle) Precision(q []float32, row int) float64 {
 	return 1e-12 * size
 }
 
-// Tolerance is the gap the definition of a failure allows between two rows,
+// tolerance is the gap the definition of a failure allows between two rows,
 // 2^-22 |q| max(|v|, |w|).
-func (o *Oracle) Tolerance(q []float32, v, w int) float64 {
+func (o *Oracle) tolerance(q []float32, v, w int) float64 {
 	if o.c.Metric == collection.Cosine {
 		return math.Ldexp(1, -22)
 	}
 	return math.Ldexp(norm(q)*max(o.norms[v], o.norms[w]), -22)
 }
 
-// Allows reports whether a goal lets a row be returned.
-func (o *Oracle) Allows(g *backend.Goal, row int) bool {
+// allows reports whether a goal lets a row be returned.
+func (o *Oracle) allows(g *backend.Goal, row int) bool {
 	i := o.inverse[row]
 	return i != g.Skip && (g.Filter == nil || g.Filter[i/64]>>(i%64)&1 == 1)
 }
@@ -120,7 +120,7 @@ func (o *Oracle) Answer(q []float32, g backend.Goal) backend.Answer {
 	scores := o.Scores(q)
 	var ids []int64
 	for i := range scores {
-		if o.Allows(&g, i) && scores[i] >= g.Floor {
+		if o.allows(&g, i) && scores[i] >= g.Floor {
 			ids = append(ids, int64(i))
 		}
 	}

@@ -85,8 +85,8 @@ func NearDuplicates(r *rand.Rand, n, dim int) []float32 {
 	return x
 }
 
-// Hot returns rows with exactly hot coordinates that are not zero.
-func Hot(r *rand.Rand, n, dim, hot int) []float32 {
+// hot returns rows with exactly hot coordinates that are not zero.
+func hot(r *rand.Rand, n, dim, hot int) []float32 {
 	x := make([]float32, n*dim)
 	for i := range n {
 		for range hot {
@@ -96,9 +96,9 @@ func Hot(r *rand.Rand, n, dim, hot int) []float32 {
 	return x
 }
 
-// Scaled multiplies every row by its own factor, 10^e with e uniform in
+// scaled multiplies every row by its own factor, 10^e with e uniform in
 // [lo, hi].
-func Scaled(r *rand.Rand, rows []float32, dim int, lo, hi float64) []float32 {
+func scaled(r *rand.Rand, rows []float32, dim int, lo, hi float64) []float32 {
 	for i := 0; i < len(rows); i += dim {
 		f := math.Pow(10, lo+(hi-lo)*r.Float64())
 		for j := i; j < i+dim; j++ {
@@ -132,9 +132,9 @@ func queries(r *rand.Rand, rows []float32, dim int) []float32 {
 	return q
 }
 
-// Sets returns the small sets the suite runs on, the same ones at each call.
+// sets returns the small sets the suite runs on, the same ones at each call.
 // wide is the power of ten the spread of norms reaches, 30 or less.
-func Sets(wide float64) []Set {
+func sets(wide float64) []Set {
 	r := Rand(1)
 	var sets []Set
 	add := func(name string, dim int, rows []float32, q []float32) {
@@ -169,8 +169,8 @@ func Sets(wide float64) []Set {
 	for j := range q {
 		q[j] /= 17
 	}
-	add("norm-spread", 300, Scaled(r, Gaussian(r, 400, 300), 300, -wide-1, wide-1), append(q, make([]float32, 300)...))
-	tiny := Scaled(r, Gaussian(r, 200, 140), 140, -31, -29)
+	add("norm-spread", 300, scaled(r, Gaussian(r, 400, 300), 300, -wide-1, wide-1), append(q, make([]float32, 300)...))
+	tiny := scaled(r, Gaussian(r, 200, 140), 140, -31, -29)
 	add("tiny", 140, tiny, nil)
 
 	positive := Gaussian(r, 300, 150)
@@ -188,8 +188,8 @@ func Sets(wide float64) []Set {
 		dominant[i*200+77] *= 1000
 	}
 	add("dominant-coordinate", 200, dominant, nil)
-	add("one-hot", 128, Hot(r, 300, 128, 1), nil)
-	add("four-hot", 320, Hot(r, 300, 320, 4), nil)
+	add("one-hot", 128, hot(r, 300, 128, 1), nil)
+	add("four-hot", 320, hot(r, 300, 320, 4), nil)
 
 	for _, n := range []int{1, 5, 63, 64, 65, 129} {
 		add(fmt.Sprintf("n=%d", n), 48, Gaussian(r, n, 48), nil)

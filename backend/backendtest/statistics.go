@@ -27,7 +27,7 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 	}{
 		{1, Set{Name: "near-duplicates", Dim: 128, Rows: NearDuplicates(rng, 192, 128)}},
 		{5, Set{Name: "power-law", Dim: 130, Rows: PowerLaw(rng, 192, 130)}},
-		{3, Set{Name: "four-hot", Dim: 256 + 16, Rows: Hot(rng, 192, 256+16, 4)}},
+		{3, Set{Name: "four-hot", Dim: 256 + 16, Rows: hot(rng, 192, 256+16, 4)}},
 	} {
 		if !p.has(k) {
 			continue

@@ -135,7 +135,7 @@ func kinds(k int) []collection.Options {
 // oracle explained.
 func answers(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	wide, narrow := Sets(30), Sets(15)
+	wide, narrow := sets(30), sets(15)
 	for k := range wide {
 		if !p.has(k) || testing.Short() && k%3 != 0 && p.Of <= 1 {
 			continue
