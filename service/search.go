@@ -49,7 +49,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			if err != nil {
 				return nil, err
 			}
-			return wire.DecodeSearchNPYBytes(body, r.params.Values, v.Dim(), s.wireLimits())
+			return wire.DecodeSearchNPY(body, r.params.Values, v.Dim(), s.wireLimits())
 		}
 	default:
 		return unsupported(r.Request, jsonType, npyType)

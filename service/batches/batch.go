@@ -138,5 +138,5 @@ const (
 	MostPage    = 100
 )
 
-// DefaultWindow is how long a batch may take that does not say.
-const DefaultWindow = 24 * time.Hour
+// defaultWindow is how long a batch may take that does not say.
+const defaultWindow = 24 * time.Hour

@@ -74,7 +74,7 @@ func (s *Spec) check(longest time.Duration) (plan, error) {
 	}
 	if s.CompletionWindow == "" {
 		s.CompletionWindow = "24h"
-		if longest < DefaultWindow {
+		if longest < defaultWindow {
 			s.CompletionWindow = longest.String()
 		}
 	}

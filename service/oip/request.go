@@ -35,7 +35,7 @@ type Output struct {
 // float32. Queries may share body's memory. Errors are of type *problem.Problem.
 //
 // Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1].
-// What else a search can be asked for (wire.Options, but for include) is given by
+// What else a search can be asked for (the fields of a JSON body, but for include) is given by
 // parameters of the request, as may be k and delta, and timeout in microseconds.
 // Parameters for sequences and priorities have no meaning here and are ignored.
 func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error) {

@@ -232,7 +232,7 @@ func TestSearchesComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := map[string][]string{"k": {fmt.Sprint(k)}, "delta": {fmt.Sprint(delta)}}
-		got, err = DecodeSearchNPY(&b, options, dim, Limits{})
+		got, err = DecodeSearchNPY(b.Bytes(), options, dim, Limits{})
 		if err != nil || !slices.Equal(got.Queries, q) || got.K != k || got.Delta != delta {
 			t.Fatal(err, got)
 		}

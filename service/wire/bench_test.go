@@ -59,7 +59,7 @@ func BenchmarkDecodeSearchNPY(b *testing.B) {
 	b.SetBytes(int64(body.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeSearchNPY(bytes.NewReader(body.Bytes()), nil, benchDim, Limits{}); err != nil {
+		if _, err := DecodeSearchNPY(body.Bytes(), nil, benchDim, Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -203,9 +203,9 @@ func (d *Draft) Search() (*Search, error) {
 		case s.MinScore != nil:
 			s.K = most
 		case most > 0:
-			s.K = min(DefaultK, most)
+			s.K = min(defaultK, most)
 		default:
-			s.K = DefaultK
+			s.K = defaultK
 		}
 	}
 	return &s, nil

@@ -58,9 +58,9 @@ func TestNotFiniteAt(t *testing.T) {
 	}
 }
 
-// TestDecodeSearchNPYBytes reads the same from memory as from a stream, or fails with the
+// TestDecodeSearchNPYShares reads the same as decodeNPY, which copies, or fails with the
 // same words, whether the body is plain or not. What is plain is not copied.
-func TestDecodeSearchNPYBytes(t *testing.T) {
+func TestDecodeSearchNPYShares(t *testing.T) {
 	data := []float32{1, -2, 3.5, 4, 5, 6}
 	plain := npyOf(t, 2, 3, data...)
 	with := func(head []byte, data ...float32) []byte {
@@ -99,10 +99,10 @@ func TestDecodeSearchNPYBytes(t *testing.T) {
 		"NaN":             {npyOf(t, 2, 3, 1, 2, 3, 4, nan, 6), false},
 		"Inf":             {npyOf(t, 2, 3, 1, 2, 3, 4, 5, float32(math.Inf(-1))), false},
 	} {
-		want, werr := DecodeSearchNPY(bytes.NewReader(x.body), nil, dim, limits())
-		got, err := DecodeSearchNPYBytes(x.body, nil, dim, limits())
+		want, werr := decodeNPY(x.body, nil, dim, limits())
+		got, err := DecodeSearchNPY(x.body, nil, dim, limits())
 		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (werr == nil) {
-			t.Errorf("%s: error %v, as a stream %v\n%s", name, err, werr, diff)
+			t.Errorf("%s: error %v, copied %v\n%s", name, err, werr, diff)
 		}
 		if err != nil {
 			if diff := cmp.Diff(problem.Of(werr), problem.Of(err), cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) })); diff != "" {

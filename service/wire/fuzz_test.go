@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -85,20 +84,20 @@ func FuzzDecodeSearchNPY(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var stream, memory *Search
+		var copied, shared *Search
 		var refused, refusedToo error
 		bounded(t, len(body)+len(query), 4<<20, func() error {
-			if stream, refused = DecodeSearchNPY(bytes.NewReader(body), options, dim, Limits{}); refused == nil {
-				sound(t, stream, dim)
+			if copied, refused = decodeNPY(body, options, dim, Limits{}); refused == nil {
+				sound(t, copied, dim)
 			}
 			return refused
 		})
 		bounded(t, len(body)+len(query), 4<<20, func() error {
-			memory, refusedToo = DecodeSearchNPYBytes(body, options, dim, Limits{})
+			shared, refusedToo = DecodeSearchNPY(body, options, dim, Limits{})
 			return refusedToo
 		})
-		if !reflect.DeepEqual(stream, memory) || (refused == nil) != (refusedToo == nil) {
-			t.Fatalf("%+v, %v from memory; %+v, %v as a stream", memory, refusedToo, stream, refused)
+		if !reflect.DeepEqual(copied, shared) || (refused == nil) != (refusedToo == nil) {
+			t.Fatalf("%+v, %v shared; %+v, %v copied", shared, refusedToo, copied, refused)
 		}
 	})
 }

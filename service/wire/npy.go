@@ -17,18 +17,33 @@ import (
 
 // DecodeSearchNPY reads queries as an npy matrix, of a type that becomes float32
 // without loss of range, and the rest as query parameters of the names that the
-// JSON body has: lists are given by repeating the parameter, or by commas. Errors of
-// reading r are passed on; others are of type *problem.Problem.
-func DecodeSearchNPY(r io.Reader, options url.Values, dim int, l Limits) (*Search, error) {
+// JSON body has: lists are given by repeating the parameter, or by commas. Queries
+// may share the body's memory. Errors are of type *problem.Problem.
+func DecodeSearchNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
+	m, data, ok := plainNPY(body, dim)
+	if !ok || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
+		return decodeNPY(body, options, dim, l)
+	}
 	d, err := draftOf(options, dim, l)
 	if err != nil {
 		return nil, err
 	}
-	body := &source{r: r}
-	queries, err := readNPY(body, d)
-	if body.err != nil {
-		return nil, body.err
+	if err := d.Shape(m, int64(dim)); err != nil {
+		return nil, err
 	}
+	if err := d.Rows(floats(data)); err != nil {
+		return nil, err
+	}
+	return d.Search()
+}
+
+// decodeNPY is DecodeSearchNPY of any body. It copies the queries.
+func decodeNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
+	d, err := draftOf(options, dim, l)
+	if err != nil {
+		return nil, err
+	}
+	queries, err := readNPY(body, d)
 	if err != nil {
 		return nil, badNPY(err)
 	}
@@ -47,26 +62,6 @@ func draftOf(options url.Values, dim int, l Limits) (*Draft, error) {
 		}
 	}
 	return d, nil
-}
-
-// DecodeSearchNPYBytes is DecodeSearchNPY of a body in memory, which the queries may
-// share.
-func DecodeSearchNPYBytes(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
-	m, data, ok := plainNPY(body, dim)
-	if !ok || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
-		return DecodeSearchNPY(bytes.NewReader(body), options, dim, l)
-	}
-	d, err := draftOf(options, dim, l)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Shape(m, int64(dim)); err != nil {
-		return nil, err
-	}
-	if err := d.Rows(floats(data)); err != nil {
-		return nil, err
-	}
-	return d.Search()
 }
 
 // plainNPY are the rows of a body that is a matrix as NumPy writes one of float32:
@@ -91,34 +86,12 @@ func plainNPY(body []byte, dim int) (rows int64, data []byte, ok bool) {
 	return rows, data, said == dict
 }
 
-// source keeps what went wrong with a reader.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
-}
-
-// Len is how many bytes are left, -1 if the reader does not know.
-func (s *source) Len() int {
-	if l, ok := s.r.(interface{ Len() int }); ok {
-		return l.Len()
-	}
-	return -1
-}
-
 // npyChunk is how many bytes of queries are given memory on the header's word.
 const npyChunk = 1 << 20
 
 // readNPY reads all rows. Memory is taken as they come.
-func readNPY(r io.Reader, d *Draft) ([]float32, error) {
-	m, err := dataset.NewReader(r, dataset.NPY, "body", nil)
+func readNPY(body []byte, d *Draft) ([]float32, error) {
+	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", nil)
 	if err != nil {
 		return nil, err
 	}

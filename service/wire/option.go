@@ -36,8 +36,8 @@ func options() []option {
 	}
 }
 
-// Options are the names of all options.
-func Options() []string {
+// optionNames are the names of all options.
+func optionNames() []string {
 	var names []string
 	for _, o := range options() {
 		names = append(names, o.name)
@@ -53,7 +53,7 @@ func find(name string) (*option, error) {
 		}
 	}
 	name = cut(name)
-	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries}, Options()...))
+	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries}, optionNames()...))
 }
 
 // cut shortens what is repeated in a message.

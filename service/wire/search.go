@@ -13,8 +13,8 @@ type Limits struct {
 	K       int // most atoms of an answer
 }
 
-// DefaultK is the k of a search that names none.
-const DefaultK = 10
+// defaultK is the k of a search that names none.
+const defaultK = 10
 
 // Search is what a body asks for, checked as far as it can be without the
 // collection: k is at least 1 but may be above the number of atoms, ids may not

@@ -11,8 +11,8 @@ import (
 	"thresher/service/problem"
 )
 
-// Keep is for how long a key is remembered.
-const Keep = 24 * time.Hour
+// keep is for how long a key is remembered.
+const keep = 24 * time.Hour
 
 // record is what is kept of a key.
 type record struct {
@@ -47,12 +47,12 @@ func Find(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool, e
 }
 
 // Put records value under a key, in the place of what it finds there, and forgets the
-// keys that are older than Keep. "" is no key.
+// keys that are older than keep. "" is no key.
 func Put(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Time) error {
 	if key == "" {
 		return nil
 	}
-	if err := forget(b, now.Add(-Keep)); err != nil {
+	if err := forget(b, now.Add(-keep)); err != nil {
 		return err
 	}
 	if former := b.Get(append([]byte{'k'}, key...)); former != nil {

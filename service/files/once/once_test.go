@@ -62,7 +62,7 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 		return nil
 	})
 	update(t, db, func(b *bbolt.Bucket) error {
-		if err := Put(b, "late", "print of late", []byte("late"), begun.Add(Keep+2*time.Hour)); err != nil {
+		if err := Put(b, "late", "print of late", []byte("late"), begun.Add(keep+2*time.Hour)); err != nil {
 			return err
 		}
 		for key, want := range map[string]string{"k0": "", "k1": "", "k2": "k2", "k4": "k4", "late": "late"} {
@@ -96,7 +96,7 @@ func TestKeyPutAgain(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)
 	update(t, db, func(b *bbolt.Bucket) error {
 		for i, key := range []string{"k", "k", "late"} {
-			if err := Put(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(Keep/2+time.Hour))); err != nil {
+			if err := Put(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(keep/2+time.Hour))); err != nil {
 				return err
 			}
 		}
