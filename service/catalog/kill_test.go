@@ -128,7 +128,7 @@ func childhood(child *mortal.Child) error {
 		if err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		child.Say(fmt.Sprint("did ", n))
+		child.Say(fmt.Sprint(mortal.Did, n))
 		if i.Name == "" {
 			continue
 		}
@@ -137,23 +137,6 @@ func childhood(child *mortal.Child) error {
 		}
 	}
 	return c.Close()
-}
-
-// live runs a child from a deed on and kills it when it prints its last line, unless it is done
-// before. With step it stands still at that line. It returns how many deeds were acknowledged.
-func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
-	t.Helper()
-	did = first
-	for _, last = range mortal.Live(t, lines, step, dir, fmt.Sprint(first)).Said { // what was printed before the kill counts
-		if n, ok := strings.CutPrefix(last, "did "); ok {
-			var err error
-			if did, err = strconv.Atoi(n); err != nil {
-				t.Fatal(err)
-			}
-			did++
-		}
-	}
-	return did, last
 }
 
 // TestKill kills a process again and again at random steps of what changes collections, half of
@@ -177,10 +160,10 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	open := processor(t)
 	for did := 0; did < lastDeed && kills < most; kills++ {
 		before := did
-		var last string
 		lines := 1 + r.IntN([]int{12, 40}[r.IntN(2)])
-		did, last = live(t, dir, before, lines, r.IntN(2) == 0)
-		at[last]++
+		life := mortal.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(before))
+		did = life.Next(before)
+		at[life.Last()]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left
 		}
@@ -193,7 +176,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 		}
 		got := f.ids()
 		if d := cmp.Diff(after(did), got); d != "" && cmp.Diff(after(did+1), got) != "" {
-			t.Fatalf("killed at %q after %d deeds: %s", last, did, d)
+			t.Fatalf("killed at %q after %d deeds: %s", life.Last(), did, d)
 		}
 		f.exact()
 		f.close()

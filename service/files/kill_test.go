@@ -86,26 +86,9 @@ func childhood(c *mortal.Child) error {
 		if err := deed(s, dir, n, c.Say); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint("did ", n))
+		c.Say(fmt.Sprint(mortal.Did, n))
 	}
 	return nil
-}
-
-// live runs a child from a deed on and kills it when it prints its last line, unless it is done
-// before. It returns how many deeds are done.
-func live(t *testing.T, dir string, first, lines int, step bool) (did int, last string) {
-	t.Helper()
-	did = first
-	for _, last = range mortal.Live(t, lines, step, dir, fmt.Sprint(first)).Said { // what was printed before the kill counts
-		if n, ok := strings.CutPrefix(last, "did "); ok {
-			var err error
-			if did, err = strconv.Atoi(n); err != nil {
-				t.Fatal(err)
-			}
-			did++
-		}
-	}
-	return did, last
 }
 
 // TestKill kills a process again and again at random steps, half of the times at an exact one,
@@ -127,9 +110,9 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	at := map[string]int{}
 	kills := 0
 	for did := 0; did < lastDeed && kills < most; kills++ {
-		var last string
-		did, last = live(t, dir, did, 1+r.IntN(25), r.IntN(2) == 0)
-		at[last]++
+		life := mortal.Live(t, 1+r.IntN(25), r.IntN(2) == 0, dir, fmt.Sprint(did))
+		did = life.Next(did)
+		at[life.Last()]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left
 		}
@@ -141,14 +124,14 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 			got = append(got, file.Name)
 			bytes += file.Bytes
 			if f.content(file.ID) != strings.Repeat(file.Name, 1000) {
-				t.Errorf("killed at %q: %s has another content", last, file.Name)
+				t.Errorf("killed at %q: %s has another content", life.Last(), file.Name)
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(after(did)) && fmt.Sprint(got) != fmt.Sprint(after(did+1)) {
-			t.Fatalf("killed at %q after %d deeds: %v", last, did, got)
+			t.Fatalf("killed at %q after %d deeds: %v", life.Last(), did, got)
 		}
 		if there := f.there(); len(there) != len(got) || f.used.Load() != bytes {
-			t.Errorf("killed at %q: %v", last, there)
+			t.Errorf("killed at %q: %v", life.Last(), there)
 		}
 		f.close()
 	}

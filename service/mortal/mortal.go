@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,16 +56,39 @@ func (c *Child) Say(line string) {
 	}
 }
 
+// Did begins the line of a child whose deed of the number that follows is done.
+const Did = "did "
+
 // Life is how a child has lived.
 type Life struct {
 	Said []string // all that it printed before it was dead
 	Done bool     // it did all it had to
 }
 
+// Last is the last line that was printed, "" if there is none.
+func (l *Life) Last() string {
+	if len(l.Said) == 0 {
+		return ""
+	}
+	return l.Said[len(l.Said)-1]
+}
+
+// Next is the deed after the last one that is done, first if none is.
+func (l *Life) Next(first int) int {
+	for _, line := range slices.Backward(l.Said) {
+		if n, ok := strings.CutPrefix(line, Did); ok {
+			if did, err := strconv.Atoi(n); err == nil {
+				return did + 1
+			}
+		}
+	}
+	return first
+}
+
 // Live runs a child and kills it when it prints its last line, counted from 1, unless
 // it is done before; a last line of 0 never comes. With step it dies exactly there,
 // else soon after. A child that fails by itself fails the test.
-func Live(t testing.TB, last int, step bool, args ...string) Life {
+func Live(t testing.TB, last int, step bool, args ...string) *Life {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -87,7 +112,7 @@ func Live(t testing.TB, last int, step bool, args ...string) Life {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var life Life
+	life := &Life{}
 	killed := false
 	for s := bufio.NewScanner(out); s.Scan(); {
 		life.Said = append(life.Said, s.Text())

@@ -34,13 +34,13 @@ func (d *decoder) input(n int, b []byte, at int) (int, error) {
 	return next, t.wrong(err)
 }
 
-// wrong is asProblem that says of which input an error is, by its place and, if there
+// wrong is problem.Unreadable that says of which input an error is, by its place and, if there
 // is such an input, by its name.
 func (t *input) wrong(err error) error {
 	if err == nil {
 		return nil
 	}
-	p, name := asProblem(err), ""
+	p, name := problem.Unreadable(err), ""
 	if known(t.name) == nil {
 		name = " (" + t.name + ")"
 	}

@@ -1,7 +1,6 @@
 package oip
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error)
 		err = d.withoutTensors()
 	}
 	if err != nil {
-		return nil, asProblem(err)
+		return nil, problem.Unreadable(err)
 	}
 	if d.request.Search, err = d.draft.Search(); err != nil {
 		return nil, err
@@ -183,21 +182,12 @@ func (d *decoder) output(n int, b []byte, at int) (int, error) {
 	return next, nil
 }
 
-// asProblem is err if it is one, else a body that cannot be read.
-func asProblem(err error) *problem.Problem {
-	var p *problem.Problem
-	if errors.As(err, &p) {
-		return p
-	}
-	return problem.New(problem.Malformed, "%v", err).Because(err)
-}
-
-// inField is asProblem that names the field, if none is named.
+// inField is problem.Unreadable that names the field, if none is named.
 func inField(err error, field string) error {
 	if err == nil {
 		return nil
 	}
-	p := asProblem(err)
+	p := problem.Unreadable(err)
 	if p.Field == "" {
 		p.Field = field
 		if !strings.HasPrefix(p.Detail, field) {
@@ -212,7 +202,7 @@ func nth(err error, field string, n int) error {
 	if err == nil {
 		return nil
 	}
-	p := asProblem(err)
+	p := problem.Unreadable(err)
 	if p.Field == "" {
 		p.Detail = fmt.Sprintf("%s[%d]: %s", field, n, p.Detail)
 		p.At(field, n)

@@ -52,6 +52,15 @@ func Of(err error) *Problem {
 	return New(Internal, "the failure is in the server's log").Because(err)
 }
 
+// Unreadable is err if it is a problem, else one of a body that cannot be read.
+func Unreadable(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return New(Malformed, "%v", err).Because(err)
+}
+
 // Full reports whether err is one of the ways in which a disk says that it is full.
 func Full(err error) bool {
 	if err == nil {

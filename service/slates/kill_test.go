@@ -66,27 +66,9 @@ func childhood(c *mortal.Child) error {
 		if err := deed(s, n); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint("did ", n))
+		c.Say(fmt.Sprint(mortal.Did, n))
 	}
 	return nil
-}
-
-// live runs a child from a deed on until it dies at a line or is done, and returns how
-// many deeds are done then.
-func live(t *testing.T, path string, from, lines int, step bool) (did int, last string) {
-	t.Helper()
-	did = from
-	for _, line := range mortal.Live(t, lines, step, path, fmt.Sprint(from)).Said {
-		last = line
-		if n, ok := strings.CutPrefix(line, "did "); ok {
-			var err error
-			if did, err = strconv.Atoi(n); err != nil {
-				t.Fatal(err)
-			}
-			did++
-		}
-	}
-	return did, last
 }
 
 // TestKill kills a process again and again at random steps, half of the times at an
@@ -115,9 +97,9 @@ func TestKill(t *testing.T) {
 	at := map[string]int{}
 	kills, did := 0, 0
 	for ; did < lastDeed && kills < most; kills++ {
-		var last string
-		did, last = live(t, f.path, did, 1+r.IntN(14), r.IntN(2) == 0)
-		at[strings.TrimRight(last, " 0123456789")]++
+		life := mortal.Live(t, 1+r.IntN(14), r.IntN(2) == 0, f.path, fmt.Sprint(did))
+		did = life.Next(did)
+		at[strings.TrimRight(life.Last(), " 0123456789")]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left
 		}
@@ -125,7 +107,7 @@ func TestKill(t *testing.T) {
 		f.reopen()
 		got := f.observations(t)
 		if fmt.Sprint(got) != fmt.Sprint(want[did]) && (did == lastDeed || fmt.Sprint(got) != fmt.Sprint(want[did+1])) {
-			t.Fatalf("killed at %q after %d deeds: %v observations, want %v", last, did, got, want[did])
+			t.Fatalf("killed at %q after %d deeds: %v observations, want %v", life.Last(), did, got, want[did])
 		}
 		f.Close()
 	}

@@ -2,7 +2,6 @@ package slates
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +19,7 @@ type member func(b []byte, i int) (int, error)
 func decode(body []byte, members map[string]member) error {
 	at := jsonscan.Space(body, 0)
 	if at < len(body) && body[at] != '{' {
-		return asProblem(jsonscan.Wanted(body, at, "an object"))
+		return problem.Unreadable(jsonscan.Wanted(body, at, "an object"))
 	}
 	end, err := object(members)(body, at)
 	if err == nil {
@@ -29,18 +28,9 @@ func decode(body []byte, members map[string]member) error {
 		}
 	}
 	if err != nil {
-		return asProblem(err)
+		return problem.Unreadable(err)
 	}
 	return nil
-}
-
-// asProblem is err if it is one, else a body that cannot be read.
-func asProblem(err error) *problem.Problem {
-	var p *problem.Problem
-	if errors.As(err, &p) {
-		return p
-	}
-	return problem.New(problem.Malformed, "%v", err).Because(err)
 }
 
 // object reads an object that has no other members than these, each once at most.
@@ -176,7 +166,7 @@ func in(err error, name string) error {
 	if err == nil {
 		return nil
 	}
-	p := asProblem(err)
+	p := problem.Unreadable(err)
 	if p.Field == "" {
 		p.Field, p.Detail = name, name+": "+p.Detail
 	}
@@ -189,7 +179,7 @@ func element(err error, name string, n int) error {
 	if err == nil {
 		return nil
 	}
-	p, glue := asProblem(err), ": "
+	p, glue := problem.Unreadable(err), ": "
 	if p.Detail[0] == ' ' { // of a value without a name
 		glue = ""
 	}

@@ -130,7 +130,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 				return err
 			}
 		}
-		say(fmt.Sprint("did ", n))
+		say(fmt.Sprint(mortal.Did, n))
 	}
 }
 
@@ -191,16 +191,8 @@ func TestKillAlone(t *testing.T) {
 		}
 		life := mortal.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
 		done = life.Done
-		for _, line := range life.Said {
-			if n, ok := strings.CutPrefix(line, "did "); ok {
-				last, err := strconv.Atoi(n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				did = last + 1
-			}
-		}
-		at[strings.Fields(life.Said[len(life.Said)-1])[0]]++
+		did = life.Next(did)
+		at[strings.Fields(life.Last())[0]]++
 	}
 	t.Logf("%d lives, %d steps, ended at %v", kills, did, at)
 	if kills < 5 {

@@ -211,21 +211,12 @@ func (d *Draft) Search() (*Search, error) {
 	return &s, nil
 }
 
-// asProblem is err if it is one, else a body that cannot be read.
-func asProblem(err error) *problem.Problem {
-	var p *problem.Problem
-	if errors.As(err, &p) {
-		return p
-	}
-	return problem.New(problem.Malformed, "%v", err).Because(err)
-}
-
-// inField is asProblem that names the field.
+// inField is problem.Unreadable that names the field.
 func inField(err error, field string) error {
 	if err == nil {
 		return nil
 	}
-	p := asProblem(err)
+	p := problem.Unreadable(err)
 	if p.Field == "" {
 		p.Field, p.Detail = field, field+": "+p.Detail
 	}

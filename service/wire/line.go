@@ -35,7 +35,7 @@ func DecodeLine(b []byte) (Line, error) {
 		err = nothingBehind(b, end)
 	}
 	if err != nil {
-		return l, asProblem(err)
+		return l, problem.Unreadable(err)
 	}
 	return l, l.check()
 }

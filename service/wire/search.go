@@ -5,6 +5,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
 )
 
 // Limits are what a body may ask for; 0 sets no limit.
@@ -78,7 +79,7 @@ func DecodeSearch(body []byte, dim int, l Limits) (*Search, error) {
 		err = nothingBehind(body, end)
 	}
 	if err != nil {
-		return nil, asProblem(err)
+		return nil, problem.Unreadable(err)
 	}
 	return d.Search()
 }

@@ -172,7 +172,7 @@ func element(err error, name string, n int) error {
 	if err == nil {
 		return nil
 	}
-	p, what := asProblem(err), ""
+	p, what := problem.Unreadable(err), ""
 	if rest, ok := strings.CutPrefix(p.Detail, name); ok {
 		what = rest
 	} else {
