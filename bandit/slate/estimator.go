@@ -159,26 +159,6 @@ func (e *Estimator) Weights(dst []float64) {
 	copy(dst[:e.d], e.theta)
 }
 
-// Factor writes L with L L^T = M into dst, d*d numbers row-major, zeros above the
-// diagonal.
-func (e *Estimator) Factor(dst []float64) {
-	d := e.d
-	clear(dst[:d*d])
-	if e.Cold() {
-		for g := range d {
-			dst[g*d+g] = math.Sqrt(e.lambda)
-		}
-		return
-	}
-	at := 0
-	for g := range d {
-		for h := g; h < d; h++ {
-			dst[h*d+g] = e.upper[at]
-			at++
-		}
-	}
-}
-
 // Mean is theta . x, the estimated worth of a gain x of d numbers.
 func (e *Estimator) Mean(x []float64) float64 {
 	if e.Cold() {
