@@ -21,8 +21,8 @@ const (
 	Modified Algorithm = "mod"
 )
 
-// Algorithms lists them, the default first.
-func Algorithms() []Algorithm { return []Algorithm{AFSM, LSB, Modified} }
+// algorithms lists them, the default first.
+func algorithms() []Algorithm { return []Algorithm{AFSM, LSB, Modified} }
 
 // Limits are what a body may ask for; 0 sets no limit.
 type Limits struct {
@@ -85,8 +85,8 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	if len(r.Users) == 0 {
 		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
 	}
-	if r.Algorithm = Algorithm(algorithm); !slices.Contains(Algorithms(), r.Algorithm) {
-		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(algorithm), Algorithms()).In("algo").Within(Algorithms())
+	if r.Algorithm = Algorithm(algorithm); !slices.Contains(algorithms(), r.Algorithm) {
+		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(algorithm), algorithms()).In("algo").Within(algorithms())
 	}
 	if l.Results > 0 && len(r.Users)*r.K > l.Results {
 		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).

@@ -81,7 +81,7 @@ func TestBadBodies(t *testing.T) {
 		{"a limit below 0", request, `{"users":[1],"group_limits":{"x":-1}}`, problem.InvalidValue, "group_limits", none, nil},
 		{"limits that are a list", request, `{"users":[1],"group_limits":[1]}`, problem.InvalidValue, "group_limits", none, nil},
 		{"a limit twice", request, `{"users":[1],"group_limits":{"x":1,"x":2}}`, problem.InvalidValue, "group_limits", none, nil},
-		{"algorithm", request, `{"users":[1],"algo":"best"}`, problem.UnknownMethod, "algo", none, Algorithms()},
+		{"algorithm", request, `{"users":[1],"algo":"best"}`, problem.UnknownMethod, "algo", none, algorithms()},
 		{"delta of 1", request, `{"users":[1],"delta":1}`, problem.InvalidValue, "delta", none, "(0, 1)"},
 		{"eps of 0", request, `{"users":[1],"eps":0}`, problem.InvalidValue, "eps", none, "[0.01, 10]"},
 		{"timeout", request, `{"users":[1],"timeout_ms":-1}`, problem.InvalidValue, "timeout_ms", none, "(0, 86400000]"},

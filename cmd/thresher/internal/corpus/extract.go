@@ -37,7 +37,7 @@ type header struct {
 }
 
 // Embedded returns the extract in the binary.
-func Embedded() (*Corpus, error) { return ReadExtract(bytes.NewReader(extract)) }
+func Embedded() (*Corpus, error) { return readExtract(bytes.NewReader(extract)) }
 
 // Load reads the Go tree at hand or, where there is none, the embedded extract.
 func Load(ctx context.Context) (*Corpus, error) {
@@ -46,7 +46,7 @@ func Load(ctx context.Context) (*Corpus, error) {
 		return Embedded()
 	}
 	c, err := Read(ctx, root)
-	if errors.Is(err, ErrNoGo) || (err == nil && len(c.Entries) == 0) {
+	if errors.Is(err, errNoGo) || (err == nil && len(c.Entries) == 0) {
 		return Embedded()
 	}
 	return c, err
@@ -75,8 +75,8 @@ func (c *Corpus) WriteExtract(w io.Writer) error {
 	return nil
 }
 
-// ReadExtract reads what WriteExtract wrote. Errors name the line.
-func ReadExtract(r io.Reader) (*Corpus, error) {
+// readExtract reads what WriteExtract wrote. Errors name the line.
+func readExtract(r io.Reader) (*Corpus, error) {
 	zr, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)

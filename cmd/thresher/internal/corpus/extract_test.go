@@ -39,7 +39,7 @@ func TestExtractRoundTrip(t *testing.T) {
 	if err := c.WriteExtract(&b); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadExtract(bytes.NewReader(b.Bytes()))
+	again, err := readExtract(bytes.NewReader(b.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +87,12 @@ func TestReadExtractRefuses(t *testing.T) {
 		"wrong checksum": {append(bytes.Clone(good[:len(good)-8]), make([]byte, 8)...), "extract"},
 		"endless line":   {zipped(t, strings.Repeat(" ", maxLine+1)), "line 1: "},
 	} {
-		_, err := ReadExtract(bytes.NewReader(c.data))
+		_, err := readExtract(bytes.NewReader(c.data))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want it to say %q", name, err, c.want)
 		}
 	}
-	if c, err := ReadExtract(bytes.NewReader(good)); err != nil || len(c.Entries) != 1 {
+	if c, err := readExtract(bytes.NewReader(good)); err != nil || len(c.Entries) != 1 {
 		t.Errorf("good extract: %v, %v", c, err)
 	}
 }
@@ -115,7 +115,7 @@ func FuzzReadExtract(f *testing.F) {
 	f.Add(zipped(f, `{"entries":9007199254740993}`+"\n"))
 	f.Add([]byte("\x1f\x8b"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ReadExtract(bytes.NewReader(data))
+		c, err := readExtract(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -123,7 +123,7 @@ func FuzzReadExtract(f *testing.F) {
 		if err := c.WriteExtract(&b); err != nil {
 			t.Fatal(err)
 		}
-		again, err := ReadExtract(&b)
+		again, err := readExtract(&b)
 		if err != nil {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}

@@ -17,22 +17,22 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoGo says that no Go tree with sources was found.
-var ErrNoGo = errors.New("no Go source tree found")
+// errNoGo says that no Go tree with sources was found.
+var errNoGo = errors.New("no Go source tree found")
 
 // FindGoroot names the Go tree at hand: $GOROOT, else what the go command
-// says. It wraps ErrNoGo if neither holds sources.
+// says. It wraps errNoGo if neither holds sources.
 func FindGoroot(ctx context.Context) (string, error) {
 	if root := os.Getenv("GOROOT"); root != "" && hasSources(root) {
 		return root, nil
 	}
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
-		return "", fmt.Errorf("%w: go env GOROOT: %w", ErrNoGo, err)
+		return "", fmt.Errorf("%w: go env GOROOT: %w", errNoGo, err)
 	}
 	root := strings.TrimSpace(string(out))
 	if !hasSources(root) {
-		return "", fmt.Errorf("%w: %s has no src/fmt", ErrNoGo, root)
+		return "", fmt.Errorf("%w: %s has no src/fmt", errNoGo, root)
 	}
 	return root, nil
 }
@@ -50,7 +50,7 @@ func Read(ctx context.Context, goroot string) (*Corpus, error) {
 	// Some distributions make src a link, which WalkDir would not follow.
 	src, err := filepath.EvalSymlinks(filepath.Join(goroot, "src"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoGo, err)
+		return nil, fmt.Errorf("%w: %w", errNoGo, err)
 	}
 	files, err := sourceFiles(src)
 	if err != nil {

@@ -113,8 +113,8 @@ func TestReadFollowsALinkedSource(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	if _, err := Read(context.Background(), t.TempDir()); !errors.Is(err, ErrNoGo) {
-		t.Errorf("empty folder: %v, want ErrNoGo", err)
+	if _, err := Read(context.Background(), t.TempDir()); !errors.Is(err, errNoGo) {
+		t.Errorf("empty folder: %v, want errNoGo", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -141,8 +141,8 @@ func TestLoadPrefersTheTreeAtHand(t *testing.T) {
 func TestLoadFallsBackToTheExtract(t *testing.T) {
 	t.Setenv("GOROOT", t.TempDir()) // without sources
 	t.Setenv("PATH", t.TempDir())   // without a go command
-	if _, err := FindGoroot(context.Background()); !errors.Is(err, ErrNoGo) {
-		t.Errorf("FindGoroot: %v, want ErrNoGo", err)
+	if _, err := FindGoroot(context.Background()); !errors.Is(err, errNoGo) {
+		t.Errorf("FindGoroot: %v, want errNoGo", err)
 	}
 	c, err := Load(context.Background())
 	if err != nil {
