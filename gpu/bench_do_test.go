@@ -63,3 +63,30 @@ func BenchmarkDo(b *testing.B) {
 		b.ReportMetric(float64((time.Since(began)-time.Duration(callers*b.N)*work).Nanoseconds())/float64(callers*b.N), "ns/op")
 	})
 }
+
+func BenchmarkLaunch(b *testing.B) {
+	m := testMachine(b, Options{})
+	err := m.do(context.Background(), func(q *queue) error {
+		mem, err := Alloc[uint8](q.t, "states", 1<<12)
+		if err != nil {
+			return err
+		}
+		defer mem.Free(q.t)
+		b.ReportAllocs()
+		n := 0
+		for b.Loop() {
+			q.launch("survey", Shape{Grid: Dim{X: 1}, Block: Dim{X: 32}}, Ptr(mem), U32(0), F64(0), F32(0))
+			if n++; n%256 == 0 {
+				b.StopTimer()
+				if err := q.sync(); err != nil {
+					return err
+				}
+				b.StartTimer()
+			}
+		}
+		return q.sync()
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -5,6 +5,8 @@ package gpu
 /*
 #include <cuda.h>
 
+#cgo noescape launch
+#cgo nocallback launch
 // At most 32 arguments (maxArgs) of 8 bytes each; the driver has read them when it returns.
 static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *block, unsigned shared, CUstream s, unsigned long long *args, int count) {
 	void *at[32];

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"syscall"
 
 	"gorgonia.org/cu"
 
@@ -192,7 +191,7 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 func (d *Device) within(f func(*Thread) error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	t := &Thread{d: d, id: syscall.Gettid()}
+	t := &Thread{d}
 	defer func() { t.d = nil }()
 	if err := cu.PushCurrentCtx(d.ctx); err != nil {
 		return t.fail(err, "cuCtxPushCurrent()")

@@ -290,7 +290,7 @@ func TestThreadIsBound(t *testing.T) {
 		kept = th
 		result := make(chan error)
 		go func() { result <- th.Synchronize() }()
-		refused(t, <-result, nil, "another goroutine")
+		refused(t, <-result, nil, "cuCtxSynchronize(): CUDA_ERROR_INVALID_CONTEXT")
 		return nil
 	})
 	refused(t, kept.Synchronize(), nil, "after the function given to Do returned")

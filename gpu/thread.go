@@ -5,30 +5,23 @@ package gpu
 import (
 	"errors"
 	"fmt"
-	"syscall"
 
 	"gorgonia.org/cu"
 )
 
 // Thread is the OS thread of a function that Do runs, with the device's context
-// current. It is good until the function returns, on its goroutine only; every
-// driver call takes one, so that none can be made elsewhere.
-type Thread struct {
-	d  *Device
-	id int // of the OS thread
-}
+// current. It is good until the function returns, on its goroutine only: on others
+// the driver refuses calls, for want of a context. Every driver call takes one, so
+// that none can be made elsewhere.
+type Thread struct{ d *Device }
 
 // Device is the device whose context is current.
 func (t *Thread) Device() *Device { return t.d }
 
-// live says whether t may be used: its function has not returned, and this is
-// its OS thread.
+// live says whether t may be used: its function has not returned.
 func (t *Thread) live() error {
 	if t == nil || t.d == nil {
 		return errors.New("gpu: a Thread was used after the function given to Do returned")
-	}
-	if syscall.Gettid() != t.id {
-		return errors.New("gpu: a Thread was used on another goroutine than Do's")
 	}
 	return nil
 }
