@@ -28,8 +28,8 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
-// resident is a collection on one device. What it holds there is used on the
-// device's thread alone.
+// resident is a collection on one device. What it holds there is used
+// within Do alone.
 type resident struct {
 	m      *machine
 	c      *collection.Collection
@@ -53,6 +53,7 @@ type resident struct {
 	rotation            *rotation
 	levels              []levelTerms
 	looks               map[termsKey]*Buffer[terms]
+	reaches             map[float64]float64 // by failure probability
 	strips              map[stripKey]*Buffer[strip]
 }
 
@@ -138,7 +139,7 @@ func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
 		return err
 	}
 	r.levels = make([]levelTerms, len(c.Levels))
-	r.looks, r.strips = make(map[termsKey]*Buffer[terms]), make(map[stripKey]*Buffer[strip])
+	r.looks, r.strips, r.reaches = make(map[termsKey]*Buffer[terms]), make(map[stripKey]*Buffer[strip]), make(map[float64]float64)
 	return nil
 }
 

@@ -32,6 +32,9 @@ const (
 	codesHalves        // signs
 )
 
+// reachesKept is of how many failure probabilities the reach is kept.
+const reachesKept = 256
+
 // look is a backend.Look made ready for a collection: what of it does not depend
 // on the query.
 type look struct {
@@ -111,11 +114,25 @@ func (r *resident) check(l backend.Look) (*look, error) {
 	case k.level == len(c.Levels)-1:
 		k.rule = ruleWhole
 	case l.Rule == backend.Student:
-		k.rule, k.random, k.reach = ruleStudent, true, bandit.Reach(l.Alpha, c.Kappa, c.D)
+		k.rule, k.random, k.reach = ruleStudent, true, r.reach(l.Alpha)
 	default:
 		k.rule = ruleCauchy
 	}
 	return k, nil
+}
+
+// reach is bandit.Reach of the collection. To find it takes as long as a search for one
+// query takes otherwise, and searches ask for the same again and again.
+func (r *resident) reach(alpha float64) float64 {
+	l, ok := r.reaches[alpha]
+	if !ok {
+		if len(r.reaches) == reachesKept {
+			clear(r.reaches)
+		}
+		l = bandit.Reach(alpha, r.c.Kappa, r.c.D)
+		r.reaches[alpha] = l
+	}
+	return l
 }
 
 // table is the Terms of a look.
