@@ -63,7 +63,7 @@ func (x *run) tally() backend.Tally {
 	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
 	for j := range m {
 		p := x.place[j]
-		if !x.seen && !x.asked[p].left {
+		if x.b == nil || !x.b.seen {
 			t.Survivors[j], t.Tau[j], t.Open[j] = x.r.c.N, math.Inf(-1), math.Inf(1)
 			continue
 		}
@@ -90,7 +90,7 @@ func threshold(g *backend.Goal, best []scored, exp int) float64 {
 func (x *run) answer(p int, held []scored) backend.Answer {
 	s, a := &x.b.states[p], &x.asked[p]
 	if !a.dense {
-		a.best = distinct(append(a.best, held...))
+		a.best = distinct(append(held, a.best...))
 		if k := a.goal.K; k > 0 && len(a.best) > k {
 			a.best = a.best[:k]
 		}
@@ -104,6 +104,7 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.owed
 	}
+	out.IDs, out.Scores = slices.Grow(out.IDs, len(a.best)), slices.Grow(out.Scores, len(a.best))
 	for _, b := range a.best {
 		out.IDs = append(out.IDs, int64(b.row))
 		out.Scores = append(out.Scores, math.Ldexp(b.score, int(s.exp)))

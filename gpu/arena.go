@@ -10,14 +10,14 @@ import (
 )
 
 // arena is memory for the lists of some queries: the device's or, while other
-// queries are at work, page-locked memory of the host. It is used on the device's
-// thread alone.
+// queries are at work, page-locked memory of the host. It is used within Do
+// alone.
 type arena struct {
 	p    *pool
 	mem  *Buffer[uint8]
-	host *Pinned[uint8]
-	m    int // lists
-	room int // entries of a list, a multiple of 4
+	host *Pinned[uint8] // the arena, or of one on the device the table alone
+	m    int            // lists
+	room int            // entries of a list, a multiple of 4
 	at   struct{ table, atom, bound, estimate, extra int }
 }
 
@@ -39,16 +39,20 @@ func (a *arena) lists(base uint64) lists {
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
-// newArena allocates m lists, and extra bytes beside them, on the device.
-func newArena(t *Thread, p *pool, purpose string, m, room, extra int) (a *arena, err error) {
-	a = &arena{p: p}
-	if a.mem, err = p.take(t, purpose, a.cut(m, room, extra)); err != nil {
+// newArena allocates m lists, and extra bytes beside them, on the device, and
+// enqueues bringing their table there.
+func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
+	a = &arena{p: &q.p.pool}
+	if a.mem, err = a.p.take(q.t, purpose, a.cut(m, room, extra)); err != nil {
 		return nil, err
 	}
-	table := a.lists(uint64(a.mem.ptr))
-	if err := a.mem.Upload(t, a.at.table, bytesOfSlice([]lists{table})); err != nil {
-		return nil, errors.Join(err, a.free(t))
+	if a.host, err = a.p.takePinned(q.t, "table of lists", int(size[lists]())); err != nil {
+		return nil, errors.Join(err, a.free(q.t))
 	}
+	view[lists](a.host, 0, 1)[0] = a.lists(uint64(a.mem.ptr))
+	q.do(func(t *Thread, s *Stream) error {
+		return a.mem.UploadAsync(t, s, a.at.table, a.host, 0, int(size[lists]()))
+	})
 	return a, nil
 }
 
@@ -68,9 +72,9 @@ func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
 
 // largestArena is newArena for as many of m queries as there is memory for, at
 // least one.
-func largestArena(t *Thread, p *pool, m, room int) (*arena, error) {
+func largestArena(q *queue, m, room int) (*arena, error) {
 	for {
-		a, err := newArena(t, p, "lists of survivors", m, room, 0)
+		a, err := newArena(q, "lists of survivors", m, room, 0)
 		if m == 1 || !errors.Is(err, backend.ErrMemory) {
 			return a, err
 		}
@@ -80,7 +84,7 @@ func largestArena(t *Thread, p *pool, m, room int) (*arena, error) {
 
 // table is the lists as kernels take them.
 func (a *arena) table() Arg {
-	if a.host != nil {
+	if a.mem == nil {
 		return PtrAt(a.host, a.at.table)
 	}
 	return PtrAt(a.mem, a.at.table)

@@ -63,8 +63,7 @@ func TestListTrial(t *testing.T) {
 		if ns := x.listTime(t.Context()); !(ns > 0) {
 			t.Errorf("%g ns a pair", ns)
 		}
-		x.b.get(q, 0, x.size.m)
-		if err := q.sync(); err != nil {
+		if err := x.b.settle(q); err != nil {
 			return err
 		}
 		for j, s := range x.b.states {

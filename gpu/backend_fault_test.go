@@ -181,7 +181,7 @@ func TestLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(failVariable, "cuLaunchKernel:1:719")
+	t.Setenv(failVariable, "cuLaunchKernel:6:719")
 	look := backend.Look{Rep: backend.Panels, To: e.c.Levels[0].Width, Rule: backend.Cauchy}
 	_, err = run.Pull(t.Context(), look)
 	t.Setenv(failVariable, "")

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"thresher/backend"
@@ -18,7 +19,7 @@ const leadRoom = 1024
 const bestMost = 1 << 14
 
 // batch is queries made ready on a device, each with what it needs but for its
-// list of survivors. It is used on the device's thread alone.
+// list of survivors. It is used within Do alone.
 type batch struct {
 	r        *resident
 	m        int
@@ -27,19 +28,26 @@ type batch struct {
 	bestRoom int
 
 	mem *Buffer[uint8]
+	// pin is what the host has of mem: its first arrays, at the same places.
 	pin *Pinned[uint8]
 	// states is what the last download found; a view of pin.
 	states []query
+	seen   bool // states, and what travels with them, are as the device has them
 	// Where arrays begin, in mem: [m] of each.
 	at struct {
-		states, given, scaled, x, head, rest, hi, lo, work int
-		lead, led, leadScore, leadRow                      int
-		bestScore, bestRow                                 int
-		codes8, reports                                    int // codes of the present first look; [reportsKept][m]
+		// Reports, [reportsKept][m], and states come down together, and the best so far
+		// with them if these are small; states and queries as given go up together.
+		bestScore, bestRow, reports, states, given int
+
+		scaled, x, head, rest, hi, lo, work int
+		lead, led, leadScore, leadRow       int
+		codes8                              int // codes of the present first look
 	}
-	// and in pin.
-	pinned struct{ states, given, reports int }
 }
+
+// lightBest is how many bytes the best of a batch may be to come down with the states,
+// whoever asks for those: less than a wait costs.
+const lightBest = 1 << 16
 
 // cutter cuts memory into pieces aligned to 256 bytes.
 type cutter int
@@ -55,33 +63,31 @@ func (c *cutter) take(n int, bytes int) int {
 func newBatch(t *Thread, r *resident, m, most int, codes bool) (*batch, error) {
 	b := &batch{r: r, m: m, codes: codes, leadRoom: max(leadRoom, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
-	var mem, pin cutter
-	a.states = mem.take(m, int(unsafe.Sizeof(query{})))
-	a.given, a.scaled = mem.take(m*c.Dim, 4), mem.take(m*c.Dim, 8)
-	a.x = mem.take(m*b.xWidth(), 4)
+	var mem cutter
+	a.bestScore, a.bestRow = mem.take(m*b.bestRoom, 8), mem.take(m*b.bestRoom, 4)
+	a.reports = mem.take(m*reportsKept, 8)
+	a.states, a.given = mem.take(m, int(size[query]())), mem.take(m*c.Dim, 4)
+	pin := int(mem)
+	a.scaled, a.x = mem.take(m*c.Dim, 8), mem.take(m*b.xWidth(), 4)
 	if codes {
 		a.head, a.rest = mem.take(m*c.R, 4), mem.take(m*c.D, 4)
 		a.hi, a.lo, a.codes8 = mem.take(m*b.pitch(), 1), mem.take(m*b.pitch(), 1), mem.take(m*b.pitch(), 1)
-		a.reports = mem.take(m*reportsKept, 8)
 		if b.turnShared(t) == 0 {
 			a.work = mem.take(2*m*c.D, 4)
 		}
 	}
 	a.lead, a.led = mem.take(m*b.leadRoom, 4), mem.take(m, 4)
 	a.leadScore, a.leadRow = mem.take(m*b.leadRoom, 8), mem.take(m*b.leadRoom, 4)
-	a.bestScore, a.bestRow = mem.take(m*b.bestRoom, 8), mem.take(m*b.bestRoom, 4)
-	b.pinned.states, b.pinned.given = pin.take(m, int(unsafe.Sizeof(query{}))), pin.take(m*c.Dim, 4)
-	b.pinned.reports = pin.take(m*reportsKept, 8)
 
 	var err error
 	if b.mem, err = r.m.pool.take(t, "queries", int(mem)); err != nil {
 		return nil, err
 	}
-	if b.pin, err = r.m.pool.takePinned(t, "queries", int(pin)); err != nil {
+	if b.pin, err = r.m.pool.takePinned(t, "queries", pin); err != nil {
 		r.m.pool.give(t, b.mem)
 		return nil, err
 	}
-	b.states = view[query](b.pin, b.pinned.states, m)
+	b.states = view[query](b.pin, b.at.states, m)
 	clear(b.states)
 	return b, nil
 }
@@ -134,16 +140,13 @@ func (b *batch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64)
 	if g.Skip >= 0 {
 		s.skip = uint32(g.Skip)
 	}
-	copy(view[float32](b.pin, b.pinned.given+4*j*len(row), len(row)), row)
+	copy(view[float32](b.pin, b.at.given+4*j*len(row), len(row)), row)
 }
 
 // load brings the queries to the device and makes them ready there.
 func (b *batch) load(q *queue) {
 	c, m := b.r.c, b.m
-	b.put(q)
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.UploadAsync(t, s, b.at.given, b.pin, b.pinned.given, 4*m*c.Dim)
-	})
+	b.up(q, b.at.states, b.at.given+4*m*c.Dim)
 	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threads(b.xWidth())},
 		b.ptr(b.at.given), b.ptr(b.at.scaled), b.ptr(b.at.x), b.ptr(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), I32(int(c.Metric)))
 	if !b.codes {
@@ -183,46 +186,58 @@ func threads(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 // ptr is the address of an array of all queries.
 func (b *batch) ptr(at int) Arg { return PtrAt(b.mem, at) }
 
+// up enqueues bringing what lies from byte lo to hi to the device.
+func (b *batch) up(q *queue, lo, hi int) {
+	q.do(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pin, lo, hi-lo) })
+}
+
+// down enqueues bringing it to the host.
+func (b *batch) down(q *queue, lo, hi int) {
+	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pin, lo, lo, hi-lo) })
+}
+
 // put enqueues the states as the host has them.
-func (b *batch) put(q *queue) {
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.UploadAsync(t, s, b.at.states, b.pin, b.pinned.states, b.m*int(unsafe.Sizeof(query{})))
-	})
+func (b *batch) put(q *queue) { b.up(q, b.at.states, b.at.states+b.m*int(size[query]())) }
+
+// get enqueues bringing reports and states to the host, and the best if they are small.
+func (b *batch) get(q *queue) {
+	from := b.at.reports
+	if b.light() {
+		from = 0
+	}
+	b.down(q, from, b.at.states+b.m*int(size[query]()))
 }
 
-// get enqueues bringing the states of queries lo..hi-1 to the host.
-func (b *batch) get(q *queue, lo, hi int) {
-	const n = int(unsafe.Sizeof(query{}))
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.DownloadAsync(t, s, b.pin, b.pinned.states+lo*n, b.at.states+lo*n, (hi-lo)*n)
-	})
+// light reports whether the best are small.
+func (b *batch) light() bool { return b.m*b.bestRoom*12 <= lightBest }
+
+// settle waits for what is enqueued, and brings to the host what get does.
+func (b *batch) settle(q *queue) error {
+	b.get(q)
+	if err := q.sync(); err != nil {
+		return err
+	}
+	b.seen = true
+	return nil
 }
 
-// best waits and brings all states to the host, and the best of queries lo..hi-1:
+// best is the best of queries lo..hi-1, as they were when the host last saw the states:
 // out has a place for every query.
 func (b *batch) best(q *queue, lo, hi int) (out [][]scored, err error) {
-	n := hi - lo
-	pin, err := q.p.pool.takePinned(q.t, "answers", max(1, 12*n*b.bestRoom))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = q.p.pool.back(q.t, pin, err) }()
-	rows := 8 * n * b.bestRoom
-	b.get(q, 0, b.m)
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.DownloadAsync(t, s, pin, 0, b.at.bestScore+8*lo*b.bestRoom, rows)
-	})
-	q.do(func(t *Thread, s *Stream) error {
-		return b.mem.DownloadAsync(t, s, pin, rows, b.at.bestRow+4*lo*b.bestRoom, rows/2)
-	})
-	if err := q.sync(); err != nil {
-		return nil, err
+	if !b.light() && lo < hi {
+		b.down(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
+		b.down(q, b.at.bestRow+4*lo*b.bestRoom, b.at.bestRow+4*hi*b.bestRoom)
+		if err := q.sync(); err != nil {
+			return nil, err
+		}
 	}
 	out = make([][]scored, b.m)
-	scores, ids := view[float64](pin, 0, n*b.bestRoom), view[uint32](pin, rows, n*b.bestRoom)
-	for j := range n {
-		for k := range int(b.states[lo+j].best) {
-			out[lo+j] = append(out[lo+j], scored{scores[j*b.bestRoom+k], ids[j*b.bestRoom+k]})
+	for j := lo; j < hi; j++ {
+		n := int(b.states[j].best)
+		scores, rows := view[float64](b.pin, b.at.bestScore+8*j*b.bestRoom, n), view[uint32](b.pin, b.at.bestRow+4*j*b.bestRoom, n)
+		out[j] = slices.Grow(out[j], n)
+		for k := range n {
+			out[j] = append(out[j], scored{scores[k], rows[k]})
 		}
 	}
 	return out, nil

@@ -184,7 +184,7 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)
 	if err := x.Raise(ctx, backend.RaiseSpec{PerQuery: w.goals[0].K}); err != nil {
 		return err
 	}
-	return w.k.m.do(ctx, func(q *queue) error {
+	return x.turn(ctx, func(q *queue) error {
 		l, err := w.r.look(ctx, q, w.look)
 		if err != nil {
 			return err
@@ -215,8 +215,7 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)
 		q.do(sides[0].Record)
 		f(q, x, g, l)
 		q.do(sides[1].Record)
-		x.b.get(q, 0, x.b.m)
-		if err := q.sync(); err != nil {
+		if err := x.b.settle(q); err != nil {
 			return err
 		}
 		took, err := sides[1].Since(q.t, sides[0])

@@ -51,7 +51,7 @@ func (x *run) climb(ctx context.Context, q *queue, g *group, looks []*look) erro
 			break
 		}
 	}
-	if err := x.note(q, g, looks[from:to], all); err != nil {
+	if err := x.note(q, looks[from:to], all); err != nil {
 		return err
 	}
 	g.taken = to
@@ -91,21 +91,15 @@ func (g *group) reports(k int) Arg {
 	return PtrAt(g.b.mem, g.b.at.reports+8*(k*g.b.m+g.lo))
 }
 
-// note brings the group's states to the host, and the reports on looks for places.
-func (x *run) note(q *queue, g *group, looks []*look, places []int) error {
+// note brings the states to the host, and the reports on looks for places.
+func (x *run) note(q *queue, looks []*look, places []int) error {
 	b := x.b
-	if len(looks) > 0 {
-		q.do(func(t *Thread, s *Stream) error {
-			return b.mem.DownloadAsync(t, s, b.pin, b.pinned.reports, b.at.reports, 8*len(looks)*b.m)
-		})
-	}
-	if err := g.settle(q); err != nil {
+	if err := b.settle(q); err != nil {
 		return err
 	}
-	x.seen = true
 	for k, l := range looks {
 		for _, p := range places {
-			r := view[report](b.pin, b.pinned.reports+8*(k*b.m+p), 1)[0]
+			r := view[report](b.pin, b.at.reports+8*(k*b.m+p), 1)[0]
 			if r.seen > 0 {
 				a := &x.asked[p]
 				a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Survivors: int(r.kept)})

@@ -106,7 +106,7 @@ func (t *trial) open(r *resident) (err error) {
 	if t.b, err = newBatch(t.t, r, m, 1, true); err != nil {
 		return err
 	}
-	if t.lists, err = newArena(t.t, &t.p.pool, "made-up lists", m, min(t.size.near, n/m), 4*m*(trialDim+1)); err != nil {
+	if t.lists, err = newArena(t.queue, "made-up lists", m, min(t.size.near, n/m), 4*m*(trialDim+1)); err != nil {
 		return err
 	}
 	t.g = &group{b: t.b, lists: t.lists, hi: m}
@@ -242,7 +242,7 @@ func (t *trial) tableOf(ctx context.Context, l *look) (*Buffer[terms], error) {
 // listTime is what a pair costs that passes a first look, from one that none passes and
 // one that all do, with room for them.
 func (t *trial) listTime(ctx context.Context) float64 {
-	all, err := newArena(t.t, &t.p.pool, "made-up lists", t.size.m, t.size.near, 0)
+	all, err := newArena(t.queue, "made-up lists", t.size.m, t.size.near, 0)
 	if err != nil {
 		t.err = err
 		return 0
@@ -277,8 +277,7 @@ func (t *trial) scatter(atoms int) {
 		ids[i] = uint32(r.IntN(atoms))
 	}
 	t.begin(-1)
-	t.b.get(t.queue, 0, t.size.m)
-	if t.sync() != nil {
+	if t.b.settle(t.queue) != nil {
 		return
 	}
 	for j := range t.b.states {

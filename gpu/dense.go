@@ -129,7 +129,7 @@ func (x *run) dense(ctx context.Context, places []int) error {
 	for _, places := range [][]int{kept, collected} {
 		slices.Sort(places)
 		for part := range slices.Chunk(slices.Compact(places), denseMost) {
-			if err := x.r.m.do(ctx, func(q *queue) error { return x.denseSome(ctx, q, part) }); err != nil {
+			if err := x.turn(ctx, func(q *queue) error { return x.denseSome(ctx, q, part) }); err != nil {
 				return err
 			}
 		}
@@ -149,9 +149,6 @@ type denseScan struct {
 }
 
 func (x *run) denseSome(ctx context.Context, q *queue, places []int) error {
-	if err := x.hear(q); err != nil {
-		return err
-	}
 	terms, err := x.r.denseTerms(ctx, q.t)
 	if err != nil {
 		return err
@@ -159,6 +156,9 @@ func (x *run) denseSome(ctx context.Context, q *queue, places []int) error {
 	d := &denseScan{x: x, places: places, terms: terms, width: (x.r.c.Dim + 31) &^ 31, found: make([][]scored, len(places))}
 	d.hi, d.collects = len(places), places[0] >= x.kept
 	if err = d.open(q); err == nil {
+		if !x.b.seen {
+			x.b.get(q) // which has come when the scan has been waited for
+		}
 		err = d.run(ctx, q)
 	}
 	return errors.Join(err, q.s.Sync(q.t), d.lists.free(q.t), d.b.free(q.t))
@@ -190,7 +190,7 @@ func (d *denseScan) open(q *queue) (err error) {
 	if most := q.p.roomMost; most > 0 {
 		room = min(room, most)
 	}
-	if d.lists, err = newArena(q.t, &q.p.pool, "lists of a dense scan", d.hi, room, d.hi*(4*d.width+4)); err != nil {
+	if d.lists, err = newArena(q, "lists of a dense scan", d.hi, room, d.hi*(4*d.width+4)); err != nil {
 		return err
 	}
 	q.launch("dense_load", d.blocks(), d.array(d.b.at.scaled, 8*x.r.c.Dim), I32(x.r.c.Dim), d.states(), Null(), I32(d.hi),
@@ -217,6 +217,7 @@ func (d *denseScan) run(ctx context.Context, q *queue) error {
 	if err := d.drain(ctx, q, unanswered, d.collected); err != nil {
 		return err
 	}
+	d.x.b.seen = true
 	if stopped == nil && d.overflowed() {
 		seen, stopped = d.slow(ctx, q, n)
 	}
@@ -315,7 +316,7 @@ func (d *denseScan) answer(q *queue, seen int, whole bool) (err error) {
 		s.flags |= flagDone
 	}
 	x.b.put(q)
-	return q.sync()
+	return q.err
 }
 
 // allowedRows counts the first n rows that the query in place p may return.

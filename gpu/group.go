@@ -150,12 +150,6 @@ func (g *group) longest(w which) int {
 	return n
 }
 
-// settle waits for what is enqueued and brings the states to the host.
-func (g *group) settle(q *queue) error {
-	g.b.get(q, g.lo, g.hi)
-	return q.sync()
-}
-
 // drain scores what is left of the lists of queries that w means, best bound first,
 // until none reaches the threshold; found is told what the host collects. When ctx
 // has ended it scores the leaders only, and leaves the rest in the lists.
@@ -172,7 +166,7 @@ func (g *group) drain(ctx context.Context, q *queue, w which, found func(j int, 
 			g.score(q, w, byBound, most, false)
 		}
 		g.prune(q, w, false)
-		if err := g.settle(q); err != nil {
+		if err := g.b.settle(q); err != nil {
 			return err
 		}
 		left := g.longest(w)
@@ -203,7 +197,7 @@ func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int
 		down(0, b.at.leadScore, 8*b.leadRoom)
 		down(8*n, b.at.leadRow, 4*b.leadRoom)
 		down(12*n, b.at.led, 4)
-		if err := g.settle(q); err != nil {
+		if err := g.b.settle(q); err != nil {
 			return err
 		}
 		for j, k := range led {

@@ -40,13 +40,17 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 	if err := x.sendUnseen(ctx, places); err != nil {
 		return nil, err
 	}
-	if err := x.flag(flagLeaving, places); err != nil {
-		return nil, err
-	}
-	if err := x.drain(ctx, leaving, slices.Compact(slices.Sorted(slices.Values(places)))); err != nil {
-		return nil, err
-	}
-	err := x.r.m.do(context.WithoutCancel(ctx), func(q *queue) error {
+	err := x.turn(context.WithoutCancel(ctx), func(q *queue) error {
+		if err := x.hear(q); err != nil {
+			return err
+		}
+		for _, p := range places {
+			x.b.states[p].flags |= flagLeaving
+		}
+		x.b.put(q)
+		if err := x.drain(ctx, q, leaving, slices.Compact(slices.Sorted(slices.Values(places)))); err != nil {
+			return err
+		}
 		if err := x.answers(q, places, out); err != nil {
 			return err
 		}
@@ -63,20 +67,6 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 		return nil, err
 	}
 	return out, nil
-}
-
-// flag sets a flag of the queries in places.
-func (x *run) flag(flag uint32, places []int) error {
-	return x.r.m.do(context.Background(), func(q *queue) error {
-		if err := x.hear(q); err != nil {
-			return err
-		}
-		for _, p := range places {
-			x.b.states[p].flags |= flag
-		}
-		x.b.put(q)
-		return q.err
-	})
 }
 
 // conclude ends the look that a context stopped for queries with which it does not go
@@ -97,5 +87,5 @@ func (x *run) conclude(q *queue, g *group, w which, places []int) error {
 		some := group{b: g.b, lo: places[from], hi: places[to-1] + 1}
 		some.end(q, l, 0)
 	}
-	return x.note(q, g, []*look{l}, places)
+	return x.note(q, []*look{l}, places)
 }

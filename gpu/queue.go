@@ -116,7 +116,7 @@ type queue struct {
 	s   *Stream
 	p   *machine
 	err error
-	n   int // chunks enqueued
+	n   int // chunks enqueued since the last wait for all
 }
 
 // launch enqueues a kernel by its name.
@@ -144,7 +144,7 @@ func (q *queue) do(f func(*Thread, *Stream) error) {
 // sync waits for all that was enqueued and returns the first error.
 func (q *queue) sync() error {
 	if q.err == nil {
-		q.err = q.s.Sync(q.t)
+		q.err, q.n = q.s.Sync(q.t), 0
 	}
 	return q.err
 }

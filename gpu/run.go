@@ -21,17 +21,18 @@ type run struct {
 	kept    int     // places below it are of the first kind
 	asked   []asked // by place
 	filters *Buffer[uint8]
-	b       *batch
-	seen    bool // b.states are as the device has them
+	b       *batch // nil before anything is done for the queries
 	raise   backend.RaiseSpec
 	first   int // atoms that the first raise scores, before there are lists
 	lists   *arena
 	groups  []group
 	looks   []backend.Look // of the last Pull, of which each group has taken some
-	closed  bool
+	closed  bool           // or finished
+	freed   error          // what came of giving the memory back, for Close
 }
 
-// begin readies the queries; what it enqueues goes on after it returns.
+// begin gives each query its place. What is first done for them brings them to the
+// device.
 func begin(ctx context.Context, r *resident, q backend.Queries, goals []backend.Goal) (*run, error) {
 	x := &run{r: r, q: q, place: make([]int, q.M), asked: make([]asked, q.M)}
 	for j := range goals {
@@ -48,20 +49,25 @@ func begin(ctx context.Context, r *resident, q backend.Queries, goals []backend.
 		}
 		x.asked[x.place[j]] = asked{goal: &goals[j], tau: math.Inf(-1)}
 	}
-	if q.M == 0 {
-		return x, ctx.Err()
+	if err := r.m.d.Lost(); err != nil {
+		return nil, err
 	}
-	err := r.m.do(ctx, func(q *queue) error {
-		err := x.load(q)
-		if err != nil {
-			err = errors.Join(err, x.free(q))
-		}
-		return err
-	})
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return x, nil
+}
+
+// turn runs f on the device, where it finds the queries.
+func (x *run) turn(ctx context.Context, f func(*queue) error) error {
+	return x.r.m.do(ctx, func(q *queue) error {
+		if x.b == nil {
+			if err := x.load(q); err != nil {
+				return errors.Join(err, q.s.Sync(q.t), x.free(q.t))
+			}
+		}
+		return f(q)
+	})
 }
 
 // onDeviceBest reports whether the device can keep the best that g asks for.
@@ -129,30 +135,26 @@ func (x *run) loadFilters(t *Thread) ([]uint64, error) {
 	return at, nil
 }
 
-// free waits for what is enqueued and gives the run's memory back.
-func (x *run) free(q *queue) error {
-	errs := []error{q.s.Sync(q.t), x.b.free(q.t), x.lists.free(q.t), q.p.pool.give(q.t, x.filters)}
+// free gives the run's memory back; nothing enqueued may use it.
+func (x *run) free(t *Thread) error {
+	errs := []error{x.b.free(t), x.lists.free(t), x.r.m.pool.give(t, x.filters)}
 	for k := range x.groups {
-		errs = append(errs, x.groups[k].parked.free(q.t))
+		errs = append(errs, x.groups[k].parked.free(t))
 	}
-	x.lists, x.groups, x.filters = nil, nil, nil
+	x.b, x.lists, x.groups, x.filters = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
-// Close gives the batch's memory back.
+// Close gives the batch's memory back, unless Finish has.
 func (x *run) Close() error {
-	if x.closed {
-		return nil
+	if !x.closed && x.b != nil {
+		x.freed = x.r.m.do(context.Background(), func(q *queue) error { return errors.Join(q.s.Sync(q.t), x.free(q.t)) })
 	}
 	x.closed = true
-	if x.q.M == 0 {
-		return nil
-	}
-	err := x.r.m.do(context.Background(), x.free)
-	if errors.Is(err, ErrLost) || errors.Is(err, backend.ErrClosed) {
+	if errors.Is(x.freed, ErrLost) || errors.Is(x.freed, backend.ErrClosed) {
 		return nil // nothing is left to give back
 	}
-	return err
+	return x.freed
 }
 
 // Raise scores the leaders among the survivors; before there are any it notes what
@@ -169,16 +171,17 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 		x.first = min(spec.PerQuery, x.r.c.N)
 		return ctx.Err()
 	}
-	due := func(g *group) bool { return !g.answered() }
-	return x.each(ctx, due, func(q *queue, g *group) error {
-		if g.next < x.r.c.N || g.collects { // a look that was stopped goes on first; a range has its threshold
-			return nil
-		}
-		for left := spec.PerQuery; left > 0; left -= x.b.leadRoom {
-			g.score(q, live, byBound, min(left, x.b.leadRoom), true)
-		}
-		g.prune(q, live, true)
-		return g.settle(q)
+	due := func(g *group) bool { // a look that was stopped goes on first; a range has its threshold
+		return g.next >= x.r.c.N && !g.collects && !g.answered()
+	}
+	return x.turn(ctx, func(q *queue) error {
+		return x.each(ctx, q, due, func(g *group) error {
+			for left := spec.PerQuery; left > 0; left -= x.b.leadRoom {
+				g.score(q, live, byBound, min(left, x.b.leadRoom), true)
+			}
+			g.prune(q, live, true)
+			return x.b.settle(q)
+		})
 	})
 }
 
@@ -199,36 +202,31 @@ func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, e
 }
 
 func (x *run) pull(ctx context.Context, looks []backend.Look) error {
-	ready := make([]*look, len(looks))
-	err := x.r.m.do(ctx, func(q *queue) (err error) {
+	return x.turn(ctx, func(q *queue) (err error) {
+		ready := make([]*look, len(looks))
 		for k, l := range looks {
 			if ready[k], err = x.r.look(ctx, q, l); err != nil {
 				return err
 			}
 		}
-		if !x.seen {
-			x.b.get(q, 0, x.b.m) // the host has them when it has waited for a group
-		}
-		return x.openLists(q, ready[0])
-	})
-	if err != nil {
-		return err
-	}
-	if !slices.Equal(looks, x.looks) {
-		x.looks = slices.Clone(looks)
-		for k := range x.groups {
-			x.groups[k].taken = 0
-		}
-	}
-	for n := min(len(ready), reportsKept); ; n = min(len(ready), n+reportsKept) {
-		due := func(g *group) bool { return g.taken < n && !g.answered() }
-		if err := x.each(ctx, due, func(q *queue, g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
+		if err := x.openLists(q, ready[0]); err != nil {
 			return err
 		}
-		if n == len(ready) {
-			return nil
+		if !slices.Equal(looks, x.looks) {
+			x.looks = slices.Clone(looks)
+			for k := range x.groups {
+				x.groups[k].taken = 0
+			}
 		}
-	}
+		for n := 0; n < len(ready); {
+			n = min(len(ready), n+reportsKept)
+			due := func(g *group) bool { return g.taken < n && !g.answered() }
+			if err := x.each(ctx, q, due, func(g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // sent are the queries that looks sent to the dense path, or whose lists lacked
@@ -255,12 +253,16 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if err := x.sendUnseen(ctx, x.place); err != nil {
 		return nil, err
 	}
-	if err := x.drain(ctx, unanswered, count(0, x.q.M)); err != nil {
-		return nil, err
-	}
 	out := make(backend.Answers, x.q.M)
-	err := x.r.m.do(context.WithoutCancel(ctx), func(q *queue) error {
-		return x.answers(q, x.place, out)
+	err := x.turn(context.WithoutCancel(ctx), func(q *queue) error {
+		if err := x.drain(ctx, q, unanswered, count(0, x.q.M)); err != nil {
+			return err
+		}
+		if err := x.answers(q, x.place, out); err != nil {
+			return err
+		}
+		x.closed, x.freed = true, x.free(q.t) // all that was enqueued has been waited for
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -280,9 +282,11 @@ func count(lo, hi int) []int {
 // drain scores what is left of the queries in places, in ascending order, which are
 // those that w means, and ends a look that a context stopped. A context that has
 // ended does not keep the leaders from being scored.
-func (x *run) drain(ctx context.Context, w which, places []int) error {
-	here := func(g *group) bool { return len(g.among(places)) > 0 }
-	return x.each(context.WithoutCancel(ctx), here, func(q *queue, g *group) error {
+func (x *run) drain(ctx context.Context, q *queue, w which, places []int) error {
+	here := func(g *group) bool {
+		return len(g.among(places)) > 0 && (g.under != nil || g.longest(w) > 0)
+	}
+	return x.each(context.WithoutCancel(ctx), q, here, func(g *group) error {
 		if err := x.conclude(q, g, w, g.among(places)); err != nil {
 			return err
 		}
@@ -299,11 +303,13 @@ func (x *run) answers(q *queue, places []int, out backend.Answers) error {
 			lo, hi = min(lo, p), max(hi, p+1)
 		}
 	}
+	if err := x.hear(q); err != nil {
+		return err
+	}
 	held, err := x.b.best(q, lo, max(lo, hi))
 	if err != nil {
 		return err
 	}
-	x.seen = true
 	for i, p := range places {
 		if !x.asked[p].left {
 			out[i] = x.answer(p, held[p])
@@ -352,7 +358,7 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 	if most := q.p.listsMost; most > 0 {
 		m = min(m, most)
 	}
-	if x.lists, err = largestArena(q.t, &q.p.pool, m, room); err != nil {
+	if x.lists, err = largestArena(q, m, room); err != nil {
 		return err
 	}
 	for _, kind := range [...]group{{lo: 0, hi: x.kept}, {lo: x.kept, hi: x.q.M, collects: true}} {
@@ -363,23 +369,24 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 	return q.err
 }
 
-// each calls f for those groups that due says, each with its lists in the arena.
-func (x *run) each(ctx context.Context, due func(*group) bool, f func(*queue, *group) error) error {
+// each calls f for those groups that due says, each with its lists in the arena, until
+// ctx ends.
+func (x *run) each(ctx context.Context, q *queue, due func(*group) bool, f func(*group) error) error {
 	for k := range x.groups {
 		g := &x.groups[k]
 		if !due(g) {
 			continue
 		}
-		err := x.r.m.do(ctx, func(q *queue) error {
-			if err := g.unpark(q); err != nil {
-				return err
-			}
-			err := f(q, g)
-			if len(x.groups) > 1 && q.err == nil {
-				err = errors.Join(err, g.park(q))
-			}
+		if err := ctx.Err(); err != nil {
 			return err
-		})
+		}
+		if err := g.unpark(q); err != nil {
+			return err
+		}
+		err := f(g)
+		if len(x.groups) > 1 && q.err == nil {
+			err = errors.Join(err, g.park(q))
+		}
 		if err != nil {
 			return err
 		}
@@ -395,7 +402,7 @@ func (x *run) sendUnseen(ctx context.Context, places []int) error {
 	}
 	var unseen []int
 	for _, p := range places {
-		if s := &x.b.states[p]; s.flags&flagListed == 0 || s.flags&(flagDense|flagOverflow) != 0 {
+		if x.b == nil || x.b.states[p].flags&flagListed == 0 || x.b.states[p].flags&(flagDense|flagOverflow) != 0 {
 			unseen = append(unseen, p)
 		}
 	}
@@ -407,11 +414,8 @@ func (x *run) sendUnseen(ctx context.Context, places []int) error {
 
 // hear has the host see all states before it changes one.
 func (x *run) hear(q *queue) error {
-	if x.seen {
+	if x.b.seen {
 		return nil
 	}
-	x.b.get(q, 0, x.b.m)
-	err := q.sync()
-	x.seen = err == nil
-	return err
+	return x.b.settle(q)
 }
