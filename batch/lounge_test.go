@@ -1,0 +1,270 @@
+package batch_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+)
+
+// gate is a backend whose runs wait until they are let through, or their context
+// ends: each as it begins, or after its first look.
+type gate struct {
+	*cpu.Backend
+	midway bool
+	fails  error // of runs let through
+
+	mu      sync.Mutex
+	sizes   []int // queries of the runs begun
+	stopped int   // runs whose context ended here
+	opened  chan struct{}
+}
+
+func newGate() *gate {
+	return &gate{Backend: cpu.New(cpu.Options{Threads: 2}), opened: make(chan struct{})}
+}
+
+// pass lets one run through, and what follows of it happen.
+func (g *gate) pass() {
+	g.opened <- struct{}{}
+	synctest.Wait()
+}
+
+// open lets all runs through from now on.
+func (g *gate) open() {
+	close(g.opened)
+	synctest.Wait()
+}
+
+// wait stands before the gate.
+func (g *gate) wait(ctx context.Context) error {
+	select {
+	case <-g.opened:
+		return g.fails
+	case <-ctx.Done():
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.stopped++
+		return nil
+	}
+}
+
+// begun are the queries of each run so far, stops how many were stopped.
+func (g *gate) begun() (queries []int, stops int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.sizes), g.stopped
+}
+
+func (g *gate) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := g.Backend.Load(ctx, c)
+	return &gatedResident{r, g}, err
+}
+
+type gatedResident struct {
+	backend.Resident
+	g *gate
+}
+
+func (r *gatedResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	r.g.mu.Lock()
+	r.g.sizes = append(r.g.sizes, q.M)
+	r.g.mu.Unlock()
+	if !r.g.midway {
+		if err := r.g.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	run, err := r.Resident.Begin(ctx, q, goals)
+	if err == nil && r.g.midway {
+		run = &gatedRun{Run: run, g: r.g}
+	}
+	return run, err
+}
+
+type gatedRun struct {
+	backend.Run
+	g      *gate
+	looked bool
+}
+
+func (r *gatedRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+	t, err := r.Run.Pull(ctx, l...)
+	if !r.looked && err == nil {
+		r.looked, err = true, r.g.wait(ctx)
+	}
+	return t, err
+}
+
+// waits keeps what a RunObserver is told.
+type waits struct {
+	mu     sync.Mutex
+	waited []time.Duration
+	runs   [][2]int      // searches and queries
+	hold   chan struct{} // if not nil, runs begin when it is closed
+}
+
+func (w *waits) Waited(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waited = append(w.waited, d)
+}
+
+func (w *waits) Began(searches, queries int) {
+	w.mu.Lock()
+	w.runs = append(w.runs, [2]int{searches, queries})
+	hold := w.hold
+	w.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+}
+
+// lounge is a Coalescer over a gate, in a test's bubble.
+type lounge struct {
+	*testing.T
+	*batch.Coalescer
+	gate   *gate
+	engine *batch.Engine
+	told   *waits
+	dim    int
+	rows   []float32
+	plain  *batch.Engine // of the same collection, ungated
+}
+
+const loungeDim = 144
+
+// loungeRows are what lounges search.
+func loungeRows() []float32 { return backendtest.PowerLaw(backendtest.Rand(7), 1500, loungeDim) }
+
+func newLounge(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *lounge {
+	t.Helper()
+	return newLoungeOver(t, g, g, o, e)
+}
+
+// newLoungeOver is a lounge over a backend with a gate.
+func newLoungeOver(t *testing.T, b backend.Backend, g *gate, o *batch.CoalescerOptions, e *batch.Options) *lounge {
+	t.Helper()
+	l := &lounge{T: t, gate: g, dim: loungeDim, rows: loungeRows(), told: &waits{}}
+	c := build(t, l.rows, l.dim, &collection.Options{Seed: 1})
+	l.plain = over(t, c, 2, nil)
+	var err error
+	if l.engine, err = batch.Open(t.Context(), c, b, e); err != nil {
+		t.Fatal(err)
+	}
+	if o == nil {
+		o = &batch.CoalescerOptions{Window: batch.DefaultWindow}
+	}
+	o.Idle, o.Runs, o.Observer = max(o.Idle, 1), max(o.Runs, 1), l.told
+	l.Coalescer = batch.NewCoalescer(l.engine, o)
+	return l
+}
+
+// close ends the lounge; everybody has been answered.
+func (l *lounge) close() {
+	l.Helper()
+	l.Coalescer.Close()
+	if err := l.engine.Close(); err != nil {
+		l.Error(err)
+	}
+}
+
+// one is a request for the 10 best of row j, by looks that can be stopped midway.
+func (l *lounge) one(j int) batch.Request {
+	return batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 10, Method: batch.Adaptive, Plan: "64,whole,rows"}
+}
+
+// asked is a search that goes on beside the test.
+type asked struct {
+	l    *lounge
+	req  batch.Request
+	resp *batch.Response
+	err  error
+	took time.Duration
+	over chan struct{}
+}
+
+// ask begins a search and returns once nothing moves any more.
+func (l *lounge) ask(ctx context.Context, req batch.Request) *asked {
+	a := &asked{l: l, req: req, over: make(chan struct{})}
+	began := time.Now()
+	go func() {
+		defer close(a.over)
+		a.resp, a.err = l.Search(ctx, req)
+		a.took = time.Since(began)
+	}()
+	synctest.Wait()
+	return a
+}
+
+// answered reports whether the search is over.
+func (a *asked) answered() bool {
+	synctest.Wait()
+	select {
+	case <-a.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// right waits for the search and holds its answer against the plain engine's.
+func (a *asked) right() {
+	a.l.Helper()
+	<-a.over
+	if a.err != nil {
+		a.l.Error(a.err)
+		return
+	}
+	alike(a.l, search(a.l, a.l.plain, a.req), a.resp)
+}
+
+// unseen holds that the search ended by stop with answers that nothing looked at.
+func (a *asked) unseen(stop batch.Stop) {
+	a.l.Helper()
+	if !a.answered() || a.err != nil {
+		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
+	}
+	for _, x := range a.resp.Answers {
+		if c := x.Certificate; len(x.IDs) > 0 || c.StoppedBy != stop || c.OpenBound == nil || c.Exact || c.Looks != nil || c.Pulls > 0 {
+			a.l.Errorf("%d ids, %+v; want nothing looked at, stopped by %s", len(x.IDs), c, stop)
+		}
+	}
+}
+
+// alike fails the test when two responses differ in more than their times.
+func alike(t testing.TB, want, got *batch.Response) {
+	t.Helper()
+	same(t, want.Answers, got.Answers)
+	if d := cmp.Diff(want.Warnings, got.Warnings) + cmp.Diff(want.Stats, got.Stats); d != "" {
+		t.Errorf("warnings or sums differ (-want +got):\n%s", d)
+	}
+}
+
+// runs holds the queries of the runs begun.
+func (l *lounge) runs(want ...int) {
+	l.Helper()
+	synctest.Wait()
+	if got, _ := l.gate.begun(); !slices.Equal(got, want) {
+		l.Errorf("runs of %v queries, want %v", got, want)
+	}
+}
+
+// stops holds how many runs were stopped.
+func (l *lounge) stops(want int) {
+	l.Helper()
+	synctest.Wait()
+	if _, got := l.gate.begun(); got != want {
+		l.Errorf("%d runs stopped, want %d", got, want)
+	}
+}

@@ -1,0 +1,141 @@
+package slates
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// TestDamageIsNamed changes a byte of every record in turn: what needs it fails and
+// says which it is, and the other user does not care.
+func TestDamageIsNamed(t *testing.T) {
+	f := open(t, Options{Logged: 2})
+	v := films(1, 40)
+	var open []string
+	for range 4 {
+		for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+			if _, err := f.tell(s.ID, 1, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+		open = append(open, s.ID)
+	}
+	damage := func(bucket string, key []byte) (restore func()) {
+		var before []byte
+		set := func(change func([]byte) []byte) {
+			err := f.db.Update(func(tx *bbolt.Tx) error {
+				b := find(tx, "films").Bucket
+				if bucket != "" {
+					b = b.Bucket([]byte(bucket))
+				}
+				before = slices.Clone(b.Get(key))
+				if before == nil {
+					t.Fatalf("no %s %q", bucket, key)
+				}
+				return b.Put(key, change(slices.Clone(before)))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.reopen()
+		}
+		var whole []byte
+		set(func(b []byte) []byte {
+			whole = slices.Clone(b)
+			b[len(b)/2] ^= 0x10
+			return b
+		})
+		return func() { set(func([]byte) []byte { return whole }) }
+	}
+	ask := func(user string) error {
+		_, err := f.ask(v, fmt.Sprintf(`{"users":[%q]}`, user), "")
+		return err
+	}
+	for _, c := range []struct {
+		name, bucket string
+		key          []byte
+		fails        func() error
+		works        func() error
+	}{
+		{"the state of user \"a\"", statesBucket, []byte("a"), func() error { return ask("a") }, func() error { return ask("b") }},
+		{"feedback 4 of user \"a\"", logsBucket, logKey("a", 4), func() error { return ask("a") }, func() error { return ask("b") }},
+		{"slate " + open[0], slatesBucket, []byte(open[0]), func() error { _, err := f.tell(open[0], 1); return err }, func() error { return ask("a") }},
+		{"counts", "", []byte(countsRecord), func() error { return ask("a") }, func() error { return nil }},
+		{"model", "", []byte(modelRecord), func() error { return ask("a") }, func() error { return nil }},
+	} {
+		restore := damage(c.bucket, c.key)
+		for range 2 { // it stays where it is
+			err := c.fails()
+			if err == nil || !strings.Contains(err.Error(), c.name) || problem.Of(err).Kind != problem.Internal {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if err := c.works(); err != nil {
+			t.Errorf("%s is in the way of others: %v", c.name, err)
+		}
+		restore()
+		if err := c.fails(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// A hole in a log is as bad as a changed byte.
+	b := f.hand(v, `{"users":["b"],"k":2}`)[0].ID
+	if _, err := f.tell(b, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.db.Update(func(tx *bbolt.Tx) error { return find(tx, "films").sub(logsBucket).Delete(logKey("b", 4)) }); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	if err := ask("b"); err == nil || !strings.Contains(err.Error(), `feedback 4 of user "b": it is missing`) {
+		t.Error(err)
+	}
+}
+
+// TestFullDisk: what a transaction fails with is told, and nothing of it is believed.
+func TestFullDisk(t *testing.T) {
+	var fault error
+	at := ""
+	f := open(t, Options{step: func(step string) error {
+		if step == at {
+			return fault
+		}
+		return nil
+	}})
+	v := films(1, 40)
+	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) { // so that they are in memory
+		if _, err := f.tell(s.ID, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := f.hand(v, `{"users":["a","b"],"k":2}`)
+	fault = errors.New("broken")
+	at = "commit" // nothing was written
+	if _, err := f.tell(s[0].ID, 1); err != fault {
+		t.Error(err)
+	}
+	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.seq != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	at = "committed" // it was, and nobody knows
+	if _, err := f.tell(s[1].ID, 1); err != fault {
+		t.Error(err)
+	}
+	at = ""
+	if st, err := f.state("films", "b", model{dim, 1}); err != nil || st.seq != 2 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	for i, fresh := range []bool{true, false} {
+		if a, err := f.tell(s[i].ID, 1); err != nil || a.New != fresh || a.Observations != 2 {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+}
