@@ -131,9 +131,10 @@ func (m Moments) H() float64 {
 }
 
 // productDifference returns b*c - a*a to a relative error of about 2^-52, by
-// keeping the low halves of both products.
+// keeping the low halves of both products. The conversions round them: without,
+// a compiler may fuse a product into the difference, which then lacks a half.
 func productDifference(b, c, a float64) float64 {
-	high, square := b*c, a*a
+	high, square := float64(b*c), float64(a*a)
 	highRest := math.FMA(b, c, -high)
 	squareRest := math.FMA(a, a, -square)
 	return (high - square) + (highRest - squareRest)

@@ -142,6 +142,7 @@ func TestMomentsH(t *testing.T) {
 		{"right angle split", Moments{3, 25, 1}, 4},
 		{"parallel", Moments{4.5, 2.25, 9}, 0},
 		{"equal", Moments{0.7, 0.7, 0.7}, 0},
+		{"equal, of a rounded square", Moments{1.6900001690000002, 1.6900001690000002, 1.6900001690000002}, 0},
 		{"zero", Moments{}, 0},
 		{"rounded below zero", Moments{2, 1, 1}, 0},
 		{"tiny", Moments{0, 1e-60, 1e-60}, 1e-60},
