@@ -130,41 +130,62 @@ func (p *Products) Range(vlo, vhi float32) (lo, hi float64) {
 	return lo, hi
 }
 
-// Distances is nearest neighbour search: f(i, j) = -(q_j - v_ij)^2.
+// Distances is nearest neighbour search. With p the value of the atoms' range
+// nearest to 0,
+//
+//	f(i, j) = (q_j - p)^2 - (q_j - v_ij)^2 = (v_ij - p) (2 q_j - p - v_ij)
+//
+// and not -(q_j - v_ij)^2: what all arms share of that would widen the range and,
+// of a query some 2^31 times as long as its neighbours, round the arms' own away.
 type Distances struct {
-	atoms Arms
-	query []float32
+	atoms    Arms
+	query    []float32
+	vlo, vhi float32
+	origin   float64 // p
 }
 
-// NewDistances pairs atoms, arms whose rewards are the coordinates v_ij, with a
-// query of their dimension; both stay the caller's.
-func NewDistances(atoms Arms, query []float32) (*Distances, error) {
+// NewDistances pairs atoms, arms whose rewards are the coordinates v_ij, all of
+// them in [vlo, vhi], with a query of their dimension; both stay the caller's.
+func NewDistances(atoms Arms, query []float32, vlo, vhi float32) (*Distances, error) {
 	if err := checkQuery(atoms, query); err != nil {
 		return nil, err
 	}
-	return &Distances{atoms: atoms, query: query}, nil
+	if !(vlo <= vhi) || !finite(float64(vlo)) || !finite(float64(vhi)) {
+		return nil, fmt.Errorf("%w: coordinates in [%v, %v]", ErrRange, vlo, vhi)
+	}
+	return &Distances{atoms: atoms, query: query, vlo: vlo, vhi: vhi, origin: float64(max(vlo, min(0, vhi)))}, nil
 }
 
 func (d *Distances) Len() int { return d.atoms.Len() }
 func (d *Distances) Dim() int { return d.atoms.Dim() }
 
-// Pull computes -(q_j - v_ij)^2.
+// Pull computes (q_j - p)^2 - (q_j - v_ij)^2.
 func (d *Distances) Pull(j int, arms []int, dst []float64) {
 	d.atoms.Pull(j, arms, dst)
 	q := float64(d.query[j])
 	for i, v := range dst {
-		dst[i] = -(q - v) * (q - v)
+		dst[i] = d.reward(q, v)
 	}
 }
 
-// Range returns an interval that holds -(q_j - v)^2 for every coordinate and
-// every v in [vlo, vhi]; its upper end is 0.
-func (d *Distances) Range(vlo, vhi float32) (lo, hi float64) {
-	for _, q := range d.query {
-		a, b := float64(q)-float64(vlo), float64(q)-float64(vhi)
-		lo = min(lo, -a*a, -b*b)
+// reward is off by a relative 2^-51 of |v| (2|q| + 2|v|) at most.
+func (d *Distances) reward(q, v float64) float64 {
+	return (v - d.origin) * ((q - d.origin) + (q - v))
+}
+
+// Range returns an interval that holds the rewards of every coordinate and every
+// float32 v in [vlo, vhi]: neighbours of these differ by more than rewards round.
+func (d *Distances) Range() (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, x := range d.query {
+		q := float64(x)
+		a, b := d.reward(q, float64(d.vlo)), d.reward(q, float64(d.vhi))
+		lo, hi = min(lo, a, b), max(hi, a, b)
+		if d.vlo < x && x < d.vhi { // the parabola's top
+			hi = max(hi, d.reward(q, q))
+		}
 	}
-	return lo, 0
+	return lo, hi
 }
 
 func checkQuery(atoms Arms, query []float32) error {

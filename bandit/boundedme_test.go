@@ -182,6 +182,36 @@ func TestAdversarialListsAreHard(t *testing.T) {
 	}
 }
 
+// A query far from all atoms has the neighbours that its direction says, whatever
+// its square rounds away.
+func TestBoundedMEFarQuery(t *testing.T) {
+	const n, d, k = 37, 64, 5
+	value := func(r *rand.Rand, _ int) float32 { return float32(2*r.Float64() - 1) }
+	atoms := randomRows(t, n, d, 33, value)
+	query := randomRows(t, 1, d, 34, value).rows
+	products, err := NewProducts(atoms, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := oracle(products, allArms(n), k)
+	far := make([]float32, d)
+	for j, v := range query {
+		far[j] = v * 0x1p50 // |v|^2 is nothing beside q.v
+	}
+	distances, err := NewDistances(atoms, far, -1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lo, hi := distances.Range()
+	out, err := BoundedME(context.Background(), distances, BoundedMEOptions{K: k, Delta: .1, Lo: lo, Hi: hi, Union: Corrected})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(out.IDs, want) {
+		t.Errorf("answer %v, by direction %v", out.IDs, want)
+	}
+}
+
 // epsilon = 0 reads everything: products, distances and any bounded rewards come
 // out as the oracle has them, certain.
 func TestBoundedMEAgainstOracle(t *testing.T) {
@@ -193,7 +223,7 @@ func TestBoundedMEAgainstOracle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	distances, err := NewDistances(atoms, query)
+	distances, err := NewDistances(atoms, query, -1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +232,7 @@ func TestBoundedMEAgainstOracle(t *testing.T) {
 		t.Fatal(err)
 	}
 	plo, phi := products.Range(-1, 1)
-	dlo, dhi := distances.Range(-1, 1)
+	dlo, dhi := distances.Range()
 	cases := []struct {
 		name   string
 		arms   Arms

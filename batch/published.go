@@ -251,11 +251,11 @@ func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []flo
 	var arms bandit.Arms
 	var rlo, rhi float64
 	if euclidean {
-		d, err := bandit.NewDistances(a, q)
+		d, err := bandit.NewDistances(a, q, lo, hi)
 		if err != nil {
 			return bandit.Outcome{}, err
 		}
-		rlo, rhi = d.Range(lo, hi)
+		rlo, rhi = d.Range()
 		arms = d
 	} else {
 		p, err := bandit.NewProducts(a, q)
