@@ -53,7 +53,7 @@ func TestBackendLost(t *testing.T) {
 	}
 	dir := t.TempDir()
 	atoms, queries := vectors(t, dir, "a.npy", 1, 1500, 64), vectors(t, dir, "q.npy", 2, 4, 64)
-	for _, fail := range []string{"cuMemAlloc:5:2", "kernel:3:719", "cuStreamSynchronize:2:700"} {
+	for _, fail := range []string{"cuMemAlloc:5:2", "kernel:3:719", "cuStreamSynchronize:1:700"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		t.Setenv("EMU_FAIL", fail)
 		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
