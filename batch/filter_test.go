@@ -10,6 +10,8 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/cpu"
+	"thresher/cpu/simd"
 )
 
 // TestFilters holds allow and deny lists, excluded selves and least scores
@@ -141,6 +143,36 @@ func TestMinScoreOfDuplicates(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestMinScoreOfDrift is the same of long rows of one value: all roundings of
+// their sums go one way.
+func TestMinScoreOfDrift(t *testing.T) {
+	for _, x := range []struct {
+		metric collection.Metric
+		dim    int
+		value  float32
+		least  float64
+	}{{collection.Cosine, 32768, .3, 1}, {collection.Euclidean, 131072, .1, 0}} {
+		rows := make([]float32, 2*x.dim)
+		for i := range x.dim {
+			rows[i], rows[x.dim+i] = x.value, -x.value
+		}
+		c := build(t, rows, x.dim, &collection.Options{Metric: x.metric, Basis: collection.Raw})
+		for _, l := range simd.Levels() {
+			e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1, Kernels: &l}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, method := range []batch.Method{batch.Exact, batch.Certain} {
+				resp := search(t, e, batch.Request{Queries: rows[:x.dim], MinScore: &x.least, Method: method})
+				if ids := resp.Answers[0].IDs; !slices.Equal(ids, []int64{0}) {
+					t.Errorf("%v %v %s: atoms as good as row 0: %v", x.metric, l, method, ids)
+				}
+			}
+			e.Close()
 		}
 	}
 }

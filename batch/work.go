@@ -147,8 +147,10 @@ func (w *work) epsilon(j int) float64 {
 	return w.gap(j)
 }
 
-// rounding bounds what float64 sums of products lose, over the norms' product.
-func (w *work) rounding() float64 { return (8 + math.Sqrt(float64(w.e.c.Dim))) * 0x1p-50 }
+// rounding bounds what float64 sums of products lose, over the norms' product, of
+// a score and of the limit it is held against. Sums of equal terms drift: no less
+// than every rounding at its worst will do.
+func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
 
 // floor is the least search score wanted of query j, less what the rounding of
 // float64 sums can take from an atom that reaches it: a duplicate has cosine 1
@@ -289,7 +291,7 @@ func (w *work) distances(j int, a *Answer) {
 		all[i].id, all[i].d = id, distance(q, w.e.c.Row(int(id)))
 	}
 	if least := w.req.MinScore; least != nil {
-		all = slices.DeleteFunc(all, func(f far) bool { return f.d > *least*(1+1e-12) })
+		all = slices.DeleteFunc(all, func(f far) bool { return f.d > *least*(1+1e-12+w.rounding()) })
 	}
 	a.IDs, a.Scores = a.IDs[:len(all)], a.Scores[:len(all)]
 	slices.SortStableFunc(all, func(a, b far) int {
