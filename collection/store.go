@@ -25,9 +25,12 @@ import (
 //	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
 const (
 	magic       = "THRESHER"
-	fileVersion = 4
-	// oldestVersion had more sections, which nothing reads.
+	fileVersion = 5
+	// oldestVersion had more sections, which nothing reads. Files of before
+	// roundsVersion, too, are those of today but for dimensions that were rotated by
+	// fewer rounds (outdated).
 	oldestVersion = 3
+	roundsVersion = 5
 	headerBytes   = 1 << 16
 	pageBytes     = 1 << 16 // covers the page sizes in use
 )
@@ -196,6 +199,16 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	return f.Sync()
 }
 
+// outdated says that files of before roundsVersion were rotated by fewer rounds in D
+// dimensions.
+func outdated(D int) bool {
+	before := 3
+	if D <= 16384 && D%256 == 0 {
+		before = 2
+	}
+	return rotationRounds(D) > before
+}
+
 // readHeader reads and checks the header of f.
 func readHeader(f *os.File) (*header, error) {
 	b := make([]byte, 20)
@@ -213,7 +226,7 @@ func readHeader(f *os.File) (*header, error) {
 	}
 	version := binary.LittleEndian.Uint32(b[8:])
 	if version < oldestVersion || version > fileVersion {
-		return nil, fmt.Errorf("%w: %d, this program reads %d and %d", ErrVersion, version, oldestVersion, fileVersion)
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, fileVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > headerBytes-20 {
@@ -229,6 +242,9 @@ func readHeader(f *os.File) (*header, error) {
 	h := header{Version: int(version)}
 	if err := json.Unmarshal(js, &h); err != nil {
 		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
+	}
+	if version < roundsVersion && outdated(h.D) {
+		return nil, fmt.Errorf("%w: %d, whose rotation mixes %d dimensions too little: build it again", ErrVersion, version, h.D)
 	}
 	if h.Bytes < headerBytes {
 		return nil, fmt.Errorf("%w: sections end at byte %d", ErrCorrupt, h.Bytes)

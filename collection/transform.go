@@ -51,17 +51,21 @@ func rotatedDim(dim int) int {
 	return (dim + 31) &^ 31
 }
 
-// rotationRounds: two rounds mix 256^2 coordinates; a dimension that is no
-// multiple of 256 has smaller blocks at its end, which a third round makes up
-// for.
+// rotationRounds is the number of rounds in D dimensions. A vector within one block
+// of the first round, of b coordinates, has b after it; the second fills as many
+// blocks, 256 b coordinates. Where these are not all, two vectors of one block are
+// mixed alike in the round that follows, and not at random (docs/guarantee.md, "The
+// law alone"); so all rounds but the last fill all D.
 func rotationRounds(D int) int {
-	switch {
-	case D <= haarLimit:
+	if D <= haarLimit {
 		return 0
-	case D > 16384 || D%256 != 0:
-		return 3
 	}
-	return 2
+	least := min(D&-D, 256) // the last block is the smallest
+	rounds := 3
+	for filled := 256 * least; filled < D; filled *= 256 {
+		rounds++
+	}
+	return rounds
 }
 
 // newTransform draws the rotation of a seed. The same seed and dimension give

@@ -125,7 +125,7 @@ func wide(x []float32) []float64 {
 
 func TestRotationRounds(t *testing.T) {
 	for _, c := range []struct{ D, rounds int }{
-		{16, 0}, {256, 0}, {288, 3}, {512, 2}, {544, 3}, {768, 2}, {4096, 2}, {16384, 2}, {16384 + 256, 3}, {65536, 3}, {65536 + 32, 3}, {1 << 20, 3},
+		{16, 0}, {256, 0}, {288, 3}, {512, 3}, {768, 3}, {8192, 3}, {8192 + 32, 4}, {16384 + 64, 4}, {65536, 3}, {65536 + 32, 4}, {1 << 21, 4}, {1<<21 - 32, 4},
 	} {
 		if got := rotationRounds(c.D); got != c.rounds {
 			t.Errorf("%d rounds at D = %d, want %d", got, c.D, c.rounds)
