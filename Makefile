@@ -64,7 +64,8 @@ FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME, as many at a time as there are processors
 	@GO=$(GO) .ci/fuzz $(FUZZTIME)
 
-calibrate: ## failures of each bound at 100,000 draws a cell, written into docs/guarantee.md
+calibrate: ## failures of each bound at 100,000 draws a cell, and of the law itself, written into docs/guarantee.md
+	$(GO) test ./collection -run '^TestLaw$$' -timeout 12h -law 100000 -write ../docs/guarantee.md
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
 bench: ## adaptive against the dense scan, build rate, kernels

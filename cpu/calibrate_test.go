@@ -110,6 +110,19 @@ func hot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
 	}
 }
 
+// block returns vectors of the first 256 coordinates alone, with the cosine .3: what
+// the rotation's first round makes of them has the same places.
+func block(dim int) func(r *rand.Rand) ([]float32, []float32) {
+	within := correlated(256, .3)
+	return func(r *rand.Rand) ([]float32, []float32) {
+		q, v := make([]float32, dim), make([]float32, dim)
+		x, y := within(r)
+		copy(q, x)
+		copy(v, y)
+		return q, v
+	}
+}
+
 func cells(t *testing.T, large bool) []cell {
 	r := backendtest.Rand(11)
 	c := []cell{
@@ -151,11 +164,15 @@ func cells(t *testing.T, large bool) []cell {
 		{name: "2-hot", dim: 4096, k: 1, draw: hot(4096, 2)},
 		{name: "4-hot", dim: 4096, k: 1, light: true, draw: hot(4096, 4)},
 		{name: "4-hot", dim: 65536, k: 1, light: true, share: 25, draw: hot(65536, 4)},
+		{name: "one block", dim: 1024, k: 1, light: true, draw: block(1024)},
+		{name: "one block", dim: 16384, k: 1, light: true, share: 5, draw: block(16384)},
 	}
 	if large {
 		c = append(c, cell{name: "1-hot", dim: 65536, k: 1, share: 25, draw: hot(65536, 1)},
 			cell{name: "2-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 2)},
-			cell{name: "4-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 4)})
+			cell{name: "4-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 4)},
+			cell{name: "one block", dim: 4096, k: 1, draw: block(4096)},
+			cell{name: "one block", dim: 1 << 20, k: 1, share: 100, draw: block(1 << 20)})
 	}
 	if rows, dim := mnistRows(t); rows != nil {
 		c = append(c, cell{name: "MNIST", dim: dim, k: 1, draw: pool(rows, dim, 1)}, cell{name: "MNIST", dim: dim, k: 10, light: true, draw: pool(rows, dim, 10)})
