@@ -4,9 +4,9 @@
 //
 // A Level says which instructions run. The generic Go of every kernel is always
 // compiled and defines what each must compute; the files of a kernel are NAME.go
-// with the contract and the generic code, NAME_amd64.go and NAME_arm64.go (or
-// NAME_asm.go for both) with what checks slices and chooses, and NAME_amd64.s and
-// NAME_arm64.s, written by the programs in ../_generate (make generate).
+// with the contract and the generic code, NAME_amd64.go and NAME_arm64.go with what
+// checks slices and chooses (NAME_asm.go what they share), and the .s files of both,
+// written by the programs in ../_generate (make generate).
 //
 // Slices are given in matching lengths by the caller; kernels slice them once
 // and keep bounds checks out of the inner loops. None allocates.
