@@ -185,7 +185,8 @@ func TestOverflow(t *testing.T) {
 }
 
 // TestStops checks that a search whose context ends enqueues no more than the
-// chunks under way, and that a look takes one wait.
+// chunks under way, that those are waited for, and that a look of few pairs takes one
+// wait.
 func TestStops(t *testing.T) {
 	needEmulator(t)
 	w := newWide(t, 8192, 8)
@@ -211,9 +212,12 @@ func TestStops(t *testing.T) {
 		waits, _ = emulator.Count("waits")
 		return after - before, waits - waited, err
 	}
-	all, _, err := launches(t.Context())
+	all, waits, err := launches(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if strips := uint64(w.set.N() / stripAtoms); waits < strips-2 {
+		t.Errorf("%d waits for %d pieces, of which two are to be under way", waits, strips)
 	}
 	last := uint64(0)
 	for n := 1; ; n++ {

@@ -129,11 +129,11 @@ func (x *run) listNorms(q *queue, g *group, lo, hi int) {
 // everybody lists all atoms that no look has seen, when a look at rows comes first.
 func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
 	for g.next < x.r.c.N {
-		hi := min(x.r.c.N, g.next+g.launchAtoms())
-		x.listNorms(q, g, g.next, hi)
-		g.next = hi
+		lo := g.next
+		g.next = min(x.r.c.N, lo+g.launchAtoms())
+		x.listNorms(q, g, lo, g.next)
 		q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(0), F32(x.beyond(g)))
-		if err := q.pace(ctx); err != nil && g.next < x.r.c.N {
+		if err := q.pace(ctx, (g.next-lo)*g.m()); err != nil && g.next < x.r.c.N {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
 			end = chunkEnd(end, l.First, n)
 		}
-		if err := q.pace(ctx); err != nil && g.next < n { // nothing is pruned: whose list has room must not depend on where it stops
+		if err := q.pace(ctx, (g.next-lo)*g.m()); err != nil && g.next < n { // nothing is pruned: whose list has room must not depend on where it stops
 			return err
 		}
 	}

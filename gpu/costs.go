@@ -313,7 +313,7 @@ func (t *trial) warm(ctx context.Context) {
 	d := t.denseRows(t.size.m)
 	for range t.size.warm {
 		d.rows(t.queue, 0, t.size.atoms)
-		if t.pace(ctx) != nil {
+		if t.pace(ctx, t.p.pairsMost) != nil {
 			return
 		}
 	}

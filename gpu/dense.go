@@ -245,7 +245,7 @@ func (d *denseScan) fast(ctx context.Context, q *queue, n int) (int, error) {
 			d.lift(q, unanswered, byBound, 0, -1)
 			end = min(2*end, n)
 		}
-		if err := q.pace(ctx); err != nil {
+		if err := q.pace(ctx, q.p.pairsMost); err != nil {
 			return at, err
 		}
 	}

@@ -116,7 +116,9 @@ type queue struct {
 	s   *Stream
 	p   *machine
 	err error
-	n   int // chunks enqueued since the last wait for all
+	// Since the last wait for all: events recorded behind chunks, and pairs of an atom and
+	// a query behind the last of them.
+	marks, pairs int
 }
 
 // launch enqueues a kernel by its name.
@@ -144,20 +146,27 @@ func (q *queue) do(f func(*Thread, *Stream) error) {
 // sync waits for all that was enqueued and returns the first error.
 func (q *queue) sync() error {
 	if q.err == nil {
-		q.err, q.n = q.s.Sync(q.t), 0
+		q.err, q.marks, q.pairs = q.s.Sync(q.t), 0, 0
 	}
 	return q.err
 }
 
-// pace ends a chunk: it waits until the chunk before the last is done, so that
-// little is under way when ctx ends, and returns ctx's error.
-func (q *queue) pace(ctx context.Context) error {
-	e := q.p.paced[q.n%len(q.p.paced)]
-	if q.n >= len(q.p.paced) {
-		q.do(func(t *Thread, _ *Stream) error { return e.Sync(t) })
+// pacedPart is what part of a launch's most pairs chunks have to be to be waited for
+// each by itself: a tenth of a millisecond's work.
+const pacedPart = 64
+
+// pace ends a chunk of so many pairs of an atom and a query: it waits until the chunk
+// before the last is done, so that little is under way when ctx ends, and returns ctx's
+// error. Small ones count together.
+func (q *queue) pace(ctx context.Context, pairs int) error {
+	if q.pairs += pairs; q.pairs >= q.p.pairsMost/pacedPart {
+		e := q.p.paced[q.marks%len(q.p.paced)]
+		if q.marks >= len(q.p.paced) {
+			q.do(func(t *Thread, _ *Stream) error { return e.Sync(t) })
+		}
+		q.do(e.Record)
+		q.marks, q.pairs = q.marks+1, 0
 	}
-	q.do(e.Record)
-	q.n++
 	if q.err != nil {
 		return q.err
 	}
