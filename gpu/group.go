@@ -90,9 +90,10 @@ func (g *group) threads() Shape {
 func (g *group) blocks() Shape { return Shape{Grid: Dim{X: g.m()}, Block: Dim{X: 256}} }
 
 // shared is that of a kernel whose blocks, of so many threads, share out a query's
-// list: enough of them to fill the device.
+// list: four for each multiprocessor, of them two at most for one query.
 func (g *group) shared(q *queue, threads int) Shape {
-	y := max(1, min(64, 4*q.t.d.info.Multiprocessors/g.m()))
+	n := q.t.d.info.Multiprocessors
+	y := max(1, min(2*n, 4*n/g.m()))
 	return Shape{Grid: Dim{X: g.m(), Y: y}, Block: Dim{X: threads}}
 }
 
