@@ -1,0 +1,134 @@
+package batch_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+)
+
+// counting is a backend that does what cpu does, and counts. Its tallies are as told.
+type counting struct {
+	*cpu.Backend
+	left    []int // survivors that a query has after each pull; after more, the last
+	stop    int   // the pull that the context stops, from 1
+	pulls   int
+	batches []int // queries of each run
+}
+
+func (b *counting) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+	r, err := b.Backend.Load(ctx, c)
+	return &countingResident{r, b}, err
+}
+
+type countingResident struct {
+	backend.Resident
+	b *counting
+}
+
+func (r *countingResident) Begin(ctx context.Context, q backend.Queries, g []backend.Goal) (backend.Run, error) {
+	r.b.batches = append(r.b.batches, q.M)
+	run, err := r.Resident.Begin(ctx, q, g)
+	return &countingRun{run, r.b}, err
+}
+
+type countingRun struct {
+	backend.Run
+	b *counting
+}
+
+func (r *countingRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+	b := r.b
+	b.pulls++
+	if b.pulls == b.stop {
+		return backend.Tally{}, context.DeadlineExceeded
+	}
+	tally, err := r.Run.Pull(ctx, l...)
+	if err == nil {
+		clear(tally.Survivors)
+		tally.Survivors[0] = b.left[min(b.pulls, len(b.left))-1]
+	}
+	return tally, err
+}
+
+// gaussian is n rows.
+func gaussian(n, dim int) []float32 {
+	rng := rand.New(rand.NewPCG(7, uint64(n)))
+	rows := make([]float32, n*dim)
+	for i := range rows {
+		rows[i] = float32(rng.NormFloat64())
+	}
+	return rows
+}
+
+// TestLooksEnd: no look is taken after the one that left nothing to look at, nor
+// after one that was stopped.
+func TestLooksEnd(t *testing.T) {
+	const dim = 256
+	c := build(t, gaussian(500, dim), dim, nil)
+	for _, x := range []struct {
+		left        []int
+		stop, pulls int
+	}{
+		{[]int{0}, 0, 1},
+		{[]int{9, 0}, 0, 2},
+		{[]int{9, 9, 0}, 0, 3},
+		{[]int{9}, 0, 3}, // as many as the plan has
+		{[]int{9}, 1, 1},
+		{[]int{9}, 2, 2},
+	} {
+		b := &counting{Backend: cpu.New(cpu.Options{Threads: 1}), left: x.left, stop: x.stop}
+		e, err := batch.Open(context.Background(), c, b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		search(t, e, batch.Request{Queries: gaussian(2, dim), K: 3, Plan: "64,128,whole,rows"})
+		if b.pulls != x.pulls {
+			t.Errorf("%d looks, want %d of %+v", b.pulls, x.pulls, x)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLargeBatchesAreSplit: a run has 1,024 queries at most, and as many as memory
+// allows.
+func TestLargeBatchesAreSplit(t *testing.T) {
+	for _, x := range []struct {
+		m, dim int
+		want   []int
+	}{
+		{1024, 1, []int{1024}},
+		{2049, 1, []int{1024, 1024, 1}},
+		{200, 1 << 16, []int{170, 30}}, // of 1.5 MiB each
+	} {
+		b := &counting{Backend: cpu.New(cpu.Options{Threads: 2})}
+		e, err := batch.Open(context.Background(), build(t, gaussian(2, x.dim), x.dim, &collection.Options{Basis: collection.Raw}), b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries := make([]float32, x.m*x.dim)
+		for j := range x.m {
+			queries[j*x.dim] = float32(j + 1)
+		}
+		resp := search(t, e, batch.Request{Queries: queries, K: 2, Method: batch.Exact})
+		if !slices.Equal(b.batches, x.want) {
+			t.Errorf("%d queries of %d coordinates: runs of %v, want %v", x.m, x.dim, b.batches, x.want)
+		}
+		one := resp.Answers[0]
+		for j, a := range resp.Answers {
+			if !slices.Equal(a.IDs, one.IDs) || a.Scores[0] != float32(j+1)*one.Scores[0] {
+				t.Fatalf("query %d: %v %v, the first %v %v", j, a.IDs, a.Scores, one.IDs, one.Scores)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
