@@ -13,7 +13,12 @@ func TestGate(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g.pass(ctx, time.Hour) // nobody is there
 
-	first, second := g.enter(), g.enter()
+	first := g.enter()
+	idle := g.idle
+	second := g.enter()
+	if g.idle != idle {
+		t.Error("who waits since the first search does not learn when the last is done")
+	}
 	g.pass(ctx, 0)
 	g.pass(ctx, 1) // never longer than that
 	passed := make(chan struct{})

@@ -107,7 +107,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q tells what it should not", p.Error())
 		}
 	}
-	if p := Of(batch.ErrBusy); p.RetryAfter <= 0 {
+	if p := Of(batch.ErrBusy); p.RetryAfter != time.Second {
 		t.Error("busy does not say when to come again")
 	}
 }

@@ -15,6 +15,9 @@ func TestDecodeLine(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
+	if len(got.Body) != cap(got.Body) {
+		t.Errorf("room for %d bytes behind the body, which are the line's", cap(got.Body)-len(got.Body))
+	}
 }
 
 func TestDecodeLineRefuses(t *testing.T) {
