@@ -99,15 +99,31 @@ func TestReadExtractRefuses(t *testing.T) {
 
 func TestWriteExtractTellsFailure(t *testing.T) {
 	full := errors.New("disk full")
-	err := (&Corpus{}).WriteExtract(failing{full})
-	if !errors.Is(err, full) {
-		t.Errorf("%v, want %v", err, full)
+	var whole bytes.Buffer
+	if err := (&Corpus{}).WriteExtract(&whole); err != nil {
+		t.Fatal(err)
+	}
+	for room := range whole.Len() { // the last bytes come when the extract is closed
+		if err := (&Corpus{}).WriteExtract(&failing{full, room}); !errors.Is(err, full) {
+			t.Errorf("room for %d of %d bytes: %v, want %v", room, whole.Len(), err, full)
+		}
 	}
 }
 
-type failing struct{ err error }
+// failing takes so many more bytes.
+type failing struct {
+	err  error
+	room int
+}
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f *failing) Write(b []byte) (int, error) {
+	n := min(len(b), f.room)
+	f.room -= n
+	if n < len(b) {
+		return n, f.err
+	}
+	return n, nil
+}
 
 func FuzzReadExtract(f *testing.F) {
 	f.Add(zipped(f, ""))

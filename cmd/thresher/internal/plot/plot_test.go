@@ -115,6 +115,7 @@ func TestTicks(t *testing.T) {
 		{1, 2, []float64{1, 1.2, 1.4, 1.6, 1.8, 2}},
 		{-3, 9, []float64{-4, -2, 0, 2, 4, 6, 8, 10}},
 		{7, 7, []float64{2, 4, 6, 8, 10, 12}},
+		{.2, .6000000000000001, []float64{.2, .3, .4, .5, .6}}, // as .2 + .4 is
 		{0, 0, []float64{-.6, -.4, -.2, 0, .2, .4, .6}},
 	} {
 		if got := steps(c.lo, c.hi); !slices.EqualFunc(got, c.want, near) {

@@ -66,6 +66,25 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestTitleOfTwoMovies: who rated both does not prefer a title to itself, and has
+// judged it against others twice.
+func TestTitleOfTwoMovies(t *testing.T) {
+	r, err := Read(folder(t, map[string]string{
+		"movies.dat":  "1::Sabrina (1954)\n2::Sabrina (1954)\n3::Brazil (1985)\n",
+		"ratings.csv": "1,1,5\n1,2,4\n1,3,3\n2,1,2\n2,2,2\n2,3,2\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.Compare([]string{"Sabrina (1954)", "Brazil (1985)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.prefer, []int{0, 2, 0, 0}) || !slices.Equal(c.ties, []int{0, 2, 2, 0}) {
+		t.Errorf("%v prefer, %v ties", c.prefer, c.ties)
+	}
+}
+
 func TestBest(t *testing.T) {
 	for _, c := range []struct {
 		prefer      []int
