@@ -52,3 +52,34 @@ func TestExtremeNorms(t *testing.T) {
 		}
 	}
 }
+
+// TestDistancesOfTinyQueries asks which of many atoms of one length is nearest to
+// queries so short that |v|^2/2 rounds away what they tell: whatever is returned
+// must lie within what float64 sums of |v|^2 round, and nothing else.
+func TestDistancesOfTinyQueries(t *testing.T) {
+	const n, dim, m, k = 600, 64, 16, 3
+	rng := backendtest.Rand(5)
+	base, rows := backendtest.Gaussian(rng, 1, dim), make([]float32, n*dim)
+	for i := range n {
+		for j, p := range rng.Perm(dim) {
+			rows[i*dim+j] = base[p]
+		}
+	}
+	queries := backendtest.Gaussian(rng, m, dim)
+	for i := range queries {
+		queries[i] *= 1e-14
+	}
+	for basis, methods := range map[collection.Basis][]batch.Method{
+		collection.Rotated: {batch.Exact, batch.Certain, batch.Adaptive},
+		collection.Raw:     {batch.Exact, batch.Certain, batch.Strict, batch.BoundedME},
+	} {
+		c := build(t, rows, dim, &collection.Options{Metric: collection.Euclidean, Basis: basis, Seed: 1})
+		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
+		for _, method := range methods {
+			resp := search(t, e, batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9})
+			if bad := wrong(t, o, c, queries, goal(c, k), resp); bad > 0 {
+				t.Errorf("%v %s: %d of %d answers wrong", basis, method, bad, m)
+			}
+		}
+	}
+}

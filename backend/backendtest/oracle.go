@@ -84,13 +84,19 @@ func (o *Oracle) Precision(q []float32, row int) float64 {
 	return 1e-12 * size
 }
 
-// tolerance is the gap the definition of a failure allows between two rows,
-// 2^-22 |q| max(|v|, |w|).
+// tolerance is the gap the definition of a failure allows between two rows:
+// 2^-22 |q| max(|v|, |w|), and for Euclidean distance (d+8) 2^-52 max(|v|, |w|)^2
+// more.
 func (o *Oracle) tolerance(q []float32, v, w int) float64 {
-	if o.c.Metric == collection.Cosine {
-		return math.Ldexp(1, -22)
+	most := max(o.norms[v], o.norms[w])
+	gap := math.Ldexp(norm(q)*most, -22)
+	switch o.c.Metric {
+	case collection.Cosine:
+		gap = math.Ldexp(1, -22)
+	case collection.Euclidean:
+		gap += math.Ldexp(float64(o.c.Dim+8)*most*most, -52)
 	}
-	return math.Ldexp(norm(q)*max(o.norms[v], o.norms[w]), -22)
+	return gap
 }
 
 // allows reports whether a goal lets a row be returned.

@@ -134,13 +134,18 @@ func (o *oracle) toSearch(dot, nq, nv float64) float64 {
 }
 
 // margin is the gap that rounding excuses between two atoms' search scores:
-// 2^-22 |q| max(|v|, |w|), in which cosine's vectors have length 1.
+// 2^-22 |q| max(|v|, |w|), in which cosine's vectors have length 1. The float64 sums
+// of |v|^2/2, here and in the search, take (d+8) 2^-52 max(|v|, |w|)^2 more.
 func (o *oracle) margin(nq float64, i, j int) float64 {
 	const ulp = 1.0 / (1 << 22)
-	if o.metric == collection.Cosine {
+	most := max(o.norm[i], o.norm[j])
+	switch o.metric {
+	case collection.Cosine:
 		return ulp
+	case collection.Euclidean:
+		return ulp*nq*most + float64(o.dim+8)*0x1p-52*most*most
 	}
-	return ulp * nq * max(o.norm[i], o.norm[j])
+	return ulp * nq * most
 }
 
 // reported is the score that an answer must state for atom i, and by how much

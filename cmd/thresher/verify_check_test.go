@@ -129,6 +129,38 @@ func TestCheckExcusesRounding(t *testing.T) {
 	}
 }
 
+// TestCheckExcusesSums: with l2, of two atoms that differ in the order of their
+// entries alone, sums in float64 prefer one; either will do for a query too short
+// to tell, and none that is longer by a millionth in one entry.
+func TestCheckExcusesSums(t *testing.T) {
+	const dim = 64
+	rows := make([]float32, 3*dim)
+	for j := range dim {
+		v := float32(1e-8) // whose square is less than 1 rounds away
+		if j == 0 {
+			v = 1
+		}
+		rows[j], rows[2*dim-1-j], rows[2*dim+j] = v, v, v
+	}
+	rows[2*dim] += 1.0 / (1 << 20)
+	c := check{oracle: newOracle(rows, dim, collection.Euclidean, 1), k: 1}
+	q := make([]float32, dim)
+	q[0] = 1e-20
+	answered(t, c.oracle, q, 1, func(g given, q []float32, s scored) {
+		if s.search[0] == s.search[1] {
+			t.Fatalf("both orders sum to %v: the test shows nothing", s.search[0])
+		}
+		for id := range 3 {
+			g.ids[0] = int64(id)
+			score, _ := c.oracle.reported(q, s, id)
+			g.scores[0] = float32(score)
+			if f, _ := c.one(g, q, s, nil); f.wrong != (id == 2) || f.malformed != "" {
+				t.Errorf("atom %d: finding %+v", id, f)
+			}
+		}
+	})
+}
+
 func TestCheckOfLeastScore(t *testing.T) {
 	limit := 2.5
 	c := check{oracle: newOracle([]float32{1, 2, 3, 4, 5}, 1, collection.InnerProduct, 1), minScore: &limit}
