@@ -107,6 +107,7 @@ type BoundedMEOptions struct {
 // The K-th best returned is below the K-th best of all by more than Epsilon with
 // probability at most Delta (Theorem 2). For K > 1 only Corrected has a proof of
 // that: Published is then marked Heuristic, and Outcome.Method names the union.
+// (One step of that proof is open, for either: docs/guarantee.md.)
 // Pulls never exceed n d. Scores are d times the mean of the rewards seen, exact
 // if the last round saw all.
 //
