@@ -314,6 +314,14 @@ func TestCloseEndsWaiting(t *testing.T) {
 	for range waiting { // with the device still busy
 		refused(t, <-results, backend.ErrClosed, "device 0")
 	}
+	for range 1000 {
+		runtime.Gosched()
+	}
+	select {
+	case err := <-closed:
+		t.Fatal("closed while a function ran: ", err)
+	default:
+	}
 	release()
 	if err := <-closed; err != nil {
 		t.Error(err)
