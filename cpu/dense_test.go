@@ -1,0 +1,96 @@
+package cpu_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/cpu/simd"
+)
+
+// TestDenseRounding asks dense scans for atoms whose float32 products lose what
+// makes them the best: the test's own margins must let them through.
+func TestDenseRounding(t *testing.T) {
+	const m, tiny = 4, math.SmallestNonzeroFloat32
+	for name, x := range map[string]struct {
+		dim   int
+		query func(j int) float32
+		rows  map[int]func(j int) float32 // the others are 0
+		n     int
+		best  int64
+	}{
+		// 1 + 256 products just below half a step of 1: a chain of float32 sums stays at 1
+		"a chain of sums": {dim: 257, n: 2, best: 0,
+			query: func(j int) float32 {
+				if j == 0 {
+					return 1
+				}
+				return float32(math.Exp2(-12.5))
+			},
+			rows: map[int]func(j int) float32{
+				0: func(j int) float32 {
+					if j == 0 {
+						return 1
+					}
+					return float32(.999 * math.Exp2(-12.5))
+				},
+				1: func(j int) float32 {
+					if j == 0 {
+						return 1 + 0x1p-18
+					}
+					return 0
+				},
+			}},
+		// products of 1/20 of the least float32 are 0, of 14/20 of it 1
+		"products that vanish": {dim: 256, n: 200, best: 150,
+			query: func(int) float32 { return 1. / 20 },
+			rows: map[int]func(j int) float32{
+				0: func(j int) float32 {
+					if j == 0 {
+						return 14 * tiny
+					}
+					return 0
+				},
+				150: func(int) float32 { return tiny },
+			}},
+	} {
+		rows, queries := make([]float32, x.n*x.dim), make([]float32, m*x.dim)
+		for i, f := range x.rows {
+			for j := range x.dim {
+				rows[i*x.dim+j] = f(j)
+			}
+		}
+		goals := make([]backend.Goal, m)
+		for e := range goals {
+			goals[e] = backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: x.n, Skip: -1}
+			for j := range x.dim {
+				queries[e*x.dim+j] = x.query(j)
+			}
+		}
+		c, err := collection.Build(context.Background(), rows, x.dim, &collection.Options{Basis: collection.Raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := backendtest.Ladder{Dense: true}
+		for _, level := range simd.Levels() {
+			r, err := cpu.New(cpu.Options{Threads: 1, Kernels: &level}).Load(context.Background(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers, _, err := l.Search(context.Background(), r, backend.Queries{M: m, Dim: x.dim, Data: queries}, goals)
+			r.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e := range answers {
+				if ids := answers[e].IDs; len(ids) != 1 || ids[0] != x.best {
+					t.Errorf("%s, %v, query %d: best %v, it is %d", name, level, e, ids, x.best)
+				}
+			}
+		}
+	}
+}
