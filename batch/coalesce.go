@@ -54,9 +54,9 @@ type CoalescerOptions struct {
 	// than otherwise may be under way. 0 has every search go straight to the Engine.
 	Window time.Duration
 	// Idle is for how many queries at once there is room: while fewer are being
-	// answered, searches do not wait, nor run together. 0 means GOMAXPROCS, for a
-	// query alone keeps one core busy; 1 suits a device that does one run after the
-	// other.
+	// answered, searches do not wait, nor run together. 0 means the threads of the
+	// Engine's backend, for a query alone keeps one busy, and 1 where it has none: a
+	// device does one run after the other.
 	Idle int
 	// Runs is how many runs, of groups and of single searches, may be under way
 	// without such room: while one ends, and has nothing to do for some cores, another
@@ -93,7 +93,7 @@ func NewCoalescer(e *Engine, o *CoalescerOptions) *Coalescer {
 	if o != nil {
 		c.o = *o
 	}
-	c.o.Idle = cmp.Or(max(c.o.Idle, 0), runtime.GOMAXPROCS(0))
+	c.o.Idle = cmp.Or(max(c.o.Idle, 0), e.threads(), 1)
 	c.o.Runs = cmp.Or(max(c.o.Runs, 0), 2)
 	c.o.MostQueries = cmp.Or(max(c.o.MostQueries, 0), 1024)
 	c.o.MostWaiting = cmp.Or(max(c.o.MostWaiting, 0), 1024)

@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/cpu"
 )
 
 // TestCoalescerIdle has searches begin at once while there is room.
@@ -33,6 +35,43 @@ func TestCoalescerIdle(t *testing.T) {
 		}
 		if l.ask(t.Context(), l.one(5)).right(); !slices.Equal(l.told.waited, make([]time.Duration, 5)) {
 			t.Errorf("waited %v", l.told.waited)
+		}
+	})
+}
+
+// device is a backend without threads.
+type device struct{ backend.Backend }
+
+// TestCoalescerThreads: unless it is told, there is room for a query a thread, and for one
+// on a device.
+func TestCoalescerThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := loungeRows()
+		c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+		for _, x := range []struct {
+			device bool
+			want   []int
+		}{
+			{false, []int{1, 1, 1}},
+			{true, []int{1}},
+		} {
+			g := newGate()
+			g.Backend = cpu.New(cpu.Options{Threads: 3})
+			b := backend.Backend(g)
+			if x.device {
+				b = device{g}
+			}
+			e, err := batch.Open(t.Context(), c, b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &lounge{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Runs: 1}), engine: e, dim: loungeDim, rows: rows}
+			for j := range 5 {
+				l.ask(t.Context(), l.one(j))
+			}
+			l.runs(x.want...)
+			g.open()
+			l.close()
 		}
 	})
 }

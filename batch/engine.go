@@ -135,6 +135,15 @@ func (e *Engine) Backend() string {
 	return e.first.Name()
 }
 
+// threads is how many goroutines of the first backend compute at once; 0 if it is a
+// device, which has no such number.
+func (e *Engine) threads() int {
+	if b, ok := e.first.(interface{ Threads() int }); ok {
+		return b.Threads()
+	}
+	return 0
+}
+
 // open says whether the engine may still be used.
 func (e *Engine) open() error {
 	e.mu.Lock()

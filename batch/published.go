@@ -1,10 +1,12 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -127,10 +129,10 @@ func (e *Engine) banditMIPS(w *work) *plan {
 }
 
 // reference answers queries from.. with package bandit's plain algorithms,
-// several at once. A stopped search leaves the rest unseen.
+// as many at once as the backend has threads. A stopped search leaves the rest unseen.
 func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float64, from int, out []Answer) error {
 	var g errgroup.Group
-	g.SetLimit(8)
+	g.SetLimit(cmp.Or(e.threads(), runtime.GOMAXPROCS(0)))
 	var mu sync.Mutex
 	var first error
 	for j := range out {
