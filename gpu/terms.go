@@ -121,8 +121,8 @@ func (r *resident) check(l backend.Look) (*look, error) {
 	return k, nil
 }
 
-// reach is bandit.Reach of the collection. To find it takes as long as a search for one
-// query takes otherwise, and searches ask for the same again and again.
+// reach is bandit.Reach of the collection, which takes tens of microseconds to find;
+// searches ask for the same again and again.
 func (r *resident) reach(alpha float64) float64 {
 	l, ok := r.reaches[alpha]
 	if !ok {
