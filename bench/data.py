@@ -32,6 +32,7 @@ FOLDER = HERE / ".data"
 SHARED = HERE.parent.parent / "shared" / "data"
 
 QUERIES = 1024
+SAMPLE = 20000  # atoms, or a few more, that tell the principal axes
 SEED = 20240614
 
 # Texts of an analysis: atoms at most, and what is too few to analyse.
@@ -91,6 +92,15 @@ class DataSet:
         path = FOLDER / name / "about.json"
         about: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return about
+
+    def basis(self) -> np.ndarray:
+        """The orthogonal matrix of principal_axes, float32, a row an axis, kept beside
+        the atoms."""
+        path = self.path / "axes.npy"
+        if not path.exists():
+            np.save(path, principal_axes(self.atoms))
+        axes: np.ndarray = np.load(path)
+        return axes
 
     def first(self, n: int) -> DataSet:
         """The set of the first n atoms."""
@@ -292,6 +302,14 @@ def best_atoms(atoms: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarr
     return ids, scores, norms
 
 
+def principal_axes(atoms: np.ndarray) -> np.ndarray:
+    """Eigenvectors of the second moment of some atoms, not centred, the largest first:
+    [d, d] float32, a row an axis, found in float64."""
+    some = np.asarray(atoms[:: max(1, len(atoms) // SAMPLE)])
+    axes = np.linalg.eigh((some.T @ some).astype(np.float64))[1]
+    return np.ascontiguousarray(axes[:, ::-1].T, dtype=np.float32)
+
+
 def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
     """Writes arrays, one a file, and last what they are: then the folder is
     whole."""
@@ -323,5 +341,6 @@ if __name__ == "__main__":
     for wanted in sys.argv[1:]:
         try:
             make(wanted)
+            DataSet.open(wanted).basis()
         except Absent:
             print(f"{wanted}: not made, for want of {RECIPES[wanted].needs}", flush=True)

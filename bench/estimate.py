@@ -3,12 +3,13 @@ before. The speeds are of one core of a server of the early 2020s."""
 
 from __future__ import annotations
 
-from race import BUDGET, DUEL_BUDGET, KS, ROW_PATH, TURN, rounds
+from race import BUDGET, DUEL_BUDGET, HOPELESS, KS, TURN, rounds
 
 Size = tuple[int, int]  # atoms, dimension
 
 READ = 0.19e-9  # seconds FAISS takes for a float32 of the atoms with one query
 MULTIPLY = 0.019e-9  # and more with each further query of a batch
+PANORAMA = 0.3  # its time over that of a scan for one query
 OPEN = 7e-9  # seconds a float32 of the atoms takes a racer to read and prepare
 CHECK = 0.3  # seconds of a cell's checks beside the searches
 QUERIES = 1024
@@ -34,10 +35,9 @@ def turns(once: list[float], budget: float) -> float:
 
 def cell(size: Size, m: int, k: int, budget: float = BUDGET, dense: bool = True) -> float:
     scan = batch(size, m)
-    once = [scan, ours(size, m, k)]
-    checks = CHECK + ours(size, m, k) * QUERIES / m
-    if m * size[1] < ROW_PATH:
-        once.append(m * batch(size, 1))
+    faiss = [scan, m * batch(size, 1), m * batch(size, 1) * PANORAMA]
+    once = [ours(size, m, k), *(t for t in faiss if t <= HOPELESS * min(faiss))]
+    checks = CHECK + ours(size, m, k) * QUERIES / m + 2 * sum(faiss) / max(1, m // 16)
     if dense:
         once.append(scan)
         checks += scan * max(1, 64 // m)

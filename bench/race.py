@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from check import Verdict, chance, judge, recall
-from contestants import Contestant, Flat, FlatPath, Racer, Thresher
+from contestants import PATHS, Contestant, Flat, FlatPath, Racer, Thresher
 from data import DataSet
 from environment import RACER, go
 from others import TOLERATED, Others
@@ -22,8 +22,9 @@ TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
 BUDGET = 6.0  # seconds the turns of a cell may take together, beyond three rounds
 DUEL_BUDGET = 4.0  # likewise of two threshers
 ROUNDS = (3, 9)  # at least and at most
-# FAISS goes row by row below so many values, unless told otherwise.
-ROW_PATH = 128000
+# A path of FAISS's whose trial takes so many times the fastest's is not raced.
+HOPELESS = 3.0
+PROVED = 128  # queries whose answers by a path of FAISS's are checked
 
 Times = dict[str, list[float]]  # seconds a query, round by round
 
@@ -72,6 +73,11 @@ def paired(over: list[float], under: list[float]) -> float:
     return median(a / b for a, b in zip(over, under, strict=True))
 
 
+def hopeful(trials: dict[str, float]) -> list[str]:
+    """The paths worth racing, of each one's seconds."""
+    return [path for path, t in trials.items() if t <= HOPELESS * min(trials.values())]
+
+
 class Field:
     """A set with everyone ready to run on it, each on one core."""
 
@@ -90,9 +96,8 @@ class Field:
         """Thresher as the planner chooses against FAISS and, if dense, against
         its own dense path; every query checked."""
         auto = Thresher(self.racer, delta=delta)
-        contestants: list[Contestant] = [FlatPath(self.flat, blas=True), auto]
-        if m * self.data.d < ROW_PATH:
-            contestants.append(FlatPath(self.flat, blas=False))
+        trials = {path: FlatPath(self.flat, path).trial(m, k) for path in PATHS}
+        contestants: list[Contestant] = [*(FlatPath(self.flat, path) for path in hopeful(trials)), auto]
         if dense:
             contestants.append(Thresher(self.racer, "exact"))
         times, disturbed = take_turns(contestants, m, k, budget)
@@ -105,6 +110,7 @@ class Field:
             "rounds": len(ratios),
             "disturbed": disturbed,
             "faiss": faiss,
+            "trials": {path: t * 1e6 for path, t in trials.items()},
             "faiss_us": median(times[faiss]) * 1e6,
             "ours_us": median(times["auto"]) * 1e6,
             "ratio": median(ratios),
@@ -168,10 +174,12 @@ class Field:
             "compatible": not verdict.wrong,
         }
 
-    def faiss_wrong(self, k: int) -> int:
-        """Queries whose float32 answers of FAISS fail the same check."""
-        m = len(self.data.queries)
-        return recall(self.data, self.flat.search(m, k, 0, 1, blas=True)[1], min(k, self.data.n))[1]
+    def faiss_wrong(self, path: str, k: int) -> dict[str, Any]:
+        """How many queries' float32 answers by a path of FAISS's fail the same
+        check: of all by products, else of some."""
+        m = len(self.data.queries) if path == "blas" else min(PROVED, len(self.data.queries))
+        wrong = recall(self.data, self.flat.search(path, m, k, 0, 1)[1], min(k, self.data.n))[1]
+        return {"path": path, "k": k, "checked": m, "wrong": wrong}
 
     def split(self, m: int, k: int, seconds: float = 3.0) -> list[list[Any]]:
         """Where the time of searches goes: functions by their share of a CPU

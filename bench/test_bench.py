@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 
 import check
+import contestants
 import corpus
 import estimate
 import others
@@ -57,6 +58,24 @@ class Hits(unittest.TestCase):
     def test_wrong_answers_are_caught(self) -> None:
         r = np.random.default_rng(2)
         check.prove(tiny_set(r.standard_normal((300, 16)), r.standard_normal((40, 16)), 20), 10)
+
+
+class Paths(unittest.TestCase):
+    def test_every_path_of_faiss_is_exact(self) -> None:
+        r = np.random.default_rng(3)
+        # far from centred: centred axes would change the order of inner products
+        atoms = r.standard_normal((3000, 100)) * np.arange(1, 101) ** -0.6 + 0.3
+        data = tiny_set(atoms, r.standard_normal((64, 100)) + 0.3, 10)
+        flat = contestants.Flat(data)
+        with tempfile.TemporaryDirectory() as folder:
+            flat.data = replace(data, path=Path(folder))
+            for path in contestants.PATHS:
+                found = flat.search(path, 64, 10, 0, 1)[1]
+                self.assertEqual(check.recall(data, found, 10), (1.0, 0), path)
+
+    def test_a_hopeless_path_is_not_raced(self) -> None:
+        trials = {"blas": 5.0, "rows": 2.0, "panorama": 1.0}
+        self.assertEqual(race.hopeful(trials), ["rows", "panorama"])
 
 
 class Chance(unittest.TestCase):
