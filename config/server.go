@@ -105,10 +105,10 @@ func (c *Config) CheckServer() error {
 		wrong("listen", "%s can be reached from other machines and there are no tokens; set tokens, or insecure to serve everybody", s.Listen)
 	}
 	if s.TLSCert != "" && s.TLSKey == "" {
-		wrong("tls.key", "missing beside tls.cert")
+		wrong("tls.cert", "given without tls.key")
 	}
 	if s.TLSKey != "" && s.TLSCert == "" {
-		wrong("tls.cert", "missing beside tls.key")
+		wrong("tls.key", "given without tls.cert")
 	}
 	if s.MaxBodies < s.MaxBody {
 		wrong("limits.bodies", "%d is below limits.body, %d", s.MaxBodies, s.MaxBody)

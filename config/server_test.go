@@ -131,8 +131,8 @@ func TestCheckServer(t *testing.T) {
 		{map[string]string{"LISTEN": "example.org:80"}, "listen"},
 		{map[string]string{"LISTEN": ":80", "INSECURE": "true"}, ""},
 		{map[string]string{"LISTEN": ":80", "TOKENS": secure}, ""},
-		{map[string]string{"TLS_CERT": "c.pem"}, "tls.key"},
-		{map[string]string{"TLS_KEY": "k.pem", "LISTEN": ":80", "LIMITS_BODIES": "1MiB"}, "listen tls.cert limits.bodies"},
+		{map[string]string{"TLS_CERT": "c.pem"}, "tls.cert"},
+		{map[string]string{"TLS_KEY": "k.pem", "LISTEN": ":80", "LIMITS_BODIES": "1MiB"}, "listen tls.key limits.bodies"},
 	} {
 		unset(t)
 		for name, value := range c.env {
@@ -163,14 +163,14 @@ func TestServerFlags(t *testing.T) {
 	if err := AddFlags(fs, ServerKeys()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := fs.Parse([]string{"--insecure", "--limits-memory", "2GiB", "--coalesce-window=0", "--roots=/a,/b"}); err != nil {
+	if err := fs.Parse([]string{"--insecure", "--limits-memory", "2GiB", "--coalesce-window=0", "--roots=/a,/b", "--limits-slate-items=7"}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(Sources{Flags: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Server; !s.Insecure || s.MaxMemory != 2<<30 || s.CoalesceWindow != 0 || len(s.Roots) != 2 {
+	if s := c.Server; !s.Insecure || s.MaxMemory != 2<<30 || s.CoalesceWindow != 0 || len(s.Roots) != 2 || s.MaxSlateItems != 7 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -23,7 +23,7 @@ type setting struct {
 }
 
 // flag is the name of the setting's flag.
-func (s setting) flag() string { return strings.ReplaceAll(s.key, ".", "-") }
+func (s setting) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.key) }
 
 // variable is the name of the setting's environment variable.
 func (s setting) variable() string {
@@ -78,7 +78,7 @@ func settings() []setting {
 			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
 			get: func(c *Config) any { return c.Chunk },
 		},
-		name("kernels", "auto", "kernels of the cpu backend (auto, generic, avx2, avx512, neon)", func(c *Config) *string { return &c.Kernels }),
+		name("kernels", "auto", "kernels of the cpu backend", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "times that plans are compared by: auto = of this machine, measured once and kept; builtin = the same everywhere; or a file of bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{
 			key: "log.level", kind: "string", def: "warn", usage: "least level logged: debug, info, warn or error",

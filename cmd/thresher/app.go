@@ -19,7 +19,7 @@ import (
 // Exit codes of the command.
 const (
 	exitOK          = 0
-	exitWrong       = 1 // verify found wrong answers
+	exitWrong       = 1 // verify found wrong answers; a batch is not completed
 	exitInput       = 2 // usage or bad input
 	exitDeadline    = 3 // a deadline left partial answers
 	exitBackend     = 4 // backend unavailable

@@ -49,7 +49,7 @@ Wrong sets are counted against sums in float64 over all atoms.
 
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.setGiven = cmd.Flags().Changed("set")
 			return a.runBench(cmd.Context(), f)

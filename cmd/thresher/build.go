@@ -29,7 +29,7 @@ func newBuildCommand(a *app) *cobra.Command {
 		Long: `Prepare a collection: rotate and code the atoms and keep them in one file, which
 search, bench and verify accept as --atoms. The file is checked as a whole when
 it is opened, and then mapped.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.atoms, "atoms", "", "`file` of atoms; - is standard input")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
 
@@ -125,7 +126,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--nothing"}, "thresher: unknown flag: --nothing; see thresher --help"},
 		{[]string{"bench", "--atoms=a.npy", "--queries=b.npy", "--set=gaussian"}, "one of both"},
 		{[]string{"search", "--nothing"}, "unknown flag: --nothing"},
-		{[]string{"search", "more"}, "unknown"},
+		{[]string{"search", "more"}, `search: unexpected argument "more"; see thresher search --help`},
+		{[]string{"duel", "plan", "more"}, `duel plan: unexpected argument "more"`},
 		{[]string{"search"}, "--atoms and --queries"},
 		{[]string{"verify"}, "--answers"},
 		{[]string{"verify", "--atoms=a", "--queries=b", "--answers=c", "--guarantee=sure"}, `"sure"`},
@@ -141,7 +143,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"bench", "--sigma=-1"}, "--sigma -1"},
 		{[]string{"bench", "--count=0"}, "--count 0"},
 		{[]string{"bench", "--plans", "--pulls"}, "exclude each other"},
-		{[]string{"version", "--config=/nothing/c.yaml", "more"}, "unknown"},
+		{[]string{"version", "--config=/nothing/c.yaml", "more"}, `version: unexpected argument "more"`},
 		{[]string{"config", "show", "--config=/nothing/c.yaml"}, "/nothing/c.yaml"},
 		{[]string{"config", "show", "--delta=7"}, "delta: 7 is not in (0, 1) (flag --delta)"},
 		{[]string{"config", "show", "--method=faiss"}, `"faiss" is none of auto`},
@@ -153,12 +155,28 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelpOfEveryVerb(t *testing.T) {
-	for _, verb := range []string{"", "demo", "search", "verify", "build", "info", "bench", "duel", "slate", "slate recommend", "slate feedback", "slate simulate", "config", "config show", "version", "completion"} {
-		r := thresher(t, append(strings.Fields(verb), "--help")...)
+	verbs := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		verbs++
+		path := strings.Fields(cmd.CommandPath())[1:]
+		r := thresher(t, append(path, "--help")...)
 		r.wantCode(t, exitOK)
-		if !strings.Contains(r.out, "Usage:") || r.err != "" {
-			t.Errorf("%s: stdout %q, stderr %q", verb, r.out, r.err)
+		if !strings.Contains(r.out, "Usage:\n  "+cmd.CommandPath()) || r.err != "" {
+			t.Errorf("%v: stdout %q, stderr %q", path, r.out, r.err)
 		}
+		for key, names := range choices() {
+			if f := cmd.Flags().Lookup(key); f != nil && strings.Count(f.Usage, strings.Join(names, ", ")) > 1 {
+				t.Errorf("%v: --%s has its choices twice: %s", path, key, f.Usage)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRootCommand(&app{}))
+	if verbs < 30 {
+		t.Errorf("%d verbs, of 30 and more", verbs)
 	}
 	r := thresher(t)
 	r.wantCode(t, exitOK)

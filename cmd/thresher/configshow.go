@@ -17,7 +17,7 @@ func newConfigCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Look at the configuration",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigShowCommand(a))
@@ -31,7 +31,7 @@ func newConfigShowCommand(a *app) *cobra.Command {
 		Short: "Print the effective settings and where each came from",
 		Long: `Print the effective settings and where each came from: a flag, an environment
 variable THRESHER_*, the configuration file, or the default.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(struct {

@@ -180,7 +180,9 @@ func readCosts(path string) (*backend.Costs, error) {
 	var m machineCosts
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err = d.Decode(&m); err == nil && d.More() {
+	if err = d.Decode(&m); err != nil {
+		err = fmt.Errorf("not what bench --calibrate --json prints: %w", err)
+	} else if d.More() {
 		err = errors.New("more than one value")
 	}
 	if err == nil && m.Format != costsFormat {

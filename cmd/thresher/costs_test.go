@@ -181,6 +181,7 @@ func TestCostsOfASetting(t *testing.T) {
 		"unknown.json": {strings.Replace(string(text), `"cpu"`, `"cpus"`, 1), "cpus"},
 		"bad.json":     {strings.Replace(string(text), `"visit":7`, `"visit":-7`, 1), "visit: -7"},
 		"lacks.json":   {strings.Replace(string(text), `"visit":7,`, ``, 1), "visit: 0"},
+		"costs.yaml":   {"delta: 0.1\n", "not what bench --calibrate --json prints: invalid character 'd'"},
 		"two.json":     {string(text) + string(text), "more than one"},
 	} {
 		a.config.Costs = writeFile(t, dir, name, []byte(x.text))

@@ -39,7 +39,7 @@ words first, then every comment against all others beside the dense scan, then
 one certificate line by line.`,
 		Example: `  thresher demo
   thresher demo --query "list the files in a directory"`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, f) },
 	}
 	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words, instead of the questions and the batch; may be given again")

@@ -6,6 +6,7 @@
 // durable progress of long runs to package jobs. Only this package chooses a
 // backend.
 //
-// Exit codes: 0 ok, 1 wrong answers found by verify, 2 usage or bad input, 3
-// deadline with a partial answer, 4 backend unavailable, 130 interrupted.
+// Exit codes: 0 ok, 1 wrong answers found by verify or a batch of job that is not
+// completed, 2 usage or bad input, 3 deadline with a partial answer, 4 backend
+// unavailable, 130 interrupted.
 package main

@@ -58,7 +58,7 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel plan --horizon 100 --arms 3 --gap .4 --gamma 1.5", "above 1/2"},
 		{"duel plan --horizon 100 --arms 3 --gap .4 --trials 0", "0 trials"},
 		{"duel plan --horizon 100 --arms 3 --gap .4 --trials 9223372036854775807", "are not in [1, 10000000]"},
-		{"duel simulate --figure 3", "there are 1 and 2"},
+		{"duel simulate --figure 3", "duel simulate: --figure 3; there are 1 and 2"},
 		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
 		{"duel simulate --arms 1", "1 arms"},
 		{"duel simulate --fixed-arms 20", "are of figure 2"},

@@ -100,7 +100,7 @@ func readMatrixCSV(r io.Reader) (*matrix, error) {
 	}
 	m, err := newMatrix(head[1:])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("line 1, behind its first field, %q: %w", head[0], err)
 	}
 	for {
 		line, err := lines.Read()

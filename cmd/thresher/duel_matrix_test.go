@@ -106,6 +106,7 @@ func TestDuelBadMatrix(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty.csv":      {"", "no line that names the columns"},
 		"one.csv":        {",a\na,.5\n", "1 columns; a tournament has 2 to 2048 arms"},
+		"bare.csv":       {"a,b\n.5,.6\n.4,.5\n", `line 1, behind its first field, "a": 1 columns`},
 		"long.csv":       {",a,b\na,.5,.6\nb,.4,.5,.1\n", `line 3: row "b" has 3 chances for 2 columns`},
 		"short.csv":      {",a,b\na,.5\nb,.4,.5\n", `line 2: row "a" has 1 chances for 2 columns`},
 		"missing.csv":    {",a,b\na,.5,.6\n", `column "b" has no row of its name`},

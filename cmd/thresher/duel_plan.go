@@ -29,7 +29,7 @@ judgments they took. Shapes of preferences:
   logistic  by utilities drawn from N(0, 1) anew for every tournament; no --gap`,
 		Example: `  thresher duel plan --arms 10 --gap .1 --epsilon .1 --delta .05
   thresher duel plan --arms 100 --gap .1 --horizon 1e10`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.planDuels(cmd, f) },
 	}
 	f.add(cmd)

@@ -58,7 +58,7 @@ Its arms are those of the tournament, or some of them if --arms says so.`,
   thresher duel run --matrix wins.csv --horizon 1e5 --algorithm double-thompson
   thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
   mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
 	}
 	f.add(cmd)

@@ -34,7 +34,7 @@ Each point is a line of CSV as soon as it is done; a file that ends in .png or .
 is drawn when all are.`,
 		Example: `  thresher duel simulate --figure 1 --out figure1.png
   thresher duel simulate --figure 2 --out figure2.csv --out figure2.svg`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulateDuels(cmd, f) },
 	}
 	cmd.Flags().IntVar(&f.figure, "figure", 1, "1 or 2")
@@ -50,6 +50,9 @@ is drawn when all are.`,
 }
 
 func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
+	if f.figure != 1 && f.figure != 2 {
+		return fmt.Errorf("duel simulate: --figure %d; there are 1 and 2", f.figure)
+	}
 	if f.figure == 1 && (len(f.gammas) > 0 || f.fixed != 0) {
 		return errors.New("duel simulate: --gammas and --fixed-arms are of figure 2")
 	}

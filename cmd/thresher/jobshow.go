@@ -134,7 +134,7 @@ func newJobListCommand(a *app, f *remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the batches, newest first",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
 	}
 	cmd.Flags().StringVar(&after, "after", "", "list those behind this `batch`")

@@ -23,8 +23,9 @@ probability and a certificate for every answer.
 Settings come from flags, else from variables (THRESHER_DELTA is --delta), else
 from a configuration file, else from defaults; config show tells which.
 
-Exit codes: 0 done; 1 verify found wrong answers; 2 usage or bad input; 3 a
-deadline left partial answers; 4 backend unavailable; 130 interrupted.`,
+Exit codes: 0 done; 1 verify found wrong answers, or a batch of job is not
+completed; 2 usage or bad input; 3 a deadline left partial answers; 4 backend
+unavailable; 130 interrupted.`,
 		Version:       readBuildInfo().Version,
 		Args:          noSuchVerb,
 		SilenceUsage:  true,
@@ -85,6 +86,15 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())
+}
+
+// noArguments is a check of arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	verb := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	return fmt.Errorf("%s: unexpected argument %q; see %s --help", verb, args[0], cmd.CommandPath())
 }
 
 // seedOfDraws is what --seed means where nothing is rotated.

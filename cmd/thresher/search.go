@@ -37,7 +37,7 @@ func newSearchCommand(a *app) *cobra.Command {
 Answers go to --out, whose name tells the form (.jsonl, .npz, .parquet, .ivecs), or
 as JSON lines to stdout. A run that was killed goes on with --resume. A summary
 goes to stderr, or with --json to stdout.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
 			return a.runSearch(cmd.Context(), f)

@@ -188,11 +188,11 @@ func TestServeRefuses(t *testing.T) {
 		"address":               {[]string{"--listen=8080"}, "is not host:port"},
 		"taken address":         {[]string{"--listen=" + taken.Addr().String()}, "address already in use"},
 		"token":                 {[]string{"--tokens=secret"}, "tokens: item 0"},
-		"half of TLS":           {[]string{"--tls-cert=c.pem"}, "tls.key"},
+		"half of TLS":           {[]string{"--tls-cert=c.pem"}, "tls.cert: given without tls.key (flag --tls-cert)"},
 		"no certificate":        {[]string{"--tls-cert=" + file, "--tls-key=" + file}, "certificate " + file},
 		"folder that is a file": {[]string{"--data=" + file}, file},
 		"size":                  {[]string{"--limits-body=big"}, "limits.body"},
-		"argument":              {[]string{"now"}, "unknown command"},
+		"argument":              {[]string{"now"}, `serve: unexpected argument "now"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := thresher(t, append([]string{"serve", "--data=" + filepath.Join(dir, "data"), "--backend=cpu"}, c.args...)...)

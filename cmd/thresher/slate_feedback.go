@@ -36,7 +36,7 @@ is an error. --from takes many, all or none of them, a line each:
   {"slate":7,"rewards":[1,0,1]}`,
 		Example: `  thresher slate feedback --state ann.json --slate 1 --rewards 1,0,0,1
   thresher slate feedback --state users --user ann --from clicks.jsonl`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.learnSlates(cmd, f) },
 	}
 	addStateFlags(cmd, &f.state, &f.user)

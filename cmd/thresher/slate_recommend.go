@@ -40,7 +40,7 @@ Features say how much of a topic an item covers, from 0 to 1; without them an it
 covers its groups by its score.`,
 		Example: `  thresher slate recommend --items ml-100k --state ann.json -k 5 --budget 1 --group-limit 2
   thresher slate feedback --state ann.json --slate 1 --rewards 1,0,0,1,0`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.recommendSlate(cmd, f) },
 	}
 	fs := cmd.Flags()

@@ -47,7 +47,7 @@ for recommend. Each point is a line of CSV as soon as it is done; a file that en
 .png or .svg is drawn when all are. The paper has --users 100 --repeats 10.`,
 		Example: `  thresher slate simulate --data news --figure reward --out news.csv --out news.png
   thresher slate simulate --data ml-100k --folder ml-100k --figure budget --out movies.svg`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulateSlates(cmd, f) },
 	}
 	figures := []string{"reward", "budget", "cardinality"}

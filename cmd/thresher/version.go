@@ -68,7 +68,7 @@ func newVersionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "version",
 		Short:       "Say what this binary is",
-		Args:        cobra.NoArgs,
+		Args:        noArguments,
 		Annotations: map[string]string{withoutConfig: ""},
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuildInfo()
