@@ -112,6 +112,21 @@ const (
 	GuaranteeHeuristic     Guarantee = "heuristic"
 )
 
+// Law names what stands behind the probability of a GuaranteeProbabilistic; see
+// docs/guarantee.md, "What a certificate says".
+type Law string
+
+const (
+	LawHaar       Law = "haar"       // proven: the rotation is drawn from Haar measure
+	LawCalibrated Law = "calibrated" // simulated: the fast rotation is taken for one from Haar measure
+	LawOrder      Law = "order"      // proven: coordinates come in random order
+	LawPublished  Law = "published"  // the paper's, for rewards within the data's range
+	LawAssumed    Law = "assumed"    // the paper's, if Request.Sigma is true of the data
+)
+
+// Laws lists every law.
+func Laws() []Law { return []Law{LawHaar, LawCalibrated, LawOrder, LawPublished, LawAssumed} }
+
 // Stop says why a search ended.
 type Stop string
 
@@ -135,9 +150,10 @@ type LookRecord struct {
 type Certificate struct {
 	Method     Method       `json:"method"`
 	Guarantee  Guarantee    `json:"guarantee"`
-	Delta      float64      `json:"delta"`   // failure probability allowed; 0 when none is needed
-	Epsilon    float64      `json:"epsilon"` // gap allowed, score units
-	Exact      bool         `json:"exact"`   // no arm was dropped by a bound that can fail
+	Law        Law          `json:"law,omitempty"` // "" unless the guarantee is probabilistic
+	Delta      float64      `json:"delta"`         // failure probability allowed; 0 when none is needed
+	Epsilon    float64      `json:"epsilon"`       // gap allowed, score units
+	Exact      bool         `json:"exact"`         // no arm was dropped by a bound that can fail
 	StoppedBy  Stop         `json:"stopped_by"`
 	Looks      []LookRecord `json:"looks,omitempty"`
 	Pulls      int64        `json:"pulls"`       // coordinates of atoms read

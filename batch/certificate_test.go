@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -179,7 +180,7 @@ func TestCertificateJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &fields); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"backend", "bytes", "delta", "dense_pulls", "epsilon", "exact", "guarantee", "looks", "method", "open_bound", "plan",
+	want := []string{"backend", "bytes", "delta", "dense_pulls", "epsilon", "exact", "guarantee", "law", "looks", "method", "open_bound", "plan",
 		"predicted_ns", "predicted_survivors", "pulls", "rows_scored", "stopped_by", "threshold"}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); d != "" {
 		t.Errorf("fields (-want +got):\n%s", d)
@@ -190,6 +191,72 @@ func TestCertificateJSON(t *testing.T) {
 	}
 	if fields["open_bound"] != nil || fields["method"] != "adaptive" || fields["guarantee"] != "probabilistic" || fields["stopped_by"] != "done" {
 		t.Errorf("certificate %s", b)
+	}
+}
+
+// TestLaws: certificates say what stands behind a probability, on both sides of the
+// greatest dimension of a Haar rotation, and nothing where there is none. They come
+// back from JSON as they were, and those from before there were laws are read.
+func TestLaws(t *testing.T) {
+	const n = 600
+	raw := &collection.Options{Basis: collection.Raw}
+	prefixes := &collection.Options{NoHead: true, KeepRotated: true}
+	for _, x := range []struct {
+		dim       int
+		opt       *collection.Options
+		req       batch.Request
+		guarantee batch.Guarantee
+		law       batch.Law
+	}{
+		{256, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawHaar},
+		{257, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{256, nil, batch.Request{Method: batch.Adaptive, Sigma: 1}, batch.GuaranteeProbabilistic, batch.LawHaar},
+		{257, nil, batch.Request{Plan: "64,rows"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{256, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawHaar},
+		{257, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{257, raw, batch.Request{Method: batch.Strict}, batch.GuaranteeProbabilistic, batch.LawOrder},
+		{32, raw, batch.Request{Method: batch.BanditMIPS}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BanditMIPS, Sigma: 9}, batch.GuaranteeProbabilistic, batch.LawAssumed},
+		{32, raw, batch.Request{Method: batch.BanditMIPSBeta}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BanditMIPSBeta, Sigma: 9}, batch.GuaranteeProbabilistic, batch.LawAssumed},
+		{32, raw, batch.Request{Method: batch.BoundedME, Sigma: 9, Epsilon: 1}, batch.GuaranteeProbabilistic, batch.LawPublished},
+		{32, raw, batch.Request{Method: batch.BanditMIPSAlpha, Sigma: 9}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{Method: batch.BucketAE, Sigma: 9}, batch.GuaranteeHeuristic, ""},
+		{32, raw, batch.Request{}, batch.GuaranteeCertain, ""},
+		{257, nil, batch.Request{Method: batch.Certain}, batch.GuaranteeCertain, ""},
+		{257, nil, batch.Request{Method: batch.Exact}, batch.GuaranteeExact, ""},
+	} {
+		rows := backendtest.PowerLaw(backendtest.Rand(1), n, x.dim)
+		e := open(t, rows, x.dim, x.opt, 1)
+		x.req.Queries, x.req.K = rows[:2*x.dim], 3
+		for _, a := range search(t, e, x.req).Answers {
+			cert := a.Certificate
+			if cert.Guarantee != x.guarantee || cert.Law != x.law {
+				t.Errorf("%d dimensions, %s, plan %s, sigma %g: %s by law %q, want %s by %q",
+					x.dim, cert.Method, cert.Plan, x.req.Sigma, cert.Guarantee, cert.Law, x.guarantee, x.law)
+			}
+			text, err := json.Marshal(cert)
+			if err != nil {
+				t.Fatal(err)
+			}
+			named := bytes.Contains(text, []byte(`,"law":"`+x.law+`"`))
+			if named != (x.law != "") || x.law != "" && !slices.Contains(batch.Laws(), x.law) {
+				t.Errorf("law %q: %s", x.law, text)
+			}
+			for _, former := range []bool{false, true} {
+				if former {
+					text = bytes.Replace(text, []byte(`,"law":"`+x.law+`"`), nil, 1)
+					cert.Law = ""
+				}
+				var back batch.Certificate
+				if err := json.Unmarshal(text, &back); err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(cert, back); d != "" {
+					t.Errorf("law %q: from JSON (-want +got):\n%s", x.law, d)
+				}
+			}
+		}
 	}
 }
 

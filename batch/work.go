@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/bandit"
 	"thresher/collection"
 )
 
@@ -241,7 +242,7 @@ func (w *work) unseen(j int, stop Stop) Answer {
 func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	c := w.e.c
 	p := w.plan
-	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Delta: w.delta, Epsilon: w.gap(j),
+	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
 		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name,
 		Predicted: p.predicted, PredictedCost: p.cost}
@@ -276,6 +277,27 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 		out.Scores[i] = float32(s)
 	}
 	return out
+}
+
+// law is what the probability that the plan promises stands on.
+func (w *work) law() Law {
+	if w.plan.guarantee != GuaranteeProbabilistic {
+		return ""
+	}
+	switch w.plan.method {
+	case Adaptive, PrefixF32:
+		if w.e.c.D > bandit.HaarMaxDim {
+			return LawCalibrated
+		}
+		return LawHaar
+	case Strict:
+		return LawOrder
+	case BanditMIPS, BanditMIPSBeta:
+		if w.req.Sigma > 0 {
+			return LawAssumed
+		}
+	}
+	return LawPublished
 }
 
 // distances replaces search scores by squared distances, summed from the
