@@ -15,6 +15,7 @@ def certificate() -> dict[str, Any]:
     return {
         "method": "adaptive",
         "guarantee": "probabilistic",
+        "law": "calibrated",
         "delta": 0.01,
         "epsilon": 0,
         "exact": False,

@@ -4,9 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/batch"
+	"thresher/service/client"
 )
 
 // results is the answer to a search.
@@ -65,6 +69,28 @@ func TestSearch(t *testing.T) {
 	slices.Sort(names)
 	if !slices.Equal(names, []string{"exact", "ids", "pulls", "scores"}) {
 		t.Errorf("npz of %v", names)
+	}
+}
+
+// TestClientReadsCertificates: what the server writes of a certificate is what the
+// library's type reads.
+func TestClientReadsCertificates(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	s.do("PUT", "/v1/collections/raw?wait=true&basis=raw", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
+	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, law := range map[batch.Method]batch.Law{batch.Strict: batch.LawOrder, batch.Certain: ""} {
+		found, err := c.Search(t.Context(), "raw", client.Search{Queries: [][]float32{rows[:dim]}, K: 2, Method: string(method), Include: []string{"certificate"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cert batch.Certificate
+		if err := json.Unmarshal(found.Results[0].Certificate, &cert); err != nil || cert.Method != method || cert.Law != law {
+			t.Errorf("%s, law %q: %s (%v)", method, law, found.Results[0].Certificate, err)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ type Result struct {
 	IDs         []any           `json:"ids"` // float64 or string
 	Scores      []float32       `json:"scores"`
 	Complete    bool            `json:"complete"`
-	Certificate json.RawMessage `json:"certificate"`
+	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 }
 
 // Search finds the best atoms of each query.

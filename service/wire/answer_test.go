@@ -27,8 +27,8 @@ func response() *batch.Response {
 		Warnings: []string{`k 10 cut to "2"`},
 		Answers: []batch.Answer{
 			{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{
-				Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .01, StoppedBy: batch.Done, Pulls: 1 << 40,
-				DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rows",
+				Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .01, StoppedBy: batch.Done,
+				Pulls: 1 << 40, DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rows",
 				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "rows", Width: 768}},
 			}},
 			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, Certificate: batch.Certificate{
@@ -55,7 +55,7 @@ func TestAppendAnswer(t *testing.T) {
 			`{"ids":[],"scores":[],"complete":false}],"warnings":["k 10 cut to \"2\""]}`},
 		{"names and certificates", Search{Certificate: true}, Naming{Name: func(row int64) string { return fmt.Sprintf("é\n%d", row) }},
 			`x{"version":12,"took_ms":1.5,"results":[` +
-				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"certificate":{"method":"adaptive","guarantee":"probabilistic","delta":0.01,"epsilon":0,` +
+				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
 				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rows"}},` +
 				`{"ids":["é\n3"],"scores":[null],"complete":false,"open_bound":17.25,"certificate":{"method":"exact","guarantee":"exact","delta":0,"epsilon":0,` +
 				`"exact":true,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
@@ -89,8 +89,8 @@ func TestCertificateIsWhole(t *testing.T) {
 		number := rapid.Float64Range(-1e300, 1e300)
 		c := batch.Certificate{
 			Method:    batch.Method(rapid.String().Draw(t, "method")),
-			Guarantee: batch.Guarantee(rapid.String().Draw(t, "guarantee")),
-			Delta:     number.Draw(t, "delta"), Epsilon: number.Draw(t, "epsilon"), Exact: rapid.Bool().Draw(t, "exact"),
+			Guarantee: batch.Guarantee(rapid.String().Draw(t, "guarantee")), Law: batch.Law(rapid.String().Draw(t, "law")),
+			Delta: number.Draw(t, "delta"), Epsilon: number.Draw(t, "epsilon"), Exact: rapid.Bool().Draw(t, "exact"),
 			StoppedBy: batch.Stop(rapid.String().Draw(t, "stop")),
 			Pulls:     rapid.Int64().Draw(t, "pulls"), DensePulls: rapid.Int64().Draw(t, "dense"), Bytes: rapid.Int64().Draw(t, "bytes"),
 			RowsScored: rapid.Int().Draw(t, "rows"), Plan: rapid.String().Draw(t, "plan"),

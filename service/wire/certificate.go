@@ -13,6 +13,10 @@ func appendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = AppendString(dst, string(c.Method))
 	dst = append(dst, `,"guarantee":`...)
 	dst = AppendString(dst, string(c.Guarantee))
+	if c.Law != "" {
+		dst = append(dst, `,"law":`...)
+		dst = AppendString(dst, string(c.Law))
+	}
 	dst = append(dst, `,"delta":`...)
 	dst = AppendDouble(dst, c.Delta)
 	dst = append(dst, `,"epsilon":`...)

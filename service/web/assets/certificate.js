@@ -26,7 +26,7 @@ function promise(c, found) {
     case "probabilistic":
       return c.exact
         ? `${best}${gap}. A failure of probability ${figure(c.delta)} was allowed, and no row was dropped by a bound that can fail: there is none.`
-        : `Probabilistic. ${best}${gap}, except with probability at most ${figure(c.delta)} over the ${chance(c.method)}.`;
+        : `Probabilistic. ${best}${gap}, except with probability at most ${figure(c.delta)} over the ${chance(c.method)}.${ground(c.law)}`;
     default:
       return "Heuristic. The method promises nothing; check its answers against method exact.";
   }
@@ -35,6 +35,23 @@ function promise(c, found) {
 // chance is what a promise's probability is over.
 const chance = (method) =>
   method === "adaptive" ? "random rotation of the space" : "random order in which coordinates are read";
+
+// ground is what that probability stands on.
+function ground(law) {
+  switch (law) {
+    case "haar":
+    case "order":
+      return " That is proven.";
+    case "calibrated":
+      return " That is checked by simulation, not proven.";
+    case "published":
+      return " That is what the method’s paper says.";
+    case "assumed":
+      return " That holds if the given sigma is true of the data.";
+    default:
+      return "";
+  }
+}
 
 function read(c) {
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
