@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -96,11 +97,15 @@ func (r *answerReader) claimOf(raw json.RawMessage) (claim, error) {
 	default:
 		return claim{}, fmt.Errorf("guarantee %q is none of exact, certain, probabilistic, heuristic", c.Guarantee)
 	}
+	// those of older files name none
+	if c.Law != "" && !slices.Contains(batch.Laws(), c.Law) {
+		return claim{}, fmt.Errorf("law %q is none of %v", c.Law, batch.Laws())
+	}
 	if !(c.Delta >= 0 && c.Delta < 1) || !(c.Epsilon >= 0) {
 		return claim{}, fmt.Errorf("delta %g or epsilon %g is out of range", c.Delta, c.Epsilon)
 	}
 	g := claim{
-		guarantee: c.Guarantee, delta: c.Delta, epsilon: r.searchUnits(c.Epsilon), exact: c.Exact,
+		guarantee: c.Guarantee, law: c.Law, delta: c.Delta, epsilon: r.searchUnits(c.Epsilon), exact: c.Exact,
 		partial: c.StoppedBy != "" && c.StoppedBy != batch.Done, open: math.Inf(1),
 	}
 	if c.OpenBound != nil {

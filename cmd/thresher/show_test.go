@@ -131,6 +131,44 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	}
 }
 
+// TestSummaryNamesTheLaw: a summary says what stands behind a probability; progress
+// of a run that did not record it is read and says nothing of it.
+func TestSummaryNamesTheLaw(t *testing.T) {
+	answers := &batch.Response{Answers: []batch.Answer{
+		{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawCalibrated, Delta: .25, StoppedBy: batch.Done}},
+		{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawCalibrated, Delta: .25, StoppedBy: batch.Done}},
+		{Certificate: batch.Certificate{Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done}},
+	}}
+	former := []byte(`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`)
+	for _, c := range []struct {
+		totals []byte
+		added  *batch.Response
+		want   string
+	}{
+		{nil, answers, "probabilistic (calibrated), exact: each wrong with probability at most 0.25, so up to 0.5 of 3 on average"},
+		{former, &batch.Response{}, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
+		{former, answers, "probabilistic (calibrated), exact: each wrong with probability at most 0.25, so up to 1 of 5 on average"},
+	} {
+		total, err := readTally(c.totals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total.add(c.added)
+		text, err := json.Marshal(total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total, err = readTally(text); err != nil { // as a resumed run does
+			t.Fatal(err)
+		}
+		s := summary{Delta: .25}
+		s.take(total)
+		if s.promise() != c.want {
+			t.Errorf("promise %q, want %q", s.promise(), c.want)
+		}
+	}
+}
+
 func TestSavedInWords(t *testing.T) {
 	for _, c := range []struct {
 		s    summary

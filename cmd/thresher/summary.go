@@ -29,12 +29,13 @@ type tally struct {
 	Allowed      float64                   `json:"allowed"` // sum of the deltas that are allowed
 	Methods      map[batch.Method]int64    `json:"methods"`
 	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"`
+	Laws         map[batch.Law]int64       `json:"laws,omitempty"`
 	Warnings     []string                  `json:"warnings,omitempty"`
 }
 
 // readTally reads what an earlier chunk left; nil is the beginning.
 func readTally(totals []byte) (tally, error) {
-	t := tally{Methods: map[batch.Method]int64{}, Guarantees: map[batch.Guarantee]int64{}}
+	t := tally{Methods: map[batch.Method]int64{}, Guarantees: map[batch.Guarantee]int64{}, Laws: map[batch.Law]int64{}}
 	if totals == nil {
 		return t, nil
 	}
@@ -64,6 +65,7 @@ func (t *tally) add(r *batch.Response) {
 		}
 		if c.Guarantee == batch.GuaranteeProbabilistic {
 			t.Allowed += c.Delta
+			t.Laws[c.Law]++
 		}
 	}
 	for _, w := range r.Warnings {
@@ -86,6 +88,7 @@ type summary struct {
 	Metric    string  `json:"metric"`
 	Method    string  `json:"method"`
 	Guarantee string  `json:"guarantee"`
+	Law       string  `json:"law,omitempty"` // of the probabilistic answers
 	Delta     float64 `json:"delta"`
 	Epsilon   float64 `json:"epsilon"`
 	// LoadSeconds is reading the atoms, BuildSeconds making them ready,
@@ -112,6 +115,7 @@ func (s *summary) take(t tally) {
 	s.Queries = t.Queries
 	s.Method = names(t.Methods, s.Method)
 	s.Guarantee = names(t.Guarantees, s.Guarantee)
+	s.Law = names(t.Laws, "")
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	if s.SearchSeconds > 0 {
 		s.QueriesPerSecond = float64(t.Queries-t.Partial) / s.SearchSeconds
@@ -211,11 +215,21 @@ func (s *summary) promise() string {
 	return s.whole()
 }
 
+// withLaw puts the law of the probabilistic answers, "" if it is not known, behind
+// the name of their guarantee.
+func withLaw(guarantees, law string) string {
+	if law == "" {
+		return guarantees
+	}
+	name := string(batch.GuaranteeProbabilistic)
+	return strings.Replace(guarantees, name, name+" ("+law+")", 1)
+}
+
 // whole is the promise of answers that were finished.
 func (s *summary) whole() string {
 	switch {
 	case s.WrongAllowed > 0:
-		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", s.Guarantee, s.Delta, s.WrongAllowed, s.Queries)
+		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", withLaw(s.Guarantee, s.Law), s.Delta, s.WrongAllowed, s.Queries)
 	case strings.Contains(s.Guarantee, string(batch.GuaranteeHeuristic)):
 		return s.Guarantee + ": no promise"
 	}

@@ -12,6 +12,7 @@ import (
 // claim is what an answer promises, from its certificate or from flags.
 type claim struct {
 	guarantee batch.Guarantee
+	law       batch.Law // "" if unknown
 	delta     float64
 	epsilon   float64
 	// exact: no arm was dropped by a bound that can fail.

@@ -31,6 +31,8 @@ type verifyReport struct {
 	WrongSure int64 `json:"wrong_sure"`
 	// Guarantees counts answers by guarantee.
 	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
+	// Laws counts probabilistic answers by law, where certificates name it.
+	Laws map[batch.Law]int64 `json:"laws,omitempty"`
 	// Delta is the mean failure probability allowed, Trials how many promises
 	// that is about (queries, or with a least score the atoms that reach it),
 	// Failures how many were broken, PValue the chance of so many or more.
@@ -55,6 +57,12 @@ type verifyReport struct {
 func (r *verifyReport) add(f finding) {
 	r.Checked++
 	r.Guarantees[f.claim.guarantee]++
+	if f.claim.law != "" {
+		if r.Laws == nil {
+			r.Laws = map[batch.Law]int64{}
+		}
+		r.Laws[f.claim.law]++
+	}
 	if f.claim.partial {
 		r.Partial++
 	}
@@ -140,7 +148,7 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.asked()))
-	t.row("guarantee", names(r.Guarantees, "none"))
+	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
 	t.row("wrong", r.Wrong)
 	t.row("malformed", r.Malformed)
 	if r.Partial > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -185,11 +186,29 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 	dir := t.TempDir()
 	atoms, _, answers := searched(t, dir)
 	fewer, more := vectors(t, dir, "fewer.npy", 2, 150, 12), vectors(t, dir, "more.npy", 2, 250, 12)
-	for _, queries := range []string{fewer, more} {
-		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--chunk", "64")
-		r.wantCode(t, exitWrong)
-		if !strings.Contains(r.err, "200 answers") {
-			t.Error(r.err)
+	for queries, want := range map[string]string{fewer: "200 answers for the 150 queries of ", more: "200 answers for the 250 queries of "} {
+		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--chunk", "64").wantError(t, want+queries)
+	}
+}
+
+// TestVerifyNamesTheLaw: of certificates that name one, and of those from before.
+func TestVerifyNamesTheLaw(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 40), vectors(t, dir, "q.npy", 2, 3, 40)
+	answers := filepath.Join(dir, "r.jsonl")
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.err, "probabilistic (order): each wrong") {
+		t.Errorf("the summary does not name the law:\n%s", r.err)
+	}
+	former := rewrite(t, answers, filepath.Join(dir, "former.jsonl"), func(_ int, r *dataset.Result) {
+		r.Certificate = bytes.Replace(r.Certificate, []byte(`"law":"order",`), nil, 1)
+	})
+	for path, want := range map[string]string{answers: "probabilistic (order)\n", former: "probabilistic\n"} {
+		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", path)
+		r.wantCode(t, exitOK)
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%s: not %q:\n%s", filepath.Base(path), want, r.out)
 		}
 	}
 }
@@ -211,6 +230,7 @@ func TestVerifyBadInput(t *testing.T) {
 		{atoms, queries, file("s.jsonl", `{"query":3,"ids":[1],"scores":[1]}`+"\n"), []string{"s.jsonl", "query 3", "order"}},
 		{atoms, queries, file("g.jsonl", fmt.Sprintf(certificate, `"maybe"`)), []string{"g.jsonl", "maybe"}},
 		{atoms, queries, file("t.jsonl", fmt.Sprintf(certificate, `7`)), []string{"t.jsonl", "certificate of query 0"}},
+		{atoms, queries, file("l.jsonl", fmt.Sprintf(certificate, `"probabilistic","law":"jungle"`)), []string{"l.jsonl", "jungle"}},
 		{atoms, queries, file("v.jsonl", `{"query":0,"ids":[],"scores":[]}`+"\n"), []string{"v.jsonl", "-k"}},
 	} {
 		t.Run(filepath.Base(c.answers), func(t *testing.T) {

@@ -25,6 +25,9 @@ func (p *printer) explain(r *Report, c *batch.Certificate) {
 	field := func(name string, value any, meaning string) { p.line("%-10s %-14v %s", name, value, meaning) }
 	field("method", c.Method, methodMeaning(c.Method))
 	field("guarantee", c.Guarantee, guaranteeMeaning(c, r.K))
+	if c.Law != "" {
+		field("law", c.Law, lawMeaning(c.Law))
+	}
 	if c.Delta > 0 {
 		field("delta", fmt.Sprintf("%g", c.Delta), "the failure probability allowed, over the random rotation (--seed)")
 	}
@@ -66,6 +69,16 @@ func guaranteeMeaning(c *batch.Certificate, k int) string {
 		return "no promise"
 	}
 	return fmt.Sprintf("these are the true %d best, beyond chance", k)
+}
+
+func lawMeaning(l batch.Law) string {
+	switch l {
+	case batch.LawHaar:
+		return "the rotation is drawn evenly from all there are: the probability is proven"
+	case batch.LawCalibrated:
+		return "the rotation is a fast one: the probability is simulated, not proven"
+	}
+	return "see docs/guarantee.md"
 }
 
 func exactMeaning(exact bool) string {

@@ -17,20 +17,20 @@ func TestExplain(t *testing.T) {
 		silent      []string
 	}{
 		"adaptive": {
-			batch.Certificate{Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .01, StoppedBy: batch.Done,
+			batch.Certificate{Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawCalibrated, Delta: .01, StoppedBy: batch.Done,
 				Pulls: 1000, DensePulls: 12000, RowsScored: 70, Threshold: &half,
 				Looks: []batch.LookRecord{
 					{Reads: "panels", Width: 1192, Rule: "student", Alpha: .0005, Seen: 936, Survivors: 31},
 					{Reads: "float32", Width: 320, Rule: "cauchy", Seen: 31, Survivors: 0},
 				}},
-			[]string{"0.99", "12.0 times", "0.5000", "the other 64", "936  ########## ", " 31  ##### ", "1,192 coded coordinates; risk 0.0005",
+			[]string{"0.99", "calibrated     the rotation is a fast one: the probability is simulated, not proven", "12.0 times", "0.5000", "the other 64", "936  ########## ", " 31  ##### ", "1,192 coded coordinates; risk 0.0005",
 				"320 coordinates; no risk", "  in full         70", "none", "false", "not by a deadline"},
-			[]string{"fallback"},
+			[]string{"fallback", "is proven"},
 		},
 		"exact": {
 			batch.Certificate{Method: batch.Exact, Guarantee: batch.GuaranteeExact, Exact: true, StoppedBy: batch.Done, Pulls: 9, DensePulls: 9},
 			[]string{"dense scan", "every comment was read in full", "beyond chance", "true", "1.0 times"},
-			[]string{"delta", "threshold"},
+			[]string{"delta", "law", "threshold"},
 		},
 		"certain": {
 			batch.Certificate{Method: batch.Certain, Guarantee: batch.GuaranteeCertain, Exact: true, StoppedBy: batch.Done},
@@ -38,9 +38,9 @@ func TestExplain(t *testing.T) {
 			nil,
 		},
 		"deadline": {
-			batch.Certificate{Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .1, StoppedBy: batch.Deadline,
+			batch.Certificate{Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .1, StoppedBy: batch.Deadline,
 				OpenBound: &open, Fallback: "kernel missing"},
-			[]string{"0.7500", "stopped early", "deadline", "kernel missing"},
+			[]string{"haar ", "the probability is proven", "0.7500", "stopped early", "deadline", "kernel missing"},
 			[]string{"not by a deadline", "undecided: the answer is complete"},
 		},
 		"heuristic": {

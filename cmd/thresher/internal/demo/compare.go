@@ -28,7 +28,7 @@ func (t *tour) compare(ctx context.Context) (*Batch, error) {
 		both = min(pieces, (s+piece-1)/piece)
 	}
 	b := &Batch{Queries: n}
-	methods, guarantees := map[batch.Method]int{}, map[batch.Guarantee]int{}
+	methods, guarantees, laws := map[batch.Method]int{}, map[batch.Guarantee]int{}, map[batch.Law]int{}
 	for p, done := 0, 0; p < pieces; p++ {
 		from, to := p*piece, min((p+1)*piece, n)
 		t.progress("every comment against all others", int64(from), int64(n))
@@ -40,8 +40,10 @@ func (t *tour) compare(ctx context.Context) (*Batch, error) {
 		}
 		b.add(searched)
 		for i := range searched.Answers {
-			methods[searched.Answers[i].Certificate.Method]++
-			guarantees[searched.Answers[i].Certificate.Guarantee]++
+			c := &searched.Answers[i].Certificate
+			methods[c.Method]++
+			guarantees[c.Guarantee]++
+			laws[c.Law]++
 		}
 		if twice {
 			done++
@@ -49,7 +51,7 @@ func (t *tour) compare(ctx context.Context) (*Batch, error) {
 		}
 	}
 	t.progress("every comment against all others", int64(n), int64(n))
-	b.Method, b.Guarantee = most(methods), most(guarantees)
+	b.Method, b.Guarantee, b.Law = most(methods), most(guarantees), most(laws)
 	b.finish(t.delta())
 	return b, nil
 }

@@ -45,8 +45,9 @@ type Hit struct {
 // scan of the same engine.
 type Batch struct {
 	Queries   int             `json:"queries"`
-	Method    batch.Method    `json:"method"`    // what auto chose for most queries
-	Guarantee batch.Guarantee `json:"guarantee"` // of most queries
+	Method    batch.Method    `json:"method"`        // what auto chose for most queries
+	Guarantee batch.Guarantee `json:"guarantee"`     // of most queries
+	Law       batch.Law       `json:"law,omitempty"` // of most queries
 	Delta     float64         `json:"delta"`
 	// WrongAllowed is how many wrong answers the guarantee allows on average.
 	WrongAllowed     float64 `json:"wrong_allowed"`
