@@ -155,10 +155,8 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelpOfEveryVerb(t *testing.T) {
-	verbs := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		verbs++
 		path := strings.Fields(cmd.CommandPath())[1:]
 		r := thresher(t, append(path, "--help")...)
 		r.wantCode(t, exitOK)
@@ -175,9 +173,6 @@ func TestHelpOfEveryVerb(t *testing.T) {
 		}
 	}
 	walk(newRootCommand(&app{}))
-	if verbs < 30 {
-		t.Errorf("%d verbs, of 30 and more", verbs)
-	}
 	r := thresher(t)
 	r.wantCode(t, exitOK)
 	for _, part := range []string{"search", "Exit codes", "130", "THRESHER_DELTA"} {
