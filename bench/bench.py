@@ -17,6 +17,7 @@ import sys
 import unittest
 
 import environment
+import report
 
 RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
@@ -29,17 +30,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
     parser.add_argument("--data", action="store_true", help="only make the data")
-    parser.add_argument("--report", action="store_true", help="only write the report from the results there are")
+    parser.add_argument(
+        "--report", action="store_true", help="only write the report from the results; needs Go, no packages"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     args = arguments()
+    if args.report:  # needs no packages
+        report.write(RESULTS)
+        return 0
     if args.small:
         environment.enter("requirements.txt")
     else:
         environment.enter("requirements-full.txt", optional="requirements-compiled.txt")
-    import report
     import tasks
 
     chosen = tasks.choose(args.only, args.small)
@@ -50,19 +55,17 @@ def main() -> int:
     if args.fresh or args.small:
         for task in chosen:
             (results / f"{task.name}.jsonl").unlink(missing_ok=True)
-    if not args.report:
-        # a process of its own, with all cores; the race has one
-        sets = list(dict.fromkeys(s for task in chosen for s in task.sets))
-        subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
+    # a process of its own, with all cores; the race has one
+    sets = list(dict.fromkeys(s for task in chosen for s in task.sets))
+    subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
     if args.data:
         return 0
     right = True
-    if not args.report:
-        environment.pin(0, 1)
-        print(tasks.forecast(chosen), flush=True)
-        command = " ".join(["python3 bench/bench.py", *sys.argv[1:]])
-        for task in chosen:
-            right = tasks.run(task, results, command) and right
+    environment.pin(0, 1)
+    print(tasks.forecast(chosen), flush=True)
+    command = " ".join(["python3 bench/bench.py", *sys.argv[1:]])
+    for task in chosen:
+        right = tasks.run(task, results, command) and right
     report.write(results)
     return 0 if right else 1
 

@@ -8,15 +8,14 @@ different atoms.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from answers import FALSE_ALARM, chance
 from data import DataSet
 
 TOLERANCE = 2.0**-22
-FALSE_ALARM = 1e-6  # chance that a cell of right answers is called wrong
 
 
 @dataclass
@@ -25,32 +24,20 @@ class Verdict:
     is counted once, and as wrong if it ever was."""
 
     checked: set[int] = field(default_factory=set)
+    # whose certificate says that no probability was needed
+    certain: set[int] = field(default_factory=set)
     wrong: set[int] = field(default_factory=set)
-    # wrong although the answer's certificate says no probability was needed
     certain_wrong: set[int] = field(default_factory=set)
 
     def compatible(self, delta: float) -> bool:
         """Whether so many failures can come from a failure probability of delta
         a query: never under a certificate that needs none, else by a one-sided
         binomial test."""
-        return not self.certain_wrong and chance(len(self.wrong), len(self.checked), delta) >= FALSE_ALARM
+        return not self.certain_wrong and self.chance(delta) >= FALSE_ALARM
 
-
-def chance(wrong: int, n: int, delta: float) -> float:
-    """P(X >= wrong), X binomial(n, delta)."""
-    if wrong <= 0:
-        return 1.0
-
-    def log_term(i: int) -> float:
-        return (
-            math.lgamma(n + 1)
-            - math.lgamma(i + 1)
-            - math.lgamma(n - i + 1)
-            + i * math.log(delta)
-            + (n - i) * math.log1p(-delta)
-        )
-
-    return min(1.0, math.fsum(math.exp(log_term(i)) for i in range(wrong, n + 1)))
+    def chance(self, delta: float) -> float:
+        """Of as many wrong ones among the answers that may be."""
+        return chance(len(self.wrong), len(self.checked - self.certain), delta)
 
 
 def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
@@ -75,6 +62,8 @@ def judge(
     k = min(k, data.n)
     for query, ids, sure in zip(queries.tolist(), answers, certain.tolist(), strict=True):
         verdict.checked.add(query)
+        if sure:
+            verdict.certain.add(query)
         if hits(data, query, ids[:k], k) < k:
             verdict.wrong.add(query)
             if sure:

@@ -25,6 +25,7 @@ import numpy as np
 
 import corpus
 import lsa
+from sets import NEEDS, SWEEP_DIMS, TINY
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / ".data"
@@ -49,12 +50,11 @@ class Absent(Exception):
 @dataclass(frozen=True)
 class Recipe:
     """How to make one set. best is how many best atoms of each query are
-    recomputed in float64, needs what some machines do not have."""
+    recomputed in float64."""
 
     name: str
     make: Callable[[], Made]
     best: int = 100
-    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,39 +236,21 @@ def held_out(x: np.ndarray, queries: int, said: str) -> Made:
 
 # Making
 
-# The most telling first: a run may be cut short.
-MAIN = (
-    "records768",
-    "power768",
-    "power4096",
-    "records1536",
-    "iid768",
-    "lsa768",
-    "flat1536",
-    "lsa1536",
-    "mnist",
-    "ml1m",
-)
-TINY = tuple((n, d) for d in (128, 768) for n in (100, 500, 1000))
-SWEEP_DIMS = (64, 128, 256, 512, 1024, 2048, 4096)
 SWEEP_ATOMS = 20000
-SMALL = ("small-power", "small-iid")
-LISTS = "the package lists of Debian's apt"
-DOCUMENTS = "10,000 passages of documentation"
 
 RECIPES: dict[str, Recipe] = {
     r.name: r
     for r in [
-        Recipe("records768", partial(text, "records", corpus.records, 768), best=1000, needs=LISTS),
-        Recipe("records1536", partial(text, "records", corpus.records, 1536), needs=LISTS),
-        Recipe("lsa768", partial(text, "lsa", corpus.documents, 768), needs=DOCUMENTS),
-        Recipe("lsa1536", partial(text, "lsa", corpus.documents, 1536), needs=DOCUMENTS),
+        Recipe("records768", partial(text, "records", corpus.records, 768), best=1000),
+        Recipe("records1536", partial(text, "records", corpus.records, 1536)),
+        Recipe("lsa768", partial(text, "lsa", corpus.documents, 768)),
+        Recipe("lsa1536", partial(text, "lsa", corpus.documents, 1536)),
         Recipe("power768", partial(embeddings, 100000, 768, 0.6)),
         Recipe("flat1536", partial(embeddings, 100000, 1536, 0)),
         Recipe("power4096", partial(embeddings, 60000, 4096, 0.6)),
         Recipe("iid768", partial(gaussian, 60000, 768)),
-        Recipe("mnist", mnist, needs="../shared/data/mnist-t10k"),
-        Recipe("ml1m", movies, needs="../shared/data/ml-1m"),
+        Recipe("mnist", mnist),
+        Recipe("ml1m", movies),
         *(Recipe(f"tiny-{n}x{d}", partial(embeddings, n, d, 0.6)) for n, d in TINY),
         *(Recipe(f"sweep-{d}", partial(embeddings, SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
         Recipe("small-power", partial(embeddings, 5000, 256, 0.6, queries=512)),
@@ -343,4 +325,4 @@ if __name__ == "__main__":
             make(wanted)
             DataSet.open(wanted).basis()
         except Absent:
-            print(f"{wanted}: not made, for want of {RECIPES[wanted].needs}", flush=True)
+            print(f"{wanted}: not made, for want of {NEEDS[wanted]}", flush=True)

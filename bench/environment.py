@@ -22,6 +22,10 @@ ROOT = HERE.parent
 BUILD = HERE / ".build"
 RACER = BUILD / "racer"
 
+# Raised when something else is raced than before. 2: FAISS's Panorama too, and
+# thresher's fast rotation in three rounds at least.
+RACE = 2
+
 # Flags of the processor that decide which kernels run.
 FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
 
@@ -110,6 +114,7 @@ def facts() -> dict[str, Any]:
         "faiss": faiss.__version__,
         "faiss_options": faiss.get_compile_options().split(),
         "hnswlib": hnswlib,
+        "race": RACE,
         "racer": hashlib.sha256(RACER.read_bytes()).hexdigest()[:16],
     }
 

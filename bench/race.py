@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from check import Verdict, chance, judge, recall
+from check import Verdict, judge, recall
 from contestants import PATHS, Contestant, Flat, FlatPath, Racer, Thresher
 from data import DataSet
 from environment import RACER, go
@@ -132,9 +132,10 @@ class Field:
         record = {
             "checked": queries,
             "wrong": len(verdict.wrong),
+            "wrong_queries": sorted(verdict.wrong),
             "certain_wrong": len(verdict.certain_wrong),
-            "allowed": auto.delta * queries,
-            "p": chance(len(verdict.wrong), queries, auto.delta),
+            "allowed": auto.delta * len(verdict.checked - verdict.certain),
+            "p": verdict.chance(auto.delta),
             "compatible": verdict.compatible(auto.delta),
             "saving": last["dense_pulls"] / max(1, last["pulls"]),
             "rows": last["rows"] / last["queries"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import sections
-from environment import go
+from environment import RACE, go
 from markdown import section, table
 from results import Record, load
 from targets import Misses
@@ -23,18 +23,24 @@ PLOTS = (
 def write(results: Path) -> None:
     """Writes the report beside the folder of results."""
     files = {p.stem: load(p) for p in sorted(results.glob("*.jsonl"))}
+    for records in files.values():
+        if records and sections.of(records, "run")[0]["facts"].get("race", 1) < RACE:
+            for r in records:
+                r["earlier"] = True
     records = [r for f in files.values() for r in f]
     if sections.of(records, "sweep") or sections.of(records, "peer"):
         go("run", "./bench/plots", "-results", results.resolve())
     misses = Misses()
     parts = [
         sections.speed(records, misses),
+        sections.slower(records),
         sections.own_dense(records, misses),
         sections.wrong(records),
         sections.two_threads(records, misses),
         sections.avx2(records, misses),
         sections.builds(records, misses),
         sections.indexes(records),
+        sections.sweeps(records),
         sections.every_cell(records),
         sections.reading(records),
         sections.split(records),
@@ -64,6 +70,14 @@ def head(files: dict[str, list[Record]]) -> str:
         "Written by `make bench-peers` (`python3 bench/bench.py`) from the results in the folder beside it; "
         "not by hand. [bench/README.md](../../bench/README.md) says how it is measured.",
     ]
+    commits = dict.fromkeys(run["commit"] for run in runs.values() if run.get("earlier"))
+    if commits:
+        parts.append(
+            f"Results of {' and '.join(commits)}, marked {sections.EARLIER} in the tables of cells, are from before "
+            "FAISS's IndexFlatIPPanorama was raced, which is faster than IndexFlatIP for few queries, and before "
+            "thresher's fast rotation took three rounds instead of two in more than 256 dimensions that are a multiple "
+            "of 256."
+        )
     for key, run in runs.items():
         f = run["facts"]
         rows = [

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import roofline
 import targets
-from data import MAIN, RECIPES
+from answers import allowed, distinct
 from markdown import digits, section, table
 from results import Record
+from sets import MAIN, NEEDS
 from targets import Misses
 
 BATCHES = (1, 16, 256, 1024)
 COMPARED = [(m, k) for m in (1, 256) for k in (1, 10, 100)]
 RECALLS = (0.95, 0.99, 0.999)
+EARLIER = "†"  # by the name of a set whose results are of an earlier kind of race
 
 
 def of(records: list[Record], kind: str, **fields: object) -> list[Record]:
@@ -26,6 +29,10 @@ def names(records: list[Record]) -> list[str]:
     return list(dict.fromkeys(r["set"] for r in records))
 
 
+def marked(r: Record) -> str:
+    return f"{r['set']} {EARLIER}" if r.get("earlier") else str(r["set"])
+
+
 def cell(r: Record) -> str:
     return f"{r['set']}, m = {r['m']}, k = {r['k']}"
 
@@ -35,18 +42,19 @@ def speed(records: list[Record], misses: Misses) -> str:
     for name in MAIN:
         cells = {(r["m"], r["k"]): r for r in of(records, "race", set=name)}
         for k in sorted({k for _, k in cells}):
-            row = [name, str(k)]
+            row = [marked(next(iter(cells.values()))), str(k)]
             for m in BATCHES:
                 row.append(against_target(cells[m, k], misses) if (m, k) in cells else "")
             rows.append(row)
     if not rows:
         return ""
     return section(
-        "Times faster than FAISS's exact search",
-        "FAISS IndexFlatIP's time over thresher's on the same queries, in brackets the target; m queries a call, "
-        "delta .01, one core, median of the ratios of paired turns. thresher runs through its library as a caller "
-        "would, by the plan it chooses itself. FAISS is called below its Python wrapper, by its BLAS path, and for "
-        "small batches also row by row: its faster way counts.",
+        "FAISS's exact search over thresher",
+        "The time of FAISS's exact search over thresher's on the same queries, in brackets the target; m queries a "
+        "call, delta .01, one core, median of the ratios of paired turns. thresher runs through its library as a "
+        "caller would, by the plan it chooses itself. FAISS is called below its Python wrapper, by IndexFlatIP's "
+        f"products of matrices and row by row, and but for sets with {EARLIER} by IndexFlatIPPanorama: the fastest "
+        "counts, and the table of every cell names it. Targets were set against IndexFlatIP.",
         "The targets of the LSA rows were set on package records (records768, records1536). The same stand beside "
         "passages of documentation (lsa768, lsa1536), whose best atoms stand out less: they are harder.",
         table(("data", "k", *(f"m = {m:,}" for m in BATCHES)), rows),
@@ -59,6 +67,29 @@ def against_target(r: Record, misses: Misses) -> str:
         return digits(r["ratio"])
     said = f"{cell(r)}: {digits(r['ratio'])} times FAISS, target {digits(target)}"
     return f"{digits(r['ratio'])} ({digits(target)})" + misses.judge(r["ratio"] >= target, said)
+
+
+def slower(records: list[Record]) -> str:
+    """The cells that FAISS wins."""
+    cells = of(records, "race") + of(records, "sweep", over="k")
+    rows = []
+    for name in dict.fromkeys(map(marked, cells)):
+        mine = [r for r in cells if marked(r) == name]
+        lost = [r for r in mine if r["ratio"] < 1]
+        if not lost:
+            continue
+        least = min(lost, key=lambda r: r["ratio"])
+        at = f"m = {least['m']}, k = {least['k']}"
+        ks = sorted({r["k"] for r in lost})
+        rows.append((name, f"{len(lost)} of {len(mine)}", ", ".join(map(str, ks)), digits(1 / least["ratio"]), at))
+    if not rows:
+        return ""
+    return section(
+        "Where FAISS is faster",
+        "Cells that thresher loses, those of the sweep over k included, and how many times as fast FAISS is in the "
+        "worst.",
+        table(("data", "lost", "at k", "FAISS times as fast", "at"), rows),
+    )
 
 
 def own_dense(records: list[Record], misses: Misses) -> str:
@@ -74,9 +105,9 @@ def own_dense(records: list[Record], misses: Misses) -> str:
         least = min(mine, key=lambda r: r["over_exact"])
         beside = [r["faiss_us"] / r["exact_us"] for r in mine]
         at = f"m = {least['m']}, k = {least['k']}"
-        rows.append((name, digits(least["over_exact"]), at, f"{digits(min(beside))} to {digits(max(beside))}"))
+        rows.append((marked(least), digits(least["over_exact"]), at, f"{digits(min(beside))} to {digits(max(beside))}"))
     return section(
-        "Never slower than its own dense scan",
+        "Beside its own dense scan",
         "Time of method `exact`, thresher's dense path, over the time of its own choice: the least of each set; "
         f"target {targets.OVER_EXACT} in each of {len(cells)} cells. Beside it FAISS's time over that dense path's.",
         table(("data", "least", "at", "`exact` against FAISS"), rows),
@@ -87,32 +118,37 @@ def wrong(records: list[Record]) -> str:
     cells = of(records, "race") + of(records, "sweep")
     if not cells:
         return ""
-
-    def total(field: str) -> int:
-        return sum(r.get(field, 0) for r in cells)
-
+    groups = distinct(cells, {r["name"]: r["atoms"] for r in of(records, "set")})
+    checked, may = sum(g.checked for g in groups), sum(g.probabilistic for g in groups)
+    wrong, sure = sum(g.wrong for g in groups), sum(g.certain_wrong for g in groups)
+    dense = sum(r.get("exact_wrong", 0) for r in cells)
     parts = [
         "Every query of every cell is checked against float64 sums. An answer is wrong if one of its atoms scores "
-        "below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). Queries of one set share a random rotation, so "
-        "they fail together.",
-        f"thresher: {total('wrong')} wrong of {total('checked'):,} answers in {len(cells)} cells; delta allows "
-        f"{total('allowed'):,.0f} on average. {total('certain_wrong')} of them under a certificate that needs no "
-        f"probability. Its dense path, in the same cells: {total('exact_wrong')} of {total('exact_checked'):,}.",
+        "below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). An answer does not depend on the batch that it "
+        "was asked in: each query counts once for each k and delta.",
+        f"thresher: {wrong} wrong of {checked:,} answers. {may:,} of them may be wrong by their certificates, of which "
+        f"delta allows {sum(g.allowed for g in groups):,.0f} on average; {checked - may:,} are exact or certain, "
+        f"{sure} of them wrong. Its dense path, beside: {dense} wrong.",
+        f"The queries of a set share one random rotation and fail together: this is a sample of "
+        f"{len({(g.data, g.atoms) for g in groups if g.probabilistic})} rotations.",
         surely(of(records, "answers")),
     ]
-    bad = [r for r in cells if not r["compatible"]]
+    bad = [f"{g.data}, k = {g.k}, delta = {g.delta:g}" for g in groups if not g.compatible]
     if bad:
-        parts.append(f"**Not compatible with delta (binomial, 1e-6)**: {'; '.join(cell(r) for r in bad)}.")
-    failing = [r for r in cells if r["wrong"]]
-    if failing:
-        rows = [
-            (r["set"], r["m"], r["k"], r["delta"], r["wrong"], r["checked"], digits(r["allowed"]), f"{r['p']:.2g}")
-            for r in failing
-        ]
-        parts.append(table(("data", "m", "k", "delta", "wrong", "of", "delta allows", "p, if independent"), rows))
+        parts.append(f"**Not compatible with delta (binomial, 1e-6)**: {'; '.join(bad)}.")
+    rows = [
+        (g.data, g.k, f"{g.delta:g}", g.wrong, g.probabilistic, digits(g.allowed), f"{g.p:.2g}")
+        for g in groups
+        if g.wrong
+    ]
+    if rows:
+        parts.append(table(("data", "k", "delta", "wrong", "of", "delta allows", "p, if independent"), rows))
     flat = of(records, "faiss")
     if flat:
-        said = ", ".join(f"{r['set']} k = {r['k']}: {r['wrong']} of {r['checked']:,}" for r in flat if r["wrong"])
+        failing = [r for r in flat if r["wrong"]]
+        said = ", ".join(
+            f"{r['set']} k = {r['k']} ({r.get('path', 'blas')}): {r['wrong']} of {r['checked']:,}" for r in failing
+        )
         parts.append(f"FAISS's float32 answers by the same check: {said or 'none wrong'}.")
     return section("Wrong answers", *parts)
 
@@ -157,6 +193,17 @@ def versus(title: str, said: str, cells: list[Record], marks: list[str]) -> str:
     return section(title, f"{said} {kernels}", table(("data", *(f"m = {m}, k = {k}" for m, k in COMPARED)), rows))
 
 
+def rates(records: list[Record]) -> str:
+    """The build's rate by the best kernels on one core."""
+    best = [r["build_mb_s"] for r in of(records, "build", threads=1) if r.get("task") == r["set"]]
+    if not best:
+        return ""
+    return (
+        f"By the best kernels on one core: {digits(min(best))} to {digits(max(best))} MB/s over {len(best)} sets, "
+        f"median {digits(median(best))}. Builds take no turns: what else the host did is in them, by tens of per cent."
+    )
+
+
 def builds(records: list[Record], misses: Misses) -> str:
     dimension = {r["name"]: r["dimension"] for r in of(records, "set")}
     rows = []
@@ -180,6 +227,7 @@ def builds(records: list[Record], misses: Misses) -> str:
         "Seconds to read the file and to prepare it, the median of several processes. Targets: "
         f"{targets.BUILD:g} MB of float32 a second and core; from {targets.MEMORY_FROM} dimensions on a collection of "
         f"at most {targets.MEMORY} times the data. Peak is the process's greatest resident memory over the data.",
+        rates(records),
         table(("data", "kernels", "threads", "read, s", "build, s", "MB/s a core", "memory", "peak"), rows),
     )
 
@@ -209,7 +257,8 @@ def indexes(records: list[Record]) -> str:
         return ""
     return section(
         "Indexes with a recall",
-        "The fastest setting that reaches a recall, and how many queries it takes until the index's longer build is "
+        "The fastest setting that reaches a recall, called through its Python wrapper (some µs a call), built on one "
+        "core; and how many queries it takes until the index's longer build is "
         "paid: (its build - thresher's build) / (thresher's time a query - its own). One core, µs a query, thresher's "
         "in the same turns.",
         *parts,
@@ -230,21 +279,59 @@ def payment(peer: Record, recall: float, built: float) -> list[str]:
     return cells
 
 
+SWEEPS = {
+    "k": "by k (package records, d = 768)",
+    "n": "by the number of atoms (synthetic embeddings, d = 768, k = 10)",
+    "d": "by dimension (synthetic embeddings, 20,000 atoms, k = 10)",
+    "delta": "by delta (package records, k = 10)",
+    "m": "by batch (package records, k = 10)",
+}
+
+
+def sweeps(records: list[Record]) -> str:
+    """The speed-up against one quantity at a time, in figures."""
+    parts = []
+    for over, said in SWEEPS.items():
+        cells = of(records, "sweep", over=over)
+        rows = [
+            (
+                f"{r['value']:g}",
+                f"{r['m']}",
+                digits(r["faiss_us"]),
+                digits(r["ours_us"]),
+                f"**{digits(r['ratio'])}**" if r["ratio"] < 1 else digits(r["ratio"]),
+                f"{digits(r['ratio_range'][0])} to {digits(r['ratio_range'][1])}",
+            )
+            for r in sorted(cells, key=lambda r: (r["m"] if over != "m" else 0, r["value"]))
+        ]
+        if rows:
+            mark = f" {EARLIER}" if any(r.get("earlier") for r in cells) else ""
+            header = (over, "queries a batch", "FAISS µs", "thresher µs", "ratio", "range")
+            parts.append(f"### {said[0].upper()}{said[1:]}{mark}\n\n{table(header, rows)}")
+    if not parts:
+        return ""
+    said = "µs a query, and FAISS's time over thresher's; bold where FAISS is the faster."
+    return section("Sweeps", said, *parts)
+
+
 def every_cell(records: list[Record]) -> str:
     rows = []
+    names_of = {"faiss-rows": " rows", "faiss-panorama": " panorama"}
     disturbed = sum(r.get("disturbed", 0) for r in of(records, "race"))
     for r in of(records, "race"):
         low, high = r["ratio_range"]
-        faiss = digits(r["faiss_us"]) + (" rows" if r["faiss"] == "faiss-rows" else "")
+        faiss = digits(r["faiss_us"]) + names_of.get(r["faiss"], "")
         ratio = (digits(r["ratio"]), f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("over_exact")))
-        answers = f"{r['wrong']} of {r['checked']} ({digits(r['allowed'])})"
-        rows.append((r["set"], r["m"], r["k"], faiss, digits(r["faiss_gflops"]), digits(r["ours_us"]), *ratio, answers))
+        answers = f"{r['wrong']} of {r['checked']} ({digits(allowed(r))})"
+        times = (faiss, digits(r["faiss_gflops"]), digits(r["ours_us"]))
+        rows.append((marked(r), r["m"], r["k"], *times, *ratio, answers))
     if not rows:
         return ""
     header = ("data", "m", "k", "FAISS µs", "GFLOP/s", "thresher µs", "ratio", "range, rounds", "over `exact`")
     return section(
         "Every cell",
-        "µs a query; `rows` where FAISS's row by row path was the faster; the range is that of the rounds. "
+        "µs a query; `rows` or `panorama` where that path of FAISS's was the fastest, else products of matrices; the "
+        "range is that of the rounds. In brackets what delta allows of the answers that may be wrong. "
         "A round in which other processes took more than 15% of a core was run again; of those below "
         f"{disturbed} had to be kept.",
         table((*header, "wrong (allowed)"), rows),
@@ -323,7 +410,7 @@ def data(records: list[Record]) -> str:
         for r in made
     ]
     absent = [name for name in MAIN if not of(records, "set", name=name)]
-    needs = (f"{name} (it needs {RECIPES[name].needs})" if RECIPES[name].needs else name for name in absent)
+    needs = (f"{name} (it needs {NEEDS[name]})" if name in NEEDS else name for name in absent)
     missing = f"Not run: {', '.join(needs)}." if absent else ""
     header = ("data", "atoms", "queries", "norms: deviation over mean", "made of")
     return section("Data", table(header, rows), missing)

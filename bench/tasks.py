@@ -15,10 +15,11 @@ import estimate
 import roofline
 from check import prove
 from contestants import Racer, Thresher
-from data import FOLDER, MAIN, SMALL, SWEEP_DIMS, TINY, DataSet
+from data import FOLDER, DataSet
 from estimate import Size
 from race import BUDGET, KS, Field, builds, duel
 from results import Log, rounded
+from sets import MAIN, SMALL, SWEEP_DIMS, TINY
 
 # What switches this program's use of AVX-512 off, in Go's standard way.
 NO_AVX512 = "cpu.avx512f=off"

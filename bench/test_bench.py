@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+import answers
 import check
 import contestants
 import corpus
@@ -60,6 +61,12 @@ class Hits(unittest.TestCase):
         check.prove(tiny_set(r.standard_normal((300, 16)), r.standard_normal((40, 16)), 20), 10)
 
 
+class Compatible(unittest.TestCase):
+    def test_delta_is_of_answers_that_may_be_wrong(self) -> None:
+        verdict = check.Verdict(checked=set(range(100)), certain=set(range(99)), wrong={99})
+        self.assertAlmostEqual(verdict.chance(0.01), 0.01)
+
+
 class Paths(unittest.TestCase):
     def test_every_path_of_faiss_is_exact(self) -> None:
         r = np.random.default_rng(3)
@@ -83,7 +90,22 @@ class Chance(unittest.TestCase):
         for n, delta in ((20, Fraction(1, 100)), (50, Fraction(1, 10))):
             for wrong in range(0, n + 1, 5):
                 terms = (comb(n, i) * delta**i * (1 - delta) ** (n - i) for i in range(wrong, n + 1))
-                self.assertAlmostEqual(check.chance(wrong, n, float(delta)) / float(sum(terms)), 1, places=9)
+                self.assertAlmostEqual(answers.chance(wrong, n, float(delta)) / float(sum(terms)), 1, places=9)
+
+
+class Distinct(unittest.TestCase):
+    def test_an_answer_counts_once_and_a_certain_one_allows_nothing(self) -> None:
+        def cell(m: int, wrong: int, certain: float = 0.25, **more: object) -> results.Record:
+            said = {"set": "a", "m": m, "k": 1, "delta": 0.01, "checked": 1000, "wrong": wrong, "certain_wrong": 0}
+            return said | {"certain": certain} | more
+
+        same = [cell(m, 1, wrong_queries=[7]) for m in (1, 16)] + [cell(256, 1, wrong_queries=[8]), cell(1024, 1)]
+        one, other, fewer = answers.distinct(
+            [*same, cell(1, 0, earlier=True), cell(1, 3, certain=1.0, atoms=50)], {"a": 100}
+        )
+        self.assertEqual((one.checked, one.probabilistic, one.wrong, one.allowed), (1000, 750, 2, 7.5))
+        self.assertEqual((other.wrong, other.compatible), (0, True))
+        self.assertEqual((fewer.atoms, fewer.allowed, fewer.compatible), (50, 0, False))
 
 
 class Log(unittest.TestCase):

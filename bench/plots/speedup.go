@@ -44,7 +44,7 @@ func speedups(folder string, records []record) error {
 			continue
 		}
 		slices.Sort(at)
-		p := newPlot("Times faster than FAISS IndexFlatIP on one core\n"+of.fixed, of.axis, "times faster",
+		p := newPlot("Time of FAISS's exact search over thresher's, one core\n"+of.fixed, of.axis, "ratio",
 			values(slices.Compact(at)), values(ladder(slices.Min(reached), 2*slices.Max(reached)))) // room for the legend
 		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 		for i, m := range sortedKeys(lines) {

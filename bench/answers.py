@@ -1,0 +1,95 @@
+"""thresher's answers of all cells, each counted once. An answer does not depend on
+the batch that it was asked in, so cells that differ by m alone hold the same ones.
+Without numpy, for the report is written without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from results import Record
+
+FALSE_ALARM = 1e-6  # chance that right answers are called incompatible with delta
+
+
+def chance(wrong: int, n: int, delta: float) -> float:
+    """P(X >= wrong), X binomial(n, delta)."""
+    if wrong <= 0:
+        return 1.0
+
+    def log_term(i: int) -> float:
+        return (
+            math.lgamma(n + 1)
+            - math.lgamma(i + 1)
+            - math.lgamma(n - i + 1)
+            + i * math.log(delta)
+            + (n - i) * math.log1p(-delta)
+        )
+
+    return min(1.0, math.fsum(math.exp(log_term(i)) for i in range(wrong, n + 1)))
+
+
+def probabilistic(cell: Record) -> int:
+    """How many of a cell's answers may be wrong by their certificates: of the others
+    delta allows none."""
+    return round(int(cell["checked"]) * (1 - float(cell["certain"])))
+
+
+def allowed(cell: Record) -> float:
+    return float(cell["delta"]) * probabilistic(cell)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to a set's queries at one k and delta."""
+
+    data: str
+    atoms: int  # 0 where the results do not say
+    k: int
+    delta: float
+    checked: int
+    probabilistic: int
+    wrong: int
+    certain_wrong: int
+
+    @property
+    def allowed(self) -> float:
+        return self.delta * self.probabilistic
+
+    @property
+    def p(self) -> float:
+        """The chance of as many wrong ones, if they were independent."""
+        return chance(self.wrong, self.probabilistic, self.delta)
+
+    @property
+    def compatible(self) -> bool:
+        return not self.certain_wrong and self.p >= FALSE_ALARM
+
+
+def distinct(cells: Iterable[Record], atoms: dict[str, int]) -> list[Answers]:
+    """The different answers of cells; atoms are those of whole sets, by name. What was
+    measured of an earlier kind of rotation are other answers. A query that is wrong in
+    any cell counts as wrong; where results do not name it, the most that are in one."""
+    groups: dict[tuple[str, int, int, float, bool], list[Record]] = {}
+    for r in cells:
+        of = r.get("atoms", atoms.get(r["set"], 0))
+        key = (r["set"], of, r["k"], r["delta"], r.get("earlier", False))
+        groups.setdefault(key, []).append(r)
+    found = []
+    for (data, of, k, delta, _), same in groups.items():
+        named: set[int] = set().union(*(r.get("wrong_queries", []) for r in same))
+        most = max(same, key=lambda r: r["checked"])
+        found.append(
+            Answers(
+                data,
+                of,
+                k,
+                delta,
+                checked=most["checked"],
+                probabilistic=probabilistic(most),
+                wrong=max(len(named), *(r["wrong"] for r in same)),
+                certain_wrong=max(r["certain_wrong"] for r in same),
+            )
+        )
+    return found
