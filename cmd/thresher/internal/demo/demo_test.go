@@ -143,6 +143,9 @@ func figuresAddUp(t *testing.T, r *Report, text string) {
 	if k.Ratio != k.DenseSeconds/k.SearchSeconds || k.SearchSeconds != b.SearchSeconds || k.WrongAllowed != b.WrongAllowed {
 		t.Errorf("%+v does not agree with %+v", k, b)
 	}
+	if (b.Law != "") != (b.Guarantee == batch.GuaranteeProbabilistic) {
+		t.Errorf("guarantee %s by law %q", b.Guarantee, b.Law)
+	}
 	if b.Method != batch.Adaptive {
 		t.Logf("the planner takes method %s for so few texts; figures of elimination are not seen here", b.Method)
 	}
