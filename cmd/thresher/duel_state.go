@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // duelFile is the file of a tournament. One run has it at a time: a second one would
@@ -96,16 +95,7 @@ func (d *duelFile) save(content []byte) (err error) {
 	}
 	d.held.Close() // only now: until it had the name, the old file was the one to lock
 	d.held = f
-	return syncFolder(filepath.Dir(d.path))
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return syncFolder(d.path)
 }
 
 // close lets another run have the tournament.

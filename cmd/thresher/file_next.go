@@ -33,3 +33,16 @@ func createNext(path string, mode fs.FileMode) (f *os.File, next string, err err
 	f, err = os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	return f, next, err
 }
+
+// syncFolder makes the name path durable, of a file that got it. Systems that lock no
+// files flush no folders either.
+func syncFolder(path string) error {
+	if !locks {
+		return nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

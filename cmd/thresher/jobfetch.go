@@ -149,7 +149,10 @@ func (a *app) fetch(ctx context.Context, c *client.Client, id, path string) (n i
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return n, err
 	}
-	return n, os.Rename(tmp.Name(), path)
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return n, err
+	}
+	return n, syncFolder(path)
 }
 
 // countingWriter tells how much went through it.

@@ -169,6 +169,14 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 	}
 }
 
+func TestComputingInWords(t *testing.T) {
+	for threads, want := range map[int]string{0: "cuda", 1: "cuda, 1 thread", 2: "cuda, 2 threads"} {
+		if got := (&summary{Backend: "cuda", Threads: threads}).computing(); got != want {
+			t.Errorf("%d threads: %q, want %q", threads, got, want)
+		}
+	}
+}
+
 func TestSavedInWords(t *testing.T) {
 	for _, c := range []struct {
 		s    summary

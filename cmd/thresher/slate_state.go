@@ -230,10 +230,10 @@ func replaceFile(path string, content []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err = os.Rename(next, path); err != nil || !locks {
-		return err // a folder cannot be synced there
+	if err = os.Rename(next, path); err != nil {
+		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncFolder(path)
 }
 
 // lockFolder waits until no other process has the folder, so that what is read there

@@ -156,7 +156,7 @@ func (s *summary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	t.row("queries", s.counted())
-	t.row("speed", fmt.Sprintf("%.0f %s/s on %s, %d threads", s.QueriesPerSecond, s.answered(), s.Backend, s.Threads))
+	t.row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
 	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
 	t.row("method", s.Method)
 	t.row("guarantee", s.promise())
@@ -168,6 +168,17 @@ func (s *summary) print(a *app) error {
 		t.row("warning", w)
 	}
 	return t.flush()
+}
+
+// computing names what answered; a device has no threads.
+func (s *summary) computing() string {
+	switch s.Threads {
+	case 0:
+		return s.Backend
+	case 1:
+		return s.Backend + ", 1 thread"
+	}
+	return fmt.Sprintf("%s, %d threads", s.Backend, s.Threads)
 }
 
 // answered names what the speed counts.
