@@ -99,8 +99,8 @@ const (
 )
 
 // RaiseSpec says how a threshold is lifted: before the first Pull by the first
-// PerQuery atoms in collection order (those of greatest norm; 0 scores none),
-// later by the PerQuery survivors of greatest upper bound. The last spec's
+// PerQuery atoms in collection order (those of greatest norm; 0 scores none) or some
+// more, later by the PerQuery survivors of greatest upper bound. The last spec's
 // Source also rules the raises a Pull makes on its way.
 type RaiseSpec struct {
 	Source   Source

@@ -16,7 +16,7 @@ const (
 	Exact           Method = "exact"            // dense scan
 	Certain         Method = "certain"          // elimination by deterministic bounds only
 	Strict          Method = "strict"           // time-uniform martingale bound, basis raw
-	Adaptive        Method = "adaptive"         // rotated codes, exact threshold, Student bound
+	Adaptive        Method = "adaptive"         // rotated codes, Student bound
 	BanditMIPS      Method = "banditmips"       // arXiv 2212.07551, algorithm 1
 	BanditMIPSAlpha Method = "banditmips-alpha" // coordinates by |q_j|, heuristic
 	BanditMIPSBeta  Method = "banditmips-beta"  // coordinates drawn by weight
@@ -50,11 +50,13 @@ type Request struct {
 	Method Method
 	// Plan, if not "", is how methods auto, exact, certain and adaptive look,
 	// instead of the planner's choice: "dense", or the numbers of coordinates
-	// that each look takes of the rest, ascending, "whole" for all, and at the
-	// end "rows", the float32 rows of what is left: "64,256,rows",
-	// "128,whole,rows". Looks that are not whole are by the Student bound, by
-	// deterministic ones for method certain. Certificates name plans so;
-	// Engine.Plans lists them.
+	// that each look takes of the rest, ascending, "signs" for the signs of all,
+	// "whole" for all, and at the end "rows", the float32 rows of what is left:
+	// "64,256,rows", "128,whole,rows", "32,signs,rows". Looks that are not whole
+	// are by the Student bound, by deterministic ones for method certain, which
+	// has none of signs. Engine.Plans lists plans, and certificates of these methods
+	// name them so, but for certain on the raw basis: it has one way to look, as the
+	// other methods have, whose names are for people.
 	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (for
 	// Euclidean distance: at most *MinScore). Each such atom is missed with
@@ -216,7 +218,8 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // Observer is told what an Engine does; its methods are called from the
 // searching goroutine and must be quick and safe for concurrent use.
 type Observer interface {
-	// Searched is called after each Search with its request's method.
+	// Searched is called after each Search with the method that answered, which is
+	// never Auto.
 	Searched(m Method, queries int, s Stats, took time.Duration)
 	// FellBack is called when a backend could not run a plan and the engine
 	// used another: for every part of a search, but once for a backend that is
