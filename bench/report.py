@@ -74,7 +74,7 @@ def head(files: dict[str, list[Record]]) -> str:
     if commits:
         parts.append(
             f"Results of {' and '.join(commits)}, marked {sections.EARLIER} in the tables of cells, are from before "
-            "FAISS's IndexFlatIPPanorama was raced, which is faster than IndexFlatIP for few queries, and before "
+            "FAISS's IndexFlatIPPanorama was raced, which can be faster than IndexFlatIP for few queries, and before "
             "thresher's fast rotation took three rounds instead of two in more than 256 dimensions that are a multiple "
             "of 256."
         )
