@@ -1,8 +1,11 @@
 package batch_test
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -10,6 +13,43 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 )
+
+// asking is a context whose Err blocks whoever asks after the first, until it is opened.
+type asking struct {
+	context.Context
+	asked  atomic.Int64
+	opened chan struct{}
+}
+
+func (c *asking) Err() error {
+	if c.asked.Add(1) > 1 {
+		<-c.opened
+	}
+	return nil
+}
+
+// TestPublishedThreads: as many queries are answered at once as the backend has threads.
+func TestPublishedThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const threads, m, dim = 3, 10, 16
+		rows := backendtest.PowerLaw(backendtest.Rand(1), 50, dim)
+		e := open(t, rows, dim, &collection.Options{Basis: collection.Raw}, threads)
+		ctx := &asking{Context: t.Context(), opened: make(chan struct{})}
+		done := make(chan error)
+		go func() {
+			_, err := e.Search(ctx, batch.Request{Queries: rows[:m*dim], K: 2, Method: batch.BoundedME, Epsilon: 1})
+			done <- err
+		}()
+		synctest.Wait()
+		if n := ctx.asked.Load() - 1; n != threads { // the first is the search itself
+			t.Errorf("%d queries at once on %d threads", n, threads)
+		}
+		close(ctx.opened)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // TestPublished runs the methods of the papers. Those with a promise may fail
 // with probability delta a query; their bounds are loose, so that at delta .01
