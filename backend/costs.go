@@ -34,9 +34,8 @@ type Costs struct {
 	Fetch float64 `json:"fetch"`
 	Score float64 `json:"score"`
 	// Dense is a coordinate of the dense path, DenseTest what an atom costs it
-	// besides. DenseOne is a coordinate of a row that is met in passing and scored
-	// in float64: of all rows when a query is alone, else of those among the best
-	// so far.
+	// besides. DenseOne is a coordinate of it in float64, as all rows are scored
+	// when a query is alone.
 	Dense     float64 `json:"dense"`
 	DenseTest float64 `json:"dense_test"`
 	DenseOne  float64 `json:"dense_one"`

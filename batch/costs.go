@@ -49,14 +49,14 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	c := &p.costs
 	arms := float64(p.arms)
 	answers := float64(max(p.k, 1)) / arms
+	exact := c.Fetch + c.Score*float64(p.dim) // a float32 row
 	if l.dense() {
 		// the i-th arm is among the k best so far with probability k/i
 		entering := min(1, answers*(1-math.Log(min(1, answers))))
-		return forecast{scan: c.DenseTest + c.Dense*float64(p.dim), lift: c.DenseOne * float64(p.dim) * entering}
+		return forecast{scan: c.DenseTest + c.Dense*float64(p.dim), list: c.List * entering, score: exact * min(1, answers)}
 	}
 	first := p.widths[l.levels[0]]
-	row := p.later(len(p.widths) - 1)         // a whole row of codes
-	exact := c.Fetch + c.Score*float64(p.dim) // a float32 row
+	row := p.later(len(p.widths) - 1) // a whole row of codes
 
 	f := forecast{prepare: (p.prepare() + c.Query*float64(len(l.levels))) / arms}
 	code, lift := c.Scan, exact

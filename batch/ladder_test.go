@@ -186,7 +186,7 @@ func plainCost(p *problem, levels []int, certain bool, source backend.Source) fl
 	if len(levels) == 0 {
 		k := math.Min(n, math.Max(1, float64(p.k)))
 		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
-		return float64(p.dim)*(c.Dense+c.DenseOne*entering/n) + c.DenseTest
+		return float64(p.dim)*(c.Dense+c.Score*k/n) + c.DenseTest + (c.List*entering+c.Fetch*k)/n
 	}
 	l := ladder{levels: levels, certain: certain, source: source}
 	wider, rank := p.wider(l), math.Exp(p.rank(source))

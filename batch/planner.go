@@ -38,10 +38,10 @@ type plan struct {
 const (
 	certainWorth = 1.05
 	denseWorth   = 1.1
-	// widePrice is on the scan of a first look that panels are not wide enough
-	// for: a query alone, of which the forecasts know nothing, takes several times
-	// as long then.
-	widePrice = 1.5
+	// alonePrice is on the scan of a first look that panels are not wide enough
+	// for, and on a dense scan of more rows than caches hold: a query alone, of
+	// which the forecasts know nothing, takes several times as long then.
+	alonePrice = 1.5
 )
 
 // leastArms is how many arms a wanted atom needs beside it for elimination to be
@@ -161,8 +161,8 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 		l.source = source
 		f := p.forecast(l, p.rank(source))
 		cost := f.total()
-		if !l.dense() && p.widths[l.levels[0]] > p.panel {
-			cost += (widePrice - 1) * f.scan
+		if p.dearAlone(l) {
+			cost += (alonePrice - 1) * f.scan
 		}
 		switch {
 		case l.dense():
@@ -175,6 +175,15 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 		}
 	}
 	return best, least
+}
+
+// dearAlone reports whether a ladder's scan costs a query alone several times what
+// it costs a query of many.
+func (p *problem) dearAlone(l ladder) bool {
+	if l.dense() {
+		return 4*float64(p.dim)*float64(p.atoms) > nearBytes
+	}
+	return p.widths[l.levels[0]] > p.panel
 }
 
 // Forecast is a plan that could answer a request, with what it is expected to

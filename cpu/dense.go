@@ -22,8 +22,12 @@ const (
 	// leastNorm is the norm below which float32 products of a row with a query of
 	// norm 1 may be too far off for cosines.
 	leastNorm = 0x1p-100
+	// denseFirst is how many rows the first tile has, at least.
+	denseFirst = 16
 	// denseFew queries are scored exactly at once: reading the rows is the cost.
 	denseFew = 2
+	// denseWaiting is how many rows of a query wait for their exact score, at most.
+	denseWaiting = 4096
 )
 
 // denseTerms are what the dense path needs of each row, in the order given.
@@ -39,8 +43,10 @@ type denseScratch struct {
 	masks          []uint64
 	margin, factor [64]float32
 	tau            [64]float32
+	plain          [64]bool      // every row may be returned
+	waiting        [64]survivors // rows not yet scored, by number
 	tops           [64]top
-	lower          lowest
+	lower          []float64
 }
 
 // denseTerms returns them, made at first use.
@@ -156,11 +162,18 @@ func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms, 
 	for k, j := range js {
 		q := &x.states[j]
 		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
+		s.plain[k] = q.goal.Filter == nil && q.goal.Skip < 0
+		s.waiting[k].cut(0)
 		s.tau[k] = denseTau(x.c.Dim, q.floor)
 	}
 	err := d.scan(ctx, x, w, t, js, lo, hi)
 	d.best = make([][]scored, len(js))
-	for k := range js {
+	for k, j := range js {
+		s.lift(&x.states[j], t, k)
+		if err != nil { // a partial answer is the best of something
+			s.leave(&x.states[j], k, partialRows)
+		}
+		w.scoreWaiting(&x.states[j], k)
 		d.best[k] = append([]scored(nil), s.tops[k].heap...)
 	}
 	d.done = err == nil
@@ -177,11 +190,15 @@ func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms,
 	if !few {
 		x.packDense(w, js, width)
 	}
-	for ; lo < hi; lo += denseTile {
+	// there is no threshold before the first rows were seen: few of them
+	most := denseFirst / 2
+	for _, j := range js {
+		most = max(most, x.states[j].goal.K)
+	}
+	for to := min(lo+min(2*most, denseTile), hi); lo < hi; lo, to = to, min(to+denseTile, hi) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		to := min(lo+denseTile, hi)
 		for k, j := range js {
 			d.rows[k] += x.states[j].allowedRows(t, lo, to)
 		}
@@ -251,8 +268,8 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 	}
 }
 
-// tile multiplies rows lo..hi-1 by the packed queries and scores what may be
-// among the best.
+// tile multiplies rows lo..hi-1 by the packed queries and lists what may be among
+// the best.
 func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo, hi int) {
 	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
 	s.dots, s.masks = grow(s.dots, denseTile*width), grow(s.masks, denseTile)
@@ -260,48 +277,90 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo,
 		b := min(denseBlock, dim-from)
 		k.Gemm(s.dots, width, x.c.Rows[lo*dim+from:], dim, n, s.panels[from*width:], b, width, from > 0)
 	}
-	for e, j := range js {
-		s.open(&x.states[j], t, e, width, lo, n)
-	}
 	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi], s.masks[:n])
 	asked := ^uint64(0) >> (64 - len(js)) // the other places are padding
 	for i, mask := range s.masks[:n] {
+		row := lo + i
+		scale, size, offset := t.scale[row], t.size[row], t.offset[row]
+		dots := s.dots[i*width:][:width]
 		for mask &= asked; mask != 0; mask &= mask - 1 {
 			e := bits.TrailingZeros64(mask)
-			q := &x.states[js[e]]
-			if q.allows(int(t.inverse[lo+i])) {
-				s.offer(q, e, scored{q.exact(lo + i), uint32(lo + i)})
+			if !s.plain[e] && !x.states[js[e]].allows(int(t.inverse[row])) {
+				continue
 			}
+			// as the test has it
+			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
+			if bound-bound != 0 { // not finite: only its score says
+				q := &x.states[js[e]]
+				s.offer(q, e, scored{q.exact(row), uint32(row)})
+				continue
+			}
+			r := &s.waiting[e]
+			r.ids, r.bounds = append(r.ids, uint32(row)), append(r.bounds, bound)
+		}
+	}
+	for e, j := range js {
+		q, held := &x.states[j], len(s.waiting[e].ids)
+		if held > 2*q.goal.K+denseFirst || held >= q.goal.K && s.tau[e] == denseTau(dim, q.floor) {
+			s.lift(q, t, e)
+		}
+		if len(s.waiting[e].ids) > denseWaiting {
+			w.scoreWaiting(q, e)
 		}
 	}
 }
 
-// open gives the query in place e, which has none yet, a threshold by the products
-// of a tile: at least k rows score what the k-th of their lower bounds says.
-func (s *denseScratch) open(q *state, t *denseTerms, e, width, lo, n int) {
-	k := q.goal.K
-	if k == 0 || k > n || len(s.tops[e].heap) > 0 {
+// lift raises the threshold of the query in place e by the rows that wait: at least
+// k of them score what the k-th of their lower bounds says. It drops those that
+// fall below it.
+func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
+	x, k := &s.waiting[e], q.goal.K
+	if k == 0 || k > len(x.ids) {
 		return
 	}
-	s.lower.k, s.lower.heap = k, s.lower.heap[:0]
-	for i, row := 0, lo; i < n; i, row = i+1, row+1 {
-		if !q.allows(int(t.inverse[row])) {
-			continue
-		}
-		size := float64(t.size[row])
-		bound := float64(s.dots[i*width+e])*float64(t.scale[row]) - float64(s.margin[e])*size
+	s.lower = grow(s.lower, len(x.ids))
+	for i, row := range x.ids {
+		// the margin covers as much below the product as above it
+		size, gap := float64(t.size[row]), 2*float64(s.margin[e])*float64(t.size[row])
 		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
-			bound -= size * size / 2 * (1 + slop) * float64(s.factor[e])
+			gap += (float64(t.offset[row]) + size*size/2*(1+slop)) * float64(s.factor[e])
 		}
-		if !(bound > -math.MaxFloat64) { // NaN too
-			bound = math.Inf(-1)
-		}
-		s.lower.push(bound)
+		s.lower[i] = float64(x.bounds[i]) - gap
 	}
-	if s.lower.full() {
-		tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-		s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, s.lower.heap[0]-tiny))
+	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
+	s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, kth(s.lower, k)-tiny))
+	s.drop(q, e, s.tau[e])
+}
+
+// drop drops the rows whose bound is below least.
+func (s *denseScratch) drop(q *state, e int, least float32) {
+	x := &s.waiting[e]
+	x.cut(q.k.Select(x.ids, x.bounds, x.ids, x.bounds, least, float32(math.Inf(1))))
+}
+
+// leave leaves of the rows that wait the n of greatest bound, and equal ones.
+func (s *denseScratch) leave(q *state, e, n int) {
+	x := &s.waiting[e]
+	if len(x.ids) <= n {
+		return
 	}
+	s.lower = grow(s.lower, len(x.ids))
+	for i, b := range x.bounds {
+		s.lower[i] = float64(b)
+	}
+	s.drop(q, e, float32(kth(s.lower, n)))
+}
+
+// scoreWaiting scores the rows that wait for the query in place e.
+func (w *scratch) scoreWaiting(q *state, e int) {
+	s := &w.dense
+	x := &s.waiting[e]
+	w.scores = grow(w.scores, len(x.ids))
+	q.k.Dots(w.scores, q.c.Rows, q.c.Dim, x.ids, q.q)
+	for i, row := range x.ids {
+		s.offer(q, e, scored{q.scoreOf(int(row), w.scores[i]), row})
+	}
+	x.cut(0)
 }
 
 // denseTau is the threshold of the float32 test: products below the normal

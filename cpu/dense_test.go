@@ -1,8 +1,10 @@
 package cpu_test
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"thresher/backend"
@@ -94,3 +96,65 @@ func TestDenseRounding(t *testing.T) {
 		}
 	}
 }
+
+// TestDenseWaiting asks dense scans for more atoms than wait for their scores at a
+// time, for atoms that all score alike, and for all that reach a score.
+func TestDenseWaiting(t *testing.T) {
+	const n, dim, m = 5000, 4, 3
+	for name, value := range map[string]func(i int) float32{
+		"all alike":  func(int) float32 { return 7 },
+		"ascending":  func(i int) float32 { return float32(i) },
+		"descending": func(i int) float32 { return float32(n - i) },
+		"mixed":      func(i int) float32 { return float32(i * 2003 % n) },
+	} {
+		rows, queries := make([]float32, n*dim), make([]float32, m*dim)
+		for i := range n {
+			rows[i*dim+i%dim] = value(i)
+		}
+		for j := range queries {
+			queries[j] = float32(1 + j/dim)
+		}
+		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Basis: collection.Raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{0, 1, 100, 3000, n} {
+			goals := make([]backend.Goal, m)
+			for e := range goals {
+				goals[e] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Skip: -1}
+				if k == 0 {
+					goals[e].Floor = 3
+				}
+			}
+			r, err := cpu.New(cpu.Options{Threads: 1}).Load(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := backendtest.Ladder{Dense: true}
+			answers, _, err := l.Search(t.Context(), r, backend.Queries{M: m, Dim: dim, Data: queries}, goals)
+			r.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e := range answers {
+				want := make([]int64, 0, n)
+				for i := range n {
+					if k > 0 || float32(e+1)*value(i) >= 3 {
+						want = append(want, int64(i))
+					}
+				}
+				slices.SortStableFunc(want, func(a, b int64) int { return cmp.Compare(value(int(b)), value(int(a))) })
+				if k > 0 {
+					want = want[:k]
+				}
+				if !slices.Equal(answers[e].IDs, want) {
+					t.Errorf("%s, k %d, query %d: %d answers, first %v; want %d, first %v", name, k, e,
+						len(answers[e].IDs), first(answers[e].IDs), len(want), first(want))
+				}
+			}
+		}
+	}
+}
+
+// first are the first few of ids.
+func first(ids []int64) []int64 { return ids[:min(5, len(ids))] }
