@@ -71,7 +71,7 @@ calibrate: ## failures of each bound at 100,000 draws a cell, and of the law its
 bench: ## adaptive against the dense scan, build rate, kernels
 	$(GO) test -run '^$$' -bench . ./cpu/simd ./collection ./batch
 
-bench-peers: ## the race against FAISS and hnswlib, 40 minutes; writes docs/benchmarks
+bench-peers: ## the race against FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py
 
 bench-peers-small: ## a minute of it; fails on wrong answers only

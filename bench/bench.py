@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The race of thresher against FAISS, hnswlib and itself: one command.
+"""The race of thresher against FAISS, hnswlib, ScaNN and itself: one command.
 
     python3 bench/bench.py                      everything, about 40 minutes
     python3 bench/bench.py --only records768,tiny   some tasks
@@ -44,7 +44,7 @@ def main() -> int:
     if args.small:
         environment.enter("requirements.txt")
     else:
-        environment.enter("requirements-full.txt", optional="requirements-compiled.txt")
+        environment.enter("requirements-full.txt", optional=("requirements-compiled.txt", "requirements-scann.txt"))
     import tasks
 
     chosen = tasks.choose(args.only, args.small)

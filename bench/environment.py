@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,19 +31,19 @@ RACE = 2
 FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
 
 
-def enter(requirements: str, optional: str = "") -> None:
+def enter(requirements: str, optional: Sequence[str] = ()) -> None:
     """Goes on in the virtual environment that holds these requirements, making
-    it first if need be. What is optional may fail to install. Returns when this
-    already is that environment."""
+    it first if need be. Each of the optional ones may fail to install. Returns when
+    this already is that environment."""
     if sys.version_info < (3, 11):
         sys.exit(f"the pinned packages need Python 3.11 or newer, this is {platform.python_version()}")
     home = HERE / ".venv"
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-    for name, needed in ((requirements, True), (optional, False)):
-        if name:
-            install(python, HERE / name, needed)
+    install(python, HERE / requirements, needed=True)
+    for name in optional:
+        install(python, HERE / name, needed=False)
     if Path(sys.prefix).resolve() != home.resolve():
         os.execve(python, [str(python), *sys.argv], one_thread())
 
@@ -98,10 +99,6 @@ def facts() -> dict[str, Any]:
     import faiss
     import numpy
 
-    try:
-        hnswlib = f"hnswlib {version('hnswlib')}"
-    except PackageNotFoundError:
-        hnswlib = "no hnswlib (no C++ compiler?)"
     return {
         "cpu": processor(),
         "flags": [f for f in FLAGS if f in cpu_flags()],
@@ -113,10 +110,19 @@ def facts() -> dict[str, Any]:
         "numpy": numpy.__version__,
         "faiss": faiss.__version__,
         "faiss_options": faiss.get_compile_options().split(),
-        "hnswlib": hnswlib,
+        "hnswlib": installed("hnswlib", "no C++ compiler?"),
+        "scann": installed("scann-core", "no wheel?"),
         "race": RACE,
         "racer": hashlib.sha256(RACER.read_bytes()).hexdigest()[:16],
     }
+
+
+def installed(package: str, why_not: str) -> str:
+    """An optional package and its version, or that it is not there."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"no {package} ({why_not})"
 
 
 @functools.cache

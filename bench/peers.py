@@ -1,10 +1,10 @@
 """Indexes that trade recall for time, on the same data in the same turns: HNSW,
-inverted lists, and 8-bit scalar quantisation with exact re-ranking."""
+inverted lists, and codes with exact re-ranking, in lists or all scanned."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -22,6 +22,10 @@ try:
     import hnswlib
 except ModuleNotFoundError:  # there was no C++ compiler to install it with
     hnswlib = None
+try:
+    import scann
+except ModuleNotFoundError:  # it has no wheel for this system
+    scann = None
 
 BATCHES = (1, 256)
 EFS = (10, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -79,38 +83,72 @@ def hnsw_faiss(x: np.ndarray) -> Index:
     )
 
 
-def inverted(x: np.ndarray, lists: int) -> Index:
+def composed(x: np.ndarray, description: str, settings: Sequence[str]) -> Index:
+    """By FAISS's index factory; settings as its ParameterSpace reads them."""
     began = time.perf_counter()
-    quantizer = faiss.IndexFlatIP(x.shape[1])
-    index = faiss.IndexIVFFlat(quantizer, x.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+    index = faiss.index_factory(x.shape[1], description, faiss.METRIC_INNER_PRODUCT)
     index.train(x)
     index.add(x)
-    probes = [p for p in (1, 2, 4, 8, 16, 32, 64, 128, 256) if p <= lists // 2]
+    choose = faiss.ParameterSpace().set_index_parameters
     return Index(
         time.perf_counter() - began,
         lambda q, k: index.search(q, k)[1],
-        [(f"nprobe={p}", partial(setattr, index, "nprobe", p)) for p in probes],
+        [(setting, partial(choose, index, setting)) for setting in settings],
     )
 
 
-def quantised(x: np.ndarray) -> Index:
+def scann_tree(x: np.ndarray, leaves: int, settings: Sequence[tuple[int, int]]) -> Index:
+    """ScaNN as its documentation advises: leaves near the square root of the atoms, 4
+    bits for two coordinates; the leaves by direction, which suits atoms of one norm. A
+    setting is how many leaves are searched and how many candidates re-ranked."""
     began = time.perf_counter()
-    codes = faiss.IndexScalarQuantizer(x.shape[1], faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-    index = faiss.IndexRefineFlat(codes)
-    index.train(x)
-    index.add(x)
-    return Index(
-        time.perf_counter() - began,
-        lambda q, k: index.search(q, k)[1],
-        [(f"k_factor={f}", partial(setattr, index, "k_factor", f)) for f in (1, 2, 4)],
-    )
+    builder = scann.scann_ops_pybind.builder(x, 10, "dot_product").set_n_training_threads(1)
+    builder.tree(leaves, leaves, training_sample_size=len(x), spherical=True)
+    index = builder.score_ah(2, anisotropic_quantization_threshold=0.2).reorder(100).build()
+    seconds = time.perf_counter() - began
+    chosen: dict[str, int] = {}
 
+    def search(q: np.ndarray, k: int) -> np.ndarray:
+        if len(q) == 1:  # the faster call for one
+            return index.search(q[0], k, **chosen)[0][np.newaxis]
+        return index.search_batched(q, k, **chosen)[0]
+
+    def choose(searched: int, candidates: int) -> None:
+        chosen.update(leaves_to_search=searched, pre_reorder_num_neighbors=candidates)
+
+    return Index(seconds, search, [(f"leaves={s}, reorder={c}", partial(choose, s, c)) for s, c in settings])
+
+
+def probing(*settings: tuple[int, int]) -> list[str]:
+    """Lists probed, and candidates re-ranked over k."""
+    return [f"nprobe={probes},k_factor_rf={factor}" for probes, factor in settings]
+
+
+def refining(*factors: int) -> list[str]:
+    return [f"k_factor_rf={factor}" for factor in factors]
+
+
+# FAISS's indexes as its index factory spells them. PQ384x4fs is 384 codes of 4 bits (fsr:
+# of the residual to the list's centre), RaBitQfs a bit a coordinate, both scanned by
+# table look-ups in registers; RR rotates at random before; RFlat re-ranks exactly.
+# RaBitQ of 2 and of 4 bits is slower at every recall, and PQ of all atoms without RR.
+FACTORY = {
+    "IVF256,Flat": [f"nprobe={2**i}" for i in range(8)],
+    "IVF1024,Flat": [f"nprobe={2**i}" for i in range(9)],
+    "SQ8,RFlat": refining(1, 2, 4),
+    "RR,PQ256x4fs,RFlat": refining(2, 4, 8, 16, 32),
+    "IVF1024,PQ384x4fsr,RFlat": probing((4, 4), (8, 4), (16, 8), (32, 8), (64, 8), (128, 16), (256, 16)),
+    "RR,RaBitQfs,RFlat": refining(2, 3, 4, 8, 16),
+    "RR,IVF1024,RaBitQfs,RFlat": probing((4, 2), (8, 2), (16, 3), (32, 3), (64, 4), (128, 4)),
+}
+
+# Leaves searched and candidates re-ranked.
+SCANN = ((8, 30), (16, 50), (32, 80), (64, 100), (128, 100), (250, 200))
 
 INDEXES: dict[str, Callable[[np.ndarray], Index]] = {
     **({"HNSW (hnswlib), M=16, efc=200": hnsw} if hnswlib else {"HNSW (FAISS), M=16, efc=200": hnsw_faiss}),
-    "IVF, 256 lists": partial(inverted, lists=256),
-    "IVF, 1024 lists": partial(inverted, lists=1024),
-    "SQ8 and exact re-rank": quantised,
+    **{name: partial(composed, description=name, settings=settings) for name, settings in FACTORY.items()},
+    **({"ScaNN, 250 leaves": partial(scann_tree, leaves=250, settings=SCANN)} if scann else {}),
 }
 
 

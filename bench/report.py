@@ -85,13 +85,18 @@ def head(files: dict[str, list[Record]]) -> str:
             ("its flags", " ".join(f["flags"])),
             ("system", f["system"]),
             ("thresher", f"commit {run['commit'] or 'unknown'}, {f['go']}"),
-            ("peers", f"FAISS {f['faiss']} ({' '.join(f['faiss_options'])}), {f['hnswlib']}"),
+            ("peers", ", ".join([f"FAISS {f['faiss']} ({' '.join(f['faiss_options'])})", *index_libraries(f)])),
             ("Python", f"{f['python']}, numpy {f['numpy']}"),
             ("command", f"`{run['command']}`"),
             ("results", ", ".join(names[key])),
         ]
         parts.append(table(("run", ""), rows))
     return "\n\n".join(parts)
+
+
+def index_libraries(facts: Record) -> list[str]:
+    """Those beside FAISS; earlier results did not know all."""
+    return [facts[name] for name in ("hnswlib", "scann") if name in facts]
 
 
 def summary(misses: Misses) -> str:

@@ -260,7 +260,9 @@ def indexes(records: list[Record]) -> str:
         "The fastest setting that reaches a recall, called through its Python wrapper (some µs a call), built on one "
         "core; and how many queries it takes until the index's longer build is "
         "paid: (its build - thresher's build) / (thresher's time a query - its own). One core, µs a query, thresher's "
-        "in the same turns.",
+        "in the same turns. Indexes of FAISS's have their index factory's names: IVF1024 is 1,024 lists, SQ8 8 bits a "
+        "coordinate, PQ256x4fs 256 codes of 4 bits and RaBitQfs one bit a coordinate, both by fast scan, RR a random "
+        "rotation before, RFlat exact re-ranking.",
         *parts,
     )
 

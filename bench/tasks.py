@@ -12,6 +12,7 @@ from typing import Any
 
 import environment
 import estimate
+import peers
 import roofline
 from check import prove
 from contestants import Racer, Thresher
@@ -211,8 +212,6 @@ def versus(task: Task, log: Log, pair: Callable[[DataSet], tuple[Racer, Racer]],
 
 
 def indexes(task: Task, log: Log) -> None:
-    import peers  # its packages are not installed for --small
-
     for name in task.sets:
         data = DataSet.open(name)
         for index in peers.INDEXES:

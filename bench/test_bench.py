@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 import unittest
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import comb
 from pathlib import Path
 from unittest.mock import patch
@@ -19,6 +21,7 @@ import contestants
 import corpus
 import estimate
 import others
+import peers
 import race
 import results
 import roofline
@@ -83,6 +86,37 @@ class Paths(unittest.TestCase):
     def test_a_hopeless_path_is_not_raced(self) -> None:
         trials = {"blas": 5.0, "rows": 2.0, "panorama": 1.0}
         self.assertEqual(race.hopeful(trials), ["rows", "panorama"])
+
+
+class Indexes(unittest.TestCase):
+    def recalls(self, index: Callable[[np.ndarray], peers.Index]) -> list[float]:
+        """At each setting, on atoms whose inner products, distances and cosines have
+        other best ones."""
+        r = np.random.default_rng(5)
+        atoms = r.standard_normal((4000, 32)) * np.exp(0.5 * r.standard_normal((4000, 1))) + 0.3
+        data = tiny_set(atoms, r.standard_normal((64, 32)), 10)
+        built = index(data.atoms)
+        found = []
+        for _, choose in built.settings:
+            choose()
+            found.append(check.recall(data, built.search(data.queries, 10), 10)[0])
+            self.assertEqual(built.search(data.queries[:1], 10).shape, (1, 10))
+        return found
+
+    def rises(self, found: list[float]) -> None:
+        self.assertLess(found[0], 0.8)
+        self.assertGreater(found[-1], 0.97)
+
+    def test_settings_of_the_factory_reach_every_part(self) -> None:
+        for name in ("IVF16,PQ16x4fsr,RFlat", "RR,IVF16,RaBitQfs,RFlat"):
+            index = partial(peers.composed, description=name)
+            self.rises(self.recalls(partial(index, settings=peers.probing((1, 100), (16, 100)))))
+            self.rises(self.recalls(partial(index, settings=peers.probing((16, 1), (16, 100)))))
+
+    @unittest.skipUnless(peers.scann, "ScaNN is not installed")
+    def test_settings_of_scann(self) -> None:
+        for settings in (((1, 1000), (16, 1000)), ((16, 10), (16, 1000))):
+            self.rises(self.recalls(partial(peers.scann_tree, leaves=16, settings=settings)))
 
 
 class Chance(unittest.TestCase):

@@ -13,16 +13,24 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// palette has colours that the colour-blind tell apart (Okabe and Ito).
-func palette(i int) color.Color {
-	c := []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255}}
-	return c[i%len(c)]
+// style is the colour of a line and the shape of its marks.
+type style struct {
+	color color.Color
+	mark  draw.GlyphDrawer
 }
 
-func mark(i int) draw.GlyphDrawer {
-	g := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.CircleGlyph{}}
-	return g[i%len(g)]
+// series is the style of the i-th of several lines, another for each i below 72:
+// colours that most colour-blind tell apart (Okabe and Ito's first), and marks.
+func series(i int) style {
+	colors := []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+		{230, 159, 0, 255}, {86, 180, 233, 255}, {128, 128, 128, 255}, {102, 51, 0, 255}, {120, 60, 200, 255}}
+	marks := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{},
+		draw.RingGlyph{}, draw.SquareGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
+	return style{colors[i%len(colors)], marks[i%len(marks)]}
 }
+
+// alone is the style of what all series are compared with.
+func alone() style { return style{color.Black, draw.CircleGlyph{}} }
 
 // newPlot returns an empty plot with a light grid. ticks place it.
 func newPlot(title, x, y string, xTicks, yTicks plot.Ticker) *plot.Plot {
@@ -45,13 +53,13 @@ func newPlot(title, x, y string, xTicks, yTicks plot.Ticker) *plot.Plot {
 }
 
 // addLine draws a line with marks and names it in the legend.
-func addLine(p *plot.Plot, i int, name string, points plotter.XYs) error {
+func addLine(p *plot.Plot, s style, name string, points plotter.XYs) error {
 	line, dots, err := plotter.NewLinePoints(points)
 	if err != nil {
 		return err
 	}
-	line.Color, dots.Color = palette(i), palette(i)
-	line.Width, dots.Radius, dots.Shape = vg.Points(1.5), vg.Points(3), mark(i)
+	line.Color, dots.Color = s.color, s.color
+	line.Width, dots.Radius, dots.Shape = vg.Points(1.5), vg.Points(3), s.mark
 	p.Add(line, dots)
 	p.Legend.Add(name, line, dots)
 	return nil
@@ -66,10 +74,25 @@ func values(at []float64) plot.ConstantTicks {
 	return t
 }
 
-// save writes plots beside each other as a PNG of twice the usual resolution.
-func save(file string, width, height vg.Length, plots ...*plot.Plot) error {
+// share takes the plots' legends, of the same lines, and returns one for all.
+func share(plots []*plot.Plot) *plot.Legend {
+	legend := plots[0].Legend
+	for _, p := range plots {
+		p.Legend = plot.NewLegend()
+	}
+	return &legend
+}
+
+// save writes plots beside each other, right of them a legend if there is one, as
+// a PNG of twice the usual resolution.
+func save(file string, width, height vg.Length, legend *plot.Legend, plots ...*plot.Plot) error {
 	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))
 	whole := draw.New(c)
+	if legend != nil {
+		at := legend.Rectangle(whole).Size().X + 14
+		legend.Draw(draw.Crop(whole, width-at, -14, 0, -30))
+		whole = draw.Crop(whole, 0, -at, 0, 0)
+	}
 	tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: 14, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 14}
 	for i, p := range plots {
 		p.Draw(tiles.At(whole, i, 0))

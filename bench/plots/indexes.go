@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"math"
 	"path/filepath"
 	"slices"
@@ -67,7 +66,6 @@ func indexes(folder string, records []record) error {
 func (c *contest) draw(folder string) error {
 	recalls := plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 1, Label: ".9"}, {Value: 2, Label: ".99"},
 		{Value: 3, Label: ".999"}, {Value: 4, Label: ".9999"}, {Value: most, Label: "1"}}
-	slices.SortFunc(c.peers, func(a, b record) int { return cmp.Compare(a.Index, b.Index) })
 	perQuery := func(_, us float64) float64 { return us }
 	whole := func(build, us float64) float64 { return build + workload*us*1e-6 }
 	var plots []*plot.Plot
@@ -77,7 +75,7 @@ func (c *contest) draw(folder string) error {
 			cost, unit = whole, "seconds"
 		}
 		p := newPlot(title, "recall at k = 10", unit, recalls, nil)
-		p.Legend.Top, p.Legend.Left = true, true
+		p.Legend.Left = true
 		var all, ours []float64
 		for j, r := range c.peers {
 			var line plotter.XYs
@@ -87,21 +85,21 @@ func (c *contest) draw(folder string) error {
 				all = append(all, y)
 				ours = append(ours, pt.Thresher)
 			}
-			if err := addLine(p, j, r.Index, line); err != nil {
+			if err := addLine(p, series(j), r.Index, line); err != nil {
 				return err
 			}
 		}
 		slices.Sort(ours)
 		y := cost(c.built, ours[len(ours)/2])
-		if err := addLine(p, len(c.peers), "thresher", plotter.XYs{{X: nines(c.recall), Y: y}}); err != nil {
+		if err := addLine(p, alone(), "thresher", plotter.XYs{{X: nines(c.recall), Y: y}}); err != nil {
 			return err
 		}
 		all = append(all, y)
-		steps := ladder(slices.Min(all), 3*slices.Max(all)) // room for the legend
+		steps := ladder(slices.Min(all), slices.Max(all))
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, values(steps)
 		p.X.Min, p.X.Max = 0, most
 		p.Y.Min, p.Y.Max = steps[0], steps[len(steps)-1]
 		plots = append(plots, p)
 	}
-	return save(filepath.Join(folder, "indexes-"+c.set+".png"), 760, 340, plots...)
+	return save(filepath.Join(folder, "indexes-"+c.set+".png"), 960, 340, share(plots), plots...)
 }

@@ -23,6 +23,16 @@ func TestLadder(t *testing.T) {
 	}
 }
 
+func TestSeriesDiffer(t *testing.T) {
+	seen := map[style]int{alone(): -1}
+	for i := range 72 {
+		if j, ok := seen[series(i)]; ok {
+			t.Errorf("series %d looks like %d", i, j)
+		}
+		seen[series(i)] = i
+	}
+}
+
 // TestPlotAll draws from a few results, of which one file ends in a line cut
 // short, and looks for the files.
 func TestPlotAll(t *testing.T) {

@@ -54,13 +54,13 @@ func speedups(folder string, records []record) error {
 			if m == 0 {
 				name = "delta = .01"
 			}
-			if err := addLine(p, i, name, line); err != nil {
+			if err := addLine(p, series(i), name, line); err != nil {
 				return err
 			}
 		}
 		steps := p.Y.Tick.Marker.Ticks(0, 0)
 		p.Y.Min, p.Y.Max = steps[0].Value, steps[len(steps)-1].Value
-		if err := save(filepath.Join(folder, "speedup-"+of.over+".png"), 440, 300, p); err != nil {
+		if err := save(filepath.Join(folder, "speedup-"+of.over+".png"), 440, 300, nil, p); err != nil {
 			return err
 		}
 	}
