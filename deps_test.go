@@ -18,13 +18,13 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu"},
+	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu", "verify", "whole"},
 	"config":              {},
 	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/files", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
-	"service/files":       {"service/problem"},
+	"service/files":       {"service/problem", "whole"},
 	"service/metrics":     {"batch"},
 	"service/mortal":      {},
 	"service/oip":         {"service/problem", "service/wire", "batch", "dataset"},
@@ -33,7 +33,8 @@ var knows = map[string][]string{
 	"service/tournaments": {"service/files", "service/problem", "bandit/duel"},
 	"service/web":         {"service/problem"},
 	"service/wire":        {"service/problem", "batch", "dataset"},
-	"jobs":                {"batch", "dataset"},
+	"jobs":                {"batch", "dataset", "whole"},
+	"verify":              {"batch", "collection"},
 	"batch":               {"bandit", "backend", "collection"},
 	"bandit":              {"bandit/philox"},
 	"bandit/duel":         {"bandit/philox"},
@@ -41,7 +42,7 @@ var knows = map[string][]string{
 	"bandit/slate":        {"bandit/philox"},
 	"bandit/slate/items":  {"bandit/philox", "bandit/slate"},
 	"bandit/slate/trial":  {"bandit/slate", "bandit/slate/items", "bandit/philox"},
-	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox"},
+	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox", "whole"},
 	"backend":             {"collection", "bandit"},
 	"backend/backendtest": {"backend", "collection", "bandit"},
 	"cpu":                 {"backend", "collection", "bandit", "cpu/simd"},
@@ -49,6 +50,7 @@ var knows = map[string][]string{
 	"gpu":                 {"backend", "collection", "bandit", "kernels"},
 	"kernels":             {},
 	"dataset":             {},
+	"whole":               {},
 	"e2e":                 {},
 	"bench":               {"batch", "backend", "collection", "cpu", "cpu/simd", "dataset"},
 }

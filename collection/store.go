@@ -12,8 +12,9 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"unsafe"
+
+	"thresher/whole"
 )
 
 // A collection file is a header of headerBytes and page-aligned sections.
@@ -102,46 +103,26 @@ func (w *file) close(ok bool) error {
 	return first
 }
 
-// Create streams src into a collection file at path, which appears complete or
-// not at all; an existing file is replaced only if force is set. Memory stays
+// Create streams src into a collection file at path, which appears complete and
+// durable or not at all; an existing file is replaced only if force is set. Memory stays
 // bounded: rows and codes are written through the file's mapping. The
 // collection returned is the file opened.
 func Create(ctx context.Context, path string, src Source, force bool, o *Options) (*Collection, error) {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := whole.Create(path, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, which is fine
-	err = create(ctx, f, src, o)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	defer f.Discard()
+	if err = create(ctx, f.File, src, o); err == nil {
+		err = f.Commit(force)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return nil, err
-	}
-	if err := publish(f.Name(), path, force); err != nil {
-		return nil, err
-	}
 	return Open(path)
-}
-
-// publish gives the finished file its name. A link, unlike a rename, fails when
-// the name was taken meanwhile.
-func publish(temporary, path string, force bool) error {
-	if !force {
-		err := os.Link(temporary, path)
-		if err == nil || errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		// a file system without links: the check at the start must do
-	}
-	return os.Rename(temporary, path)
 }
 
 func create(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
@@ -193,10 +174,8 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	binary.LittleEndian.PutUint32(b[8:], fileVersion)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(js)))
 	binary.LittleEndian.PutUint32(b[16:], crc32.Checksum(js, castagnoli))
-	if _, err := f.WriteAt(append(b, js...), 0); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err = f.WriteAt(append(b, js...), 0)
+	return err
 }
 
 // outdated says that files of before roundsVersion were rotated by fewer rounds in D

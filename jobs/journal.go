@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"thresher/whole"
 )
 
 const (
@@ -33,22 +34,13 @@ func (d diskStorage) create(path string, s state, replace bool) error {
 		}
 	}
 
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	tmp, err := whole.Create(path, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
 	}
-	err = tmp.Close()
-	if err == nil {
-		err = d.fill(tmp.Name(), s)
-	}
-	if err == nil {
-		err = d.publish(tmp.Name(), path, replace)
-	}
-	if err == nil {
-		err = syncFolder(path)
-	}
-	if removed := os.Remove(tmp.Name()); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		err = errors.Join(err, removed)
+	defer tmp.Discard()
+	if err = d.fill(tmp.Name(), s); err == nil {
+		err = tmp.Commit(replace)
 	}
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
@@ -62,27 +54,6 @@ func (d diskStorage) fill(path string, s state) error {
 		return err
 	}
 	return errors.Join(j.save(s), j.close())
-}
-
-func (d diskStorage) publish(tmp, path string, replace bool) error {
-	if replace {
-		return os.Rename(tmp, path)
-	}
-	// A link fails when another run was quicker, which a rename does not.
-	err := d.link(tmp, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	// Some file systems have no links; there two runs begun at the very same
-	// instant are told apart by their outputs alone.
-	taken, err := d.exists(path)
-	if err != nil {
-		return err
-	}
-	if taken {
-		return fs.ErrExist
-	}
-	return os.Rename(tmp, path)
 }
 
 // open locks and checks the database at path. Errors wrap fs.ErrNotExist,

@@ -42,8 +42,8 @@ type Spec struct {
 	// Progress is the path of the progress database, for instance the path of
 	// the final result with ".progress" behind it. It must lie on a file system
 	// that supports locks. A run that is killed while it creates the database
-	// can leave a file of that name with ".new-" and a number behind it, which
-	// nothing needs.
+	// can leave a file of that name with a dot before it and ".new-" and more behind
+	// it, which nothing needs.
 	Progress string
 	// Outputs are the paths of the files that Run appends to, at least one.
 	// All must be regular files. A resumed job must list the same file names in

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
+
+	"thresher/whole"
 )
 
 // storage is all that a job asks of the disk. Tests put faults between.
@@ -50,11 +51,10 @@ const lockWait = time.Second
 
 type diskStorage struct {
 	lockWait time.Duration
-	link     func(from, to string) error
 }
 
 func newDiskStorage() diskStorage {
-	return diskStorage{lockWait: lockWait, link: os.Link}
+	return diskStorage{lockWait: lockWait}
 }
 
 func (diskStorage) exists(path string) (bool, error) {
@@ -76,7 +76,7 @@ func (diskStorage) output(path string, flag int) (file, error) {
 		return nil, err
 	}
 	if info == nil {
-		if err := syncFolder(path); err != nil {
+		if err := whole.FlushFolder(filepath.Dir(path)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
@@ -87,7 +87,7 @@ func (diskStorage) remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	return syncFolder(path)
+	return whole.FlushFolder(filepath.Dir(path))
 }
 
 type diskFile struct{ *os.File }
@@ -98,19 +98,4 @@ func (f diskFile) size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
-}
-
-// syncFolder makes the name path durable, created or removed.
-func syncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be opened for flushing there
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	if err := dir.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("flushing folder %s: %w", dir.Name(), err), dir.Close())
-	}
-	return dir.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/verify"
 )
 
 type benchFlags struct {
@@ -104,7 +105,7 @@ type benchData struct {
 	n, d, m        int
 	atoms, queries []float32
 	metric         collection.Metric
-	oracle         *oracle
+	oracle         *verify.Oracle
 }
 
 func (a *app) runBench(ctx context.Context, f *benchFlags) error {
@@ -163,7 +164,9 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 		return err
 	}
 	threads := max(1, backendThreads(backend))
-	data.oracle = newOracle(data.atoms, data.d, data.metric, threads)
+	if data.oracle, err = verify.NewOracle(data.atoms, data.d, data.metric, threads); err != nil {
+		return errors.Join(err, backend.Close())
+	}
 	b := &bench{app: a, flags: f, backend: backend, threads: threads, data: data, rows: rows}
 	if b.costs, err = a.costs(ctx, backend); err != nil {
 		return errors.Join(err, backend.Close())

@@ -14,6 +14,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/verify"
 )
 
 // bench measures on one set of vectors.
@@ -137,11 +138,17 @@ func survivors(resp *batch.Response, n int) []float64 {
 // agree with. It scores every atom in float64 once for all of them, which for many
 // atoms takes longer than any search.
 func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Response) error {
+	checks := make([]*verify.Check, len(rows)) // nil: no answers to check
 	answered := false
 	for i, r := range resps {
-		if r != nil {
-			rows[i].Wrong, answered = 0, true
+		if r == nil {
+			continue
 		}
+		var err error
+		if checks[i], err = verify.NewCheck(b.data.oracle, batch.Request{K: rows[i].K}); err != nil {
+			return err
+		}
+		rows[i].Wrong, answered = 0, true
 	}
 	if !answered {
 		return nil
@@ -150,18 +157,13 @@ func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Resp
 	defer p.done()
 	var mu sync.Mutex
 	done := int64(0)
-	return b.data.oracle.each(ctx, b.data.queries, func(j int, s scored) {
-		q := b.data.queries[j*b.data.d : (j+1)*b.data.d]
+	return b.data.oracle.Each(ctx, b.data.queries, func(j int, s *verify.Scores) {
 		wrong := make([]int, len(rows))
-		var buf []int
-		for i, r := range resps {
-			if r == nil {
+		for i, c := range checks {
+			if c == nil {
 				continue
 			}
-			c, a := check{oracle: b.data.oracle, k: rows[i].K}, r.Answers[j]
-			var f finding
-			f, buf = c.one(given{query: int64(j), ids: a.IDs, scores: a.Scores}, q, s, buf)
-			if f.wrong || f.malformed != "" {
+			if f := c.Answer(s, int64(j), &resps[i].Answers[j]); f.Malformed != "" || len(f.Missed) > 0 {
 				wrong[i] = 1
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/verify"
 )
 
 func benchRows(t *testing.T, args ...string) []benchRow {
@@ -149,7 +150,10 @@ func TestBenchPlans(t *testing.T) {
 func TestBenchCountsWrongSets(t *testing.T) {
 	// row 2 is the best for query 0, row 3 for query 1
 	data := &benchData{n: 4, d: 1, m: 2, atoms: []float32{1, 2, 3, -1}, queries: []float32{1, -1}, metric: collection.InnerProduct}
-	data.oracle = newOracle(data.atoms, data.d, data.metric, 2)
+	var err error
+	if data.oracle, err = verify.NewOracle(data.atoms, data.d, data.metric, 2); err != nil {
+		t.Fatal(err)
+	}
 	b := &bench{app: &app{}, data: data}
 	answers := func(ids ...[]int64) *batch.Response {
 		r := &batch.Response{}

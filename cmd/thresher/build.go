@@ -75,7 +75,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
 	}
 	p.done()
-	if err := errors.Join(c.Close(), syncFolder(f.out)); err != nil {
+	if err := c.Close(); err != nil {
 		return fmt.Errorf("%s: %w", f.out, err)
 	}
 	took := time.Since(begun)

@@ -18,6 +18,7 @@ import (
 
 	"thresher/backend"
 	"thresher/cpu/simd"
+	"thresher/whole"
 )
 
 // Values of the setting costs besides the name of a file.
@@ -156,18 +157,15 @@ func writeCache(path string, kept []machineCosts) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "costs-*.json")
+	f, err := whole.Create(path, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	defer f.Discard()
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return err
 	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return f.Commit(true)
 }
 
 // readCosts reads the costs that a file pins, as bench --calibrate --json prints

@@ -6,14 +6,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"thresher/whole"
 )
 
 // duelFile is the file of a tournament. One run has it at a time: a second one would
 // go on from what it read, and put its own judgments in the place of the first one's.
 type duelFile struct {
 	path string
-	held *os.File    // the file at path, locked
-	mode fs.FileMode // its permissions
+	held *os.File // the file at path, locked
 }
 
 // openDuelFile takes the file and reads it; without create, the error is
@@ -32,70 +33,68 @@ func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		info, content, err := readLocked(f, path)
+		content, named, err := readLocked(f, path)
 		if err != nil {
 			return nil, nil, errors.Join(err, f.Close())
 		}
-		if info != nil {
-			return &duelFile{path, f, info.Mode().Perm()}, content, nil
+		if named {
+			return &duelFile{path, f}, content, nil
 		}
 		f.Close() // it was replaced before it was locked
 	}
 }
 
-// readLocked locks f and reads it. info is nil if f is not the file at path any more.
-func readLocked(f *os.File, path string) (info fs.FileInfo, content []byte, err error) {
+// readLocked locks f and reads it. named says that f is still the file at path.
+func readLocked(f *os.File, path string) (content []byte, named bool, err error) {
 	ok, err := tryLock(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: cannot be locked: %w", path, err)
+		return nil, false, fmt.Errorf("%s: cannot be locked: %w", path, err)
 	}
 	if !ok {
-		return nil, nil, fmt.Errorf("%s: another run has this tournament", path)
+		return nil, false, fmt.Errorf("%s: another run has this tournament", path)
 	}
-	if info, err = f.Stat(); err != nil {
-		return nil, nil, err
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false, err
 	}
 	if there, err := os.Stat(path); err != nil || !os.SameFile(info, there) {
-		return nil, nil, nil
+		return nil, false, nil
 	}
 	content, err = io.ReadAll(f)
-	return info, content, err
+	return content, true, err
 }
 
 // save replaces the content as a whole, or leaves the old one, and is durable when it
 // returns.
-func (d *duelFile) save(content []byte) (err error) {
-	f, next, err := createNext(d.path, d.mode)
+func (d *duelFile) save(content []byte) error {
+	next, err := whole.CreateNext(d.path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(next) // the first error is the one to tell
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
+	defer next.Discard()
+	if _, err := next.Write(content); err != nil {
 		return err
 	}
-	if err = errors.Join(f.Chmod(d.mode), f.Sync()); err != nil {
-		return err
-	}
-	if !locks { // an open file may not be replaced, nor a folder synced
-		if err = errors.Join(f.Close(), d.close()); err != nil {
+	if !locks { // an open file may not be replaced
+		if err := d.close(); err != nil {
 			return err
 		}
-		return os.Rename(next, d.path)
+		return next.Commit(true)
 	}
-	if _, err = tryLock(f); err != nil {
+	held, err := os.Open(next.Name()) // stays open, and so locked, under its new name
+	if err != nil {
 		return err
 	}
-	if err = os.Rename(next, d.path); err != nil {
+	if _, err = tryLock(held); err == nil {
+		err = next.Commit(true)
+	}
+	if err != nil {
+		held.Close()
 		return err
 	}
 	d.held.Close() // only now: until it had the name, the old file was the one to lock
-	d.held = f
-	return syncFolder(d.path)
+	d.held = held
+	return nil
 }
 
 // close lets another run have the tournament.

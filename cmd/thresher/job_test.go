@@ -263,6 +263,35 @@ func TestJobOutcomes(t *testing.T) {
 	thresher(t, "job", "status", "b", "--token", "other").wantError(t, "401")
 }
 
+// A file that takes the name while answers come is replaced by --force alone.
+func TestJobFetchLeavesFilesAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/content"):
+			if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+				t.Error(err)
+			}
+			io.WriteString(w, "answers\n")
+		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
+			io.WriteString(w, `{"id":"f","bytes":8}`)
+		default:
+			io.WriteString(w, `{"id":"b","status":"completed","output_file_id":"f"}`)
+		}
+	}))
+	defer server.Close()
+	closeIdle(t)
+	fetch := []string{"job", "fetch", "b", "--server", server.URL, "--out", path}
+	thresher(t, fetch...).wantError(t, path, "exists")
+	if got := string(readFile(t, path)); got != "mine" {
+		t.Errorf("without --force: %q", got)
+	}
+	thresher(t, append(fetch, "--force")...).wantCode(t, exitOK)
+	if got := string(readFile(t, path)); got != "answers\n" {
+		t.Errorf("with --force: %q", got)
+	}
+}
+
 // TestJobInterrupted: the batch goes on, and the user is told so.
 func TestJobInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

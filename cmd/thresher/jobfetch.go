@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"thresher/service/client"
+	"thresher/whole"
 )
 
 // jobFetch is one run of the verb.
@@ -98,7 +98,7 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 			fmt.Fprintf(a.err, "batch %s has no %s; %s is not written\n", id, x.what, x.path)
 			continue
 		}
-		n, err := a.fetch(ctx, c, *x.id, x.path)
+		n, err := a.fetch(ctx, c, *x.id, x.path, j.force)
 		if err != nil {
 			return told(err)
 		}
@@ -114,7 +114,7 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 }
 
 // fetch writes a file of the server to path, whole or not at all.
-func (a *app) fetch(ctx context.Context, c *client.Client, id, path string) (n int64, err error) {
+func (a *app) fetch(ctx context.Context, c *client.Client, id, path string, force bool) (int64, error) {
 	f, err := c.File(ctx, id)
 	if err != nil {
 		return 0, err
@@ -127,32 +127,19 @@ func (a *app) fetch(ctx context.Context, c *client.Client, id, path string) (n i
 	if path == stdio {
 		return c.Download(ctx, id, counted(a.out))
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
+	out, err := whole.Create(path, 0o644)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp.Name()) // the first error is the one to tell
-		}
-	}()
-	n, err = c.Download(ctx, id, counted(tmp))
+	defer out.Discard()
+	n, err := c.Download(ctx, id, counted(out))
 	if err == nil && n != f.Bytes {
 		err = fmt.Errorf("%s: %d bytes came, the file has %d", path, n, f.Bytes)
 	}
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
+	if err != nil {
 		return n, err
 	}
-	if err = os.Rename(tmp.Name(), path); err != nil {
-		return n, err
-	}
-	return n, syncFolder(path)
+	return n, out.Commit(force)
 }
 
 // countingWriter tells how much went through it.

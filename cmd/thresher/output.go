@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/whole"
 )
 
 // answerFiles are the files that a search writes. JSON lines are appended to
@@ -134,36 +134,30 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 		return err
 	}
 	defer spool.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+".new-*")
+	out, err := whole.Create(o.out, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.out, err)
 	}
+	defer out.Discard()
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s: %w; the answers are safe, --resume makes the file of them", o.out, err)
-			os.Remove(tmp.Name()) // the first error is the one to tell
 		}
 	}()
 
 	from := contextSpool{contextReader{ctx, spool}, spool}
 	switch o.format {
 	case dataset.NPZ:
-		err = dataset.AssembleNPZ(from, o.width, tmp)
+		err = dataset.AssembleNPZ(from, o.width, out)
 	case dataset.Parquet:
-		err = dataset.AssembleParquet(from, tmp)
+		err = dataset.AssembleParquet(from, out)
 	case dataset.IVecs:
-		err = dataset.AssembleIVecs(from, o.width, tmp)
+		err = dataset.AssembleIVecs(from, o.width, out)
 	}
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
+	if err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), o.out)
+	return out.Commit(true) // a run that died may have come so far
 }
 
 // contextSpool is a spool that can be left in mid-reading.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/bandit/slate"
+	"thresher/whole"
 )
 
 // How many slates a state remembers. Rewards of older ones are refused.
@@ -205,35 +205,17 @@ func (s *slateState) save() error {
 
 // replaceFile is durable when it returns: a process that dies leaves the old content
 // or the new one, and what else it left is removed by the next one. A file keeps its
-// permissions, a new one has those that the umask leaves. The caller has the folder.
-func replaceFile(path string, content []byte) (err error) {
-	mode, old := fs.FileMode(0o666), false
-	if info, err := os.Stat(path); err == nil {
-		mode, old = info.Mode().Perm(), true
-	}
-	f, next, err := createNext(path, mode)
+// permissions. The caller has the folder.
+func replaceFile(path string, content []byte) error {
+	next, err := whole.CreateNext(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(next) // the first error is the one to tell
-		}
-	}()
-	_, err = f.Write(content)
-	if err == nil && old {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	defer next.Discard()
+	if _, err := next.Write(content); err != nil {
 		return err
 	}
-	if err = os.Rename(next, path); err != nil {
-		return err
-	}
-	return syncFolder(path)
+	return next.Commit(true)
 }
 
 // lockFolder waits until no other process has the folder, so that what is read there

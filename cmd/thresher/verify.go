@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/verify"
 )
 
 type verifyFlags struct {
@@ -102,11 +101,14 @@ func (f *verifyFlags) check() error {
 	return fmt.Errorf("verify: --guarantee %q is none of exact, certain, probabilistic, heuristic", f.guarantee)
 }
 
-// verify is one run of the verb.
-type verify struct {
+// verification is one run of the verb.
+type verification struct {
 	*app
 	flags   *verifyFlags
-	check   check
+	oracle  *verify.Oracle
+	dim     int
+	metric  collection.Metric
+	check   *verify.Check
 	report  verifyReport
 	in      input // the answers
 	answers *answerReader
@@ -134,7 +136,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	defer queries.Close()
 
-	v := &verify{app: a, flags: f}
+	v := &verification{app: a, flags: f}
 	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
 		return err
 	}
@@ -156,12 +158,12 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk)); err != nil {
 		return err
 	}
-	v.report.close()
+	v.report.Finish()
 	return v.print()
 }
 
 // loadOracle reads the atoms, as given, into the oracle.
-func (v *verify) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
+func (v *verification) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
 	metric, err := collection.ParseMetric(v.config.Metric)
 	if err != nil {
 		return nil, err
@@ -185,20 +187,15 @@ func (v *verify) loadOracle(ctx context.Context, in input, dim int, queries inpu
 	if have != dim {
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
 	}
-	threads := v.config.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.config.Threads); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
-	v.check.oracle = newOracle(rows, dim, metric, threads)
-	v.check.selves = v.flags.excludeSelf
-	if v.flags.leastScore {
-		v.check.minScore = &v.flags.minScore
-	}
+	v.dim, v.metric = dim, metric
 	return free, nil
 }
 
 // survey counts the answers and, unless -k says so, how many atoms they have.
-func (v *verify) survey(ctx context.Context) error {
+func (v *verification) survey(ctx context.Context) error {
 	r, err := v.openAnswers()
 	if err != nil {
 		return err
@@ -206,7 +203,7 @@ func (v *verify) survey(ctx context.Context) error {
 	defer r.close()
 	longest := 0
 	for {
-		g, err := r.next()
+		a, err := r.next()
 		if err == io.EOF {
 			break
 		}
@@ -217,27 +214,29 @@ func (v *verify) survey(ctx context.Context) error {
 			return err
 		}
 		v.report.Queries++
-		longest = max(longest, len(g.ids))
+		longest = max(longest, len(a.IDs))
 	}
-	v.check.k = v.flags.k
-	if v.check.k == 0 && !v.flags.leastScore {
-		v.check.k = longest
+	req := batch.Request{K: v.flags.k, ExcludeSelf: v.flags.excludeSelf}
+	if v.flags.leastScore {
+		req.MinScore = &v.flags.minScore
+	} else if req.K == 0 {
+		req.K = longest
 	}
-	v.report.K = v.check.k
-	v.report.Metric = v.check.oracle.metric.String()
-	v.report.Guarantees = map[batch.Guarantee]int64{}
+	v.report.K = req.K
+	v.report.Metric = v.metric.String()
 	v.report.pairs = v.flags.leastScore
 	if v.report.Queries == 0 {
 		return fmt.Errorf("%s: no answers in it", v.in.name)
 	}
-	if v.check.k == 0 && !v.flags.leastScore {
+	if req.K == 0 && !v.flags.leastScore {
 		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.in.name)
 	}
-	return nil
+	v.check, err = verify.NewCheck(v.oracle, req)
+	return err
 }
 
 // compare goes through queries and answers side by side.
-func (v *verify) compare(ctx context.Context, src *queryChunks) error {
+func (v *verification) compare(ctx context.Context, src *queryChunks) error {
 	r, err := v.openAnswers()
 	if err != nil {
 		return err
@@ -274,12 +273,12 @@ func (v *verify) compare(ctx context.Context, src *queryChunks) error {
 }
 
 // chunk checks the answers to one chunk of queries.
-func (v *verify) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
-	dim := v.check.oracle.dim
+func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
 	picked := make([]float32, 0, len(rows))
-	var todo []given
+	var numbers []int64
+	var answers []batch.Answer
 	for j := range n {
-		g, err := v.answers.next()
+		a, err := v.answers.next()
 		if err == io.EOF {
 			return fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
 		}
@@ -289,22 +288,16 @@ func (v *verify) chunk(ctx context.Context, rows []float32, first int64, n int, 
 		if !drawn(first + int64(j)) {
 			continue
 		}
-		todo = append(todo, g)
-		picked = append(picked, rows[j*dim:(j+1)*dim]...)
+		numbers, answers = append(numbers, first+int64(j)), append(answers, a)
+		picked = append(picked, rows[j*v.dim:(j+1)*v.dim]...)
 	}
 
-	findings := make([]finding, len(todo))
-	var buffers sync.Pool
-	err := v.check.oracle.each(ctx, picked, func(j int, s scored) {
-		buf, _ := buffers.Get().(*[]int)
-		if buf == nil {
-			buf = new([]int)
-		}
-		findings[j], *buf = v.check.one(todo[j], picked[j*dim:(j+1)*dim], s, *buf)
-		buffers.Put(buf)
+	findings := make([]verify.Finding, len(answers))
+	err := v.oracle.Each(ctx, picked, func(j int, s *verify.Scores) {
+		findings[j] = v.check.Answer(s, numbers[j], &answers[j])
 	})
-	for _, f := range findings {
-		v.report.add(f)
+	for j, f := range findings {
+		v.report.add(numbers[j], &answers[j].Certificate, f)
 	}
 	return err
 }
@@ -326,7 +319,7 @@ func drawSample(total, count int64, seed uint64) func(int64) bool {
 	}
 }
 
-func (v *verify) print() error {
+func (v *verification) print() error {
 	verdict := v.report.verdict(v.flags.strictDelta)
 	if v.flags.json {
 		if err := json.NewEncoder(v.out).Encode(&v.report); err != nil {

@@ -1,10 +1,8 @@
 package batches
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"thresher/dataset"
 )
@@ -42,7 +40,7 @@ func (j *job) link(rec *record) error {
 	if err := os.MkdirAll(filepath.Join(j.m.dir, j.id), 0o755); err != nil {
 		return err
 	}
-	if err := flushFolder(j.m.dir); err != nil {
+	if err := j.m.o.disk.FlushFolder(j.m.dir); err != nil {
 		return err
 	}
 	return j.linkInput(path, j.path(rec.inputName()))
@@ -70,16 +68,4 @@ func (j *job) linkInput(path, input string) error {
 		return err
 	}
 	return disk.Rename(part, input)
-}
-
-// flushFolder makes the names in dir durable.
-func flushFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be opened for flushing there
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -133,9 +133,6 @@ func (b *build) make(ctx context.Context) (*opened, error) {
 	if err := b.c.unchanged(b.change.Rows); err != nil { // while it was read
 		return o, err
 	}
-	if err := b.c.o.disk.FlushFolder(b.c.dir); err != nil {
-		return o, err
-	}
 	ch := &o.change
 	ch.Count, ch.Dim, ch.Metric, ch.Basis, ch.IDs = int64(o.col.N), o.col.Dim, o.col.Metric.String(), o.col.Basis.String(), o.ids.kind
 	ch.Bytes = o.col.Bytes() + o.ids.bytes()

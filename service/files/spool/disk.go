@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"thresher/service/problem"
+	"thresher/whole"
 )
 
 // Disk is what is asked of the disk. The zero value is the disk as it is.
@@ -116,14 +116,7 @@ func (d Disk) FlushFolder(dir string) error {
 	if err := d.At("flush folder", dir); err != nil {
 		return Full(err)
 	}
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be opened for flushing there
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return Full(errors.Join(f.Sync(), f.Close()))
+	return Full(whole.FlushFolder(dir))
 }
 
 // Remove removes a file, which may be gone already. That is not durable: what a

@@ -1,38 +1,55 @@
-package main
+package verify
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"runtime"
 	"sync"
 
 	"thresher/collection"
 )
 
-// oracle scores atoms against queries in float64, sharing no code with the
-// search that it checks. Products of float32 are exact in float64, and a sum of
-// d of them is off by at most d 2^-53 |q||v|, far below the margin of 2^-22.
-type oracle struct {
+// Oracle scores atoms against queries in float64. Products of float32 are exact
+// in float64, and a sum of d of them is off by at most d 2^-53 |q||v|, far below
+// the margin of 2^-22. It is safe for concurrent use.
+type Oracle struct {
 	rows    []float32
 	n, dim  int
 	metric  collection.Metric
 	threads int
 	norm    []float64 // |v| by row number
+	longest float64   // greatest of norm
 }
 
 // tile is how many queries one pass over the atoms serves: enough independent
 // sums to hide the latency of additions.
 const tile = 4
 
-func newOracle(rows []float32, dim int, metric collection.Metric, threads int) *oracle {
-	o := &oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: threads}
+// NewOracle returns an oracle over n = len(rows)/dim atoms as they were given,
+// row-major; those of a collection c are c.Rows of c.Dim, by c.Metric. It keeps
+// rows, which must not change. threads is how many goroutines score; 0 means
+// GOMAXPROCS. Errors are about the shape, and rows that are not finite.
+func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (*Oracle, error) {
+	if dim < 1 || len(rows)%dim != 0 {
+		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if threads < 1 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	o := &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: threads}
 	o.norm = make([]float64, o.n)
 	for i := range o.norm {
 		o.norm[i] = norm(o.row(i))
+		if math.IsNaN(o.norm[i]) || math.IsInf(o.norm[i], 0) {
+			return nil, fmt.Errorf("row %d is not finite", i)
+		}
+		o.longest = max(o.longest, o.norm[i])
 	}
-	return o
+	return o, nil
 }
 
-func (o *oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }
+func (o *Oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }
 
 // norm needs no scaling: squares of float32 lie in 1e-90..1e77.
 func norm(v []float32) float64 {
@@ -43,17 +60,26 @@ func norm(v []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// scored is what the oracle says of one query.
-type scored struct {
-	norm float64
-	// search holds the score that the search maximises, by row number: q.v,
-	// q.v/(|q||v|) or q.v - |v|^2/2.
-	search []float64
+// Scores are what an Oracle says of one query.
+type Scores struct {
+	// Search holds the score that the search maximises, by row number: q.v,
+	// q.v/(|q||v|) or q.v - |v|^2/2. Read only.
+	Search []float64
+
+	oracle *Oracle
+	query  []float32
+	norm   float64 // |q|
+	buf    []int   // of rankings
 }
 
-// each calls visit with the scores of every query, from several goroutines at
-// once; the scores are valid during the call.
-func (o *oracle) each(ctx context.Context, queries []float32, visit func(j int, s scored)) error {
+// Each calls visit with the scores of every query, from several goroutines at
+// once; the scores are valid during the call. queries holds m rows of finite values
+// of the atoms' dimension, row-major, and j counts them from 0. A goroutine takes 32
+// bytes an atom. When ctx ends some queries are left out, and the error is ctx's.
+func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, s *Scores)) error {
+	if len(queries)%o.dim != 0 {
+		return fmt.Errorf("%d values are no queries of the atoms' %d dimensions", len(queries), o.dim)
+	}
 	m := len(queries) / o.dim
 	tiles := make(chan int)
 	var wg sync.WaitGroup
@@ -73,12 +99,12 @@ func (o *oracle) each(ctx context.Context, queries []float32, visit func(j int, 
 	return err
 }
 
-func (o *oracle) work(queries []float32, tiles <-chan int, visit func(int, scored)) {
+func (o *Oracle) work(queries []float32, tiles <-chan int, visit func(int, *Scores)) {
 	var q [tile][]float64
-	var s [tile]scored
+	var s [tile]Scores
 	for t := range q {
 		q[t] = make([]float64, o.dim)
-		s[t].search = make([]float64, o.n)
+		s[t] = Scores{Search: make([]float64, o.n), oracle: o}
 	}
 	m := len(queries) / o.dim
 	for first := range tiles {
@@ -93,16 +119,16 @@ func (o *oracle) work(queries []float32, tiles <-chan int, visit func(int, score
 			for c, x := range row {
 				q[t][c] = float64(x)
 			}
-			s[t].norm = norm(row)
+			s[t].query, s[t].norm = row, norm(row)
 		}
 		for i := range o.n {
 			dots := dot4(&q, o.row(i))
 			for t := range dots {
-				s[t].search[i] = o.toSearch(dots[t], s[t].norm, o.norm[i])
+				s[t].Search[i] = o.toSearch(dots[t], s[t].norm, o.norm[i])
 			}
 		}
 		for t := range count {
-			visit(first+t, s[t])
+			visit(first+t, &s[t])
 		}
 	}
 }
@@ -120,7 +146,7 @@ func dot4(q *[tile][]float64, v []float32) [tile]float64 {
 	return [tile]float64{s0, s1, s2, s3}
 }
 
-func (o *oracle) toSearch(dot, nq, nv float64) float64 {
+func (o *Oracle) toSearch(dot, nq, nv float64) float64 {
 	switch o.metric {
 	case collection.Cosine:
 		if nq == 0 || nv == 0 {
@@ -133,38 +159,48 @@ func (o *oracle) toSearch(dot, nq, nv float64) float64 {
 	return dot
 }
 
+// searchUnits turns a gap between scores into one between search scores: of
+// squared distances, q.v - |v|^2/2 is half.
+func (o *Oracle) searchUnits(gap float64) float64 {
+	if o.metric == collection.Euclidean {
+		return gap / 2
+	}
+	return gap
+}
+
 // margin is the gap that rounding excuses between two atoms' search scores:
 // 2^-22 |q| max(|v|, |w|), in which cosine's vectors have length 1. The float64 sums
 // of |v|^2/2, here and in the search, take (d+8) 2^-52 max(|v|, |w|)^2 more.
-func (o *oracle) margin(nq float64, i, j int) float64 {
+func (s *Scores) margin(i, j int) float64 {
 	const ulp = 1.0 / (1 << 22)
+	o := s.oracle
 	most := max(o.norm[i], o.norm[j])
 	switch o.metric {
 	case collection.Cosine:
 		return ulp
 	case collection.Euclidean:
-		return ulp*nq*most + float64(o.dim+8)*0x1p-52*most*most
+		return ulp*s.norm*most + float64(o.dim+8)*0x1p-52*most*most
 	}
-	return ulp * nq * most
+	return ulp * s.norm * most
 }
 
 // reported is the score that an answer must state for atom i, and by how much
 // it may be off: float32 rounding, and the sum's own where terms cancel.
-func (o *oracle) reported(q []float32, s scored, i int) (score, off float64) {
-	if o.metric != collection.Euclidean {
-		return s.search[i], o.margin(s.norm, i, i) + math.Abs(s.search[i])/(1<<23)
+func (s *Scores) reported(i int) (score, off float64) {
+	if s.oracle.metric != collection.Euclidean {
+		return s.Search[i], s.margin(i, i) + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32
 	}
-	for c, x := range o.row(i) {
-		d := float64(q[c]) - float64(x)
+	for c, x := range s.oracle.row(i) {
+		d := float64(s.query[c]) - float64(x)
 		score += d * d
 	}
 	return score, score/(1<<22) + math.SmallestNonzeroFloat32
 }
 
-// ranking finds the k best of scores: descending, ties by ascending row. skip
-// is a row that does not count, or -1. The result lies in buf's memory when
-// that is large enough.
-func ranking(scores []float64, k int, skip int64, buf []int) []int {
+// ranking finds the k best of scores: descending, ties by ascending row. Rows that
+// allowed, unless nil, does not hold do not count, nor does skip, a row or -1. The
+// result lies in buf's memory when that is large enough.
+func ranking(scores []float64, k int, allowed []bool, skip int64, buf []int) []int {
 	heap := buf[:0] // the worst of the best on top
 	worse := func(a, b int) bool {
 		return scores[a] < scores[b] || scores[a] == scores[b] && a > b
@@ -186,7 +222,7 @@ func ranking(scores []float64, k int, skip int64, buf []int) []int {
 		}
 	}
 	for i := range scores {
-		if int64(i) == skip {
+		if int64(i) == skip || allowed != nil && !allowed[i] {
 			continue
 		}
 		if len(heap) < k {

@@ -1,0 +1,268 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// Finding is what the check of one answer came to.
+type Finding struct {
+	// Malformed, if not "", says what no guarantee excuses: a wrong length, an atom
+	// that does not exist, is not allowed or there twice, a score that is not the
+	// atom's, a wrong order. Nothing else was looked at then.
+	Malformed string
+	Short     bool // malformed because atoms are lacking
+	// Missed are the rows of the atoms that the promise covers and the answer
+	// lacks, best first. With any the answer is wrong.
+	Missed []int64
+	// Gap is by how much the best of them beats the worst returned or, if the
+	// search was stopped, what is excused; in units of Scores.Search.
+	Gap float64
+	// Trials is how many promises the answer made, Failures how many it broke: one
+	// of the whole answer, or with a least score one of each atom that clearly
+	// reaches it.
+	Trials, Failures int
+}
+
+// Check holds answers to one request against an Oracle. It is safe for concurrent
+// use.
+type Check struct {
+	oracle *Oracle
+	k      int // 0: all that reach minScore
+	// minScore, if not nil, is the least score asked for (Euclidean: greatest).
+	minScore  *float64
+	allowed   []bool // by row number; nil: all
+	selves    bool   // query j is atom selfFirst+j and must not be returned
+	selfFirst int64
+}
+
+// NewCheck returns the check of answers to req by o, which reads K, MinScore,
+// Allow, Deny, ExcludeSelf and SelfFirst of it; a K beyond the number of atoms
+// allowed asks for these. Errors are *batch.RequestError.
+func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
+	if req.K < 0 || req.K == 0 && req.MinScore == nil {
+		return nil, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("%d, at least 1", req.K)}
+	}
+	c := &Check{oracle: o, k: req.K, minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst}
+	if req.Allow == nil && len(req.Deny) == 0 {
+		return c, nil
+	}
+	c.allowed = make([]bool, o.n)
+	for i := range c.allowed {
+		c.allowed[i] = req.Allow == nil
+	}
+	if err := c.set("allow", req.Allow, true); err != nil {
+		return nil, err
+	}
+	if err := c.set("deny", req.Deny, false); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Check) set(field string, rows []int64, allowed bool) error {
+	for at, id := range rows {
+		if id < 0 || id >= int64(len(c.allowed)) {
+			return &batch.RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", at, id, len(c.allowed))}
+		}
+		c.allowed[id] = allowed
+	}
+	return nil
+}
+
+// CheckCertificate reports what of a certificate can be none's: guarantee, law,
+// delta or epsilon.
+func CheckCertificate(c *batch.Certificate) error {
+	switch c.Guarantee {
+	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
+	default:
+		return fmt.Errorf("guarantee %q is none of exact, certain, probabilistic, heuristic", c.Guarantee)
+	}
+	// those of older files name none
+	if c.Law != "" && !slices.Contains(batch.Laws(), c.Law) {
+		return fmt.Errorf("law %q is none of %v", c.Law, batch.Laws())
+	}
+	if !(c.Delta >= 0 && c.Delta < 1) || !(c.Epsilon >= 0) {
+		return fmt.Errorf("delta %g or epsilon %g is out of range", c.Delta, c.Epsilon)
+	}
+	return nil
+}
+
+// sure says that not even one wrong answer is excused.
+func sure(c *batch.Certificate) bool {
+	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain
+}
+
+// partial says that the search was stopped early.
+func partial(c *batch.Certificate) bool { return c.StoppedBy != "" && c.StoppedBy != batch.Done }
+
+// Answer checks the answer a to a query of the request, counted from 0, by the
+// query's scores, which are the check's oracle's. Of the certificate it reads
+// Epsilon, StoppedBy ("" is Done) and OpenBound, without which a partial answer
+// promises nothing of what it lacks. Scores that are nil are not checked.
+func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
+	self := int64(-1)
+	if c.selves {
+		self = c.selfFirst + query
+	}
+	if what := c.form(s, a, self); what != "" {
+		return Finding{Malformed: what}
+	}
+	k := c.k
+	if k == 0 {
+		k = c.oracle.n
+	}
+	s.buf = ranking(s.Search, k, c.allowed, self, s.buf)
+	want := c.reaching(s, s.buf)
+	stopped := partial(&a.Certificate)
+	if c.minScore == nil && !stopped && len(a.IDs) < len(want) {
+		return Finding{Malformed: fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), len(want)), Short: true}
+	}
+
+	f := Finding{Trials: 1}
+	if stopped {
+		f.Missed, f.Gap = c.closed(s, a, want)
+	} else {
+		f.Missed, f.Gap = c.lacking(s, a, want)
+	}
+	switch {
+	case c.minScore != nil:
+		f.Trials, f.Failures = len(want), len(f.Missed)
+	case len(f.Missed) > 0:
+		f.Failures = 1
+	}
+	return f
+}
+
+// form finds what is wrong with an answer whatever the others score.
+func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
+	if a.Scores != nil && len(a.Scores) != len(a.IDs) {
+		return fmt.Sprintf("%d scores for %d ids", len(a.Scores), len(a.IDs))
+	}
+	if c.k > 0 && len(a.IDs) > c.k {
+		return fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), c.k)
+	}
+	seen := make(map[int64]bool, len(a.IDs))
+	for at, id := range a.IDs {
+		if id < 0 || id >= int64(c.oracle.n) {
+			return fmt.Sprintf("atom %d at rank %d is outside [0, %d)", id, at+1, c.oracle.n)
+		}
+		if seen[id] {
+			return fmt.Sprintf("atom %d at rank %d is there twice", id, at+1)
+		}
+		seen[id] = true
+		if id == self {
+			return fmt.Sprintf("atom %d at rank %d is the query itself", id, at+1)
+		}
+		if c.allowed != nil && !c.allowed[id] {
+			return fmt.Sprintf("atom %d at rank %d is not allowed", id, at+1)
+		}
+		score, off := s.reported(int(id))
+		if a.Scores != nil && !(math.Abs(float64(a.Scores[at])-score) <= off) {
+			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
+		}
+		if c.minScore != nil && !c.reaches(score, off) {
+			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
+		}
+		if at > 0 && a.Scores != nil && c.before(a.Scores[at], a.Scores[at-1]) {
+			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
+		}
+	}
+	return ""
+}
+
+// before says that a score should stand before another.
+func (c *Check) before(score, other float32) bool {
+	if c.oracle.metric == collection.Euclidean {
+		return score < other
+	}
+	return score > other
+}
+
+// reaches says that a score meets the limit, give or take off.
+func (c *Check) reaches(score, off float64) bool {
+	if c.oracle.metric == collection.Euclidean {
+		return score <= *c.minScore+off
+	}
+	return score >= *c.minScore-off
+}
+
+// reaching cuts a ranking to the atoms that clearly meet the least score.
+func (c *Check) reaching(s *Scores, best []int) []int {
+	if c.minScore == nil {
+		return best
+	}
+	end := 0
+	for end < len(best) {
+		score, off := s.reported(best[end])
+		if !c.reaches(score, -off) {
+			break
+		}
+		end++
+	}
+	return best[:end]
+}
+
+// lacking applies the definition of failure: some returned atom's score is
+// below T_(k) - epsilon - margin; with a least score that fewer than k reach, an
+// atom that does is not there.
+func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
+	if len(want) == 0 {
+		return nil, 0
+	}
+	if c.minScore != nil && len(want) != c.k || len(a.IDs) < len(want) {
+		return missing(s, a, want)
+	}
+	last := want[len(want)-1]
+	floor := s.Search[last] - c.oracle.searchUnits(a.Certificate.Epsilon)
+	for _, id := range a.IDs {
+		if s.Search[id] < floor-s.margin(int(id), last) {
+			return missing(s, a, want)
+		}
+	}
+	return nil, 0
+}
+
+// closed lists the wanted atoms that an answer stopped early lacks although it
+// does not leave them open: what was not resolved scores no more than its bound.
+func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
+	limit := math.Inf(1)
+	if open := a.Certificate.OpenBound; open != nil {
+		limit = *open
+	}
+	if n := len(a.IDs); n == len(want) && n > 0 {
+		limit = max(limit, s.Search[a.IDs[n-1]]+c.oracle.searchUnits(a.Certificate.Epsilon))
+	}
+	for _, i := range want {
+		if slices.Contains(a.IDs, int64(i)) || s.Search[i] <= limit+s.margin(i, i) {
+			continue
+		}
+		ids = append(ids, int64(i))
+		gap = max(gap, s.Search[i]-limit)
+	}
+	return ids, gap
+}
+
+// missing lists the wanted atoms that are not there, best first, and how far
+// the first of them is above the worst that is.
+func missing(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
+	there := make(map[int64]bool, len(a.IDs))
+	worst := math.Inf(1)
+	for _, id := range a.IDs {
+		there[id] = true
+		worst = min(worst, s.Search[id])
+	}
+	for _, i := range want {
+		if !there[int64(i)] {
+			ids = append(ids, int64(i))
+		}
+	}
+	if len(ids) > 0 && len(a.IDs) > 0 {
+		gap = s.Search[ids[0]] - worst
+	}
+	return ids, gap
+}

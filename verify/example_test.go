@@ -1,0 +1,61 @@
+package verify_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/verify"
+)
+
+// All answers of a search, and what one that was tampered with comes to.
+func Example() {
+	ctx := context.Background()
+	// 2,000 rows of 64 coordinates, each with weight on one coordinate in eight
+	const n, dim = 2000, 64
+	rows := make([]float32, n*dim)
+	for i := range n {
+		for j := i % 8; j < dim; j += 8 {
+			rows[i*dim+j] = float32((i*31+j*17)%101) / 100
+		}
+	}
+	atoms, err := collection.Build(ctx, rows, dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := batch.Open(ctx, atoms, cpu.New(cpu.Options{}), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	// the first hundred rows, among all others
+	req := batch.Request{Queries: rows[:100*dim], K: 3, Method: batch.Certain, ExcludeSelf: true}
+	resp, err := engine.Search(ctx, req)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	oracle, err := verify.NewOracle(atoms.Rows, atoms.Dim, atoms.Metric, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := verify.Response(ctx, oracle, req, resp)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("wrong", report.Wrong, "malformed", report.Malformed, "of", report.Guarantees)
+
+	resp.Answers[7].IDs[2] = 7
+	if report, err = verify.Response(ctx, oracle, req, resp); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("malformed", report.Malformed)
+	fmt.Println("query 7:", report.Findings[7].Malformed)
+	// Output:
+	// wrong 0 malformed 0 of map[certain:100]
+	// malformed 1
+	// query 7: atom 7 at rank 3 is the query itself
+}

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// Report is what the check of a Response came to.
+type Report struct {
+	Tally
+	Findings []Finding // one an answer, in their order
+}
+
+// Response checks every answer of resp to req, whose atoms are o's: that it is what
+// K, MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate
+// promises, and that the certificate promises no less than Delta and Epsilon ask
+// for. An answer whose certificate does counts as malformed.
+//
+// An error says that nothing was checked: a request that cannot be served
+// (*batch.RequestError), a number of answers that is not that of the queries, or a
+// ctx that ended.
+func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response) (*Report, error) {
+	c, err := NewCheck(o, req)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.Queries) != len(resp.Answers)*o.dim {
+		return nil, fmt.Errorf("%d answers to queries of %d values, of %d dimensions", len(resp.Answers), len(req.Queries), o.dim)
+	}
+	r := &Report{Findings: make([]Finding, len(resp.Answers))}
+	err = o.Each(ctx, req.Queries, func(j int, s *Scores) {
+		a := &resp.Answers[j]
+		if err := promises(s, &req, &a.Certificate); err != nil {
+			r.Findings[j].Malformed = "certificate: " + err.Error()
+			return
+		}
+		r.Findings[j] = c.Answer(s, int64(j), a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for j, f := range r.Findings {
+		r.Add(&resp.Answers[j].Certificate, f)
+	}
+	r.Finish()
+	return r, nil
+}
+
+// promises says what a certificate promises less than the request asks for.
+func promises(s *Scores, req *batch.Request, c *batch.Certificate) error {
+	if err := CheckCertificate(c); err != nil {
+		return err
+	}
+	delta := req.Delta
+	if delta == 0 {
+		delta = .01
+	}
+	if c.Delta > delta {
+		return fmt.Errorf("delta %g where %g was asked for", c.Delta, delta)
+	}
+	if most := s.gap(req); c.Epsilon > most {
+		return fmt.Errorf("epsilon %g where %g was asked for", c.Epsilon, most)
+	}
+	return nil
+}
+
+// gap is the gap that a request allows, in score units. The search takes max|v|
+// rounded to float32, upward.
+func (s *Scores) gap(req *batch.Request) float64 {
+	if !req.Relative {
+		return req.Epsilon
+	}
+	if s.oracle.metric == collection.Cosine {
+		return req.Epsilon * (1 + 1e-6)
+	}
+	return req.Epsilon * s.norm * (s.oracle.longest + math.SmallestNonzeroFloat32) * (1 + 1e-6)
+}

@@ -1,0 +1,160 @@
+package verify
+
+import (
+	"math"
+
+	"thresher/batch"
+)
+
+// Tally counts what checks of answers came to. It is for one goroutine; the zero
+// value is empty.
+type Tally struct {
+	// Wrong counts answers that lack an atom their promise covers, Malformed
+	// those that no promise excuses, Partial those stopped early.
+	Wrong     int64 `json:"wrong"`
+	Malformed int64 `json:"malformed"`
+	Partial   int64 `json:"partial"`
+	// WrongSure counts the wrong answers under an exact or certain guarantee,
+	// or whose certificate says that nothing was left to chance.
+	WrongSure int64 `json:"wrong_sure"`
+	// Guarantees counts answers by guarantee.
+	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
+	// Laws counts probabilistic answers by law, where certificates name it.
+	Laws map[batch.Law]int64 `json:"laws,omitempty"`
+	// Delta is the mean failure probability allowed, Trials how many promises
+	// that is about (queries, or with a least score the atoms that reach it),
+	// Failures how many were broken, Rate their share, and PValue the chance of so
+	// many or more if they were independent. Those that share a rotation are not.
+	Delta    float64 `json:"delta"`
+	Trials   int64   `json:"trials"`
+	Failures int64   `json:"failures"`
+	Rate     float64 `json:"rate"`
+	PValue   float64 `json:"p_value"`
+	// Neighbourhoods counts groups of wrong answers that share a missed atom:
+	// queries that share a rotation fail together.
+	Neighbourhoods int     `json:"neighbourhoods"`
+	WorstGap       float64 `json:"worst_gap"` // the greatest Finding.Gap
+
+	deltas float64
+	groups atomGroups
+}
+
+// Add counts what was found of an answer with the certificate c.
+func (t *Tally) Add(c *batch.Certificate, f Finding) {
+	if t.Guarantees == nil {
+		t.Guarantees, t.Laws = map[batch.Guarantee]int64{}, map[batch.Law]int64{}
+	}
+	t.Guarantees[c.Guarantee]++
+	if c.Law != "" {
+		t.Laws[c.Law]++
+	}
+	if partial(c) {
+		t.Partial++
+	}
+	if f.Malformed != "" {
+		t.Malformed++
+		return
+	}
+	if c.Guarantee == batch.GuaranteeProbabilistic && !sure(c) {
+		t.Trials += int64(f.Trials)
+		t.Failures += int64(f.Failures)
+		t.deltas += c.Delta * float64(f.Trials)
+	}
+	if len(f.Missed) == 0 {
+		return
+	}
+	t.Wrong++
+	t.groups.join(f.Missed)
+	t.WorstGap = max(t.WorstGap, f.Gap)
+	if sure(c) {
+		t.WrongSure++
+	}
+}
+
+// Finish computes the figures that need all answers: Delta, Rate, PValue and
+// Neighbourhoods.
+func (t *Tally) Finish() {
+	t.Neighbourhoods = t.groups.count()
+	t.PValue = 1
+	if t.Trials == 0 {
+		return
+	}
+	t.Delta = t.deltas / float64(t.Trials)
+	t.Rate = float64(t.Failures) / float64(t.Trials)
+	t.PValue = binomialTail(t.Failures, t.Trials, t.Delta)
+}
+
+// binomialTail is P(X >= count) for X ~ Binomial(n, p). If the trials' p
+// differ, their mean gives an upper bound of it wherever count is above the
+// expectation by one or more (Hoeffding 1956, theorem 4).
+func binomialTail(count, n int64, p float64) float64 {
+	switch {
+	case count <= 0:
+		return 1
+	case p <= 0 || count > n:
+		return 0
+	case p >= 1:
+		return 1
+	}
+	odds := p / (1 - p)
+	if float64(count) > float64(n)*p {
+		return sumTerms(count, n, p, func(x float64) float64 { return (float64(n) - x) / (x + 1) * odds }, 1)
+	}
+	return 1 - sumTerms(count-1, n, p, func(x float64) float64 { return x / (float64(n) - x + 1) / odds }, -1)
+}
+
+// sumTerms adds binomial probabilities from x = from on, away from the mode,
+// until they no longer count. ratio is that of the next term to the one at x.
+func sumTerms(from, n int64, p float64, ratio func(x float64) float64, step float64) float64 {
+	x := float64(from)
+	all, _ := math.Lgamma(float64(n) + 1)
+	in, _ := math.Lgamma(x + 1)
+	out, _ := math.Lgamma(float64(n) - x + 1)
+	term := math.Exp(all - in - out + x*math.Log(p) + (float64(n)-x)*math.Log1p(-p))
+	sum := 0.
+	for term > sum*1e-17 {
+		sum += term
+		term *= ratio(x)
+		x += step
+	}
+	return min(sum, 1)
+}
+
+// atomGroups joins the sets of atoms that wrong answers lack.
+type atomGroups struct {
+	parent map[int64]int64
+}
+
+func (g *atomGroups) join(ids []int64) {
+	if g.parent == nil {
+		g.parent = map[int64]int64{}
+	}
+	first := g.root(ids[0])
+	for _, id := range ids[1:] {
+		g.parent[g.root(id)] = first
+	}
+}
+
+func (g *atomGroups) root(id int64) int64 {
+	p, ok := g.parent[id]
+	if !ok {
+		g.parent[id] = id
+		return id
+	}
+	if p == id {
+		return id
+	}
+	r := g.root(p)
+	g.parent[id] = r
+	return r
+}
+
+func (g *atomGroups) count() int {
+	n := 0
+	for id, p := range g.parent {
+		if id == p {
+			n++
+		}
+	}
+	return n
+}

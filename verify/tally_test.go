@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"thresher/batch"
+)
+
+// TestTally: delta is set against promises that something was left to chance of, and
+// of those alone.
+func TestTally(t *testing.T) {
+	chance := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .1}
+	less := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawOrder, Delta: .2, StoppedBy: batch.Deadline}
+	luckless := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .1, Exact: true, StoppedBy: batch.Done}
+	certain := batch.Certificate{Guarantee: batch.GuaranteeCertain}
+	heuristic := batch.Certificate{Guarantee: batch.GuaranteeHeuristic, Delta: .1}
+	lacks := func(trials int, gap float64, rows ...int64) Finding {
+		return Finding{Missed: rows, Gap: gap, Trials: trials, Failures: len(rows)}
+	}
+	var got Tally
+	for _, x := range []struct {
+		c batch.Certificate
+		f Finding
+	}{
+		{chance, Finding{Trials: 1}}, {chance, lacks(1, .5, 7)}, {chance, Finding{Malformed: "bad"}},
+		{less, Finding{Trials: 1}}, {less, lacks(3, .25, 7, 8)},
+		{luckless, Finding{Trials: 1}}, {luckless, lacks(1, .75, 3)},
+		{certain, lacks(1, .125, 8)}, {heuristic, lacks(1, 2, 5)},
+	} {
+		got.Add(&x.c, x.f)
+	}
+	got.Finish()
+	want := Tally{Wrong: 5, Malformed: 1, Partial: 2, WrongSure: 2,
+		Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 7, batch.GuaranteeCertain: 1, batch.GuaranteeHeuristic: 1},
+		Laws:       map[batch.Law]int64{batch.LawHaar: 5, batch.LawOrder: 2},
+		Delta:      (2*.1 + 4*.2) / 6, Trials: 6, Failures: 3, Rate: .5, PValue: binomialTail(3, 6, (2*.1+4*.2)/6),
+		Neighbourhoods: 3, WorstGap: 2} // {7 8}, {3}, {5}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Tally{}), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("tally (-want +got):\n%s", d)
+	}
+	got = Tally{}
+	if got.Finish(); got.PValue != 1 || got.Trials != 0 {
+		t.Errorf("of no answers: %+v", got)
+	}
+}
+
+func TestBinomialTail(t *testing.T) {
+	for _, c := range []struct {
+		n, k int64
+		p    float64
+	}{{10, 1, .1}, {10, 3, .25}, {1000, 25, .01}, {5, 5, .5}, {7, 0, .3}, {200, 1, .01}, {200, 50, .3}, {200, 60, .3}, {200, 61, .3}, {200, 200, .9}} {
+		var want float64
+		for x := c.k; x <= c.n; x++ {
+			logp := float64(x)*math.Log(c.p) + float64(c.n-x)*math.Log1p(-c.p)
+			for y := int64(1); y <= x; y++ {
+				logp += math.Log(float64(c.n-x+y)) - math.Log(float64(y))
+			}
+			want += math.Exp(logp)
+		}
+		if got := binomialTail(c.k, c.n, c.p); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("P(X >= %d), X ~ B(%d, %g): %g, want %g", c.k, c.n, c.p, got, want)
+		}
+	}
+	if binomialTail(1, 10, 0) != 0 || binomialTail(3, 10, 1) != 1 {
+		t.Error("certain outcomes are not")
+	}
+}
+
+func TestNeighbourhoods(t *testing.T) {
+	var g atomGroups
+	for _, missed := range [][]int64{{1, 2}, {2, 3}, {7}, {9, 8}, {3}, {8}} {
+		g.join(missed)
+	}
+	if g.count() != 3 { // {1 2 3}, {7}, {8 9}
+		t.Errorf("%d groups, want 3", g.count())
+	}
+}
