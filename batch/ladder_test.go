@@ -271,7 +271,10 @@ func TestNoRegret(t *testing.T) {
 		least, best := math.Inf(1), ""
 		weigh := func(levels []int, certain bool, source backend.Source) float64 {
 			x := plainCost(p, levels, certain, source)
-			if len(levels) > 0 && p.widths[levels[0]] > p.panel { // a query alone reads more
+			switch { // a query alone reads more
+			case len(levels) == 0 && 4*p.dim*p.atoms > 32<<20:
+				x += .5 * (p.costs.DenseTest + p.costs.Dense*float64(p.dim))
+			case len(levels) > 0 && p.widths[levels[0]] > p.panel:
 				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]]))
 			}
 			switch {
