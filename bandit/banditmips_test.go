@@ -341,7 +341,7 @@ func TestKthLargest(t *testing.T) {
 		}), 1, 40).Draw(t, "values")
 		k := rapid.IntRange(1, len(values)).Draw(t, "k")
 		sorted := slices.Sorted(slices.Values(values))
-		if got, want := kthLargest(values, k), sorted[len(sorted)-k]; got != want {
+		if got, want := KthLargest(values, k), sorted[len(sorted)-k]; got != want {
 			t.Fatalf("%d-th largest %v, want %v", k, got, want)
 		}
 	})

@@ -194,7 +194,7 @@ func (b *bucketSearch) reachable(arms []int) []int {
 	if len(b.standing) < b.opt.K {
 		return slices.Clone(arms)
 	}
-	floor := kthLargest(slices.Clone(b.standing), b.opt.K)
+	floor := KthLargest(slices.Clone(b.standing), b.opt.K)
 	var in []int
 	for _, i := range arms {
 		if b.length*b.norms[i] >= floor*float64(b.products.Dim()) {

@@ -92,7 +92,7 @@ func (e *elimination) drop() {
 		lower[p] = e.mean(p) - e.radius(p, common)
 	}
 	// The k arms that set the bar pass it, so at least k stay.
-	bar := kthLargest(lower, e.k)
+	bar := KthLargest(lower, e.k)
 	e.keep(func(p int) bool { return e.mean(p)+e.radius(p, common) >= bar })
 	e.record(false)
 }
@@ -165,9 +165,9 @@ func (e *elimination) finish(ctx context.Context, wantExact bool) (Outcome, erro
 	return out, nil
 }
 
-// kthLargest returns the k-th largest of values, 1 <= k <= len(values), without
+// KthLargest returns the k-th largest of values, 1 <= k <= len(values), without
 // NaN. It reorders values.
-func kthLargest(values []float64, k int) float64 {
+func KthLargest(values []float64, k int) float64 {
 	if k == 1 {
 		return slices.Max(values)
 	}

@@ -229,7 +229,7 @@ func keptShares(decay float64, head, width, k, D, n, m int, alpha float64, facto
 		for i := range scores {
 			scores[i] = dot64(g, heads[i]) + dot64(q, rests[i])
 		}
-		tau := kthLargest(append([]float64(nil), scores...), k)
+		tau := KthLargest(append([]float64(nil), scores...), k)
 		for i := range scores {
 			tauRest := tau - dot64(g, heads[i])
 			dot := dot64(q[:width], rests[i][:width])

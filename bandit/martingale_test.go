@@ -139,7 +139,7 @@ func pullsByStrict(t *testing.T, atoms [][]float64, query []float64, k int, delt
 	for i, v := range atoms {
 		scores[i] = dot64(v, query)
 	}
-	tau := kthLargest(append([]float64(nil), scores...), k)
+	tau := KthLargest(append([]float64(nil), scores...), k)
 	alive, arms := allArms(n), make([]MartingaleState, n)
 	for i := range arms {
 		arms[i] = NewMartingaleState()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/bandit"
 	"thresher/collection"
 )
 
@@ -328,7 +329,7 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 		s.lower[i] = float64(x.bounds[i]) - gap
 	}
 	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-	s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, kth(s.lower, k)-tiny))
+	s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, bandit.KthLargest(s.lower, k)-tiny))
 	s.drop(q, e, s.tau[e])
 }
 
@@ -348,7 +349,7 @@ func (s *denseScratch) leave(q *state, e, n int) {
 	for i, b := range x.bounds {
 		s.lower[i] = float64(b)
 	}
-	s.drop(q, e, float32(kth(s.lower, n)))
+	s.drop(q, e, float32(bandit.KthLargest(s.lower, n)))
 }
 
 // scoreWaiting scores the rows that wait for the query in place e.

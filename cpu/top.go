@@ -119,35 +119,3 @@ func (t *lowest) push(x float64) {
 
 // full reports whether k are held; the root is then the k-th greatest.
 func (t *lowest) full() bool { return len(t.heap) == t.k }
-
-// kth returns the k-th greatest of x, which it reorders, 1 <= k <= len(x). None is
-// NaN.
-func kth(x []float64, k int) float64 {
-	at := k - 1
-	for lo, hi := 0, len(x)-1; lo < hi; {
-		pivot := x[lo+(hi-lo)/2]
-		i, j := lo, hi
-		for i <= j {
-			for x[i] > pivot {
-				i++
-			}
-			for x[j] < pivot {
-				j--
-			}
-			if i <= j {
-				x[i], x[j] = x[j], x[i]
-				i++
-				j--
-			}
-		}
-		switch { // x[lo:j+1] >= pivot, x[i:hi+1] <= pivot, what is between equals it
-		case at <= j:
-			hi = j
-		case at >= i:
-			lo = i
-		default:
-			return pivot
-		}
-	}
-	return x[at]
-}
