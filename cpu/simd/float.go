@@ -10,6 +10,16 @@ func (l Level) Dots(out []float64, rows []float32, ld int, ids []uint32, q []flo
 	l.dots(out[:len(ids)], rows, ld, ids, q)
 }
 
+// SquaredDistance is the function SquaredDistance at level l, bit for bit.
+func (l Level) SquaredDistance(a []float32, q []float64) float64 {
+	return l.squaredDistance(a, q[:len(a)])
+}
+
+// SquaredDistances is the function SquaredDistances at level l, bit for bit.
+func (l Level) SquaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	l.squaredDistances(out[:len(ids)], rows, ld, ids, q)
+}
+
 // DotSquares is the function DotSquares at level l; the errors are below
 // (len(a)+2) 2^-53 times the sum of the magnitudes of the terms.
 func (l Level) DotSquares(a, q []float32) (sum, squares float64) {

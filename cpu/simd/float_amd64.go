@@ -167,3 +167,9 @@ func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) 
 	// the rest, or the panic of an index beyond src
 	PermuteScale(dst[n:], src, perm[n:], scale)
 }
+
+func (Level) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }
+
+func (Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	SquaredDistances(out, rows, ld, ids, q)
+}

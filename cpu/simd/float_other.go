@@ -35,3 +35,9 @@ func (Level) fwhtScale(x, sign []float32, block int, f float32) { fwhtScale(x, s
 func (Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	PermuteScale(dst, src, perm, scale)
 }
+
+func (Level) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }
+
+func (Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	SquaredDistances(out, rows, ld, ids, q)
+}

@@ -1,0 +1,132 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// canonical adds up terms as sums.go defines it.
+func canonical(terms []float64) float64 {
+	lane := make([]float64, 32)
+	for j, x := range terms {
+		lane[j%32] += x
+	}
+	for len(lane) > 1 {
+		h := len(lane) / 2
+		for l := range h {
+			lane[l] += lane[h+l]
+		}
+		lane = lane[:h]
+	}
+	return lane[0]
+}
+
+// sumLengths are those of sums: each up to four turns of the lanes, and rows.
+func sumLengths() []int {
+	var n []int
+	for i := range 131 {
+		n = append(n, i)
+	}
+	return append(n, 160, 255, 256, 257, 300, 784, 1000, 1024, 4097)
+}
+
+// sumKinds are the kinds of entries that sums are tried on, each with a power of two
+// that may stand beside those of a query.
+var sumKinds = []struct {
+	name string
+	exp  int
+	draw func(r *rand.Rand) float32
+}{
+	{"normal", 0, func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }},
+	{"wild", -7, func(r *rand.Rand) float32 { return float32(math.Ldexp(r.NormFloat64(), r.IntN(40)-20)) }},
+	{"whole", 0, func(r *rand.Rand) float32 { return float32(r.IntN(9) - 4) }},
+	{"huge", -128, func(r *rand.Rand) float32 { return math.Float32frombits(0x7f7fffff - uint32(r.IntN(1<<24))) }},
+	{"subnormal", 126, func(r *rand.Rand) float32 { return math.Float32frombits(uint32(r.IntN(1<<23)) | r.Uint32()&(1<<31)) }},
+	{"zeros", 0, func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32() & (1 << 31)) }},
+	{"bits", -3, func(r *rand.Rand) float32 {
+		for {
+			if v := math.Float32frombits(r.Uint32()); v-v == 0 {
+				return v
+			}
+		}
+	}},
+}
+
+// eachSum runs a check for every level, kind of entries and length, on a row a and
+// a query q between fences of NaN.
+func eachSum(t *testing.T, check func(t *testing.T, l Level, a, b []float32, q []float64)) {
+	for _, l := range Levels() {
+		for _, kind := range sumKinds {
+			t.Run(l.String()+"/"+kind.name, func(t *testing.T) {
+				for _, n := range sumLengths() {
+					r := rand.New(rand.NewPCG(uint64(n), 17))
+					a, _ := fencedFloats(make([]float32, n))
+					b, _ := fencedFloats(make([]float32, n))
+					q, _ := fenced(n, math.NaN(), equal[float64])
+					for j := range a {
+						a[j], b[j] = kind.draw(r), kind.draw(r)
+						q[j] = math.Ldexp(float64(b[j]), kind.exp)
+					}
+					check(t, l, a, b, q)
+				}
+			})
+		}
+	}
+}
+
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+func TestSquaredDistanceIsCanonical(t *testing.T) {
+	eachSum(t, func(t *testing.T, l Level, a, _ []float32, q []float64) {
+		terms := make([]float64, len(a))
+		for j, v := range a {
+			d := q[j] - float64(v)
+			terms[j] = d * d
+		}
+		if got, want := l.SquaredDistance(a, q), canonical(terms); !sameBits(got, want) {
+			t.Fatalf("%d entries: %x, want %x", len(a), got, want)
+		}
+	})
+}
+
+// TestSquaredDistances: every row's is what SquaredDistance says, in lists of any
+// length, with rows twice, apart and the last of the matrix.
+func TestSquaredDistances(t *testing.T) {
+	eachRows(t, Level.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
+}
+
+// eachRows compares rows by their numbers with each row alone, at every level.
+func eachRows(t *testing.T, rows func(l Level, out []float64, rows []float32, ld int, ids []uint32, q []float64), row func(a []float32, q []float64) float64) {
+	for _, l := range Levels() {
+		r := rand.New(rand.NewPCG(3, 4))
+		for _, n := range sumLengths() {
+			ld := n + n%3
+			const count = 9
+			m, _ := fencedFloats(normals(r, max(0, (count-1)*ld+n), true))
+			q, _ := fenced(n, math.NaN(), equal[float64])
+			for i := range q {
+				q[i] = float64(float32(r.NormFloat64()))
+			}
+			for _, k := range []int{0, 1, 2, 5, 40} {
+				ids := make([]uint32, k)
+				for i := range ids {
+					ids[i] = uint32(r.IntN(count))
+				}
+				if k > 1 {
+					ids[k-1] = count - 1
+				}
+				out, intact := fenced(k, -7, equal[float64])
+				rows(l, out, m, ld, ids, q)
+				for i, id := range ids {
+					if want := row(m[int(id)*ld:][:n], q); !sameBits(out[i], want) {
+						t.Fatalf("%v: row %d of %d floats, %d of %d in the list: %x, alone %x", l, id, n, i, k, out[i], want)
+					}
+				}
+				if !intact() {
+					t.Fatalf("%v: %d rows of %d: wrote beyond the list", l, k, n)
+				}
+			}
+		}
+	}
+}
