@@ -97,7 +97,7 @@ gpu-rehearsed:
 	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
 
 E2E ?=
-e2e: ## real clients and a real browser against thresher serve; needs Python's package index and Chromium, E2E_BROWSER=0 does without
+e2e: ## real clients and a real browser against thresher serve; needs the package indexes of Python and Node, and Chromium; E2E_BROWSER=0 and E2E_NODE=0 do without
 	$(PYTHON) e2e/run.py $(E2E)
 
 LOADING = build/load/load

@@ -1,4 +1,4 @@
-"""What the tests need: Python packages, the binary, a browser.
+"""What the tests need: Python packages, binaries, Node with its packages, a browser.
 
 Only the standard library is imported here: this module makes the environment
 that the others need.
@@ -42,13 +42,53 @@ def enter() -> None:
         os.execv(python, [str(python), *sys.argv])
 
 
-def build(package: str, directory: Path = ROOT) -> Path:
+def build(package: str, directory: Path = ROOT, name: str = "") -> Path:
     """Builds a command and returns where it is."""
-    name = (directory / package).name
+    name = name or (directory / package).name
     binary = BUILD / name
     if subprocess.run(["go", "build", "-o", binary, package], cwd=directory).returncode != 0:
         sys.exit(f"{name} could not be built; the reason is above")
     return binary
+
+
+NODE = 18  # the oldest that the package openai runs on
+
+
+def node(sources: Path) -> str:
+    """A folder with these sources and the packages that their lock file names; "" leaves
+    their tests out, because E2E_NODE=0 says so. Node is installed if there is none."""
+    if os.environ.get("E2E_NODE") == "0":
+        print("E2E_NODE=0: the package for Node is not tested", flush=True)
+        return ""
+    if not node_there():
+        print("there is no Node with npm: installing Debian's", flush=True)
+        installed("nodejs", "npm")
+    if not node_there():
+        sys.exit(f"there is no Node {NODE} with npm and none could be installed; E2E_NODE=0 leaves its tests out")
+    home = BUILD / "node"
+    lock = hashlib.sha256((sources / "package-lock.json").read_bytes()).hexdigest()[:12]
+    if not (home / f"installed-{lock}").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(sources, home)
+        if subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=home).returncode != 0:
+            sys.exit(f"the packages of {sources / 'package.json'} could not be installed; the reason is above")
+        (home / f"installed-{lock}").touch()
+    shutil.copytree(sources, home, dirs_exist_ok=True)
+    return str(home)
+
+
+def node_there() -> bool:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return False
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout
+    return int(said.strip().lstrip("v").split(".")[0] or 0) >= NODE
+
+
+def installed(*packages: str) -> None:
+    """Installs packages of Debian's, if that can be done."""
+    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "--no-install-recommends", *packages]):
+        if shutil.which(command[0]) is None or subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
+            break
 
 
 def chromium() -> str:
@@ -60,9 +100,7 @@ def chromium() -> str:
     if found := browser():
         return found
     print("there is no Chromium: installing Debian's", flush=True)
-    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "--no-install-recommends", "chromium"]):
-        if shutil.which(command[0]) is None or subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
-            break
+    installed("chromium")
     if found := browser():
         return found
     sys.exit("there is no Chromium and none could be installed; E2E_BROWSER=0 leaves the tests of the page out")

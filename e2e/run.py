@@ -4,9 +4,10 @@
     python3 e2e/run.py                     everything
     python3 e2e/run.py test_page.py -k row   some of it, as pytest is told
 
-It makes a virtual environment in build/e2e, builds thresher, finds a Chromium or
-installs Debian's, and runs the tests beside it. Whatever is missing and cannot be
-had fails the run; only E2E_BROWSER=0 leaves the tests of the page out. Pictures
+It makes a virtual environment in build/e2e, builds thresher and a client in Go, finds
+Node and a Chromium or installs Debian's, and runs the tests beside it. Whatever is
+missing and cannot be had fails the run; only E2E_BROWSER=0 and E2E_NODE=0 leave the
+tests of the page, and of the client for Node, out. Pictures
 of the page and the servers' logs stay in build/e2e.
 """
 
@@ -26,6 +27,8 @@ def main() -> int:
         os.environ,
         E2E_THRESHER=str(environment.build("./cmd/thresher")),
         E2E_PROMLINT=str(environment.build(".", environment.HERE / "promlint")),
+        E2E_OFFLINE=str(environment.build(".", environment.HERE / "offline" / "go", "offline")),
+        E2E_NODE=environment.node(environment.HERE / "offline" / "node"),
         E2E_CHROMIUM=environment.chromium(),
     )
     command = [sys.executable, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", *(wanted or ["."])]

@@ -103,14 +103,11 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 			p = &retry
 		}
 	}
-	switch path := r.URL.Path; {
-	case strings.HasPrefix(path, "/v2"):
+	if strings.HasPrefix(r.URL.Path, "/v2") {
 		problem.WriteInference(w, p, x.id)
-	case strings.HasPrefix(path, "/v1/files"), strings.HasPrefix(path, "/v1/batches"):
-		problem.WriteBatch(w, p, x.id)
-	default:
-		problem.Write(w, p, x.id)
+		return
 	}
+	problem.Write(w, p, x.id)
 }
 
 // cause is what a log says of an error: also what a problem does not tell.

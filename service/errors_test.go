@@ -166,8 +166,16 @@ func TestErrorTable(t *testing.T) {
 			if got := fmt.Sprint(p.Limit); c.limit != "" && got != c.limit {
 				t.Errorf("limit %s, want %s: %s", got, c.limit, a.body)
 			}
-			if inference := strings.HasPrefix(c.path, "/v2"); inference != (p.Error != "") {
-				t.Errorf("the member error is %q", p.Error)
+			said, plain := p.Error.(string)
+			if !plain {
+				e := p.Error.(map[string]any)
+				said, _ = e["message"].(string)
+				if field, _ := e["param"].(string); e["code"] != strings.TrimPrefix(p.Type, "/problems/") || field != p.Field {
+					t.Errorf("the member error is %v", p.Error)
+				}
+			}
+			if plain != strings.HasPrefix(c.path, "/v2") || said != p.Detail {
+				t.Errorf("the member error is %v", p.Error)
 			}
 		})
 	}

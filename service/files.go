@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -16,6 +18,9 @@ const formOverhead = 64 << 10
 
 // mostPurpose bounds the text of the field purpose, in bytes.
 const mostPurpose = 64
+
+// defaultPurpose is that of a file whose form says none.
+const defaultPurpose = "batch"
 
 func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 	key, err := idempotencyKey(r)
@@ -33,32 +38,70 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 	if params["boundary"] == "" {
 		return problem.New(problem.Malformed, "the Content-Type of the form has no boundary").In("Content-Type")
 	}
-	form := multipart.NewReader(body, params["boundary"])
-	purpose := "batch"
+	u := &fileForm{store: s.files}
+	defer u.close()
+	if err := u.read(r.Context(), multipart.NewReader(body, params["boundary"])); err != nil {
+		return err
+	}
+	f, err := u.staged.Keep(u.name, cmp.Or(u.purpose, defaultPurpose), key)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/files/"+f.ID)
+	return writeJSON(w, http.StatusOK, f)
+}
+
+// fileForm is the form of an upload, whose parts may come in any order: the file is
+// stored while it comes, and is kept only once the form is whole and right.
+type fileForm struct {
+	store   *files.Store
+	purpose string // "" before there is one
+	name    string
+	staged  *files.Staged // nil before there is a file
+}
+
+// close takes away what was not kept.
+func (u *fileForm) close() {
+	if u.staged != nil {
+		u.staged.Discard()
+	}
+}
+
+// read reads the form to its end.
+func (u *fileForm) read(ctx context.Context, form *multipart.Reader) error {
 	for {
 		part, err := form.NextPart()
 		if err == io.EOF {
-			return problem.New(problem.InvalidValue, "the form has no field file").In("file")
+			break
 		}
 		if err != nil {
 			return badForm(err)
 		}
-		switch part.FormName() {
-		case "purpose":
-			if purpose, err = readPurpose(part); err != nil {
-				return err
-			}
-		case "file":
-			f, err := s.files.Create(r.Context(), part.FileName(), purpose, key, &lastPart{part, form})
-			if err != nil {
-				return err
-			}
-			w.Header().Set("Location", "/v1/files/"+f.ID)
-			return writeJSON(w, http.StatusOK, f)
-		default:
-			return unknownPart(part)
+		if err := u.part(ctx, part); err != nil {
+			return err
 		}
 	}
+	if u.staged == nil {
+		return problem.New(problem.InvalidValue, "the form has no field file").In("file")
+	}
+	return nil
+}
+
+// part reads one part.
+func (u *fileForm) part(ctx context.Context, part *multipart.Part) (err error) {
+	name := part.FormName()
+	switch {
+	case name != "purpose" && name != "file":
+		return unknownPart(part)
+	case name == "purpose" && u.purpose != "", name == "file" && u.staged != nil:
+		return problem.New(problem.InvalidValue, "the form has the field %s twice", name).In(name)
+	case name == "purpose":
+		u.purpose, err = readPurpose(part)
+		return err
+	}
+	u.name = part.FileName()
+	u.staged, err = u.store.Stage(ctx, formPart{part})
+	return err
 }
 
 func unknownPart(part *multipart.Part) error {
@@ -76,29 +119,16 @@ func readPurpose(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// lastPart is the content of a form's file, which nothing may follow: it is stored
-// while it comes, under what was said before.
-type lastPart struct {
-	part *multipart.Part
-	form *multipart.Reader
-}
+// formPart is the content of a form's file. Its errors are problems, which those of
+// the disk that it is written to are not.
+type formPart struct{ *multipart.Part }
 
-func (l *lastPart) Read(p []byte) (int, error) {
-	n, err := l.part.Read(p)
-	if err == nil {
-		return n, nil
+func (p formPart) Read(b []byte) (int, error) {
+	n, err := p.Part.Read(b)
+	if err != nil && err != io.EOF {
+		err = badForm(err)
 	}
-	if err != io.EOF {
-		return n, badForm(err)
-	}
-	next, err := l.form.NextPart()
-	if err == io.EOF {
-		return n, io.EOF
-	}
-	if err != nil {
-		return n, badForm(err)
-	}
-	return n, problem.New(problem.InvalidValue, "the field %q has to come before the file", next.FormName()).In(next.FormName())
+	return n, err
 }
 
 // badForm says why a form cannot be read: by its bytes, or by how they come.

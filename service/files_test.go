@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"mime/multipart"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,7 +113,10 @@ func TestBadForms(t *testing.T) {
 	}{
 		"no file":          {[][2]string{{"purpose", "batch"}}, 400, "invalid-value", "file"},
 		"unknown field":    {[][2]string{{"color", "red"}, file}, 400, "unknown-field", "color"},
-		"late purpose":     {[][2]string{file, {"purpose", "batch"}}, 400, "invalid-value", "purpose"},
+		"unknown behind":   {[][2]string{file, {"color", "red"}}, 400, "unknown-field", "color"},
+		"bad behind":       {[][2]string{file, {"purpose", "a b"}}, 400, "invalid-value", "purpose"},
+		"two purposes":     {[][2]string{{"purpose", "batch"}, file, {"purpose", "batch"}}, 400, "invalid-value", "purpose"},
+		"two files":        {[][2]string{file, file}, 400, "invalid-value", "file"},
 		"bad purpose":      {[][2]string{{"purpose", "a b"}, file}, 400, "invalid-value", "purpose"},
 		"endless purpose":  {[][2]string{{"purpose", strings.Repeat("p", 3000)}, file}, 400, "invalid-value", "purpose"},
 		"file too large":   {[][2]string{{"file:a", strings.Repeat("x", 5000)}}, 413, "body-too-large", ""},
@@ -139,5 +144,36 @@ func TestBadForms(t *testing.T) {
 	a := s.do("GET", "/v1/files", nil).want(200)
 	if strings.Contains(string(a.body), "file-") {
 		t.Errorf("refused files were kept: %s", a.body)
+	}
+	if left, err := os.ReadDir(filepath.Join(s.o.Dir, "files")); err != nil || len(left) > 0 {
+		t.Errorf("refused files lie there still: %v %v", left, err)
+	}
+}
+
+// TestFileBeforePurpose: the form of clients that put the file first, and of those that
+// put nothing else into it.
+func TestFileBeforePurpose(t *testing.T) {
+	s := start(t, nil)
+	file, purpose := [2]string{"file:a.jsonl", "abc"}, [2]string{"purpose", "fine-tune"}
+	for _, c := range []struct {
+		want   string
+		fields [][2]string
+	}{
+		{"fine-tune", [][2]string{purpose, file}},
+		{"fine-tune", [][2]string{file, purpose}},
+		{"batch", [][2]string{file}},
+	} {
+		body, kind := form(t, c.fields...)
+		var f struct {
+			ID, Filename, Purpose string
+			Bytes                 int64
+		}
+		s.do("POST", "/v1/files", body, "Content-Type", kind).want(200).into(&f)
+		if f.Purpose != c.want || f.Filename != "a.jsonl" || f.Bytes != 3 {
+			t.Errorf("%v: %+v", c.fields, f)
+		}
+		if got := s.do("GET", "/v1/files/"+f.ID+"/content", nil).want(200); string(got.body) != "abc" {
+			t.Errorf("%v: %q", c.fields, got.body)
+		}
 	}
 }

@@ -251,10 +251,11 @@ func (a *answer) into(v any) {
 
 // refused is a problem as clients see it.
 type refused struct {
-	Type, Title, Detail, Instance, Field, Error string
-	Status                                      int
-	Index                                       *int
-	Limit                                       any
+	Type, Title, Detail, Instance, Field string
+	Status                               int
+	Index                                *int
+	Limit                                any
+	Error                                any
 }
 
 // problem reads the answer as a problem of a kind.

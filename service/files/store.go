@@ -74,35 +74,17 @@ func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) {
 	})
 }
 
-// Create stores what r holds. key, if not "", is the idempotency key: the same
-// file under the same key gets the first one's record, unless that was deleted since;
-// another is refused.
-// Errors of r are returned wrapped.
+// Create stores what r holds: Stage, and Keep.
 func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Reader) (File, error) {
 	if err := check(name, purpose); err != nil {
 		return File{}, err
 	}
-	w, err := s.o.disk.Create(filepath.Join(s.dir, temporary+random()))
+	staged, err := s.Stage(ctx, r)
 	if err != nil {
 		return File{}, err
 	}
-	defer w.Discard()
-	b := budget{s: s, most: s.o.MaxBytes}
-	defer b.release()
-	if err := w.Copy(ctx, r, b.take); err != nil {
-		return File{}, err
-	}
-	if err := w.Close(); err != nil {
-		return File{}, err
-	}
-	f := File{Name: name, Purpose: purpose, Bytes: w.Bytes(), SHA256: w.Sum()}
-	fingerprint := strings.Join([]string{"create", name, purpose, f.SHA256}, "\x00")
-	f, first, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Rename(w.Path(), to) })
-	if err != nil || !first {
-		return f, errors.Join(err, s.o.disk.Remove(w.Path()))
-	}
-	b.keep()
-	return f, nil
+	defer staged.Discard()
+	return staged.Keep(name, purpose, key)
 }
 
 // Adopt takes over a complete file, flushed or not, that lies on the file system of

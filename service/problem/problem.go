@@ -64,10 +64,36 @@ type body struct {
 	Field    string `json:"field,omitempty"`
 	Index    *int   `json:"index,omitempty"`
 	Limit    any    `json:"limit,omitempty"`
-	// Error is what clients of the Open Inference Protocol read, Message what those
-	// of the OpenAI API do.
-	Error   string `json:"error,omitempty"`
-	Message string `json:"message,omitempty"`
+	// Error is what clients read that do not know RFC 9457: those of the OpenAI API an
+	// *apiError, those of the Open Inference Protocol a string.
+	Error any `json:"error,omitempty"`
+}
+
+// apiError is an error as the OpenAI API answers it.
+type apiError struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Code    string  `json:"code"`
+	Param   *string `json:"param"` // the field that is wrong, or null
+}
+
+// apiError is p for clients of the OpenAI API; the kind is its code.
+func (p *Problem) apiError() *apiError {
+	e := &apiError{Message: p.Error(), Type: "invalid_request_error", Code: string(p.Kind)}
+	switch status := p.Kind.Status(); {
+	case status == http.StatusUnauthorized:
+		e.Type = "authentication_error"
+	case status == http.StatusForbidden:
+		e.Type = "permission_error"
+	case status == http.StatusTooManyRequests:
+		e.Type = "rate_limit_error"
+	case status >= 500:
+		e.Type = "server_error"
+	}
+	if p.Field != "" {
+		e.Param = &p.Field
+	}
+	return e
 }
 
 func (p *Problem) body(instance string) body {
@@ -81,23 +107,19 @@ func (p *Problem) body(instance string) body {
 	return b
 }
 
-// Write answers a request with p. instance identifies the request; "" leaves
-// it out.
-func Write(w http.ResponseWriter, p *Problem, instance string) { write(w, p, p.body(instance)) }
-
-// WriteInference is Write with the member `error` that clients of the Open
-// Inference Protocol look for.
-func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
+// Write answers a request with p, whose member error is what clients of the OpenAI API
+// look for. instance identifies the request; "" leaves it out.
+func Write(w http.ResponseWriter, p *Problem, instance string) {
 	b := p.body(instance)
-	b.Error = p.Error()
+	b.Error = p.apiError()
 	write(w, p, b)
 }
 
-// WriteBatch is Write with the member `message` that clients of the OpenAI API
-// look for.
-func WriteBatch(w http.ResponseWriter, p *Problem, instance string) {
+// WriteInference is Write with the member error that clients of the Open Inference
+// Protocol look for.
+func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
 	b := p.body(instance)
-	b.Message = p.Error()
+	b.Error = p.Error()
 	write(w, p, b)
 }
 

@@ -1,0 +1,62 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"thresher/service/files/spool"
+)
+
+// Staged is the content of a file that has no name yet: it lies on the disk and counts
+// towards the limits, and Discard takes it away unless Keep made a file of it.
+type Staged struct {
+	s *Store
+	w *spool.Writer
+	b budget
+}
+
+// Stage writes what r holds. Errors of r are returned wrapped, and leave nothing behind.
+// The caller calls Discard once it is done with what is returned.
+func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
+	w, err := s.o.disk.Create(filepath.Join(s.dir, temporary+random()))
+	if err != nil {
+		return nil, err
+	}
+	st := &Staged{s: s, w: w, b: budget{s: s, most: s.o.MaxBytes}}
+	if err := w.Copy(ctx, r, st.b.take); err != nil {
+		st.Discard()
+		return nil, err
+	}
+	return st, nil
+}
+
+// Keep flushes the content and makes a file of it. key, if not "", is the idempotency
+// key: the same file under the same key gets the first one's record, unless that was
+// deleted since; another is refused. It may be called once.
+func (st *Staged) Keep(name, purpose, key string) (File, error) {
+	if err := check(name, purpose); err != nil {
+		return File{}, err
+	}
+	if err := st.w.Close(); err != nil {
+		return File{}, err
+	}
+	f := File{Name: name, Purpose: purpose, Bytes: st.w.Bytes(), SHA256: st.w.Sum()}
+	fingerprint := strings.Join([]string{"create", name, purpose, f.SHA256}, "\x00")
+	disk := &st.s.o.disk
+	f, first, err := st.s.publish(f, key, fingerprint, func(to string) error { return disk.Rename(st.w.Path(), to) })
+	if err != nil || !first {
+		return f, errors.Join(err, disk.Remove(st.w.Path()))
+	}
+	st.b.keep()
+	return f, nil
+}
+
+// Discard removes what was not kept, and gives its room back.
+func (st *Staged) Discard() {
+	st.w.Discard()
+	st.b.release()
+	st.b.keep()
+}
