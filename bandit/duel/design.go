@@ -39,10 +39,10 @@ type Radius string
 
 const (
 	// Tight is sqrt(ln(1/delta)/n): equation (9) of Beat-the-Mean, proven for
-	// gamma = 1, and by its footnote 7 the radius of Interleaved Filter.
+	// gamma = 1, and by its footnote 7 equivalent to that of Interleaved Filter.
 	Tight Radius = "tight"
 	// Wide is 3 gamma^2 sqrt(ln(1/delta)/n) for Beat-the-Mean, equation (4), and
-	// sqrt(4 ln(1/delta)/n) for Interleaved Filter.
+	// sqrt(4 ln(1/delta)/n) for Interleaved Filter, as its own paper has it.
 	Wide Radius = "wide"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 )
 
@@ -29,6 +30,10 @@ type Figure struct {
 	Arms      []int
 	Gammas    []float64
 	FixedArms int
+	// FilterRadii are the radii of Interleaved Filter, each an algorithm of its own;
+	// empty is both: Wide, which its authors published and have the proof for, and
+	// Tight, which footnote 7 of Beat-the-Mean says that it has.
+	FilterRadii []Radius
 	// Progress hears how many trials are done of the first point that is not, from
 	// any goroutine.
 	Progress func(label string, done, total int)
@@ -43,6 +48,7 @@ type Point struct {
 	Arms      int       `json:"k"`
 	Gamma     float64   `json:"gamma"`
 	Algorithm Algorithm `json:"algorithm"`
+	Radius    Radius    `json:"radius"`
 	Trials    int       `json:"trials"`
 	Right     int       `json:"right"` // trials that found the best arm
 	// Regret and its standard deviation over the trials (not of the mean).
@@ -69,24 +75,37 @@ type setting struct {
 	model      Model
 }
 
-// Run simulates every point of both algorithms and hands it over as it is done.
+// Run simulates every point of all algorithms and hands it over as it is done.
 func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 	settings, err := g.settings()
 	if err != nil {
 		return err
 	}
+	radii := g.FilterRadii
+	if len(radii) == 0 {
+		radii = []Radius{Wide, Tight}
+	}
+	for i, radius := range radii {
+		if radius != Wide && radius != Tight {
+			return fmt.Errorf("duel: figure %d: radius %q of the filter is neither %s nor %s", g.Number, radius, Tight, Wide)
+		}
+		if slices.Contains(radii[:i], radius) {
+			return fmt.Errorf("duel: figure %d: radius %s of the filter is there twice", g.Number, radius)
+		}
+	}
 	var points []Point
 	var all []*Simulation
 	var front atomic.Int64 // the first point that is not done
 	for _, s := range settings {
-		for _, design := range []Design{
-			{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius},
-			{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: Tight},
-		} {
+		designs := []Design{{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius}}
+		for _, radius := range radii {
+			designs = append(designs, Design{Algorithm: InterleavedFilter2, Horizon: figureHorizon, Radius: radius})
+		}
+		for _, design := range designs {
 			at := int64(len(all))
 			sim := &Simulation{Design: design, Arms: s.arms, Model: s.model, Trials: g.Trials, Seed: g.Seed}
 			if g.Progress != nil {
-				label := fmt.Sprintf("%s %s, K = %d, gamma = %g", s.name, design.Algorithm, s.arms, s.gamma)
+				label := fmt.Sprintf("%s %s %s, K = %d, gamma = %g", s.name, design.Algorithm, design.Radius, s.arms, s.gamma)
 				sim.Progress = func(done, total int) {
 					if front.Load() == at {
 						g.Progress(label, done, total)
@@ -95,7 +114,8 @@ func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 			}
 			all = append(all, sim)
 			points = append(points, Point{
-				Figure: g.Number, Panel: s.panel, Setting: s.name, Axis: s.axis, Arms: s.arms, Gamma: s.gamma, Algorithm: design.Algorithm,
+				Figure: g.Number, Panel: s.panel, Setting: s.name, Axis: s.axis, Arms: s.arms, Gamma: s.gamma,
+				Algorithm: design.Algorithm, Radius: design.Radius,
 			})
 		}
 	}

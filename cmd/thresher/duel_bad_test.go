@@ -61,6 +61,8 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --figure 3", "duel simulate: --figure 3; there are 1 and 2"},
 		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
 		{"duel simulate --arms 1", "1 arms"},
+		{"duel simulate --arms 3 --filter-radius narrow", `radius "narrow" of the filter is neither tight nor wide`},
+		{"duel simulate --arms 3 --filter-radius tight,tight", "radius tight of the filter is there twice"},
 		{"duel simulate --fixed-arms 20", "are of figure 2"},
 		{"duel simulate --out " + arms, "--force"},
 		{"duel simulate --out " + dir + " --force", "is a directory"},

@@ -181,19 +181,26 @@ func TestDuelSimulate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 9 || strings.Join(rows[0], ",") != "figure,panel,setting,axis,k,gamma,algorithm,trials,right,regret,regret_sd,duels" {
+	if len(rows) != 13 || strings.Join(rows[0], ",") != "figure,panel,setting,axis,k,gamma,algorithm,radius,trials,right,regret,regret_sd,duels" {
 		t.Fatalf("%d rows: %v", len(rows), rows)
 	}
-	for i, want := range []string{"K,3,1.3", "K,3,1.3", "K,4,1.3", "K,4,1.3", "gamma,5,1", "gamma,5,1", "gamma,5,1.5", "gamma,5,1.5"} {
-		if got := strings.Join(rows[i+1][3:6], ","); got != want {
-			t.Errorf("row %d is %s, want %s", i+1, got, want)
+	lines := []string{"beat-the-mean,wide", "interleaved-filter-2,wide", "interleaved-filter-2,tight"}
+	for i, want := range []string{"K,3,1.3", "K,4,1.3", "gamma,5,1", "gamma,5,1.5"} {
+		for j, line := range lines {
+			if got := strings.Join(rows[3*i+j+1][3:8], ","); got != want+","+line {
+				t.Errorf("row %d is %s, want %s,%s", 3*i+j+1, got, want, line)
+			}
 		}
 	}
 	text := readFile(t, drawing)
-	for _, want := range []string{"; gamma = 1.3<", "; K = 5<", ">K<", ">gamma<", ">regret<", ">beat-the-mean<", ">interleaved-filter-2<", ">1.5<"} {
+	for _, want := range []string{"; gamma = 1.3<", "; K = 5<", ">K<", ">gamma<", ">regret<", ">beat-the-mean, wide<", ">interleaved-filter-2, wide<", ">interleaved-filter-2, tight<", ">1.5<"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the drawing has no %s", want)
 		}
+	}
+	one := thresher(t, "duel", "simulate", "--trials=1", "--arms=3", "--filter-radius=tight")
+	if one.wantCode(t, exitOK); strings.Contains(one.out, "wide") || strings.Count(one.out, "\n") != 5 {
+		t.Errorf("%s", one.out)
 	}
 	missing := filepath.Join(filepath.Dir(file), "none")
 	thresher(t, "duel", "simulate", "--figure=7", "--out", missing).wantError(t, "figure 7")
