@@ -1,22 +1,36 @@
 package simd
 
-// Dot returns sum a_j q_j in float64. The error is below
-// len(a) 2^-53 |a||q|: none that a float32 score can show.
+// Dot returns the canonical sum of a_j q_j. It is the same bit for bit at every
+// level where the float64 products are exact: each q_j is a float32 times a power of
+// two, the same for all. Other products a level may round, or not. The error is
+// below (len(a)/32+7) 2^-53 sum |a_j q_j| for len(a) below 2^40.
 func Dot(a []float32, q []float64) float64 {
 	q = q[:len(a)]
-	var s, t, u, v float64
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		x, y := (*[4]float32)(a[i:]), (*[4]float64)(q[i:])
-		s += float64(x[0]) * y[0]
-		t += float64(x[1]) * y[1]
-		u += float64(x[2]) * y[2]
-		v += float64(x[3]) * y[3]
+	var s [lanes]float64
+	for from := 0; from < min(lanes, len(a)); from += 8 {
+		dotLanes((*[8]float64)(s[from:]), a[from:], q[from:])
 	}
-	for ; i < len(a); i++ {
-		s += float64(a[i]) * q[i]
+	return fold(&s)
+}
+
+// dotLanes makes eight lanes of Dot; a and q begin at the first.
+func dotLanes(s *[8]float64, a []float32, q []float64) {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float64
+	q = q[:len(a)]
+	for ; len(a) >= 8 && len(q) >= 8; a, q = a[min(lanes, len(a)):], q[min(lanes, len(q)):] {
+		s0 += float64(a[0]) * q[0]
+		s1 += float64(a[1]) * q[1]
+		s2 += float64(a[2]) * q[2]
+		s3 += float64(a[3]) * q[3]
+		s4 += float64(a[4]) * q[4]
+		s5 += float64(a[5]) * q[5]
+		s6 += float64(a[6]) * q[6]
+		s7 += float64(a[7]) * q[7]
 	}
-	return (s + t) + (u + v)
+	*s = [8]float64{s0, s1, s2, s3, s4, s5, s6, s7}
+	for j, v := range a {
+		s[j] += float64(v) * q[j]
+	}
 }
 
 // Dots writes to out[i] the Dot of row ids[i] with q, bit for bit. rows is
@@ -25,5 +39,31 @@ func Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	out = out[:len(ids)]
 	for i, id := range ids {
 		out[i] = Dot(rows[int(id)*ld:][:len(q)], q)
+	}
+}
+
+// SumSquares returns the canonical sum of x_j^2, whose float64 squares are exact:
+// it is the same bit for bit at every level. The error is below
+// (len(x)/32+6) 2^-53 times the sum for len(x) below 2^40.
+func SumSquares(x []float32) float64 {
+	var s [lanes]float64
+	for from := 0; from < min(lanes, len(x)); from += 8 {
+		squareLanes((*[8]float64)(s[from:]), x[from:])
+	}
+	return fold(&s)
+}
+
+// squareLanes makes eight lanes of SumSquares; x begins at the first.
+func squareLanes(s *[8]float64, x []float32) {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float64
+	for ; len(x) >= 8; x = x[min(lanes, len(x)):] {
+		x0, x1, x2, x3 := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
+		x4, x5, x6, x7 := float64(x[4]), float64(x[5]), float64(x[6]), float64(x[7])
+		s0, s1, s2, s3 = s0+x0*x0, s1+x1*x1, s2+x2*x2, s3+x3*x3
+		s4, s5, s6, s7 = s4+x4*x4, s5+x5*x5, s6+x6*x6, s7+x7*x7
+	}
+	*s = [8]float64{s0, s1, s2, s3, s4, s5, s6, s7}
+	for j, v := range x {
+		s[j] += float64(v) * float64(v)
 	}
 }

@@ -1,7 +1,6 @@
 package simd
 
-// Dot is the function Dot at level l; its error is below
-// (len(a)+2) 2^-53 sum |a_j q_j|.
+// Dot is the function Dot at level l: where products are exact, bit for bit.
 func (l Level) Dot(a []float32, q []float64) float64 { return l.dot(a, q[:len(a)]) }
 
 // Dots is the function Dots at level l: out[i] is l.Dot of row ids[i], bit for
@@ -32,8 +31,7 @@ func (l Level) DotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 	return l.dotGather(a, perm, q[:len(perm)])
 }
 
-// SumSquares is the function SumSquares at level l, up to a factor of
-// 1 +- len(x) 2^-53.
+// SumSquares is the function SumSquares at level l, bit for bit.
 func (l Level) SumSquares(x []float32) float64 { return l.sumSquares(x) }
 
 // MaxAbs is the function MaxAbs at level l, bit for bit; a NaN when x holds one.

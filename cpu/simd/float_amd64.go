@@ -28,6 +28,30 @@ func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []flo
 	dotsAVX2(out, rows, ld, ids, q, ahead)
 }
 
+func (l Level) squaredDistance(a []float32, q []float64) float64 {
+	switch l {
+	case AVX512:
+		return squaredDistanceAVX512(a, q)
+	case AVX2:
+		return squaredDistanceAVX2(a, q)
+	}
+	return SquaredDistance(a, q)
+}
+
+func (l Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if l == Generic || len(ids) == 0 || len(q) == 0 {
+		SquaredDistances(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/4/len(q))
+	if l == AVX512 {
+		squaredDistancesAVX512(out, rows, ld, ids, q, ahead)
+		return
+	}
+	squaredDistancesAVX2(out, rows, ld, ids, q, ahead)
+}
+
 func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
 	switch l {
 	case AVX512:
@@ -166,10 +190,4 @@ func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) 
 	}
 	// the rest, or the panic of an index beyond src
 	PermuteScale(dst[n:], src, perm[n:], scale)
-}
-
-func (Level) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }
-
-func (Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	SquaredDistances(out, rows, ld, ids, q)
 }

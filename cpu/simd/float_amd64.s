@@ -15,9 +15,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-56
 	VPXOR X2, X2, X2
 	VPXOR X3, X3, X3
 
-many:
-	CMPQ        CX, $+32
-	JLT         one
+turn:
+	SUBQ        $+32, CX
+	JLT         tail
 	VCVTPS2PD   (AX), Z4
 	VFMADD231PD (DX), Z4, Z0
 	VCVTPS2PD   32(AX), Z4
@@ -28,20 +28,32 @@ many:
 	VFMADD231PD 192(DX), Z4, Z3
 	ADDQ        $+128, AX
 	ADDQ        $+256, DX
-	SUBQ        $+32, CX
-	JMP         many
-
-one:
-	CMPQ        CX, $+8
-	JLT         tail
-	VCVTPS2PD   (AX), Z4
-	VFMADD231PD (DX), Z4, Z0
-	ADDQ        $+32, AX
-	ADDQ        $+64, DX
-	SUBQ        $+8, CX
-	JMP         one
+	JMP         turn
 
 tail:
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VCVTPS2PD   (AX), Z4
+	VFMADD231PD (DX), Z4, Z0
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VCVTPS2PD   32(AX), Z4
+	VFMADD231PD 64(DX), Z4, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VCVTPS2PD   64(AX), Z4
+	VFMADD231PD 128(DX), Z4, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VCVTPS2PD   96(AX), Z4
+	VFMADD231PD 192(DX), Z4, Z3
+	SUBQ        $+8, CX
+
+rest0:
 	TESTQ       CX, CX
 	JZ          end
 	MOVQ        $0x00000001, BX
@@ -51,6 +63,42 @@ tail:
 	VMOVUPD.Z   (DX), K1, Z4
 	VCVTPS2PD.Z (AX), K1, Z5
 	VFMADD231PD Z4, Z5, Z0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VMOVUPD.Z   64(DX), K1, Z4
+	VCVTPS2PD.Z 32(AX), K1, Z5
+	VFMADD231PD Z4, Z5, Z1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VMOVUPD.Z   128(DX), K1, Z4
+	VCVTPS2PD.Z 64(AX), K1, Z5
+	VFMADD231PD Z4, Z5, Z2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VMOVUPD.Z   192(DX), K1, Z4
+	VCVTPS2PD.Z 96(AX), K1, Z5
+	VFMADD231PD Z4, Z5, Z3
 
 end:
 	VADDPD        Z2, Z0, Z0
@@ -115,9 +163,9 @@ row:
 	VPXOR   X2, X2, X2
 	VPXOR   X3, X3, X3
 
-many:
-	CMPQ        CX, $+32
-	JLT         one
+turn:
+	SUBQ        $+32, CX
+	JLT         tail
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
 	ADDQ        $+128, R9
@@ -131,20 +179,32 @@ many:
 	VFMADD231PD 192(R11), Z4, Z3
 	ADDQ        $+128, R10
 	ADDQ        $+256, R11
-	SUBQ        $+32, CX
-	JMP         many
-
-one:
-	CMPQ        CX, $+8
-	JLT         tail
-	VCVTPS2PD   (R10), Z4
-	VFMADD231PD (R11), Z4, Z0
-	ADDQ        $+32, R10
-	ADDQ        $+64, R11
-	SUBQ        $+8, CX
-	JMP         one
+	JMP         turn
 
 tail:
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VCVTPS2PD   (R10), Z4
+	VFMADD231PD (R11), Z4, Z0
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VCVTPS2PD   32(R10), Z4
+	VFMADD231PD 64(R11), Z4, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VCVTPS2PD   64(R10), Z4
+	VFMADD231PD 128(R11), Z4, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VCVTPS2PD   96(R10), Z4
+	VFMADD231PD 192(R11), Z4, Z3
+	SUBQ        $+8, CX
+
+rest0:
 	TESTQ       CX, CX
 	JZ          end
 	MOVQ        $0x00000001, R12
@@ -154,9 +214,44 @@ tail:
 	VMOVUPD.Z   (R11), K1, Z4
 	VCVTPS2PD.Z (R10), K1, Z5
 	VFMADD231PD Z4, Z5, Z0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   64(R11), K1, Z4
+	VCVTPS2PD.Z 32(R10), K1, Z5
+	VFMADD231PD Z4, Z5, Z1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   128(R11), K1, Z4
+	VCVTPS2PD.Z 64(R10), K1, Z5
+	VFMADD231PD Z4, Z5, Z2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPD.Z   192(R11), K1, Z4
+	VCVTPS2PD.Z 96(R10), K1, Z5
+	VFMADD231PD Z4, Z5, Z3
 
 end:
-	PREFETCHT1    (R9)
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
 	VADDPD        Z1, Z0, Z0
@@ -166,6 +261,321 @@ end:
 	VADDPD        X1, X0, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
+	PREFETCHT1    (R9)
+	VMOVSD        X0, (AX)
+	ADDQ          $+8, AX
+	ADDQ          $+4, DX
+	DECQ          DI
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func squaredDistanceAVX512(a []float32, q []float64) float64
+// Requires: AVX, AVX512BW, AVX512F, SSE2
+TEXT ·squaredDistanceAVX512(SB), NOSPLIT, $0-56
+	MOVQ  a_base+0(FP), AX
+	MOVQ  q_base+24(FP), DX
+	MOVQ  a_len+8(FP), CX
+	VPXOR X0, X0, X0
+	VPXOR X1, X1, X1
+	VPXOR X2, X2, X2
+	VPXOR X3, X3, X3
+
+turn:
+	SUBQ      $+32, CX
+	JLT       tail
+	VCVTPS2PD (AX), Z4
+	VSUBPD    (DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(AX), Z4
+	VSUBPD    64(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z1, Z1
+	VCVTPS2PD 64(AX), Z4
+	VSUBPD    128(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPS2PD 96(AX), Z4
+	VSUBPD    192(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z3, Z3
+	ADDQ      $+128, AX
+	ADDQ      $+256, DX
+	JMP       turn
+
+tail:
+	ADDQ      $+32, CX
+	CMPQ      CX, $+8
+	JLT       rest0
+	VCVTPS2PD (AX), Z4
+	VSUBPD    (DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z0, Z0
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest1
+	VCVTPS2PD 32(AX), Z4
+	VSUBPD    64(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z1, Z1
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest2
+	VCVTPS2PD 64(AX), Z4
+	VSUBPD    128(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z2, Z2
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest3
+	VCVTPS2PD 96(AX), Z4
+	VSUBPD    192(DX), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z3, Z3
+	SUBQ      $+8, CX
+
+rest0:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VCVTPS2PD.Z (AX), K1, Z4
+	VMOVUPD.Z   (DX), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z0, Z0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VCVTPS2PD.Z 32(AX), K1, Z4
+	VMOVUPD.Z   64(DX), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z1, Z1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VCVTPS2PD.Z 64(AX), K1, Z4
+	VMOVUPD.Z   128(DX), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z2, Z2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVQ       BX, K1
+	VCVTPS2PD.Z 96(AX), K1, Z4
+	VMOVUPD.Z   192(DX), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z3, Z3
+
+end:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VZEROUPPER
+	MOVSD         X0, ret+48(FP)
+	RET
+
+// func squaredDistancesAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX512BW, AVX512F, CMOV, MMX+
+TEXT ·squaredDistancesAVX512(SB), NOSPLIT, $0-112
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), DX
+	MOVQ    rows_base+24(FP), BX
+	MOVQ    ld+48(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ids_len+64(FP), DI
+	MOVQ    ahead+104(FP), R8
+	MOVQ    R8, CX
+	CMPQ    DI, CX
+	CMOVQLT DI, CX
+
+early:
+	DECQ  CX
+	MOVL  (DX)(CX*4), R10
+	IMULQ SI, R10
+	ADDQ  BX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x02, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      CX, CX
+	JNZ        early
+
+row:
+	MOVQ    DI, CX
+	DECQ    CX
+	CMPQ    CX, R8
+	CMOVQGT R8, CX
+	MOVL    (DX)(CX*4), R9
+	IMULQ   SI, R9
+	ADDQ    BX, R9
+	XORQ    CX, CX
+	MOVL    (DX)(CX*4), R10
+	IMULQ   SI, R10
+	ADDQ    BX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), CX
+	VPXOR   X0, X0, X0
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+
+turn:
+	SUBQ       $+32, CX
+	JLT        tail
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	ADDQ       $+128, R9
+	VCVTPS2PD  (R10), Z4
+	VSUBPD     (R11), Z4, Z4
+	VMULPD     Z4, Z4, Z4
+	VADDPD     Z4, Z0, Z0
+	VCVTPS2PD  32(R10), Z4
+	VSUBPD     64(R11), Z4, Z4
+	VMULPD     Z4, Z4, Z4
+	VADDPD     Z4, Z1, Z1
+	VCVTPS2PD  64(R10), Z4
+	VSUBPD     128(R11), Z4, Z4
+	VMULPD     Z4, Z4, Z4
+	VADDPD     Z4, Z2, Z2
+	VCVTPS2PD  96(R10), Z4
+	VSUBPD     192(R11), Z4, Z4
+	VMULPD     Z4, Z4, Z4
+	VADDPD     Z4, Z3, Z3
+	ADDQ       $+128, R10
+	ADDQ       $+256, R11
+	JMP        turn
+
+tail:
+	ADDQ      $+32, CX
+	CMPQ      CX, $+8
+	JLT       rest0
+	VCVTPS2PD (R10), Z4
+	VSUBPD    (R11), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z0, Z0
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest1
+	VCVTPS2PD 32(R10), Z4
+	VSUBPD    64(R11), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z1, Z1
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest2
+	VCVTPS2PD 64(R10), Z4
+	VSUBPD    128(R11), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z2, Z2
+	SUBQ      $+8, CX
+	CMPQ      CX, $+8
+	JLT       rest3
+	VCVTPS2PD 96(R10), Z4
+	VSUBPD    192(R11), Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z3, Z3
+	SUBQ      $+8, CX
+
+rest0:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VCVTPS2PD.Z (R10), K1, Z4
+	VMOVUPD.Z   (R11), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z0, Z0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VCVTPS2PD.Z 32(R10), K1, Z4
+	VMOVUPD.Z   64(R11), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z1, Z1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VCVTPS2PD.Z 64(R10), K1, Z4
+	VMOVUPD.Z   128(R11), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z2, Z2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VCVTPS2PD.Z 96(R10), K1, Z4
+	VMOVUPD.Z   192(R11), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMULPD      Z4, Z4, Z4
+	VADDPD      Z4, Z3, Z3
+
+end:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	PREFETCHT1    (R9)
 	VMOVSD        X0, (AX)
 	ADDQ          $+8, AX
 	ADDQ          $+4, DX
@@ -184,9 +594,9 @@ TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-32
 	VPXOR X2, X2, X2
 	VPXOR X3, X3, X3
 
-many:
-	CMPQ        CX, $+32
-	JLT         one
+turn:
+	SUBQ        $+32, CX
+	JLT         tail
 	VCVTPS2PD   (AX), Z4
 	VFMADD231PD Z4, Z4, Z0
 	VCVTPS2PD   32(AX), Z4
@@ -196,19 +606,32 @@ many:
 	VCVTPS2PD   96(AX), Z4
 	VFMADD231PD Z4, Z4, Z3
 	ADDQ        $+128, AX
-	SUBQ        $+32, CX
-	JMP         many
-
-one:
-	CMPQ        CX, $+8
-	JLT         tail
-	VCVTPS2PD   (AX), Z4
-	VFMADD231PD Z4, Z4, Z0
-	ADDQ        $+32, AX
-	SUBQ        $+8, CX
-	JMP         one
+	JMP         turn
 
 tail:
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VCVTPS2PD   (AX), Z4
+	VFMADD231PD Z4, Z4, Z0
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VCVTPS2PD   32(AX), Z4
+	VFMADD231PD Z4, Z4, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VCVTPS2PD   64(AX), Z4
+	VFMADD231PD Z4, Z4, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VCVTPS2PD   96(AX), Z4
+	VFMADD231PD Z4, Z4, Z3
+	SUBQ        $+8, CX
+
+rest0:
 	TESTQ       CX, CX
 	JZ          end
 	MOVQ        $0x00000001, DX
@@ -217,6 +640,39 @@ tail:
 	KMOVQ       DX, K1
 	VCVTPS2PD.Z (AX), K1, Z4
 	VFMADD231PD Z4, Z4, Z0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, DX
+	SHLQ        CL, DX
+	DECQ        DX
+	KMOVQ       DX, K1
+	VCVTPS2PD.Z 32(AX), K1, Z4
+	VFMADD231PD Z4, Z4, Z1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, DX
+	SHLQ        CL, DX
+	DECQ        DX
+	KMOVQ       DX, K1
+	VCVTPS2PD.Z 64(AX), K1, Z4
+	VFMADD231PD Z4, Z4, Z2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	MOVQ        $0x00000001, DX
+	SHLQ        CL, DX
+	DECQ        DX
+	KMOVQ       DX, K1
+	VCVTPS2PD.Z 96(AX), K1, Z4
+	VFMADD231PD Z4, Z4, Z3
 
 end:
 	VADDPD        Z2, Z0, Z0
@@ -1534,47 +1990,193 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-56
 	VPXOR X1, X1, X1
 	VPXOR X2, X2, X2
 	VPXOR X3, X3, X3
+	VPXOR X4, X4, X4
+	VPXOR X5, X5, X5
+	VPXOR X6, X6, X6
+	VPXOR X7, X7, X7
 
-many:
-	CMPQ        DX, $+16
-	JLT         one
-	VCVTPS2PD   (AX), Y4
-	VFMADD231PD (CX), Y4, Y0
-	VCVTPS2PD   16(AX), Y4
-	VFMADD231PD 32(CX), Y4, Y1
-	VCVTPS2PD   32(AX), Y4
-	VFMADD231PD 64(CX), Y4, Y2
-	VCVTPS2PD   48(AX), Y4
-	VFMADD231PD 96(CX), Y4, Y3
-	ADDQ        $+64, AX
-	ADDQ        $+128, CX
-	SUBQ        $+16, DX
-	JMP         many
-
-one:
-	CMPQ        DX, $+4
+turn:
+	SUBQ        $+32, DX
 	JLT         tail
-	VCVTPS2PD   (AX), Y4
-	VFMADD231PD (CX), Y4, Y0
-	ADDQ        $+16, AX
-	ADDQ        $+32, CX
-	SUBQ        $+4, DX
-	JMP         one
+	VCVTPS2PD   (AX), Y8
+	VFMADD231PD (CX), Y8, Y0
+	VCVTPS2PD   16(AX), Y8
+	VFMADD231PD 32(CX), Y8, Y1
+	VCVTPS2PD   32(AX), Y8
+	VFMADD231PD 64(CX), Y8, Y2
+	VCVTPS2PD   48(AX), Y8
+	VFMADD231PD 96(CX), Y8, Y3
+	VCVTPS2PD   64(AX), Y8
+	VFMADD231PD 128(CX), Y8, Y4
+	VCVTPS2PD   80(AX), Y8
+	VFMADD231PD 160(CX), Y8, Y5
+	VCVTPS2PD   96(AX), Y8
+	VFMADD231PD 192(CX), Y8, Y6
+	VCVTPS2PD   112(AX), Y8
+	VFMADD231PD 224(CX), Y8, Y7
+	ADDQ        $+128, AX
+	ADDQ        $+256, CX
+	JMP         turn
 
 tail:
+	ADDQ        $+32, DX
+	CMPQ        DX, $+4
+	JLT         rest0
+	VCVTPS2PD   (AX), Y8
+	VFMADD231PD (CX), Y8, Y0
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest1
+	VCVTPS2PD   16(AX), Y8
+	VFMADD231PD 32(CX), Y8, Y1
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest2
+	VCVTPS2PD   32(AX), Y8
+	VFMADD231PD 64(CX), Y8, Y2
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest3
+	VCVTPS2PD   48(AX), Y8
+	VFMADD231PD 96(CX), Y8, Y3
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest4
+	VCVTPS2PD   64(AX), Y8
+	VFMADD231PD 128(CX), Y8, Y4
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest5
+	VCVTPS2PD   80(AX), Y8
+	VFMADD231PD 160(CX), Y8, Y5
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest6
+	VCVTPS2PD   96(AX), Y8
+	VFMADD231PD 192(CX), Y8, Y6
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest7
+	VCVTPS2PD   112(AX), Y8
+	VFMADD231PD 224(CX), Y8, Y7
+	SUBQ        $+4, DX
+
+rest0:
 	TESTQ       DX, DX
 	JZ          end
 	LEAQ        lanes<>+0(SB), BX
 	SHLQ        $0x02, DX
 	SUBQ        DX, BX
-	VMOVDQU     16(BX), X4
-	VPMOVSXDQ   X4, Y5
-	VMASKMOVPD  (CX), Y5, Y5
-	VMASKMOVPS  (AX), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y5, Y4, Y0
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  (CX), Y9, Y9
+	VMASKMOVPS  (AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y0
+	JMP         end
+
+rest1:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  32(CX), Y9, Y9
+	VMASKMOVPS  16(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y1
+	JMP         end
+
+rest2:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  64(CX), Y9, Y9
+	VMASKMOVPS  32(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y2
+	JMP         end
+
+rest3:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  96(CX), Y9, Y9
+	VMASKMOVPS  48(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y3
+	JMP         end
+
+rest4:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  128(CX), Y9, Y9
+	VMASKMOVPS  64(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y4
+	JMP         end
+
+rest5:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  160(CX), Y9, Y9
+	VMASKMOVPS  80(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y5
+	JMP         end
+
+rest6:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  192(CX), Y9, Y9
+	VMASKMOVPS  96(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y6
+	JMP         end
+
+rest7:
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  224(CX), Y9, Y9
+	VMASKMOVPS  112(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y7
 
 end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -1644,50 +2246,196 @@ row:
 	VPXOR   X1, X1, X1
 	VPXOR   X2, X2, X2
 	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
+	VPXOR   X5, X5, X5
+	VPXOR   X6, X6, X6
+	VPXOR   X7, X7, X7
 
-many:
-	CMPQ        R8, $+16
-	JLT         one
-	PREFETCHT1  (R9)
-	ADDQ        $+64, R9
-	VCVTPS2PD   (R10), Y4
-	VFMADD231PD (R11), Y4, Y0
-	VCVTPS2PD   16(R10), Y4
-	VFMADD231PD 32(R11), Y4, Y1
-	VCVTPS2PD   32(R10), Y4
-	VFMADD231PD 64(R11), Y4, Y2
-	VCVTPS2PD   48(R10), Y4
-	VFMADD231PD 96(R11), Y4, Y3
-	ADDQ        $+64, R10
-	ADDQ        $+128, R11
-	SUBQ        $+16, R8
-	JMP         many
-
-one:
-	CMPQ        R8, $+4
+turn:
+	SUBQ        $+32, R8
 	JLT         tail
-	VCVTPS2PD   (R10), Y4
-	VFMADD231PD (R11), Y4, Y0
-	ADDQ        $+16, R10
-	ADDQ        $+32, R11
-	SUBQ        $+4, R8
-	JMP         one
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	ADDQ        $+128, R9
+	VCVTPS2PD   (R10), Y8
+	VFMADD231PD (R11), Y8, Y0
+	VCVTPS2PD   16(R10), Y8
+	VFMADD231PD 32(R11), Y8, Y1
+	VCVTPS2PD   32(R10), Y8
+	VFMADD231PD 64(R11), Y8, Y2
+	VCVTPS2PD   48(R10), Y8
+	VFMADD231PD 96(R11), Y8, Y3
+	VCVTPS2PD   64(R10), Y8
+	VFMADD231PD 128(R11), Y8, Y4
+	VCVTPS2PD   80(R10), Y8
+	VFMADD231PD 160(R11), Y8, Y5
+	VCVTPS2PD   96(R10), Y8
+	VFMADD231PD 192(R11), Y8, Y6
+	VCVTPS2PD   112(R10), Y8
+	VFMADD231PD 224(R11), Y8, Y7
+	ADDQ        $+128, R10
+	ADDQ        $+256, R11
+	JMP         turn
 
 tail:
+	ADDQ        $+32, R8
+	CMPQ        R8, $+4
+	JLT         rest0
+	VCVTPS2PD   (R10), Y8
+	VFMADD231PD (R11), Y8, Y0
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest1
+	VCVTPS2PD   16(R10), Y8
+	VFMADD231PD 32(R11), Y8, Y1
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest2
+	VCVTPS2PD   32(R10), Y8
+	VFMADD231PD 64(R11), Y8, Y2
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest3
+	VCVTPS2PD   48(R10), Y8
+	VFMADD231PD 96(R11), Y8, Y3
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest4
+	VCVTPS2PD   64(R10), Y8
+	VFMADD231PD 128(R11), Y8, Y4
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest5
+	VCVTPS2PD   80(R10), Y8
+	VFMADD231PD 160(R11), Y8, Y5
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest6
+	VCVTPS2PD   96(R10), Y8
+	VFMADD231PD 192(R11), Y8, Y6
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest7
+	VCVTPS2PD   112(R10), Y8
+	VFMADD231PD 224(R11), Y8, Y7
+	SUBQ        $+4, R8
+
+rest0:
 	TESTQ       R8, R8
 	JZ          end
 	LEAQ        lanes<>+0(SB), R12
 	SHLQ        $0x02, R8
 	SUBQ        R8, R12
-	VMOVDQU     16(R12), X4
-	VPMOVSXDQ   X4, Y5
-	VMASKMOVPD  (R11), Y5, Y5
-	VMASKMOVPS  (R10), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y5, Y4, Y0
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  (R11), Y9, Y9
+	VMASKMOVPS  (R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y0
+	JMP         end
+
+rest1:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  32(R11), Y9, Y9
+	VMASKMOVPS  16(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y1
+	JMP         end
+
+rest2:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  64(R11), Y9, Y9
+	VMASKMOVPS  32(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y2
+	JMP         end
+
+rest3:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  96(R11), Y9, Y9
+	VMASKMOVPS  48(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y3
+	JMP         end
+
+rest4:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  128(R11), Y9, Y9
+	VMASKMOVPS  64(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y4
+	JMP         end
+
+rest5:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  160(R11), Y9, Y9
+	VMASKMOVPS  80(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y5
+	JMP         end
+
+rest6:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  192(R11), Y9, Y9
+	VMASKMOVPS  96(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y6
+	JMP         end
+
+rest7:
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPD  224(R11), Y9, Y9
+	VMASKMOVPS  112(R10), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y7
 
 end:
-	PREFETCHT1   (R9)
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -1695,6 +2443,565 @@ end:
 	VADDPD       X1, X0, X0
 	VPERMILPD    $0x01, X0, X1
 	VADDSD       X1, X0, X0
+	PREFETCHT1   (R9)
+	VMOVSD       X0, (AX)
+	ADDQ         $+8, AX
+	ADDQ         $+4, CX
+	DECQ         SI
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func squaredDistanceAVX2(a []float32, q []float64) float64
+// Requires: AVX, AVX2, SSE2
+TEXT ·squaredDistanceAVX2(SB), NOSPLIT, $0-56
+	MOVQ  a_base+0(FP), AX
+	MOVQ  q_base+24(FP), CX
+	MOVQ  a_len+8(FP), DX
+	VPXOR X0, X0, X0
+	VPXOR X1, X1, X1
+	VPXOR X2, X2, X2
+	VPXOR X3, X3, X3
+	VPXOR X4, X4, X4
+	VPXOR X5, X5, X5
+	VPXOR X6, X6, X6
+	VPXOR X7, X7, X7
+
+turn:
+	SUBQ      $+32, DX
+	JLT       tail
+	VCVTPS2PD (AX), Y8
+	VSUBPD    (CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(AX), Y8
+	VSUBPD    32(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(AX), Y8
+	VSUBPD    64(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD 48(AX), Y8
+	VSUBPD    96(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y3, Y3
+	VCVTPS2PD 64(AX), Y8
+	VSUBPD    128(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 80(AX), Y8
+	VSUBPD    160(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 96(AX), Y8
+	VSUBPD    192(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD 112(AX), Y8
+	VSUBPD    224(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $+128, AX
+	ADDQ      $+256, CX
+	JMP       turn
+
+tail:
+	ADDQ      $+32, DX
+	CMPQ      DX, $+4
+	JLT       rest0
+	VCVTPS2PD (AX), Y8
+	VSUBPD    (CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y0, Y0
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest1
+	VCVTPS2PD 16(AX), Y8
+	VSUBPD    32(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y1, Y1
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest2
+	VCVTPS2PD 32(AX), Y8
+	VSUBPD    64(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y2, Y2
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest3
+	VCVTPS2PD 48(AX), Y8
+	VSUBPD    96(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y3, Y3
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest4
+	VCVTPS2PD 64(AX), Y8
+	VSUBPD    128(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y4, Y4
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest5
+	VCVTPS2PD 80(AX), Y8
+	VSUBPD    160(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y5, Y5
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest6
+	VCVTPS2PD 96(AX), Y8
+	VSUBPD    192(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y6, Y6
+	SUBQ      $+4, DX
+	CMPQ      DX, $+4
+	JLT       rest7
+	VCVTPS2PD 112(AX), Y8
+	VSUBPD    224(CX), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y7, Y7
+	SUBQ      $+4, DX
+
+rest0:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS (AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD (CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y0, Y0
+	JMP        end
+
+rest1:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 16(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 32(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y1, Y1
+	JMP        end
+
+rest2:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 32(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 64(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	JMP        end
+
+rest3:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 48(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 96(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	JMP        end
+
+rest4:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 64(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 128(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	JMP        end
+
+rest5:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 80(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 160(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	JMP        end
+
+rest6:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 96(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 192(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	JMP        end
+
+rest7:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    16(BX), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 112(AX), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 224(CX), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y7, Y7
+
+end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, ret+48(FP)
+	RET
+
+// func squaredDistancesAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·squaredDistancesAVX2(SB), NOSPLIT, $0-112
+	MOVQ    out_base+0(FP), AX
+	MOVQ    ids_base+56(FP), CX
+	MOVQ    rows_base+24(FP), DX
+	MOVQ    ld+48(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ids_len+64(FP), SI
+	MOVQ    ahead+104(FP), DI
+	MOVQ    DI, R8
+	CMPQ    SI, R8
+	CMOVQLT SI, R8
+
+early:
+	DECQ  R8
+	MOVL  (CX)(R8*4), R10
+	IMULQ BX, R10
+	ADDQ  DX, R10
+	MOVQ  q_len+88(FP), R9
+	SHLQ  $0x02, R9
+
+line:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	SUBQ       $+64, R9
+	JGE        line
+	TESTQ      R8, R8
+	JNZ        early
+
+row:
+	MOVQ    SI, R8
+	DECQ    R8
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVL    (CX)(R8*4), R9
+	IMULQ   BX, R9
+	ADDQ    DX, R9
+	XORQ    R8, R8
+	MOVL    (CX)(R8*4), R10
+	IMULQ   BX, R10
+	ADDQ    DX, R10
+	MOVQ    q_base+80(FP), R11
+	MOVQ    q_len+88(FP), R8
+	VPXOR   X0, X0, X0
+	VPXOR   X1, X1, X1
+	VPXOR   X2, X2, X2
+	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
+	VPXOR   X5, X5, X5
+	VPXOR   X6, X6, X6
+	VPXOR   X7, X7, X7
+
+turn:
+	SUBQ       $+32, R8
+	JLT        tail
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	ADDQ       $+128, R9
+	VCVTPS2PD  (R10), Y8
+	VSUBPD     (R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R10), Y8
+	VSUBPD     32(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R10), Y8
+	VSUBPD     64(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  48(R10), Y8
+	VSUBPD     96(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	VCVTPS2PD  64(R10), Y8
+	VSUBPD     128(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPS2PD  80(R10), Y8
+	VSUBPD     160(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPS2PD  96(R10), Y8
+	VSUBPD     192(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPS2PD  112(R10), Y8
+	VSUBPD     224(R11), Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $+128, R10
+	ADDQ       $+256, R11
+	JMP        turn
+
+tail:
+	ADDQ      $+32, R8
+	CMPQ      R8, $+4
+	JLT       rest0
+	VCVTPS2PD (R10), Y8
+	VSUBPD    (R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y0, Y0
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest1
+	VCVTPS2PD 16(R10), Y8
+	VSUBPD    32(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y1, Y1
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest2
+	VCVTPS2PD 32(R10), Y8
+	VSUBPD    64(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y2, Y2
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest3
+	VCVTPS2PD 48(R10), Y8
+	VSUBPD    96(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y3, Y3
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest4
+	VCVTPS2PD 64(R10), Y8
+	VSUBPD    128(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y4, Y4
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest5
+	VCVTPS2PD 80(R10), Y8
+	VSUBPD    160(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y5, Y5
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest6
+	VCVTPS2PD 96(R10), Y8
+	VSUBPD    192(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y6, Y6
+	SUBQ      $+4, R8
+	CMPQ      R8, $+4
+	JLT       rest7
+	VCVTPS2PD 112(R10), Y8
+	VSUBPD    224(R11), Y8, Y8
+	VMULPD    Y8, Y8, Y8
+	VADDPD    Y8, Y7, Y7
+	SUBQ      $+4, R8
+
+rest0:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS (R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD (R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y0, Y0
+	JMP        end
+
+rest1:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 16(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 32(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y1, Y1
+	JMP        end
+
+rest2:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 32(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 64(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	JMP        end
+
+rest3:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 48(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 96(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	JMP        end
+
+rest4:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 64(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 128(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	JMP        end
+
+rest5:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 80(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 160(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	JMP        end
+
+rest6:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 96(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 192(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	JMP        end
+
+rest7:
+	TESTQ      R8, R8
+	JZ         end
+	LEAQ       lanes<>+0(SB), R12
+	SHLQ       $0x02, R8
+	SUBQ       R8, R12
+	VMOVDQU    16(R12), X8
+	VPMOVSXDQ  X8, Y9
+	VMASKMOVPS 112(R10), X8, X8
+	VCVTPS2PD  X8, Y8
+	VMASKMOVPD 224(R11), Y9, Y9
+	VSUBPD     Y9, Y8, Y8
+	VMULPD     Y8, Y8, Y8
+	VADDPD     Y8, Y7, Y7
+
+end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	PREFETCHT1   (R9)
 	VMOVSD       X0, (AX)
 	ADDQ         $+8, AX
 	ADDQ         $+4, CX
@@ -1712,44 +3019,184 @@ TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-32
 	VPXOR X1, X1, X1
 	VPXOR X2, X2, X2
 	VPXOR X3, X3, X3
+	VPXOR X4, X4, X4
+	VPXOR X5, X5, X5
+	VPXOR X6, X6, X6
+	VPXOR X7, X7, X7
 
-many:
-	CMPQ        CX, $+16
-	JLT         one
-	VCVTPS2PD   (AX), Y4
-	VFMADD231PD Y4, Y4, Y0
-	VCVTPS2PD   16(AX), Y4
-	VFMADD231PD Y4, Y4, Y1
-	VCVTPS2PD   32(AX), Y4
-	VFMADD231PD Y4, Y4, Y2
-	VCVTPS2PD   48(AX), Y4
-	VFMADD231PD Y4, Y4, Y3
-	ADDQ        $+64, AX
-	SUBQ        $+16, CX
-	JMP         many
-
-one:
-	CMPQ        CX, $+4
+turn:
+	SUBQ        $+32, CX
 	JLT         tail
-	VCVTPS2PD   (AX), Y4
-	VFMADD231PD Y4, Y4, Y0
-	ADDQ        $+16, AX
-	SUBQ        $+4, CX
-	JMP         one
+	VCVTPS2PD   (AX), Y8
+	VFMADD231PD Y8, Y8, Y0
+	VCVTPS2PD   16(AX), Y8
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   32(AX), Y8
+	VFMADD231PD Y8, Y8, Y2
+	VCVTPS2PD   48(AX), Y8
+	VFMADD231PD Y8, Y8, Y3
+	VCVTPS2PD   64(AX), Y8
+	VFMADD231PD Y8, Y8, Y4
+	VCVTPS2PD   80(AX), Y8
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   96(AX), Y8
+	VFMADD231PD Y8, Y8, Y6
+	VCVTPS2PD   112(AX), Y8
+	VFMADD231PD Y8, Y8, Y7
+	ADDQ        $+128, AX
+	JMP         turn
 
 tail:
+	ADDQ        $+32, CX
+	CMPQ        CX, $+4
+	JLT         rest0
+	VCVTPS2PD   (AX), Y8
+	VFMADD231PD Y8, Y8, Y0
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest1
+	VCVTPS2PD   16(AX), Y8
+	VFMADD231PD Y8, Y8, Y1
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest2
+	VCVTPS2PD   32(AX), Y8
+	VFMADD231PD Y8, Y8, Y2
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest3
+	VCVTPS2PD   48(AX), Y8
+	VFMADD231PD Y8, Y8, Y3
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest4
+	VCVTPS2PD   64(AX), Y8
+	VFMADD231PD Y8, Y8, Y4
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest5
+	VCVTPS2PD   80(AX), Y8
+	VFMADD231PD Y8, Y8, Y5
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest6
+	VCVTPS2PD   96(AX), Y8
+	VFMADD231PD Y8, Y8, Y6
+	SUBQ        $+4, CX
+	CMPQ        CX, $+4
+	JLT         rest7
+	VCVTPS2PD   112(AX), Y8
+	VFMADD231PD Y8, Y8, Y7
+	SUBQ        $+4, CX
+
+rest0:
 	TESTQ       CX, CX
 	JZ          end
 	LEAQ        lanes<>+0(SB), DX
 	SHLQ        $0x02, CX
 	SUBQ        CX, DX
-	VMOVDQU     16(DX), X4
-	VPMOVSXDQ   X4, Y5
-	VMASKMOVPS  (AX), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y4, Y4, Y0
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  (AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y0
+	JMP         end
+
+rest1:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  16(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y1
+	JMP         end
+
+rest2:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  32(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y2
+	JMP         end
+
+rest3:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  48(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y3
+	JMP         end
+
+rest4:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  64(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y4
+	JMP         end
+
+rest5:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  80(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y5
+	JMP         end
+
+rest6:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  96(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y6
+	JMP         end
+
+rest7:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), DX
+	SHLQ        $0x02, CX
+	SUBQ        CX, DX
+	VMOVDQU     16(DX), X8
+	VPMOVSXDQ   X8, Y9
+	VMASKMOVPS  112(AX), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y7
 
 end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0

@@ -20,8 +20,25 @@ func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []flo
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
-	ahead := max(2, fetched/4/len(q))
+	ahead := max(1, fetched/4/len(q))
 	dotsNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
+}
+
+func (l Level) squaredDistance(a []float32, q []float64) float64 {
+	if l == Generic {
+		return SquaredDistance(a, q)
+	}
+	return squaredDistanceNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
+}
+
+func (l Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if l == Generic || len(ids) == 0 || len(q) == 0 {
+		SquaredDistances(out, rows, ld, ids, q)
+		return
+	}
+	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
+	ahead := max(1, fetched/4/len(q))
+	squaredDistancesNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
 }
 
 func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
@@ -124,10 +141,4 @@ func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) 
 	}
 	// the rest, or the panic of an index beyond src
 	PermuteScale(dst[n:], src, perm[n:], scale)
-}
-
-func (Level) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }
-
-func (Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	SquaredDistances(out, rows, ld, ids, q)
 }

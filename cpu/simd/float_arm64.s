@@ -17,83 +17,363 @@ TEXT ·dotNEON(SB), NOSPLIT, $0-32
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	SUBS $16, R2, R2
-	BLT rest2
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R2, R2
+	BLT tail2
 
-many1:
+turn1:
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	FLDPQ 0(R0), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
 	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
+	WORD $0x4e73cee3 // fmla v3.2d, v23.2d, v19.2d
 	FLDPQ 64(R1), (F16, F17)
 	FLDPQ 96(R1), (F18, F19)
 	FLDPQ 32(R0), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
 	WORD $0x4e72cea6 // fmla v6.2d, v21.2d, v18.2d
-	WORD $0x4e73cf27 // fmla v7.2d, v25.2d, v19.2d
-	ADD $64, R0, R0
-	ADD $128, R1, R1
-	SUBS $16, R2, R2
-	BGE many1
+	WORD $0x4e73cee7 // fmla v7.2d, v23.2d, v19.2d
+	FLDPQ 128(R1), (F16, F17)
+	FLDPQ 160(R1), (F18, F19)
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	WORD $0x4e72ceaa // fmla v10.2d, v21.2d, v18.2d
+	WORD $0x4e73ceeb // fmla v11.2d, v23.2d, v19.2d
+	FLDPQ 192(R1), (F16, F17)
+	FLDPQ 224(R1), (F18, F19)
+	FLDPQ 96(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	WORD $0x4e71cecd // fmla v13.2d, v22.2d, v17.2d
+	WORD $0x4e72ceae // fmla v14.2d, v21.2d, v18.2d
+	WORD $0x4e73ceef // fmla v15.2d, v23.2d, v19.2d
+	ADD $128, R0, R0
+	ADD $256, R1, R1
+	SUBS $32, R2, R2
+	BGE turn1
 
-rest2:
-	TBZ $3, R2, none3
+tail2:
+	ADDS $32, R2, R2
+	BEQ end3
+	SUBS $8, R2, R2
+	BLT rest4
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	FLDPQ 0(R0), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
 	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
-	ADD $32, R0, R0
-	ADD $64, R1, R1
+	WORD $0x4e73cee3 // fmla v3.2d, v23.2d, v19.2d
+	SUBS $8, R2, R2
+	BLT rest5
+	FLDPQ 64(R1), (F16, F17)
+	FLDPQ 96(R1), (F18, F19)
+	FLDPQ 32(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
+	WORD $0x4e72cea6 // fmla v6.2d, v21.2d, v18.2d
+	WORD $0x4e73cee7 // fmla v7.2d, v23.2d, v19.2d
+	SUBS $8, R2, R2
+	BLT rest6
+	FLDPQ 128(R1), (F16, F17)
+	FLDPQ 160(R1), (F18, F19)
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	WORD $0x4e72ceaa // fmla v10.2d, v21.2d, v18.2d
+	WORD $0x4e73ceeb // fmla v11.2d, v23.2d, v19.2d
 
-none3:
-	TBZ $2, R2, none4
-	FLDPQ 0(R1), (F16, F17)
-	FMOVQ 0(R0), F20
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+rest7:
+	TBZ $2, R2, none8
+	FLDPQ 192(R1), (F16, F17)
+	FMOVQ 96(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	WORD $0x4e71cecd // fmla v13.2d, v22.2d, v17.2d
+	TBZ $1, R2, none9
+	FMOVQ 224(R1), F16
+	FMOVD 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8e // fmla v14.2d, v20.2d, v16.2d
+	TBZ $0, R2, none10
+	FMOVD 240(R1), F16
+	FMOVS 120(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8f // fmla v15.2d, v20.2d, v16.2d
+	B end3
+
+none10:
+	B end3
+
+none9:
+	TBZ $0, R2, none11
+	FMOVD 224(R1), F16
+	FMOVS 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8e // fmla v14.2d, v20.2d, v16.2d
+	B end3
+
+none11:
+	B end3
+
+none8:
+	TBZ $1, R2, none12
+	FMOVQ 192(R1), F16
+	FMOVD 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	TBZ $0, R2, none13
+	FMOVD 208(R1), F16
+	FMOVS 104(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8d // fmla v13.2d, v20.2d, v16.2d
+	B end3
+
+none13:
+	B end3
+
+none12:
+	TBZ $0, R2, none14
+	FMOVD 192(R1), F16
+	FMOVS 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	B end3
+
+none14:
+	B end3
+
+rest6:
+	TBZ $2, R2, none15
+	FLDPQ 128(R1), (F16, F17)
+	FMOVQ 64(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	TBZ $1, R2, none16
+	FMOVQ 160(R1), F16
+	FMOVD 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8a // fmla v10.2d, v20.2d, v16.2d
+	TBZ $0, R2, none17
+	FMOVD 176(R1), F16
+	FMOVS 88(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8b // fmla v11.2d, v20.2d, v16.2d
+	B end3
+
+none17:
+	B end3
+
+none16:
+	TBZ $0, R2, none18
+	FMOVD 160(R1), F16
+	FMOVS 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8a // fmla v10.2d, v20.2d, v16.2d
+	B end3
+
+none18:
+	B end3
+
+none15:
+	TBZ $1, R2, none19
+	FMOVQ 128(R1), F16
+	FMOVD 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	TBZ $0, R2, none20
+	FMOVD 144(R1), F16
+	FMOVS 72(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce89 // fmla v9.2d, v20.2d, v16.2d
+	B end3
+
+none20:
+	B end3
+
+none19:
+	TBZ $0, R2, none21
+	FMOVD 128(R1), F16
+	FMOVS 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	B end3
+
+none21:
+	B end3
+
+rest5:
+	TBZ $2, R2, none22
+	FLDPQ 64(R1), (F16, F17)
+	FMOVQ 32(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
-	ADD $16, R0, R0
-	ADD $32, R1, R1
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
+	TBZ $1, R2, none23
+	FMOVQ 96(R1), F16
+	FMOVD 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
+	TBZ $0, R2, none24
+	FMOVD 112(R1), F16
+	FMOVS 56(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce87 // fmla v7.2d, v20.2d, v16.2d
+	B end3
 
-none4:
-	TBZ $1, R2, none5
+none24:
+	B end3
+
+none23:
+	TBZ $0, R2, none25
+	FMOVD 96(R1), F16
+	FMOVS 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
+	B end3
+
+none25:
+	B end3
+
+none22:
+	TBZ $1, R2, none26
+	FMOVQ 64(R1), F16
+	FMOVD 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	TBZ $0, R2, none27
+	FMOVD 80(R1), F16
+	FMOVS 40(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce85 // fmla v5.2d, v20.2d, v16.2d
+	B end3
+
+none27:
+	B end3
+
+none26:
+	TBZ $0, R2, none28
+	FMOVD 64(R1), F16
+	FMOVS 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	B end3
+
+none28:
+	B end3
+
+rest4:
+	TBZ $2, R2, none29
+	FLDPQ 0(R1), (F16, F17)
+	FMOVQ 0(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
+	TBZ $1, R2, none30
+	FMOVQ 32(R1), F16
+	FMOVD 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce82 // fmla v2.2d, v20.2d, v16.2d
+	TBZ $0, R2, none31
+	FMOVD 48(R1), F16
+	FMOVS 24(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce83 // fmla v3.2d, v20.2d, v16.2d
+	B end3
+
+none31:
+	B end3
+
+none30:
+	TBZ $0, R2, none32
+	FMOVD 32(R1), F16
+	FMOVS 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce82 // fmla v2.2d, v20.2d, v16.2d
+	B end3
+
+none32:
+	B end3
+
+none29:
+	TBZ $1, R2, none33
 	FMOVQ 0(R1), F16
 	FMOVD 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
-	ADD $8, R0, R0
-	ADD $16, R1, R1
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	TBZ $0, R2, none34
+	FMOVD 16(R1), F16
+	FMOVS 8(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce81 // fmla v1.2d, v20.2d, v16.2d
+	B end3
 
-none5:
-	TBZ $0, R2, none6
+none34:
+	B end3
+
+none33:
+	TBZ $0, R2, none35
 	FMOVD 0(R1), F16
 	FMOVS 0(R0), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce87 // fmla v7.2d, v20.2d, v16.2d
-	ADD $4, R0, R0
-	ADD $8, R1, R1
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	B end3
 
-none6:
+none35:
+	B end3
+
+end3:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -117,36 +397,28 @@ TEXT ·dotsNEON(SB), NOSPLIT, $0-64
 	CMP R5, R4
 	CSEL LT, R4, R5, R12
 
-early7:
+early36:
 	SUB $1, R12, R12
 	MOVWU (R3)(R12<<2), R8
 	MADD R2, R1, R8, R8
 	MOVD n+48(FP), R11
 	LSL $2, R11, R11
 
-line8:
+line37:
 	PRFM (R8), PLDL2KEEP
 	ADD $64, R8, R8
 	SUBS $64, R11, R11
-	BGE line8
-	CBNZ R12, early7
+	BGE line37
+	CBNZ R12, early36
 
-pair9:
-	CMP $2, R4
-	BLT one10
+row38:
 	SUB $1, R4, R11
 	CMP R5, R11
 	CSEL LT, R11, R5, R12
 	MOVWU (R3)(R12<<2), R8
 	MADD R2, R1, R8, R8
-	ADD $1, R12, R12
-	CMP R12, R11
-	CSEL LT, R11, R12, R12
-	MOVWU (R3)(R12<<2), R9
-	MADD R2, R1, R9, R9
-	LDPW (R3), (R6, R7)
+	MOVWU.P 4(R3), R6
 	MADD R2, R1, R6, R6
-	MADD R2, R1, R7, R7
 	MOVD q+40(FP), R10
 	MOVD n+48(FP), R11
 	VMOVI $0, V0.B16
@@ -165,132 +437,358 @@ pair9:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	SUBS $16, R11, R11
-	BLT rest13
+	SUBS $32, R11, R11
+	BLT tail40
 
-many12:
-	PRFM (R8), PLDL2KEEP
-	ADD $64, R8, R8
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R9, R9
+turn39:
+	PRFM 0(R8), PLDL2KEEP
+	PRFM 64(R8), PLDL2KEEP
+	ADD $128, R8, R8
 	FLDPQ 0(R10), (F16, F17)
 	FLDPQ 32(R10), (F18, F19)
 	FLDPQ 0(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
 	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
-	FLDPQ 0(R7), (F22, F23)
-	WORD $0x4e617ada // fcvtl2 v26.2d, v22.4s
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e617afb // fcvtl2 v27.2d, v23.4s
-	WORD $0x0e617af7 // fcvtl v23.2d, v23.2s
-	WORD $0x4e70cec8 // fmla v8.2d, v22.2d, v16.2d
-	WORD $0x4e71cf49 // fmla v9.2d, v26.2d, v17.2d
-	WORD $0x4e72ceea // fmla v10.2d, v23.2d, v18.2d
-	WORD $0x4e73cf6b // fmla v11.2d, v27.2d, v19.2d
+	WORD $0x4e73cee3 // fmla v3.2d, v23.2d, v19.2d
 	FLDPQ 64(R10), (F16, F17)
 	FLDPQ 96(R10), (F18, F19)
 	FLDPQ 32(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
 	WORD $0x4e72cea6 // fmla v6.2d, v21.2d, v18.2d
-	WORD $0x4e73cf27 // fmla v7.2d, v25.2d, v19.2d
-	FLDPQ 32(R7), (F22, F23)
-	WORD $0x4e617ada // fcvtl2 v26.2d, v22.4s
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e617afb // fcvtl2 v27.2d, v23.4s
-	WORD $0x0e617af7 // fcvtl v23.2d, v23.2s
-	WORD $0x4e70cecc // fmla v12.2d, v22.2d, v16.2d
-	WORD $0x4e71cf4d // fmla v13.2d, v26.2d, v17.2d
-	WORD $0x4e72ceee // fmla v14.2d, v23.2d, v18.2d
-	WORD $0x4e73cf6f // fmla v15.2d, v27.2d, v19.2d
-	ADD $64, R6, R6
-	ADD $64, R7, R7
-	ADD $128, R10, R10
-	SUBS $16, R11, R11
-	BGE many12
+	WORD $0x4e73cee7 // fmla v7.2d, v23.2d, v19.2d
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	WORD $0x4e72ceaa // fmla v10.2d, v21.2d, v18.2d
+	WORD $0x4e73ceeb // fmla v11.2d, v23.2d, v19.2d
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 224(R10), (F18, F19)
+	FLDPQ 96(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	WORD $0x4e71cecd // fmla v13.2d, v22.2d, v17.2d
+	WORD $0x4e72ceae // fmla v14.2d, v21.2d, v18.2d
+	WORD $0x4e73ceef // fmla v15.2d, v23.2d, v19.2d
+	ADD $128, R6, R6
+	ADD $256, R10, R10
+	SUBS $32, R11, R11
+	BGE turn39
 
-rest13:
-	TBZ $3, R11, none14
+tail40:
+	ADDS $32, R11, R11
+	BEQ end41
+	SUBS $8, R11, R11
+	BLT rest42
 	FLDPQ 0(R10), (F16, F17)
 	FLDPQ 32(R10), (F18, F19)
 	FLDPQ 0(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
 	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
 	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
-	FLDPQ 0(R7), (F22, F23)
-	WORD $0x4e617ada // fcvtl2 v26.2d, v22.4s
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e617afb // fcvtl2 v27.2d, v23.4s
-	WORD $0x0e617af7 // fcvtl v23.2d, v23.2s
-	WORD $0x4e70cec8 // fmla v8.2d, v22.2d, v16.2d
-	WORD $0x4e71cf49 // fmla v9.2d, v26.2d, v17.2d
-	WORD $0x4e72ceea // fmla v10.2d, v23.2d, v18.2d
-	WORD $0x4e73cf6b // fmla v11.2d, v27.2d, v19.2d
-	ADD $32, R6, R6
-	ADD $32, R7, R7
-	ADD $64, R10, R10
+	WORD $0x4e73cee3 // fmla v3.2d, v23.2d, v19.2d
+	SUBS $8, R11, R11
+	BLT rest43
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 32(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
+	WORD $0x4e72cea6 // fmla v6.2d, v21.2d, v18.2d
+	WORD $0x4e73cee7 // fmla v7.2d, v23.2d, v19.2d
+	SUBS $8, R11, R11
+	BLT rest44
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	WORD $0x4e72ceaa // fmla v10.2d, v21.2d, v18.2d
+	WORD $0x4e73ceeb // fmla v11.2d, v23.2d, v19.2d
 
-none14:
-	TBZ $2, R11, none15
-	FLDPQ 0(R10), (F16, F17)
-	FMOVQ 0(R6), F20
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+rest45:
+	TBZ $2, R11, none46
+	FLDPQ 192(R10), (F16, F17)
+	FMOVQ 96(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	WORD $0x4e71cecd // fmla v13.2d, v22.2d, v17.2d
+	TBZ $1, R11, none47
+	FMOVQ 224(R10), F16
+	FMOVD 112(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8e // fmla v14.2d, v20.2d, v16.2d
+	TBZ $0, R11, none48
+	FMOVD 240(R10), F16
+	FMOVS 120(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8f // fmla v15.2d, v20.2d, v16.2d
+	B end41
+
+none48:
+	B end41
+
+none47:
+	TBZ $0, R11, none49
+	FMOVD 224(R10), F16
+	FMOVS 112(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8e // fmla v14.2d, v20.2d, v16.2d
+	B end41
+
+none49:
+	B end41
+
+none46:
+	TBZ $1, R11, none50
+	FMOVQ 192(R10), F16
+	FMOVD 96(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	TBZ $0, R11, none51
+	FMOVD 208(R10), F16
+	FMOVS 104(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8d // fmla v13.2d, v20.2d, v16.2d
+	B end41
+
+none51:
+	B end41
+
+none50:
+	TBZ $0, R11, none52
+	FMOVD 192(R10), F16
+	FMOVS 96(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8c // fmla v12.2d, v20.2d, v16.2d
+	B end41
+
+none52:
+	B end41
+
+rest44:
+	TBZ $2, R11, none53
+	FLDPQ 128(R10), (F16, F17)
+	FMOVQ 64(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	WORD $0x4e71cec9 // fmla v9.2d, v22.2d, v17.2d
+	TBZ $1, R11, none54
+	FMOVQ 160(R10), F16
+	FMOVD 80(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8a // fmla v10.2d, v20.2d, v16.2d
+	TBZ $0, R11, none55
+	FMOVD 176(R10), F16
+	FMOVS 88(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8b // fmla v11.2d, v20.2d, v16.2d
+	B end41
+
+none55:
+	B end41
+
+none54:
+	TBZ $0, R11, none56
+	FMOVD 160(R10), F16
+	FMOVS 80(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce8a // fmla v10.2d, v20.2d, v16.2d
+	B end41
+
+none56:
+	B end41
+
+none53:
+	TBZ $1, R11, none57
+	FMOVQ 128(R10), F16
+	FMOVD 64(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	TBZ $0, R11, none58
+	FMOVD 144(R10), F16
+	FMOVS 72(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce89 // fmla v9.2d, v20.2d, v16.2d
+	B end41
+
+none58:
+	B end41
+
+none57:
+	TBZ $0, R11, none59
+	FMOVD 128(R10), F16
+	FMOVS 64(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce88 // fmla v8.2d, v20.2d, v16.2d
+	B end41
+
+none59:
+	B end41
+
+rest43:
+	TBZ $2, R11, none60
+	FLDPQ 64(R10), (F16, F17)
+	FMOVQ 32(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
 	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
-	FMOVQ 0(R7), F22
-	WORD $0x4e617ada // fcvtl2 v26.2d, v22.4s
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e70cecc // fmla v12.2d, v22.2d, v16.2d
-	WORD $0x4e71cf4d // fmla v13.2d, v26.2d, v17.2d
-	ADD $16, R6, R6
-	ADD $16, R7, R7
-	ADD $32, R10, R10
+	WORD $0x4e71cec5 // fmla v5.2d, v22.2d, v17.2d
+	TBZ $1, R11, none61
+	FMOVQ 96(R10), F16
+	FMOVD 48(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
+	TBZ $0, R11, none62
+	FMOVD 112(R10), F16
+	FMOVS 56(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce87 // fmla v7.2d, v20.2d, v16.2d
+	B end41
 
-none15:
-	TBZ $1, R11, none16
+none62:
+	B end41
+
+none61:
+	TBZ $0, R11, none63
+	FMOVD 96(R10), F16
+	FMOVS 48(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
+	B end41
+
+none63:
+	B end41
+
+none60:
+	TBZ $1, R11, none64
+	FMOVQ 64(R10), F16
+	FMOVD 32(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	TBZ $0, R11, none65
+	FMOVD 80(R10), F16
+	FMOVS 40(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce85 // fmla v5.2d, v20.2d, v16.2d
+	B end41
+
+none65:
+	B end41
+
+none64:
+	TBZ $0, R11, none66
+	FMOVD 64(R10), F16
+	FMOVS 32(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
+	B end41
+
+none66:
+	B end41
+
+rest42:
+	TBZ $2, R11, none67
+	FLDPQ 0(R10), (F16, F17)
+	FMOVQ 0(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	WORD $0x4e71cec1 // fmla v1.2d, v22.2d, v17.2d
+	TBZ $1, R11, none68
+	FMOVQ 32(R10), F16
+	FMOVD 16(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce82 // fmla v2.2d, v20.2d, v16.2d
+	TBZ $0, R11, none69
+	FMOVD 48(R10), F16
+	FMOVS 24(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce83 // fmla v3.2d, v20.2d, v16.2d
+	B end41
+
+none69:
+	B end41
+
+none68:
+	TBZ $0, R11, none70
+	FMOVD 32(R10), F16
+	FMOVS 16(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce82 // fmla v2.2d, v20.2d, v16.2d
+	B end41
+
+none70:
+	B end41
+
+none67:
+	TBZ $1, R11, none71
 	FMOVQ 0(R10), F16
 	FMOVD 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
-	FMOVD 0(R7), F22
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e70cece // fmla v14.2d, v22.2d, v16.2d
-	ADD $8, R6, R6
-	ADD $8, R7, R7
-	ADD $16, R10, R10
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	TBZ $0, R11, none72
+	FMOVD 16(R10), F16
+	FMOVS 8(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e70ce81 // fmla v1.2d, v20.2d, v16.2d
+	B end41
 
-none16:
-	TBZ $0, R11, none17
+none72:
+	B end41
+
+none71:
+	TBZ $0, R11, none73
 	FMOVD 0(R10), F16
 	FMOVS 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce87 // fmla v7.2d, v20.2d, v16.2d
-	FMOVS 0(R7), F22
-	WORD $0x0e617ad6 // fcvtl v22.2d, v22.2s
-	WORD $0x4e70cecf // fmla v15.2d, v22.2d, v16.2d
-	ADD $4, R6, R6
-	ADD $4, R7, R7
-	ADD $8, R10, R10
+	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
+	B end41
 
-none17:
-	PRFM (R8), PLDL2KEEP
-	PRFM (R9), PLDL2KEEP
+none73:
+	B end41
+
+end41:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -298,23 +796,547 @@ none17:
 	WORD $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
 	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
 	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
-	WORD $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
-	WORD $0x4e6dd529 // fadd v9.2d, v9.2d, v13.2d
-	WORD $0x4e6ed54a // fadd v10.2d, v10.2d, v14.2d
-	WORD $0x4e6fd56b // fadd v11.2d, v11.2d, v15.2d
-	WORD $0x4e6ad508 // fadd v8.2d, v8.2d, v10.2d
-	WORD $0x4e6bd529 // fadd v9.2d, v9.2d, v11.2d
-	WORD $0x4e69d508 // fadd v8.2d, v8.2d, v9.2d
-	WORD $0x6e68d400 // faddp v0.2d, v0.2d, v8.2d
-	FMOVQ F0, (R0)
-	ADD $16, R0, R0
-	ADD $8, R3, R3
-	SUB $2, R4, R4
-	B pair9
+	WORD $0x6e60d400 // faddp v0.2d, v0.2d, v0.2d
+	PRFM (R8), PLDL2KEEP
+	FMOVD.P F0, 8(R0)
+	SUBS $1, R4, R4
+	BNE row38
+	RET
 
-one10:
-	CBZ R4, end11
-	MOVWU (R3), R6
+// func squaredDistanceNEON(a *float32, q *float64, n int) (sum float64)
+TEXT ·squaredDistanceNEON(SB), NOSPLIT, $0-32
+	MOVD a+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD n+16(FP), R2
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R2, R2
+	BLT tail75
+
+turn74:
+	FLDPQ 0(R1), (F16, F17)
+	FLDPQ 32(R1), (F18, F19)
+	FLDPQ 0(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d442 // fadd v2.2d, v2.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	FLDPQ 64(R1), (F16, F17)
+	FLDPQ 96(R1), (F18, F19)
+	FLDPQ 32(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4c6 // fadd v6.2d, v6.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	FLDPQ 128(R1), (F16, F17)
+	FLDPQ 160(R1), (F18, F19)
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d54a // fadd v10.2d, v10.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+	FLDPQ 192(R1), (F16, F17)
+	FLDPQ 224(R1), (F18, F19)
+	FLDPQ 96(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d5ce // fadd v14.2d, v14.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d5ef // fadd v15.2d, v15.2d, v23.2d
+	ADD $128, R0, R0
+	ADD $256, R1, R1
+	SUBS $32, R2, R2
+	BGE turn74
+
+tail75:
+	ADDS $32, R2, R2
+	BEQ end76
+	SUBS $8, R2, R2
+	BLT rest77
+	FLDPQ 0(R1), (F16, F17)
+	FLDPQ 32(R1), (F18, F19)
+	FLDPQ 0(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d442 // fadd v2.2d, v2.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	SUBS $8, R2, R2
+	BLT rest78
+	FLDPQ 64(R1), (F16, F17)
+	FLDPQ 96(R1), (F18, F19)
+	FLDPQ 32(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4c6 // fadd v6.2d, v6.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	SUBS $8, R2, R2
+	BLT rest79
+	FLDPQ 128(R1), (F16, F17)
+	FLDPQ 160(R1), (F18, F19)
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d54a // fadd v10.2d, v10.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+
+rest80:
+	TBZ $2, R2, none81
+	FLDPQ 192(R1), (F16, F17)
+	FMOVQ 96(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
+	TBZ $1, R2, none82
+	FMOVQ 224(R1), F16
+	FMOVD 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	TBZ $0, R2, none83
+	FMOVD 240(R1), F16
+	FMOVS 120(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
+	B end76
+
+none83:
+	B end76
+
+none82:
+	TBZ $0, R2, none84
+	FMOVD 224(R1), F16
+	FMOVS 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	B end76
+
+none84:
+	B end76
+
+none81:
+	TBZ $1, R2, none85
+	FMOVQ 192(R1), F16
+	FMOVD 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	TBZ $0, R2, none86
+	FMOVD 208(R1), F16
+	FMOVS 104(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
+	B end76
+
+none86:
+	B end76
+
+none85:
+	TBZ $0, R2, none87
+	FMOVD 192(R1), F16
+	FMOVS 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	B end76
+
+none87:
+	B end76
+
+rest79:
+	TBZ $2, R2, none88
+	FLDPQ 128(R1), (F16, F17)
+	FMOVQ 64(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	TBZ $1, R2, none89
+	FMOVQ 160(R1), F16
+	FMOVD 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	TBZ $0, R2, none90
+	FMOVD 176(R1), F16
+	FMOVS 88(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
+	B end76
+
+none90:
+	B end76
+
+none89:
+	TBZ $0, R2, none91
+	FMOVD 160(R1), F16
+	FMOVS 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	B end76
+
+none91:
+	B end76
+
+none88:
+	TBZ $1, R2, none92
+	FMOVQ 128(R1), F16
+	FMOVD 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	TBZ $0, R2, none93
+	FMOVD 144(R1), F16
+	FMOVS 72(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
+	B end76
+
+none93:
+	B end76
+
+none92:
+	TBZ $0, R2, none94
+	FMOVD 128(R1), F16
+	FMOVS 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	B end76
+
+none94:
+	B end76
+
+rest78:
+	TBZ $2, R2, none95
+	FLDPQ 64(R1), (F16, F17)
+	FMOVQ 32(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	TBZ $1, R2, none96
+	FMOVQ 96(R1), F16
+	FMOVD 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	TBZ $0, R2, none97
+	FMOVD 112(R1), F16
+	FMOVS 56(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
+	B end76
+
+none97:
+	B end76
+
+none96:
+	TBZ $0, R2, none98
+	FMOVD 96(R1), F16
+	FMOVS 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	B end76
+
+none98:
+	B end76
+
+none95:
+	TBZ $1, R2, none99
+	FMOVQ 64(R1), F16
+	FMOVD 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	TBZ $0, R2, none100
+	FMOVD 80(R1), F16
+	FMOVS 40(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
+	B end76
+
+none100:
+	B end76
+
+none99:
+	TBZ $0, R2, none101
+	FMOVD 64(R1), F16
+	FMOVS 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	B end76
+
+none101:
+	B end76
+
+rest77:
+	TBZ $2, R2, none102
+	FLDPQ 0(R1), (F16, F17)
+	FMOVQ 0(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	TBZ $1, R2, none103
+	FMOVQ 32(R1), F16
+	FMOVD 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	TBZ $0, R2, none104
+	FMOVD 48(R1), F16
+	FMOVS 24(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
+	B end76
+
+none104:
+	B end76
+
+none103:
+	TBZ $0, R2, none105
+	FMOVD 32(R1), F16
+	FMOVS 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	B end76
+
+none105:
+	B end76
+
+none102:
+	TBZ $1, R2, none106
+	FMOVQ 0(R1), F16
+	FMOVD 0(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	TBZ $0, R2, none107
+	FMOVD 16(R1), F16
+	FMOVS 8(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
+	B end76
+
+none107:
+	B end76
+
+none106:
+	TBZ $0, R2, none108
+	FMOVD 0(R1), F16
+	FMOVS 0(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	B end76
+
+none108:
+	B end76
+
+end76:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
+	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	WORD $0x6e60d400 // faddp v0.2d, v0.2d, v0.2d
+	FMOVD F0, sum+24(FP)
+	RET
+
+// func squaredDistancesNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
+TEXT ·squaredDistancesNEON(SB), NOSPLIT, $0-64
+	MOVD out+0(FP), R0
+	MOVD rows+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD ids+24(FP), R3
+	MOVD count+32(FP), R4
+	MOVD ahead+56(FP), R5
+	LSL $2, R2, R2
+	CMP R5, R4
+	CSEL LT, R4, R5, R12
+
+early109:
+	SUB $1, R12, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVD n+48(FP), R11
+	LSL $2, R11, R11
+
+line110:
+	PRFM (R8), PLDL2KEEP
+	ADD $64, R8, R8
+	SUBS $64, R11, R11
+	BGE line110
+	CBNZ R12, early109
+
+row111:
+	SUB $1, R4, R11
+	CMP R5, R11
+	CSEL LT, R11, R5, R12
+	MOVWU (R3)(R12<<2), R8
+	MADD R2, R1, R8, R8
+	MOVWU.P 4(R3), R6
 	MADD R2, R1, R6, R6
 	MOVD q+40(FP), R10
 	MOVD n+48(FP), R11
@@ -326,83 +1348,486 @@ one10:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	SUBS $16, R11, R11
-	BLT rest19
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R11, R11
+	BLT tail113
 
-many18:
+turn112:
+	PRFM 0(R8), PLDL2KEEP
+	PRFM 64(R8), PLDL2KEEP
+	ADD $128, R8, R8
 	FLDPQ 0(R10), (F16, F17)
 	FLDPQ 32(R10), (F18, F19)
 	FLDPQ 0(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
-	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
-	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d442 // fadd v2.2d, v2.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
 	FLDPQ 64(R10), (F16, F17)
 	FLDPQ 96(R10), (F18, F19)
 	FLDPQ 32(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
-	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
-	WORD $0x4e72cea6 // fmla v6.2d, v21.2d, v18.2d
-	WORD $0x4e73cf27 // fmla v7.2d, v25.2d, v19.2d
-	ADD $64, R6, R6
-	ADD $128, R10, R10
-	SUBS $16, R11, R11
-	BGE many18
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4c6 // fadd v6.2d, v6.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d54a // fadd v10.2d, v10.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
+	FLDPQ 192(R10), (F16, F17)
+	FLDPQ 224(R10), (F18, F19)
+	FLDPQ 96(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d5ce // fadd v14.2d, v14.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d5ef // fadd v15.2d, v15.2d, v23.2d
+	ADD $128, R6, R6
+	ADD $256, R10, R10
+	SUBS $32, R11, R11
+	BGE turn112
 
-rest19:
-	TBZ $3, R11, none20
+tail113:
+	ADDS $32, R11, R11
+	BEQ end114
+	SUBS $8, R11, R11
+	BLT rest115
 	FLDPQ 0(R10), (F16, F17)
 	FLDPQ 32(R10), (F18, F19)
 	FLDPQ 0(R6), (F20, F21)
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e617ab9 // fcvtl2 v25.2d, v21.4s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
 	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
-	WORD $0x4e70ce80 // fmla v0.2d, v20.2d, v16.2d
-	WORD $0x4e71cf01 // fmla v1.2d, v24.2d, v17.2d
-	WORD $0x4e72cea2 // fmla v2.2d, v21.2d, v18.2d
-	WORD $0x4e73cf23 // fmla v3.2d, v25.2d, v19.2d
-	ADD $32, R6, R6
-	ADD $64, R10, R10
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d442 // fadd v2.2d, v2.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d463 // fadd v3.2d, v3.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest116
+	FLDPQ 64(R10), (F16, F17)
+	FLDPQ 96(R10), (F18, F19)
+	FLDPQ 32(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d4c6 // fadd v6.2d, v6.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d4e7 // fadd v7.2d, v7.2d, v23.2d
+	SUBS $8, R11, R11
+	BLT rest117
+	FLDPQ 128(R10), (F16, F17)
+	FLDPQ 160(R10), (F18, F19)
+	FLDPQ 64(R6), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	WORD $0x4ef5d655 // fsub v21.2d, v18.2d, v21.2d
+	WORD $0x6e75deb5 // fmul v21.2d, v21.2d, v21.2d
+	WORD $0x4e75d54a // fadd v10.2d, v10.2d, v21.2d
+	WORD $0x4ef7d677 // fsub v23.2d, v19.2d, v23.2d
+	WORD $0x6e77def7 // fmul v23.2d, v23.2d, v23.2d
+	WORD $0x4e77d56b // fadd v11.2d, v11.2d, v23.2d
 
-none20:
-	TBZ $2, R11, none21
+rest118:
+	TBZ $2, R11, none119
+	FLDPQ 192(R10), (F16, F17)
+	FMOVQ 96(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d5ad // fadd v13.2d, v13.2d, v22.2d
+	TBZ $1, R11, none120
+	FMOVQ 224(R10), F16
+	FMOVD 112(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	TBZ $0, R11, none121
+	FMOVD 240(R10), F16
+	FMOVS 120(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ef // fadd v15.2d, v15.2d, v20.2d
+	B end114
+
+none121:
+	B end114
+
+none120:
+	TBZ $0, R11, none122
+	FMOVD 224(R10), F16
+	FMOVS 112(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ce // fadd v14.2d, v14.2d, v20.2d
+	B end114
+
+none122:
+	B end114
+
+none119:
+	TBZ $1, R11, none123
+	FMOVQ 192(R10), F16
+	FMOVD 96(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	TBZ $0, R11, none124
+	FMOVD 208(R10), F16
+	FMOVS 104(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d5ad // fadd v13.2d, v13.2d, v20.2d
+	B end114
+
+none124:
+	B end114
+
+none123:
+	TBZ $0, R11, none125
+	FMOVD 192(R10), F16
+	FMOVS 96(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d58c // fadd v12.2d, v12.2d, v20.2d
+	B end114
+
+none125:
+	B end114
+
+rest117:
+	TBZ $2, R11, none126
+	FLDPQ 128(R10), (F16, F17)
+	FMOVQ 64(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d529 // fadd v9.2d, v9.2d, v22.2d
+	TBZ $1, R11, none127
+	FMOVQ 160(R10), F16
+	FMOVD 80(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	TBZ $0, R11, none128
+	FMOVD 176(R10), F16
+	FMOVS 88(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d56b // fadd v11.2d, v11.2d, v20.2d
+	B end114
+
+none128:
+	B end114
+
+none127:
+	TBZ $0, R11, none129
+	FMOVD 160(R10), F16
+	FMOVS 80(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d54a // fadd v10.2d, v10.2d, v20.2d
+	B end114
+
+none129:
+	B end114
+
+none126:
+	TBZ $1, R11, none130
+	FMOVQ 128(R10), F16
+	FMOVD 64(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	TBZ $0, R11, none131
+	FMOVD 144(R10), F16
+	FMOVS 72(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d529 // fadd v9.2d, v9.2d, v20.2d
+	B end114
+
+none131:
+	B end114
+
+none130:
+	TBZ $0, R11, none132
+	FMOVD 128(R10), F16
+	FMOVS 64(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d508 // fadd v8.2d, v8.2d, v20.2d
+	B end114
+
+none132:
+	B end114
+
+rest116:
+	TBZ $2, R11, none133
+	FLDPQ 64(R10), (F16, F17)
+	FMOVQ 32(R6), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d4a5 // fadd v5.2d, v5.2d, v22.2d
+	TBZ $1, R11, none134
+	FMOVQ 96(R10), F16
+	FMOVD 48(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	TBZ $0, R11, none135
+	FMOVD 112(R10), F16
+	FMOVS 56(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4e7 // fadd v7.2d, v7.2d, v20.2d
+	B end114
+
+none135:
+	B end114
+
+none134:
+	TBZ $0, R11, none136
+	FMOVD 96(R10), F16
+	FMOVS 48(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4c6 // fadd v6.2d, v6.2d, v20.2d
+	B end114
+
+none136:
+	B end114
+
+none133:
+	TBZ $1, R11, none137
+	FMOVQ 64(R10), F16
+	FMOVD 32(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	TBZ $0, R11, none138
+	FMOVD 80(R10), F16
+	FMOVS 40(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d4a5 // fadd v5.2d, v5.2d, v20.2d
+	B end114
+
+none138:
+	B end114
+
+none137:
+	TBZ $0, R11, none139
+	FMOVD 64(R10), F16
+	FMOVS 32(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d484 // fadd v4.2d, v4.2d, v20.2d
+	B end114
+
+none139:
+	B end114
+
+rest115:
+	TBZ $2, R11, none140
 	FLDPQ 0(R10), (F16, F17)
 	FMOVQ 0(R6), F20
-	WORD $0x4e617a98 // fcvtl2 v24.2d, v20.4s
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce84 // fmla v4.2d, v20.2d, v16.2d
-	WORD $0x4e71cf05 // fmla v5.2d, v24.2d, v17.2d
-	ADD $16, R6, R6
-	ADD $32, R10, R10
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	WORD $0x4ef6d636 // fsub v22.2d, v17.2d, v22.2d
+	WORD $0x6e76ded6 // fmul v22.2d, v22.2d, v22.2d
+	WORD $0x4e76d421 // fadd v1.2d, v1.2d, v22.2d
+	TBZ $1, R11, none141
+	FMOVQ 32(R10), F16
+	FMOVD 16(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	TBZ $0, R11, none142
+	FMOVD 48(R10), F16
+	FMOVS 24(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d463 // fadd v3.2d, v3.2d, v20.2d
+	B end114
 
-none21:
-	TBZ $1, R11, none22
+none142:
+	B end114
+
+none141:
+	TBZ $0, R11, none143
+	FMOVD 32(R10), F16
+	FMOVS 16(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d442 // fadd v2.2d, v2.2d, v20.2d
+	B end114
+
+none143:
+	B end114
+
+none140:
+	TBZ $1, R11, none144
 	FMOVQ 0(R10), F16
 	FMOVD 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce86 // fmla v6.2d, v20.2d, v16.2d
-	ADD $8, R6, R6
-	ADD $16, R10, R10
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	TBZ $0, R11, none145
+	FMOVD 16(R10), F16
+	FMOVS 8(R6), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d421 // fadd v1.2d, v1.2d, v20.2d
+	B end114
 
-none22:
-	TBZ $0, R11, none23
+none145:
+	B end114
+
+none144:
+	TBZ $0, R11, none146
 	FMOVD 0(R10), F16
 	FMOVS 0(R6), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
-	WORD $0x4e70ce87 // fmla v7.2d, v20.2d, v16.2d
-	ADD $4, R6, R6
-	ADD $8, R10, R10
+	WORD $0x4ef4d614 // fsub v20.2d, v16.2d, v20.2d
+	WORD $0x6e74de94 // fmul v20.2d, v20.2d, v20.2d
+	WORD $0x4e74d400 // fadd v0.2d, v0.2d, v20.2d
+	B end114
 
-none23:
+none146:
+	B end114
+
+end114:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -411,9 +1836,10 @@ none23:
 	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
 	WORD $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
 	WORD $0x6e60d400 // faddp v0.2d, v0.2d, v0.2d
-	FMOVD F0, (R0)
-
-end11:
+	PRFM (R8), PLDL2KEEP
+	FMOVD.P F0, 8(R0)
+	SUBS $1, R4, R4
+	BNE row111
 	RET
 
 // func sumSquaresNEON(x *float32, n int) (sum float64)
@@ -428,69 +1854,320 @@ TEXT ·sumSquaresNEON(SB), NOSPLIT, $0-24
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	SUBS $16, R1, R1
-	BLT rest25
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	SUBS $32, R1, R1
+	BLT tail148
 
-many24:
-	FLDPQ 0(R0), (F16, F17)
-	WORD $0x4e617a12 // fcvtl2 v18.2d, v16.4s
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e617a33 // fcvtl2 v19.2d, v17.4s
-	WORD $0x0e617a31 // fcvtl v17.2d, v17.2s
-	WORD $0x4e70ce00 // fmla v0.2d, v16.2d, v16.2d
-	WORD $0x4e72ce41 // fmla v1.2d, v18.2d, v18.2d
-	WORD $0x4e71ce22 // fmla v2.2d, v17.2d, v17.2d
-	WORD $0x4e73ce63 // fmla v3.2d, v19.2d, v19.2d
-	FLDPQ 32(R0), (F16, F17)
-	WORD $0x4e617a12 // fcvtl2 v18.2d, v16.4s
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e617a33 // fcvtl2 v19.2d, v17.4s
-	WORD $0x0e617a31 // fcvtl v17.2d, v17.2s
-	WORD $0x4e70ce04 // fmla v4.2d, v16.2d, v16.2d
-	WORD $0x4e72ce45 // fmla v5.2d, v18.2d, v18.2d
-	WORD $0x4e71ce26 // fmla v6.2d, v17.2d, v17.2d
-	WORD $0x4e73ce67 // fmla v7.2d, v19.2d, v19.2d
-	ADD $64, R0, R0
-	SUBS $16, R1, R1
-	BGE many24
+turn147:
+	FLDPQ 0(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
+	WORD $0x4e76cec1 // fmla v1.2d, v22.2d, v22.2d
+	WORD $0x4e75cea2 // fmla v2.2d, v21.2d, v21.2d
+	WORD $0x4e77cee3 // fmla v3.2d, v23.2d, v23.2d
+	FLDPQ 32(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
+	WORD $0x4e76cec5 // fmla v5.2d, v22.2d, v22.2d
+	WORD $0x4e75cea6 // fmla v6.2d, v21.2d, v21.2d
+	WORD $0x4e77cee7 // fmla v7.2d, v23.2d, v23.2d
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
+	WORD $0x4e76cec9 // fmla v9.2d, v22.2d, v22.2d
+	WORD $0x4e75ceaa // fmla v10.2d, v21.2d, v21.2d
+	WORD $0x4e77ceeb // fmla v11.2d, v23.2d, v23.2d
+	FLDPQ 96(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
+	WORD $0x4e76cecd // fmla v13.2d, v22.2d, v22.2d
+	WORD $0x4e75ceae // fmla v14.2d, v21.2d, v21.2d
+	WORD $0x4e77ceef // fmla v15.2d, v23.2d, v23.2d
+	ADD $128, R0, R0
+	SUBS $32, R1, R1
+	BGE turn147
 
-rest25:
-	TBZ $3, R1, none26
-	FLDPQ 0(R0), (F16, F17)
-	WORD $0x4e617a12 // fcvtl2 v18.2d, v16.4s
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e617a33 // fcvtl2 v19.2d, v17.4s
-	WORD $0x0e617a31 // fcvtl v17.2d, v17.2s
-	WORD $0x4e70ce00 // fmla v0.2d, v16.2d, v16.2d
-	WORD $0x4e72ce41 // fmla v1.2d, v18.2d, v18.2d
-	WORD $0x4e71ce22 // fmla v2.2d, v17.2d, v17.2d
-	WORD $0x4e73ce63 // fmla v3.2d, v19.2d, v19.2d
-	ADD $32, R0, R0
+tail148:
+	ADDS $32, R1, R1
+	BEQ end149
+	SUBS $8, R1, R1
+	BLT rest150
+	FLDPQ 0(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
+	WORD $0x4e76cec1 // fmla v1.2d, v22.2d, v22.2d
+	WORD $0x4e75cea2 // fmla v2.2d, v21.2d, v21.2d
+	WORD $0x4e77cee3 // fmla v3.2d, v23.2d, v23.2d
+	SUBS $8, R1, R1
+	BLT rest151
+	FLDPQ 32(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
+	WORD $0x4e76cec5 // fmla v5.2d, v22.2d, v22.2d
+	WORD $0x4e75cea6 // fmla v6.2d, v21.2d, v21.2d
+	WORD $0x4e77cee7 // fmla v7.2d, v23.2d, v23.2d
+	SUBS $8, R1, R1
+	BLT rest152
+	FLDPQ 64(R0), (F20, F21)
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e617ab7 // fcvtl2 v23.2d, v21.4s
+	WORD $0x0e617ab5 // fcvtl v21.2d, v21.2s
+	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
+	WORD $0x4e76cec9 // fmla v9.2d, v22.2d, v22.2d
+	WORD $0x4e75ceaa // fmla v10.2d, v21.2d, v21.2d
+	WORD $0x4e77ceeb // fmla v11.2d, v23.2d, v23.2d
 
-none26:
-	TBZ $2, R1, none27
-	FMOVQ 0(R0), F16
-	WORD $0x4e617a12 // fcvtl2 v18.2d, v16.4s
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e70ce04 // fmla v4.2d, v16.2d, v16.2d
-	WORD $0x4e72ce45 // fmla v5.2d, v18.2d, v18.2d
-	ADD $16, R0, R0
+rest153:
+	TBZ $2, R1, none154
+	FMOVQ 96(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
+	WORD $0x4e76cecd // fmla v13.2d, v22.2d, v22.2d
+	TBZ $1, R1, none155
+	FMOVD 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8e // fmla v14.2d, v20.2d, v20.2d
+	TBZ $0, R1, none156
+	FMOVS 120(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8f // fmla v15.2d, v20.2d, v20.2d
+	B end149
 
-none27:
-	TBZ $1, R1, none28
-	FMOVD 0(R0), F16
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e70ce06 // fmla v6.2d, v16.2d, v16.2d
-	ADD $8, R0, R0
+none156:
+	B end149
 
-none28:
-	TBZ $0, R1, none29
-	FMOVS 0(R0), F16
-	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
-	WORD $0x4e70ce07 // fmla v7.2d, v16.2d, v16.2d
-	ADD $4, R0, R0
+none155:
+	TBZ $0, R1, none157
+	FMOVS 112(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8e // fmla v14.2d, v20.2d, v20.2d
+	B end149
 
-none29:
+none157:
+	B end149
+
+none154:
+	TBZ $1, R1, none158
+	FMOVD 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
+	TBZ $0, R1, none159
+	FMOVS 104(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8d // fmla v13.2d, v20.2d, v20.2d
+	B end149
+
+none159:
+	B end149
+
+none158:
+	TBZ $0, R1, none160
+	FMOVS 96(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8c // fmla v12.2d, v20.2d, v20.2d
+	B end149
+
+none160:
+	B end149
+
+rest152:
+	TBZ $2, R1, none161
+	FMOVQ 64(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
+	WORD $0x4e76cec9 // fmla v9.2d, v22.2d, v22.2d
+	TBZ $1, R1, none162
+	FMOVD 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8a // fmla v10.2d, v20.2d, v20.2d
+	TBZ $0, R1, none163
+	FMOVS 88(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8b // fmla v11.2d, v20.2d, v20.2d
+	B end149
+
+none163:
+	B end149
+
+none162:
+	TBZ $0, R1, none164
+	FMOVS 80(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce8a // fmla v10.2d, v20.2d, v20.2d
+	B end149
+
+none164:
+	B end149
+
+none161:
+	TBZ $1, R1, none165
+	FMOVD 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
+	TBZ $0, R1, none166
+	FMOVS 72(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce89 // fmla v9.2d, v20.2d, v20.2d
+	B end149
+
+none166:
+	B end149
+
+none165:
+	TBZ $0, R1, none167
+	FMOVS 64(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce88 // fmla v8.2d, v20.2d, v20.2d
+	B end149
+
+none167:
+	B end149
+
+rest151:
+	TBZ $2, R1, none168
+	FMOVQ 32(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
+	WORD $0x4e76cec5 // fmla v5.2d, v22.2d, v22.2d
+	TBZ $1, R1, none169
+	FMOVD 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce86 // fmla v6.2d, v20.2d, v20.2d
+	TBZ $0, R1, none170
+	FMOVS 56(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce87 // fmla v7.2d, v20.2d, v20.2d
+	B end149
+
+none170:
+	B end149
+
+none169:
+	TBZ $0, R1, none171
+	FMOVS 48(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce86 // fmla v6.2d, v20.2d, v20.2d
+	B end149
+
+none171:
+	B end149
+
+none168:
+	TBZ $1, R1, none172
+	FMOVD 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
+	TBZ $0, R1, none173
+	FMOVS 40(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce85 // fmla v5.2d, v20.2d, v20.2d
+	B end149
+
+none173:
+	B end149
+
+none172:
+	TBZ $0, R1, none174
+	FMOVS 32(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce84 // fmla v4.2d, v20.2d, v20.2d
+	B end149
+
+none174:
+	B end149
+
+rest150:
+	TBZ $2, R1, none175
+	FMOVQ 0(R0), F20
+	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
+	WORD $0x4e76cec1 // fmla v1.2d, v22.2d, v22.2d
+	TBZ $1, R1, none176
+	FMOVD 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce82 // fmla v2.2d, v20.2d, v20.2d
+	TBZ $0, R1, none177
+	FMOVS 24(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce83 // fmla v3.2d, v20.2d, v20.2d
+	B end149
+
+none177:
+	B end149
+
+none176:
+	TBZ $0, R1, none178
+	FMOVS 16(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce82 // fmla v2.2d, v20.2d, v20.2d
+	B end149
+
+none178:
+	B end149
+
+none175:
+	TBZ $1, R1, none179
+	FMOVD 0(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
+	TBZ $0, R1, none180
+	FMOVS 8(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce81 // fmla v1.2d, v20.2d, v20.2d
+	B end149
+
+none180:
+	B end149
+
+none179:
+	TBZ $0, R1, none181
+	FMOVS 0(R0), F20
+	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
+	WORD $0x4e74ce80 // fmla v0.2d, v20.2d, v20.2d
+	B end149
+
+none181:
+	B end149
+
+end149:
+	WORD $0x4e68d400 // fadd v0.2d, v0.2d, v8.2d
+	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
+	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
+	WORD $0x4e6bd463 // fadd v3.2d, v3.2d, v11.2d
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -524,9 +2201,9 @@ TEXT ·dotSquaresNEON(SB), NOSPLIT, $0-40
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	SUBS $16, R2, R2
-	BLT rest31
+	BLT rest183
 
-many30:
+many182:
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 0(R1), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -566,10 +2243,10 @@ many30:
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many30
+	BGE many182
 
-rest31:
-	TBZ $3, R2, none32
+rest183:
+	TBZ $3, R2, none184
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 0(R1), (F20, F21)
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -591,8 +2268,8 @@ rest31:
 	ADD $32, R0, R0
 	ADD $32, R1, R1
 
-none32:
-	TBZ $2, R2, none33
+none184:
+	TBZ $2, R2, none185
 	FMOVQ 0(R0), F16
 	FMOVQ 0(R1), F20
 	WORD $0x4e617a96 // fcvtl2 v22.2d, v20.4s
@@ -606,8 +2283,8 @@ none32:
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 
-none33:
-	TBZ $1, R2, none34
+none185:
+	TBZ $1, R2, none186
 	FMOVD 0(R0), F16
 	FMOVD 0(R1), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -617,8 +2294,8 @@ none33:
 	ADD $8, R0, R0
 	ADD $8, R1, R1
 
-none34:
-	TBZ $0, R2, none35
+none186:
+	TBZ $0, R2, none187
 	FMOVS 0(R0), F16
 	FMOVS 0(R1), F20
 	WORD $0x0e617a94 // fcvtl v20.2d, v20.2s
@@ -628,7 +2305,7 @@ none34:
 	ADD $4, R0, R0
 	ADD $4, R1, R1
 
-none35:
+none187:
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -665,9 +2342,9 @@ TEXT ·codeMomentsNEON(SB), NOSPLIT, $0-40
 	VMOVI $0, V8.B16
 	VMOVI $128, V9.B16
 	SUBS $16, R2, R2
-	BLT rest37
+	BLT rest189
 
-many36:
+many188:
 	FMOVQ 0(R0), F16
 	VEOR V9.B16, V16.B16, V16.B16
 	VMOVI $0, V17.B16
@@ -712,10 +2389,10 @@ many36:
 	ADD $16, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many36
+	BGE many188
 
-rest37:
-	TBZ $3, R2, none38
+rest189:
+	TBZ $3, R2, none190
 	FMOVD 0(R0), F16
 	VEOR V9.B8, V16.B8, V16.B8
 	VMOVI $0, V17.B16
@@ -742,7 +2419,7 @@ rest37:
 	ADD $8, R0, R0
 	ADD $32, R1, R1
 
-none38:
+none190:
 	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
 	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
@@ -770,9 +2447,9 @@ TEXT ·maxAbsNEON(SB), NOSPLIT, $0-20
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	SUBS $32, R1, R1
-	BLT rest40
+	BLT rest192
 
-many39:
+many191:
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 32(R0), (F18, F19)
 	FLDPQ 64(R0), (F20, F21)
@@ -795,10 +2472,10 @@ many39:
 	WORD $0x6eb764e7 // umax v7.4s, v7.4s, v23.4s
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BGE many39
+	BGE many191
 
-rest40:
-	TBZ $4, R1, none41
+rest192:
+	TBZ $4, R1, none193
 	FLDPQ 0(R0), (F16, F17)
 	FLDPQ 32(R0), (F18, F19)
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
@@ -811,8 +2488,8 @@ rest40:
 	WORD $0x6eb36463 // umax v3.4s, v3.4s, v19.4s
 	ADD $64, R0, R0
 
-none41:
-	TBZ $3, R1, none42
+none193:
+	TBZ $3, R1, none194
 	FLDPQ 0(R0), (F16, F17)
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
@@ -820,28 +2497,28 @@ none41:
 	WORD $0x6eb16421 // umax v1.4s, v1.4s, v17.4s
 	ADD $32, R0, R0
 
-none42:
-	TBZ $2, R1, none43
+none194:
+	TBZ $2, R1, none195
 	FMOVQ 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $16, R0, R0
 
-none43:
-	TBZ $1, R1, none44
+none195:
+	TBZ $1, R1, none196
 	FMOVD 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $8, R0, R0
 
-none44:
-	TBZ $0, R1, none45
+none196:
+	TBZ $0, R1, none197
 	FMOVS 0(R0), F16
 	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
 	WORD $0x6eb06400 // umax v0.4s, v0.4s, v16.4s
 	ADD $4, R0, R0
 
-none45:
+none197:
 	WORD $0x6ea46400 // umax v0.4s, v0.4s, v4.4s
 	WORD $0x6ea56421 // umax v1.4s, v1.4s, v5.4s
 	WORD $0x6ea66442 // umax v2.4s, v2.4s, v6.4s
@@ -865,9 +2542,9 @@ TEXT ·quantizeNEON(SB), NOSPLIT, $0-28
 	VMOVI $0x81, V29.B16
 	VMOVI $0x80, V28.B16
 	SUBS $16, R2, R2
-	BLT rest47
+	BLT rest199
 
-many46:
+many198:
 	FLDPQ 0(R1), (F0, F1)
 	FLDPQ 32(R1), (F2, F3)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
@@ -894,10 +2571,10 @@ many46:
 	ADD $16, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many46
+	BGE many198
 
-rest47:
-	TBZ $3, R2, none48
+rest199:
+	TBZ $3, R2, none200
 	FLDPQ 0(R1), (F0, F1)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -914,8 +2591,8 @@ rest47:
 	ADD $8, R0, R0
 	ADD $32, R1, R1
 
-none48:
-	TBZ $2, R2, none49
+none200:
+	TBZ $2, R2, none201
 	FMOVQ 0(R1), F0
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -928,7 +2605,7 @@ none48:
 	ADD $4, R0, R0
 	ADD $16, R1, R1
 
-none49:
+none201:
 	RET
 
 // func quantizeSignedNEON(dst *int16, x *float32, n int, inv float32, limit int32)
@@ -944,9 +2621,9 @@ TEXT ·quantizeSignedNEON(SB), NOSPLIT, $0-32
 	VDUP R3, V28.H8
 	WORD $0x6e60bb9d // neg v29.8h, v28.8h
 	SUBS $16, R2, R2
-	BLT rest51
+	BLT rest203
 
-many50:
+many202:
 	FLDPQ 0(R1), (F0, F1)
 	FLDPQ 32(R1), (F2, F3)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
@@ -973,10 +2650,10 @@ many50:
 	ADD $32, R0, R0
 	ADD $64, R1, R1
 	SUBS $16, R2, R2
-	BGE many50
+	BGE many202
 
-rest51:
-	TBZ $3, R2, none52
+rest203:
+	TBZ $3, R2, none204
 	FLDPQ 0(R1), (F0, F1)
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -992,8 +2669,8 @@ rest51:
 	ADD $16, R0, R0
 	ADD $32, R1, R1
 
-none52:
-	TBZ $2, R2, none53
+none204:
+	TBZ $2, R2, none205
 	FMOVQ 0(R1), F0
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -1005,7 +2682,7 @@ none52:
 	ADD $8, R0, R0
 	ADD $16, R1, R1
 
-none53:
+none205:
 	RET
 
 // func quantizeErrorNEON(dst *int16, x *float32, n int, inv float32, limit int32, step float32) (sum int64, err2 float64)
@@ -1030,9 +2707,9 @@ TEXT ·quantizeErrorNEON(SB), NOSPLIT, $0-56
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
 	SUBS $8, R2, R2
-	BLT rest55
+	BLT rest207
 
-many54:
+many206:
 	FLDPQ 0(R1), (F2, F3)
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x6e3fdc61 // fmul v1.4s, v3.4s, v31.4s
@@ -1069,10 +2746,10 @@ many54:
 	ADD $16, R0, R0
 	ADD $32, R1, R1
 	SUBS $8, R2, R2
-	BGE many54
+	BGE many206
 
-rest55:
-	TBZ $2, R2, none56
+rest207:
+	TBZ $2, R2, none208
 	FMOVQ 0(R1), F2
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -1094,7 +2771,7 @@ rest55:
 	ADD $8, R0, R0
 	ADD $16, R1, R1
 
-none56:
+none208:
 	WORD $0x4ef58694 // add v20.2d, v20.2d, v21.2d
 	WORD $0x4ef4be94 // addp v20.2d, v20.2d, v20.2d
 	FMOVD F20, R0
@@ -1119,11 +2796,11 @@ TEXT ·fwht16xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end58
+	CBZ R1, end210
 
-block57:
+block209:
 	MOVD R0, R4
-	CBZ R2, plain60
+	CBZ R2, plain212
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F4, F5)
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -1133,13 +2810,13 @@ block57:
 	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
 	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
 	ADD $64, R2, R2
-	B loaded61
+	B loaded213
 
-plain60:
+plain212:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 32(R0), (F2, F3)
 
-loaded61:
+loaded213:
 	WORD $0x4ea00808 // rev64 v8.4s, v0.4s
 	WORD $0x4e3ecc08 // fmla v8.4s, v0.4s, v30.4s
 	WORD $0x4ea00829 // rev64 v9.4s, v1.4s
@@ -1172,9 +2849,9 @@ loaded61:
 	FSTPQ (F18, F19), 32(R0)
 	ADD $64, R0, R0
 	SUBS $16, R1, R1
-	BNE block57
+	BNE block209
 
-end58:
+end210:
 	RET
 
 // func fwht32xNEON(x *float32, n int, sign *float32, f float32)
@@ -1190,11 +2867,11 @@ TEXT ·fwht32xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end63
+	CBZ R1, end215
 
-block62:
+block214:
 	MOVD R0, R4
-	CBZ R2, plain65
+	CBZ R2, plain217
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F8, F9)
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -1212,15 +2889,15 @@ block62:
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
 	ADD $128, R2, R2
-	B loaded66
+	B loaded218
 
-plain65:
+plain217:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 32(R0), (F2, F3)
 	FLDPQ 64(R0), (F4, F5)
 	FLDPQ 96(R0), (F6, F7)
 
-loaded66:
+loaded218:
 	WORD $0x4ea00810 // rev64 v16.4s, v0.4s
 	WORD $0x4e3ecc10 // fmla v16.4s, v0.4s, v30.4s
 	WORD $0x4ea00831 // rev64 v17.4s, v1.4s
@@ -1291,9 +2968,9 @@ loaded66:
 	FSTPQ (F5, F6), 96(R0)
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BNE block62
+	BNE block214
 
-end63:
+end215:
 	RET
 
 // func fwht64xNEON(x *float32, n int, sign *float32, f float32)
@@ -1309,11 +2986,11 @@ TEXT ·fwht64xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end68
+	CBZ R1, end220
 
-block67:
+block219:
 	MOVD R0, R4
-	CBZ R2, plain70
+	CBZ R2, plain222
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -1347,9 +3024,9 @@ block67:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded71
+	B loaded223
 
-plain70:
+plain222:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 32(R0), (F2, F3)
 	FLDPQ 64(R0), (F4, F5)
@@ -1359,7 +3036,7 @@ plain70:
 	FLDPQ 192(R0), (F12, F13)
 	FLDPQ 224(R0), (F14, F15)
 
-loaded71:
+loaded223:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -1514,9 +3191,9 @@ loaded71:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $64, R1, R1
-	BNE block67
+	BNE block219
 
-end68:
+end220:
 	RET
 
 // func fwht128xNEON(x *float32, n int, sign *float32, f float32)
@@ -1532,14 +3209,14 @@ TEXT ·fwht128xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end73
+	CBZ R1, end225
 
-block72:
+block224:
 	MOVD R0, R4
 	MOVD $2, R3
 
-visit74:
-	CBZ R2, plain75
+visit226:
+	CBZ R2, plain227
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -1573,9 +3250,9 @@ visit74:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded76
+	B loaded228
 
-plain75:
+plain227:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 32(R0), (F2, F3)
 	FLDPQ 64(R0), (F4, F5)
@@ -1585,7 +3262,7 @@ plain75:
 	FLDPQ 192(R0), (F12, F13)
 	FLDPQ 224(R0), (F14, F15)
 
-loaded76:
+loaded228:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -1724,10 +3401,10 @@ loaded76:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit74
+	BNE visit226
 	MOVD $8, R3
 
-pass77:
+pass229:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	WORD $0x4ebcd428 // fsub v8.4s, v1.4s, v28.4s
@@ -1742,11 +3419,11 @@ pass77:
 	FSTPQ (F8, F11), 256(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass77
+	BNE pass229
 	SUBS $128, R1, R1
-	BNE block72
+	BNE block224
 
-end73:
+end225:
 	RET
 
 // func fwht256xNEON(x *float32, n int, sign *float32, f float32)
@@ -1762,14 +3439,14 @@ TEXT ·fwht256xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end79
+	CBZ R1, end231
 
-block78:
+block230:
 	MOVD R0, R4
 	MOVD $4, R3
 
-visit80:
-	CBZ R2, plain81
+visit232:
+	CBZ R2, plain233
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -1803,9 +3480,9 @@ visit80:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded82
+	B loaded234
 
-plain81:
+plain233:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 32(R0), (F2, F3)
 	FLDPQ 64(R0), (F4, F5)
@@ -1815,7 +3492,7 @@ plain81:
 	FLDPQ 192(R0), (F12, F13)
 	FLDPQ 224(R0), (F14, F15)
 
-loaded82:
+loaded234:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -1954,10 +3631,10 @@ loaded82:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit80
+	BNE visit232
 	MOVD $8, R3
 
-pass83:
+pass235:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	FLDPQ 512(R4), (F8, F11)
@@ -1992,11 +3669,11 @@ pass83:
 	FSTPQ (F23, F17), 768(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass83
+	BNE pass235
 	SUBS $256, R1, R1
-	BNE block78
+	BNE block230
 
-end79:
+end231:
 	RET
 
 // func permuteScaleNEON(dst, src *float32, perm *uint32, scale *float32, n int, last uint32) (left int)
@@ -2008,9 +3685,9 @@ TEXT ·permuteScaleNEON(SB), NOSPLIT, $0-56
 	MOVWU last+40(FP), R5
 	MOVD scale+24(FP), R3
 
-many84:
+many236:
 	CMP $16, R4
-	BLT end85
+	BLT end237
 	FLDPQ 0(R2), (F16, F17)
 	FLDPQ 32(R2), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -2019,7 +3696,7 @@ many84:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end85
+	BHI end237
 	LDP 0(R2), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R1)(R10.UXTW<<2), F0
@@ -2072,9 +3749,9 @@ many84:
 	ADD $64, R3, R3
 	ADD $64, R2, R2
 	SUB $16, R4, R4
-	B many84
+	B many236
 
-end85:
+end237:
 	MOVD R4, left+48(FP)
 	RET
 
@@ -2086,9 +3763,9 @@ TEXT ·permuteNEON(SB), NOSPLIT, $0-48
 	MOVD n+24(FP), R4
 	MOVWU last+32(FP), R5
 
-many86:
+many238:
 	CMP $16, R4
-	BLT end87
+	BLT end239
 	FLDPQ 0(R2), (F16, F17)
 	FLDPQ 32(R2), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -2097,7 +3774,7 @@ many86:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end87
+	BHI end239
 	LDP 0(R2), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R1)(R10.UXTW<<2), F0
@@ -2143,9 +3820,9 @@ many86:
 	ADD $64, R0, R0
 	ADD $64, R2, R2
 	SUB $16, R4, R4
-	B many86
+	B many238
 
-end87:
+end239:
 	MOVD R4, left+40(FP)
 	RET
 
@@ -2165,9 +3842,9 @@ TEXT ·dotGatherNEON(SB), NOSPLIT, $0-64
 	VMOVI $0, V26.B16
 	VMOVI $0, V27.B16
 
-many88:
+many240:
 	CMP $16, R4
-	BLT end89
+	BLT end241
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -2176,7 +3853,7 @@ many88:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end89
+	BHI end241
 	LDP 0(R1), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R0)(R10.UXTW<<2), F0
@@ -2252,9 +3929,9 @@ many88:
 	ADD $128, R2, R2
 	ADD $64, R1, R1
 	SUB $16, R4, R4
-	B many88
+	B many240
 
-end89:
+end241:
 	WORD $0x4e76d694 // fadd v20.2d, v20.2d, v22.2d
 	WORD $0x4e77d6b5 // fadd v21.2d, v21.2d, v23.2d
 	WORD $0x4e75d694 // fadd v20.2d, v20.2d, v21.2d

@@ -27,6 +27,7 @@ func BenchmarkFloat(b *testing.B) {
 	}{
 		{"Dot", func(l Level, n int) float64 { return l.Dot(x[:n], q[:n]) }},
 		{"SumSquares", func(l Level, n int) float64 { return l.SumSquares(x[:n]) }},
+		{"SquaredDistance", func(l Level, n int) float64 { return l.SquaredDistance(x[:n], q[:n]) }},
 		{"DotSquares", func(l Level, n int) float64 { return both(l.DotSquares(x[:n], y[:n])) }},
 		{"MaxAbs", func(l Level, n int) float64 { return float64(l.MaxAbs(x[:n])) }},
 		{"Quantize", func(l Level, n int) float64 { l.Quantize(bytes[:n], x[:n], 30); return 0 }},
@@ -59,8 +60,13 @@ func BenchmarkFloat(b *testing.B) {
 
 func both(a, b float64) float64 { return a + b }
 
-// BenchmarkFloatDots takes 64 random rows a call out of 128 MB.
-func BenchmarkFloatDots(b *testing.B) {
+// BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call out of
+// 128 MB.
+func BenchmarkFloatDots(b *testing.B) { benchmarkRows(b, Level.Dots) }
+
+func BenchmarkFloatDistances(b *testing.B) { benchmarkRows(b, Level.SquaredDistances) }
+
+func benchmarkRows(b *testing.B, kernel func(l Level, out []float64, rows []float32, ld int, ids []uint32, q []float64)) {
 	const list = 64
 	m := make([]float32, 32<<20)
 	for i := range m {
@@ -76,7 +82,7 @@ func BenchmarkFloatDots(b *testing.B) {
 					for i := range ids {
 						ids[i] = uint32(r.IntN(rows))
 					}
-					l.Dots(out, m, n, ids, q[:n])
+					kernel(l, out, m, n, ids, q[:n])
 				}
 				b.ReportMetric(4*float64(n)*list*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 			})

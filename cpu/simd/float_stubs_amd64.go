@@ -15,6 +15,17 @@ func dotAVX512(a []float32, q []float64) float64
 //go:noescape
 func dotsAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
+// squaredDistanceAVX512 is SquaredDistance of slices of one length.
+//
+//go:noescape
+func squaredDistanceAVX512(a []float32, q []float64) float64
+
+// squaredDistancesAVX512 is SquaredDistances, whose rows are all inside rows; neither ids nor q is empty.
+// The row ahead places later, at least one, is fetched while one is summed.
+//
+//go:noescape
+func squaredDistancesAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
 // sumSquaresAVX512 is SumSquares.
 //
 //go:noescape
@@ -85,6 +96,17 @@ func dotAVX2(a []float32, q []float64) float64
 //
 //go:noescape
 func dotsAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
+// squaredDistanceAVX2 is SquaredDistance of slices of one length.
+//
+//go:noescape
+func squaredDistanceAVX2(a []float32, q []float64) float64
+
+// squaredDistancesAVX2 is SquaredDistances, whose rows are all inside rows; neither ids nor q is empty.
+// The row ahead places later, at least one, is fetched while one is summed.
+//
+//go:noescape
+func squaredDistancesAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
 // sumSquaresAVX2 is SumSquares.
 //

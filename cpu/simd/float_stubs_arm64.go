@@ -10,10 +10,21 @@ package simd
 func dotNEON(a *float32, q *float64, n int) (sum float64)
 
 // dotsNEON is Dots of count rows of n floats, which are all inside rows; neither is 0.
-// The rows ahead places later, at least two, are fetched while two are summed.
+// The row ahead places later, at least one, is fetched while one is summed.
 //
 //go:noescape
 func dotsNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
+
+// squaredDistanceNEON is SquaredDistance of n entries.
+//
+//go:noescape
+func squaredDistanceNEON(a *float32, q *float64, n int) (sum float64)
+
+// squaredDistancesNEON is SquaredDistances of count rows of n floats, which are all inside rows; neither is 0.
+// The row ahead places later, at least one, is fetched while one is summed.
+//
+//go:noescape
+func squaredDistancesNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
 
 // sumSquaresNEON is SumSquares of n entries.
 //

@@ -14,21 +14,6 @@ func MaxAbs(x []float32) float32 {
 	return m
 }
 
-// SumSquares returns the sum of x_j^2 in float64.
-func SumSquares(x []float32) float64 {
-	var s, t float64
-	for len(x) >= 2 {
-		a, b := float64(x[0]), float64(x[1])
-		s += a * a
-		t += b * b
-		x = x[2:]
-	}
-	if len(x) == 1 {
-		s += float64(x[0]) * float64(x[0])
-	}
-	return s + t
-}
-
 // round is 1.5 * 2^23: adding and subtracting it rounds a float32 of magnitude
 // below 2^22 to the nearest integer, ties to even.
 const round = 12582912

@@ -47,22 +47,3 @@ func TestQuantize(t *testing.T) {
 		t.Fatalf("MaxAbs %g", m)
 	}
 }
-
-func TestDots(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for _, n := range []int{1, 2, 3, 4, 5, 7, 64, 129} {
-		a, q64 := make([]float32, n), make([]float64, n)
-		var wf, ws float64
-		for i := range a {
-			a[i], q64[i] = float32(r.NormFloat64()), r.NormFloat64()
-			wf += float64(a[i]) * q64[i]
-			ws += float64(a[i]) * float64(a[i])
-		}
-		if got := Dot(a, q64); math.Abs(got-wf) > 1e-12*float64(n) {
-			t.Fatalf("Dot n %d: %g, want %g", n, got, wf)
-		}
-		if got := SumSquares(a); math.Abs(got-ws) > 1e-12*float64(n) {
-			t.Fatalf("SumSquares n %d: %g, want %g", n, got, ws)
-		}
-	}
-}

@@ -11,13 +11,11 @@ package simd
 // holds without rounding, a fused multiply-add gives the same.
 const lanes = 32
 
-// fold adds up the lanes, which it uses up.
+// fold adds up the lanes.
 func fold(s *[lanes]float64) float64 {
-	for h := lanes / 2; h > 0; h /= 2 {
-		lo, hi := s[:h], s[h:2*h]
-		for i, v := range hi {
-			lo[i] += v
-		}
+	var e [8]float64
+	for i := range e {
+		e[i] = (s[i] + s[i+16]) + (s[i+8] + s[i+24])
 	}
-	return s[0]
+	return ((e[0] + e[4]) + (e[2] + e[6])) + ((e[1] + e[5]) + (e[3] + e[7]))
 }

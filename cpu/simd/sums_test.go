@@ -77,12 +77,45 @@ func eachSum(t *testing.T, check func(t *testing.T, l Level, a, b []float32, q [
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
+// TestDotIsCanonical: the products of a float32 with one times a power of two are
+// exact, so that it does not matter which level fuses them with additions.
+func TestDotIsCanonical(t *testing.T) {
+	eachSum(t, func(t *testing.T, l Level, a, b []float32, q []float64) {
+		products, squares := make([]float64, len(a)), make([]float64, len(a))
+		for j, v := range a {
+			products[j], squares[j] = float64(v)*q[j], float64(v)*float64(v)
+		}
+		if got, want := l.Dot(a, q), canonical(products); !sameBits(got, want) {
+			t.Fatalf("Dot of %d: %x, want %x", len(a), got, want)
+		}
+		if got, want := l.SumSquares(a), canonical(squares); !sameBits(got, want) {
+			t.Fatalf("SumSquares of %d: %x, want %x", len(a), got, want)
+		}
+	})
+}
+
+// TestSumsOfZeros: a sum of products of -0 is +0, as if kernels had padded them.
+func TestSumsOfZeros(t *testing.T) {
+	minus := math.Copysign(0, -1)
+	for _, l := range Levels() {
+		for _, n := range sumLengths() {
+			a, q := make([]float32, n), make([]float64, n)
+			for j := range a {
+				a[j], q[j] = float32(minus), 1
+			}
+			if got := l.Dot(a, q); !sameBits(got, 0) {
+				t.Fatalf("%v: Dot of %d times -0 is %g", l, n, got)
+			}
+		}
+	}
+}
+
 func TestSquaredDistanceIsCanonical(t *testing.T) {
 	eachSum(t, func(t *testing.T, l Level, a, _ []float32, q []float64) {
 		terms := make([]float64, len(a))
 		for j, v := range a {
 			d := q[j] - float64(v)
-			terms[j] = d * d
+			terms[j] = float64(d * d)
 		}
 		if got, want := l.SquaredDistance(a, q), canonical(terms); !sameBits(got, want) {
 			t.Fatalf("%d entries: %x, want %x", len(a), got, want)
@@ -94,6 +127,35 @@ func TestSquaredDistanceIsCanonical(t *testing.T) {
 // length, with rows twice, apart and the last of the matrix.
 func TestSquaredDistances(t *testing.T) {
 	eachRows(t, Level.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
+}
+
+// TestDotsAreDot: every row's is what Dot says, of any level, in lists likewise.
+func TestDotsAreDot(t *testing.T) {
+	eachRows(t, Level.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
+}
+
+// TestSumErrors: canonical sums keep the bounds that are stated of them.
+func TestSumErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 9))
+	for _, n := range sumLengths() {
+		a, b, q := normals(r, n, true), normals(r, n, true), make([]float64, n)
+		dot, squares, distance := newExactly(), newExactly(), newExactly()
+		for j := range a {
+			q[j] = float64(b[j])
+			dot.add(float64(a[j]), q[j])
+			squares.add(float64(a[j]), float64(a[j]))
+			distance.addSquare(q[j], float64(a[j]))
+		}
+		if got := Dot(a, q); !dot.within(got, n/32+7) {
+			t.Errorf("Dot of %d: %g, want %g", n, got, dot.sum)
+		}
+		if got := SumSquares(a); !squares.within(got, n/32+6) {
+			t.Errorf("SumSquares of %d: %g, want %g", n, got, squares.sum)
+		}
+		if got := SquaredDistance(a, q); !distance.within(got, n/32+9) {
+			t.Errorf("SquaredDistance of %d: %g, want %g", n, got, distance.sum)
+		}
+	}
 }
 
 // eachRows compares rows by their numbers with each row alone, at every level.

@@ -9,8 +9,10 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
 	for _, s := range []set{avx512, avx2} {
-		dot(s)
-		dots(s)
+		dot(s, "dot", "Dot", set.product)
+		dots(s, "dots", "Dots", set.product)
+		dot(s, "squaredDistance", "SquaredDistance", set.squaredDifference)
+		dots(s, "squaredDistances", "SquaredDistances", set.squaredDifference)
 		sumSquares(s)
 		dotSquares(s)
 		codeMoments(s)

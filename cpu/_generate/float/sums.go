@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -9,6 +11,9 @@ import (
 // unroll is how many vectors a turn of a loop of sums takes, each with sums of
 // its own: what the latency of an addition asks for.
 const unroll = 4
+
+// lanes is how many sums a canonical sum is made of (cpu/simd/sums.go).
+const lanes = 32
 
 // stream is a pointer that moves on by size bytes an entry.
 type stream struct {
@@ -60,26 +65,82 @@ func (s set) sums(n GPVirtual, step func(k, disp int, m *mask), each func(), mov
 	Label("end")
 }
 
-// dot: Dot.
-func dot(s set) {
-	s.text("dot", "func(a []float32, q []float64) float64", "is Dot of slices of one length.")
-	a, q := param("a", 4), param("q", 8)
-	n := Load(Param("a").Len(), GP64()).(GPVirtual)
-	acc := s.zero(unroll)
-	s.sums(n, func(k, disp int, m *mask) {
-		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc[k])
-	}, nil, a, q)
-	done(s.sum64(acc))
+// canonical returns the canonical sum of n entries; term adds what the vector of
+// entries from disp on gives to acc, only the entries of mask m when there is one.
+// each and move are as in loop.
+func (s set) canonical(n GPVirtual, term func(acc VecVirtual, disp int, m *mask), each func(), move ...stream) Register {
+	width := s.bytes / 8
+	acc := s.zero(lanes / width)
+	Label("turn")
+	SUBQ(I8(lanes), n)
+	JLT(LabelRef("tail"))
+	if each != nil {
+		each()
+	}
+	for k := range acc {
+		term(acc[k], k*width, nil)
+	}
+	for _, x := range move {
+		ADDQ(I32(lanes*x.size), x.p)
+	}
+	JMP(LabelRef("turn"))
+	Label("tail")
+	ADDQ(I8(lanes), n)
+	for k := range acc {
+		CMPQ(n, I8(width))
+		JLT(LabelRef(fmt.Sprintf("rest%d", k)))
+		term(acc[k], k*width, nil)
+		SUBQ(I8(width), n)
+	}
+	for k := range acc {
+		Label(fmt.Sprintf("rest%d", k))
+		TESTQ(n, n)
+		JZ(LabelRef("end"))
+		term(acc[k], k*width, s.first(n))
+		if k < len(acc)-1 {
+			JMP(LabelRef("end"))
+		}
+	}
+	Label("end")
+	return s.sum64(acc)
 }
 
-// dots: Dot of rows found by their number. Rows lie anywhere in memory, and
-// the processor by itself follows a run of addresses no further than the
+// product adds a q to acc.
+func (s set) product(a, q stream) func(acc VecVirtual, disp int, m *mask) {
+	return func(acc VecVirtual, disp int, m *mask) {
+		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc)
+	}
+}
+
+// squaredDifference adds (a-q)^2 to acc: the square is rounded by itself.
+func (s set) squaredDifference(a, q stream) func(acc VecVirtual, disp int, m *mask) {
+	return func(acc VecVirtual, disp int, m *mask) {
+		d := s.doubles(m, a.at(disp))
+		VSUBPD(s.load64(m, q.at(disp)), d, d)
+		VMULPD(d, d, d)
+		VADDPD(d, acc, acc)
+	}
+}
+
+// term is what a canonical sum of a row and a query adds.
+type term func(s set, a, q stream) func(acc VecVirtual, disp int, m *mask)
+
+// dot: Dot and SquaredDistance.
+func dot(s set, name, of string, t term) {
+	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of one length.")
+	a, q := param("a", 4), param("q", 8)
+	n := Load(Param("a").Len(), GP64()).(GPVirtual)
+	done(s.canonical(n, t(s, a, q), nil, a, q))
+}
+
+// dots: Dot and SquaredDistance of rows found by their number. Rows lie anywhere in
+// memory, and the processor by itself follows a run of addresses no further than the
 // page's end, so the first rows are asked for at once and, while a row is
 // summed, the one ahead places later. They are asked into the second cache:
 // more lines can be on their way there than to the first.
-func dots(s set) {
-	s.text("dots", "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
-		"is Dots, whose rows are all inside rows; neither ids nor q is empty.",
+func dots(s set, name, of string, t term) {
+	s.text(name, "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
+		"is "+of+", whose rows are all inside rows; neither ids nor q is empty.",
 		"The row ahead places later, at least one, is fetched while one is summed.")
 	out, ids := param("out", 8), param("ids", 4)
 	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
@@ -126,18 +187,14 @@ func dots(s set) {
 	q := stream{GP64(), 8}
 	Load(Param("q").Base(), q.p)
 	Load(Param("q").Len(), n)
-	acc := s.zero(unroll)
-	s.sums(n, func(k, disp int, m *mask) {
-		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc[k])
-	}, func() {
-		turn := unroll * s.bytes / 2
-		for line := 0; line < turn; line += 64 {
+	sum := s.canonical(n, t(s, a, q), func() {
+		for line := 0; line < 4*lanes; line += 64 {
 			PREFETCHT1(Mem{Base: far, Disp: line})
 		}
-		ADDQ(I32(turn), far)
+		ADDQ(I32(4*lanes), far)
 	}, a, q)
 	PREFETCHT1(Mem{Base: far})
-	VMOVSD(s.sum64(acc), out.at(0))
+	VMOVSD(sum, out.at(0))
 	ADDQ(I8(8), out.p)
 	ADDQ(I8(4), ids.p)
 	DECQ(left)
@@ -150,12 +207,10 @@ func sumSquares(s set) {
 	s.text("sumSquares", "func(x []float32) float64", "is SumSquares.")
 	x := param("x", 4)
 	n := Load(Param("x").Len(), GP64()).(GPVirtual)
-	acc := s.zero(unroll)
-	s.sums(n, func(k, disp int, m *mask) {
+	done(s.canonical(n, func(acc VecVirtual, disp int, m *mask) {
 		v := s.doubles(m, x.at(disp))
-		VFMADD231PD(v, v, acc[k])
-	}, nil, x)
-	done(s.sum64(acc))
+		VFMADD231PD(v, v, acc)
+	}, nil, x))
 }
 
 // dotSquares: DotSquares.

@@ -12,8 +12,10 @@ import (
 
 func main() {
 	neon.Write(func(f *neon.File) {
-		dot(f)
-		dots(f)
+		dot(f, "dot", "Dot", product)
+		dots(f, "dots", "Dots", product)
+		dot(f, "squaredDistance", "SquaredDistance", squaredDifference)
+		dots(f, "squaredDistances", "SquaredDistances", squaredDifference)
 		sumSquares(f)
 		dotSquares(f)
 		codeMoments(f)

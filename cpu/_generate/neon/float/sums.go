@@ -1,8 +1,12 @@
 package main
 
-import "thresher/cpu/_generate/neon"
+import (
+	"math/bits"
 
-// Sums of float64 go 16 entries a turn into eight registers of two, so that as many
+	"thresher/cpu/_generate/neon"
+)
+
+// Sums that are not canonical go 16 entries a turn into eight registers of two, so that as many
 // multiply-adds are under way as four units of a latency of four ask for when every
 // other instruction of theirs converts. What is left of the entries goes in eights,
 // fours, twos and ones, each into sums of its own.
@@ -53,62 +57,133 @@ func total(f *neon.File, acc neon.V) {
 	f.Same("faddp", neon.D2, acc, acc, acc)
 }
 
-// scores adds to sums, which are sums apart, what rows with the query give.
-func scores(f *neon.File, n string, each func(), query stream, rows ...stream) {
-	const q, row, upper = neon.V(16), neon.V(20), neon.V(24)
-	zero(f, 0, sums*len(rows))
-	parts(f, n, each, func(count, from int, acc neon.V) {
-		load(f, query, from, count, q)
-		for r, x := range rows {
-			d := neon.V(2 * r)
-			load(f, x, from, count, row+d)
-			for i, v := range doubles(f, count, row+d, upper+d) {
-				f.Same("fmla", neon.D2, neon.V(sums*r)+acc+neon.V(i), v, q+neon.V(i))
-			}
+// A canonical sum (cpu/simd/sums.go) has as many lanes as half the registers hold,
+// two in each, so that a turn over lanes entries has as many additions under way.
+const lanes = 32
+
+// term adds to sums from acc on what count entries give, the first of them from on.
+type term func(count, from int, acc neon.V)
+
+// canonical leaves the canonical sum of n entries in both lanes of register 0. each
+// may be nil and comes once a turn. The streams move on, and n is lost.
+func canonical(f *neon.File, n string, each func(), t term, streams ...stream) {
+	zero(f, 0, lanes/2)
+	many, tail, end := f.Label("turn"), f.Label("tail"), f.Label("end")
+	f.Go("SUBS $%d, %s, %s", lanes, n, n)
+	f.Go("BLT %s", tail)
+	f.At(many)
+	if each != nil {
+		each()
+	}
+	for from := 0; from < lanes; from += 8 {
+		t(8, from, neon.V(from/2))
+	}
+	forward(f, lanes, streams)
+	f.Go("SUBS $%d, %s, %s", lanes, n, n)
+	f.Go("BGE %s", many)
+	f.At(tail)
+	f.Go("ADDS $%d, %s, %s", lanes, n, n)
+	f.Go("BEQ %s", end)
+	var rest [lanes / 8]string // where fewer than eight are left
+	for k := range rest {
+		rest[k] = f.Label("rest")
+	}
+	for k, label := range rest {
+		if k < len(rest)-1 {
+			f.Go("SUBS $8, %s, %s", n, n)
+			f.Go("BLT %s", label)
+			t(8, 8*k, neon.V(4*k))
 		}
-	}, append(rows, query)...)
+	}
+	for k := len(rest) - 1; k >= 0; k-- {
+		f.At(rest[k]) // of all but the last n is less by eight, and its low bits are what is left
+		fewer(f, n, 4, 8*k, t, end)
+	}
+	f.At(end)
+	halve(f, "fadd", neon.D2, 0, lanes/2)
+	f.Same("faddp", neon.D2, 0, 0, 0)
 }
 
-func dot(f *neon.File) {
-	f.Func("func dotNEON(a *float32, q *float64, n int) (sum float64)", "dotNEON is Dot of n entries.")
+// fewer goes to end after t of the entries that the bits of n below 2 most say, of
+// which there may be none.
+func fewer(f *neon.File, n string, most, from int, t term, end string) {
+	if most == 0 {
+		f.Go("B %s", end)
+		return
+	}
+	none := f.Label("none")
+	f.Go("TBZ $%d, %s, %s", bits.TrailingZeros(uint(most)), n, none)
+	t(most, from, neon.V(from/2))
+	fewer(f, n, most/2, from+most, t, end)
+	f.At(none)
+	fewer(f, n, most/2, from, t, end)
+}
+
+// Registers of terms.
+const (
+	query = neon.V(16) // four
+	row   = neon.V(20) // two, and two more for what does not fit them as float64
+)
+
+// of is a term of a row and a query; kind is product or squaredDifference.
+func of(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q stream) term {
+	return func(count, from int, acc neon.V) {
+		load(f, q, from, count, query)
+		load(f, a, from, count, row)
+		for i, v := range doubles(f, count, row, row+2) {
+			kind(f, acc+neon.V(i), v, query+neon.V(i))
+		}
+	}
+}
+
+func product(f *neon.File, acc, row, query neon.V) { f.Same("fmla", neon.D2, acc, row, query) }
+
+// squaredDifference rounds the square by itself.
+func squaredDifference(f *neon.File, acc, row, query neon.V) {
+	f.Same("fsub", neon.D2, row, query, row)
+	f.Same("fmul", neon.D2, row, row, row)
+	f.Same("fadd", neon.D2, acc, acc, row)
+}
+
+// dot: Dot and SquaredDistance.
+func dot(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query neon.V)) {
+	f.Func("func "+name+"NEON(a *float32, q *float64, n int) (sum float64)", name+"NEON is "+is+" of n entries.")
 	f.Args("a R0", "q R1", "n R2")
-	scores(f, "R2", nil, stream{"R1", 8}, stream{"R0", 4})
-	total(f, 0)
+	a, q := stream{"R0", 4}, stream{"R1", 8}
+	canonical(f, "R2", nil, of(f, kind, a, q), a, q)
 	f.Return("sum F0")
 }
 
-// dots: Dot of rows found by their number, two at once, which share the query's
-// loads; the sums of each are those of dot, in its order. Rows lie anywhere in
+// dots: Dot and SquaredDistance of rows found by their number. Rows lie anywhere in
 // memory, and the processor by itself follows a run of addresses no further than the
-// page's end, so the first rows are asked for at once and, while two are summed,
-// the two ahead places later. They are asked into the second cache: more lines can
-// be on their way there than to the first.
-func dots(f *neon.File) {
+// page's end, so the first rows are asked for at once and, while one is summed, the
+// one ahead places later. They are asked into the second cache: more lines can be on
+// their way there than to the first.
+func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query neon.V)) {
 	const (
 		out, rows, ld, ids = "R0", "R1", "R2", "R3"
 		left, ahead        = "R4", "R5"
-		first, second      = "R6", "R7"
-		far, further       = "R8", "R9"
+		a, far             = "R6", "R8"
 		q, n, at           = "R10", "R11", "R12"
 		line               = 64
 	)
-	f.Func("func dotsNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)",
-		"dotsNEON is Dots of count rows of n floats, which are all inside rows; neither is 0.\n"+
-			"The rows ahead places later, at least two, are fetched while two are summed.")
+	f.Func("func "+name+"NEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)",
+		name+"NEON is "+is+" of count rows of n floats, which are all inside rows; neither is 0.\n"+
+			"The row ahead places later, at least one, is fetched while one is summed.")
 	f.Args("out "+out, "rows "+rows, "ld "+ld, "ids "+ids, "count "+left, "ahead "+ahead)
 	f.Go("LSL $2, %s, %s", ld, ld)
-	// row is the address of the row whose place in the list is in at
-	row := func(to string) {
+	// address is that of the row whose place in the list is in at
+	address := func(to string) {
 		f.Go("MOVWU (%s)(%s<<2), %s", ids, at, to)
 		f.Go("MADD %s, %s, %s, %s", ld, rows, to, to)
 	}
 
-	early, lines, pair, one, end := f.Label("early"), f.Label("line"), f.Label("pair"), f.Label("one"), f.Label("end")
+	early, lines, next := f.Label("early"), f.Label("line"), f.Label("row")
 	f.Go("CMP %s, %s", ahead, left)
 	f.Go("CSEL LT, %s, %s, %s", left, ahead, at)
 	f.At(early)
 	f.Go("SUB $1, %s, %s", at, at)
-	row(far)
+	address(far)
 	f.Args("n " + n)
 	f.Go("LSL $2, %s, %s", n, n)
 	f.At(lines)
@@ -118,63 +193,39 @@ func dots(f *neon.File) {
 	f.Go("BGE %s", lines)
 	f.Go("CBNZ %s, %s", at, early)
 
-	f.At(pair)
-	f.Go("CMP $2, %s", left)
-	f.Go("BLT %s", one)
-	// ahead on and the next, but not beyond the last
+	f.At(next)
+	// ahead on, but not beyond the last
 	f.Go("SUB $1, %s, %s", left, n)
 	f.Go("CMP %s, %s", ahead, n)
 	f.Go("CSEL LT, %s, %s, %s", n, ahead, at)
-	row(far)
-	f.Go("ADD $1, %s, %s", at, at)
-	f.Go("CMP %s, %s", at, n)
-	f.Go("CSEL LT, %s, %s, %s", n, at, at)
-	row(further)
-	f.Go("LDPW (%s), (%s, %s)", ids, first, second)
-	f.Go("MADD %s, %s, %s, %s", ld, rows, first, first)
-	f.Go("MADD %s, %s, %s, %s", ld, rows, second, second)
+	address(far)
+	f.Go("MOVWU.P 4(%s), %s", ids, a)
+	f.Go("MADD %s, %s, %s, %s", ld, rows, a, a)
 	f.Args("q "+q, "n "+n)
-	scores(f, n, func() {
-		for _, x := range []string{far, further} {
-			f.Go("PRFM (%s), PLDL2KEEP", x)
-			f.Go("ADD $%d, %s, %s", 4*turn, x, x) // a line
+	from, queries := stream{a, 4}, stream{q, 8}
+	canonical(f, n, func() {
+		for at := 0; at < 4*lanes; at += line {
+			f.Go("PRFM %d(%s), PLDL2KEEP", at, far)
 		}
-	}, stream{q, 8}, stream{first, 4}, stream{second, 4})
+		f.Go("ADD $%d, %s, %s", 4*lanes, far, far)
+	}, of(f, kind, from, queries), from, queries)
 	f.Go("PRFM (%s), PLDL2KEEP", far)
-	f.Go("PRFM (%s), PLDL2KEEP", further)
-	halve(f, "fadd", neon.D2, 0, sums)
-	halve(f, "fadd", neon.D2, sums, sums)
-	f.Same("faddp", neon.D2, 0, 0, sums)
-	f.Go("FMOVQ F0, (%s)", out)
-	f.Go("ADD $16, %s, %s", out, out)
-	f.Go("ADD $8, %s, %s", ids, ids)
-	f.Go("SUB $2, %s, %s", left, left)
-	f.Go("B %s", pair)
-
-	f.At(one)
-	f.Go("CBZ %s, %s", left, end)
-	f.Go("MOVWU (%s), %s", ids, first)
-	f.Go("MADD %s, %s, %s, %s", ld, rows, first, first)
-	f.Args("q "+q, "n "+n)
-	scores(f, n, nil, stream{q, 8}, stream{first, 4})
-	total(f, 0)
-	f.Go("FMOVD F0, (%s)", out)
-	f.At(end)
+	f.Go("FMOVD.P F0, 8(%s)", out)
+	f.Go("SUBS $1, %s, %s", left, left)
+	f.Go("BNE %s", next)
 	f.Return()
 }
 
 func sumSquares(f *neon.File) {
 	f.Func("func sumSquaresNEON(x *float32, n int) (sum float64)", "sumSquaresNEON is SumSquares of n entries.")
 	f.Args("x R0", "n R1")
-	zero(f, 0, sums)
 	x := stream{"R0", 4}
-	parts(f, "R1", nil, func(count, from int, acc neon.V) {
-		load(f, x, from, count, 16)
-		for i, v := range doubles(f, count, 16, 18) {
+	canonical(f, "R1", nil, func(count, from int, acc neon.V) {
+		load(f, x, from, count, row)
+		for i, v := range doubles(f, count, row, row+2) {
 			f.Same("fmla", neon.D2, acc+neon.V(i), v, v)
 		}
 	}, x)
-	total(f, 0)
 	f.Return("sum F0")
 }
 
