@@ -125,9 +125,9 @@ func TestRows(t *testing.T) {
 	if got := npy(rows[dim:2*dim], dim); string(got[len(got)-4*dim:]) != string(a.body[len(a.body)-4*dim:]) {
 		t.Error("the npy of a row is not the row")
 	}
-	s.do("GET", "/v1/collections/films/rows/0", nil).problem(400, "unknown-id")
-	s.do("GET", "/v1/collections/films/rows/x", nil).problem(400, "unknown-id")
-	p := s.do("DELETE", "/v1/collections/films/rows", `{"ids":[1,0]}`).problem(400, "unknown-id")
+	s.do("GET", "/v1/collections/films/rows/0", nil).problem(404, "unknown-row")
+	s.do("GET", "/v1/collections/films/rows/x", nil).problem(404, "unknown-row")
+	p := s.do("DELETE", "/v1/collections/films/rows", `{"ids":[1,0]}`).problem(404, "unknown-row")
 	if p.Field != "ids" || p.Index == nil || *p.Index != 1 {
 		t.Errorf("%+v", p)
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -100,9 +101,21 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	}
 	info, err := s.catalog.Remove(r.Context(), r.PathValue("name"), body.IDs.keys, key)
 	if err != nil {
-		return err
+		return noRow(err)
 	}
 	return s.answerChange(r, w, info, wait, http.StatusOK)
+}
+
+// noRow is err, of status 404 where it says that there is no atom of an id: to what asks
+// for rows themselves, such an id is what was not found.
+func noRow(err error) error {
+	var p *problem.Problem
+	if !errors.As(err, &p) || p.Kind != problem.UnknownID {
+		return err
+	}
+	missing := *p
+	missing.Kind = problem.UnknownRow
+	return &missing
 }
 
 // getRow answers with one row as it was given; as npy, it can be the body of a search.
@@ -122,13 +135,13 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if v.IDs().Kind() != catalog.Strings {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return problem.New(problem.UnknownID, "the ids of %s are integers, %q is none", v.Info().Name, text).In("id")
+			return problem.New(problem.UnknownRow, "the ids of %s are integers, %q is none", v.Info().Name, text).In("id")
 		}
 		id, keys = n, catalog.Keys{Ints: []int64{n}}
 	}
 	rows, err := v.IDs().Rows(&keys, "id")
 	if err != nil {
-		return err
+		return noRow(err)
 	}
 	if form == npyType {
 		out := s.buffer()

@@ -29,6 +29,7 @@ const (
 	UnknownTournament Kind = "unknown-tournament"
 	UnknownDuel       Kind = "unknown-duel"
 	UnknownSlate      Kind = "unknown-slate"
+	UnknownRow        Kind = "unknown-row"
 	UnknownPath       Kind = "unknown-path"
 	MethodNotAllowed  Kind = "method-not-allowed"
 	NotAcceptable     Kind = "not-acceptable"
@@ -78,6 +79,7 @@ func meanings() []meaning {
 		{UnknownTournament, http.StatusNotFound, "There is no such tournament"},
 		{UnknownDuel, http.StatusNotFound, "No such duel was handed out"},
 		{UnknownSlate, http.StatusNotFound, "There is no such slate, or no longer"},
+		{UnknownRow, http.StatusNotFound, "The collection has no row of this id"},
 		{UnknownPath, http.StatusNotFound, "There is nothing at this path"},
 		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not take this method"},
 		{NotAcceptable, http.StatusNotAcceptable, "The answer cannot have that media type"},
