@@ -67,10 +67,6 @@ func (b body) Read(p []byte) (int, error) {
 
 // unread says why a body could not be read.
 func unread(err error) error {
-	var known *problem.Problem
-	if errors.As(err, &known) {
-		return known
-	}
 	switch p := problem.Of(err); p.Kind {
 	case problem.BodyTooLarge, problem.Slow:
 		return p
@@ -152,7 +148,7 @@ func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
 
 // unmarshal is json.Unmarshal into a struct, strict, with problems for errors.
 func unmarshal(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(integers(text)))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil {

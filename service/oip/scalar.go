@@ -1,7 +1,6 @@
 package oip
 
 import (
-	"bytes"
 	"strconv"
 
 	"thresher/dataset/jsonscan"
@@ -33,10 +32,14 @@ func flag(field string, b []byte, at int) (bool, int, error) {
 // whole reads the integer at b[at].
 func whole(field string, b []byte, at int) (int64, int, error) {
 	end := jsonscan.Number(b, at)
-	if end < 0 || bytes.ContainsAny(b[at:end], ".eE") {
+	if end < 0 {
 		return 0, at, mistyped(field, b, at, "a whole number")
 	}
-	n, err := strconv.ParseInt(string(b[at:end]), 10, 64)
+	digits, ok := jsonscan.Integer(b[at:end])
+	if !ok {
+		return 0, at, mistyped(field, b, at, "a whole number")
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		return 0, at, problem.New(problem.InvalidValue, "%s is %s, beyond the integers of 64 bits", field, cut(b[at:end]))
 	}

@@ -1,7 +1,6 @@
 package slates
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,16 +123,17 @@ func whole(name string, dst *int, low, high int) member {
 	}
 }
 
-// digits finds a number without fraction and exponent.
+// digits finds a number that is whole, however it is written.
 func digits(name string, b []byte, i int) (string, int, error) {
 	end := jsonscan.Number(b, i)
 	if end < 0 {
 		return "", i, mistyped(name, b, i, "a whole number")
 	}
-	if bytes.ContainsAny(b[i:end], ".eE") {
+	text, ok := jsonscan.Integer(b[i:end])
+	if !ok {
 		return "", i, problem.New(problem.InvalidValue, "%s is %s, a whole number is wanted", name, cut(string(b[i:end]))).In(name)
 	}
-	return string(b[i:end]), end, nil
+	return text, end, nil
 }
 
 func text(name string, dst *string) member {
