@@ -44,7 +44,7 @@ var knows = map[string][]string{
 	"bandit/slate/trial":  {"bandit/slate", "bandit/slate/items", "bandit/philox"},
 	"collection":          {"dataset", "cpu/simd", "bandit", "bandit/philox", "whole"},
 	"backend":             {"collection", "bandit"},
-	"backend/backendtest": {"backend", "collection", "bandit", "bandit/philox"},
+	"backend/backendtest": {"backend", "collection", "bandit"},
 	"cpu":                 {"backend", "collection", "bandit", "cpu/simd"},
 	"cpu/simd":            {},
 	"gpu":                 {"backend", "collection", "bandit", "kernels"},

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import schemathesis
 from hypothesis import strategies as st
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 # what the collection of these requests has
-DIMENSION = 1
+DIMENSION = 16
 
 
 def npy(rows: int, dimension: int) -> bytes:
@@ -28,17 +29,113 @@ schemathesis.openapi.media_type("application/octet-stream", st.binary(max_size=3
 for name in ("vnd.apache.parquet", "vnd.apache.arrow.stream", "vnd.apache.arrow.file"):
     schemathesis.openapi.media_type(f"application/{name}", st.binary(max_size=300))
 
-LINE = st.builds('{{"id": {}, "vector": [{}]}}'.format, st.integers(0, 1000), st.floats(-9, 9).map(repr))
+VECTOR = st.lists(st.floats(-9, 9).map(repr), min_size=DIMENSION, max_size=DIMENSION).map(", ".join)
+LINE = st.builds('{{"id": {}, "vector": [{}]}}'.format, st.integers(0, 1000), VECTOR)
 LINES = st.lists(st.one_of(LINE, LINE, LINE, st.text(max_size=20)), max_size=9).map("\n".join)
 schemathesis.openapi.media_type("application/x-ndjson", LINES.map(str.encode))
 
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
+    for options in (case.body, case.query):
+        if isinstance(options, dict):
+            in_time(options)
+            if isinstance(options.get("parameters"), dict):
+                in_time(options["parameters"])
+    if case.meta is not None and case.meta.generation.mode.is_positive:
+        settle(case)
+
+
+def in_time(options: dict[str, Any]) -> None:
     """A deadline of next to nothing rightly strikes with a 504: give valid ones time."""
-    timeout = case.body.get("timeout_ms") if isinstance(case.body, dict) else None
-    if isinstance(timeout, (int, float)) and 0 < timeout < 10_000:
-        case.body["timeout_ms"] = 10_000
+    try:
+        timeout = float(options["timeout_ms"])
+    except (KeyError, TypeError, ValueError):
+        return
+    if LEAST_TIMEOUT <= timeout < 10_000:
+        options["timeout_ms"] = 10_000
+
+
+LEAST_TIMEOUT = 0.001
+# what may be a parameter also where the body is JSON
+BESIDE_JSON = {"wait", "lenient"}
+
+
+def settle(case: Any) -> None:
+    """Makes a request that its schema allows also keep to what OpenAPI has no words for
+    and its descriptions say: what one part of it demands of another."""
+    if case.media_type == "application/json":
+        for name in set(case.query or ()) - BESIDE_JSON:
+            del case.query[name]
+        (case.headers or {}).pop("Inference-Header-Content-Length", None)
+    body = case.body
+    if not isinstance(body, dict):
+        return
+    if {"arms", "horizon"} <= body.keys():
+        body["horizon"] = max(body["horizon"], len(body["arms"]))
+    if "queries" in body:
+        body["queries"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in body["queries"]]
+    for options in (body, body.get("parameters") or {}, body.get("search") or {}):
+        if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
+            options["method"] = "auto"  # the others want collections that are made for them
+        options.pop("plan", None)  # as this does
+    for item in body.get("items", ()):
+        item.pop("costs", None)  # all have as many
+    if "users" in body:  # these depend on the settings
+        body.pop("budgets", None)
+        body.pop("group_limits", None)
+    if "inputs" in body:
+        body.get("parameters", {}).pop("timeout", None)
+        body["inputs"] = tensors(body["inputs"], body.get("parameters", {}))
+    if "outputs" in body:
+        body["outputs"] = outputs(body["outputs"])
+
+
+def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each input once that is no parameter too, queries among them, as many values as their shape says."""
+    once = {t["name"]: t for t in inputs if t["name"] not in parameters}
+    queries = once.setdefault("queries", {"name": "queries", "datatype": "FP32"})
+    queries.pop("parameters", None)
+    rows = max(1, min(int(queries.get("shape", [1])[0]), 9))
+    queries |= {"shape": [rows, DIMENSION], "data": [0.5] * rows * DIMENSION}
+    return [*once.values()]
+
+
+def outputs(wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each output once, without those of ids that are text."""
+    return [*{o["name"]: o for o in wanted if o["name"] != "names"}.values()]
+
+
+# Kinds of problems that say what the server holds, or is configured to allow.
+ITS_OWN = {f"/problems/{kind}" for kind in ("wrong-dimension", "unknown-id", "over-limit", "idempotency-key-reused")}
+
+
+@schemathesis.check
+def described_is_taken(ctx: Any, response: Any, case: Any) -> None:
+    """positive_data_acceptance, but for what no description can say: what the server
+    holds, and whether bytes that are not JSON are of their format."""
+    if response.status_code == 416:
+        return  # no such part of the file
+    if response.status_code in (400, 422):
+        problem = response.json()
+        if problem["type"] in ITS_OWN:
+            return
+        if case.media_type not in (None, "application/json", "multipart/form-data"):
+            return
+        if problem["type"] == "/problems/malformed-body" and isinstance(case.body, dict) and "source" in case.body:
+            return  # what the named file holds
+        if "wants more than 2^53" in problem.get("detail", ""):
+            return  # duels, by its gamma, epsilon and delta together
+    positive_data_acceptance(ctx, response, case)
+
+
+@schemathesis.check
+def undescribed_is_refused(ctx: Any, response: Any, case: Any) -> None:
+    """negative_data_rejection, but for a null where a member may be left out, which some
+    operations take for that."""
+    if isinstance(case.body, dict) and None in case.body.values():
+        return
+    negative_data_rejection(ctx, response, case)
 
 
 @schemathesis.deserializer("application/x-npy", "application/x-npz", "application/octet-stream", "multipart/byteranges")

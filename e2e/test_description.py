@@ -1,5 +1,6 @@
-"""schemathesis asks what /openapi.yaml describes, in seeded variety: no answer may
-be a 5xx, nor differ from its schema."""
+"""schemathesis asks what /openapi.yaml describes, in seeded variety and along its links:
+no answer may be a 5xx or differ from its schema, nothing that a schema allows may be
+refused, and nothing be taken that it does not. E2E_EXAMPLES=100 asks for longer."""
 
 from __future__ import annotations
 
@@ -12,17 +13,19 @@ from pathlib import Path
 import openai
 import pytest
 
-from generators import npy
+from generators import DIMENSION, npy
 from server import BUILD, Server
 
 HERE = Path(__file__).parent
-EXAMPLES = 12  # of each operation and phase
+EXAMPLES = int(os.environ.get("E2E_EXAMPLES", "12"))  # of each operation and phase
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
     "content_type_conformance",
     "response_headers_conformance",
     "response_schema_conformance",
+    "described_is_taken",
+    "undescribed_is_refused",
 )
 
 # What the generated requests name: what there is where they read, something else
@@ -66,9 +69,9 @@ def victim() -> Iterator[Server]:
 
 def fill(server: Server) -> str:
     """Makes what the requests name; returns the configuration."""
-    server.send("/v1/collections/line?wait=true", npy(50, 1), "application/x-npy", "PUT")
+    server.send("/v1/collections/line?wait=true", npy(50, DIMENSION), "application/x-npy", "PUT")
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="none")
-    file = client.files.create(file=("queries.npy", npy(5, 1)), purpose="batch")
+    file = client.files.create(file=("queries.npy", npy(5, DIMENSION)), purpose="batch")
     spec = {"input_file_id": file.id, "endpoint": "/v1/collections/line/search", "search": {"k": 2}}
     batch = server.ask("/v1/batches", spec)["id"]
     arms = {"arms": ["a", "b", "c"], "mode": "online", "horizon": 1000}
@@ -85,7 +88,7 @@ def test_answers_are_as_described(victim: Server) -> None:
         victim.url + "/openapi.yaml",
         "--checks=" + ",".join(CHECKS),
         f"--max-examples={EXAMPLES}",
-        "--phases=coverage,fuzzing",
+        "--phases=coverage,fuzzing,stateful",
         "--generation-deterministic",
         "--workers=2",
         "--request-timeout=20",
@@ -95,6 +98,6 @@ def test_answers_are_as_described(victim: Server) -> None:
     log = BUILD / "schemathesis.log"
     with log.open("w") as out:
         env = os.environ | {"SCHEMATHESIS_HOOKS": "generators", "PYTHONPATH": str(HERE)}
-        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=100, env=env, cwd=BUILD)
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=100 + 10 * EXAMPLES, env=env, cwd=BUILD)
     assert done.returncode == 0, log.read_text()[-8000:]
     assert victim.ask("/healthz")["status"] == "ok"

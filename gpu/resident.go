@@ -97,12 +97,8 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 			return err
 		}
 	}
-	if c.RowSquares != nil {
-		norms := make([]float64, c.N)
-		for i := range norms {
-			norms[i] = c.RowNorm(i)
-		}
-		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", norms); err != nil {
+	if c.RowNorm != nil {
+		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", c.RowNorm); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err e
 		}
 		return done, err
 	}
-	return false, decompress(w, r)
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return false, problem.New(problem.UnsupportedMedia, "bodies are taken as they are, not as %s", e).In("Content-Encoding").Within([]string{"identity"})
+	}
+	return false, nil
 }
 
 // recover makes a problem of a panic, or breaks the answer off if it has begun.

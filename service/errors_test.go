@@ -53,7 +53,7 @@ func TestErrorTable(t *testing.T) {
 		{"fractional k", "POST", search, queries(`,"k":1.5`), "", 400, "invalid-value", "k", none, ""},
 		{"k above the limit", "POST", search, queries(`,"k":201`), "", 400, "over-limit", "k", none, "200"},
 		{"k of a billion", "POST", search, queries(`,"k":1000000000`), "", 400, "over-limit", "k", none, "200"},
-		{"k above n", "POST", "/v1/collections/second/search", queries(`,"k":5`), "", 400, "invalid-value", "k", none, "4"},
+		{"k above n", "POST", "/v1/collections/second/search", queries(`,"k":5`), "", 400, "over-limit", "k", none, "4"},
 		{"k is a text", "POST", search, queries(`,"k":"many"`), "", 400, "invalid-value", "k", none, ""},
 		{"delta of 0", "POST", search, queries(`,"delta":0`), "", 400, "invalid-value", "delta", none, ""},
 		{"delta of 1", "POST", search, queries(`,"delta":1`), "", 400, "invalid-value", "delta", none, ""},
@@ -74,7 +74,7 @@ func TestErrorTable(t *testing.T) {
 		{"parameters that cannot be read", "GET", "/v1/files?limit=%zz", nil, "", 400, "malformed-body", "query", none, ""},
 		{"k as a parameter", "POST", search + "?k=many", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "k", none, ""},
 		{"id", "POST", search, queries(`,"allow":[1,999]`), "", 400, "unknown-id", "allow", 1, ""},
-		{"id of another kind", "POST", search, queries(`,"deny":["a"]`), "", 400, "invalid-value", "deny", 0, "int"},
+		{"id of another kind", "POST", search, queries(`,"deny":["a"]`), "", 400, "unknown-id", "deny", 0, "int"},
 		{"not JSON", "POST", search, `{"queries":[[1,`, "", 400, "malformed-body", "", none, ""},
 		{"garbage", "POST", search, "\x00\xff\xfegarbage", "", 400, "malformed-body", "", none, ""},
 		{"an empty body", "POST", search, "", "", 400, "malformed-body", "", none, ""},
@@ -88,7 +88,7 @@ func TestErrorTable(t *testing.T) {
 		{"collection", "POST", "/v1/collections/none/search", queries(""), "", 404, "unknown-collection", "", none, ""},
 		{"collection of rows", "POST", "/v1/collections/none/rows", npy(gaussian(1, dim), dim), npyType, 404, "unknown-collection", "", none, ""},
 		{"rows of another dimension", "POST", films + "/rows?wait", npy(gaussian(1, 6), 3), npyType, 400, "wrong-dimension", "", none, ""},
-		{"row", "GET", films + "/rows/999", nil, "", 400, "unknown-id", "id", 0, ""},
+		{"row", "GET", films + "/rows/999", nil, "", 404, "unknown-row", "id", 0, ""},
 		{"ids of both kinds", "DELETE", films + "/rows", `{"ids":[1,"a"]}`, "", 400, "invalid-value", "ids", 1, ""},
 		{"ids that are none", "DELETE", films + "/rows", `{"ids":[1,null]}`, "", 400, "invalid-value", "ids", 1, ""},
 		{"no ids", "DELETE", films + "/rows", `{"ids":[]}`, "", 400, "invalid-value", "ids", none, ""},
@@ -123,6 +123,8 @@ func TestErrorTable(t *testing.T) {
 		{"file", "GET", "/v1/files/file-0", nil, "", 404, "unknown-file", "", none, ""},
 		{"file that climbs", "GET", "/v1/files/..%2F..%2Fmeta.db/content", nil, "", 404, "unknown-file", "", none, ""},
 		{"page of files", "GET", "/v1/files?limit=0", nil, "", 400, "invalid-value", "limit", none, "[1 1000]"},
+		{"no order of files", "GET", "/v1/files?order=", nil, "", 400, "invalid-value", "order", none, ""},
+		{"timeout of next to nothing", "POST", search, queries(`,"timeout_ms":5e-324`), "", 400, "invalid-value", "timeout_ms", none, ""},
 		{"order of files", "GET", "/v1/files?order=asc", nil, "", 400, "invalid-value", "order", none, ""},
 		{"batch", "GET", "/v1/batches/batch-0", nil, "", 404, "unknown-batch", "", none, ""},
 		{"cancelling no batch", "POST", "/v1/batches/batch-0/cancel", nil, "", 404, "unknown-batch", "", none, ""},
@@ -180,7 +182,7 @@ func TestErrorTable(t *testing.T) {
 		})
 	}
 	s.do("POST", search, queries(""), "Accept", "text/html").problem(406, "not-acceptable")
-	s.do("POST", search, []byte("x"), "Content-Type", jsonType, "Content-Encoding", "br").problem(415, "unsupported-media")
+	s.do("POST", search, []byte("x"), "Content-Type", jsonType, "Content-Encoding", "gzip").problem(415, "unsupported-media")
 	for _, key := range []string{strings.Repeat("k", 256), "a\u00e9"} {
 		if p := s.do("PUT", "/v1/collections/new", npy(gaussian(1, dim), dim), "Content-Type", npyType, "Idempotency-Key", key).problem(400, "invalid-value"); p.Field != "Idempotency-Key" {
 			t.Errorf("%+v", p)

@@ -153,7 +153,7 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if order, err := r.params.one("order"); err != nil || order != "" && order != "desc" {
+	if order, err := r.params.one("order"); err != nil || r.params.Has("order") && order != "desc" {
 		return problem.New(problem.InvalidValue, "order is %q; files are listed newest first", order).In("order").Within([]string{"desc"})
 	}
 	list, more, err := s.files.List(after, limit, purpose)

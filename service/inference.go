@@ -70,6 +70,9 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 			return problem.New(problem.InvalidValue, "%s is %q, no number of bytes", oip.HeaderLength, text).In(oip.HeaderLength)
 		}
 	}
+	if header == 0 && mediaType(r.Request) == jsonType {
+		return problem.New(problem.InvalidValue, "%s 0 says that the body is nothing but queries, its Content-Type that it is JSON", oip.HeaderLength).In(oip.HeaderLength)
+	}
 	// Clients of this protocol send JSON and tensors under several types, or none: the
 	// header above tells them apart.
 	switch mediaType(r.Request) {

@@ -29,7 +29,7 @@ func (s *Server) newInput(r *request) (*input, error) {
 		in.size = s.o.Limits.Body
 	}
 	if in.size > smallBody {
-		if p := pacedOf(r.Body); p != nil {
+		if p, ok := r.Body.(*paced); ok {
 			p.pace.rate = max(p.pace.rate, turnRate)
 		}
 		return in, nil

@@ -244,7 +244,7 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 		}
 	}
 	used := map[string]bool{}
-	ids := map[string]bool{}
+	ids, linked := map[string]bool{}, map[string]bool{}
 	var walk func(pointer string, node any)
 	walk = func(pointer string, node any) {
 		switch n := node.(type) {
@@ -255,7 +255,9 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 					t.Errorf("%s: %s leads nowhere", pointer, ref)
 				}
 			}
-			if id, ok := n["operationId"].(string); ok {
+			if id, ok := n["operationId"].(string); ok && strings.Contains(pointer, "/links/") {
+				linked[id] = true
+			} else if ok {
 				if ids[id] {
 					t.Errorf("operation %s is there twice", id)
 				}
@@ -286,6 +288,11 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 		}
 	}
 	walk("", d.tree)
+	for id := range linked {
+		if !ids[id] {
+			t.Errorf("a link leads to the operation %s, which is not there", id)
+		}
+	}
 	for kind, all := range d.tree["components"].(map[string]any) {
 		for name := range all.(map[string]any) {
 			if ref := "#/components/" + kind + "/" + name; kind != "securitySchemes" && !used[ref] {

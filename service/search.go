@@ -93,24 +93,18 @@ func (s *Server) wireLimits() wire.Limits {
 
 // answered has a search take its turn: it waits at the gate, decodes the body, searches,
 // and hands the response over, all of it while the turn lasts.
-func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*batch.Response, time.Duration) error) (err error) {
-	info := v.Info()
-	call := s.statistics.Begin(info.Name, info.Version)
-	defer func() { call.End(err) }()
+func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*batch.Response, time.Duration) error) error {
 	return s.inTurn(r, func(in *input) error {
 		defer s.batches.Interactive()()
-		call.Turn(r.queued)
 		q, err := decode(in)
 		if err != nil {
 			return err
 		}
-		call.Decoded(q.M)
 		began := time.Now()
 		resp, err := s.find(r, v, q)
 		if err != nil {
 			return s.waited(err)
 		}
-		call.Found()
 		return answer(resp, time.Since(began))
 	})
 }
@@ -119,7 +113,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
 	if n := v.Len(); q.K > n && !q.CutK {
-		return nil, problem.New(problem.InvalidValue, "k is %d and the collection has %d atoms; cut_k has it cut to that", q.K, n).In("k").Within(n)
+		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k has it cut to that", q.K, n).In("k").Within(n)
 	}
 	var err error
 	if req.Allow, err = rowsOf(v, q.Allow, "allow"); err != nil {
@@ -143,7 +137,6 @@ func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Re
 	search := v.Search
 	if req.Timeout > 0 && req.Timeout < shortTimeout {
 		search = v.Direct
-		s.statistics.Ran(v.Info().Name)
 	}
 	resp, err := search(r.Context(), req)
 	if err != nil {

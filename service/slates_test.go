@@ -221,7 +221,7 @@ func TestSlatesRefuse(t *testing.T) {
 		{"a user to forget", "DELETE", slatesOfNews + "/users", `{"user":1}`, 400, "unknown-field", "user", none, "[users]"},
 		{"group", "POST", slatesOfNews + "/recommend", `{"users":[1],"group_limits":{"x":1}}`, 400, "invalid-value", "group_limits", none, ""},
 		{"parameter", "POST", slatesOfNews + "/recommend?k=3", `{"users":[1]}`, 400, "unknown-field", "k", none, ""},
-		{"deadline", "POST", slatesOfNews + "/recommend", `{"users":[1],"timeout_ms":1e-9}`, 504, "deadline", "timeout_ms", none, ""},
+		{"deadline", "POST", slatesOfNews + "/recommend", `{"users":[1],"timeout_ms":1e-3}`, 504, "deadline", "timeout_ms", none, ""},
 		{"item", "PUT", slatesOfNews, `{"items":[{"id":1},{"id":20}]}`, 400, "unknown-id", "items", 1, ""},
 		{"cost", "PUT", slatesOfNews, `{"items":[{"id":1,"costs":[-1]}]}`, 400, "invalid-value", "items", 0, "[0, 1e60]"},
 		{"items", "PUT", slatesOfNews, `{"items":[` + strings.Repeat(`{"id":1},`, 20) + `{"id":1}]}`, 400, "over-limit", "items", none, "20"},

@@ -44,7 +44,7 @@ func TestSpecs(t *testing.T) {
 		{`{"input_file_id":"` + lines + `","endpoint":"/v1/collections/%zz/search"}`, "endpoint", problem.InvalidValue},
 		{`{"input_file_id":"` + lines + `","endpoint":"/v1/collections/none/search"}`, "", problem.UnknownCollection},
 		{spec(lines, `,"completion_window":"soon"`), "completion_window", problem.InvalidValue},
-		{spec(lines, `,"completion_window":"61m"`), "completion_window", problem.InvalidValue},
+		{spec(lines, `,"completion_window":"61m"`), "completion_window", problem.OverLimit},
 		{spec(lines, `,"completion_window":"-1h"`), "completion_window", problem.InvalidValue},
 		{spec(lines, `,"output_format":"csv"`), "output_format", problem.InvalidValue},
 		{spec(lines, `,"search":[]`), "search", problem.InvalidValue},

@@ -79,8 +79,11 @@ func (s *Spec) check(longest time.Duration) (plan, error) {
 		}
 	}
 	var err error
-	if p.window, err = time.ParseDuration(s.CompletionWindow); err != nil || p.window < time.Second || p.window > longest {
+	if p.window, err = time.ParseDuration(s.CompletionWindow); err != nil || p.window < time.Second {
 		return p, problem.New(problem.InvalidValue, "completion_window %q is no time from 1s to %v, such as 24h or 90m", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
+	}
+	if p.window > longest {
+		return p, problem.New(problem.OverLimit, "completion_window %q is more than %v", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
 	}
 	switch dataset.Format(s.OutputFormat) {
 	case dataset.Unknown, dataset.JSONL, dataset.NPZ, dataset.Parquet:

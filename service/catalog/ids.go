@@ -62,11 +62,11 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 		return []int64{}, nil
 	}
 	if d.kind == Strings && len(keys.Names) < keys.Len() {
-		return nil, problem.New(problem.InvalidValue, "%s are integers, and the ids of the collection are strings", field).
+		return nil, problem.New(problem.UnknownID, "%s are integers, and the ids of the collection are strings", field).
 			At(field, 0).Within(Strings)
 	}
 	if d.kind != Strings && len(keys.Ints) < keys.Len() {
-		return nil, problem.New(problem.InvalidValue, "%s are strings, and the ids of the collection are integers", field).
+		return nil, problem.New(problem.UnknownID, "%s are strings, and the ids of the collection are integers", field).
 			At(field, 0).Within(Integers)
 	}
 	rows := make([]int64, keys.Len())

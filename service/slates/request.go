@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"thresher/bandit/slate"
 	"thresher/dataset/jsonscan"
@@ -31,7 +32,7 @@ type Limits struct {
 	Results int // users times K
 }
 
-// mostUser bounds the text of a user, in bytes.
+// mostUser bounds the text of a user, in characters.
 const mostUser = 256
 
 // Request asks for slates.
@@ -53,8 +54,8 @@ const (
 	defaultK       = 10
 	defaultDelta   = 0.1
 	defaultEpsilon = 0.2
-	// mostTimeout in milliseconds is a day.
-	mostTimeout = 86_400_000
+	// Timeouts in milliseconds are from a microsecond to a day.
+	leastTimeout, mostTimeout = 1e-3, 86_400_000
 )
 
 // DecodeRequest reads the body of a recommendation. Errors are of type
@@ -77,7 +78,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		"algo":         text("algo", &algorithm),
 		"delta":        number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
 		"eps":          number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
-		"timeout_ms":   number("timeout_ms", &timeout, "(0, 86400000]", func(x float64) bool { return x > 0 && x <= mostTimeout }),
+		"timeout_ms":   number("timeout_ms", &timeout, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
 	})
 	if err != nil {
 		return nil, err
@@ -92,18 +93,15 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
 			In("k").Within(l.Results)
 	}
-	// A timeout that rounds to nothing is still one.
-	if timeout > 0 {
-		r.Timeout = max(1, time.Duration(timeout*float64(time.Millisecond)))
-	}
+	r.Timeout = time.Duration(timeout * float64(time.Millisecond))
 	return r, nil
 }
 
 // user reads who gets a slate.
 func user(b []byte, i int) (ID, int, error) {
 	u, next, err := readID(b, i)
-	if n := len(u.Name); err == nil && u.Text && (n == 0 || n > mostUser) {
-		err = problem.New(problem.InvalidValue, " has %d bytes, a user has 1 to %d", n, mostUser)
+	if n := utf8.RuneCountInString(u.Name); err == nil && u.Text && (n == 0 || n > mostUser) {
+		err = problem.New(problem.InvalidValue, " has %d characters, a user has 1 to %d", n, mostUser)
 	}
 	return u, next, err
 }

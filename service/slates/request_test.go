@@ -84,7 +84,7 @@ func TestBadBodies(t *testing.T) {
 		{"algorithm", request, `{"users":[1],"algo":"best"}`, problem.UnknownMethod, "algo", none, algorithms()},
 		{"delta of 1", request, `{"users":[1],"delta":1}`, problem.InvalidValue, "delta", none, "(0, 1)"},
 		{"eps of 0", request, `{"users":[1],"eps":0}`, problem.InvalidValue, "eps", none, "[0.01, 10]"},
-		{"timeout", request, `{"users":[1],"timeout_ms":-1}`, problem.InvalidValue, "timeout_ms", none, "(0, 86400000]"},
+		{"timeout", request, `{"users":[1],"timeout_ms":-1}`, problem.InvalidValue, "timeout_ms", none, "[0.001, 86400000]"},
 		{"field", request, `{"users":[1],"user":2}`, problem.UnknownField, "user", none, nil},
 		{"field twice", request, `{"users":[1],"k":2,"k":3}`, problem.InvalidValue, "k", none, nil},
 

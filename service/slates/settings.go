@@ -2,6 +2,7 @@ package slates
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"thresher/bandit/slate"
 	"thresher/service/catalog"
@@ -33,7 +34,7 @@ type Item struct {
 const (
 	mostCosts  = 16  // of an item
 	mostGroups = 256 // of all items
-	mostGroup  = 64  // bytes of a group's name
+	mostGroup  = 64  // characters of a group's name
 )
 
 // DecodeSettings reads the body of settings, at most so many items. Errors are of type
@@ -77,8 +78,8 @@ func item(b []byte, i int) (it Item, next int, err error) {
 		"groups": array("groups", mostGroups, func(b []byte, i int) (int, error) {
 			var g string
 			next, err := text("", &g)(b, i)
-			if err == nil && (g == "" || len(g) > mostGroup) {
-				err = problem.New(problem.InvalidValue, " has %d bytes, the name of a group has 1 to %d", len(g), mostGroup)
+			if n := utf8.RuneCountInString(g); err == nil && (n == 0 || n > mostGroup) {
+				err = problem.New(problem.InvalidValue, " has %d characters, the name of a group has 1 to %d", n, mostGroup)
 			}
 			for _, other := range it.Groups {
 				if err == nil && other == g {
@@ -151,9 +152,9 @@ func rowOf(ids IDs, id ID) (int64, error) {
 	keys := &catalog.Keys{Ints: []int64{id.Int}}
 	switch strings := ids.Kind() == catalog.Strings; {
 	case strings && !id.Text:
-		return 0, problem.New(problem.InvalidValue, "id is %s, and the ids of the collection are strings", id).Within(catalog.Strings)
+		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are strings", id).Within(catalog.Strings)
 	case !strings && id.Text:
-		return 0, problem.New(problem.InvalidValue, "id is %s, and the ids of the collection are integers", id).Within(catalog.Integers)
+		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are integers", id).Within(catalog.Integers)
 	case strings:
 		keys = &catalog.Keys{Names: []string{id.Name}}
 	}

@@ -88,7 +88,7 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	}{
 		{`{"items":[{"id":0},{"id":6}]}`, problem.UnknownID, "items", 1},
 		{`{"items":[{"id":0},{"id":1},{"id":0}]}`, problem.InvalidValue, "items", 2},
-		{`{"items":[{"id":"0"}]}`, problem.InvalidValue, "items", 0},
+		{`{"items":[{"id":"0"}]}`, problem.UnknownID, "items", 0},
 	} {
 		_, err := f.put(v, c.body)
 		wants(t, err, c.kind, c.field)

@@ -22,7 +22,7 @@ type memory struct {
 // footprint is about what a tournament of k arms takes in memory, in bytes: counts of
 // every ordered pair, names, and who won. What is remembered of answers to calls with
 // keys comes on top.
-func footprint(k int) int64 { return 24*int64(k)*int64(k) + mostName*int64(k) + 1<<16 }
+func footprint(k int) int64 { return 24*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<16 }
 
 // errBroken is of tournaments whose game stopped between two events.
 var errBroken = errors.New("a call broke off in the middle")

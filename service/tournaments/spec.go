@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"thresher/bandit/duel"
 	"thresher/service/problem"
@@ -33,7 +34,7 @@ const (
 	mostLease    = 30 * 86400 // seconds
 	leastLease   = 1e-3       // seconds
 	defaultSeed  = 1
-	mostName     = 256     // bytes of an arm's name
+	mostName     = 256     // characters of an arm's name
 	mostHorizon  = 1 << 53 // exact in the JSON of any language
 	mostGamma    = 1e6     // radii are finite
 	mostSwept    = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
@@ -89,8 +90,8 @@ func (s *Spec) checkArms(most int) error {
 	}
 	seen := make(map[string]int, len(s.Arms))
 	for i, name := range s.Arms {
-		if name == "" || len(name) > mostName {
-			return problem.New(problem.InvalidValue, "the name of arm %d has %d bytes, not 1 to %d", i, len(name), mostName).At("arms", i).Within([]int{1, mostName})
+		if n := utf8.RuneCountInString(name); n == 0 || n > mostName {
+			return problem.New(problem.InvalidValue, "the name of arm %d has %d characters, not 1 to %d", i, n, mostName).At("arms", i).Within([]int{1, mostName})
 		}
 		if j, ok := seen[name]; ok {
 			return problem.New(problem.InvalidValue, "arms %d and %d are both %q", j, i, name).At("arms", i)

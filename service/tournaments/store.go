@@ -235,8 +235,11 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // it is remembered; without a key the duels of an answer that was lost are handed out
 // again when their leases are over.
 func (s *Store) Next(ctx context.Context, id string, count int, key string) (Handed, error) {
-	if count < 1 || count > s.o.Duels {
+	if count < 1 {
 		return Handed{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+	}
+	if count > s.o.Duels {
+		return Handed{}, problem.New(problem.OverLimit, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
 	}
 	if err := ctx.Err(); err != nil {
 		return Handed{}, err
@@ -293,8 +296,11 @@ func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err e
 // the first. If lenient, the statuses of the receipts say so. Who won is remembered of
 // the last 65,536 duels.
 func (s *Store) Report(ctx context.Context, id string, results []duel.Result, lenient bool) (Reported, error) {
-	if n := len(results); n < 1 || n > s.o.Duels {
-		return Reported{}, problem.New(problem.InvalidValue, "%d results", n).In("results").Within([]int{1, s.o.Duels})
+	if len(results) == 0 {
+		return Reported{}, problem.New(problem.InvalidValue, "there are no results").In("results").Within([]int{1, s.o.Duels})
+	}
+	if n := len(results); n > s.o.Duels {
+		return Reported{}, problem.New(problem.OverLimit, "%d results", n).In("results").Within([]int{1, s.o.Duels})
 	}
 	if err := ctx.Err(); err != nil {
 		return Reported{}, err

@@ -32,10 +32,10 @@ func TestBadCalls(t *testing.T) {
 		index int
 	}{
 		"no duels":     {func() error { _, err := h.Next(ctx, id, 0, ""); return err }, problem.InvalidValue, "count", -1},
-		"many duels":   {func() error { _, err := h.Next(ctx, id, 4, ""); return err }, problem.InvalidValue, "count", -1},
+		"many duels":   {func() error { _, err := h.Next(ctx, id, 4, ""); return err }, problem.OverLimit, "count", -1},
 		"of no one":    {func() error { _, err := h.Next(ctx, "tournament_0", 1, ""); return err }, problem.UnknownTournament, "", -1},
 		"no results":   {func() error { _, err := h.Report(ctx, id, nil, false); return err }, problem.InvalidValue, "results", -1},
-		"many results": {func() error { _, err := h.Report(ctx, id, make([]duel.Result, 4), false); return err }, problem.InvalidValue, "results", -1},
+		"many results": {func() error { _, err := h.Report(ctx, id, make([]duel.Result, 4), false); return err }, problem.OverLimit, "results", -1},
 		"report of no one": {func() error { _, err := h.Report(ctx, "", []duel.Result{{Duel: 1}}, false); return err },
 			problem.UnknownTournament, "", -1},
 		"duel 0": {func() error { _, err := h.Report(ctx, id, []duel.Result{{Duel: 0}}, true); return err }, problem.UnknownDuel, "duel_id", 0},

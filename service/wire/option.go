@@ -105,16 +105,16 @@ func (d *Draft) setMinScore(v value) error {
 	return nil
 }
 
-// mostTimeout in milliseconds is a day.
-const mostTimeout = 86_400_000
+// Timeouts in milliseconds are from a microsecond, below which no search could begin, to
+// a day.
+const leastTimeout, mostTimeout = 1e-3, 86_400_000
 
 func (d *Draft) setTimeout(v value) error {
-	if !(v.number > 0 && v.number <= mostTimeout) {
-		return problem.New(problem.InvalidValue, "timeout_ms is %v, more than 0 and at most a day's %d is wanted", v.number, mostTimeout).
-			In("timeout_ms").Within(mostTimeout)
+	if !(v.number >= leastTimeout && v.number <= mostTimeout) {
+		return problem.New(problem.InvalidValue, "timeout_ms is %v, at least %v and at most a day's %d is wanted", v.number, leastTimeout, mostTimeout).
+			In("timeout_ms").Within([]float64{leastTimeout, mostTimeout})
 	}
-	// A timeout that rounds to nothing is still one.
-	d.s.Timeout = max(1, time.Duration(v.number*float64(time.Millisecond)))
+	d.s.Timeout = time.Duration(v.number * float64(time.Millisecond))
 	return nil
 }
 

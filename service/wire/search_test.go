@@ -36,7 +36,7 @@ func TestDecodeSearch(t *testing.T) {
 			Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Allow: &IDList{}, Deny: &IDList{}}},
 		{"least score alone", `{"queries":[[1,2,3]],"min_score":-0.5}`,
 			Search{Queries: []float32{1, 2, 3}, M: 1, K: 50, CutK: true, MinScore: &least}},
-		{"tiny timeout", `{"queries":[[1,2,3]],"timeout_ms":1e-9}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Timeout: 1}},
+		{"tiny timeout", `{"queries":[[1,2,3]],"timeout_ms":1e-3}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 10, CutK: true, Timeout: time.Microsecond}},
 		{"escaped key", `{"\u0071ueries":[[1,2,3]],"\u006b":4}`, Search{Queries: []float32{1, 2, 3}, M: 1, K: 4}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -144,8 +144,9 @@ func TestDecodeSearchRefuses(t *testing.T) {
 		{"plan", with(`"plan":{}`), problem.InvalidValue, "plan", -1, "plan is an object, a string is wanted"},
 		{"plan escape", with(`"plan":"\x"`), problem.Malformed, "plan", -1, "plan: string at byte 28: invalid character"},
 		{"min_score", with(`"min_score":false`), problem.InvalidValue, "min_score", -1, "min_score is false, a number is wanted"},
-		{"timeout 0", with(`"timeout_ms":0`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 0, more than 0 and at most a day's 86400000 is wanted"},
-		{"timeout long", with(`"timeout_ms":1e300`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 1e+300, more than 0"},
+		{"timeout 0", with(`"timeout_ms":0`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 0, at least 0.001 and at most a day's 86400000 is wanted"},
+		{"timeout of next to nothing", with(`"timeout_ms":5e-324`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 5e-324, at least 0.001 and at most a day's 86400000 is wanted"},
+		{"timeout long", with(`"timeout_ms":1e300`), problem.InvalidValue, "timeout_ms", -1, "timeout_ms is 1e+300, at least 0.001"},
 		{"allow number", with(`"allow":3`), problem.InvalidValue, "allow", -1, "allow is a number, an array of ids is wanted"},
 		{"allow nested", with(`"allow":[[1]]`), problem.InvalidValue, "allow", 0, "allow[0] is an array, an id, a whole number or a string, is wanted"},
 		{"allow mixed", with(`"allow":[1,"a"]`), problem.InvalidValue, "allow", 1, "allow[1] is a string, a whole number like the ids before is wanted"},
