@@ -163,7 +163,7 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 			if i >= n {
 				return
 			}
-			if err := ctx.Err(); err != nil {
+			if err := rest(ctx, n); err != nil {
 				fail(err)
 				return
 			}
@@ -180,6 +180,20 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 	work()
 	wg.Wait()
 	return first
+}
+
+// crowd is from how many queries on a loop rests between chunks.
+const crowd = 16
+
+// rest returns the error of ctx. Where many queries go together, goroutines go first
+// that wait for a processor, such as those that answer searches of one query: loops over
+// chunks of some milliseconds call it, and the scheduler would have the others wait for
+// several times as long.
+func rest(ctx context.Context, queries int) error {
+	if queries >= crowd {
+		runtime.Gosched()
+	}
+	return ctx.Err()
 }
 
 func (r *resident) get() *scratch {

@@ -77,11 +77,11 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 	}
 	step := max(64, x.r.stretch/row)
 	for end := step; len(qs) > 0; end += step {
-		if ctx.Err() != nil {
+		if err := rest(ctx, len(states)); err != nil {
 			for k := range qs {
 				qs[k].hold()
 			}
-			return ctx.Err()
+			return err
 		}
 		live := qs[:0]
 		for k := range qs {

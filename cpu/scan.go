@@ -108,7 +108,7 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 		for p := range n {
 			parts[p].lo, parts[p].hi = lo+(hi-lo)*p/n, lo+(hi-lo)*(p+1)/n
 		}
-		err := ctx.Err()
+		err := rest(ctx, len(js))
 		if n == 1 && err == nil {
 			x.scanPanels(&parts[0], t, qs)
 		} else if err == nil {
