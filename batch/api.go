@@ -77,6 +77,9 @@ type Request struct {
 	Sigma float64
 	// Beta is the exponent of banditmips-beta's weights; 0 means 1.
 	Beta float64
+	// Turns, if not nil, is asked before each part of the search, and says how long
+	// parts should be. What it does changes when an answer comes, not what it is.
+	Turns Turns
 }
 
 // Response answers a Request, one Answer a query, in the queries' order.

@@ -129,16 +129,24 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	}
 	ctx, cancel := req.limit(ctx)
 	defer cancel()
+	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
+		return c.part(ctx, w, lo, hi, out)
+	})
+}
+
+// part answers queries lo..hi-1 of w, maybe together with others, and tells how long
+// that took once it had begun.
+func (c *Coalescer) part(ctx context.Context, w *work, lo, hi int, out []Answer) (time.Duration, error) {
 	came := time.Now()
-	m, err := c.join(ctx, w)
+	m, err := c.join(ctx, w, lo, hi)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	// whoever is about to ask comes along: of more callers than cores, the others
 	// wait for the processor, not here
 	runtime.Gosched()
 	c.proceed(m)
-	return c.await(ctx, m, came)
+	return c.await(ctx, m, came, out)
 }
 
 // enter counts a search.
@@ -167,10 +175,11 @@ type group struct {
 	keeps  bool      // who leaves at a deadline has the best so far
 }
 
-// member is a search in a group.
+// member is a search in a group, or a part of one.
 type member struct {
 	*work
 	*group
+	lo, n int       // its queries: lo, lo+1, .. of the work
 	until time.Time // its deadline; zero for none
 	away  bool      // nobody waits for it
 	// in groups of several
@@ -183,8 +192,8 @@ type member struct {
 	err     error
 }
 
-// join puts w in a group that has not begun.
-func (c *Coalescer) join(ctx context.Context, w *work) (*member, error) {
+// join puts queries lo..hi-1 of w in a group that has not begun.
+func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting >= c.o.MostWaiting {
@@ -193,15 +202,15 @@ func (c *Coalescer) join(ctx context.Context, w *work) (*member, error) {
 	if c.waiting >= c.o.MostWaiting {
 		return nil, fmt.Errorf("%w: %d, the most there may be", ErrBusy, c.waiting)
 	}
-	g := c.roomFor(w)
+	g := c.roomFor(w, hi-lo)
 	if g == nil {
 		g = &group{room: c.size(w), begun: make(chan struct{}), c: c}
 		c.queue = append(c.queue, g)
 	}
-	m := &member{work: w, group: g}
+	m := &member{work: w, group: g, lo: lo, n: hi - lo}
 	m.until, _ = ctx.Deadline()
 	g.members = append(g.members, m)
-	g.room -= w.m
+	g.room -= m.n
 	c.waiting++
 	return m, nil
 }
@@ -215,14 +224,14 @@ func (c *Coalescer) size(w *work) int {
 	return min(c.o.MostQueries, w.e.most(w.plan))
 }
 
-// roomFor is the latest group of searches like w if that has room, else nil, and the
-// group counts as full.
-func (c *Coalescer) roomFor(w *work) *group {
+// roomFor is the latest group of searches like w if that has room for n queries, else
+// nil, and the group counts as full.
+func (c *Coalescer) roomFor(w *work, n int) *group {
 	for _, g := range slices.Backward(c.queue) {
 		if first := g.members[0]; first.e != w.e || !first.plan.like(w.plan) {
 			continue
 		}
-		if g.room < w.m {
+		if g.room < n {
 			g.room = 0
 			return nil
 		}
@@ -268,7 +277,7 @@ func (c *Coalescer) begin() {
 		c.waiting -= len(g.members)
 		n := 0
 		for _, m := range g.members {
-			n += m.m
+			n += m.n
 		}
 		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each by itself
 			c.running += len(g.members)
@@ -321,8 +330,9 @@ func (g *group) part(m *member) {
 	}
 }
 
-// await answers m, which came at a time, when its group begins.
-func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Response, error) {
+// await answers m, which came at a time, when its group begins, and tells how long that
+// took.
+func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []Answer) (time.Duration, error) {
 	left := false
 	select {
 	case <-m.begun:
@@ -337,28 +347,34 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time) (*Resp
 	}
 	switch {
 	case left:
-		return m.search(ctx, began) // which looks at nothing: ctx has ended
+		m.conclude(m.lo, out, nil, "", stopOf(ctx))
+		return 0, nil
 	case m.stop == nil:
-		defer c.end(m.m)
+		defer c.end(m.n)
 		if o := c.o.Observer; o != nil {
-			o.Began(1, m.m)
+			o.Began(1, m.n)
 		}
-		return m.search(ctx, began)
+		if ctx.Err() != nil {
+			m.conclude(m.lo, out, nil, "", stopOf(ctx))
+			return 0, nil
+		}
+		err := m.e.part(ctx, m.work, m.lo, m.lo+m.n, out)
+		return time.Since(began), err
 	}
 	select {
 	case <-m.done:
 	case <-ctx.Done():
 		if c.leave(m, stopOf(ctx)) {
-			return m.search(ctx, began)
+			m.conclude(m.lo, out, nil, "", stopOf(ctx))
+			return time.Since(began), nil
 		}
 		<-m.done
 	}
 	if m.err != nil {
-		return nil, m.err
+		return 0, m.err
 	}
-	out := make([]Answer, m.m)
-	m.conclude(0, out, m.answers, m.by, cmp.Or(m.stopped, stopOf(ctx)))
-	return m.respond(out, time.Since(began)), nil
+	m.conclude(m.lo, out, m.answers, m.by, cmp.Or(m.stopped, stopOf(ctx)))
+	return time.Since(began), nil
 }
 
 // leave takes m from its group, whose other members do without it. A group that
@@ -387,7 +403,7 @@ func (c *Coalescer) leave(m *member, why Stop) bool {
 		return true
 	}
 	c.waiting--
-	m.room += m.m
+	m.room += m.n
 	if len(m.members) == 0 {
 		c.drop(m.group)
 	}

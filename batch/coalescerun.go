@@ -26,7 +26,7 @@ func (c *Coalescer) run(ctx context.Context, g *group) {
 	g.shared = slices.Clone(g.members)
 	for _, m := range g.shared {
 		m.at, m.done = len(b.goals), make(chan struct{})
-		b.values, b.goals = append(b.values, m.req.Queries...), append(b.goals, m.goals...)
+		b.values, b.goals = append(b.values, m.work.queries(m.lo, m.lo+m.n).Data...), append(b.goals, m.goals[m.lo:m.lo+m.n]...)
 	}
 	e, p := g.shared[0].e, g.shared[0].plan
 	if o := c.o.Observer; o != nil {
@@ -40,7 +40,7 @@ func (c *Coalescer) run(ctx context.Context, g *group) {
 	for _, m := range g.shared {
 		m.by, m.err = by, err
 		if answers != nil {
-			m.answers = answers[m.at : m.at+m.m]
+			m.answers = answers[m.at : m.at+m.n]
 		}
 		close(m.done)
 	}
@@ -147,7 +147,7 @@ func (s *sharedRun) Finish(ctx context.Context) (backend.Answers, error) {
 		slices.SortStableFunc(s.r.g.shared, sooner)
 		n, queries := 0, 0
 		for ; n < len(s.r.g.shared) && queries < finishTogether; n++ {
-			queries += s.r.g.shared[n].m
+			queries += s.r.g.shared[n].n
 		}
 		if err := s.letGo(ctx, s.r.g.shared[:n], ""); err != nil {
 			return nil, err
@@ -205,7 +205,7 @@ func (s *sharedRun) dismiss() error {
 func (s *sharedRun) letGo(ctx context.Context, some []*member, why Stop) error {
 	var queries []int
 	for _, m := range some {
-		for i := range m.m {
+		for i := range m.n {
 			queries = append(queries, m.at+i)
 		}
 	}
@@ -220,7 +220,7 @@ func (s *sharedRun) letGo(ctx context.Context, some []*member, why Stop) error {
 	}
 	g.c.mu.Unlock()
 	for _, m := range some {
-		m.answers, answers = answers[:m.m], answers[m.m:]
+		m.answers, answers = answers[:m.n], answers[m.n:]
 		m.by, m.stopped, m.gone = s.r.by, why, true
 		close(m.done)
 	}

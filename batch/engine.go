@@ -189,14 +189,13 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	w, err := e.work(&req)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := req.limit(ctx)
 	defer cancel()
-	return w.search(ctx, began)
+	return w.search(ctx)
 }
 
 // current is the engine that answers: the substitute once the backend is lost.
@@ -216,20 +215,36 @@ func (r *Request) limit(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // search answers w by itself, part by part.
-func (w *work) search(ctx context.Context, began time.Time) (*Response, error) {
+func (w *work) search(ctx context.Context) (*Response, error) {
+	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
+		began := time.Now()
+		err := w.e.part(ctx, w, lo, hi, out)
+		return time.Since(began), err
+	})
+}
+
+// inParts has answer find the answers to the queries of one part after the other, which
+// it tells how long it took. Once ctx has ended nothing looks at those left.
+func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer) (time.Duration, error)) (*Response, error) {
 	answers := make([]Answer, w.m)
-	part := w.e.most(w.plan)
-	for lo := 0; lo < w.m; lo += part {
-		hi := min(lo+part, w.m)
+	var took time.Duration
+	for p := w.parts(); p.more(); {
+		lo, hi, err := p.take(ctx)
 		if ctx.Err() != nil {
-			w.conclude(lo, answers[lo:hi], nil, "", stopOf(ctx))
-			continue
+			w.conclude(lo, answers[lo:], nil, "", stopOf(ctx))
+			break
 		}
-		if err := w.e.part(ctx, w, lo, hi, answers[lo:hi]); err != nil {
+		if err != nil {
 			return nil, err
 		}
+		t, err := answer(lo, hi, answers[lo:hi])
+		if err != nil {
+			return nil, err
+		}
+		took += t
+		p.done()
 	}
-	return w.respond(answers, time.Since(began)), nil
+	return w.respond(answers, took), nil
 }
 
 // respond makes the answers a response and tells the observer.

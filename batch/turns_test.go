@@ -1,0 +1,141 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// turnstile gives every part its turn, and notes them.
+type turnstile struct {
+	length   time.Duration
+	expected []time.Duration
+	next     func(ctx context.Context, turn int) error
+}
+
+func (t *turnstile) Length() time.Duration { return t.length }
+
+func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
+	t.expected = append(t.expected, expected)
+	if t.next == nil {
+		return nil
+	}
+	return t.next(ctx, len(t.expected))
+}
+
+// TestPartsChangeNoAnswer: however a search is cut, on an Engine or a Coalescer, its
+// answers, certificates and sums are those of the search in one.
+func TestPartsChangeNoAnswer(t *testing.T) {
+	rows := backendtest.PowerLaw(backendtest.Rand(9), 1200, loungeDim)
+	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+	e := over(t, c, 2, nil)
+	together := batch.NewCoalescer(e, nil)
+	defer together.Close()
+	rapid.Check(t, func(r *rapid.T) {
+		m := rapid.IntRange(1, 300).Draw(r, "queries")
+		first := rapid.IntRange(0, 1200-m).Draw(r, "first")
+		req := batch.Request{Queries: rows[first*loungeDim : (first+m)*loungeDim], K: rapid.IntRange(1, 20).Draw(r, "k"),
+			Method:      rapid.SampledFrom([]batch.Method{batch.Auto, batch.Adaptive, batch.Certain, batch.Exact}).Draw(r, "method"),
+			ExcludeSelf: true, SelfFirst: int64(first)}
+		want, err := e.Search(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := &turnstile{length: time.Duration(rapid.Int64Range(1, int64(5*time.Millisecond)).Draw(r, "length"))}
+		req.Turns = turns
+		search := rapid.SampledFrom([]func(context.Context, batch.Request) (*batch.Response, error){e.Search, together.Search}).Draw(r, "search")
+		got, err := search(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alike(t, want, got)
+		if len(turns.expected) == 0 {
+			t.Fatal("it asked for no turn")
+		}
+		if turns.length == 1 && m > 200 && len(turns.expected) < 3 {
+			t.Fatalf("%d queries in %d parts", m, len(turns.expected))
+		}
+		for _, x := range turns.expected {
+			if x <= 0 {
+				t.Fatalf("a part is expected to take %v", x)
+			}
+		}
+	})
+}
+
+// TestPartsLetOthersGo: between two parts of a search others run, and none of its parts
+// has more queries than its length allows.
+func TestPartsLetOthersGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Runs: 1}, nil)
+		defer l.close()
+		large := l.one(0)
+		large.Queries = l.rows[:320*l.dim]
+		large.Turns = &turnstile{length: 1}
+		a := l.ask(t.Context(), large)
+		l.runs(32)
+		b := l.ask(t.Context(), l.one(400))
+		for range 3 {
+			l.gate.pass()
+		}
+		begun, _ := l.gate.begun()
+		if !slices.Contains(begun, 1) || a.answered() {
+			t.Errorf("runs of %v queries while the large search is under way: %v; want the small one among them", begun, !a.answered())
+		}
+		l.gate.open()
+		a.right()
+		b.right()
+		if begun, _ = l.gate.begun(); slices.Max(begun) > 33 {
+			t.Errorf("runs of %v queries, want 32 and who comes along", begun)
+		}
+	})
+}
+
+// TestTurnsEnd: a turn that does not come before the deadline leaves the rest of the
+// search unseen; one that is refused is the search's error.
+func TestTurnsEnd(t *testing.T) {
+	l := newLounge(t, newGate(), nil, nil)
+	close(l.gate.opened)
+	defer l.close()
+	req := l.one(0)
+	req.Queries, req.Timeout = l.rows[:96*l.dim], time.Minute
+	ctx, cancel := context.WithCancel(t.Context())
+	turns := &turnstile{length: 1, next: func(_ context.Context, turn int) error {
+		if turn == 3 {
+			cancel()
+			return context.Canceled
+		}
+		return nil
+	}}
+	req.Turns = turns
+	resp, err := l.Search(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := l.plain.Search(t.Context(), batch.Request{Queries: req.Queries, K: req.K, Method: req.Method, Plan: req.Plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, whole.Answers[:64], resp.Answers[:64])
+	for _, a := range resp.Answers[64:] {
+		if c := a.Certificate; c.StoppedBy != batch.Cancelled || c.Pulls > 0 || c.OpenBound == nil {
+			t.Fatalf("%+v; want an answer of which nothing was looked at", c)
+		}
+	}
+	full := errors.New("full")
+	req.Turns = &turnstile{length: 1, next: func(context.Context, int) error { return full }}
+	for _, search := range []func(context.Context, batch.Request) (*batch.Response, error){l.Search, l.engine.Search} {
+		if _, err := search(t.Context(), req); !errors.Is(err, full) {
+			t.Errorf("refused turns: %v", err)
+		}
+	}
+}
