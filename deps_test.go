@@ -20,10 +20,11 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 var knows = map[string][]string{
 	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu", "verify", "whole"},
 	"config":              {},
-	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
+	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/fair", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/files", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
+	"service/fair":        {},
 	"service/files":       {"service/problem", "whole"},
 	"service/metrics":     {"batch"},
 	"service/mortal":      {},
@@ -67,6 +68,7 @@ var only = map[string][]string{
 	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
 	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
+	"golang.org/x/time":                    {"service/fair"},
 }
 
 // room is the entry of knows a folder belongs to.
