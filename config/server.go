@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,13 +24,17 @@ type Server struct {
 	Insecure bool
 	// Origins are those of web pages that browsers may let call the server.
 	Origins []string
+	// Proxies are the addresses whose X-Forwarded-For is believed.
+	Proxies []netip.Prefix
 	// OpenMetrics lets /metrics be read without a token.
 	OpenMetrics bool
 
 	MaxBody   int64 // of a search or of any JSON
 	MaxBodies int64 // of all such bodies that are read at once
-	MaxUpload int64 // of a file, or of a collection's rows
-	MaxFiles  int64 // of all files together; 0 is no limit
+	// MaxAnswers bounds the answers of searches in memory.
+	MaxAnswers int64
+	MaxUpload  int64 // of a file, or of a collection's rows
+	MaxFiles   int64 // of all files together; 0 is no limit
 	// MaxMemory of all collections together; 0 leaves it to the machine.
 	MaxMemory      int64
 	MaxQueries     int // of one search
@@ -39,6 +44,12 @@ type Server struct {
 	MaxSearches    int   // at once
 	MaxWaiting     int   // requests that wait for one of these
 	MinRate        int64 // bytes a second of a body that are not too slow
+
+	// ClientRate is how many queries a second a client may ask, ClientBurst how many at
+	// once, ClientSearches how many searches it may have at once; 0 is no limit.
+	ClientRate, ClientBurst, ClientSearches int
+	// Turn is how long a search has the machine before others have their turn.
+	Turn time.Duration
 
 	MaxTournaments   int
 	MaxArms          int   // of one tournament
@@ -62,6 +73,7 @@ type Server struct {
 	IdleTimeout   time.Duration
 	SearchTimeout time.Duration // 0 is none
 	DrainTimeout  time.Duration
+	LameDuck      time.Duration // from the signal to stop until the listener closes
 }
 
 // Scope is what a token permits.
@@ -110,6 +122,9 @@ func (c *Config) CheckServer() error {
 	if s.TLSKey != "" && s.TLSCert == "" {
 		wrong("tls.key", "given without tls.cert")
 	}
+	if s.ClientRate == 0 && s.ClientBurst > 0 {
+		wrong("limits.client_burst", "given without limits.client_rate")
+	}
 	if s.MaxBodies < s.MaxBody {
 		wrong("limits.bodies", "%d is below limits.body, %d", s.MaxBodies, s.MaxBody)
 	}
@@ -153,9 +168,15 @@ func serverSettings() []setting {
 		},
 		flag("insecure", "serve addresses other than loopback without a token", func(c *Config) *bool { return &c.Server.Insecure }),
 		list("cors.origins", "web origins that may call from a browser, or *", func(c *Config) *[]string { return &c.Server.Origins }, checkOrigin),
+		{
+			key: "proxies", kind: kindList, usage: "addresses, or networks such as 10.0.0.0/8, whose X-Forwarded-For tells clients apart",
+			set: func(c *Config, text string) error { return parseNetworks(&c.Server.Proxies, text) },
+			get: func(c *Config) any { return networksText(c.Server.Proxies) },
+		},
 		flag("metrics.open", "let /metrics be read without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
 		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
 		size("limits.bodies", "512MiB", "bodies of searches in memory at once", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
+		size("limits.answers", "256MiB", "answers of searches in memory at once", 1<<20, func(c *Config) *int64 { return &c.Server.MaxAnswers }),
 		size("limits.upload", "64GiB", "largest upload", 1<<10, func(c *Config) *int64 { return &c.Server.MaxUpload }),
 		size("limits.files", "0", "all files together; 0 = no limit", 0, func(c *Config) *int64 { return &c.Server.MaxFiles }),
 		size("limits.memory", "0", "memory of all collections; 0 = three quarters of the machine's", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
@@ -166,6 +187,10 @@ func serverSettings() []setting {
 		number("limits.searches", "1024", "most searches at once", 1, func(c *Config) *int { return &c.Server.MaxSearches }),
 		number("limits.waiting", "1024", "most searches that wait for their turn", 0, func(c *Config) *int { return &c.Server.MaxWaiting }),
 		size("limits.rate", "16KiB", "bytes a second that a body may not fall below", 1, func(c *Config) *int64 { return &c.Server.MinRate }),
+		number("limits.client_rate", "0", "queries a second of one client, by its token or else its address; 0 = no limit", 0, func(c *Config) *int { return &c.Server.ClientRate }),
+		number("limits.client_burst", "0", "queries that a client may ask at once within its rate; 0 = limits.queries", 0, func(c *Config) *int { return &c.Server.ClientBurst }),
+		number("limits.client_searches", "0", "searches of one client at once; 0 = no limit", 0, func(c *Config) *int { return &c.Server.ClientSearches }),
+		span("turns.length", "20ms", "about how long a search has the machine before others have their turn", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.Turn }),
 		number("limits.tournaments", "1024", "most tournaments", 1, func(c *Config) *int { return &c.Server.MaxTournaments }),
 		number("limits.arms", "512", "most arms of one tournament, 2048 at most", 2, func(c *Config) *int { return &c.Server.MaxArms }),
 		number("limits.duels", "1000", "most duels handed out or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
@@ -183,6 +208,7 @@ func serverSettings() []setting {
 		span("timeouts.body", "15s", "how long a body may be slower than limits.rate", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.BodyTimeout }),
 		span("timeouts.idle", "2m", "how long a connection may be idle", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.IdleTimeout }),
 		span("timeouts.search", "1m", "how long any search may take; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.SearchTimeout }),
+		span("drain.lame_duck", "1s", "how long requests are told 503 after the signal to stop, before the listener closes", 0, func(c *Config) *time.Duration { return &c.Server.LameDuck }),
 		span("drain.timeout", "30s", "how long searches under way may take after the signal to stop", 0, func(c *Config) *time.Duration { return &c.Server.DrainTimeout }),
 	}
 }
@@ -224,6 +250,32 @@ func shown(tokens []Token) string {
 		names = append(names, t.Name+":"+string(t.Scope))
 	}
 	return strings.Join(names, ",")
+}
+
+// parseNetworks reads addresses and networks, separated by commas.
+func parseNetworks(dst *[]netip.Prefix, text string) error {
+	var all []netip.Prefix
+	for _, item := range split(text) {
+		if a, err := netip.ParseAddr(item); err == nil {
+			all = append(all, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			return fmt.Errorf("%q is neither an address nor a network, such as 10.0.0.0/8", item)
+		}
+		all = append(all, p.Masked())
+	}
+	*dst = all
+	return nil
+}
+
+func networksText(networks []netip.Prefix) string {
+	texts := make([]string, len(networks))
+	for i, n := range networks {
+		texts[i] = n.String()
+	}
+	return strings.Join(texts, ",")
 }
 
 func checkOrigin(origin string) error {
