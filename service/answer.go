@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 )
 
 // writeJSON answers with v.
@@ -17,14 +16,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	}
 	jsonHeader(w.Header())
 	return send(w, status, append(text, '\n'))
-}
-
-// send writes a whole body. Nobody hears of a client that is gone.
-func send(w http.ResponseWriter, status int, body []byte) error {
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
-	return nil
 }
 
 // hashed is a hash of texts that no other list of texts has.

@@ -18,12 +18,13 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	b := s.buffer()
-	defer s.free(b)
-	if err := b.readAll(body, r.ContentLength, 0); err != nil {
+	in := s.plainInput(r.Request, body, smallJSON)
+	defer in.close()
+	text, err := in.all()
+	if err != nil {
 		return err
 	}
-	spec, err := batches.DecodeSpec(b.b)
+	spec, err := batches.DecodeSpec(text)
 	if err != nil {
 		return err
 	}

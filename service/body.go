@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"thresher/service/problem"
@@ -21,6 +21,7 @@ type paced struct {
 	pace    pace
 	began   time.Time
 	read    int64
+	gives   atomic.Bool // way to others
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -33,6 +34,9 @@ func (p *paced) Read(b []byte) (int, error) {
 		deadline = slowest
 	}
 	_ = p.control.SetReadDeadline(deadline)
+	if p.gives.Load() {
+		_ = p.control.SetReadDeadline(now)
+	}
 	n, err := p.body.Read(b)
 	p.read += int64(n)
 	if err == io.EOF {
@@ -43,6 +47,23 @@ func (p *paced) Read(b []byte) (int, error) {
 }
 
 func (p *paced) Close() error { return p.body.Close() }
+
+// giveWay has the read under way fail, or the next one. It may be called while another
+// goroutine reads.
+func (p *paced) giveWay() {
+	p.gives.Store(true)
+	_ = p.control.SetReadDeadline(time.Now())
+}
+
+// pause lets the sender be while nobody reads, and resume counts on from before: a pause
+// of so long is not the sender's.
+func (p *paced) pause() { _ = p.control.SetReadDeadline(time.Time{}) }
+
+func (p *paced) resume(after time.Duration) {
+	if !p.began.IsZero() {
+		p.began = p.began.Add(after)
+	}
+}
 
 // bodyOf is the body of a request, at most limit bytes long. What is known to be
 // longer is refused before anything is read.
@@ -74,10 +95,6 @@ func unread(err error) error {
 	return problem.New(problem.Malformed, "the body ends before it is complete").Because(err)
 }
 
-// firstBuffer is what is set aside for a body that says it is at least so long; more
-// is when more has come.
-const firstBuffer = 1 << 20
-
 // buffer is memory for one body or answer.
 type buffer struct{ b []byte }
 
@@ -91,38 +108,24 @@ func (s *Server) buffer() *buffer {
 	return &buffer{}
 }
 
+// bufferOf is an empty buffer of at least size bytes, at most most.
+func (s *Server) bufferOf(size, most int) *buffer {
+	b := s.buffer()
+	if cap(b.b) >= size && cap(b.b) <= most {
+		return b
+	}
+	if cap(b.b) > 0 {
+		s.free(b)
+	}
+	return &buffer{b: make([]byte, 0, size)}
+}
+
 func (s *Server) free(b *buffer) {
 	if cap(b.b) > mostKept {
 		return
 	}
 	b.b = b.b[:0]
 	s.buffers.Put(b)
-}
-
-// readAll reads r, of which size bytes are announced or -1, to its end into b, behind
-// lead bytes of no meaning.
-func (b *buffer) readAll(r io.Reader, size int64, lead int) error {
-	want := lead + 4096
-	if size >= 0 {
-		want = lead + int(min(size, firstBuffer))
-	}
-	if cap(b.b) <= want {
-		b.b = make([]byte, 0, want+1) // one more, to meet the end
-	}
-	b.b = b.b[:lead]
-	for {
-		n, err := r.Read(b.b[len(b.b):cap(b.b)])
-		b.b = b.b[:len(b.b)+n]
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(b.b) == cap(b.b) {
-			b.b = slices.Grow(b.b, len(b.b))
-		}
-	}
 }
 
 // smallJSON bounds the JSON of everything but searches and lists of ids.
@@ -138,12 +141,13 @@ func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
 	if err != nil {
 		return err
 	}
-	b := s.buffer()
-	defer s.free(b)
-	if err := b.readAll(body, r.ContentLength, 0); err != nil {
+	in := s.plainInput(r, body, limit)
+	defer in.close()
+	text, err := in.all()
+	if err != nil {
 		return err
 	}
-	return unmarshal(b.b, v)
+	return unmarshal(text, v)
 }
 
 // unmarshal is json.Unmarshal into a struct, strict, with problems for errors.

@@ -18,7 +18,8 @@ import (
 func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	x, r := begin(raw, r)
 	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
-	r.Body = &paced{body: r.Body, control: w.control, pace: s.pace}
+	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
+	r.Body = x.paced
 	// What nobody reads or takes must end, too: a body that a handler refused, the
 	// header of an answer.
 	// On HTTP/2 a deadline that has passed ends the request for good.
@@ -172,6 +173,7 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 	if err := s.permit(x, w, r, rt.scope); err != nil {
 		return err
 	}
+	x.client = s.clientOf(x, r)
 	if !rt.always {
 		leave, err := s.enter()
 		if err != nil {
@@ -195,5 +197,9 @@ type request struct {
 	*http.Request
 	x      *exchange
 	params parameters
-	queued time.Duration // how long it waited at the gate
+	queued time.Duration // how long it waited for its turn
+	lead   int           // how many bytes are wanted before its body in memory
 }
+
+// client is who asks, by the name that the server shares itself by.
+func (r *request) client() string { return r.x.client }

@@ -15,9 +15,12 @@ type exchange struct {
 	trace string // W3C trace id, or ""
 	span  string // of the caller
 	who   string // name of the token; "" for nobody
-	began time.Time
-	raw   http.ResponseWriter // as it came
-	err   error               // what the handler failed with
+	// client is who shares the server with others: the token, else the address.
+	client string
+	paced  *paced // the body as it comes
+	began  time.Time
+	raw    http.ResponseWriter // as it came
+	err    error               // what the handler failed with
 }
 
 type exchangeKey struct{}

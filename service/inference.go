@@ -80,11 +80,11 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 	default:
 		return unsupported(r.Request, jsonType, binType)
 	}
+	if header > 0 {
+		r.lead = -header & 3 // tensors behind it need not be copied
+	}
 	var q *oip.Request
 	return s.answered(r, v, func(in *input) (*wire.Search, error) {
-		if !in.read && header > 0 {
-			in.lead = -header & 3 // tensors behind it need not be copied
-		}
 		body, err := in.all()
 		if err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 			return nil, err
 		}
 		return q.Search, nil
-	}, func(resp *batch.Response, _ time.Duration) error {
+	}, func(t *turn, resp *batch.Response, _ time.Duration) error {
 		info := v.Info()
 		body, header, err := q.Answer(info.Name, info.Version, resp, naming(v))
 		if err != nil {

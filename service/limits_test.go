@@ -68,11 +68,7 @@ func TestQueue(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 }
 
-func (s *site) waitingNow() int {
-	s.gate.mu.Lock()
-	defer s.gate.mu.Unlock()
-	return s.gate.waiting
-}
+func (s *site) waitingNow() int { return s.places.Waiting() }
 
 // TestClientsThatGo: a client that waits no longer leaves no trace in the queue, and its
 // search is stopped.

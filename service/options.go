@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"thresher/batch"
@@ -29,6 +30,9 @@ type Options struct {
 	AnyHost bool
 	// Origins are the web origins that browsers may let ask; "*" is all.
 	Origins []string
+	// Proxies are whose X-Forwarded-For is believed: clients without tokens are told apart
+	// by it.
+	Proxies []netip.Prefix
 	// OpenMetrics lets /metrics be read without a token.
 	OpenMetrics bool
 
@@ -41,6 +45,8 @@ type Options struct {
 	BatchConcurrency, BatchChunk int
 	// SlateKeep is for how long a slate takes feedback.
 	SlateKeep time.Duration
+	// Turn is about how long searches have the machine before others have their turn.
+	Turn time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.
 	Threads int
 
@@ -58,6 +64,8 @@ type Options struct {
 type Limits struct {
 	Body        int64 // of a search, or of any JSON
 	Bodies      int64 // of all searches at once, in memory
+	Answers     int64 // of all searches at once, in memory
+	GiveWay     int64 // bytes a second of bodies and answers that keep memory while others wait for it
 	Upload      int64 // of a file, or of a collection's rows
 	Files       int64 // of all files together; 0 is no limit
 	Memory      int64 // of all collections together; 0 is no limit
@@ -68,6 +76,10 @@ type Limits struct {
 	Searches    int   // at once
 	Waiting     int   // searches that wait to be among these; below 0 is none
 	Rate        int64 // bytes a second that a body may not fall below
+
+	ClientRate     float64 // queries a second of one client; 0 is no limit
+	ClientBurst    int     // its queries at once, where there is a rate; 0 is Queries
+	ClientSearches int     // its searches at once; 0 is no limit
 
 	Tournaments      int
 	Arms             int   // of one tournament
@@ -87,6 +99,8 @@ type Timeouts struct {
 	Idle   time.Duration // of a connection
 	Search time.Duration // of any search; below 0 is none
 	Drain  time.Duration // of requests under way when the server ends; below 0 is none
+	// LameDuck is how long the server still listens, to refuse, once it shall end.
+	LameDuck time.Duration
 }
 
 // Token lets whoever has the secret ask.
@@ -101,6 +115,8 @@ func (o Options) withDefaults() Options {
 	l, t := &o.Limits, &o.Timeouts
 	l.Body = cmp.Or(l.Body, 64<<20)
 	l.Bodies = max(l.Body, cmp.Or(l.Bodies, 512<<20))
+	l.Answers = cmp.Or(l.Answers, 256<<20)
+	l.GiveWay = cmp.Or(l.GiveWay, 256<<10)
 	l.Upload = cmp.Or(l.Upload, 64<<30)
 	l.Queries = cmp.Or(l.Queries, 4096)
 	l.K = cmp.Or(l.K, 10_000)
@@ -109,6 +125,7 @@ func (o Options) withDefaults() Options {
 	l.Searches = cmp.Or(l.Searches, 1024)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
 	l.Rate = cmp.Or(l.Rate, 16<<10)
+	l.ClientBurst = cmp.Or(l.ClientBurst, l.Queries)
 	l.SlateUsers = cmp.Or(l.SlateUsers, 1024)
 	l.SlateItems = cmp.Or(l.SlateItems, 100)
 	t.Header = cmp.Or(t.Header, 10*time.Second)
@@ -116,6 +133,7 @@ func (o Options) withDefaults() Options {
 	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
 	t.Search = max(0, cmp.Or(t.Search, time.Minute))
 	t.Drain = max(0, cmp.Or(t.Drain, 30*time.Second))
+	o.Turn = cmp.Or(o.Turn, 20*time.Millisecond)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -84,26 +84,27 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	var body struct {
 		IDs *idList `json:"ids"`
 	}
-	size := r.ContentLength
-	if size < 0 || size > s.o.Limits.Body {
-		size = s.o.Limits.Body
+	if kind := mediaType(r.Request); kind != jsonType {
+		return unsupported(r.Request, jsonType)
 	}
-	leave, err := s.gate.enter(r.Context(), size) // lists of ids take room as searches do
-	if err != nil {
-		return s.waited(err)
-	}
-	defer leave()
-	if err := s.decodeJSON(r.Request, s.o.Limits.Body, &body); err != nil {
-		return err
-	}
-	if body.IDs == nil || body.IDs.keys.Len() == 0 {
-		return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
-	}
-	info, err := s.catalog.Remove(r.Context(), r.PathValue("name"), body.IDs.keys, key)
-	if err != nil {
-		return noRow(err)
-	}
-	return s.answerChange(r, w, info, wait, http.StatusOK)
+	// lists of ids take room as searches do
+	return s.inTurn(r, func(in *input) error {
+		text, err := in.all()
+		if err != nil {
+			return err
+		}
+		if err := unmarshal(text, &body); err != nil {
+			return err
+		}
+		if body.IDs == nil || body.IDs.keys.Len() == 0 {
+			return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
+		}
+		info, err := s.catalog.Remove(r.Context(), r.PathValue("name"), body.IDs.keys, key)
+		if err != nil {
+			return noRow(err)
+		}
+		return s.answerChange(r, w, info, wait, http.StatusOK)
+	})
 }
 
 // noRow is err, of status 404 where it says that there is no atom of an id: to what asks

@@ -16,10 +16,6 @@ func searchParams() []string {
 	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "timeout_ms", "allow", "deny", "include"}
 }
 
-// smallBody is up to how many bytes a body is read before its search has its turn, so
-// that who sends slowly keeps nobody else from searching.
-const smallBody = 64 << 10
-
 func (s *Server) search(r *request, w http.ResponseWriter) error {
 	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
@@ -41,6 +37,10 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			if err != nil {
 				return nil, err
 			}
+			if err := in.turn.compute(r.Context(), len(body), decodingByte); err != nil {
+				return nil, err
+			}
+			defer in.close() // what is decoded shares no memory with it
 			return wire.DecodeSearch(body, v.Dim(), s.wireLimits())
 		}
 	case npyType:
@@ -58,25 +58,36 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	return s.answered(r, v, func(in *input) (*wire.Search, error) {
 		q, err = decode(in)
 		return q, err
-	}, func(resp *batch.Response, took time.Duration) error {
-		out := s.buffer()
-		defer s.free(out)
+	}, func(t *turn, resp *batch.Response, took time.Duration) error {
+		out := t.outgoing(r, w)
+		defer out.close()
 		if form == npzType {
-			return s.sendNPZ(w, out, v, resp)
+			return out.npz(v, resp)
 		}
-		out.b = wire.AppendAnswer(out.b, v.Info().Version, took, resp, q, naming(v))
 		jsonHeader(w.Header())
-		return send(w, http.StatusOK, out.b)
+		ids := naming(v)
+		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took)
+		for j := range resp.Answers {
+			out.buf.b = wire.AppendResult(out.buf.b, j, &resp.Answers[j], q, ids)
+			resp.Answers[j] = batch.Answer{} // what is written needs no memory
+			if err := out.step(); err != nil {
+				return err
+			}
+		}
+		out.buf.b = wire.AppendClosing(out.buf.b, resp.Warnings)
+		return out.end()
 	})
 }
 
-func (s *Server) sendNPZ(w http.ResponseWriter, out *buffer, v *catalog.Version, resp *batch.Response) error {
-	if err := wire.WriteAnswerNPZ(out, resp, naming(v)); err != nil {
+// npz sends a response as npz.
+func (o *outgoing) npz(v *catalog.Version, resp *batch.Response) error {
+	h := o.w.Header()
+	h.Set("Content-Type", npzType)
+	h.Set("Cache-Control", "no-store")
+	if err := wire.WriteAnswerNPZ(o, resp, naming(v)); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", npzType)
-	w.Header().Set("Cache-Control", "no-store")
-	return send(w, http.StatusOK, out.b)
+	return o.end()
 }
 
 // none refuses parameters.
@@ -91,9 +102,14 @@ func (s *Server) wireLimits() wire.Limits {
 	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K}
 }
 
-// answered has a search take its turn: it waits at the gate, decodes the body, searches,
-// and hands the response over, all of it while the turn lasts.
-func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*batch.Response, time.Duration) error) error {
+// answered has a search take its turn: it is decoded, answered, and the response handed
+// over, all of it while the turn lasts.
+func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) error {
+	end, err := s.limits.Begin(r.client())
+	if err != nil {
+		return limited(err)
+	}
+	defer end()
 	return s.inTurn(r, func(in *input) error {
 		defer s.batches.Interactive()()
 		q, err := decode(in)
@@ -101,16 +117,17 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 			return err
 		}
 		began := time.Now()
-		resp, err := s.find(r, v, q)
+		resp, err := s.find(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
 			return s.waited(err)
 		}
-		return answer(resp, time.Since(began))
+		return answer(in.turn, resp, time.Since(began))
 	})
 }
 
-// find answers a search that was decoded.
-func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
+// find answers a search that was decoded, of the collection of a name, in its turn. It
+// serves every protocol.
+func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
 	if n := v.Len(); q.K > n && !q.CutK {
 		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k has it cut to that", q.K, n).In("k").Within(n)
@@ -126,27 +143,38 @@ func (s *Server) find(r *request, v *catalog.Version, q *wire.Search) (*batch.Re
 		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, %d are the most of one search", q.M, q.K, q.M*min(q.K, v.Len()), s.o.Limits.Results).
 			In("k").Within(s.o.Limits.Results)
 	}
+	if err := s.limits.Ask(t.client, q.M); err != nil {
+		return nil, limited(err)
+	}
+	if err := t.room(ctx, answerBytes(q.M, min(q.K, v.Len()))); err != nil {
+		return nil, err
+	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {
 		req.Timeout = most
 	}
 	if req.Timeout > 0 {
-		if req.Timeout -= r.queued; req.Timeout <= 0 {
+		if req.Timeout -= t.spent(); req.Timeout <= 0 {
 			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for its turn").In("timeout_ms")
 		}
 	}
+	req.Turns = t
 	search := v.Search
 	if req.Timeout > 0 && req.Timeout < shortTimeout {
 		search = v.Direct
 	}
-	resp, err := search(r.Context(), req)
+	resp, err := search(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	if s.o.Metrics != nil {
-		s.o.Metrics.Answered(r.PathValue("name"), req.Method, resp)
+		s.o.Metrics.Answered(name, req.Method, resp)
 	}
 	return resp, s.worthless(resp)
 }
+
+// answerBytes is what the answers to so many queries take in memory: an id and a score a
+// result, the list that they are made of, and a certificate a query.
+func answerBytes(queries, k int) int64 { return int64(queries) * (640 + 24*int64(k)) }
 
 // shortTimeout is below what a search is better not gathered with others: it would spend
 // its time on waiting for them.

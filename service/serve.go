@@ -16,10 +16,10 @@ const mostHeader = 64 << 10
 // lastAnswers is how long requests have to end once their work was stopped.
 const lastAnswers = 5 * time.Second
 
-// Serve answers requests on l, with TLS if cert is not nil, until ctx ends. Then it
-// accepts no more connections, refuses what comes on those there are, has what is
-// under way finish, for Timeouts.Drain at most, has batches stop at their next chunk,
-// and returns nil. The caller then calls Close.
+// Serve answers requests on l, with TLS if cert is not nil, until ctx ends. From then on
+// it refuses requests, which balancers see by /readyz; after Timeouts.LameDuck it accepts
+// no more connections, has what is under way finish, for Timeouts.Drain at most, has
+// batches stop at their next chunk, and returns nil. The caller then calls Close.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Config) error {
 	hs := &http.Server{
 		Handler:           s,
@@ -44,6 +44,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Config) er
 	case <-ctx.Done():
 	}
 	s.beginDrain()
+	s.o.Log.Info("refusing requests", "listening for", s.o.Timeouts.LameDuck)
+	select {
+	case err := <-served:
+		return err
+	case <-time.After(s.o.Timeouts.LameDuck):
+	}
 	// Not hs.Shutdown yet: it would cut off, without a word, who is about to ask.
 	_ = l.Close()
 	<-served

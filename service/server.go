@@ -17,6 +17,7 @@ import (
 
 	"thresher/service/batches"
 	"thresher/service/catalog"
+	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
@@ -27,7 +28,11 @@ import (
 type Server struct {
 	o         Options
 	pace      pace
-	gate      *gate
+	places    *fair.Queue  // searches at once
+	turns     *fair.Turns  // at the processor
+	bodies    *fair.Memory // of searches as they come
+	answers   *fair.Memory // of searches until they are sent
+	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
@@ -60,7 +65,10 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
-		gate:      newGate(o.Limits.Searches, o.Limits.Waiting, o.Limits.Bodies),
+		places: fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
+		turns:  fair.NewTurns(o.Turn, nil),
+		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
+		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -70,6 +78,12 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
+}
+
+// memory is that of bodies or answers: of each client a little is not counted.
+func (o *Options) memory(total int64) *fair.Memory {
+	const floor, grace = 1 << 20, 250 * time.Millisecond
+	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace})
 }
 
 // openParts opens the database and what lies in it, from the bottom up.

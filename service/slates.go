@@ -115,11 +115,14 @@ func (s *Server) getSlates(r *request, w http.ResponseWriter) error {
 // for, the client must take it as fast as it would have to send it.
 func sendInfo(w http.ResponseWriter, info []byte) error {
 	if paced, ok := w.(*writer); ok && len(info) > smallBody {
-		paced.pace.rate = max(paced.pace.rate, turnRate)
+		paced.pace.rate = max(paced.pace.rate, settingsRate)
 	}
 	jsonHeader(w.Header())
 	return send(w, http.StatusOK, append(info, '\n'))
 }
+
+// settingsRate is how many bytes a second of large settings a client must take at least.
+const settingsRate = 256 << 10
 
 // forgetUsers forgets users; those of whom nothing is known are forgotten.
 func (s *Server) forgetUsers(r *request, w http.ResponseWriter) error {

@@ -295,11 +295,9 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 func TestRoomOfSettings(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Search = 50 * time.Millisecond })
 	s.news(1, 2000)
-	if !s.gate.bytes.TryAcquire(s.o.Limits.Bodies) {
-		t.Fatal("there is no room")
-	}
+	release := s.fullOfAnswers()
 	s.do("GET", slatesOfNews, nil).want(200)
-	s.gate.bytes.Release(s.o.Limits.Bodies)
+	release()
 	items := make([]string, 2000)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"id":%d,"costs":[1.25,2.5,3.75]}`, i)
@@ -317,9 +315,21 @@ func TestRoomOfSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.do("GET", slatesOfNews, nil).want(200)
-	if !s.gate.bytes.TryAcquire(s.o.Limits.Bodies) {
-		t.Fatal("there is no room")
-	}
-	defer s.gate.bytes.Release(s.o.Limits.Bodies)
+	defer s.fullOfAnswers()()
 	s.do("GET", slatesOfNews, nil).problem(504, "deadline")
+}
+
+// fullOfAnswers takes all memory of answers, and that which the test's client has beside,
+// until it is released.
+func (s *site) fullOfAnswers() (release func()) {
+	h := s.answers.Hold("address 127.0.0.1", s.o.Limits.Answers, nil)
+	for _, n := range []int64{1 << 20, s.o.Limits.Answers} {
+		if err := h.Grow(s.t.Context(), n); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := h.Settle(); err != nil {
+		s.t.Fatal(err)
+	}
+	return h.Release
 }

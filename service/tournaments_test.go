@@ -210,14 +210,14 @@ func TestTournamentTurns(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
 	var made client.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
-	leave, err := s.gate.enter(context.Background(), 0)
+	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
 		s.do("GET", path, nil).problem(504, "deadline")
 	}
-	leave()
+	held.end()
 	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
 		s.do("GET", path, nil).want(200)
 	}

@@ -29,8 +29,7 @@ func TestSmallSearchesPassSlowBodies(t *testing.T) {
 	if _, err := io.WriteString(c, "POST "+searchFilms+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	for s.gate.bytes.TryAcquire(1) { // until the large one has it all
-		s.gate.bytes.Release(1)
+	for s.opened.Load() < 2 {
 		runtime.Gosched()
 	}
 	s.do("POST", searchFilms, oneQuery("")).want(200)
@@ -77,11 +76,11 @@ func TestDeadlineInTheQueue(t *testing.T) {
 func TestLongestWait(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
 	s.fill()
-	leave, err := s.gate.enter(context.Background(), 0)
+	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer leave()
+	defer held.end()
 	s.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
 }
 

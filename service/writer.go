@@ -2,7 +2,10 @@ package service
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"thresher/service/fair"
 )
 
 // writer is a response under way. It knows what was sent, and gives up on clients
@@ -13,7 +16,13 @@ type writer struct {
 	pace    pace
 	status  int // 0 before the header
 	written int64
+	hold    *fair.Hold // the memory of the answer, nil for small ones
+	gives   atomic.Bool
 }
+
+// mostWritten is how much is written at once of an answer whose memory others may wait
+// for: it has moved when it was taken.
+const mostWritten = 128 << 10
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -26,19 +35,42 @@ func (w *writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *writer) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (n int, err error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	w.extend(len(p))
-	n, err := w.ResponseWriter.Write(p)
+	for n < len(p) && err == nil {
+		piece := p[n:]
+		if w.hold != nil {
+			piece = piece[:min(len(piece), mostWritten)]
+		}
+		w.extend(len(piece))
+		var k int
+		k, err = w.ResponseWriter.Write(piece)
+		n += k
+		if w.hold != nil {
+			w.hold.Moved(int64(k))
+		}
+	}
 	w.written += int64(n)
 	return n, err
 }
 
+// giveWay has the write under way fail, or the next one. It may be called while another
+// goroutine writes.
+func (w *writer) giveWay() {
+	w.gives.Store(true)
+	_ = w.control.SetWriteDeadline(time.Now())
+}
+
 // extend gives the client time to take n more bytes. Writers without deadlines, as
 // in tests, have none.
-func (w *writer) extend(n int) { _ = w.control.SetWriteDeadline(time.Now().Add(w.pace.of(n))) }
+func (w *writer) extend(n int) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.of(n)))
+	if w.gives.Load() {
+		_ = w.control.SetWriteDeadline(time.Now())
+	}
+}
 
 // pace is how slow a client may be.
 type pace struct {

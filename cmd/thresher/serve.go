@@ -30,8 +30,9 @@ Everything is kept in one folder, thresher-data in the current one unless --data
 names another; a server that starts again there goes on with what it finds.
 Addresses that other machines can reach need a token or --insecure.
 
-SIGTERM and SIGINT stop the server once searches under way are answered and
-batches are at a chunk's end; a second one stops it at once.`,
+SIGTERM and SIGINT stop the server: for a moment it refuses requests, so that
+balancers see it, then searches under way are answered and batches come to a
+chunk's end; a second one stops it at once.`,
 		Example: `  thresher serve --demo
   thresher serve --data /var/lib/thresher --roots /srv/vectors
   thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
@@ -153,19 +154,21 @@ func (a *app) serviceOptions() service.Options {
 	c := &a.config.Server
 	build := readBuildInfo()
 	o := service.Options{
-		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics,
+		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
-			Body: c.MaxBody, Bodies: c.MaxBodies, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
+			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
+			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,
 			Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
 			SlateUsers: c.MaxSlateUsers, SlateItems: c.MaxSlateItems, Slates: c.MaxSlates, SlateMemory: c.SlateMemory,
 		},
 		Timeouts: service.Timeouts{
-			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout,
+			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout, LameDuck: c.LameDuck,
 		},
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
+		Turn:             c.Turn,
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
 		Version: build, Release: build.Version, Log: a.log,
 	}

@@ -41,6 +41,7 @@ const (
 	UnsupportedMedia  Kind = "unsupported-media"
 	KeyReused         Kind = "idempotency-key-reused"
 	QueueFull         Kind = "queue-full"
+	RateLimited       Kind = "rate-limited"
 	Slow              Kind = "request-timeout"
 	Internal          Kind = "internal"
 	Unplayable        Kind = "tournament-unplayable"
@@ -91,6 +92,7 @@ func meanings() []meaning {
 		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type cannot be read here"},
 		{KeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key was used for another request"},
 		{QueueFull, http.StatusTooManyRequests, "Too many searches are waiting"},
+		{RateLimited, http.StatusTooManyRequests, "The client asks for more than it may"},
 		{Slow, http.StatusRequestTimeout, "The body came too slowly"},
 		{Internal, http.StatusInternalServerError, "The server failed"},
 		{Unplayable, http.StatusInternalServerError, "What is recorded of the tournament cannot be played again"},

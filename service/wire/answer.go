@@ -39,21 +39,36 @@ func (n Naming) ID(row int64) int64 {
 // have the fewest digits that give the same float32 back, and those that are not
 // finite are null.
 func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
+	dst = AppendOpening(dst, version, took)
+	for j := range resp.Answers {
+		dst = AppendResult(dst, j, &resp.Answers[j], s, ids)
+	}
+	return AppendClosing(dst, resp.Warnings)
+}
+
+// AppendOpening appends what comes before the results of an answer.
+func AppendOpening(dst []byte, version int64, took time.Duration) []byte {
 	dst = append(dst, `{"version":`...)
 	dst = strconv.AppendInt(dst, version, 10)
 	dst = append(dst, `,"took_ms":`...)
 	dst = AppendDouble(dst, float64(took)/float64(time.Millisecond))
-	dst = append(dst, `,"results":[`...)
-	for j := range resp.Answers {
-		if j > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendResult(dst, &resp.Answers[j], s, ids)
+	return append(dst, `,"results":[`...)
+}
+
+// AppendResult appends the answer to query j, which all before it precede.
+func AppendResult(dst []byte, j int, a *batch.Answer, s *Search, ids Naming) []byte {
+	if j > 0 {
+		dst = append(dst, ',')
 	}
+	return appendResult(dst, a, s, ids)
+}
+
+// AppendClosing appends what comes behind the results.
+func AppendClosing(dst []byte, warnings []string) []byte {
 	dst = append(dst, ']')
-	if len(resp.Warnings) > 0 {
+	if len(warnings) > 0 {
 		dst = append(dst, `,"warnings":[`...)
-		for i, w := range resp.Warnings {
+		for i, w := range warnings {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
