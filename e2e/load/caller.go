@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httputil"
 	"strconv"
 	"sync"
 	"time"
@@ -101,7 +102,7 @@ func (c *caller) answer() (status int, after time.Duration, err error) {
 	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return 0, 0, err
 	}
-	length := -1
+	length, chunked := -1, false
 	for {
 		line, err := c.in.ReadSlice('\n')
 		if err != nil {
@@ -114,6 +115,8 @@ func (c *caller) answer() (status int, after time.Duration, err error) {
 		switch string(name) {
 		case "Content-Length":
 			length, err = strconv.Atoi(string(value))
+		case "Transfer-Encoding":
+			chunked = string(value) == "chunked"
 		case "Retry-After":
 			var seconds int
 			seconds, err = strconv.Atoi(string(value))
@@ -122,6 +125,13 @@ func (c *caller) answer() (status int, after time.Duration, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
+	}
+	if chunked {
+		if _, err := io.Copy(io.Discard, httputil.NewChunkedReader(c.in)); err != nil {
+			return 0, 0, err
+		}
+		_, err := c.in.Discard(len("\r\n")) // there are no trailers
+		return status, after, err
 	}
 	if length < 0 {
 		return 0, 0, errors.New("an answer of unknown length")

@@ -52,6 +52,8 @@ func TestAnswer(t *testing.T) {
 		{"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n", 429, 2 * time.Second, true},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody", 200, 0, false},
 		{"HTTP/1.1 200 OK\r\n\r\nbody", 0, 0, false},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n", 200, 0, true},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n", 0, 0, false},
 		{"HTTP/1.1 200", 0, 0, false},
 	} {
 		c := &caller{in: bufio.NewReader(strings.NewReader(test.text))}

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command load measures and mistreats thresher serve, as processes of their own on
-// loopback: how many clients it answers and how fast (load), what is left of it after
+// loopback: how many clients it answers and how fast (load), how one fares beside others
+// (fair, slowbody), what is left of it after
 // kill -9 (crash) and without room on the disk (diskfull), and what it makes of input
 // and clients that mean it ill (hostile). Each fails with what went wrong, and puts its
 // figures in a section of a page when asked to.
@@ -35,6 +36,8 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"load", "many clients of one query each, with batching and without", prepareLoad},
+		{"fair", "one client's queries beside large searches and beside many others'", prepareFair},
+		{"slowbody", "a search beside bodies that do not come", prepareSlowBody},
 		{"crash", "kill -9 while collections, files, batches and tournaments are written", prepareCrash},
 		{"diskfull", "writes without room on the disk", prepareDiskFull},
 		{"hostile", "bodies and clients that mean it ill", prepareHostile},
