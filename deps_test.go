@@ -62,6 +62,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":               {"cmd/thresher"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
 	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files", "service/slates", "service/tournaments"},
+	"github.com/klauspost/compress/":       {"service"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "backend/backendtest"},

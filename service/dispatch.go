@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	done, err := s.admit(w, r)
 	if err == nil && !done {
-		s.mux.ServeHTTP(w, r) // handlers put their errors into the exchange
+		s.zip.ServeHTTP(w, r) // handlers put their errors into the exchange
 		err = x.err
 	}
 	if err != nil {

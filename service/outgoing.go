@@ -36,7 +36,7 @@ var errGone = errors.New("the client did not take the answer")
 // but its memory.
 func (t *turn) outgoing(r *request, w http.ResponseWriter) *outgoing {
 	t.rest()
-	if w, ok := w.(*writer); ok && t.answer != nil {
+	if w := pacedWriter(w); w != nil && t.answer != nil {
 		w.hold = t.answer
 		t.answer.Send(w.giveWay)
 	}

@@ -34,6 +34,7 @@ type Server struct {
 	answers   *fair.Memory // of searches until they are sent
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
+	zip       http.Handler // mux, whose answers it compresses
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
 	buffers   sync.Pool // *buffer
@@ -73,7 +74,11 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	var err error
 	s.mux = s.newMux(s.routes())
+	if s.zip, err = zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) })); err != nil {
+		return nil, err
+	}
 	if err := s.openParts(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}

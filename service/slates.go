@@ -114,7 +114,7 @@ func (s *Server) getSlates(r *request, w http.ResponseWriter) error {
 // sendInfo answers with what describes slates. Where that takes room that others wait
 // for, the client must take it as fast as it would have to send it.
 func sendInfo(w http.ResponseWriter, info []byte) error {
-	if paced, ok := w.(*writer); ok && len(info) > smallBody {
+	if paced := pacedWriter(w); paced != nil && len(info) > smallBody {
 		paced.pace.rate = max(paced.pace.rate, settingsRate)
 	}
 	jsonHeader(w.Header())
