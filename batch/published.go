@@ -170,8 +170,8 @@ func (a *atoms) Pull(j int, arms []int, dst []float64) {
 	for p, i := range arms {
 		row := a.rows[i]
 		dst[p] = float64(a.c.Rows[row*a.c.Dim+j])
-		if a.c.RowNorm != nil && a.c.RowNorm[row] > 0 {
-			dst[p] /= a.c.RowNorm[row]
+		if n := a.c.RowNorm(row); n > 0 {
+			dst[p] /= n
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (w *work) exactScore(j, row int) float64 {
 		if w.norms[j] == 0 || vv == 0 {
 			return 0
 		}
-		return s / w.norms[j] / c.RowNorm[row]
+		return collection.CosineOf(s, c.RowSquares[row], w.norms[j]*w.norms[j])
 	case collection.Euclidean:
 		return s - vv/2
 	}

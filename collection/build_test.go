@@ -327,8 +327,8 @@ func TestCosineZeroVectors(t *testing.T) {
 		c := build(t, rows, dim, &Options{Metric: Cosine})
 		for i, row := range c.Order {
 			zero := row == 10 || row == 11
-			if zero != (i >= 68) || zero != (c.Norm[i] == 0) || zero != (c.RowNorm[row] == 0) {
-				t.Errorf("row %d at %d has norm %g and row norm %g", row, i, c.Norm[i], c.RowNorm[row])
+			if zero != (i >= 68) || zero != (c.Norm[i] == 0) || zero != (c.RowNorm(int(row)) == 0) {
+				t.Errorf("row %d at %d has norm %g and row norm %g", row, i, c.Norm[i], c.RowNorm(int(row)))
 			}
 			if zero && c.Coded() && (c.HeadErr[i] != 0 || c.Levels[0].Beyond[i] != 0 || c.Levels[0].Radius[i] != 0) {
 				t.Errorf("zero row %d has terms", row)

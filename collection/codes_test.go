@@ -245,8 +245,8 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 			exact := floats.Norm(wide(c.Row(int(row))), 2)
 			switch c.Metric {
 			case Cosine:
-				if math.Abs(c.RowNorm[row]-exact) > 1e-14*exact {
-					t.Errorf("row %d: RowNorm %g, the truth %g", row, c.RowNorm[row], exact)
+				if math.Abs(c.RowNorm(int(row))-exact) > 1e-14*exact {
+					t.Errorf("row %d: RowNorm %g, the truth %g", row, c.RowNorm(int(row)), exact)
 				}
 			case Euclidean:
 				want := -exact * exact / 2
@@ -255,8 +255,8 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 				}
 			}
 		}
-		if (c.Metric == Euclidean) != (c.Offset != nil) || (c.Metric == Cosine) != (c.RowNorm != nil) {
-			t.Errorf("metric %v has %d offsets and %d row norms", c.Metric, len(c.Offset), len(c.RowNorm))
+		if (c.Metric == Euclidean) != (c.Offset != nil) || (c.Metric == Cosine) != (c.RowSquares != nil) {
+			t.Errorf("metric %v has %d offsets and %d row norms", c.Metric, len(c.Offset), len(c.RowSquares))
 		}
 	})
 }
@@ -412,7 +412,10 @@ func TestCodesInParts(t *testing.T) {
 		clear(c.Codes)
 		clear(c.Panels)
 		clear(c.Levels[0].Radius)
-		b := &builder{c: c, exact: c.RowNorm}
+		b := &builder{c: c, exact: make([]float64, c.N)}
+		for i := range b.exact {
+			b.exact[i] = c.RowNorm(i)
+		}
 		k := newCoder(b)
 		if k.split.slots != PanelAtoms {
 			t.Fatalf("%d slots", k.split.slots)

@@ -116,9 +116,9 @@ type Collection struct {
 	// Norm is |v| of the working vector (v, or v/|v| for cosine), rounded
 	// upward, internal order.
 	Norm []float32
-	// RowNorm is |v| of the row as given in float64, by row number; kept for
-	// cosine only.
-	RowNorm []float64
+	// RowSquares is |v|^2 of the row as given, a canonical sum (package simd), by
+	// row number; kept for cosine only.
+	RowSquares []float64
 	// Offset is -|v|^2/2 rounded upward for Euclidean distance, else nil;
 	// internal order, padded to whole panels.
 	Offset []float32
@@ -197,13 +197,21 @@ func (c *Collection) Coded() bool { return c.Codes != nil }
 // Row returns row number i as given; the slice aliases Rows.
 func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
 
+// RowNorm returns |v| of row i as given in float64, for cosine; else 0.
+func (c *Collection) RowNorm(i int) float64 {
+	if c.RowSquares == nil {
+		return 0
+	}
+	return math.Sqrt(c.RowSquares[i])
+}
+
 // Values returns the least and greatest coordinate of the working vectors.
 func (c *Collection) Values() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for i := range c.N {
 		f := 1.0
-		if c.RowNorm != nil && c.RowNorm[i] > 0 {
-			f = 1 / c.RowNorm[i]
+		if n := c.RowNorm(i); n > 0 {
+			f = 1 / n
 		}
 		for _, v := range c.Row(i) {
 			lo, hi = min(lo, float64(v)*f), max(hi, float64(v)*f)
@@ -252,7 +260,7 @@ func (c *Collection) capNorms() {
 
 // Bytes is the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
-	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowNorm))*8 +
+	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
 		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
 		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Levels {

@@ -11,6 +11,14 @@ import (
 // A collection's arrays are named sections of one memory, which is either
 // allocated or a file's mapping: filling the sections of a mapping is saving.
 
+// rowSquares is the section of Collection.RowSquares. Files from before there was
+// one have rowNorms instead, whose last bits were the processor's that built them:
+// squares are then summed anew.
+const (
+	rowSquares = "row-squares"
+	rowNorms   = "row-norm"
+)
+
 // section is one array of a collection file.
 type section struct {
 	Name   string `json:"name"`
@@ -68,7 +76,7 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	}
 	get32(&c.Norm, "norm", c.N)
 	if c.Metric == Cosine && err == nil {
-		c.RowNorm, err = array[float64](m, "row-norm", c.N)
+		c.RowSquares, err = array[float64](m, rowSquares, c.N)
 	}
 	if c.Metric == Euclidean {
 		get32(&c.Offset, "offset", padded)

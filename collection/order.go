@@ -50,7 +50,7 @@ func (b *builder) norms() error {
 		w := b.exact[row]
 		switch c.Metric {
 		case Cosine:
-			c.RowNorm[row] = w
+			c.RowSquares[row] = kernels.SumSquares(c.Row(int(row)))
 			if w > 0 {
 				w = 1
 			}

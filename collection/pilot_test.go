@@ -60,7 +60,7 @@ func measured(c *Collection, k, queries int) (shares, hot []float64) {
 			}
 			scores[i] = simd.Dot(c.Row(int(c.Order[i])), q)
 			if c.Metric == Cosine {
-				scores[i] /= c.RowNorm[c.Order[i]]
+				scores[i] /= c.RowNorm(int(c.Order[i]))
 			}
 			scores[i] += offset[i]
 		}

@@ -245,10 +245,15 @@ func readHeader(f *os.File) (*header, error) {
 type mapped struct {
 	all      []byte
 	sections map[string]section
+	summed   bool // RowSquares are not in the file
 }
 
 func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 	s, ok := m.sections[name]
+	if _, before := m.sections[rowNorms]; !ok && name == rowSquares && before {
+		m.summed = true
+		return heap{}.bytes(name, n)
+	}
 	if !ok || s.Bytes != n || s.Offset < headerBytes || s.Offset%pageBytes != 0 || s.Offset > math.MaxInt64-n || s.Offset+n > int64(len(m.all)) {
 		return nil, fmt.Errorf("%w: section missing or not of %d bytes", ErrCorrupt, n)
 	}
@@ -312,6 +317,11 @@ func open(f *os.File) (*Collection, error) {
 	if !c.permuted() {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
+	}
+	if m.summed {
+		for i := range c.RowSquares {
+			c.RowSquares[i] = kernels.SumSquares(c.Row(i))
+		}
 	}
 	if c.Coded() {
 		c.capNorms()

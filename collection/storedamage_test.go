@@ -82,6 +82,37 @@ func TestOpenOfTheVersionBefore(t *testing.T) {
 	}
 }
 
+// Files of before had norms of rows in the place of their squares, which are summed
+// anew: whatever these norms are, no score depends on them.
+func TestOpenWithoutSquares(t *testing.T) {
+	b, h := small(t, 70)
+	for i := range h.Sections {
+		if s := &h.Sections[i]; s.Name == rowSquares {
+			s.Name = rowNorms
+			clear(b[s.Offset : s.Offset+s.Bytes])
+			s.CRC = crc32.Checksum(b[s.Offset:s.Offset+s.Bytes], castagnoli)
+		}
+	}
+	js, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "before")
+	if err := os.WriteFile(path, withHeader(b, js), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i, got := range c.RowSquares {
+		if want := kernels.SumSquares(c.Row(i)); got != want {
+			t.Fatalf("row %d: square %g, want %g", i, got, want)
+		}
+	}
+}
+
 // Files of a version that rotated these dimensions by fewer rounds hold codes that
 // today's rotation knows nothing of.
 func TestOpenOfFewerRounds(t *testing.T) {

@@ -62,7 +62,7 @@ func (r *resident) denseTerms() *denseTerms {
 			t.scale[row], t.size[row] = 1, c.Norm[i]
 			switch c.Metric {
 			case collection.Cosine:
-				switch n := c.RowNorm[row]; {
+				switch n := c.RowNorm(int(row)); {
 				case n >= leastNorm:
 					t.scale[row] = float32(1 / n)
 				case n > 0: // its products may have vanished: never out of reach
@@ -197,7 +197,7 @@ func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		most = max(most, x.states[j].goal.K)
 	}
 	for to := min(lo+min(2*most, denseTile), hi); lo < hi; lo, to = to, min(to+denseTile, hi) {
-		if err := rest(ctx, len(js)); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		for k, j := range js {
@@ -255,7 +255,7 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		for c, v := range q.q {
-			row[c] = float32(v)
+			row[c] = float32(v * q.unit)
 		}
 		s.margin[e] = up32(roundings * unit * math.Sqrt(k.SumSquares(row)) * up)
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))

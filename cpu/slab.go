@@ -44,7 +44,7 @@ func (s *state) beginSlab() {
 	if c.Basis == collection.Raw {
 		l.q = make([]float64, c.Dim)
 		for j, p := range c.Perm {
-			l.q[j] = s.q[p]
+			l.q[j] = s.q[p] * s.unit
 		}
 		l.scaled, l.most = make([]float64, len(c.Bounds)), make([]float64, len(c.Bounds))
 		var sum, most float64
@@ -112,7 +112,7 @@ func (x *run) slabRule(l backend.Look) (func(s *state) (rule, error), error) {
 // working is the factor of an atom's coordinates.
 func (s *state) working(i uint32) float64 {
 	if s.c.Metric == collection.Cosine {
-		if n := s.c.RowNorm[s.c.Order[i]]; n > 0 {
+		if n := s.c.RowNorm(int(s.c.Order[i])); n > 0 {
 			return 1 / n
 		}
 	}
@@ -197,6 +197,7 @@ func (x *run) mean(s *state, l backend.Look) rule {
 			lo, hi := x.r.values()
 			var a, b float64
 			for _, v := range s.q {
+				v *= s.unit
 				a, b = min(a, v*lo, v*hi), max(b, v*lo, v*hi)
 			}
 			sigma = bandit.BoundedSigma(a, b)
@@ -212,9 +213,10 @@ func (x *run) mean(s *state, l backend.Look) rule {
 	}
 }
 
-// exactSlack covers float64 sums over all coordinates and the offset.
+// exactSlack covers float64 sums over all coordinates, here and in the score, what
+// else either rounds, and the offset.
 func (s *state) exactSlack(i uint32) float64 {
-	return float64(s.c.Dim)*0x1p-52*2*float64(s.c.Norm[i])*2 + slop*math.Abs(s.offset(int(i)))
+	return float64(s.c.Dim+16)*0x1p-52*2*float64(s.c.Norm[i])*2 + slop*math.Abs(s.offset(int(i)))
 }
 
 // slabLook reads the look's coordinates of every survivor of one query and
@@ -373,7 +375,7 @@ func (s *state) normCap() float64 {
 	for _, v := range s.q {
 		norm += v * v
 	}
-	return math.Sqrt(norm) * float64(s.c.Norm[0]) * 1.0443 * up
+	return s.unit * math.Sqrt(norm) * float64(s.c.Norm[0]) * 1.0443 * up
 }
 
 // release hands the survivors to the exact scoring at the end.

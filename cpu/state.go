@@ -23,7 +23,9 @@ type state struct {
 	k    simd.Level
 	goal backend.Goal
 	exp  int
-	q    []float64 // scaled (and normalised for cosine), in given coordinates
+	q    []float64 // as given, times a power of two: products with rows are exact
+	unit float64   // what makes q the query that is compared: scaled, and normalised for cosine
+	qq   float64   // |q|^2, a canonical sum
 	prep collection.Query
 
 	epsilon, floor float64
@@ -93,8 +95,8 @@ func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi 
 	}
 }
 
-// begin makes query q ready; scaled becomes the query in float64, times
-// 2^-exp.
+// begin makes query q ready; scaled becomes the query in float64, times a power of
+// two.
 func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query, scale float64, scaled []float64) {
 	exp := prep.Exp
 	// slices of an earlier batch give their memory
@@ -102,7 +104,14 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 		best: top{k: g.K, heap: s.best.heap[:0]}, lower: lowest{k: g.K, heap: s.lower.heap[:0]},
 		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
-	f := math.Ldexp(scale, -exp)
+	s.unit, s.qq = 1, x.r.kernels.SumSquares(q)
+	power := exp
+	if s.c.Metric == collection.Cosine { // whose exp is that of a query of norm 1
+		_, power = math.Frexp(math.Sqrt(s.qq))
+		s.unit = math.Ldexp(scale, power-exp)
+	}
+	f := math.Ldexp(1, -power)
+	s.qq *= f * f
 	for j, v := range q {
 		scaled[j] = float64(v) * f
 	}
@@ -178,10 +187,7 @@ func (s *state) exact(row int) float64 { return s.scoreOf(row, s.k.Dot(s.c.Row(r
 func (s *state) scoreOf(row int, dot float64) float64 {
 	switch s.c.Metric {
 	case collection.Cosine:
-		if n := s.c.RowNorm[row]; n > 0 {
-			return dot / n
-		}
-		return 0
+		return math.Ldexp(collection.CosineOf(dot, s.c.RowSquares[row], s.qq), -s.exp)
 	case collection.Euclidean:
 		return dot - math.Ldexp(s.k.SumSquares(s.c.Row(row))/2, -s.exp)
 	}

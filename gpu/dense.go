@@ -60,7 +60,7 @@ func (r *resident) makeDenseTerms(ctx context.Context, t *Thread) (*denseTerms, 
 		inverse[row], scale[row], size[row] = uint32(i), 1, c.Norm[i]
 		switch c.Metric {
 		case collection.Cosine:
-			switch n := c.RowNorm[row]; {
+			switch n := c.RowNorm(int(row)); {
 			case n >= leastNorm:
 				scale[row] = float32(1 / n)
 			case n > 0: // its products may have vanished: never out of reach

@@ -97,8 +97,12 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 			return err
 		}
 	}
-	if c.RowNorm != nil {
-		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", c.RowNorm); err != nil {
+	if c.RowSquares != nil {
+		norms := make([]float64, c.N)
+		for i := range norms {
+			norms[i] = c.RowNorm(i)
+		}
+		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", norms); err != nil {
 			return err
 		}
 	}

@@ -73,16 +73,16 @@ func together(n int, f func(k int) error) error {
 func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
 	s := *c
 	s.N = hi - lo
-	s.Order, s.Rows, s.RowNorm = make([]uint32, s.N), make([]float32, s.N*c.Dim), nil
-	if c.RowNorm != nil {
-		s.RowNorm = make([]float64, s.N)
+	s.Order, s.Rows, s.RowSquares = make([]uint32, s.N), make([]float32, s.N*c.Dim), nil
+	if c.RowSquares != nil {
+		s.RowSquares = make([]float64, s.N)
 	}
 	for i := range s.N {
 		row := int(c.Order[lo+i])
 		s.Order[i] = uint32(i)
 		copy(s.Rows[i*c.Dim:(i+1)*c.Dim], c.Row(row))
-		if c.RowNorm != nil {
-			s.RowNorm[i] = c.RowNorm[row]
+		if c.RowSquares != nil {
+			s.RowSquares[i] = c.RowSquares[row]
 		}
 	}
 	of := func(x []float32) []float32 {
