@@ -20,10 +20,11 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 var knows = map[string][]string{
 	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu", "verify", "whole"},
 	"config":              {},
-	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
+	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/fair", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/files", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
+	"service/fair":        {},
 	"service/files":       {"service/problem", "whole"},
 	"service/metrics":     {"batch"},
 	"service/mortal":      {},
@@ -61,12 +62,14 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":               {"cmd/thresher"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
 	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/files", "service/slates", "service/tournaments"},
+	"github.com/klauspost/compress/":       {"service"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
 	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
+	"golang.org/x/time":                    {"service/fair"},
 }
 
 // room is the entry of knows a folder belongs to.

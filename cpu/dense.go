@@ -197,7 +197,7 @@ func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		most = max(most, x.states[j].goal.K)
 	}
 	for to := min(lo+min(2*most, denseTile), hi); lo < hi; lo, to = to, min(to+denseTile, hi) {
-		if err := ctx.Err(); err != nil {
+		if err := rest(ctx, len(js)); err != nil {
 			return err
 		}
 		for k, j := range js {
