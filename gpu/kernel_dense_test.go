@@ -68,7 +68,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 			norm += w[k] * w[k]
 		}
 		norm = math.Sqrt(norm)
-		s.exp, s.skip, s.k = int32(math.Ilogb(norm)+1), math.MaxUint32, 1
+		s.exp, s.skip, s.k, s.unit = int32(math.Ilogb(norm)+1), math.MaxUint32, 1, 1
 		for k := range w {
 			w[k] = math.Ldexp(w[k], -int(s.exp))
 		}

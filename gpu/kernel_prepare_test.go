@@ -156,14 +156,25 @@ func TestLoadedQueries(t *testing.T) {
 					if f, _ := math.Frexp(size * scale); int(p.exp) != want && (f > .5+1e-14 && f < 1-1e-14 || math.Abs(float64(int(p.exp)-want)) > 1) {
 						t.Fatalf("%s: exponent %d of norm %g, want %d", name, p.exp, size*scale, want)
 					}
-					f := math.Ldexp(scale, -int(p.exp))
+					f, given, square := math.Ldexp(scale, -int(p.exp)), int(p.exp), 1.0
+					if metric == collection.Cosine {
+						square = canonical(dim, func(i int) float64 { return float64(row[i]) * float64(row[i]) })
+						given = metric.Exponent(math.Sqrt(square))
+						square = math.Ldexp(square, -2*given)
+					}
+					if p.square != square {
+						t.Fatalf("%s: squared norm %g, want %g", name, p.square, square)
+					}
 					for i, v := range row {
-						w := float64(v) * f
-						if s := scaled[j*dim+i]; math.Abs(s-w) > 1e-13*math.Abs(w) || scale == 1 && s != w {
+						if s, w := scaled[j*dim+i], math.Ldexp(float64(v), -given); s != w {
 							t.Fatalf("%s: coordinate %d is %g scaled, want %g", name, i, s, w)
 						}
-						if x[j*D+i] != float32(scaled[j*dim+i]) {
-							t.Fatalf("%s: coordinate %d is %g in float32 of %g", name, i, x[j*D+i], scaled[j*dim+i])
+						w := float64(v) * f
+						if got := float64(x[j*D+i]); math.Abs(got-w) > 0x1.0001p-24*math.Abs(w)+math.SmallestNonzeroFloat32 {
+							t.Fatalf("%s: coordinate %d is %g in float32 of %g", name, i, got, w)
+						}
+						if got := scaled[j*dim+i] * p.unit; math.Abs(got-w) > 1e-13*math.Abs(w) {
+							t.Fatalf("%s: coordinate %d is %g by its unit, want %g", name, i, got, w)
 						}
 					}
 					if slices.ContainsFunc(x[j*D+dim:(j+1)*D], func(v float32) bool { return v != 0 }) {

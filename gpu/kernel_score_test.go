@@ -19,7 +19,7 @@ type scoring struct {
 	dim, n   int
 	rows     []float32
 	order    []uint32
-	norms    []float64
+	squares  []float64 // of the norms of rows
 	scaled   []float64
 	states   []query
 	leaders  [][]uint32
@@ -37,16 +37,18 @@ func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []i
 	clear(s.rows[:dim])
 	copy(s.rows[2*dim:], s.rows[dim:2*dim])
 	for i := range n {
-		s.norms = append(s.norms, length(s.rows[i*dim:(i+1)*dim]))
+		row := s.rows[i*dim : (i+1)*dim]
+		s.squares = append(s.squares, canonical(dim, func(c int) float64 { return float64(row[c]) * float64(row[c]) }))
 	}
 	for _, i := range r.Perm(n) {
 		s.order = append(s.order, uint32(i))
 	}
 	for j, lead := range leads {
 		for range dim {
-			s.scaled = append(s.scaled, r.NormFloat64())
+			s.scaled = append(s.scaled, float64(float32(r.NormFloat64()))) // products are exact
 		}
-		s.states = append(s.states, query{exp: int32(10*(j%3) - 9)})
+		q := s.scaled[j*dim:]
+		s.states = append(s.states, query{exp: int32(10*(j%3) - 9), unit: 1, square: canonical(dim, func(c int) float64 { return q[c] * q[c] })})
 		var list []uint32
 		for range lead {
 			list = append(list, uint32(r.IntN(n)))
@@ -65,7 +67,7 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	for j, l := range s.leaders {
 		led[j] = uint32(copy(lead[j*s.room:], l))
 	}
-	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.norms)
+	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.squares)
 	rows, scaled := to(b, append(make([]float32, off), s.rows...)), to(b, append(make([]float64, off), s.scaled...))
 	ds, dr := room[float64](b, m*s.room), room[uint32](b, m*s.room)
 	var byNorm Arg = Null()
@@ -88,29 +90,34 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	return scores, of
 }
 
-// want is a search score in float64, and how far off sums of float64 in another
-// order can be.
-func (s *scoring) want(j int, row uint32) (score, off float64) {
-	var dot, squares float64
-	for c, v := range s.rows[int(row)*s.dim:][:s.dim] {
-		dot += float64(v) * s.scaled[j*s.dim+c]
-		squares += float64(v) * float64(v)
-		off += math.Abs(float64(v) * s.scaled[j*s.dim+c])
+// canonical is the canonical sum of n terms, as package simd defines it.
+func canonical(n int, term func(c int) float64) float64 {
+	lane := make([]float64, 32)
+	for c := range n {
+		lane[c%32] += term(c)
 	}
-	switch s.metric {
-	case collection.Cosine:
-		if s.norms[row] == 0 {
-			return 0, 0
+	for ; len(lane) > 1; lane = lane[:len(lane)/2] {
+		for l, v := range lane[len(lane)/2:] {
+			lane[l] += v
 		}
-		dot, off = dot/s.norms[row], off/s.norms[row]
-	case collection.Euclidean:
-		half := math.Ldexp(squares/2, -int(s.states[j].exp))
-		dot, off = dot-half, off+half
 	}
-	return dot, off * float64(s.dim+8) * 0x1p-52
+	return lane[0]
 }
 
-// Scores are those of the metric in float64.
+// want is a search score.
+func (s *scoring) want(j int, row uint32) float64 {
+	q, v := s.scaled[j*s.dim:], s.rows[int(row)*s.dim:]
+	dot := canonical(s.dim, func(c int) float64 { return float64(v[c]) * q[c] })
+	switch exp := int(s.states[j].exp); s.metric {
+	case collection.Cosine:
+		return math.Ldexp(collection.CosineOf(dot, s.squares[row], s.states[j].square), -exp)
+	case collection.Euclidean:
+		return dot - math.Ldexp(canonical(s.dim, func(c int) float64 { return float64(v[c]) * float64(v[c]) })/2, -exp)
+	}
+	return dot
+}
+
+// Scores are those of the metric in float64, canonical sums, bit for bit.
 func TestScores(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(6, 6))
@@ -122,9 +129,9 @@ func TestScores(t *testing.T) {
 				for j := range s.leaders {
 					for i, atom := range s.leaders[j] {
 						row := s.order[atom]
-						want, off := s.want(j, row)
-						if got := scores[j][i]; of[j][i] != row || !(math.Abs(got-want) <= off) {
-							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %g, want row %d, %g within %g", dim, metric, j, i, len(s.leaders[j]), of[j][i], got, row, want, off)
+						want := s.want(j, row)
+						if got := scores[j][i]; of[j][i] != row || math.Float64bits(got) != math.Float64bits(want) {
+							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %x, want row %d, %x", dim, metric, j, i, len(s.leaders[j]), of[j][i], got, row, want)
 						}
 					}
 				}
@@ -362,7 +369,7 @@ func TestRaise(t *testing.T) {
 							q.k, q.tau, q.floor, q.epsilon, q.norm, q.seen, q.allowed, q.rows = ks[j], math.Inf(-1), math.Inf(-1), .5, 3, seen, n, 2
 							var list []arm
 							for _, atom := range r.Perm(n)[:[]int{n, n, 0, 700, n, n, 50, 5, n}[j]] {
-								score, _ := s.want(j, s.order[atom])
+								score := s.want(j, s.order[atom])
 								list = append(list, arm{uint32(atom), float32(score + 9*r.Float64()), float32(score + r.NormFloat64())})
 							}
 							q.listed = uint32(len(list))
@@ -413,7 +420,7 @@ type raiser struct {
 func (s *scoring) raiser(b *preparer, lists [][]arm) *raiser {
 	m := len(s.states)
 	return &raiser{b: b, m: m, q: to(b, s.states), l: toLists(b, lists, multiple(s.n)), rows: to(b, s.rows), order: to(b, s.order), scaled: to(b, s.scaled),
-		norm: to(b, s.norms), best: room[float64](b, m*raiseRoom), bestRow: room[uint32](b, m*raiseRoom)}
+		norm: to(b, s.squares), best: room[float64](b, m*raiseRoom), bestRow: room[uint32](b, m*raiseRoom)}
 }
 
 // left is what is there now; it frees the memory.

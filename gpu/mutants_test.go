@@ -96,6 +96,7 @@ var mutants = []mutant{
 	{"score", 51, scoreTests, false, "the last coordinate left out"},
 	{"score", 52, scoreTests, false, "squared norms not scaled"},
 	{"score", 53, scoreTests, false, "the same row for all lanes"},
+	{"score", 54, scoreTests, false, "squares of cosines not rounded from all their bits"},
 	{"raise", 42, "TestRaise", false, "no barrier between steps of the sort"},
 	{"raise", 37, "TestRaise", false, "no barrier after the figures are cleared"},
 	{"looks", 1, lookTests, false, "the head's error taken off a bound"},

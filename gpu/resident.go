@@ -38,7 +38,7 @@ type resident struct {
 	stores stores
 
 	order        *Buffer[uint32]  // row of an atom
-	rowNorm      *Buffer[float64] // by row; cosine only
+	rowSquare    *Buffer[float64] // |v|^2 by row; cosine only
 	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]  // [N][Dim] by row
 	dense        *denseTerms      // once they are needed
@@ -98,11 +98,7 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 		}
 	}
 	if c.RowSquares != nil {
-		norms := make([]float64, c.N)
-		for i := range norms {
-			norms[i] = c.RowNorm(i)
-		}
-		if r.rowNorm, err = put(ctx, t, &r.stores, "norms of rows", norms); err != nil {
+		if r.rowSquare, err = put(ctx, t, &r.stores, "squared norms of rows", c.RowSquares); err != nil {
 			return err
 		}
 	}

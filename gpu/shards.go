@@ -24,10 +24,12 @@ type shards struct {
 	parts []shard
 }
 
-// shard is atoms lo..hi-1 on one device, where row i is that of atom lo+i.
+// shard is atoms lo..hi-1 on one device. Its rows stand in the order of the
+// collection's, so that of equal scores the lower row comes first in both.
 type shard struct {
 	*resident
 	lo, hi int
+	number []uint32 // the collection's number of a row
 }
 
 // loadShards copies c to several machines, whole strips each.
@@ -45,7 +47,9 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 	err := together(n, func(k int) (err error) {
 		p := &s.parts[k]
 		p.lo, p.hi = strips*k/n*stripAtoms, min(strips*(k+1)/n*stripAtoms, c.N)
-		p.resident, err = load(ctx, machines[k], stretch(c, p.lo, p.hi))
+		part, number := stretch(c, p.lo, p.hi)
+		p.number = number
+		p.resident, err = load(ctx, machines[k], part)
 		if err == nil {
 			p.c.Rows = nil // the device has them
 		}
@@ -68,21 +72,24 @@ func together(n int, f func(k int) error) error {
 	return errors.Join(errs...)
 }
 
-// stretch is atoms lo..hi-1 of c as a collection; lo is the first of a strip. It
-// shares all but the rows, which stand in internal order.
-func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
-	s := *c
+// stretch is atoms lo..hi-1 of c as a collection, and the number that each of its rows
+// has in c, ascending; lo is the first of a strip. It shares all but the rows.
+func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []uint32) {
+	s, number := *c, slices.Clone(c.Order[lo:hi])
+	slices.Sort(number)
 	s.N = hi - lo
 	s.Order, s.Rows, s.RowSquares = make([]uint32, s.N), make([]float32, s.N*c.Dim), nil
 	if c.RowSquares != nil {
 		s.RowSquares = make([]float64, s.N)
 	}
-	for i := range s.N {
-		row := int(c.Order[lo+i])
-		s.Order[i] = uint32(i)
-		copy(s.Rows[i*c.Dim:(i+1)*c.Dim], c.Row(row))
+	for i, row := range c.Order[lo:hi] {
+		at, _ := slices.BinarySearch(number, row)
+		s.Order[i] = uint32(at)
+	}
+	for at, row := range number {
+		copy(s.Rows[at*c.Dim:(at+1)*c.Dim], c.Row(int(row)))
 		if c.RowSquares != nil {
-			s.RowSquares[i] = c.RowSquares[row]
+			s.RowSquares[at] = c.RowSquares[row]
 		}
 	}
 	of := func(x []float32) []float32 {
@@ -93,7 +100,7 @@ func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
 	}
 	s.Norm, s.Offset, s.HeadScale, s.HeadNorm, s.HeadErr, s.RowScale = of(c.Norm), of(c.Offset), of(c.HeadScale), of(c.HeadNorm), of(c.HeadErr), of(c.RowScale)
 	if !c.Coded() {
-		return &s
+		return &s, number
 	}
 	s.NormCaps = c.NormCaps[lo/collection.PanelAtoms:]
 	s.Levels = slices.Clone(c.Levels)
@@ -105,7 +112,7 @@ func stretch(c *collection.Collection, lo, hi int) *collection.Collection {
 	if len(c.Signs) > 0 {
 		s.Signs = c.Signs[lo*c.SignStride : hi*c.SignStride]
 	}
-	return &s
+	return &s, number
 }
 
 // goal is g for the shard's atoms.
@@ -252,7 +259,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	for k, answers := range all {
 		a, p := &answers[i], &x.s.parts[k]
 		for e, id := range a.IDs {
-			best = append(best, found{int64(x.s.c.Order[p.lo+int(id)]), a.Scores[e]})
+			best = append(best, found{int64(p.number[id]), a.Scores[e]})
 		}
 		out.Looks = addLooks(out.Looks, a.Looks)
 		out.Pulls, out.Bytes, out.Rows = out.Pulls+a.Pulls, out.Bytes+a.Bytes, out.Rows+a.Rows

@@ -19,6 +19,7 @@ const (
 type query struct {
 	tau, epsilon, floor                            float64
 	norm, headNorm, restNorm                       float64
+	square, unit                                   float64
 	headStep8, restStep8, headErr8, restErr8       float64
 	headStep, restStep, headErr, restErr           float64
 	highErr, highSum                               float64

@@ -37,7 +37,7 @@ dense_load(const double* scaled, int dim, const Query* queries, const u32* which
   if (blockIdx.x >= (u32)m) return;
   u32 j = which ? which[blockIdx.x] : blockIdx.x;
   for (int c = threadIdx.x; c < ld; c += blockDim.x)
-    x[(size_t)blockIdx.x * ld + c] = c < dim ? __uint_as_float(to_tf32((float)scaled[(size_t)j * dim + c])) : 0;
+    x[(size_t)blockIdx.x * ld + c] = c < dim ? __uint_as_float(to_tf32((float)(scaled[(size_t)j * dim + c] * queries[j].unit))) : 0;
   if (threadIdx.x == 0) margin[blockIdx.x] = up32((0x1p-10 * (1 + 0x1p-9) + (2 * ld + 16) * 0x1p-23) * queries[j].norm * kUp);
 }
 

@@ -4,17 +4,22 @@
 
 enum : int { kInnerProduct = 0, kCosine = 1, kEuclidean = 2 };
 
+// kRows is how many rows a warp scores at once.
+static const int kRows = 4;
+
 // Scorer is what scores of one query are made of; score.cu says what each is.
 struct Scorer {
   const float* rows;
-  const double *query, *rowNorm;
+  const double *query, *rowSquare;
+  double square;  // |q|^2
   int dim, metric, exp;
-  bool aligned;  // 16 bytes can be read at a time
+  bool aligned;   // 16 bytes can be read at a time
 };
 
-DEV Scorer scorer_of(const Query* queries, const float* rows, int dim, const double* scaled, const double* rowNorm, int metric) {
+DEV Scorer scorer_of(const Query* queries, const float* rows, int dim, const double* scaled, const double* rowSquare, int metric) {
   const double* query = scaled + (size_t)blockIdx.x * dim;
-  return {rows, query, rowNorm, dim, metric, queries[blockIdx.x].exp, dim % 4 == 0 && ((size_t)rows | (size_t)query) % 16 == 0};
+  const Query& q = queries[blockIdx.x];
+  return {rows, query, rowSquare, q.square, dim, metric, q.exp, dim % 4 == 0 && ((size_t)rows | (size_t)query) % 16 == 0};
 }
 
 // load4 reads coordinates c to c+3 of a row or of a query; zeros lie beyond dim.
@@ -37,46 +42,46 @@ DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
   for (int k = 0; k < 4; k++) v[k] = c + k < dim ? __ldg(row + c + k) : 0;
 }
 
-// dots multiplies the first count of Rows rows (at most 4) by the query: lane l sums coordinates 4l to 4l+3
-// and every 128th beyond, in this order, and fold4 the lanes, so that a product does not depend on what is
-// multiplied beside it. Lane l gets that of row l % 4 and, with Norms, the row's sum of squares.
-template <int Rows, bool Norms>
-DEV double dots(const Scorer& s, const float* const* row, int count, double* squares) {
-  double dot[4] = {0, 0, 0, 0}, square[4] = {0, 0, 0, 0};
-#pragma unroll 2
-  for (int c = 4 * lane_id(); c < s.dim; c += 128) {
-    double q[4];
-    load4(q, s.query, c, s.dim, s.aligned);
+enum Term { kProduct, kSquare };
+
+// sum_row is the canonical sum (cpu/simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
+// products with the query, or of its squares, for each eight threads of a warp: eight get that of their row, which
+// depends on nothing beside it, or 0 where row is null. Products and squares are exact in float64.
+template <Term T>
+DEV double sum_row(const Scorer& s, const float* row) {
+  double sum[4] = {0, 0, 0, 0};
+  int end = row ? s.dim : 0;
+#pragma unroll 4
+  for (int c = 4 * (lane_id() % 8); c < end; c += 32) {
+    double x[4], q[4];
+    load4(x, row, c, s.dim, s.aligned);
+    if (T == kProduct) load4(q, s.query, c, s.dim, s.aligned);
 #pragma unroll
-    for (int r = 0; r < Rows; r++) {
-      if (r >= count) break;
-      double x[4];
-      load4(x, row[r], c, s.dim, s.aligned);
-#pragma unroll
-      for (int k = 0; k < 4; k++) {
-        dot[r] = fma(x[k], q[k], dot[r]);
-        if (Norms) square[r] = fma(x[k], x[k], square[r]);
-      }
-    }
+    for (int k = 0; k < 4; k++) sum[k] = fma(x[k], T == kProduct ? q[k] : x[k], sum[k]);
   }
-  if (Norms) *squares = fold4<32>(square);
-  return fold4<32>(dot);
+#pragma unroll
+  for (int d = 4; d > 0; d /= 2)
+#pragma unroll
+    for (int k = 0; k < 4; k++) sum[k] += __shfl_xor_sync(kAll, sum[k], d);
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-// score_rows scores count (1 to Rows) rows at once: lane r gives the number of row r and gets its score.
-template <int Rows>
+// cosine_of is collection.CosineOf, bit for bit.
+DEV double cosine_of(double dot, double vv, double qq) {
+  if (dot == 0) return 0;
+  double square = dot * dot, beyond = fma(dot, dot, -square), ratio = square / vv;
+  if (!MUTANT(54)) ratio += (fma(-ratio, vv, square) + beyond) / vv;
+  return copysign(sqrt(ratio / qq), dot);
+}
+
+// score_rows scores count (1 to kRows) rows at once: lane r gives the number of row r and gets its score.
 DEV double score_rows(const Scorer& s, u32 number, int count) {
-  const float* row[Rows];
-#pragma unroll
-  for (int r = 0; r < Rows; r++) row[r] = s.rows + (size_t)__shfl_sync(kAll, number, MUTANT(53) ? 0 : r) * s.dim;
-  if (s.metric == kEuclidean) {
-    double squares, dot = dots<Rows, true>(s, row, count, &squares);
-    return dot - ldexp(squares / 2, MUTANT(52) ? 0 : -s.exp);
-  }
-  double dot = dots<Rows, false>(s, row, count, 0);
-  if (s.metric == kCosine && lane_id() < (u32)count) {
-    double norm = s.rowNorm[number];
-    dot = norm > 0 ? dot / norm : 0;
-  }
-  return dot;
+  int r = lane_id() / 8;
+  u32 mine = __shfl_sync(kAll, number, MUTANT(53) ? 0 : r);
+  const float* row = r < count ? s.rows + (size_t)mine * s.dim : nullptr;
+  double score = sum_row<kProduct>(s, row);
+  if (s.metric == kEuclidean) score -= ldexp(sum_row<kSquare>(s, row) / 2, MUTANT(52) ? 0 : -s.exp);
+  score = __shfl_sync(kAll, score, 8 * (lane_id() % kRows));
+  if (s.metric == kCosine && lane_id() < (u32)count) score = ldexp(cosine_of(score, s.rowSquare[number], s.square), -s.exp);
+  return score;
 }

@@ -27,7 +27,7 @@
 //
 // Of a Query are read and written:
 //   query_load    epsilon and floor, which come in units of the given query's scores and leave times
-//                 2^-exp, so once for each query; writes tau = floor, norm, exp
+//                 2^-exp, so once for each query; writes tau = floor, norm, exp, square, unit
 //   query_codes   writes headNorm, restNorm; with codes8 the fields that end in 8; with hi headStep,
 //                 restStep, headErr, restErr, highErr, highSum
 //   look_factors  reads these, writes radiusFactor, hn, he, xn, nn, we, offsetFactor
@@ -96,8 +96,18 @@ DEV void block_max(float (&v)[N], float* part) {
   __syncthreads();
 }
 
+// The canonical sum (cpu/simd/sums.go) of the squares of dim numbers, by a warp, a lane each of its lanes.
+DEV double sum_squares(const float* q, int dim) {
+  double sum = 0;
+#pragma unroll 8
+  for (int i = threadIdx.x & 31; i < dim; i += 32) sum = fma((double)q[i], (double)q[i], sum);
+  for (int d = 16; d; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+  return sum;
+}
+
 // Scales a query by 2^-exp, and by 1/|q| for cosine, in float64; x is that rounded to float32, as in
-// collection.PrepareBatch.
+// collection.PrepareBatch. scaled is the query as given times a power of two: for cosine the one that leaves
+// a norm in [1/2, 1), else 2^-exp.
 extern "C" __global__ void __launch_bounds__(256)
 query_load(const float* q, double* scaled, float* x, Query* queries, int m, int dim, int P, int metric) {
   __shared__ double part[kWarps];
@@ -109,16 +119,16 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   double s[1] = {0};
   for (int i = threadIdx.x; i < dim; i += blockDim.x) s[0] += (double)q[i] * q[i];
   block_sum(s, part);
-  double norm = sqrt(s[0]), scale = metric == kCosine && norm > 0 ? 1 / norm : 1;
-  int e = exponent(norm * scale, metric);
+  double norm = sqrt(s[0]), scale = metric == kCosine && norm > 0 ? 1 / norm : 1, square = 1;
+  int e = exponent(norm * scale, metric), given = metric == kCosine ? exponent(norm, metric) : e;
   scale *= power(-e);
+  if (metric == kCosine && threadIdx.x < 32) square = sum_squares(q, dim) * power(-given) * power(-given);
   s[0] = 0;
   for (int i = threadIdx.x; i < P; i += blockDim.x) {
     float v = 0;
     if (i < dim) {
-      double w = q[i] * scale;
-      scaled[i] = w;
-      v = (float)w;
+      scaled[i] = q[i] * power(-given);
+      v = (float)(q[i] * scale);
     }
     x[i] = v;
     s[0] += (double)v * v;
@@ -128,6 +138,8 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   Query& t = queries[j];
   t.exp = e;
   t.norm = sqrt(s[0]) * kUp;
+  t.square = square;
+  t.unit = scale * power(given);
   t.epsilon *= power(-e);
   t.floor *= power(-e);
   t.tau = t.floor;

@@ -8,7 +8,7 @@
 //   queries     Query*         [m]
 //   lists, mask, value, by     as of leaders (lists.cu); estimates are lost
 //   rounds      int            each scores up to k arms more, 256 at most; they end when none leads
-//   rows, dim, order, scaled, rowNorm, metric   as of score (score.cu)
+//   rows, dim, order, scaled, rowSquare, metric   as of score (score.cu)
 //   bestScore, bestRow, bestRoom                as of merge (score.cu)
 //   share, beyond              as of survey (lists.cu)
 //
@@ -22,17 +22,16 @@
 static const u32 kRaised = 256;
 
 extern "C" __global__ void __launch_bounds__(256, 4) raise(Query* queries, const Lists* lists, u32 mask, u32 value, int by, int rounds,
-                                                        const float* rows, int dim, const u32* order, const double* scaled, const double* rowNorm,
+                                                        const float* rows, int dim, const u32* order, const double* scaled, const double* rowSquare,
                                                         int metric, double* bestScore, u32* bestRow, u32 bestRoom, double share, float beyond) {
   __shared__ Picking picking;
   __shared__ Merging merging;
   __shared__ u32 lead[kRaised];
-  const int kRows = 2;  // of a warp at a time
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) return;
   List l = list_of(queries, lists, by, by);
   Best best = best_of(q, bestScore, bestRow, bestRoom);
-  Scorer scorer = scorer_of(queries, rows, dim, scaled, rowNorm, metric);
+  Scorer scorer = scorer_of(queries, rows, dim, scaled, rowSquare, metric);
   u32 want = min(q->k, kRaised), lane = lane_id(), warps = kThreads / 32;
   for (int round = 0;; round++) {
     u32 led;
@@ -43,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) raise(Query* queries, const
     for (u32 e = threadIdx.x / 32; e < led; e += kRows * warps) {
       u32 count = min((led - e + warps - 1) / warps, (u32)kRows);
       u32 number = lane < count ? order[lead[e + lane * warps]] : 0;
-      double score = score_rows<kRows>(scorer, number, count);
+      double score = score_rows(scorer, number, count);
       if (lane < count) take(&merging, q, best, score, number);
     }
     __syncthreads();

@@ -22,6 +22,8 @@ enum : u32 {
 struct alignas(16) Query {
   double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
   double norm, headNorm, restNorm;  // |q|, |head|, |rest|
+  // For cosine: |q|^2 of the query as it is scored, a canonical sum, and what makes that the query that is coded; else 1.
+  double square, unit;
   // What a step of the integer codes is worth, and |w - coded w|: 8-bit codes of the present first
   // look; 16-bit codes; high halves of the latter alone, whose rest step is 256 restStep.
   double headStep8, restStep8, headErr8, restErr8;

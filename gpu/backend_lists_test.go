@@ -1,0 +1,27 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+)
+
+// TestLists: a device's lists and scores are those of every other processor.
+func TestLists(t *testing.T) {
+	if !myTurn(1) {
+		t.Skip("another order of threads has it")
+	}
+	backendtest.Lists(t, func() backend.Backend { return open(t, Options{}) })
+}
+
+// TestListsOfShards: so are those of a collection that is spread over devices.
+func TestListsOfShards(t *testing.T) {
+	if !myTurn(2) {
+		t.Skip("another order of threads has it")
+	}
+	b := several(t)
+	backendtest.Lists(t, func() backend.Backend { return b })
+}
