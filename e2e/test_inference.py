@@ -139,14 +139,47 @@ def test_errors_name_what_is_wrong(
         assert part in message, (part, message)
 
 
+@pytest.mark.parametrize("binary", [True, False], ids=["binary", "JSON"])
 @pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_compressed_requests_are_read_or_refused(
-    client: triton.InferenceServerClient, demo: dict, queries: np.ndarray, algorithm: str
+def test_compressed_requests_are_answered(
+    client: triton.InferenceServerClient,
+    server: Server,
+    demo: dict,
+    queries: np.ndarray,
+    algorithm: str,
+    binary: bool,
 ) -> None:
-    inputs = [tensor("queries", queries, "FP32", True)]
-    try:
-        result = client.infer(demo["name"], inputs, request_compression_algorithm=algorithm)
-    except InferenceServerException as refused:
-        assert refused.status() == "415", refused.message()
-    else:
-        assert result.as_numpy("ids").shape[0] == QUERIES
+    inputs = [tensor("queries", queries, "FP32", binary), tensor("k", np.array([K], np.int32), "INT32", binary)]
+    result = client.infer(
+        demo["name"],
+        inputs,
+        outputs=wanted(binary),
+        request_compression_algorithm=algorithm,
+        response_compression_algorithm=algorithm,
+    )
+    _, scores = sample.exact(server, demo, queries, K)
+    np.testing.assert_allclose(result.as_numpy("scores"), scores, rtol=1e-5)
+
+
+def test_configuration_statistics_and_index(
+    client: triton.InferenceServerClient, demo: dict, queries: np.ndarray
+) -> None:
+    config = client.get_model_config(demo["name"])
+    inputs = {i["name"]: i for i in config["input"]}
+    assert config["name"] == demo["name"] and config["max_batch_size"] == 0
+    assert inputs["queries"]["data_type"] == "TYPE_FP32" and inputs["queries"]["dims"] == [-1, demo["dimension"]]
+    assert inputs["k"]["optional"] and {o["name"] for o in config["output"]} >= {"ids", "scores"}
+
+    def counted() -> dict:
+        (model,) = client.get_inference_statistics(demo["name"])["model_stats"]
+        assert model["version"] == str(demo["version"])
+        return model
+
+    before = counted()
+    client.infer(demo["name"], [tensor("queries", queries, "FP32", True)])
+    after = counted()
+    assert after["inference_count"] == before["inference_count"] + QUERIES
+    assert after["inference_stats"]["success"]["count"] == before["inference_stats"]["success"]["count"] + 1
+    assert demo["name"] in {m["name"] for m in client.get_inference_statistics()["model_stats"]}
+    index = {m["name"]: m for m in client.get_model_repository_index()}
+    assert index[demo["name"]]["state"] == "READY" and index[demo["name"]]["version"] == str(demo["version"])

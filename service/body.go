@@ -88,6 +88,10 @@ func (b body) Read(p []byte) (int, error) {
 
 // unread says why a body could not be read.
 func unread(err error) error {
+	var known *problem.Problem
+	if errors.As(err, &known) {
+		return known
+	}
 	switch p := problem.Of(err); p.Kind {
 	case problem.BodyTooLarge, problem.Slow:
 		return p

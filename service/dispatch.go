@@ -55,10 +55,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err e
 		}
 		return done, err
 	}
-	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return false, problem.New(problem.UnsupportedMedia, "bodies are taken as they are, not as %s", e).In("Content-Encoding").Within([]string{"identity"})
-	}
-	return false, nil
+	return false, decompress(w, r)
 }
 
 // recover makes a problem of a panic, or breaks the answer off if it has begun.

@@ -182,7 +182,7 @@ func TestErrorTable(t *testing.T) {
 		})
 	}
 	s.do("POST", search, queries(""), "Accept", "text/html").problem(406, "not-acceptable")
-	s.do("POST", search, []byte("x"), "Content-Type", jsonType, "Content-Encoding", "gzip").problem(415, "unsupported-media")
+	s.do("POST", search, []byte("x"), "Content-Type", jsonType, "Content-Encoding", "br").problem(415, "unsupported-media")
 	for _, key := range []string{strings.Repeat("k", 256), "a\u00e9"} {
 		if p := s.do("PUT", "/v1/collections/new", npy(gaussian(1, dim), dim), "Content-Type", npyType, "Idempotency-Key", key).problem(400, "invalid-value"); p.Field != "Idempotency-Key" {
 			t.Errorf("%+v", p)

@@ -104,7 +104,10 @@ func (s *Server) wireLimits() wire.Limits {
 
 // answered has a search take its turn: it is decoded, answered, and the response handed
 // over, all of it while the turn lasts.
-func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) error {
+func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) (err error) {
+	info := v.Info()
+	call := s.statistics.Begin(info.Name, info.Version)
+	defer func() { call.End(err) }()
 	end, err := s.limits.Begin(r.client())
 	if err != nil {
 		return limited(err)
@@ -112,15 +115,18 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 	defer end()
 	return s.inTurn(r, func(in *input) error {
 		defer s.batches.Interactive()()
+		call.Turn(r.queued)
 		q, err := decode(in)
 		if err != nil {
 			return err
 		}
+		call.Decoded(q.M)
 		began := time.Now()
 		resp, err := s.find(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
 			return s.waited(err)
 		}
+		call.Found()
 		return answer(in.turn, resp, time.Since(began))
 	})
 }
@@ -161,6 +167,7 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	search := v.Search
 	if req.Timeout > 0 && req.Timeout < shortTimeout {
 		search = v.Direct
+		s.statistics.Ran(v.Info().Name)
 	}
 	resp, err := search(ctx, req)
 	if err != nil {

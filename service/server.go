@@ -19,6 +19,7 @@ import (
 	"thresher/service/catalog"
 	"thresher/service/fair"
 	"thresher/service/files"
+	"thresher/service/oip"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
@@ -38,6 +39,8 @@ type Server struct {
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
 	buffers   sync.Pool // *buffer
+
+	statistics oip.Statistics // of searches, for clients that ask for them
 
 	db      *bbolt.DB
 	files   *files.Store
@@ -110,10 +113,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
-		Threads: o.Threads, Coalesce: o.Coalesce, Log: o.Log,
-	}
-	if o.Metrics != nil {
-		co.Runs, co.Gone = o.Metrics.Runs, o.Metrics.Forget
+		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, Gone: s.forgetCollection, Log: o.Log,
 	}
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
 		return err

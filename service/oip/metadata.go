@@ -43,7 +43,7 @@ type Tensor struct {
 
 // NewServer describes a server of this protocol.
 func NewServer(name, version string) Server {
-	return Server{Name: name, Version: version, Extensions: []string{"binary_tensor_data"}}
+	return Server{Name: name, Version: version, Extensions: []string{"binary_tensor_data", "model_configuration", "statistics"}}
 }
 
 // NewModel describes a collection of dimension dim whose current versions are

@@ -303,7 +303,7 @@ func TestMetadata(t *testing.T) {
 		return string(b)
 	}
 	for _, x := range []struct{ got, want string }{
-		{text(NewServer("thresher", "1.2")), `{"name":"thresher","version":"1.2","extensions":["binary_tensor_data"]}`},
+		{text(NewServer("thresher", "1.2")), `{"name":"thresher","version":"1.2","extensions":["binary_tensor_data","model_configuration","statistics"]}`},
 		{text(Live{true}), `{"live":true}`},
 		{text(Ready{Ready: true}), `{"ready":true}`},
 		{text(Ready{"m", false}), `{"name":"m","ready":false}`},

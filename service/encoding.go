@@ -1,0 +1,94 @@
+package service
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"thresher/service/problem"
+)
+
+// encodings are the content codings that bodies may have.
+func encodings() []string { return []string{"identity", "gzip", "deflate"} }
+
+// decompress has r.Body give what was compressed, if the header says that it was. How
+// long that is nobody knows before it was read; limits hold for it as it is unpacked.
+func decompress(w http.ResponseWriter, r *http.Request) error {
+	coding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
+	var open func(*bufio.Reader) (io.Reader, error)
+	switch coding {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+		coding = "gzip"
+		open = func(b *bufio.Reader) (io.Reader, error) { return gzip.NewReader(b) }
+	case "deflate":
+		open = inflate
+	default:
+		w.Header().Set("Accept-Encoding", "gzip, deflate") // RFC 9110, section 12.5.3
+		return problem.New(problem.UnsupportedMedia, "bodies are taken as they are, or in gzip or deflate, not as %q", coding).
+			In("Content-Encoding").Within(encodings())
+	}
+	r.Body = &unpacked{body: r.Body, coding: coding, open: open}
+	r.ContentLength = -1
+	return nil
+}
+
+// inflate reads deflate, which is zlib by RFC 9110 and without its header by some
+// clients.
+func inflate(b *bufio.Reader) (io.Reader, error) {
+	head, err := b.Peek(2)
+	if err == io.EOF && len(head) == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if len(head) == 2 && head[0]&15 == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return flate.NewReader(b), nil
+}
+
+// unpacked is a body as it was before it was compressed.
+type unpacked struct {
+	body   io.ReadCloser
+	coding string
+	open   func(*bufio.Reader) (io.Reader, error)
+	reader io.Reader // nil before the first Read
+	err    error
+}
+
+func (u *unpacked) Read(p []byte) (n int, err error) {
+	if u.reader == nil && u.err == nil {
+		if u.reader, u.err = u.open(bufio.NewReader(u.body)); u.err == io.EOF {
+			u.err = io.ErrUnexpectedEOF // nothing is no gzip
+		}
+	}
+	if u.err == nil {
+		n, u.err = u.reader.Read(p)
+	}
+	return n, u.wrong(u.err)
+}
+
+func (u *unpacked) Close() error { return u.body.Close() }
+
+// wrong makes a problem of bytes that are not of the coding; how they come is said
+// by others.
+func (u *unpacked) wrong(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum),
+		errors.Is(err, zlib.ErrHeader), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrDictionary):
+		return problem.New(problem.Malformed, "the body is no whole %s: %v", u.coding, err).In("Content-Encoding").Because(err)
+	case errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.New(problem.Malformed, "the body ends before its %s does", u.coding).In("Content-Encoding").Because(err)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package oip
+
+import (
+	"strconv"
+	"sync"
+	"time"
+)
+
+// ModelStatistics are what the statistics extension tells of a model.
+type ModelStatistics struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// LastInference is when it was asked last, in milliseconds since 1970; 0: never.
+	LastInference  int64          `json:"last_inference"`
+	InferenceCount int64          `json:"inference_count"` // queries answered
+	ExecutionCount int64          `json:"execution_count"` // runs that answered them, together or alone
+	Inference      InferenceStats `json:"inference_stats"`
+	Batches        []struct{}     `json:"batch_stats"` // always empty: times of runs of each size are not kept
+}
+
+// InferenceStats are of requests since the server began.
+type InferenceStats struct {
+	Success       DurationStat `json:"success"`
+	Fail          DurationStat `json:"fail"`
+	Queue         DurationStat `json:"queue"`         // waiting for their turn
+	ComputeInput  DurationStat `json:"compute_input"` // reading and decoding
+	ComputeInfer  DurationStat `json:"compute_infer"`
+	ComputeOutput DurationStat `json:"compute_output"`
+	CacheHit      DurationStat `json:"cache_hit"` // there is no cache: always 0
+	CacheMiss     DurationStat `json:"cache_miss"`
+}
+
+// DurationStat is how often something took how long in all.
+type DurationStat struct {
+	Count int64 `json:"count"`
+	NS    int64 `json:"ns"`
+}
+
+func (d *DurationStat) add(took time.Duration) {
+	d.Count++
+	d.NS += int64(took)
+}
+
+// Statistics counts what is asked of models, each of its newest version that was asked.
+// The zero value is ready; it is safe for concurrent use.
+type Statistics struct {
+	mu     sync.Mutex
+	models map[string]*counts
+}
+
+type counts struct {
+	version int64
+	stats   ModelStatistics
+}
+
+// of is the counts of a version, nil if a newer one was asked. The caller holds mu.
+func (s *Statistics) of(name string, version int64) *counts {
+	c := s.models[name]
+	switch {
+	case c == nil || c.version < version:
+		if s.models == nil {
+			s.models = map[string]*counts{}
+		}
+		c = &counts{version: version}
+		s.models[name] = c
+	case c.version > version:
+		return nil
+	}
+	return c
+}
+
+// Of tells what was counted of a version.
+func (s *Statistics) Of(name string, version int64) ModelStatistics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var m ModelStatistics
+	if c := s.models[name]; c != nil && c.version == version {
+		m = c.stats
+	}
+	m.Name, m.Version, m.Batches = name, strconv.FormatInt(version, 10), []struct{}{}
+	return m
+}
+
+// Ran counts a run of what was begun on a model.
+func (s *Statistics) Ran(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.models[name]; c != nil {
+		c.stats.ExecutionCount++
+	}
+}
+
+// Forget drops a model.
+func (s *Statistics) Forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.models, name)
+}
+
+// Call is one request to a model, from Begin to End. It belongs to one goroutine.
+type Call struct {
+	of                  *Statistics
+	name                string
+	version             int64
+	began, last         time.Time
+	queue, input, infer time.Duration
+	queries             int
+}
+
+// Begin begins a request.
+func (s *Statistics) Begin(name string, version int64) *Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(name, version)
+	return &Call{of: s, name: name, version: version, began: time.Now()}
+}
+
+// since is the time since the last step.
+func (c *Call) since() time.Duration {
+	now := time.Now()
+	took := now.Sub(c.last)
+	c.last = now
+	return took
+}
+
+// Turn says that the request has its turn, for which it waited.
+func (c *Call) Turn(waited time.Duration) { c.queue, c.last = waited, time.Now() }
+
+// Decoded says that its queries were read.
+func (c *Call) Decoded(queries int) { c.queries, c.input = queries, c.since() }
+
+// Found says that they were answered.
+func (c *Call) Found() { c.infer = c.since() }
+
+// End counts the request; err is what it failed with, or nil.
+func (c *Call) End(err error) {
+	end := time.Now()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	to := c.of.of(c.name, c.version)
+	if to == nil {
+		return
+	}
+	m := &to.stats
+	m.LastInference = end.UnixMilli()
+	if err != nil {
+		m.Inference.Fail.add(end.Sub(c.began))
+		return
+	}
+	m.InferenceCount += int64(c.queries)
+	m.Inference.Success.add(end.Sub(c.began))
+	m.Inference.Queue.add(c.queue)
+	m.Inference.ComputeInput.add(c.input)
+	m.Inference.ComputeInfer.add(c.infer)
+	m.Inference.ComputeOutput.add(end.Sub(c.last))
+}
