@@ -10,13 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"thresher/service/batches"
 	"thresher/service/catalog"
+	"thresher/service/database"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/oip"
@@ -60,9 +59,6 @@ type Server struct {
 	toCome []*string // what the server awaits before it is ready
 }
 
-// lockWait is how long to wait for another server to leave the folder.
-const lockWait = time.Second
-
 // Open opens the folder, loads what it holds in the background, and goes on with
 // batches that are not done. It fails where another server has the folder.
 func Open(ctx context.Context, o Options) (*Server, error) {
@@ -102,11 +98,8 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	meta := filepath.Join(o.Dir, "meta.db")
 	var err error
-	if s.db, err = bbolt.Open(meta, 0o600, &bbolt.Options{Timeout: lockWait}); err != nil {
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			return fmt.Errorf("%s is in use by another server", o.Dir)
-		}
-		return fmt.Errorf("%s: %w", meta, err)
+	if s.db, _, err = database.Open(meta, nil); err != nil {
+		return err
 	}
 	if s.files, err = files.Open(filepath.Join(o.Dir, "files"), s.db, &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files}); err != nil {
 		return err

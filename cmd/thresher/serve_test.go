@@ -161,7 +161,7 @@ func TestServeDemo(t *testing.T) {
 		t.Error("metrics lack what they should have")
 	}
 	// While it runs nobody else has the folder; afterwards everything is there.
-	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, dir+" is in use by another server")
+	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, filepath.Join(dir, "meta.db")+" is in use by another server")
 	s.stop().wantCode(t, exitOK)
 
 	s = serve(t, dir)

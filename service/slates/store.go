@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sync/semaphore"
 
+	"thresher/service/database"
 	"thresher/service/files/spool"
 )
 
@@ -50,7 +50,6 @@ type place struct {
 const (
 	mostHolders = 1 << 30
 
-	lockWait   = time.Second
 	batchDelay = time.Millisecond // how long a transaction waits for company
 )
 
@@ -62,12 +61,8 @@ func Open(path string, o *Options) (*Store, error) {
 		s.users[i] = make(chan struct{}, 1)
 	}
 	var err error
-	s.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: s.o.noSync})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%s is in use by another server", path)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if s.db, _, err = database.Open(path, &database.Options{NoSync: s.o.noSync}); err != nil {
+		return nil, err
 	}
 	s.db.MaxBatchDelay = batchDelay
 	err = s.db.Update(func(tx *bbolt.Tx) error {

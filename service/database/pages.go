@@ -1,0 +1,289 @@
+package database
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+)
+
+// The layout of a bbolt database, format version 2. Numbers are in the machine's byte
+// order.
+const (
+	// A page begins with its id (8 bytes), kind, count of elements (2 each) and the
+	// number of pages that continue it (4).
+	pageHeader   = 16
+	branchPage   = 0x01
+	leafPage     = 0x02
+	freelistPage = 0x10
+
+	// A meta page goes on with magic, version, page size, flags (4 each), root page,
+	// sequence, free list, number of pages, transaction and the FNV-1a sum of all these
+	// (8 each).
+	metaSize    = 64
+	metaMagic   = 0xED0CDAED
+	metaVersion = 2
+	noFreelist  = ^uint64(0)
+
+	// An element of a leaf: flags, offset of the key, its size, the value's (4 each). One
+	// of a branch: offset of the key, its size (4 each), page (8).
+	elementSize = 16
+	bucketFlag  = 1
+	// A bucket's value begins with its root page and sequence (8 each). A small bucket
+	// has root 0, and its leaf follows.
+	bucketHeader = 16
+
+	leastPage, mostPage = 1 << 10, 1 << 16
+	mostDepth           = 64 // of pages and buckets, one in the other
+)
+
+// meta is a header of a database, of which there are two.
+type meta struct{ pageSize, root, sequence, freelist, pages, transaction uint64 }
+
+// readMetas returns the headers that are whole, the later one first.
+func readMetas(r io.ReaderAt) ([]meta, error) {
+	var all []meta
+	for at := int64(0); at <= mostPage; at = max(leastPage, 2*at) {
+		var p [metaSize]byte
+		if _, err := r.ReadAt(p[:], at+pageHeader); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		sum := fnv.New64a()
+		sum.Write(p[:metaSize-8])
+		word := func(at int) uint32 { return binary.NativeEndian.Uint32(p[at:]) }
+		long := func(at int) uint64 { return binary.NativeEndian.Uint64(p[at:]) }
+		size := word(8)
+		if word(0) != metaMagic || word(4) != metaVersion || long(metaSize-8) != sum.Sum64() ||
+			size < leastPage || size > mostPage || size&(size-1) != 0 || at != 0 && at != int64(size) {
+			continue
+		}
+		all = append(all, meta{uint64(size), long(16), long(24), long(32), long(40), long(48)})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no header of a database")
+	}
+	slices.SortFunc(all, func(a, b meta) int { // transactions count up
+		if a.transaction > b.transaction {
+			return -1
+		}
+		return 1
+	})
+	return all, nil
+}
+
+// tree reads the pages of one header.
+type tree struct {
+	meta
+	r    io.ReaderAt
+	size uint64 // of the file
+	used []uint64
+	// broken is told what is wrong with a page or an element. It returns nil for the
+	// rest to be read, or an error that ends it.
+	broken func(error) error
+	// found is told each key and value of the bucket of that path; bucket, each bucket
+	// before what is in it. Slices belong to the tree.
+	bucket func(path [][]byte, sequence uint64) error
+	found  func(path [][]byte, key, value []byte) error
+}
+
+// newTree has every page unused but the headers.
+func newTree(r io.ReaderAt, size int64, m meta) (*tree, error) {
+	if m.pages < 3 || m.pages > 1<<40 {
+		return nil, fmt.Errorf("its header says %d pages", m.pages)
+	}
+	// A cut file has fewer pages than it says; those that are there can be read.
+	held := min(m.pages, uint64(size)/m.pageSize+1)
+	t := &tree{meta: m, r: r, size: uint64(size), used: make([]uint64, held/64+1)}
+	t.mark(0)
+	t.mark(1)
+	return t, nil
+}
+
+// mark says whether a page was used already, and has it be.
+func (t *tree) mark(id uint64) (again bool) {
+	bit := uint64(1) << (id % 64)
+	again = t.used[id/64]&bit != 0
+	t.used[id/64] |= bit
+	return again
+}
+
+// page reads a page with all that continue it, and marks them as used.
+func (t *tree) page(id uint64) ([]byte, error) {
+	if id < 2 || id >= t.pages {
+		return nil, fmt.Errorf("page %d of %d is named", id, t.pages)
+	}
+	if (id+1)*t.pageSize > t.size {
+		return nil, fmt.Errorf("page %d is missing: the file ends at byte %d", id, t.size)
+	}
+	var head [pageHeader]byte
+	if _, err := t.r.ReadAt(head[:], int64(id*t.pageSize)); err != nil {
+		return nil, fmt.Errorf("page %d: %w", id, err)
+	}
+	more := uint64(binary.NativeEndian.Uint32(head[12:]))
+	if binary.NativeEndian.Uint64(head[:]) != id || more >= t.pages-id {
+		return nil, fmt.Errorf("page %d has a broken header", id)
+	}
+	if (id+more+1)*t.pageSize > t.size {
+		return nil, fmt.Errorf("page %d is cut: the file ends at byte %d", id, t.size)
+	}
+	for i := id; i <= id+more; i++ {
+		if t.mark(i) {
+			return nil, fmt.Errorf("page %d is used twice", i)
+		}
+	}
+	page := make([]byte, (1+more)*t.pageSize)
+	if _, err := t.r.ReadAt(page, int64(id*t.pageSize)); err != nil {
+		return nil, fmt.Errorf("page %d: %w", id, err)
+	}
+	return page, nil
+}
+
+// walk visits all buckets, and then the free list.
+func (t *tree) walk() error {
+	if err := t.pageTree(nil, t.root, 0); err != nil {
+		return err
+	}
+	if t.freelist == noFreelist {
+		return nil
+	}
+	page, err := t.page(t.freelist)
+	if err == nil {
+		err = t.checkFree(page)
+	}
+	if err != nil {
+		return t.broken(fmt.Errorf("free list: %w", err))
+	}
+	return nil
+}
+
+// pageTree visits what is below a page of the bucket of that path.
+func (t *tree) pageTree(path [][]byte, id uint64, depth int) error {
+	page, err := t.page(id)
+	if err != nil {
+		return t.broken(err)
+	}
+	return t.elements(path, page, fmt.Sprintf("page %d", id), depth)
+}
+
+// elements visits those of a page, or of a bucket that lies in its value.
+func (t *tree) elements(path [][]byte, page []byte, where string, depth int) error {
+	if depth > mostDepth {
+		return t.broken(fmt.Errorf("%s: more than %d pages lead to it", where, mostDepth))
+	}
+	if len(page) < pageHeader {
+		return t.broken(fmt.Errorf("%s: %d bytes", where, len(page)))
+	}
+	kind, count := binary.NativeEndian.Uint16(page[8:]), int(binary.NativeEndian.Uint16(page[10:]))
+	if kind != leafPage && kind != branchPage {
+		return t.broken(fmt.Errorf("%s is of kind %#x, not of a tree", where, kind))
+	}
+	if pageHeader+count*elementSize > len(page) {
+		return t.broken(fmt.Errorf("%s: %d elements in %d bytes", where, count, len(page)))
+	}
+	var last []byte
+	for i := range count {
+		at := pageHeader + i*elementSize
+		word := func(n int) uint64 { return uint64(binary.NativeEndian.Uint32(page[at+4*n:])) }
+		start, keySize, valueSize := word(0), word(1), uint64(0)
+		if kind == leafPage {
+			start, keySize, valueSize = word(1), word(2), word(3)
+		}
+		key := uint64(at) + start
+		if start < elementSize || key+keySize+valueSize > uint64(len(page)) {
+			if err := t.broken(fmt.Errorf("%s: element %d lies outside", where, i)); err != nil {
+				return err
+			}
+			continue
+		}
+		name, value := page[key:key+keySize], page[key+keySize:key+keySize+valueSize]
+		if i > 0 && bytes.Compare(last, name) >= 0 {
+			if err := t.broken(fmt.Errorf("%s: element %d is out of order", where, i)); err != nil {
+				return err
+			}
+		}
+		last = name
+		var err error
+		switch {
+		case kind == branchPage:
+			err = t.pageTree(path, binary.NativeEndian.Uint64(page[at+8:]), depth+1)
+		case word(0)&bucketFlag == 0:
+			if t.found != nil {
+				err = t.found(path, name, value)
+			}
+		default:
+			err = t.subBucket(append(path, name), value, fmt.Sprintf("%s: element %d", where, i), depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subBucket visits a bucket by its value.
+func (t *tree) subBucket(path [][]byte, value []byte, where string, depth int) error {
+	if len(value) < bucketHeader {
+		return t.broken(fmt.Errorf("%s: a bucket of %d bytes", where, len(value)))
+	}
+	if t.bucket != nil {
+		if err := t.bucket(path, binary.NativeEndian.Uint64(value[8:])); err != nil {
+			return err
+		}
+	}
+	if root := binary.NativeEndian.Uint64(value); root != 0 {
+		return t.pageTree(path, root, depth)
+	}
+	return t.elements(path, value[bucketHeader:], where, depth)
+}
+
+// checkFree says whether every page of a free list exists once and is free.
+func (t *tree) checkFree(list []byte) error {
+	if kind := binary.NativeEndian.Uint16(list[8:]); kind != freelistPage {
+		return fmt.Errorf("page %d is of kind %#x", t.freelist, kind)
+	}
+	count, ids := uint64(binary.NativeEndian.Uint16(list[10:])), list[pageHeader:]
+	if count == 0xFFFF { // then it stands before the ids
+		count, ids = binary.NativeEndian.Uint64(ids), ids[8:]
+	}
+	if count > uint64(len(ids))/8 {
+		return fmt.Errorf("%d pages in %d bytes", count, len(ids))
+	}
+	for i := range count {
+		id := binary.NativeEndian.Uint64(ids[8*i:])
+		if id < 2 || id >= t.pages {
+			return fmt.Errorf("it names page %d of %d", id, t.pages)
+		}
+		if id/64 < uint64(len(t.used)) && t.mark(id) {
+			return fmt.Errorf("page %d is free and in use", id)
+		}
+	}
+	return nil
+}
+
+// checkPages says whether r holds a whole database of size bytes.
+func checkPages(r io.ReaderAt, size int64) error {
+	t, err := newest(r, size)
+	if err != nil {
+		return err
+	}
+	t.broken = func(err error) error { return err }
+	return t.walk()
+}
+
+// newest is the tree of the header that bbolt goes by, in a file that is not cut.
+func newest(r io.ReaderAt, size int64) (*tree, error) {
+	metas, err := readMetas(r)
+	if err != nil {
+		return nil, err
+	}
+	m := metas[0]
+	if m.pages > uint64(size)/m.pageSize {
+		return nil, fmt.Errorf("the file has %d bytes, and its header says %d: its end is missing", size, m.pages*m.pageSize)
+	}
+	return newTree(r, size, m)
+}
