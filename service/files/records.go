@@ -121,3 +121,11 @@ func holder(tx *bbolt.Tx, id string) string {
 	}
 	return string(owner)
 }
+
+// free refuses a file that is held.
+func free(tx *bbolt.Tx, id string) error {
+	if owner := holder(tx, id); owner != "" {
+		return problem.New(problem.Conflict, "file %s is in use by %s", id, owner).In("file_id")
+	}
+	return nil
+}

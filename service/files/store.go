@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +20,14 @@ import (
 
 	"thresher/service/files/once"
 	"thresher/service/files/spool"
-	"thresher/service/problem"
 )
 
 // Options configure a Store; nil means no limits.
 type Options struct {
 	MaxBytes int64 // of one file that Create stores; 0 is no limit
 	Total    int64 // bytes of all files together; 0 is no limit
+
+	Log *slog.Logger // nil means none
 
 	disk spool.Disk
 }
@@ -35,6 +38,10 @@ type Store struct {
 	db   *bbolt.DB
 	o    Options
 	used atomic.Int64 // bytes of all files, those under way included
+
+	deleting sync.Mutex
+
+	found Found
 }
 
 const (
@@ -55,23 +62,13 @@ func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) {
 	if err := s.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
-	err := db.Update(func(tx *bbolt.Tx) error {
-		if err := createBuckets(tx); err != nil {
-			return err
-		}
-		return eachFile(tx, func(f File) {
-			known[f.ID] = true
-			s.used.Add(f.Bytes)
-		})
-	})
-	if err != nil {
+	if s.o.Log == nil {
+		s.o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.find(); err != nil {
 		return nil, fmt.Errorf("files of %s: %w", dir, err)
 	}
-	return s, s.o.disk.Sweep(dir, func(name string) bool {
-		ours := strings.HasPrefix(name, idPrefix) || strings.HasPrefix(name, temporary)
-		return known[name] || !ours
-	})
+	return s, nil
 }
 
 // Create stores what r holds: Stage, and Keep.
@@ -151,9 +148,13 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	defer func() {
 		// A transaction that failed in its last step may be durable all the same.
 		if _, gone := s.Get(f.ID); !first && gone != nil {
-			err = errors.Join(err, s.o.disk.Remove(to))
+			err = errors.Join(err, s.o.disk.Remove(to), s.o.disk.Remove(to+aboutSuffix))
 		}
 	}()
+	// The note comes first: a content that has none was not acknowledged.
+	if err := s.o.disk.PutNote(to+aboutSuffix, aboutKind, about{stored(f), key, fingerprint}); err != nil {
+		return File{}, false, err
+	}
 	if err := rename(to); err != nil {
 		return File{}, false, err
 	}
@@ -243,21 +244,32 @@ func (s *Store) Path(id string) (string, File, error) {
 
 // Delete removes a file, unless it is held.
 func (s *Store) Delete(id string) error {
-	var f File
-	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
-		if f, err = get(tx, id); err != nil {
+	f, err := s.Get(id)
+	if err != nil {
+		return err
+	}
+	s.deleting.Lock()
+	defer s.deleting.Unlock()
+	if err := s.db.View(func(tx *bbolt.Tx) error { return free(tx, id) }); err != nil {
+		return err
+	}
+	// A process that dies from here on leaves a file that the database knows, which is there,
+	// or one that it does not know and that is marked as deleted.
+	at := filepath.Join(s.dir, id)
+	if err := s.rename(at+aboutSuffix, at+goneSuffix); err != nil {
+		return err
+	}
+	err = s.db.Update(func(tx *bbolt.Tx) error {
+		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		if owner := holder(tx, id); owner != "" {
-			return problem.New(problem.Conflict, "file %s is in use by %s", id, owner).In("file_id")
-		}
-		return remove(tx, id)
+		return errors.Join(free(tx, id), remove(tx, id))
 	})
 	if err != nil {
-		return spool.Full(err)
+		return errors.Join(spool.Full(err), s.rename(at+goneSuffix, at+aboutSuffix))
 	}
 	s.used.Add(-f.Bytes)
-	return s.o.disk.Remove(filepath.Join(s.dir, id))
+	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+goneSuffix))
 }
 
 // random is 24 hexadecimal digits.

@@ -59,7 +59,7 @@ func (f *folder) close() {
 // at is a path in the store's folder.
 func (f *folder) at(name string) string { return filepath.Join(f.dir, "files", name) }
 
-// there lists the store's folder.
+// there lists the store's folder, but for the notes, one of which each file has.
 func (f *folder) there() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(f.at(""))
@@ -67,8 +67,22 @@ func (f *folder) there() []string {
 		f.t.Fatal(err)
 	}
 	names := []string{}
+	notes := map[string]bool{}
 	for _, e := range entries {
+		if id, note := strings.CutSuffix(e.Name(), aboutSuffix); note {
+			notes[id] = true
+			continue
+		}
 		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, idPrefix) != notes[name] {
+			f.t.Errorf("%s has a note: %t", name, notes[name])
+		}
+		delete(notes, name)
+	}
+	if len(notes) > 0 {
+		f.t.Errorf("notes of nothing: %v", notes)
 	}
 	return names
 }

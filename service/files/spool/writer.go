@@ -98,12 +98,17 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 
 // Close flushes the file and its folder. After an error the file is gone.
 func (w *Writer) Close() error {
+	return w.close(func() error { return w.d.FlushFolder(filepath.Dir(w.Path())) })
+}
+
+// close flushes the file, and then does what is left to be done before it counts.
+func (w *Writer) close(then func() error) error {
 	err := w.d.At("flush", w.Path())
 	if err == nil {
 		err = w.f.Sync()
 	}
 	if err == nil {
-		err = w.d.FlushFolder(filepath.Dir(w.Path()))
+		err = then()
 	}
 	if err == nil {
 		err = w.f.Close()

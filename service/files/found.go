@@ -1,0 +1,243 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/files/once"
+	"thresher/service/files/spool"
+)
+
+// Beside a file lies the note of what it is, which a file that is being deleted has under
+// another name.
+const (
+	aboutSuffix = ".about"
+	goneSuffix  = ".gone"
+	aboutKind   = "file"
+)
+
+// about is a file's note.
+type about struct {
+	stored
+	Key         string `json:"key,omitempty"` // of idempotency
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// Found is what Open found that the database did not know.
+type Found struct {
+	Adopted []string // ids of files that are there again
+	Kept    []spool.Kept
+	Missing []string // ids of files whose content is not there
+}
+
+// Found tells what Open found.
+func (s *Store) Found() Found { return s.found }
+
+// rename gives a note another name, which it may have already.
+func (s *Store) rename(from, to string) error {
+	if missing(from) {
+		return nil
+	}
+	return s.o.disk.Rename(from, to)
+}
+
+// lying is what the folder holds of a file.
+type lying struct{ content, about, gone bool }
+
+// scan lists the folder by the ids of files, and removes what has a temporary name.
+func (s *Store) scan() (map[string]lying, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]lying{}
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case !e.Type().IsRegular():
+		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, spool.NoteTemporary):
+			if err := s.o.disk.Remove(filepath.Join(s.dir, name)); err != nil {
+				return nil, err
+			}
+		case strings.HasPrefix(name, idPrefix):
+			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), goneSuffix)
+			l := all[id]
+			l.content = l.content || name == id
+			l.about = l.about || name == id+aboutSuffix
+			l.gone = l.gone || name == id+goneSuffix
+			all[id] = l
+		}
+	}
+	return all, nil
+}
+
+// find compares the folder with the database, and has each know what the other does.
+func (s *Store) find() error {
+	known := map[string]File{}
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		if err := createBuckets(tx); err != nil {
+			return err
+		}
+		return eachFile(tx, func(f File) {
+			known[f.ID] = f
+			s.used.Add(f.Bytes)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	all, err := s.scan()
+	if err != nil {
+		return err
+	}
+	for id, f := range known {
+		if err := s.complete(f, all[id]); err != nil {
+			return err
+		}
+	}
+	var adopted []about
+	for id, l := range all {
+		if _, ok := known[id]; ok {
+			continue
+		}
+		a, err := s.meet(id, l)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			adopted = append(adopted, *a)
+		}
+	}
+	return s.adopt(adopted)
+}
+
+// complete sees to the note of a file that the database knows.
+func (s *Store) complete(f File, l lying) error {
+	at := filepath.Join(s.dir, f.ID)
+	if !l.content {
+		s.found.Missing = append(s.found.Missing, f.ID)
+		s.o.Log.Error("a file's content is missing", "file", f.ID, "name", f.Name, "bytes", f.Bytes)
+	}
+	switch {
+	case l.about && l.gone:
+		return s.o.disk.Remove(at + goneSuffix)
+	case l.about:
+		return nil
+	case l.gone: // its deletion did not come to an end
+		return s.o.disk.Rename(at+goneSuffix, at+aboutSuffix)
+	}
+	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{stored: stored(f)})
+}
+
+// meet decides what becomes of a file that the database does not know: it is returned if
+// it is to be taken in, moved if it does not say what it is, and removed if it is
+// marked as deleted.
+func (s *Store) meet(id string, l lying) (*about, error) {
+	at := filepath.Join(s.dir, id)
+	if l.gone {
+		return nil, errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+aboutSuffix), s.o.disk.Remove(at+goneSuffix))
+	}
+	var a about
+	why := "the database does not know it, and no note says what it is"
+	if l.about {
+		err := spool.Note(at+aboutSuffix, aboutKind, &a)
+		switch info, lost := os.Stat(at); {
+		case err != nil:
+			why = err.Error()
+		case a.ID != id:
+			why = "its note is that of " + a.ID
+		case errors.Is(lost, fs.ErrNotExist): // never acknowledged, or nothing is left of it
+			return nil, s.o.disk.Remove(at + aboutSuffix)
+		case lost != nil:
+			return nil, lost
+		case info.Size() == a.Bytes:
+			return &a, nil
+		default:
+			why = "it is not as long as its note says"
+		}
+	}
+	for _, name := range []string{at, at + aboutSuffix} {
+		if missing(name) {
+			continue
+		}
+		k, err := s.o.disk.Keep(spool.LostBeside(s.dir), name, why)
+		if err != nil {
+			return nil, err
+		}
+		s.found.Kept = append(s.found.Kept, k)
+		s.o.Log.Warn("a file that nobody knows was moved", "from", k.From, "to", k.To, "reason", why)
+	}
+	return nil, nil
+}
+
+// adopt records files that describe themselves, in the order in which they were made.
+func (s *Store) adopt(all []about) error {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b about) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)) })
+	var again []about // what was sent twice under one key, and the second time not to the end
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		again = again[:0]
+		for _, a := range all {
+			first, free, err := firstOf(tx, a)
+			if err != nil {
+				return err
+			}
+			if first != nil && first.SHA256 == a.SHA256 {
+				again = append(again, a)
+				continue
+			}
+			text, err := put(tx, File(a.stored))
+			if err != nil {
+				return err
+			}
+			if free {
+				if err := once.Put(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return spool.Full(err)
+	}
+	for _, a := range again {
+		at := filepath.Join(s.dir, a.ID)
+		if err := errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+aboutSuffix)); err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(b about) bool { return b.ID == a.ID })
+	}
+	for _, a := range all {
+		s.used.Add(a.Bytes)
+		s.found.Adopted = append(s.found.Adopted, a.ID)
+		s.o.Log.Warn("a file was found that the database did not know", "file", a.ID, "name", a.Name, "bytes", a.Bytes)
+	}
+	return nil
+}
+
+// firstOf is the file that the database has under a's key, nil if there is none; free says
+// that the key was not used, or that what was made under it was deleted.
+func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
+	text, found, err := once.Find(bucket(tx, keysBucket), a.Key, a.Fingerprint)
+	if err != nil {
+		return nil, false, nil // a key of another request is no reason to leave a file out
+	}
+	if !found {
+		return nil, true, nil
+	}
+	f, err := decode(a.Key, text)
+	if err != nil || !has(tx, f.ID) {
+		return nil, err == nil, err
+	}
+	return &f, false, nil
+}

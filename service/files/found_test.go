@@ -1,0 +1,188 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// meta is the database's path.
+func (f *folder) meta() string { return filepath.Join(f.dir, "meta.db") }
+
+// copyOf copies a file to another name.
+func copyOf(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lost lists what was moved to lost+found.
+func (f *folder) lost() (names []string) {
+	f.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(f.dir, "lost+found", "files"))
+	if err != nil && !os.IsNotExist(err) {
+		f.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestDatabaseIsLost: every file that was acknowledged is there again, with its name,
+// purpose, time and key, in its order.
+func TestDatabaseIsLost(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	for i := range 5 {
+		if _, err := f.Create(ctx, fmt.Sprint("in ", i), "batch", fmt.Sprint("key ", i), strings.NewReader(fmt.Sprint("content ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(f.dir, "made")
+	write(t, path, "answers")
+	if _, err := f.Adopt(ctx, path, "out", "batch_output", "b"); err != nil {
+		t.Fatal(err)
+	}
+	want, used := f.all(), f.used.Load()
+	f.close()
+	if err := os.Remove(f.meta()); err != nil {
+		t.Fatal(err)
+	}
+	f.open()
+	if d := cmp.Diff(want, f.all()); d != "" || f.used.Load() != used || len(f.Found().Adopted) != len(want) {
+		t.Error(d, f.used.Load(), f.Found())
+	}
+	for i := range 5 {
+		if got := f.content(want[5-i].ID); got != fmt.Sprint("content ", i) {
+			t.Error(i, got)
+		}
+	}
+	again, err := f.Create(ctx, "in 3", "batch", "key 3", strings.NewReader("content 3"))
+	if err != nil || again != want[2] || len(f.all()) != len(want) {
+		t.Error(again, err)
+	}
+	f.close()
+	f.open()
+	if d := cmp.Diff(want, f.all()); d != "" || len(f.Found().Adopted) != 0 {
+		t.Error(d, f.Found())
+	}
+	f.close()
+	f.open() // for the cleanup
+}
+
+// TestDatabaseIsOlder: files of after it are there, those deleted since are named as missing.
+func TestDatabaseIsOlder(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.create("first", "", "1")
+	second := f.create("second", "", "2")
+	f.close()
+	copyOf(t, f.meta(), f.meta()+".old")
+	f.open()
+	f.create("third", "p", "3")
+	if err := f.Delete(second.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	copyOf(t, f.meta()+".old", f.meta())
+	f.open()
+	var names []string
+	for _, file := range f.all() {
+		names = append(names, file.Name)
+	}
+	if !slices.Equal(names, []string{"third", "second", "first"}) || !slices.Equal(f.Found().Missing, []string{second.ID}) {
+		t.Error(names, f.Found())
+	}
+	if err := f.Delete(second.ID); err != nil { // which tidies up
+		t.Error(err)
+	}
+}
+
+// TestUnknownFilesAreKept: what does not say what it is is moved and listed; files of other
+// names stay where they are.
+func TestUnknownFilesAreKept(t *testing.T) {
+	f := newFolder(t, Options{})
+	known := f.create("known", "", "1")
+	short := f.create("short", "", "12345")
+	f.close()
+	if err := os.Remove(f.meta()); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"file-of-before": "from a version without notes", short.ID: "1234", "stray": "not ours",
+		".new-abc": "half an upload", "file-husk" + aboutSuffix: "no note",
+	} {
+		write(t, f.at(name), content)
+	}
+	f.open()
+	if got := f.all(); len(got) != 1 || got[0] != known {
+		t.Error(got)
+	}
+	want := []string{"file-husk.about", "file-of-before", short.ID, short.ID + ".about"}
+	slices.Sort(want)
+	if got := f.lost(); !slices.Equal(got, want) || len(f.Found().Kept) != len(want) {
+		t.Error(got, f.Found().Kept)
+	}
+	if got := f.there(); !slices.Equal(got, []string{known.ID, "stray"}) {
+		t.Error(got)
+	}
+}
+
+// TestMarks: a file that is marked as deleted is there as long as the database knows it.
+func TestMarks(t *testing.T) {
+	f := newFolder(t, Options{})
+	a, b := f.create("a", "", "1"), f.create("b", "", "2")
+	for _, id := range []string{a.ID, b.ID} {
+		if err := os.Rename(f.at(id+aboutSuffix), f.at(id+goneSuffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.close()
+	f.open()
+	if got := f.all(); len(got) != 2 || len(f.there()) != 2 {
+		t.Error(got, f.there())
+	}
+	if err := os.Rename(f.at(a.ID+aboutSuffix), f.at(a.ID+goneSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	if err := os.Remove(f.meta()); err != nil {
+		t.Fatal(err)
+	}
+	f.open()
+	if got := f.all(); len(got) != 1 || got[0] != b || len(f.lost()) != 0 {
+		t.Error(got, f.lost())
+	}
+}
+
+// TestFilesOfBefore get their notes when they are opened.
+func TestFilesOfBefore(t *testing.T) {
+	f := newFolder(t, Options{})
+	a := f.create("a", "", "1")
+	if err := os.Remove(f.at(a.ID + aboutSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f.close()
+		f.open()
+		if got := f.all(); len(got) != 1 || got[0] != a || len(f.there()) != 1 {
+			t.Error(got)
+		}
+		f.close()
+		if err := os.Remove(f.meta()); err != nil {
+			t.Fatal(err)
+		}
+		f.open()
+	}
+}
