@@ -125,7 +125,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	if err := c.fits(share, ch); err != nil {
 		return Info{}, err
 	}
-	if err := c.record(name, key, fingerprint, rec); err != nil {
+	if err := c.record(name, key, fingerprint, rec, s); err != nil {
 		return Info{}, err
 	}
 	s.keep()
@@ -142,22 +142,38 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	return infoOf(name, ch, Building), nil
 }
 
-// record records rec, whose next version is new, under the next number of the name.
-func (c *Catalog) record(name, key, fingerprint string, rec record) error {
+// record records rec, whose next version is new, under the next number of the name. The
+// manifest comes first, then its files, then the record: who dies in between leaves a
+// manifest without files, which is nothing, or a version that nobody was told of, which
+// is there as a whole.
+func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (err error) {
+	ch := rec.Next
+	ch.CreatedAt = time.Now().UTC()
+	err = c.db.View(func(tx *bbolt.Tx) error { ch.Version = lastNumber(tx, name) + 1; return nil })
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			c.drop(ch.manifest())
+		}
+	}()
+	if err := c.describes(&manifest{Name: name, Change: *ch, Key: key, Fingerprint: fingerprint}); err != nil {
+		return err
+	}
+	if err := s.land(); err != nil {
+		return err
+	}
 	if err := c.o.disk.At("record", name); err != nil {
 		return spool.Full(err)
 	}
-	ch := rec.Next
-	ch.CreatedAt = time.Now().UTC()
-	return spool.Full(c.db.Update(func(tx *bbolt.Tx) (err error) {
-		if ch.Version, err = nextNumber(tx, name); err != nil {
-			return err
-		}
+	return spool.Full(c.db.Update(func(tx *bbolt.Tx) error {
 		text, err := json.Marshal(infoOf(name, ch, Building))
 		if err != nil {
 			return err
 		}
-		return errors.Join(putRecord(tx, name, rec), once.Put(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
+		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec),
+			once.Put(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
 	}))
 }
 

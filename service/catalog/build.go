@@ -97,7 +97,7 @@ func (b *build) wait(ctx context.Context) error {
 // forget removes what the version was to be made of, if the collection was deleted.
 func (b *build) forget() {
 	if b.c.ctx.Err() == nil {
-		b.clear(b.change.sources()...)
+		b.clear(b.change.files()...)
 	}
 }
 
@@ -291,7 +291,10 @@ func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 		former := rec.Ready
 		rec.Ready, rec.Failed = &o.change, nil
 		o.change.Rows, o.change.Drop = nil, "" // it is not made of them any more
-		if err = c.replace(b.name, rec, former); err != nil {
+		if err = c.finished(b.name, &o.change); err == nil {
+			err = c.replace(b.name, rec, former)
+		}
+		if err != nil {
 			err = errors.Join(err, o.stop())
 			rec = e.record
 			rec.Next = nil
@@ -363,7 +366,7 @@ func (c *Catalog) postpone(b *build, err error) (Info, error) {
 	defer c.change.Unlock()
 	e := c.current(b)
 	if e == nil {
-		b.clear(b.change.sources()...)
+		b.clear(b.change.files()...)
 		return Info{}, unknown(b.name)
 	}
 	rec := e.record
@@ -391,10 +394,13 @@ func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) 
 			c.o.Log.Error("the failure could not be recorded", "collection", b.name, "reason", err)
 		}
 	}
-	if durable && err == nil {
-		b.clear(b.change.sources()...)
+	switch m, lost := c.described(b.change.Base); {
+	case durable && err == nil:
+		b.clear(b.change.files()...)
+	case lost == nil && m.Ready: // it was made, and could not be recorded: that is tried again
+	default:
+		b.clear(b.change.data(), b.change.ids())
 	}
-	b.clear(b.change.data(), b.change.ids())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.record, e.build = rec, nil

@@ -28,6 +28,7 @@ type Catalog struct {
 	o      Options
 	roots  roots
 	memory budget
+	found  Found
 	turn   chan struct{} // taken by the build that is at work
 	ready  chan struct{}
 
@@ -84,11 +85,14 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 	if err := c.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if err := db.Update(c.recall); err != nil {
-		return nil, fmt.Errorf("collections of %s: %w", dir, err)
-	}
-	if err := c.sweep(); err != nil {
-		return nil, err
+	for _, step := range []func() error{
+		func() error { return db.Update(createBuckets) },
+		c.reconcile,
+		func() error { return db.View(c.recall) },
+	} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("collections of %s: %w", dir, err)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -103,9 +107,6 @@ func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
 // recall reads what is recorded.
 func (c *Catalog) recall(tx *bbolt.Tx) error {
-	if err := createBuckets(tx); err != nil {
-		return err
-	}
 	names := bucket(tx, namesBucket)
 	err := names.ForEach(func(name, _ []byte) error {
 		rec, _, err := getRecord(tx, string(name))
@@ -119,23 +120,6 @@ func (c *Catalog) recall(tx *bbolt.Tx) error {
 		return nil
 	})
 	return errors.Join(err, c.recallPins(tx))
-}
-
-// sweep removes the files that no record knows.
-func (c *Catalog) sweep() error {
-	wanted := map[string]bool{}
-	for _, o := range c.versions {
-		wanted[o.change.data()], wanted[o.change.ids()] = true, true
-	}
-	for _, e := range c.entries {
-		if e.Next != nil {
-			for _, name := range e.Next.sources() {
-				wanted[name] = true
-			}
-		}
-	}
-	ours := ours()
-	return c.o.disk.Sweep(c.dir, func(name string) bool { return wanted[name] || !ours.MatchString(name) })
 }
 
 // resume loads versions and then goes on with builds, in the background. What was

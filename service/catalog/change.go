@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -208,7 +207,7 @@ func (c *Catalog) leave(ch *change, s *staged, from *Version, ids *Keys, name st
 	drop := &IDs{kind: Integers, n: len(rows), ints: rows, order: make([]uint32, len(rows))}
 	ch.Drop, ch.Count = ch.Base+".drop", ch.Count-int64(len(rows))
 	s.names = []string{ch.Drop}
-	return writeIDs(c.o.disk, filepath.Join(c.dir, ch.Drop), drop)
+	return writeIDs(c.o.disk, s.arriving(ch.Drop), drop)
 }
 
 // printOf is the fingerprint of a request.
@@ -234,14 +233,18 @@ func (c *Catalog) Delete(name string) error {
 	case e == nil:
 		return unknown(name)
 	}
-	if err := c.o.disk.At("record", name); err != nil {
-		return spool.Full(err)
+	marked := c.marked(name, e)
+	if err := c.markGone(marked); err != nil {
+		return err
 	}
-	err := c.db.Update(func(tx *bbolt.Tx) error {
-		return errors.Join(bucket(tx, namesBucket).Delete([]byte(name)), c.keepPinned(tx, name, e.Ready))
-	})
+	err := c.o.disk.At("record", name)
+	if err == nil {
+		err = c.db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(bucket(tx, namesBucket).Delete([]byte(name)), c.keepPinned(tx, name, e.Ready))
+		})
+	}
 	if err != nil {
-		return spool.Full(err)
+		return errors.Join(spool.Full(err), c.unmarkGone(marked))
 	}
 	c.mu.Lock()
 	delete(c.entries, name)
@@ -259,4 +262,20 @@ func (c *Catalog) Delete(name string) error {
 	}
 	c.o.Log.Info("collection is deleted", "collection", name)
 	return nil
+}
+
+// marked are the versions that go with a name: what is being made, and all that is open,
+// also what pins keep a while, for it is not to come back when they are lost.
+func (c *Catalog) marked(name string, e *entry) (all []*change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Next != nil {
+		all = append(all, e.Next)
+	}
+	for r, o := range c.versions {
+		if r.name == name {
+			all = append(all, &o.change)
+		}
+	}
+	return all
 }

@@ -36,6 +36,9 @@ type Info struct {
 	// Error says why this version failed or, of a ready one, why the change after it
 	// did, until another is asked for.
 	Error string `json:"error,omitempty"`
+	// Adopted says how the version was found, if the database did not know it: by its own
+	// files, of a database that was lost or is an older one.
+	Adopted string `json:"adopted,omitempty"`
 	// Failure is Error as a problem.
 	Failure *problem.Problem `json:"-"`
 }

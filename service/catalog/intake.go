@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"thresher/collection"
@@ -22,8 +23,9 @@ import (
 type staged struct {
 	c      *Catalog
 	origin *origin
-	names  []string // files in the catalog's folder
-	rows   int64    // -1 while only reading them tells
+	names  []string // files in the catalog's folder, which have temporary names until land
+	landed bool
+	rows   int64 // -1 while only reading them tells
 	dim    int
 	id     string // of the content, for fingerprints
 	// Of a prepared collection.
@@ -33,13 +35,30 @@ type staged struct {
 // discard removes the files, unless they were kept.
 func (s *staged) discard() {
 	for _, name := range s.names {
-		s.c.drop(name)
+		s.c.drop(arriving + name)
+		if s.landed {
+			s.c.drop(name)
+		}
 	}
 }
 
+// land gives the files their names, the rows last: without them there is nothing.
+func (s *staged) land() error {
+	s.landed = true
+	for _, name := range slices.Backward(s.names) {
+		if err := s.c.o.disk.Rename(s.arriving(name), filepath.Join(s.c.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arriving is where a file lies before land.
+func (s *staged) arriving(name string) string { return filepath.Join(s.c.dir, arriving+name) }
+
 func (s *staged) keep() { s.names = nil }
 
-// drop removes a file from the catalog's folder; what stays is swept when it is opened again.
+// drop removes a file from the catalog's folder; what stays goes when it is opened again.
 func (c *Catalog) drop(name string) {
 	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
 		c.o.Log.Warn("a file stays that nobody needs", "file", name, "reason", err)
@@ -81,7 +100,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 
 // add creates a file of the catalog's folder.
 func (s *staged) add(name string) (*spool.Writer, error) {
-	w, err := s.c.o.disk.Create(filepath.Join(s.c.dir, name))
+	w, err := s.c.o.disk.Create(s.arriving(name))
 	if err == nil {
 		s.names = append(s.names, name)
 	}
@@ -138,7 +157,7 @@ func (s *staged) file(base string, src *Source) error {
 	s.origin.Called, s.origin.File = "file "+f.ID, base+".rows"+ext
 	s.id = "content " + f.SHA256
 	s.names = append(s.names, s.origin.File)
-	err = s.c.o.disk.Link(path, filepath.Join(s.c.dir, s.origin.File))
+	err = s.c.o.disk.Link(path, s.arriving(s.origin.File))
 	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
 		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
 	}
@@ -204,7 +223,7 @@ func (s *staged) keys(name string, keys *Keys) error {
 	}
 	s.id += fmt.Sprintf(" ids %x", sha256.Sum256(text))
 	s.names = append(s.names, name)
-	return writeIDs(s.c.o.disk, filepath.Join(s.c.dir, name), ids)
+	return writeIDs(s.c.o.disk, s.arriving(name), ids)
 }
 
 // measure looks at how many rows of how many columns there are, and whether there
@@ -218,7 +237,10 @@ func (s *staged) measure() error {
 		}
 		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
 	} else {
-		path := s.c.at(o)
+		path := o.Path
+		if o.File != "" {
+			path = s.arriving(o.File)
+		}
 		r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn})
 		if err != nil {
 			return describe(err, o, path)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -208,8 +209,10 @@ func (f *folder) ids() map[string][]int64 {
 func (f *folder) exact() {
 	f.t.Helper()
 	needed := map[string]bool{}
+	var bases []string
 	for _, o := range f.c.versions {
 		needed[o.change.data()] = true
+		bases = append(bases, o.change.Base)
 		if o.change.IDs != RowNumbers {
 			needed[o.change.ids()] = true
 		}
@@ -217,5 +220,12 @@ func (f *folder) exact() {
 	want := slices.Sorted(maps.Keys(needed))
 	if d := cmp.Diff(want, slices.Sorted(slices.Values(f.files()))); d != "" {
 		f.t.Error("files:", d)
+	}
+	slices.Sort(bases)
+	if d := cmp.Diff(bases, f.notes()); d != "" {
+		f.t.Error("manifests:", d)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "lost+found")); err == nil {
+		f.t.Error("something was moved to lost+found")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,7 +104,7 @@ func (f *folder) close() {
 	f.c = nil
 }
 
-// files lists what is in the catalog's folder.
+// files lists what is in the catalog's folder, but for manifests.
 func (f *folder) files() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "collections"))
@@ -111,9 +113,27 @@ func (f *folder) files() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if ext := filepath.Ext(e.Name()); ext != ".version" && ext != ".gone" {
+			names = append(names, e.Name())
+		}
 	}
 	return names
+}
+
+// notes lists the bases that have a manifest, also one that says that they are being deleted.
+func (f *folder) notes() (bases []string) {
+	f.t.Helper()
+	for _, ext := range []string{".version", ".gone"} {
+		paths, err := filepath.Glob(filepath.Join(f.dir, "collections", "*"+ext))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for _, path := range paths {
+			bases = append(bases, strings.TrimSuffix(filepath.Base(path), ext))
+		}
+	}
+	slices.Sort(bases)
+	return bases
 }
 
 // ready waits for a change that was accepted, and wants it to succeed.

@@ -25,11 +25,20 @@ func newBase(name string) string {
 	return name + "-" + hex.EncodeToString(b)
 }
 
-// ours recognises names that begin with a base, also those that collection.Create
-// has files under on their way.
-func ours() *regexp.Regexp {
-	return regexp.MustCompile(`^\.?` + namePattern + `-[0-9a-f]{16}\.`)
+// versionFile takes the name of a version's file apart: base and what follows. Its own name
+// begins the base.
+func versionFile() *regexp.Regexp {
+	return regexp.MustCompile(`^((` + namePattern + `)-[0-9a-f]{16})(\..+)$`)
 }
+
+// temporaryFile recognises the names of files on their way, which hold what nobody was
+// told is there: uploads, notes and collections that are not complete.
+func temporaryFile() *regexp.Regexp {
+	return regexp.MustCompile(`^(\.new-` + namePattern + `-[0-9a-f]{16}\..+|\.` + namePattern + `-[0-9a-f]{16}\..+\.new(-[0-9a-z]+)?)$`)
+}
+
+// arriving begins the name of a file that belongs to a change that is not recorded yet.
+const arriving = ".new-"
 
 func unknown(name string) error {
 	return problem.New(problem.UnknownCollection, "there is no collection %q", clip(name)).In("name")

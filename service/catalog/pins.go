@@ -27,19 +27,10 @@ func cutPinKey(key []byte) (owner string, pinned ref, err error) {
 
 // recallPins reads the versions that outlived their time, and counts pins.
 func (c *Catalog) recallPins(tx *bbolt.Tx) error {
-	err := bucket(tx, retiredBucket).ForEach(func(key, text []byte) error {
-		name, version, err := cutVersionKey(key)
-		if err != nil {
-			return err
-		}
-		var ch change
-		if err := json.Unmarshal(text, &ch); err != nil {
-			return fmt.Errorf("record of version %d of collection %s: %w", version, name, err)
-		}
-		o := c.newOpened(name, ch)
+	err := eachRetired(tx, func(r ref, ch change) {
+		o := c.newOpened(r.name, ch)
 		o.retired = true
-		c.versions[ref{name, version}] = o
-		return nil
+		c.versions[r] = o
 	})
 	if err != nil {
 		return err
@@ -50,6 +41,22 @@ func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 			o.pins++
 		}
 		return err
+	})
+}
+
+// eachRetired visits the versions that outlived their time.
+func eachRetired(tx *bbolt.Tx, visit func(ref, change)) error {
+	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error {
+		name, version, err := cutVersionKey(key)
+		if err != nil {
+			return err
+		}
+		var ch change
+		if err := json.Unmarshal(text, &ch); err != nil {
+			return fmt.Errorf("record of version %d of collection %s: %w", version, name, err)
+		}
+		visit(ref{name, version}, ch)
+		return nil
 	})
 }
 

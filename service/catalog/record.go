@@ -44,6 +44,7 @@ type change struct {
 	NextID    int64     `json:"next_id"`
 	Bytes     int64     `json:"bytes"` // of memory, once it is ready
 
+	Adopted string   `json:"adopted,omitempty"` // how it was found, if the database did not know it
 	From    int64    `json:"from,omitempty"`    // the version that it changes; 0 begins anew
 	Rows    *origin  `json:"rows,omitempty"`    // that are new
 	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that go
@@ -100,8 +101,10 @@ func (c *change) sources() []string {
 	return all
 }
 
-// files are all that a version can have.
-func (c *change) files() []string { return append(c.sources(), c.data(), c.ids()) }
+// files are all that a version can have. What says that they are being deleted comes last.
+func (c *change) files() []string {
+	return append(c.sources(), c.data(), c.ids(), c.manifest(), c.gone())
+}
 
 func createBuckets(tx *bbolt.Tx) error {
 	root, err := tx.CreateBucketIfNotExists([]byte("catalog"))
@@ -141,15 +144,21 @@ func putRecord(tx *bbolt.Tx, name string, r record) error {
 	return putJSON(bucket(tx, namesBucket), []byte(name), r)
 }
 
-// nextNumber is the version that a name has not used yet.
-func nextNumber(tx *bbolt.Tx, name string) (int64, error) {
-	b := bucket(tx, numbersBucket)
-	var n uint64
-	if last := b.Get([]byte(name)); last != nil {
-		n = binary.BigEndian.Uint64(last)
+// lastNumber is the greatest version that a name has used, 0 if none.
+func lastNumber(tx *bbolt.Tx, name string) int64 {
+	last := bucket(tx, numbersBucket).Get([]byte(name))
+	if last == nil {
+		return 0
 	}
-	n++
-	return int64(n), b.Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
+	return int64(binary.BigEndian.Uint64(last))
+}
+
+// useNumber records that a name has used a version.
+func useNumber(tx *bbolt.Tx, name string, version int64) error {
+	if version <= lastNumber(tx, name) {
+		return nil
+	}
+	return bucket(tx, numbersBucket).Put([]byte(name), binary.BigEndian.AppendUint64(nil, uint64(version)))
 }
 
 // versionKey is the key of one version of a name.

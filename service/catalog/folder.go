@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"thresher/collection"
+)
+
+// lying is what the folder holds of one base.
+type lying struct {
+	base, name string
+	files      []string
+	gone       bool
+	*manifest        // nil if there is none, or a damaged one
+	why        error // why there is none
+}
+
+func (l *lying) has(name string) bool { return slices.Contains(l.files, name) }
+
+// scan lists the folder by bases, and removes what has a temporary name.
+func (c *Catalog) scan() (map[string]*lying, error) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*lying{}
+	version, temporary := versionFile(), temporaryFile()
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if temporary.MatchString(e.Name()) {
+			if err := c.o.disk.Remove(filepath.Join(c.dir, e.Name())); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		parts := version.FindStringSubmatch(e.Name())
+		if parts == nil {
+			continue // not ours, and left alone
+		}
+		l := all[parts[1]]
+		if l == nil {
+			l = &lying{base: parts[1], name: parts[2]}
+			all[l.base] = l
+		}
+		l.files = append(l.files, e.Name())
+	}
+	for _, l := range all {
+		l.gone = l.has((&change{Base: l.base}).gone())
+		if l.manifest, l.why = c.described(l.base); l.manifest != nil {
+			l.name = l.manifest.Name
+		}
+	}
+	return all, nil
+}
+
+// there says that a version's files are, as far as a look at their sizes tells.
+func (c *Catalog) there(ch *change) bool {
+	if _, err := collection.Stat(filepath.Join(c.dir, ch.data())); err != nil {
+		return false
+	}
+	if ch.IDs == RowNumbers {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(c.dir, ch.ids()))
+	return err == nil
+}
+
+// whole says what is wrong with a version's files, all of which are read.
+func (c *Catalog) whole(ch *change) error {
+	col, err := collection.Open(filepath.Join(c.dir, ch.data()))
+	if err != nil {
+		return err
+	}
+	n := col.N
+	if err := col.Close(); err != nil || ch.IDs == RowNumbers {
+		return err
+	}
+	ids, err := readIDs(filepath.Join(c.dir, ch.ids()))
+	if err != nil {
+		return err
+	}
+	if ids.n != n {
+		return fmt.Errorf("%w: %d ids of %d rows", errIDs, ids.n, n)
+	}
+	return nil
+}
+
+// deduce makes a change of what a version's files say.
+func (c *Catalog) deduce(l *lying) (*change, error) {
+	ch := &change{Base: l.base, IDs: RowNumbers}
+	path := filepath.Join(c.dir, ch.data())
+	col, err := collection.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer col.Close()
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	ch.CreatedAt, ch.Seed = info.ModTime().UTC(), col.Seed
+	ch.Metric, ch.Basis, ch.Dim = col.Metric.String(), col.Basis.String(), col.Dim
+	ch.Count, ch.NextID, ch.Bytes = int64(col.N), int64(col.N), col.Bytes()
+	if !l.has(ch.ids()) {
+		return ch, nil
+	}
+	ids, err := readIDs(filepath.Join(c.dir, ch.ids()))
+	if err != nil {
+		return nil, err
+	}
+	if ids.n != col.N {
+		return nil, fmt.Errorf("%w: %d ids of %d rows", errIDs, ids.n, col.N)
+	}
+	b := newIDsBuilder(Integers, 0)
+	for row := range int64(len(ids.ints)) {
+		b.addInt(ids.Int(row))
+	}
+	ch.IDs, ch.NextID, ch.Bytes = ids.kind, b.next, ch.Bytes+ids.bytes()
+	return ch, nil
+}

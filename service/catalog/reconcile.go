@@ -1,0 +1,441 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/files/once"
+	"thresher/service/files/spool"
+)
+
+// Found is what Open found in the folder that the database did not know.
+type Found struct {
+	Adopted []string // names of collections that are there again, or in a newer version
+	Kept    []spool.Kept
+	Missing []string // collections of which the database names files that are not there
+}
+
+// Found tells what Open found.
+func (c *Catalog) Found() Found { return c.found }
+
+// reconciliation compares the folder with the database. What is decided is carried out when
+// all is: first the records, then the files.
+type reconciliation struct {
+	c       *Catalog
+	tx      *bbolt.Tx
+	folder  map[string]*lying
+	records map[string]record
+	retired map[string]bool // bases of versions that pins keep
+
+	put     map[string]record
+	keys    []*manifest
+	numbers map[string]int64
+	remove  []string
+	keep    map[string]string   // files to be moved, and why
+	write   []*manifest         // that versions of before do not have
+	restore []*change           // that were marked as deleted, and were not
+	adopted map[string][]string // by name: what is said of it in the log
+}
+
+// reconcile has the database know what lies in the folder, and the folder hold what the
+// database knows. The database comes first in what it knows; what it does not, tells by
+// its manifest: the newest version that is whole is that of its name. Nothing is removed
+// but what has a temporary name, is marked as deleted, was superseded by a version that
+// is whole, or is recorded as failed; all else that nobody knows is moved to lost+found.
+func (c *Catalog) reconcile() error {
+	folder, err := c.scan()
+	if err != nil {
+		return err
+	}
+	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]bool{}, put: map[string]record{},
+		numbers: map[string]int64{}, keep: map[string]string{}, adopted: map[string][]string{}}
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		r.tx = tx
+		if err := r.recall(); err != nil {
+			return err
+		}
+		return r.decide()
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.db.Update(r.apply); err != nil {
+		return spool.Full(err)
+	}
+	return r.tidy()
+}
+
+// recall reads what the database knows.
+func (r *reconciliation) recall() error {
+	err := bucket(r.tx, namesBucket).ForEach(func(name, _ []byte) error {
+		rec, _, err := getRecord(r.tx, string(name))
+		r.records[string(name)] = rec
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return eachRetired(r.tx, func(_ ref, ch change) { r.retired[ch.Base] = true })
+}
+
+// decide goes through all names.
+func (r *reconciliation) decide() error {
+	strange := map[string][]*lying{} // by name: what the database does not know
+	for _, base := range slices.Sorted(maps.Keys(r.folder)) {
+		l := r.folder[base]
+		if l.manifest != nil {
+			r.numbers[l.name] = max(r.numbers[l.name], l.Change.Version)
+		}
+		rec := r.records[l.name]
+		switch {
+		case rec.Failed != nil && rec.Failed.Base == base && rec.Failed.Failure != nil:
+			r.discard(l)
+		case r.retired[base], rec.Ready != nil && rec.Ready.Base == base, rec.Next != nil && rec.Next.Base == base:
+			r.known(l, rec)
+		case l.gone:
+			r.discard(l)
+		default:
+			strange[l.name] = append(strange[l.name], l)
+		}
+	}
+	names := slices.Collect(maps.Keys(r.records))
+	names = slices.AppendSeq(names, maps.Keys(strange))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		r.settle(name, strange[name])
+	}
+	return nil
+}
+
+// known sees to the manifest of a version that the database knows.
+func (r *reconciliation) known(l *lying, rec record) {
+	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.there(rec.Ready) || r.retired[l.base] {
+		r.made(l)
+	}
+	switch {
+	case l.manifest != nil && l.gone:
+		r.remove = append(r.remove, l.Change.gone())
+	case l.manifest != nil:
+	case l.gone && !r.retired[l.base]:
+		r.restore = append(r.restore, &change{Base: l.base})
+	case l.gone:
+	case rec.Ready != nil && rec.Ready.Base == l.base:
+		r.write = append(r.write, &manifest{Name: l.name, Ready: true, Change: *rec.Ready})
+	case rec.Next != nil && rec.Next.Base == l.base:
+		r.write = append(r.write, &manifest{Name: l.name, Change: *rec.Next})
+	}
+}
+
+// settle decides what a name's versions are.
+func (r *reconciliation) settle(name string, strange []*lying) {
+	rec := r.records[name]
+	there := rec.Ready != nil && r.c.there(rec.Ready)
+	var best *lying // of those that are made
+	for _, l := range strange {
+		if l.manifest == nil || !l.Ready || there && l.Change.Version <= rec.Ready.Version ||
+			best != nil && l.Change.Version < best.Change.Version {
+			continue
+		}
+		if err := r.c.whole(&l.Change); err != nil {
+			l.why = err
+			continue
+		}
+		best = l
+	}
+	if n := rec.Next; n != nil { // the one that was being made may be
+		if l := r.folder[n.Base]; l != nil && l.manifest != nil && l.Ready && r.c.whole(&l.Change) == nil &&
+			(best == nil || l.Change.Version > best.Change.Version) {
+			r.promote(name, l)
+			best = l
+		}
+	}
+	if best == nil && !there {
+		best = r.derive(name, strange, rec)
+	}
+	ready := rec.Ready
+	if best != nil {
+		ready = &best.Change
+		if r.promoted(name) == nil {
+			r.adopt(name, best, rec)
+		}
+	}
+	trusted := there && best == nil // what the database says is the newest there is
+	next := r.next(name, strange, ready, rec)
+	for _, l := range strange {
+		switch {
+		case l == best || l == next:
+		case l.manifest != nil && !l.Ready && r.empty(l):
+			r.discard(l)
+		case l.manifest != nil && l.Ready && trusted && l.Change.Version < rec.Ready.Version:
+			r.discard(l)
+		default:
+			r.shelter(l, l.reason())
+		}
+	}
+	if rec.Ready != nil && !there && best == nil {
+		r.c.found.Missing = append(r.c.found.Missing, name)
+	}
+}
+
+// reason is why files are not those of a collection.
+func (l *lying) reason() string {
+	switch {
+	case l.manifest == nil:
+		return fmt.Sprintf("no version that the database knows, and nothing says what it is (%v)", l.why)
+	case l.why != nil:
+		return fmt.Sprintf("version %d of collection %s is not whole: %v", l.Change.Version, l.name, l.why)
+	}
+	return fmt.Sprintf("version %d of collection %s, which the database does not know and another takes the place of", l.Change.Version, l.name)
+}
+
+// made removes what a version was made of, now that it is.
+func (r *reconciliation) made(l *lying) {
+	is := &change{Base: l.base}
+	for _, file := range l.files {
+		if !slices.Contains([]string{is.data(), is.ids(), is.manifest(), is.gone()}, file) {
+			r.remove = append(r.remove, file)
+		}
+	}
+}
+
+// discard removes the files of a base: last what says that they may go.
+func (r *reconciliation) discard(l *lying) {
+	says := &change{Base: l.base}
+	last := []string{says.manifest(), says.gone()}
+	for _, file := range l.files {
+		if !slices.Contains(last, file) {
+			r.remove = append(r.remove, file)
+		}
+	}
+	for _, file := range last {
+		if l.has(file) {
+			r.remove = append(r.remove, file)
+		}
+	}
+}
+
+func (r *reconciliation) shelter(l *lying, why string) {
+	for _, file := range l.files {
+		r.keep[file] = why
+	}
+}
+
+// promote has a version answer that was made and that the database knows as being made, as
+// if the process that made it had come to record it.
+func (r *reconciliation) promote(name string, l *lying) {
+	rec := r.records[name]
+	if old := rec.Ready; old != nil && !r.pinned(name, old.Version) {
+		if files := r.folder[old.Base]; files != nil {
+			r.discard(files)
+		}
+	}
+	r.made(l)
+	ch := l.Change
+	rec.Ready, rec.Next, rec.Failed = &ch, nil, nil
+	r.put[name] = rec
+}
+
+// promoted is the record of a name that was decided on.
+func (r *reconciliation) promoted(name string) *record {
+	if rec, ok := r.put[name]; ok {
+		return &rec
+	}
+	return nil
+}
+
+// supersede sees to the files of a version that a newer one takes the place of: those that
+// pins keep stay.
+func (r *reconciliation) supersede(name string, old *change) {
+	if l := r.folder[old.Base]; l != nil && !r.retired[old.Base] && !r.pinned(name, old.Version) {
+		r.shelter(l, fmt.Sprintf("version %d of collection %s, in the place of which a newer one was found", old.Version, name))
+	}
+}
+
+func (r *reconciliation) pinned(name string, version int64) bool {
+	found := false
+	_ = bucket(r.tx, pinsBucket).ForEach(func(key, _ []byte) error {
+		_, pinned, err := cutPinKey(key)
+		found = found || err == nil && pinned == ref{name, version}
+		return nil
+	})
+	return found
+}
+
+// adopt makes a version that was found the one that answers.
+func (r *reconciliation) adopt(name string, l *lying, rec record) {
+	how := "found by its own files: the database did not know it"
+	if rec.Ready != nil {
+		how = fmt.Sprintf("found by its own files: the newest that the database knew was version %d", rec.Ready.Version)
+		r.supersede(name, rec.Ready)
+	}
+	if l.Change.Adopted == "" {
+		l.Change.Adopted = how
+	}
+	r.made(l)
+	ch := l.Change
+	rec.Ready, rec.Failed = &ch, nil
+	if rec.Next != nil && rec.Next.Version <= ch.Version {
+		if stale := r.folder[rec.Next.Base]; stale != nil {
+			r.shelter(stale, fmt.Sprintf("of version %d of collection %s, and version %d is there", rec.Next.Version, name, ch.Version))
+		}
+		rec.Next = nil
+	}
+	r.put[name] = rec
+	r.keys = append(r.keys, l.manifest)
+	r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, %d rows: %s", ch.Version, ch.Count, how))
+}
+
+// next is the change that was acknowledged after ready, if the database does not know it and
+// all that it needs is there.
+func (r *reconciliation) next(name string, strange []*lying, ready *change, rec record) *lying {
+	if now := r.promoted(name); now != nil {
+		rec = *now
+	}
+	if rec.Next != nil {
+		return nil
+	}
+	var next *lying
+	for _, l := range strange {
+		if l.manifest != nil && !l.Ready && l.Change.Version > versionOf(ready) && !r.empty(l) && r.sourced(l) &&
+			(l.Change.From == 0 || l.Change.From == versionOf(ready)) && (next == nil || l.Change.Version > next.Change.Version) {
+			next = l
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	ch := next.Change
+	rec.Ready, rec.Next = ready, &ch
+	r.put[name] = rec
+	r.keys = append(r.keys, next.manifest)
+	r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, to be made: found by its own files", ch.Version))
+	return next
+}
+
+// sourced says that the files that a change is to be made of are there, and empty that its
+// rows are not, which get their name last.
+func (r *reconciliation) sourced(l *lying) bool {
+	return !slices.ContainsFunc(l.Change.sources(), func(name string) bool { return !l.has(name) })
+}
+
+func (r *reconciliation) empty(l *lying) bool {
+	main := l.Change.Drop
+	if o := l.Change.Rows; o != nil {
+		main = o.File
+	}
+	return main != "" && !l.has(main) && !l.has(l.Change.data()) // else all it needs lies elsewhere
+}
+
+// derive makes a version of the newest collection file that has no manifest, as those of
+// before have none: its name is the file's, and its options are those it was built with.
+func (r *reconciliation) derive(name string, strange []*lying, rec record) *lying {
+	bare := slices.DeleteFunc(slices.Clone(strange), func(l *lying) bool {
+		return l.manifest != nil || l.gone || !l.has(l.base+dataSuffix)
+	})
+	slices.SortFunc(bare, func(a, b *lying) int { return cmp.Compare(r.age(a), r.age(b)) })
+	for _, l := range slices.Backward(bare) {
+		ch, err := r.c.deduce(l)
+		if err != nil {
+			l.why = err
+			continue
+		}
+		ch.Version = max(lastNumber(r.tx, name), r.numbers[name], versionOf(rec.Ready)) + 1
+		r.numbers[name] = ch.Version
+		ch.Adopted = "found by its file alone, which has no manifest: the version, and when it was made, are guesses"
+		l.manifest = &manifest{Name: name, Ready: true, Change: *ch}
+		r.write = append(r.write, l.manifest)
+		return l
+	}
+	return nil
+}
+
+// age is when a base's collection file was written.
+func (r *reconciliation) age(l *lying) int64 {
+	info, err := os.Stat(filepath.Join(r.c.dir, l.base+dataSuffix))
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
+}
+
+// apply records what was decided.
+func (r *reconciliation) apply(tx *bbolt.Tx) error {
+	r.tx = tx
+	for name, n := range r.numbers {
+		if err := useNumber(tx, name, n); err != nil {
+			return err
+		}
+	}
+	for name, rec := range r.put {
+		old := r.records[name].Ready
+		if old != nil && rec.Ready != nil && old.Base != rec.Ready.Base && r.pinned(name, old.Version) {
+			if err := putJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
+				return err
+			}
+		}
+		if err := putRecord(tx, name, rec); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.keys {
+		if err := recallKey(tx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recallKey records the idempotency key of a version that was found, unless it is in use.
+func recallKey(tx *bbolt.Tx, m *manifest) error {
+	keys := bucket(tx, keysBucket)
+	if _, found, err := once.Find(keys, m.Key, m.Fingerprint); found || err != nil {
+		return nil
+	}
+	text, err := json.Marshal(infoOf(m.Name, &m.Change, Building))
+	if err != nil {
+		return err
+	}
+	return once.Put(keys, m.Key, m.Fingerprint, text, m.Change.CreatedAt)
+}
+
+// tidy sees to the files.
+func (r *reconciliation) tidy() error {
+	c := r.c
+	for _, name := range slices.Sorted(maps.Keys(r.adopted)) {
+		c.found.Adopted = append(c.found.Adopted, name)
+		c.o.Log.Warn("a collection was found that the database did not know", "collection", name, "found", strings.Join(r.adopted[name], "; "))
+	}
+	for _, name := range c.found.Missing {
+		c.o.Log.Error("files of a collection are missing", "collection", name)
+	}
+	if err := c.unmarkGone(r.restore); err != nil {
+		return err
+	}
+	for _, m := range r.write {
+		if err := c.describes(m); err != nil {
+			return err
+		}
+	}
+	for _, file := range r.remove {
+		if err := c.o.disk.Remove(filepath.Join(c.dir, file)); err != nil {
+			return err
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(r.keep)) {
+		k, err := c.o.disk.Keep(spool.LostBeside(c.dir), filepath.Join(c.dir, file), r.keep[file])
+		if err != nil {
+			return err
+		}
+		c.found.Kept = append(c.found.Kept, k)
+		c.o.Log.Warn("a file that nobody knows was moved", "from", k.From, "to", k.To, "reason", k.Why)
+	}
+	return nil
+}

@@ -1,0 +1,350 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/batch"
+)
+
+// meta is the database's path, and at that of a file of the catalog.
+func (f *folder) meta() string          { return filepath.Join(f.dir, "meta.db") }
+func (f *folder) at(name string) string { return filepath.Join(f.dir, "collections", name) }
+
+// found is what a collection answers and what is said of it.
+type found struct {
+	Info Info
+	IDs  []string
+	Top  [][]int64
+}
+
+// all asks every collection.
+func (f *folder) all() map[string]found {
+	f.t.Helper()
+	ctx := context.Background()
+	got := map[string]found{}
+	for _, i := range f.c.List() {
+		i, err := f.c.Wait(ctx, i.Name, 0)
+		if err != nil || i.State != Ready {
+			f.t.Fatalf("%+v, %v", i, err)
+		}
+		v, err := f.c.Use(i.Name, 0)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		i.Adopted, i.Backend = "", ""
+		one := found{Info: i}
+		for row := range int64(v.Len()) {
+			one.IDs = append(one.IDs, v.IDs().Name(row))
+		}
+		q := make([]float32, 0, 2*v.Dim())
+		q = append(append(q, v.Row(0)...), v.Row(int64(v.Len()-1))...)
+		resp, err := v.Search(ctx, batch.Request{Queries: q, K: 2, Method: batch.Exact})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for _, a := range resp.Answers {
+			one.Top = append(one.Top, a.IDs)
+		}
+		v.Release()
+		got[i.Name] = one
+	}
+	return got
+}
+
+// restart closes the catalog, has something done to its folder, and opens it again.
+func (f *folder) restart(meanwhile func()) {
+	f.t.Helper()
+	f.close()
+	meanwhile()
+	f.open()
+}
+
+func (f *folder) remove(path string) {
+	f.t.Helper()
+	if err := os.Remove(path); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *folder) copy(from, to string) {
+	f.t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o644)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// lost lists what was moved to lost+found.
+func (f *folder) lost() (names []string) {
+	f.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(f.dir, "lost+found", "collections"))
+	if err != nil && !os.IsNotExist(err) {
+		f.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// several makes collections of all kinds of ids and metrics, one of them of three versions.
+func (f *folder) several() {
+	f.t.Helper()
+	ctx := context.Background()
+	f.ready(f.c.Create(ctx, "rows", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "cosine", Seed: 7}, "key"))
+	f.ready(f.c.Create(ctx, "ints", rowsOf(0, 6, 3, ints(5, -3, 8, 100, 7, 2)), CreateOptions{Metric: "l2"}, ""))
+	f.ready(f.c.Append(ctx, "ints", rowsOf(9, 2, 3, nil), ""))
+	f.ready(f.c.Remove(ctx, "ints", *ints(8), ""))
+	f.ready(f.c.Create(ctx, "texts.v-1", rowsOf(3, 3, 20, names("a", "b", "ä")), CreateOptions{}, ""))
+}
+
+// TestDatabaseIsLost: every collection answers as before, under its version, and goes on
+// with the ids and numbers that follow.
+func TestDatabaseIsLost(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.several()
+	want := f.all()
+	f.restart(func() { f.remove(f.meta()) })
+	if d := cmp.Diff(want, f.all()); d != "" {
+		t.Fatal(d)
+	}
+	if got := f.c.Found(); !slices.Equal(got.Adopted, []string{"ints", "rows", "texts.v-1"}) || len(got.Kept) != 0 {
+		t.Error(got)
+	}
+	for _, i := range f.c.List() {
+		if i.Adopted == "" {
+			t.Error(i)
+		}
+	}
+	f.exact()
+	f.restart(func() {})
+	if got := f.c.Found(); len(got.Adopted) != 0 {
+		t.Error(got)
+	}
+	again, err := f.c.Create(ctx, "rows", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "cosine", Seed: 7}, "key")
+	if err != nil || again.Version != 1 {
+		t.Error(again, err)
+	}
+	if i := f.ready(f.c.Append(ctx, "ints", rowsOf(20, 1, 3, nil), "")); i.Version != 4 || i.Adopted != "" {
+		t.Error(i)
+	}
+	if ids := f.all()["ints"].IDs; ids[len(ids)-1] != "103" {
+		t.Error(ids)
+	}
+}
+
+// TestDatabaseIsOlder: versions of after it answer, also of names that it does not know;
+// what was deleted since is named as missing, and does not come back.
+func TestDatabaseIsOlder(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.several()
+	f.restart(func() { f.copy(f.meta(), f.meta()+".old") })
+	f.ready(f.c.Append(ctx, "ints", rowsOf(30, 3, 3, nil), ""))
+	f.ready(f.c.Create(ctx, "later", rowsOf(0, 2, 2, nil), CreateOptions{}, ""))
+	if err := f.c.Delete("rows"); err != nil {
+		t.Fatal(err)
+	}
+	want := f.all()
+	f.restart(func() { f.copy(f.meta()+".old", f.meta()) })
+	if i, err := f.c.Get("rows"); err != nil || i.State != Failed {
+		t.Error(i, err)
+	}
+	if got := f.c.Found(); !slices.Equal(got.Missing, []string{"rows"}) || !slices.Equal(got.Adopted, []string{"ints", "later"}) {
+		t.Error(got)
+	}
+	if err := f.c.Delete("rows"); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff(want, f.all()); d != "" {
+		t.Error(d)
+	}
+	f.exact()
+	if i := f.ready(f.c.Append(ctx, "ints", rowsOf(30, 1, 3, nil), "")); i.Version != 5 {
+		t.Error(i)
+	}
+}
+
+// TestDatabaseIsOlderThanABuild: the database says that a version is being made which was made
+// since, of files that are gone since.
+func TestDatabaseIsOlderThanABuild(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{Open: g.Open})
+	i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	err = errors.Join(f.db.Sync(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.copy(f.meta(), f.meta()+".old")
+	g.pass <- nil
+	f.ready(i, nil)
+	f.close()
+	f.copy(f.meta()+".old", f.meta())
+	f.o.Open = processor(t)
+	f.open()
+	if got := f.all(); len(got["a"].IDs) != 4 || got["a"].Info.Version != 1 {
+		t.Error(got)
+	}
+	f.exact()
+}
+
+// TestAcknowledgedAndNotMade: rows that were acknowledged and are still to be made a collection
+// of are, also without the database.
+func TestAcknowledgedAndNotMade(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{Open: g.Open})
+	if _, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{}, "k"); err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	if _, err := f.c.Create(ctx, "b", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	f.remove(f.meta())
+	f.o.Open = processor(t)
+	f.open()
+	got := f.all()
+	if len(got) != 2 || strings.Join(got["a"].IDs, "") != "wxyz" || len(got["b"].IDs) != 3 {
+		t.Error(got)
+	}
+	if i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{}, "k"); err != nil || i.Version != 1 {
+		t.Error(i, err)
+	}
+	f.exact()
+}
+
+// TestFilesOfBefore: those of versions that wrote no manifests are found by their names.
+func TestFilesOfBefore(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.several()
+	want := f.all()
+	bare := func() {
+		for _, base := range f.notes() {
+			f.remove(f.at(base + ".version"))
+		}
+		f.remove(f.meta())
+	}
+	f.restart(bare)
+	got := f.all()
+	for name, w := range want {
+		w.Info.Version, w.Info.CreatedAt = got[name].Info.Version, got[name].Info.CreatedAt // guesses
+		want[name] = w
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	f.exact() // and have manifests now
+	f.restart(func() { f.remove(f.meta()) })
+	if d := cmp.Diff(want, f.all()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestNothingIsRemovedThatNobodyKnows: what is not whole, and what is not known, is moved.
+func TestNothingIsRemovedThatNobodyKnows(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.several()
+	base := f.c.versions[ref{"rows", 1}].change.Base
+	data, err := os.ReadFile(f.at(base + ".thresher"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.restart(func() {
+		f.remove(f.meta())
+		for name, content := range map[string]string{
+			base + ".thresher": string(data[:len(data)-1]),
+			"mine.thresher":    "not ours", "a-0123456789abcdef.rows.npy": "of before",
+			".new-a-0123456789abcdef.rows.npy": "half an upload", ".a-0123456789abcdef.thresher.new-x1": "half a build",
+		} {
+			if err := os.WriteFile(f.at(name), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if got := f.lost(); !slices.Equal(got, []string{"a-0123456789abcdef.rows.npy", base + ".thresher", base + ".version"}) {
+		t.Error(got)
+	}
+	if got, err := os.ReadFile(filepath.Join(f.dir, "lost+found", "collections", base+".thresher")); err != nil || len(got) != len(data)-1 {
+		t.Error(len(got), err)
+	}
+	if _, err := f.c.Get("rows"); err == nil || !slices.Contains(f.files(), "mine.thresher") || len(f.c.Found().Kept) != 3 {
+		t.Error(err, f.files(), f.c.Found())
+	}
+	f.remove(f.at("mine.thresher"))
+}
+
+// TestDeletedStaysDeleted: a process that died in the middle of a deletion leaves nothing that
+// comes back, and one that died before it was recorded takes nothing away.
+func TestDeletedStaysDeleted(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.several()
+	o := f.c.versions[ref{"rows", 1}].change
+	f.restart(func() {
+		if err := os.Rename(f.at(o.manifest()), f.at(o.gone())); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if i, err := f.c.Get("rows"); err != nil || i.State != Ready {
+		t.Error(i, err)
+	}
+	f.exact()
+	if !slices.Contains(f.notes(), o.Base) {
+		t.Error(f.notes())
+	}
+	f.copy(f.at(o.data()), f.dir+"/data")
+	f.copy(f.at(o.manifest()), f.dir+"/manifest")
+	if err := f.c.Delete("rows"); err != nil {
+		t.Fatal(err)
+	}
+	f.restart(func() {
+		f.copy(f.dir+"/data", f.at(o.data()))
+		f.copy(f.dir+"/manifest", f.at(o.gone()))
+	})
+	if _, err := f.c.Get("rows"); err == nil {
+		t.Error("it is there again")
+	}
+	f.exact()
+}
+
+// TestTheNewestWholeVersionWins where the database names one that is not there.
+func TestTheNewestWholeVersionWins(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{}, ""))
+	one := f.c.versions[ref{"a", 1}].change
+	f.copy(f.at(one.data()), f.dir+"/data")
+	f.copy(f.at(one.manifest()), f.dir+"/manifest")
+	f.ready(f.c.Append(ctx, "a", rowsOf(4, 2, 3, nil), ""))
+	two := f.c.versions[ref{"a", 2}].change
+	f.restart(func() { // as if a copy of the folder of before were put back, but for the database
+		f.remove(f.at(two.data()))
+		f.remove(f.at(two.manifest()))
+		f.copy(f.dir+"/data", f.at(one.data()))
+		f.copy(f.dir+"/manifest", f.at(one.manifest()))
+	})
+	if got := f.all()["a"]; len(got.IDs) != 4 || got.Info.Version != 1 || !slices.Equal(f.c.Found().Adopted, []string{"a"}) {
+		t.Error(got, f.c.Found())
+	}
+	if i := f.ready(f.c.Append(ctx, "a", rowsOf(4, 1, 3, nil), "")); i.Version != 3 {
+		t.Error(i)
+	}
+}
