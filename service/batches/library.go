@@ -16,6 +16,8 @@ type library interface {
 	// pin keeps the version that answers now for owner, and names it. While there is
 	// none yet it fails (problem.NotReady).
 	pin(name, owner string) (version int64, err error)
+	// pinAgain keeps a version that a former process kept.
+	pinAgain(name string, version int64, owner string) error
 	// wait returns once the collection is no longer loaded or built for the first time,
 	// well or not.
 	wait(ctx context.Context, name string) error
@@ -60,6 +62,10 @@ func (l inCatalog) pin(name, owner string) (int64, error) {
 	defer v.Release() // until it is pinned the use keeps it
 	version := v.Info().Version
 	return version, l.c.Pin(name, version, owner)
+}
+
+func (l inCatalog) pinAgain(name string, version int64, owner string) error {
+	return l.c.PinAgain(name, version, owner)
 }
 
 func (l inCatalog) wait(ctx context.Context, name string) error {

@@ -123,6 +123,16 @@ func (a *atlas) pin(name, owner string) (int64, error) {
 	return s.version, nil
 }
 
+func (a *atlas) pinAgain(name string, version int64, owner string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.shelf[name]; s == nil || s.version != version {
+		return problem.New(problem.UnknownCollection, "there is no version %d of %q", version, name)
+	}
+	a.pins[owner] = append(a.pins[owner], name)
+	return nil
+}
+
 func (a *atlas) wait(_ context.Context, name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,6 +38,8 @@ type Manager struct {
 	queue   []*job          // those that wait for their turn, in order
 	running int
 	final   map[Status]int
+
+	found Found
 }
 
 // errClosing stops batches that the next Open goes on with.
@@ -57,8 +59,11 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 		return nil, err
 	}
 	var err error
-	if m.ledger, err = openLedger(db); err != nil {
+	if m.ledger, err = openLedger(dir, db, o.disk); err != nil {
 		return nil, fmt.Errorf("batches: %w", err)
+	}
+	if err := m.find(); err != nil {
+		return nil, fmt.Errorf("batches of %s: %w", dir, err)
 	}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	err = m.ledger.each(func(rec *record) error {
@@ -84,15 +89,15 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 	return m, nil
 }
 
-// sweep removes what batches that are final, or never came to be, have left: folders,
-// holds and pins.
+// sweep removes what batches that are final have left, folders, holds and pins, and the
+// holds and pins of those that never came to be. Other folders were moved.
 func (m *Manager) sweep() error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if m.live[e.Name()] == nil && strings.HasPrefix(e.Name(), idPrefix) {
+		if e.IsDir() && m.live[e.Name()] == nil && strings.HasPrefix(e.Name(), idPrefix) {
 			if err := os.RemoveAll(filepath.Join(m.dir, e.Name())); err != nil {
 				return err
 			}

@@ -358,7 +358,7 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// TestSweep: what a crash has left of batches that never came to be goes.
+// TestSweep: holds and pins of batches that never came to be go, and their folders are kept.
 func TestSweep(t *testing.T) {
 	l := newLab(t, Options{})
 	file := l.upload("a.jsonl", manyLines(10))
@@ -378,6 +378,9 @@ func TestSweep(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(l.dir, "batches"))
 	if err != nil || len(left) != 1 || left[0].Name() != "not-ours" {
 		t.Errorf("%v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(l.dir, "lost+found", "batches", idPrefix+"lost", "x")); err != nil || len(l.m.Found().Kept) != 1 {
+		t.Errorf("%v, %v", l.m.Found(), err)
 	}
 }
 

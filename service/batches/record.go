@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/files/spool"
 	"thresher/service/problem"
 )
 
@@ -62,14 +64,32 @@ func decodeTally(totals []byte) (tally, error) {
 	return t, nil
 }
 
-// ledger is the bucket of batches: records by sequence, sequences by id.
-type ledger struct{ db *bbolt.DB }
+// ledger is the bucket of batches: records by sequence, sequences by id. Each record
+// lies in a note in the folder of batches, too, for whoever lost the database.
+type ledger struct {
+	db   *bbolt.DB
+	dir  string
+	disk spool.Disk
+}
+
+// The note of a batch is a file of its id and noteSuffix.
+const (
+	noteSuffix = ".batch"
+	noteKind   = "batch"
+)
+
+// note is where the note of a batch lies.
+func (l ledger) note(id string) string { return filepath.Join(l.dir, id+noteSuffix) }
+
+func (l ledger) putNote(rec *record) error {
+	return l.disk.PutNote(l.note(rec.Batch.ID), noteKind, rec)
+}
 
 func bucketName() []byte  { return []byte("batches") }
 func recordsName() []byte { return []byte("records") }
 func idsName() []byte     { return []byte("ids") }
 
-func openLedger(db *bbolt.DB) (ledger, error) {
+func openLedger(dir string, db *bbolt.DB, disk spool.Disk) (ledger, error) {
 	err := db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucketName())
 		if err != nil {
@@ -81,7 +101,7 @@ func openLedger(db *bbolt.DB) (ledger, error) {
 		_, err = b.CreateBucketIfNotExists(idsName())
 		return err
 	})
-	return ledger{db}, err
+	return ledger{db, dir, disk}, err
 }
 
 // buckets are the two of a transaction.
@@ -90,24 +110,47 @@ func buckets(tx *bbolt.Tx) (records, ids *bbolt.Bucket) {
 	return b.Bucket(recordsName()), b.Bucket(idsName())
 }
 
-// add gives rec a sequence number and records it.
+// add gives rec a sequence number and records it. Batches are added one at a time.
 func (l ledger) add(rec *record) error {
+	err := l.db.View(func(tx *bbolt.Tx) error {
+		records, _ := buckets(tx)
+		rec.Seq = records.Sequence() + 1
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.putNote(rec); err != nil {
+		return err
+	}
+	if err := l.insert(rec); err != nil {
+		return errors.Join(err, l.disk.Remove(l.note(rec.Batch.ID)))
+	}
+	return nil
+}
+
+// insert records a batch under its sequence number, or the next if that is another's.
+func (l ledger) insert(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error {
 		records, ids := buckets(tx)
-		seq, err := records.NextSequence()
-		if err != nil {
+		if records.Get(key(rec.Seq)) != nil || rec.Seq == 0 {
+			rec.Seq = records.Sequence() + 1
+		}
+		if err := records.SetSequence(max(records.Sequence(), rec.Seq)); err != nil {
 			return err
 		}
-		rec.Seq = seq
 		if err := put(records, rec); err != nil {
 			return err
 		}
-		return ids.Put([]byte(rec.Batch.ID), key(seq))
+		return ids.Put([]byte(rec.Batch.ID), key(rec.Seq))
 	})
 }
 
 // save replaces the record of a batch.
 func (l ledger) save(rec *record) error {
+	if err := l.putNote(rec); err != nil {
+		return err
+	}
 	return l.db.Update(func(tx *bbolt.Tx) error {
 		records, _ := buckets(tx)
 		return put(records, rec)
@@ -155,8 +198,14 @@ func decodeRecord(text []byte) (*record, error) {
 	return rec, nil
 }
 
-// remove forgets a batch.
+// remove forgets a batch: first its note, so that it does not come back.
 func (l ledger) remove(rec *record) error {
+	if err := l.disk.Remove(l.note(rec.Batch.ID)); err != nil {
+		return err
+	}
+	if err := l.disk.FlushFolder(l.dir); err != nil {
+		return err
+	}
 	return l.db.Update(func(tx *bbolt.Tx) error {
 		records, ids := buckets(tx)
 		return errors.Join(records.Delete(key(rec.Seq)), ids.Delete([]byte(rec.Batch.ID)))

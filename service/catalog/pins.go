@@ -78,9 +78,6 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 // Pin keeps a version, durably, until owner unpins; 0 is the ready one. An owner may
 // have several, and pinning twice is pinning once.
 func (c *Catalog) Pin(name string, version int64, owner string) error {
-	if owner == "" || strings.Contains(owner, "\x00") {
-		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
-	}
 	c.change.Lock()
 	defer c.change.Unlock()
 	v, err := c.Use(name, version)
@@ -88,12 +85,38 @@ func (c *Catalog) Pin(name string, version int64, owner string) error {
 		return err
 	}
 	defer v.Release()
+	return c.pin(v.o, owner)
+}
+
+// PinAgain pins a version that a former process had pinned, also one that is still being
+// loaded.
+func (c *Catalog) PinAgain(name string, version int64, owner string) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	o := c.versions[ref{name, version}]
+	if o == nil {
+		c.mu.Unlock()
+		return problem.New(problem.UnknownCollection, "there is no version %d of collection %s", version, name).In("version")
+	}
+	o.acquire()
+	c.mu.Unlock()
+	defer o.release()
+	return c.pin(o, owner)
+}
+
+// pin records a pin on a version in use. The caller holds change.
+func (c *Catalog) pin(o *opened, owner string) error {
+	name := o.name
+	if owner == "" || strings.Contains(owner, "\x00") {
+		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
+	}
 	if err := c.o.disk.At("record", name); err != nil {
 		return spool.Full(err)
 	}
-	o, again := v.o, false
+	again := false
 	key := pinKey(owner, name, o.change.Version)
-	err = c.db.Update(func(tx *bbolt.Tx) error {
+	err := c.db.Update(func(tx *bbolt.Tx) error {
 		pins := bucket(tx, pinsBucket)
 		again = pins.Get(key) != nil
 		if err := pins.Put(key, []byte{}); err != nil || !o.retired {
