@@ -23,7 +23,8 @@ func (s *Server) readyz(_ *request, w http.ResponseWriter) error {
 		Status   string   `json:"status"`
 		Backends []string `json:"backends"`
 		Lost     []string `json:"lost,omitempty"`
-	}{"ready", searching, lost})
+		Found    *found   `json:"found,omitempty"`
+	}{"ready", searching, lost, s.found.orNil()})
 }
 
 // Await has the server not be ready until done is called: what, such as a collection

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -55,6 +53,7 @@ type Server struct {
 	entering          sync.Mutex // no request begins while draining does
 	underWay          sync.WaitGroup
 
+	found  found // set by Open
 	coming sync.Mutex
 	toCome []*string // what the server awaits before it is ready
 }
@@ -96,33 +95,53 @@ func (s *Server) openParts(ctx context.Context) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	meta := filepath.Join(o.Dir, "meta.db")
+	fresh := false
 	var err error
-	if s.db, _, err = database.Open(meta, nil); err != nil {
+	if s.db, fresh, err = database.Open(filepath.Join(o.Dir, metaName), nil); err != nil {
 		return err
 	}
-	if s.files, err = files.Open(filepath.Join(o.Dir, "files"), s.db, &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files}); err != nil {
+	if entries, err := os.ReadDir(filepath.Join(o.Dir, collectionsName)); fresh && err == nil && len(entries) > 0 {
+		o.Log.Error("the database is missing: it is made anew of what the files say of themselves; tournaments cannot be", "database", metaName)
+	}
+	fo := &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files, Log: o.Log}
+	if s.files, err = files.Open(filepath.Join(o.Dir, filesName), s.db, fo); err != nil {
 		return err
 	}
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, Gone: s.forgetCollection, Log: o.Log,
 	}
-	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, "collections"), s.db, co); err != nil {
+	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
 		return err
 	}
 	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
 		return err
 	}
-	if s.slates, err = slates.Open(filepath.Join(o.Dir, "slates.db"), s.slateOptions()); err != nil {
+	if s.slates, err = slates.Open(filepath.Join(o.Dir, slatesName), s.slateOptions()); err != nil {
 		return err
 	}
-	if err := s.slates.Sweep(slices.Collect(maps.Keys(s.Collections()))); err != nil {
+	deleted, err := s.catalog.Deleted()
+	if err != nil {
 		return err
 	}
-	s.batches, err = batches.Open(filepath.Join(o.Dir, "batches"), s.db, s.batchOptions())
-	return err
+	if err := s.slates.Sweep(deleted); err != nil {
+		return err
+	}
+	if s.batches, err = batches.Open(filepath.Join(o.Dir, batchesName), s.db, s.batchOptions()); err != nil {
+		return err
+	}
+	s.look()
+	return nil
 }
+
+// What the data folder holds.
+const (
+	metaName        = "meta.db"
+	slatesName      = "slates.db"
+	collectionsName = "collections"
+	filesName       = "files"
+	batchesName     = "batches"
+)
 
 func (s *Server) batchOptions() *batches.Options {
 	o := &batches.Options{

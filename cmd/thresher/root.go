@@ -23,8 +23,8 @@ probability and a certificate for every answer.
 Settings come from flags, else from variables (THRESHER_DELTA is --delta), else
 from a configuration file, else from defaults; config show tells which.
 
-Exit codes: 0 done; 1 verify found wrong answers, or a batch of job is not
-completed; 2 usage or bad input; 3 a deadline left partial answers; 4 backend
+Exit codes: 0 done; 1 verify found wrong answers, a batch of job is not
+completed, or data check found what is not whole; 2 usage or bad input; 3 a deadline left partial answers; 4 backend
 unavailable; 130 interrupted.`,
 		Version:       readBuildInfo().Version,
 		Args:          noSuchVerb,
@@ -60,6 +60,7 @@ unavailable; 130 interrupted.`,
 		newDuelCommand(a),
 		newSlateCommand(a),
 		newServeCommand(a),
+		newDataCommand(a),
 		newJobCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),

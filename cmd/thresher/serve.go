@@ -79,7 +79,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.Close(closing))
 	}()
-	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Backend: o.Backend, Device: o.Device}
+	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Backend: o.Backend, Device: o.Device}
 	if err := metrics.Watch(registry, state); err != nil {
 		return err
 	}

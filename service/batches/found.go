@@ -29,8 +29,8 @@ func (m *Manager) find() error {
 	if err := m.ledger.each(func(rec *record) error { known[rec.Batch.ID] = rec; return nil }); err != nil {
 		return err
 	}
-	notes, folders, err := m.scan()
-	if err != nil {
+	notes, folders, err := m.list()
+	if err := errors.Join(err, m.sweepNotes()); err != nil {
 		return err
 	}
 	for id, rec := range known {
@@ -81,8 +81,8 @@ func (m *Manager) find() error {
 	return nil
 }
 
-// scan lists the batches that have notes and those that have folders.
-func (m *Manager) scan() (notes, folders []string, err error) {
+// list lists the batches that have notes and those that have folders.
+func (m *Manager) list() (notes, folders []string, err error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
 		return nil, nil, err
@@ -90,10 +90,6 @@ func (m *Manager) scan() (notes, folders []string, err error) {
 	for _, e := range entries {
 		id, noted := strings.CutSuffix(e.Name(), noteSuffix)
 		switch {
-		case strings.HasPrefix(e.Name(), "."+idPrefix) && strings.HasSuffix(e.Name(), noteSuffix+spool.NoteTemporary):
-			if err := m.o.disk.Remove(filepath.Join(m.dir, e.Name())); err != nil {
-				return nil, nil, err
-			}
 		case !strings.HasPrefix(e.Name(), idPrefix):
 		case noted && e.Type().IsRegular():
 			notes = append(notes, id)
@@ -102,6 +98,15 @@ func (m *Manager) scan() (notes, folders []string, err error) {
 		}
 	}
 	return notes, folders, nil
+}
+
+// sweepNotes removes notes that were being written.
+func (m *Manager) sweepNotes() error {
+	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+spool.NoteTemporary))
+	for _, path := range paths {
+		err = errors.Join(err, m.o.disk.Remove(path))
+	}
+	return err
 }
 
 // adopt records a batch that says of itself what it is. One that is not final goes on

@@ -20,11 +20,11 @@ type lying struct {
 
 func (l *lying) has(name string) bool { return slices.Contains(l.files, name) }
 
-// scan lists the folder by bases, and removes what has a temporary name.
-func (c *Catalog) scan() (map[string]*lying, error) {
+// scan lists the folder by bases, and what in it has a temporary name.
+func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := map[string]*lying{}
 	version, temporary := versionFile(), temporaryFile()
@@ -33,9 +33,7 @@ func (c *Catalog) scan() (map[string]*lying, error) {
 			continue
 		}
 		if temporary.MatchString(e.Name()) {
-			if err := c.o.disk.Remove(filepath.Join(c.dir, e.Name())); err != nil {
-				return nil, err
-			}
+			onTheirWay = append(onTheirWay, e.Name())
 			continue
 		}
 		parts := version.FindStringSubmatch(e.Name())
@@ -55,7 +53,7 @@ func (c *Catalog) scan() (map[string]*lying, error) {
 			l.name = l.manifest.Name
 		}
 	}
-	return all, nil
+	return all, onTheirWay, nil
 }
 
 // there says that a version's files are, as far as a look at their sizes tells.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.etcd.io/bbolt"
+
 	"thresher/service/problem"
 )
 
@@ -19,6 +21,20 @@ func (c *Catalog) List() []Info {
 	}
 	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// Deleted are the names that collections once had, as far as the database knows, and that
+// none has any more.
+func (c *Catalog) Deleted() (names []string, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		return bucket(tx, numbersBucket).ForEach(func(name, _ []byte) error {
+			if bucket(tx, namesBucket).Get(name) == nil {
+				names = append(names, string(name))
+			}
+			return nil
+		})
+	})
+	return names, err
 }
 
 // Get describes a collection: its ready version, or else the one that is being made

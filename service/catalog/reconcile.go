@@ -51,12 +51,12 @@ type reconciliation struct {
 // but what has a temporary name, is marked as deleted, was superseded by a version that
 // is whole, or is recorded as failed; all else that nobody knows is moved to lost+found.
 func (c *Catalog) reconcile() error {
-	folder, err := c.scan()
+	folder, onTheirWay, err := c.scan()
 	if err != nil {
 		return err
 	}
 	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]bool{}, put: map[string]record{},
-		numbers: map[string]int64{}, keep: map[string]string{}, adopted: map[string][]string{}}
+		numbers: map[string]int64{}, remove: onTheirWay, keep: map[string]string{}, adopted: map[string][]string{}}
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		r.tx = tx
 		if err := r.recall(); err != nil {

@@ -51,21 +51,19 @@ func (s *Store) rename(from, to string) error {
 // lying is what the folder holds of a file.
 type lying struct{ content, about, gone bool }
 
-// scan lists the folder by the ids of files, and removes what has a temporary name.
-func (s *Store) scan() (map[string]lying, error) {
+// scan lists the folder by the ids of files, and what in it has a temporary name.
+func (s *Store) scan() (all map[string]lying, onTheirWay []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[string]lying{}
+	all = map[string]lying{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
 		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, spool.NoteTemporary):
-			if err := s.o.disk.Remove(filepath.Join(s.dir, name)); err != nil {
-				return nil, err
-			}
+			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
 			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), goneSuffix)
 			l := all[id]
@@ -75,7 +73,7 @@ func (s *Store) scan() (map[string]lying, error) {
 			all[id] = l
 		}
 	}
-	return all, nil
+	return all, onTheirWay, nil
 }
 
 // find compares the folder with the database, and has each know what the other does.
@@ -93,9 +91,14 @@ func (s *Store) find() error {
 	if err != nil {
 		return err
 	}
-	all, err := s.scan()
+	all, onTheirWay, err := s.scan()
 	if err != nil {
 		return err
+	}
+	for _, name := range onTheirWay {
+		if err := s.o.disk.Remove(filepath.Join(s.dir, name)); err != nil {
+			return err
+		}
 	}
 	for id, f := range known {
 		if err := s.complete(f, all[id]); err != nil {

@@ -12,6 +12,9 @@ type State struct {
 	Collections func() map[string]int64
 	// SlateMemory gives the bytes of what is in memory for slates; nil for none.
 	SlateMemory func() int64
+	// Found counts what the data folder held at the start that the database did not know, by
+	// kind; nil for none.
+	Found func() map[string]int
 	// Backend and Device name what searches.
 	Backend, Device string
 }
@@ -24,7 +27,7 @@ type watcher struct {
 	desc  described
 }
 
-type described struct{ jobs, tournaments, bytes, slates, backend *prometheus.Desc }
+type described struct{ jobs, tournaments, bytes, slates, found, backend *prometheus.Desc }
 
 func descriptions() described {
 	return described{
@@ -32,6 +35,7 @@ func descriptions() described {
 		tournaments: prometheus.NewDesc("thresher_tournaments", "Tournaments by status.", []string{"status"}, nil),
 		bytes:       prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
 		slates:      prometheus.NewDesc("thresher_slate_memory_bytes", "Memory of users' states and of items prepared for slates.", nil, nil),
+		found:       prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
 		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
 }
@@ -42,6 +46,7 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.tournaments
 	ch <- w.desc.bytes
 	ch <- w.desc.slates
+	ch <- w.desc.found
 	ch <- w.desc.backend
 }
 
@@ -60,6 +65,11 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	}
 	if w.state.SlateMemory != nil {
 		ch <- prometheus.MustNewConstMetric(w.desc.slates, prometheus.GaugeValue, float64(w.state.SlateMemory()))
+	}
+	if w.state.Found != nil {
+		for kind, n := range w.state.Found() {
+			ch <- prometheus.MustNewConstMetric(w.desc.found, prometheus.GaugeValue, float64(n), kind)
+		}
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
 }

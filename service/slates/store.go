@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -160,18 +159,11 @@ func (s *Store) Drop(ctx context.Context, name string, first func() error) error
 	return s.change(func(tx *bbolt.Tx) error { return tx.Bucket(collectionsBucket()).DeleteBucket([]byte(name)) })
 }
 
-// Sweep drops what is known of collections that there are not.
-func (s *Store) Sweep(names []string) error {
-	var gone []string
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(collectionsBucket()).ForEachBucket(func(k []byte) error {
-			if !slices.Contains(names, string(k)) {
-				gone = append(gone, string(k))
-			}
-			return nil
-		})
-	})
-	for _, name := range gone {
+// Sweep drops what is known of collections that were deleted, whose deletion did not come
+// so far.
+func (s *Store) Sweep(deleted []string) error {
+	var err error
+	for _, name := range deleted {
 		err = errors.Join(err, s.Drop(context.Background(), name, nil)) // nobody holds it
 	}
 	return err

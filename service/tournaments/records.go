@@ -126,6 +126,9 @@ func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	if b == nil {
 		return nil, unknown(r.ID)
 	}
+	if b.Bucket([]byte(logBucket)) == nil {
+		return nil, unplayable(r, "the record of its calls is lost", errors.New("there is no log"))
+	}
 	return b, nil
 }
 

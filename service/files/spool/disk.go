@@ -147,3 +147,12 @@ func (d Disk) Sweep(dir string, wanted func(name string) bool) error {
 	}
 	return nil
 }
+
+// WithoutFolder is the text of an error of a file, named without its folder.
+func WithoutFolder(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Sprintf("%s: %v", filepath.Base(p.Path), p.Err)
+	}
+	return err.Error()
+}

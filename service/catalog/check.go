@@ -1,0 +1,147 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/database"
+	"thresher/service/files/spool"
+)
+
+// idle is a catalog of which only the folder and the database are used.
+func idle(dir string, db *bbolt.DB, o Options) *Catalog {
+	c := &Catalog{dir: dir, db: db, o: o}
+	c.o.defaults()
+	return c
+}
+
+// Repair has db know the collections that lie in dir, as Open does, without loading them.
+func Repair(dir string, db *bbolt.DB, o Options) (Found, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Found{}, err
+	}
+	c := idle(dir, db, o)
+	if err := db.Update(createBuckets); err != nil {
+		return Found{}, err
+	}
+	err := c.reconcile()
+	return c.found, err
+}
+
+// Check reads every version in dir to its end and compares them with what db knows, which
+// may be nil. Nothing is changed.
+func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
+	c := idle(dir, db, Options{})
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return nil
+	}
+	folder, _, err := c.scan()
+	if err != nil {
+		return err
+	}
+	known := map[string]ref{}
+	if db != nil {
+		if known, err = c.checkKnown(ctx, tell); err != nil {
+			return err
+		}
+	}
+	for _, base := range slices.Sorted(maps.Keys(folder)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, ok := known[base]; !ok {
+			c.checkUnknown(folder[base], tell)
+		}
+	}
+	return nil
+}
+
+// checkKnown checks what the database names, and returns it by base.
+func (c *Catalog) checkKnown(ctx context.Context, tell func(database.Item)) (map[string]ref, error) {
+	known := map[string]ref{}
+	check := func(name string, ch *change, what string) {
+		known[ch.Base] = ref{name, ch.Version}
+		i := database.Item{Kind: "collection", Name: name, Verdict: database.Whole, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
+		if err := c.whole(ch); os.IsNotExist(err) {
+			i.Verdict, i.Detail = database.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+		} else if err != nil {
+			i.Verdict, i.Detail = database.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+		}
+		tell(i)
+	}
+	err := c.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte("catalog")) == nil || bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
+			return nil // of a server that never came so far
+		}
+		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
+			rec, _, err := getRecord(tx, string(name))
+			if err != nil {
+				tell(database.Item{Kind: "collection", Name: string(name), Verdict: database.Broken, Detail: err.Error()})
+				return nil
+			}
+			if rec.Ready != nil {
+				check(string(name), rec.Ready, "")
+			}
+			if rec.Failed != nil {
+				known[rec.Failed.Base] = ref{string(name), rec.Failed.Version}
+			}
+			if rec.Next != nil {
+				known[rec.Next.Base] = ref{string(name), rec.Next.Version}
+				tell(c.checkNext(string(name), rec.Next))
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		return eachRetired(tx, func(r ref, ch change) { check(r.name, &ch, ", which a batch uses") })
+	})
+	return known, err
+}
+
+// checkNext looks at what a version is to be made of.
+func (c *Catalog) checkNext(name string, ch *change) database.Item {
+	i := database.Item{Kind: "collection", Name: name, Verdict: database.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
+	if m, err := c.described(ch.Base); err == nil && m.Ready {
+		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
+		return i
+	}
+	for _, file := range ch.sources() {
+		if _, err := os.Stat(filepath.Join(c.dir, file)); err != nil {
+			i.Verdict, i.Detail = database.Missing, fmt.Sprintf("version %d, to be made: %s", ch.Version, inFolder(err))
+		}
+	}
+	return i
+}
+
+// checkUnknown tells of files of which the database knows nothing.
+func (c *Catalog) checkUnknown(l *lying, tell func(database.Item)) {
+	if l.gone {
+		return // what is left of a deletion
+	}
+	i := database.Item{Kind: "collection", Name: l.name, Verdict: database.Unknown}
+	switch {
+	case l.manifest == nil:
+		i.Detail = fmt.Sprintf("files %s.*: %v", l.base, l.why)
+		if ch, err := c.deduce(l); err == nil {
+			i.Detail = fmt.Sprintf("file %s is whole, %d rows of %d columns, and has no manifest", ch.data(), ch.Count, ch.Dim)
+		}
+	case !l.Ready:
+		i.Detail = fmt.Sprintf("version %d, to be made", l.Change.Version)
+	default:
+		i.Detail = fmt.Sprintf("version %d is whole, %d rows of %d columns", l.Change.Version, l.Change.Count, l.Change.Dim)
+		if err := c.whole(&l.Change); err != nil {
+			i.Verdict, i.Detail = database.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
+		}
+	}
+	tell(i)
+}
+
+// inFolder is what an error says, with the name of a file alone.
+func inFolder(err error) string { return spool.WithoutFolder(err) }

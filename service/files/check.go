@@ -1,0 +1,127 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/database"
+	"thresher/service/files/spool"
+)
+
+// Check reads every file in dir to its end and compares them with what db knows, which may
+// be nil. Nothing is changed.
+func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
+	s := &Store{dir: dir, db: db}
+	if missing(dir) {
+		return nil
+	}
+	folder, _, err := s.scan()
+	if err != nil {
+		return err
+	}
+	known := map[string]File{}
+	if db != nil {
+		err = db.View(func(tx *bbolt.Tx) error {
+			if tx.Bucket([]byte("files")) == nil || bucket(tx, recordsBucket) == nil {
+				return nil // of a server that never came so far
+			}
+			return eachFile(tx, func(f File) { known[f.ID] = f })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		i, err := s.compare(ctx, known[id])
+		if err != nil {
+			return err
+		}
+		tell(i)
+	}
+	for _, id := range slices.Sorted(maps.Keys(folder)) {
+		l := folder[id]
+		if _, ok := known[id]; ok || l.gone {
+			continue
+		}
+		var a about
+		switch err := spool.Note(filepath.Join(dir, id+aboutSuffix), aboutKind, &a); {
+		case !l.content && err == nil: // never acknowledged
+		case err != nil:
+			tell(database.Item{Kind: "file", Name: id, Verdict: database.Unknown, Detail: "nothing says what it is: " + spool.WithoutFolder(err)})
+		default:
+			i, err := s.compare(ctx, File(a.stored))
+			if err != nil {
+				return err
+			}
+			if i.Verdict == database.Whole {
+				i.Verdict = database.Unknown
+			}
+			tell(i)
+		}
+	}
+	return nil
+}
+
+// compare reads a file.
+func (s *Store) compare(ctx context.Context, f File) (database.Item, error) {
+	i := database.Item{Kind: "file", Name: f.ID, Verdict: database.Whole, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
+	r, err := os.Open(filepath.Join(s.dir, f.ID))
+	if os.IsNotExist(err) {
+		i.Verdict = database.Missing
+		return i, nil
+	}
+	if err != nil {
+		return i, err
+	}
+	defer r.Close()
+	n, sum, err := spool.Measure(ctx, r, nil)
+	if err != nil {
+		return i, err
+	}
+	if n != f.Bytes || sum != f.SHA256 {
+		i.Verdict = database.Broken
+		i.Detail = fmt.Sprintf("%q has %d bytes of SHA-256 %s, it had %d of %s", f.Name, n, sum, f.Bytes, f.SHA256)
+	}
+	return i, nil
+}
+
+// Repair has db list the files that it knows in their order, and know those that lie in
+// dir, as Open does.
+func Repair(dir string, db *bbolt.DB, o *Options) (Found, error) {
+	err := db.Update(func(tx *bbolt.Tx) error {
+		if err := createBuckets(tx); err != nil {
+			return err
+		}
+		root := tx.Bucket([]byte("files"))
+		if err := root.DeleteBucket([]byte(orderBucket)); err != nil {
+			return err
+		}
+		order, err := root.CreateBucket([]byte(orderBucket))
+		if err != nil {
+			return err
+		}
+		return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
+			var r record
+			if err := json.Unmarshal(text, &r); err != nil {
+				return fmt.Errorf("record of file %s: %w", id, err)
+			}
+			return errors.Join(order.SetSequence(max(order.Sequence(), r.Number)), order.Put(number(r.Number), id))
+		})
+	})
+	if err != nil {
+		return Found{}, err
+	}
+	s, err := Open(dir, db, o)
+	if err != nil {
+		return Found{}, err
+	}
+	return s.Found(), nil
+}

@@ -1,0 +1,183 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/batches"
+	"thresher/service/catalog"
+	"thresher/service/database"
+	"thresher/service/files"
+	"thresher/service/files/spool"
+	"thresher/service/slates"
+	"thresher/service/tournaments"
+)
+
+// Check reads all that a data folder holds, which no server may have open, and tells of
+// each thing what it is. Nothing is changed.
+func Check(ctx context.Context, dir string, tell func(database.Item)) error {
+	if err := isFolder(dir); err != nil {
+		return err
+	}
+	db, err := checkDatabase(dir, metaName, tell)
+	if err != nil {
+		return err
+	}
+	if db != nil {
+		defer db.Close()
+	}
+	for _, check := range []func() error{
+		func() error { return catalog.Check(ctx, filepath.Join(dir, collectionsName), db, tell) },
+		func() error { return files.Check(ctx, filepath.Join(dir, filesName), db, tell) },
+		func() error { return batches.Check(ctx, filepath.Join(dir, batchesName), db, tell) },
+		func() error {
+			if db == nil {
+				return nil
+			}
+			return tournaments.Check(ctx, db, tell)
+		},
+		func() error { return checkSlates(ctx, dir, tell) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
+	}
+	return err
+}
+
+// checkDatabase tells of a database, and opens it if it is whole.
+func checkDatabase(dir, name string, tell func(database.Item)) (*bbolt.DB, error) {
+	path := filepath.Join(dir, name)
+	i := database.Item{Kind: "database", Name: name, Verdict: database.Whole}
+	err := database.Check(path)
+	var d *database.Damaged
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		i.Verdict = database.Missing
+	case errors.As(err, &d):
+		i.Verdict, i.Detail = database.Broken, d.Err.Error()
+	case err != nil:
+		return nil, err
+	}
+	tell(i)
+	if i.Verdict != database.Whole {
+		return nil, nil
+	}
+	db, _, err := database.Open(path, nil)
+	return db, err
+}
+
+func checkSlates(ctx context.Context, dir string, tell func(database.Item)) error {
+	db, err := checkDatabase(dir, slatesName, tell)
+	if err != nil || db == nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	return slates.Check(ctx, filepath.Join(dir, slatesName), tell)
+}
+
+// Repaired is what Repair did.
+type Repaired struct {
+	// Databases are those that were damaged: each was moved and another made of it.
+	Databases []RepairedDatabase `json:"databases"`
+	// Collections and Files are known again; what nothing tells of was moved.
+	Collections []string     `json:"collections"`
+	Files       []string     `json:"files"`
+	Moved       []spool.Kept `json:"moved"`
+}
+
+// RepairedDatabase is what was read of a damaged database.
+type RepairedDatabase struct {
+	Name    string   `json:"name"`
+	MovedTo string   `json:"moved_to"`
+	Buckets int      `json:"buckets"`
+	Keys    int      `json:"keys"`
+	Lost    []string `json:"lost"` // what is wrong, as far as that is told
+}
+
+// Repair moves the damaged databases of a data folder, which no server may have open, to
+// lost+found, makes others of what can still be read of them, and has them know all
+// collections and files that are there. Batches are taken in when a server starts. Nothing
+// is removed.
+func Repair(dir string, log *slog.Logger) (*Repaired, error) {
+	if err := isFolder(dir); err != nil {
+		return nil, err
+	}
+	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []spool.Kept{}}
+	for _, name := range []string{metaName, slatesName} { // none is touched while another is in use
+		if err := database.Check(filepath.Join(dir, name)); errors.Is(err, database.ErrInUse) {
+			return nil, err
+		}
+	}
+	for _, name := range []string{metaName, slatesName} {
+		if err := r.database(dir, name); err != nil {
+			return r, err
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, slatesName)); err == nil {
+		if err := slates.Repair(filepath.Join(dir, slatesName)); err != nil {
+			return r, err
+		}
+	}
+	db, _, err := database.Open(filepath.Join(dir, metaName), nil)
+	if err != nil {
+		return r, err
+	}
+	defer db.Close()
+	return r, r.index(dir, db, log)
+}
+
+// database makes another of a database that is damaged.
+func (r *Repaired) database(dir, name string) error {
+	path := filepath.Join(dir, name)
+	err := database.Check(path)
+	var d *database.Damaged
+	if !errors.As(err, &d) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	kept, err := spool.Disk{}.Keep(spool.Lost{Dir: filepath.Join(dir, "lost+found"), Data: dir}, path, "damaged: "+d.Err.Error())
+	if err != nil {
+		return err
+	}
+	s, err := database.Salvage(filepath.Join(dir, kept.To), path)
+	if err != nil {
+		return fmt.Errorf("%s was moved to %s, and another could not be made: %w", path, kept.To, err)
+	}
+	r.Databases = append(r.Databases, RepairedDatabase{name, kept.To, s.Buckets, s.Keys, s.Lost})
+	return nil
+}
+
+// index has db know all that is there.
+func (r *Repaired) index(dir string, db *bbolt.DB, log *slog.Logger) error {
+	f, err := files.Repair(filepath.Join(dir, filesName), db, &files.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	r.Files, r.Moved = append(r.Files, f.Adopted...), append(r.Moved, f.Kept...)
+	c, err := catalog.Repair(filepath.Join(dir, collectionsName), db, catalog.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	r.Collections, r.Moved = append(r.Collections, c.Adopted...), append(r.Moved, c.Kept...)
+	return errors.Join(tournaments.Repair(db), batches.Repair(db))
+}

@@ -1,0 +1,111 @@
+package slates
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/database"
+)
+
+// Check reads every record of the database at path, which must not be in use. Nothing is
+// changed.
+func Check(ctx context.Context, path string, tell func(database.Item)) error {
+	if err := database.Check(path); err != nil {
+		return err
+	}
+	db, _, err := database.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.View(func(tx *bbolt.Tx) error {
+		root := tx.Bucket(collectionsBucket())
+		if root == nil {
+			return nil // of a server that never came so far
+		}
+		return root.ForEachBucket(func(name []byte) error {
+			i := database.Item{Kind: "slates", Name: string(name), Verdict: database.Whole}
+			n, err := find(tx, string(name)).check(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			i.Detail = fmt.Sprintf("%d slates, %d users", n.slates, n.users)
+			if err != nil {
+				i.Verdict, i.Detail = database.Broken, fmt.Sprintf("%s: %v", filepath.Base(path), err)
+			}
+			tell(i)
+			return nil
+		})
+	})
+}
+
+// check reads all records of a collection and counts them.
+func (r *records) check(ctx context.Context) (n counts, err error) {
+	if _, err := r.settings(); err != nil {
+		return n, err
+	}
+	if _, _, err := r.model(); err != nil {
+		return n, err
+	}
+	if _, err := r.counts(); err != nil {
+		return n, err
+	}
+	for _, s := range []struct {
+		bucket string
+		read   func(k, v []byte) error
+	}{
+		{slatesBucket, func(k, v []byte) error { n.slates++; return new(handed).decode(k, v) }},
+		{statesBucket, func(k, v []byte) error { n.users++; return new(kept).decode(k, v) }},
+		{logsBucket, func(k, v []byte) error { return new(feedback).decode(k, v) }},
+	} {
+		b := r.sub(s.bucket)
+		if b == nil {
+			return n, r.damaged(s.bucket, fmt.Errorf("they are missing"))
+		}
+		err := b.ForEach(func(k, v []byte) error {
+			if err := s.read(k, v); err != nil {
+				return r.damaged(fmt.Sprintf("%s %q", s.bucket, cut(string(k))), err)
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Repair has the collections of the database at path, of which parts are lost, have all that
+// they need, and counts right.
+func Repair(path string) error {
+	db, _, err := database.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.Update(func(tx *bbolt.Tx) error {
+		root, err := tx.CreateBucketIfNotExists(collectionsBucket())
+		if err != nil {
+			return err
+		}
+		var names []string
+		err = root.ForEachBucket(func(name []byte) error { names = append(names, string(name)); return nil })
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			r, err := create(tx, name)
+			if err != nil {
+				return err
+			}
+			n := counts{int64(r.sub(slatesBucket).Inspect().KeyN), int64(r.sub(statesBucket).Inspect().KeyN)}
+			if err := r.setCounts(n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

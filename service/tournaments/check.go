@@ -1,0 +1,68 @@
+package tournaments
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/database"
+)
+
+// Check plays every tournament of db to where it is. Nothing is changed.
+func Check(ctx context.Context, db *bbolt.DB, tell func(database.Item)) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte(rootBucket)) == nil || bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
+			return nil // of a server that never came so far
+		}
+		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
+			i := database.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: database.Whole}
+			r, err := decodeRecord(text)
+			if err == nil {
+				i.Name = r.ID
+				i.Detail, err = r.check(ctx, tx)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				i.Verdict, i.Detail = database.Broken, err.Error()
+			}
+			tell(i)
+			return nil
+		})
+	})
+}
+
+// check plays what is recorded, and says how much that is.
+func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
+	t, err := r.texts(tx)
+	if err != nil {
+		return "", err
+	}
+	s, err := t.replay(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d arms, %d calls", len(r.Config.Arms), s.events), nil
+}
+
+// Repair has every tournament of db be found by its id.
+func Repair(db *bbolt.DB) error {
+	return db.Update(func(tx *bbolt.Tx) error {
+		if err := createBuckets(tx); err != nil {
+			return err
+		}
+		records := bucket(tx, recordsBucket)
+		return records.ForEach(func(n, text []byte) error {
+			r, err := decodeRecord(text)
+			if err != nil {
+				return nil // Check names it
+			}
+			if err := records.SetSequence(max(records.Sequence(), r.Number)); err != nil {
+				return err
+			}
+			return bucket(tx, idsBucket).Put([]byte(r.ID), n)
+		})
+	})
+}
