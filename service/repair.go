@@ -131,7 +131,7 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 			return r, err
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, slatesName)); err == nil {
+	if n := len(r.Databases); n > 0 && r.Databases[n-1].Name == slatesName {
 		if err := slates.Repair(filepath.Join(dir, slatesName)); err != nil {
 			return r, err
 		}

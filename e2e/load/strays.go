@@ -28,7 +28,9 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 		}
 		var names []string
 		for _, e := range entries {
-			names = append(names, e.Name())
+			if !strings.HasSuffix(e.Name(), ".about") { // the note that each file has
+				names = append(names, e.Name())
+			}
 		}
 		// batches that go on may be handing over their answers
 		if len(names) != len(listed) {

@@ -2,6 +2,8 @@ package slates
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -57,13 +59,13 @@ func (r *records) check(ctx context.Context) (n counts, err error) {
 		bucket string
 		read   func(k, v []byte) error
 	}{
-		{slatesBucket, func(k, v []byte) error { n.slates++; return new(handed).decode(k, v) }},
-		{statesBucket, func(k, v []byte) error { n.users++; return new(kept).decode(k, v) }},
+		{slatesBucket, func(k, v []byte) error { return new(handed).decode(k, v) }},
+		{statesBucket, func(k, v []byte) error { return new(kept).decode(k, v) }},
 		{logsBucket, func(k, v []byte) error { return new(feedback).decode(k, v) }},
 	} {
 		b := r.sub(s.bucket)
 		if b == nil {
-			return n, r.damaged(s.bucket, fmt.Errorf("they are missing"))
+			return n, r.damaged(s.bucket, errors.New("they are missing"))
 		}
 		err := b.ForEach(func(k, v []byte) error {
 			if err := s.read(k, v); err != nil {
@@ -75,7 +77,28 @@ func (r *records) check(ctx context.Context) (n counts, err error) {
 			return n, err
 		}
 	}
-	return n, nil
+	return r.recount()
+}
+
+// recount counts slates, and users of whom there is a state or feedback.
+func (r *records) recount() (n counts, err error) {
+	err = r.sub(slatesBucket).ForEach(func(_, _ []byte) error { n.slates++; return nil })
+	if err != nil {
+		return n, err
+	}
+	users := map[string]bool{}
+	err = r.sub(statesBucket).ForEach(func(user, _ []byte) error { users[string(user)] = true; return nil })
+	if err != nil {
+		return n, err
+	}
+	err = r.sub(logsBucket).ForEach(func(key, _ []byte) error {
+		if size, at := binary.Uvarint(key); at > 0 && size <= uint64(len(key)-at) {
+			users[string(key[at:at+int(size)])] = true
+		}
+		return nil
+	})
+	n.users = int64(len(users))
+	return n, err
 }
 
 // Repair has the collections of the database at path, of which parts are lost, have all that
@@ -101,7 +124,10 @@ func Repair(path string) error {
 			if err != nil {
 				return err
 			}
-			n := counts{int64(r.sub(slatesBucket).Inspect().KeyN), int64(r.sub(statesBucket).Inspect().KeyN)}
+			n, err := r.recount()
+			if err != nil {
+				return err
+			}
 			if err := r.setCounts(n); err != nil {
 				return err
 			}

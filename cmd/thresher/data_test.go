@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestData cuts a server's database: serve names it and what to do, check says what is
+// whole, repair makes it anew, and the collection answers.
+func TestData(t *testing.T) {
+	dir := t.TempDir()
+	c := &http.Client{}
+	s := serve(t, dir)
+	put := request(t, "PUT", s.url+"/v1/collections/films?ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"+`{"id":"ran","vector":[0,1]}`+"\n"))
+	put.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := c.Do(put)
+	if err != nil || resp.StatusCode != 201 {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	for _, verb := range []string{"check", "repair"} {
+		thresher(t, "data", verb, "--data="+dir).wantError(t, "in use by another server")
+	}
+	s.stop().wantCode(t, exitOK)
+	r := thresher(t, "data", "check", "--all", "--data="+dir)
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "whole    collection films: version 1, 2 rows of 2 columns") {
+		t.Error(r.out)
+	}
+
+	meta := filepath.Join(dir, "meta.db")
+	if err := os.Truncate(meta, 10_000); err != nil {
+		t.Fatal(err)
+	}
+	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, meta+" is damaged", "its end is missing", "thresher data repair --data "+dir)
+	r = thresher(t, "data", "check", "--json", "--data="+dir)
+	var report struct {
+		Whole bool
+		Items []struct{ Kind, Name, Verdict, Detail string }
+	}
+	if r.wantCode(t, exitWrong); json.Unmarshal([]byte(r.out), &report) != nil || report.Whole || report.Items[0].Verdict != "damaged" || report.Items[1].Name != "films" || report.Items[1].Verdict != "unknown" {
+		t.Error(r.out)
+	}
+	r = thresher(t, "data", "repair", "--data="+dir)
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "collection films is known again") || !strings.Contains(r.out, "meta.db: moved to "+filepath.Join("lost+found", "meta.db")) {
+		t.Error(r.out)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "lost+found", "meta.db")); err != nil || info.Size() != 10_000 {
+		t.Error("the database is not kept as it was:", err)
+	}
+	thresher(t, "data", "check", "--data="+dir).wantCode(t, exitOK)
+
+	s = serve(t, dir)
+	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/ran", nil)); !bytes.Contains(got, []byte(`"ran"`)) {
+		t.Errorf("%s", got)
+	}
+	s.stop().wantCode(t, exitOK)
+	thresher(t, "data", "repair", "--json", "--data="+dir).wantCode(t, exitOK)
+	thresher(t, "data", "check", "--data="+filepath.Join(dir, "no")).wantError(t, "data check", "no such file")
+}

@@ -1,0 +1,242 @@
+package service
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/service/database"
+)
+
+// stocked fills a server with something of each kind and returns what it answers.
+func (s *site) stocked() map[string]string {
+	s.t.Helper()
+	s.do("PUT", "/v1/collections/rows?wait&metric=cosine", npy(gaussian(1, 40*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/texts?wait&ids=id", strings.NewReader(`{"id":"a","vector":[1,0]}`+"\n"+`{"id":"b","vector":[0,1]}`+"\n"), "Content-Type", "application/x-ndjson").want(201)
+	s.do("POST", "/v1/collections/texts/rows?wait&ids=id", strings.NewReader(`{"id":"c","vector":[3,2]}`+"\n"), "Content-Type", "application/x-ndjson").want(200)
+	s.news(1, 60)
+	var slates deal
+	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"],"k":2}`).want(200).into(&slates)
+	s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
+	return s.answers()
+}
+
+// answers asks all that a server holds.
+func (s *site) answers() map[string]string {
+	s.t.Helper()
+	got := map[string]string{}
+	var list struct {
+		Data []struct {
+			Name      string
+			State     string
+			Version   int64
+			Count     int64
+			Dimension int
+		}
+	}
+	s.do("GET", "/v1/collections", nil).want(200).into(&list)
+	for _, c := range list.Data {
+		if c.State == "failed" && c.Name == "more" {
+			continue // of a database that is older than its deletion
+		}
+		var found struct {
+			Version int64
+			Results json.RawMessage
+		}
+		body := map[string]any{"queries": [][]float32{gaussian(9, c.Dimension)}, "k": 2, "method": "exact"}
+		s.do("POST", "/v1/collections/"+c.Name+"/search", body).want(200).into(&found)
+		got["collection "+c.Name] = string(found.Results)
+	}
+	var all struct {
+		Data []struct{ ID, Filename, Purpose, SHA256 string }
+	}
+	s.do("GET", "/v1/files", nil).want(200).into(&all)
+	for _, f := range all.Data {
+		got["file "+f.ID] = strings.Join([]string{f.Filename, f.Purpose, f.SHA256}, " ")
+	}
+	var slates struct{ Users, Slates int }
+	s.do("GET", slatesOfNews, nil).want(200).into(&slates)
+	got["users"] = cmp.Diff(slates, struct{ Users, Slates int }{})
+	return got
+}
+
+// TestRestore: whatever becomes of meta.db, every collection and file that was acknowledged is
+// there with its answers, also of a copy that was made while the server wrote; at most
+// after a repair, which is asked for by name.
+func TestRestore(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	empty := readFile(t, filepath.Join(dir, metaName))
+	want := s.stocked()
+	middle := readFile(t, filepath.Join(dir, metaName))
+	s.do("PUT", "/v1/collections/more?wait", npy(gaussian(2, 8*dim), dim), "Content-Type", npyType).want(201)
+	torn := append(middle[:len(middle)/2:len(middle)/2], readFile(t, filepath.Join(dir, metaName))[len(middle)/2:]...)
+	s.do("DELETE", "/v1/collections/more", nil).want(204)
+	s.stopAll()
+	whole := readFile(t, filepath.Join(dir, metaName))
+	for _, c := range []struct {
+		name   string
+		meta   []byte // nil for none
+		repair bool
+	}{
+		{"as it was", whole, false},
+		{"lost", nil, false},
+		{"of no bytes", []byte{}, false},
+		{"of before all", empty, false},
+		{"cut", whole[:len(whole)/2-100], true},
+		{"cut to a page", whole[:4096], true},
+		{"garbage", append(append(whole[:8192:8192], []byte(strings.Repeat("garbage!", 1024))...), whole[16384:]...), true},
+		{"torn", torn, true}, // or whole, by chance
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(copied, metaName)
+			err := os.Remove(path)
+			if c.meta != nil {
+				err = os.WriteFile(path, c.meta, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.repair {
+				var d *database.Damaged
+				_, err := Open(t.Context(), Options{Dir: copied})
+				switch {
+				case err == nil:
+					t.Fatal("it was opened")
+				case errors.As(err, &d) && strings.Contains(err.Error(), path) && strings.Contains(err.Error(), "thresher data repair --data "+copied):
+					if _, err := Repair(copied, nil); err != nil {
+						t.Fatal(err)
+					}
+				case c.name != "torn":
+					t.Fatal(err)
+				}
+			}
+			s := startIn(t, copied, nil)
+			defer func() {
+				if t.Failed() {
+					t.Log(s.log)
+				}
+			}()
+			got := s.answers()
+			delete(got, "collection more")
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			var ready struct{ Found *found }
+			s.do("GET", "/readyz", nil).want(200).into(&ready)
+			if asWas := c.name == "as it was"; asWas != (ready.Found == nil && s.Found()["collections"] == 0) && !c.repair {
+				t.Errorf("%+v", ready.Found)
+			}
+			s.stopAll()
+			if bad := verdicts(t, copied); bad != "" && !strings.HasPrefix(bad, "missing collection more") {
+				t.Error(bad)
+			}
+		})
+	}
+}
+
+// verdicts is what a check finds that is not whole.
+func verdicts(t *testing.T, dir string) string {
+	t.Helper()
+	var bad []string
+	n := 0
+	err := Check(t.Context(), dir, func(i database.Item) {
+		n++
+		if i.Verdict != database.Whole {
+			bad = append(bad, string(i.Verdict)+" "+i.Kind+" "+i.Name+" "+i.Detail)
+		}
+	})
+	if err != nil || n < 5 {
+		t.Fatal(n, err)
+	}
+	return strings.Join(bad, "\n")
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestSlatesAreCut: the server says so and names the file; a repair has collections answer, and
+// slates be made and learnt from again.
+func TestSlatesAreCut(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	want := s.stocked()
+	s.stopAll()
+	path := filepath.Join(dir, slatesName)
+	b := readFile(t, path)
+	for _, n := range []int{len(b) / 2, len(b) / 3, 5000} {
+		if err := os.WriteFile(path, b[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), Options{Dir: dir, Open: nil})
+		if err == nil {
+			t.Fatal("it was opened")
+		}
+		found := 0
+		err = Check(t.Context(), dir, func(i database.Item) {
+			if i.Verdict == database.Broken && i.Name == slatesName {
+				found++
+			}
+		})
+		if err != nil || found != 1 {
+			t.Fatal(found, err)
+		}
+		r, err := Repair(dir, nil)
+		if err != nil || len(r.Databases) != 1 || r.Databases[0].Name != slatesName {
+			t.Fatal(r, err)
+		}
+		s := startIn(t, dir, nil)
+		got := s.answers()
+		delete(got, "users")
+		for name := range got {
+			if got[name] != want[name] {
+				t.Errorf("%s: %s, was %s", name, got[name], want[name])
+			}
+		}
+		var slates deal
+		s.do("POST", slatesOfNews+"/recommend", `{"users":["bob"],"k":2}`).want(200).into(&slates)
+		s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
+		s.stopAll()
+	}
+	if _, err := os.Stat(filepath.Join(dir, "lost+found", slatesName+".2")); err != nil {
+		t.Error("what was cut is not kept:", err)
+	}
+}
+
+// TestRepairRefuses a folder that a server has open, and one that is none.
+func TestRepairRefuses(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	if _, err := Repair(dir, nil); !errors.Is(err, database.ErrInUse) {
+		t.Error(err)
+	}
+	if err := Check(t.Context(), dir, func(database.Item) {}); !errors.Is(err, database.ErrInUse) {
+		t.Error(err)
+	}
+	s.stopAll()
+	for _, dir := range []string{filepath.Join(dir, "no"), filepath.Join(dir, metaName)} {
+		_, err := Repair(dir, nil)
+		if cerr := Check(t.Context(), dir, nil); err == nil || cerr == nil || !strings.Contains(err.Error(), dir) {
+			t.Error(err, cerr)
+		}
+	}
+	if _, err := Repair(filepath.Join(dir, "no"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
