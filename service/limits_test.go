@@ -423,7 +423,7 @@ func TestOneServerAFolder(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	rows := s.fill()
-	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), dir+" is in use") {
+	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "meta.db is in use") {
 		t.Errorf("a second server: %v", err)
 	}
 	s.stopAll()

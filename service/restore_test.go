@@ -24,11 +24,11 @@ func (s *site) stocked() map[string]string {
 	var slates deal
 	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"],"k":2}`).want(200).into(&slates)
 	s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
-	return s.answers()
+	return s.everything()
 }
 
-// answers asks all that a server holds.
-func (s *site) answers() map[string]string {
+// everything asks all that a server holds.
+func (s *site) everything() map[string]string {
 	s.t.Helper()
 	got := map[string]string{}
 	var list struct {
@@ -127,7 +127,7 @@ func TestRestore(t *testing.T) {
 					t.Log(s.log)
 				}
 			}()
-			got := s.answers()
+			got := s.everything()
 			delete(got, "collection more")
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
@@ -202,7 +202,7 @@ func TestSlatesAreCut(t *testing.T) {
 			t.Fatal(r, err)
 		}
 		s := startIn(t, dir, nil)
-		got := s.answers()
+		got := s.everything()
 		delete(got, "users")
 		for name := range got {
 			if got[name] != want[name] {

@@ -78,6 +78,9 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 // Pin keeps a version, durably, until owner unpins; 0 is the ready one. An owner may
 // have several, and pinning twice is pinning once.
 func (c *Catalog) Pin(name string, version int64, owner string) error {
+	if owner == "" || strings.Contains(owner, "\x00") {
+		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
+	}
 	c.change.Lock()
 	defer c.change.Unlock()
 	v, err := c.Use(name, version)
@@ -108,9 +111,6 @@ func (c *Catalog) PinAgain(name string, version int64, owner string) error {
 // pin records a pin on a version in use. The caller holds change.
 func (c *Catalog) pin(o *opened, owner string) error {
 	name := o.name
-	if owner == "" || strings.Contains(owner, "\x00") {
-		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
-	}
 	if err := c.o.disk.At("record", name); err != nil {
 		return spool.Full(err)
 	}
