@@ -42,11 +42,12 @@ DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
   for (int k = 0; k < 4; k++) v[k] = c + k < dim ? __ldg(row + c + k) : 0;
 }
 
-enum Term { kProduct, kSquare };
+enum Term { kProduct, kSquare, kSquaredDifference };
 
 // sum_row is the canonical sum (cpu/simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
-// products with the query, or of its squares, for each eight threads of a warp: eight get that of their row, which
-// depends on nothing beside it, or 0 where row is null. Products and squares are exact in float64.
+// products with the query, of its squares, or of the squares of their differences, for each eight threads of a warp:
+// eight get that of their row, which depends on nothing beside it, or 0 where row is null. Products and squares are
+// exact in float64; the square of a difference is rounded before it is added.
 template <Term T>
 DEV double sum_row(const Scorer& s, const float* row) {
   double sum[4] = {0, 0, 0, 0};
@@ -55,9 +56,12 @@ DEV double sum_row(const Scorer& s, const float* row) {
   for (int c = 4 * (lane_id() % 8); c < end; c += 32) {
     double x[4], q[4];
     load4(x, row, c, s.dim, s.aligned);
-    if (T == kProduct) load4(q, s.query, c, s.dim, s.aligned);
+    if (T != kSquare) load4(q, s.query, c, s.dim, s.aligned);
 #pragma unroll
-    for (int k = 0; k < 4; k++) sum[k] = fma(x[k], T == kProduct ? q[k] : x[k], sum[k]);
+    for (int k = 0; k < 4; k++) {
+      double d = T == kSquaredDifference ? q[k] - x[k] : 0;
+      sum[k] = T == kSquaredDifference ? __dadd_rn(sum[k], __dmul_rn(d, d)) : fma(x[k], T == kProduct ? q[k] : x[k], sum[k]);
+    }
   }
 #pragma unroll
   for (int d = 4; d > 0; d /= 2)
