@@ -53,10 +53,12 @@ var listDigests = map[string]string{
 	"bits ip":                        "07764753a7efa600",
 	"bytes cosine":                   "aed79967a22dc014",
 	"bytes ip":                       "da57d24c4b0cee89",
-	"mantissas cosine":               "6efdc39cf13fc0a9",
-	"mantissas ip":                   "df7403202b343969",
-	"mantissas of many sizes cosine": "fb55eb9c4107cdbd",
-	"mantissas of many sizes ip":     "51ed4a0ece2ebd69",
+	"few dimensions cosine":          "f65ef248a7c4b90d",
+	"few dimensions ip":              "9d04eaff0fab81a5",
+	"mantissas cosine":               "0a78c99d5321f75f",
+	"mantissas ip":                   "ed31584f0a2fa010",
+	"mantissas of many sizes cosine": "f3dbf5b75b7f2e5a",
+	"mantissas of many sizes ip":     "11b3f036f963272e",
 	"small whole numbers cosine":     "29920626a001464f",
 	"small whole numbers ip":         "de53ebb0fca9d5c9",
 }
@@ -69,7 +71,7 @@ type listSet struct {
 }
 
 // wholeSets is how many of the sets, the first, hold whole numbers.
-const wholeSets = 3
+const wholeSets = 4
 
 // listSets draws them by integer arithmetic alone, so that they are the same
 // everywhere.
@@ -82,13 +84,13 @@ func listSets() []listSet {
 		name   string
 		n, dim int
 		width  int // of coordinates
-	}{{"small whole numbers", 1400, 24, 7}, {"bits", 420, 131, 2}, {"bytes", 420, 65, 256}} {
+	}{{"small whole numbers", 1400, 24, 7}, {"bits", 420, 131, 2}, {"bytes", 420, 65, 256}, {"few dimensions", 420, 5, 5}} {
 		s := listSet{Set: Set{Name: x.name, Dim: x.dim}}
 		for i := range x.n + m {
 			for j := range x.dim {
 				v := draw(x.width)
 				switch from := i * 2 / 3 / 12 * 12; { // no multiple itself
-				case x.name == "small whole numbers":
+				case x.width < 10 && x.width > 2:
 					v -= int64(x.width / 2)
 					if i < x.n && i%3 == 2 { // a multiple of a row before it
 						v = s.whole[from*x.dim+j] * (1 + int64(i%5))
@@ -120,7 +122,7 @@ func listSets() []listSet {
 			for j := range x.dim {
 				v := float32(math.Ldexp(float64(draw(1<<24)-1<<23), int(draw(x.span))-23-x.span/2))
 				if i < x.n && i%4 == 3 { // a row before it, times a power of two
-					v = s.Rows[i*2/3/12*12*x.dim+j] * float32(int(1)<<(i%3))
+					v = s.Rows[i*2/3/12*12*x.dim+j] * float32(math.Ldexp(1, 30*(i%3-1)))
 				}
 				if i < x.n {
 					s.Rows = append(s.Rows, v)
