@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
+.PHONY: test race vet lint generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -24,6 +24,14 @@ generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../simd/$${k}_arm64.s -stubs ../simd/$${k}_stubs_arm64.go || exit 1; fi; \
 	done
 	test -z "$$(gofmt -l cpu/simd cpu/_generate)"
+
+PROTOC = build/proto/bin
+proto: ## the messages of service/oip/inferencepb, from its .proto; needs Python's package index once
+	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
+	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
+	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=. --go_opt=module=thresher \
+	  --connect-go_out=. --connect-go_opt=module=thresher,package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
 kernels: ## PTX of kernels/*.cu, its manifest and table of registers; needs Python's package index once

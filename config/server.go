@@ -15,7 +15,9 @@ import (
 // Server holds the settings of thresher serve. Sizes are in bytes.
 type Server struct {
 	Listen string // host:port
-	Data   string // the folder of everything that is kept
+	// GRPCListen is the host:port of gRPC; "" is none.
+	GRPCListen string
+	Data       string // the folder of everything that is kept
 	// Roots are the folders that collections may be made of files in.
 	Roots           []string
 	TLSCert, TLSKey string // PEM files; both or none
@@ -93,8 +95,10 @@ type Token struct {
 }
 
 // Loopback reports whether only this machine can reach the address.
-func (s *Server) Loopback() bool {
-	host, _, err := net.SplitHostPort(s.Listen)
+func (s *Server) Loopback() bool { return loopback(s.Listen) }
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
 	}
@@ -115,6 +119,9 @@ func (c *Config) CheckServer() error {
 	}
 	if !s.Loopback() && len(s.Tokens) == 0 && !s.Insecure {
 		wrong("listen", "%s can be reached from other machines and there are no tokens; set tokens, or insecure to serve everybody", s.Listen)
+	}
+	if s.GRPCListen != "" && !loopback(s.GRPCListen) && len(s.Tokens) == 0 && !s.Insecure {
+		wrong("grpc.listen", "%s can be reached from other machines and there are no tokens; set tokens, or insecure to serve everybody", s.GRPCListen)
 	}
 	if s.TLSCert != "" && s.TLSKey == "" {
 		wrong("tls.cert", "given without tls.key")
@@ -146,17 +153,8 @@ func ServerKeys() []string {
 // serverSettings is the part of the table that concerns Server.
 func serverSettings() []setting {
 	return []setting{
-		{
-			key: "listen", kind: "host:port", def: "127.0.0.1:8080", usage: "address to serve; port 0 takes a free one",
-			set: func(c *Config, text string) error {
-				if _, _, err := net.SplitHostPort(text); err != nil {
-					return fmt.Errorf("%q is not host:port", text)
-				}
-				c.Server.Listen = text
-				return nil
-			},
-			get: func(c *Config) any { return c.Server.Listen },
-		},
+		address("listen", "127.0.0.1:8080", "address to serve; port 0 takes a free one", false, func(c *Config) *string { return &c.Server.Listen }),
+		address("grpc.listen", "", "address to answer gRPC (the Open Inference Protocol) on; empty = none", true, func(c *Config) *string { return &c.Server.GRPCListen }),
 		word("data", "folder", "thresher-data", "folder that keeps collections, files and batches", func(c *Config) *string { return &c.Server.Data }),
 		list("roots", "folders that collections may be made of files in", func(c *Config) *[]string { return &c.Server.Roots }, nil),
 		word("tls.cert", "file", "", "certificate (PEM) to serve HTTPS with", func(c *Config) *string { return &c.Server.TLSCert }),
@@ -210,6 +208,21 @@ func serverSettings() []setting {
 		span("timeouts.search", "1m", "how long any search may take; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.SearchTimeout }),
 		span("drain.lame_duck", "1s", "how long requests are told 503 after the signal to stop, before the listener closes", 0, func(c *Config) *time.Duration { return &c.Server.LameDuck }),
 		span("drain.timeout", "30s", "how long searches under way may take after the signal to stop", 0, func(c *Config) *time.Duration { return &c.Server.DrainTimeout }),
+	}
+}
+
+// address is a setting of a host and a port, or of none if it may be empty.
+func address(key, def, usage string, empty bool, to func(*Config) *string) setting {
+	return setting{
+		key: key, kind: "host:port", def: def, usage: usage,
+		set: func(c *Config, text string) error {
+			if _, _, err := net.SplitHostPort(text); err != nil && !(empty && text == "") {
+				return fmt.Errorf("%q is not host:port", text)
+			}
+			*to(c) = text
+			return nil
+		},
+		get: func(c *Config) any { return *to(c) },
 	}
 }
 

@@ -21,22 +21,29 @@ func encodings() []string { return []string{"identity", "gzip", "deflate"} }
 // long that is nobody knows before it was read; limits hold for it as it is unpacked.
 func decompress(w http.ResponseWriter, r *http.Request) error {
 	coding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
-	var open func(*bufio.Reader) (io.Reader, error)
-	switch coding {
-	case "", "identity":
+	if coding == "" || coding == "identity" {
 		return nil
-	case "gzip", "x-gzip":
-		coding = "gzip"
-		open = func(b *bufio.Reader) (io.Reader, error) { return gzip.NewReader(b) }
-	case "deflate":
-		open = inflate
-	default:
+	}
+	coding = strings.TrimPrefix(coding, "x-")
+	open := opener(coding)
+	if open == nil {
 		w.Header().Set("Accept-Encoding", "gzip, deflate") // RFC 9110, section 12.5.3
 		return problem.New(problem.UnsupportedMedia, "bodies are taken as they are, or in gzip or deflate, not as %q", coding).
 			In("Content-Encoding").Within(encodings())
 	}
 	r.Body = &unpacked{body: r.Body, coding: coding, open: open}
 	r.ContentLength = -1
+	return nil
+}
+
+// opener reads what is in a coding; nil is none that is known.
+func opener(coding string) func(*bufio.Reader) (io.Reader, error) {
+	switch coding {
+	case "gzip":
+		return func(b *bufio.Reader) (io.Reader, error) { return gzip.NewReader(b) }
+	case "deflate":
+		return inflate
+	}
 	return nil
 }
 

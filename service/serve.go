@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -20,41 +19,37 @@ const lastAnswers = 5 * time.Second
 // it refuses requests, which balancers see by /readyz; after Timeouts.LameDuck it accepts
 // no more connections, has what is under way finish, for Timeouts.Drain at most, has
 // batches stop at their next chunk, and returns nil. The caller then calls Close.
-func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Config) error {
-	hs := &http.Server{
-		Handler:           s,
-		TLSConfig:         cert,
-		ReadHeaderTimeout: s.o.Timeouts.Header,
-		IdleTimeout:       s.o.Timeouts.Idle,
-		MaxHeaderBytes:    mostHeader,
-		BaseContext:       func(net.Listener) context.Context { return s.stopped },
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+//
+// grpc, if not nil, is where calls of gRPC are answered meanwhile.
+func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Config) error {
+	all := serving{s.listen(s, l, cert)}
+	if grpc != nil {
+		calls := s.listen(s.RPC(), grpc, cert)
+		calls.Protocols = &http.Protocols{}
+		calls.Protocols.SetHTTP2(cert != nil)
+		calls.Protocols.SetUnencryptedHTTP2(cert == nil)
+		all = append(all, calls)
 	}
-	served := make(chan error, 1)
-	go func() {
-		if cert != nil {
-			served <- hs.ServeTLS(l, "", "")
-			return
-		}
-		served <- hs.Serve(l)
-	}()
+	served := all.serve()
+	// Where one ends, what still listens must not go on alone.
+	failed := func(err error) error { return errors.Join(err, all.close(), all.await(served, len(all)-1)) }
 	select {
 	case err := <-served:
-		return err
+		return failed(err)
 	case <-ctx.Done():
 	}
 	s.beginDrain()
 	s.o.Log.Info("refusing requests", "listening for", s.o.Timeouts.LameDuck)
 	select {
 	case err := <-served:
-		return err
+		return failed(err)
 	case <-time.After(s.o.Timeouts.LameDuck):
 	}
-	// Not hs.Shutdown yet: it would cut off, without a word, who is about to ask.
-	_ = l.Close()
-	<-served
+	// Not Shutdown yet: it would cut off, without a word, who is about to ask.
+	all.deafen()
+	_ = all.await(served, len(all))
 	s.o.Log.Info("draining", "timeout", s.o.Timeouts.Drain)
-	return s.finish(hs)
+	return s.finish(all)
 }
 
 // beginDrain refuses requests from now on.
@@ -76,7 +71,7 @@ func (s *Server) enter() (leave func(), err error) {
 }
 
 // finish ends a server that accepts no more.
-func (s *Server) finish(hs *http.Server) error {
+func (s *Server) finish(all serving) error {
 	soon, cancel := context.WithTimeout(context.Background(), s.o.Timeouts.Drain)
 	defer cancel()
 	checkpointed := make(chan error, 1)
@@ -94,9 +89,9 @@ func (s *Server) finish(hs *http.Server) error {
 	}
 	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
 	defer cancel()
-	err := hs.Shutdown(last)
+	err := all.shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = hs.Close()
+		err = all.close()
 	}
 	if late := <-checkpointed; late != nil {
 		s.o.Log.Warn("a batch is still at its chunk", "error", late) // Close waits for it

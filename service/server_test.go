@@ -60,6 +60,7 @@ type site struct {
 	*Server
 	t      testing.TB
 	url    string
+	grpc   string // where gRPC is answered
 	client *http.Client
 	hooks  *hooks
 	log    *logged
@@ -108,7 +109,12 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 	ctx, shut := context.WithCancel(context.Background())
 	s.shut = shut
-	go func() { s.ended <- s.Serve(ctx, counting{l, &s.opened}, nil) }()
+	grpc, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.grpc = "http://" + grpc.Addr().String()
+	go func() { s.ended <- s.Serve(ctx, counting{l, &s.opened}, grpc, nil) }()
 	t.Cleanup(s.stopAll)
 	<-s.catalog.Ready()
 	return s

@@ -23,8 +23,8 @@ func newServeCommand(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Answer searches and batches over HTTP",
 		Long: `Answer searches and batches over HTTP: collections under /v1, the Open Inference
-Protocol under /v2, metrics under /metrics, a page at /, the API described in
-/openapi.yaml.
+Protocol under /v2 and, with --grpc-listen, over gRPC, metrics under /metrics, a
+page at /, the API described in /openapi.yaml.
 
 Everything is kept in one folder, thresher-data in the current one unless --data
 names another; a server that starts again there goes on with what it finds.
@@ -88,6 +88,12 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	var grpc net.Listener
+	if c.GRPCListen != "" {
+		if grpc, err = net.Listen("tcp", c.GRPCListen); err != nil {
+			return errors.Join(fmt.Errorf("serve: gRPC: %w", err), l.Close())
+		}
+	}
 	url := "http://" + reachable(l.Addr())
 	if cert != nil {
 		url = "https://" + reachable(l.Addr())
@@ -101,7 +107,11 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		made = s.Await("the collection " + demoName)
 	}
 	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
-	return a.serveUntil(ctx, s, l, cert, func(ctx context.Context) error {
+	if grpc != nil {
+		fmt.Fprintf(a.out, "thresher serves gRPC on %s\n", reachable(grpc.Addr()))
+	}
+	serve := func(ctx context.Context) error { return s.Serve(ctx, l, grpc, cert) }
+	return serveUntil(ctx, serve, func(ctx context.Context) error {
 		if !demo {
 			return nil
 		}
@@ -110,7 +120,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 }
 
 // serveUntil serves until ctx ends, or until what runs beside it fails.
-func (a *app) serveUntil(ctx context.Context, s *service.Server, l net.Listener, cert *tls.Config, beside func(context.Context) error) error {
+func serveUntil(ctx context.Context, serve, beside func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -123,7 +133,7 @@ func (a *app) serveUntil(ctx context.Context, s *service.Server, l net.Listener,
 		}
 		done <- nil
 	}()
-	err := s.Serve(ctx, l, cert)
+	err := serve(ctx)
 	stop()
 	return errors.Join(err, <-done)
 }

@@ -172,14 +172,22 @@ func (d *decoder) output(n int, b []byte, at int) (int, error) {
 	if err != nil {
 		return next, err
 	}
+	if err := d.wantOutput(o); err != nil {
+		return at, err
+	}
+	return next, nil
+}
+
+// wantOutput notes that an output is wanted.
+func (d *decoder) wantOutput(o Output) error {
 	if names := outputNames(); !slices.Contains(names, o.Name) {
-		return at, problem.New(problem.UnknownField, "there is no output %q", cut([]byte(o.Name))).Within(names)
+		return problem.New(problem.UnknownField, "there is no output %q", cut([]byte(o.Name))).Within(names)
 	}
 	if slices.ContainsFunc(d.request.Outputs, func(other Output) bool { return other.Name == o.Name }) {
-		return at, problem.New(problem.InvalidValue, "%s is wanted twice", o.Name)
+		return problem.New(problem.InvalidValue, "%s is wanted twice", o.Name)
 	}
 	d.request.Outputs = append(d.request.Outputs, o)
-	return next, nil
+	return nil
 }
 
 // inField is problem.Unreadable that names the field, if none is named.

@@ -20,10 +20,7 @@ func (r *Request) Answer(model string, version int64, resp *batch.Response, ids 
 	if err != nil {
 		return nil, -1, err
 	}
-	k := 0
-	for i := range resp.Answers {
-		k = max(k, len(resp.Answers[i].IDs))
-	}
+	k := longest(resp)
 	var tail []byte
 	head := append([]byte(nil), `{"model_name":`...)
 	head = wire.AppendString(head, model)
@@ -48,6 +45,15 @@ func (r *Request) Answer(model string, version int64, resp *batch.Response, ids 
 		}
 	}
 	return head, -1, nil
+}
+
+// longest is the length of the longest answer.
+func longest(resp *batch.Response) int {
+	k := 0
+	for i := range resp.Answers {
+		k = max(k, len(resp.Answers[i].IDs))
+	}
+	return k
 }
 
 // tensor is an output in the form that is wanted.

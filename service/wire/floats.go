@@ -11,8 +11,11 @@ import (
 // Raw takes queries that lie one after the other as little-endian float32, whole rows.
 // They are b's memory where that is aligned and this machine keeps numbers the same
 // way, else a copy.
-func (d *Draft) Raw(b []byte) error {
-	q, dim := floats(b), d.s.Dim
+func (d *Draft) Raw(b []byte) error { return d.Floats(floats(b)) }
+
+// Floats takes queries that lie one after the other, whole rows, and keeps them.
+func (d *Draft) Floats(q []float32) error {
+	dim := d.s.Dim
 	if i := notFinite(q); i >= 0 {
 		return problem.New(problem.NotFinite, "query %d, coordinate %d: value is %v", i/dim, i%dim, q[i]).At(fieldQueries, i/dim)
 	}

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+)
+
+// listener is a server and where it listens.
+type listener struct {
+	*http.Server
+	l net.Listener
+}
+
+// listen readies h to answer on l.
+func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listener {
+	return listener{&http.Server{
+		Handler:           h,
+		TLSConfig:         cert.Clone(), // each server adds its protocols
+		ReadHeaderTimeout: s.o.Timeouts.Header,
+		IdleTimeout:       s.o.Timeouts.Idle,
+		MaxHeaderBytes:    mostHeader,
+		BaseContext:       func(net.Listener) context.Context { return s.stopped },
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}, l}
+}
+
+// serving is all that listens.
+type serving []listener
+
+// serve has all serve; each sends why it ended.
+func (all serving) serve() chan error {
+	served := make(chan error, len(all))
+	for _, l := range all {
+		go func() {
+			if l.TLSConfig != nil {
+				served <- l.ServeTLS(l.l, "", "")
+				return
+			}
+			served <- l.Serve(l.l)
+		}()
+	}
+	return served
+}
+
+// await waits until n have ended that were closed.
+func (all serving) await(served chan error, n int) error {
+	var err error
+	for range n {
+		if e := <-served; !errors.Is(e, http.ErrServerClosed) && !errors.Is(e, net.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// deafen accepts no more connections.
+func (all serving) deafen() {
+	for _, l := range all {
+		_ = l.l.Close()
+	}
+}
+
+// shutdown closes connections once they are idle.
+func (all serving) shutdown(ctx context.Context) error {
+	var err error
+	for _, l := range all {
+		err = errors.Join(err, l.Shutdown(ctx))
+	}
+	return err
+}
+
+func (all serving) close() error {
+	var err error
+	for _, l := range all {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}

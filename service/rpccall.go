@@ -1,0 +1,261 @@
+package service
+
+import (
+	"compress/flate"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"thresher/service/oip"
+	"thresher/service/oip/inferencepb"
+	"thresher/service/problem"
+)
+
+// callWriter is a writer that streams.
+type callWriter struct{ writer }
+
+// Flush sends what was written.
+func (w *callWriter) Flush() { _ = w.control.Flush() }
+
+// callBody is the body of a call: messages, each of which is read as the body of a search
+// is, at a pace and into memory that is taken as it comes, and unpacked on the way. What
+// reads the body has them one after the other, as they were before they were compressed.
+type callBody struct {
+	io.ReadCloser
+	p       *rpc
+	c       *call
+	coding  string // of messages that are compressed
+	message *input // nil before the first byte of one
+	ready   []byte // what is left to be read of it
+}
+
+// messagePrefix is what comes before each message: whether it is compressed, and its
+// length, big-endian.
+const messagePrefix = 5
+
+// next says that a message was dealt with, and gives all back that it took.
+func (b *callBody) next() {
+	if t := b.c.turn; t != nil {
+		t.end()
+		b.c.turn = nil
+	}
+	if b.message != nil {
+		b.message.close()
+		b.message = nil
+	}
+	b.ready = nil
+	p := b.c.x.paced
+	p.began, p.read = time.Time{}, 0
+}
+
+func (b *callBody) Read(p []byte) (int, error) {
+	if len(b.ready) == 0 {
+		if b.message != nil && b.message.buf != nil {
+			b.message.s.free(b.message.buf) // it was copied, into memory that is held still
+			b.message.buf = nil
+		}
+		switch err := b.receive(); {
+		case err == io.EOF:
+			return 0, io.EOF
+		case err != nil:
+			return 0, b.p.fail(b.c, err)
+		}
+	}
+	n := copy(p, b.ready)
+	b.ready = b.ready[n:]
+	return n, nil
+}
+
+// receive reads the next message; io.EOF says that there is none.
+func (b *callBody) receive() error {
+	var prefix [messagePrefix]byte
+	s, paced := b.p.s, b.c.x.paced
+	// Between messages a connection may be idle.
+	_ = paced.control.SetReadDeadline(time.Now().Add(s.o.Timeouts.Idle))
+	if _, err := io.ReadFull(paced.body, prefix[:]); err == io.EOF {
+		_ = paced.control.SetReadDeadline(time.Time{})
+		return io.EOF
+	} else if err != nil {
+		return unread(err)
+	}
+	size, most := int64(binary.BigEndian.Uint32(prefix[1:])), s.o.Limits.Body
+	if size > most {
+		return problem.New(problem.BodyTooLarge, "the message has %d bytes, the most is %d", size, most).Within(most)
+	}
+	in := &input{Reader: body{exactly(paced, size)}, s: s, ctx: b.c.Context(), said: size, limit: most, lead: messagePrefix, pace: paced}
+	if prefix[0]&1 != 0 {
+		var err error
+		if in.Reader, err = b.unpacked(in.Reader, most); err != nil {
+			return err
+		}
+		in.said = -1
+	}
+	claim := most
+	if in.said >= 0 {
+		claim = in.said
+	}
+	in.hold = s.bodies.Hold(b.c.client(), claim+messagePrefix+1, in.giveWay)
+	b.message = in
+	if _, err := in.all(); err != nil {
+		return err
+	}
+	b.ready = in.buf.b
+	b.ready[0] = prefix[0] &^ 1
+	binary.BigEndian.PutUint32(b.ready[1:], uint32(len(b.ready)-messagePrefix))
+	return nil
+}
+
+// unpacked is a message as it was before it was compressed, of at most so many bytes.
+func (b *callBody) unpacked(r io.Reader, most int64) (io.Reader, error) {
+	open := opener(b.coding)
+	if open == nil {
+		return nil, problem.New(problem.Malformed, "a message is compressed, by %q as grpc-encoding says, and not by gzip or deflate", b.coding).In("grpc-encoding")
+	}
+	return body{atMost(&unpacked{body: io.NopCloser(r), coding: b.coding, open: open}, most)}, nil
+}
+
+// exactly reads size bytes of r; fewer are an error.
+func exactly(r io.Reader, size int64) io.Reader { return &sized{r: r, left: size} }
+
+type sized struct {
+	r    io.Reader
+	left int64
+}
+
+func (s *sized) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := s.r.Read(p[:min(int64(len(p)), s.left)])
+	if s.left -= int64(n); err == io.EOF && s.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// atMost reads r and fails where it has more than most bytes.
+func atMost(r io.Reader, most int64) io.Reader { return &bounded{r: r, left: most, most: most} }
+
+type bounded struct {
+	r          io.Reader
+	left, most int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return 0, problem.New(problem.BodyTooLarge, "the message has more than %d bytes", b.most).Within(b.most)
+	}
+	return n, err
+}
+
+// ModelInfer searches.
+func (p *rpc) ModelInfer(ctx context.Context, m *inferencepb.ModelInferRequest) (*inferencepb.ModelInferResponse, error) {
+	c := callOf(ctx)
+	answer, err := p.infer(c, m)
+	return answer, p.fail(c, err)
+}
+
+// ModelStreamInfer searches for each message, one after the other; what is wrong with
+// one is its answer, and the others go on.
+func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse]) error {
+	c := callOf(ctx)
+	for {
+		m, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err // which the body, or its messages, have said
+		}
+		answer := &inferencepb.ModelStreamInferResponse{}
+		if answer.InferResponse, err = p.infer(c, m); err != nil {
+			answer.ErrorMessage = p.failed(c.x, c.Request, err).Message()
+			answer.InferResponse = &inferencepb.ModelInferResponse{ModelName: m.GetModelName(), Id: m.GetId()}
+		}
+		if p.s.draining.Err() != nil {
+			return p.fail(c, errDraining())
+		}
+		if err := stream.Send(answer); err != nil {
+			return err
+		}
+		c.body.next()
+	}
+}
+
+// infer answers one message. The turn that it takes lasts, for the memory of the answer,
+// until the call's next message.
+func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferencepb.ModelInferResponse, err error) {
+	s, ctx := p.s, c.Context()
+	v, err := p.use(c, m.GetModelName(), m.GetModelVersion())
+	if err != nil {
+		return nil, err
+	}
+	defer v.Release()
+	info := v.Info()
+	counted := s.statistics.Begin(info.Name, info.Version)
+	defer func() { counted.End(err) }()
+	end, err := s.limits.Begin(c.client())
+	if err != nil {
+		return nil, limited(err)
+	}
+	defer end()
+	t, err := s.turnOf(ctx, c.client())
+	if err != nil {
+		return nil, err
+	}
+	c.turn = t
+	defer t.rest()
+	t.since = t.since.Add(-c.body.message.waited())
+	defer s.batches.Interactive()()
+	counted.Turn(t.spent())
+	q, err := oip.DecodeMessage(m, v.Dim(), s.wireLimits())
+	if err != nil {
+		return nil, err
+	}
+	counted.Decoded(q.Search.M)
+	if at, ok := ctx.Deadline(); ok {
+		if q.Search.Timeout, err = beforeDeadline(q.Search.Timeout, time.Until(at), t.spent()); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := s.find(ctx, t, info.Name, v, q.Search)
+	if err != nil {
+		return nil, s.waited(err)
+	}
+	counted.Found()
+	if t.answer != nil {
+		c.w.hold = t.answer
+		t.answer.Send(c.w.giveWay)
+	}
+	return q.Message(info.Name, info.Version, resp, naming(v))
+}
+
+// beforeDeadline is the timeout, from when the time spent began, of a search whose client
+// waits for so long still: the best so far has to be there before that, or nobody sees it.
+func beforeDeadline(timeout, left, spent time.Duration) (time.Duration, error) {
+	if left <= 0 {
+		return 0, problem.New(problem.Deadline, "the deadline of the call passed before its search began")
+	}
+	if left += spent - min(left/8, mostAhead); timeout > 0 {
+		left = min(left, timeout)
+	}
+	return left, nil
+}
+
+// mostAhead is how long before a call's deadline its search ends at most.
+const mostAhead = 20 * time.Millisecond
+
+// noInflater is of no use: messages are unpacked before they are read.
+func noInflater() connect.Decompressor { return nil }
+
+// newDeflater writes deflate as gRPC has it, which is zlib.
+func newDeflater() connect.Compressor {
+	w, _ := zlib.NewWriterLevel(io.Discard, flate.BestSpeed) // a level that there is
+	return w
+}
