@@ -61,6 +61,8 @@ var knows = map[string][]string{
 var only = map[string][]string{
 	"github.com/spf13/viper":               {"config"},
 	"github.com/spf13/cobra":               {"cmd/thresher"},
+	"connectrpc.com/connect":               {"service", "service/oip"},
+	"google.golang.org/protobuf":           {"service/oip"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
 	"github.com/klauspost/compress/":       {"service"},
 	"go.etcd.io/bbolt":                     {"jobs", "service", "service/batches", "service/catalog", "service/database", "service/files", "service/slates", "service/tournaments"},

@@ -28,6 +28,7 @@ class Server:
         self.token = token
         self.folder = tempfile.TemporaryDirectory(prefix="thresher-e2e-")
         self.address = f"127.0.0.1:{free_port()}"
+        self.grpc = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
         self.log = BUILD / f"{name}.log"
         self.flags = flags
@@ -40,6 +41,8 @@ class Server:
             "serve",
             "--listen",
             self.address,
+            "--grpc-listen",
+            self.grpc,
             "--data",
             self.folder.name,
             *self.flags,

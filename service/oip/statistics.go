@@ -36,11 +36,6 @@ type DurationStat struct {
 	NS    int64 `json:"ns"`
 }
 
-func (d *DurationStat) add(took time.Duration) {
-	d.Count++
-	d.NS += int64(took)
-}
-
 // Statistics counts what is asked of models, each of its newest version that was asked.
 // The zero value is ready; it is safe for concurrent use.
 type Statistics struct {
@@ -104,6 +99,7 @@ type Call struct {
 	version             int64
 	began, last         time.Time
 	queue, input, infer time.Duration
+	found               bool
 	queries             int
 }
 
@@ -129,12 +125,16 @@ func (c *Call) Turn(waited time.Duration) { c.queue, c.last = waited, time.Now()
 // Decoded says that its queries were read.
 func (c *Call) Decoded(queries int) { c.queries, c.input = queries, c.since() }
 
-// Found says that they were answered.
-func (c *Call) Found() { c.infer = c.since() }
+// Found says that they were answered, and counts the request: whoever has its answer
+// finds it counted.
+func (c *Call) Found() {
+	c.infer = c.since()
+	c.found = true
+	c.count(1)
+}
 
-// End counts the request; err is what it failed with, or nil.
-func (c *Call) End(err error) {
-	end := time.Now()
+// count adds the request to what succeeded, or takes it away by -1.
+func (c *Call) count(n int64) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	to := c.of.of(c.name, c.version)
@@ -142,15 +142,39 @@ func (c *Call) End(err error) {
 		return
 	}
 	m := &to.stats
-	m.LastInference = end.UnixMilli()
-	if err != nil {
-		m.Inference.Fail.add(end.Sub(c.began))
+	m.LastInference = c.last.UnixMilli()
+	m.InferenceCount += n * int64(c.queries)
+	for _, part := range []struct {
+		to   *DurationStat
+		took time.Duration
+	}{
+		{&m.Inference.Success, c.last.Sub(c.began)}, {&m.Inference.Queue, c.queue},
+		{&m.Inference.ComputeInput, c.input}, {&m.Inference.ComputeInfer, c.infer}, {&m.Inference.ComputeOutput, 0},
+	} {
+		part.to.Count += n
+		part.to.NS += n * int64(part.took)
+	}
+}
+
+// End ends the request; err is what it failed with, or nil.
+func (c *Call) End(err error) {
+	if err != nil && c.found {
+		c.count(-1) // it could not be said
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	to := c.of.of(c.name, c.version)
+	if to == nil {
 		return
 	}
-	m.InferenceCount += int64(c.queries)
-	m.Inference.Success.add(end.Sub(c.began))
-	m.Inference.Queue.add(c.queue)
-	m.Inference.ComputeInput.add(c.input)
-	m.Inference.ComputeInfer.add(c.infer)
-	m.Inference.ComputeOutput.add(end.Sub(c.last))
+	end := time.Now()
+	m := &to.stats.Inference
+	if err != nil {
+		to.stats.LastInference = end.UnixMilli()
+		m.Fail.Count++
+		m.Fail.NS += int64(end.Sub(c.began))
+		return
+	}
+	m.ComputeOutput.NS += int64(end.Sub(c.last))
+	m.Success.NS += int64(end.Sub(c.last))
 }

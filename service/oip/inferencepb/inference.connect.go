@@ -2,13 +2,6 @@
 //
 // Source: inference.proto
 
-// The Open Inference Protocol over gRPC, with the extensions that tell of models, as
-// far as thresher speaks it. Names and numbers are those of the published protocol,
-// so that its clients can be used; fields and methods that thresher has nothing to say
-// by are left out.
-//
-// https://github.com/kserve/open-inference-protocol
-// https://github.com/triton-inference-server/server/tree/main/docs/protocol
 package inferencepb
 
 import (
