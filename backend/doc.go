@@ -7,6 +7,10 @@
 //
 //	begin; for each look of the plan { raise; pull; stop when the tally says so }; finish
 //
+// Every backend forms the same scores, bit for bit: canonical sums of float64 as
+// docs/guarantee.md defines them. Answers without chance, gap or deadline are the
+// same list on all of them.
+//
 // Sub-package backendtest is the suite every backend passes, against a
 // float64 oracle.
 package backend

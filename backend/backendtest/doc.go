@@ -6,5 +6,9 @@
 //
 //	backendtest.Run(t, func() backend.Backend { return mine.New() })
 //
+// and one more holds it to the lists of every other backend:
+//
+//	backendtest.Lists(t, func() backend.Backend { return mine.New() })
+//
 // The sets, the oracle and Countdown serve the tests of other packages too.
 package backendtest
