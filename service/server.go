@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 
 // memory is that of bodies or answers: of each client a little is not counted.
 func (o *Options) memory(total int64) *fair.Memory {
-	const floor, grace = 1 << 20, 250 * time.Millisecond
+	const floor, grace = 1 << 20, 500 * time.Millisecond
 	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace})
 }
 

@@ -17,19 +17,20 @@ var ErrSlow = errors.New("too slow while others wait for memory")
 // each Hold takes as much as has come, not what was announced.
 //
 // While there is room a hold may grow as slowly as it likes. Once something has to wait
-// for room, holds that move more slowly than Rate give way, the slowest first. Those that
-// do keep the pace cannot block each other: none grows where the rest would not be
-// enough for some order in which all that hold something come to their end (the banker's
-// rule, Dijkstra 1965).
+// for room, holds that move more slowly than Rate give way, first those that are furthest
+// behind it: what was fast before and stands still is as far behind as it stands. Those that
+// do keep the pace cannot block each other: a hold grows only while what is free would do
+// for all that it may still come to. So the one that grew last can come to its end; then
+// there is as much free as when the one before it grew, and so on (a banker's rule).
 type Memory struct {
 	o MemoryOptions
 
 	mu      sync.Mutex
 	used    int64
-	claimed int64 // by all holds
 	holds   map[*Hold]struct{}
 	clients map[string]*account
-	waiting []*growth // whose client has least first, then the oldest hold
+	waiting []*growth
+	watched bool
 	seq     int
 }
 
@@ -39,8 +40,8 @@ type MemoryOptions struct {
 	// Floor is how much each client may hold that is not counted: small bodies come in,
 	// whatever else does.
 	Floor int64
-	// Rate is how many bytes a second a hold must move not to give way, and Grace how
-	// long it may be slower, or stand still.
+	// Rate is how many bytes a second a hold must move not to give way, above 0, and Grace
+	// how long it may stand still.
 	Rate  int64
 	Grace time.Duration
 }
@@ -61,11 +62,10 @@ type Hold struct {
 	seq    int
 
 	free, counted int64
-	moving        bool // it comes or goes, else it is the server's turn
-	since         time.Time
-	last          time.Time // when something moved
-	moved         int64
-	waited        time.Duration // since then, for room
+	moving        bool      // it comes or goes, else it is the server's turn
+	last          time.Time // when something moved, or there was room again
+	behind        float64   // bytes that were missing then to the pace; never ahead of it
+	waited        time.Duration
 	evicted       bool
 }
 
@@ -92,7 +92,6 @@ func (m *Memory) Hold(client string, claim int64, give func()) *Hold {
 	m.seq++
 	h := &Hold{m: m, client: client, claim: min(claim, m.o.Total), seq: m.seq, give: give}
 	h.start()
-	m.claimed += h.claim
 	m.holds[h] = struct{}{}
 	a := m.clients[client]
 	if a == nil {
@@ -104,15 +103,14 @@ func (m *Memory) Hold(client string, claim int64, give func()) *Hold {
 }
 
 func (h *Hold) start() {
-	h.moving, h.moved, h.waited = true, 0, 0
-	h.since = time.Now()
-	h.last = h.since
+	h.moving, h.behind, h.last = true, 0, time.Now()
 }
 
-// patience is how often who waits for room looks for holds that have become too slow.
+// patience is how often, while something waits for room, holds are looked for that have
+// become too slow.
 const patience = 50 * time.Millisecond
 
-// overtaken is how long a growth waits before holds without any bytes wait behind it.
+// overtaken is how long a growth waits before holds without any bytes leave what it wants.
 const overtaken = time.Second
 
 // Grow takes n more bytes, once there is room. It fails with ErrSlow if the hold has to
@@ -131,40 +129,45 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 	select {
 	case <-g.over:
 		return g.err
-	default:
-	}
-	tick := time.NewTicker(patience)
-	defer tick.Stop()
-	for {
-		select {
-		case <-g.over:
-			return g.err
-		case <-tick.C:
-			m.mu.Lock()
-			m.evict()
+	case <-ctx.Done():
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.stopWaiting(g) {
 			m.grant()
-			m.mu.Unlock()
-		case <-ctx.Done():
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if i := slices.Index(m.waiting, g); i >= 0 {
-				m.waiting = slices.Delete(m.waiting, i, i+1)
-				m.grant()
-				return ctx.Err()
-			}
-			return g.err
+			return ctx.Err()
 		}
+		return g.err
 	}
+}
+
+// watch looks for holds that have become too slow, now and then while something waits.
+// The caller holds the lock.
+func (m *Memory) watch() {
+	if m.watched || len(m.waiting) == 0 {
+		return
+	}
+	m.watched = true
+	time.AfterFunc(patience, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.watched = false
+		m.evict()
+		m.grant()
+	})
 }
 
 // Moved notes that n bytes came or went.
 func (h *Hold) Moved(n int64) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	h.moved += n
-	if n > 0 {
-		h.last = time.Now()
-	}
+	now := time.Now()
+	h.behind = max(0, h.late(now)-float64(n))
+	h.last = now
+}
+
+// late is how many bytes are missing to the pace.
+func (h *Hold) late(now time.Time) float64 {
+	return h.behind + float64(h.m.o.Rate)*now.Sub(h.last).Seconds()
 }
 
 // Settle ends the moving: all is there, and the server's turn. From then on the hold does
@@ -188,7 +191,7 @@ func (h *Hold) Send(give func()) {
 	h.start()
 }
 
-// Waited is how long the hold has waited for room since it moves.
+// Waited is how long the hold has waited for room.
 func (h *Hold) Waited() time.Duration {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
@@ -213,7 +216,6 @@ func (h *Hold) Release() {
 	delete(m.holds, h)
 	a := m.clients[h.client]
 	m.used -= h.counted
-	m.claimed -= h.claim
 	a.free -= h.free
 	a.counted -= h.counted
 	if a.holds--; a.holds == 0 {
@@ -238,17 +240,13 @@ func (m *Memory) Waiting() int {
 // grant gives room to all that wait and may have it. The caller holds the lock, here and
 // below.
 func (m *Memory) grant() {
-	slices.SortStableFunc(m.waiting, func(a, b *growth) int {
-		return cmp.Or(cmp.Compare(m.clients[a.h.client].counted, m.clients[b.h.client].counted), a.h.seq-b.h.seq)
-	})
-	late := time.Now().Add(-overtaken)
-	for i := 0; i < len(m.waiting); {
-		g := m.waiting[i]
-		if !m.allowed(g, late) {
-			i++
-			continue
+	now := time.Now()
+	for {
+		g := m.first(func(g *growth) bool { return m.allowed(g, now) })
+		if g == nil {
+			break
 		}
-		m.waiting = slices.Delete(m.waiting, i, i+1)
+		m.stopWaiting(g)
 		h, a := g.h, m.clients[g.h.client]
 		if a.free+g.n <= m.o.Floor {
 			a.free += g.n
@@ -258,63 +256,55 @@ func (m *Memory) grant() {
 			h.counted += g.n
 			m.used += g.n
 		}
-		h.last = time.Now()
-		h.waited += h.last.Sub(g.came)
-		if more := h.free + h.counted - h.claim; more > 0 {
-			h.claim += more
-			m.claimed += more
-		}
+		h.last = now
+		h.waited += now.Sub(g.came)
 		close(g.over)
-		i = 0 // its client has more now
 	}
+	m.watch()
+}
+
+// stopWaiting takes a growth from those that wait, and reports whether it was there.
+func (m *Memory) stopWaiting(g *growth) bool {
+	i := slices.Index(m.waiting, g)
+	if i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// first is whose turn it is of those that fit: whose client has least, then what lacks
+// least, then the oldest.
+func (m *Memory) first(fit func(*growth) bool) (best *growth) {
+	for _, g := range m.waiting {
+		if !fit(g) {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(m.clients[g.h.client].counted, m.clients[best.h.client].counted),
+			cmp.Compare(g.h.lacks(), best.h.lacks()), g.h.seq-best.h.seq) < 0 {
+			best = g
+		}
+	}
+	return best
 }
 
 // allowed reports whether a growth may be granted: within the floor always, else where
 // there is room for it and for an end of all others.
-func (m *Memory) allowed(g *growth, late time.Time) bool {
+func (m *Memory) allowed(g *growth, now time.Time) bool {
 	if m.clients[g.h.client].free+g.n <= m.o.Floor {
 		return true
 	}
-	if m.claimed <= m.o.Total { // all of all holds
-		return m.used+g.n <= m.o.Total
-	}
-	if m.used+g.n > m.o.Total {
+	if m.used+max(g.n, g.h.lacks()) > m.o.Total {
 		return false
 	}
-	if g.h.counted == 0 && slices.ContainsFunc(m.waiting, func(o *growth) bool { return o != g && o.h.seq < g.h.seq && o.came.Before(late) }) {
-		return false
+	if g.h.counted > 0 {
+		return true
 	}
-	return m.safe(g)
+	i := slices.IndexFunc(m.waiting, func(o *growth) bool { return o != g && o.h.seq < g.h.seq && now.Sub(o.came) > overtaken })
+	return i < 0 || m.used+g.n+m.waiting[i].n <= m.o.Total
 }
 
-// safe is the banker's rule: after the growth there is an order in which all that hold
-// something get what they may still need, each once those before it have ended.
-func (m *Memory) safe(g *growth) bool {
-	room := m.o.Total - m.used - g.n
-	type need struct{ more, held int64 }
-	var needs []need
-	for h := range m.holds {
-		held := h.counted
-		if h == g.h {
-			held += g.n
-		}
-		switch {
-		case held == 0:
-		case !h.moving || h.evicted:
-			room += held
-		default:
-			needs = append(needs, need{max(0, h.claim-held-h.free), held})
-		}
-	}
-	slices.SortFunc(needs, func(a, b need) int { return cmp.Compare(a.more, b.more) })
-	for _, n := range needs {
-		if n.more > room {
-			return false
-		}
-		room += n.held
-	}
-	return true
-}
+// lacks is how much more the hold may come to.
+func (h *Hold) lacks() int64 { return max(0, h.claim-h.counted-h.free) }
 
 // evict has the slowest give way, until what they hold is enough for the first that waits.
 func (m *Memory) evict() {
@@ -322,10 +312,8 @@ func (m *Memory) evict() {
 		return
 	}
 	now := time.Now()
-	wanted := m.used + m.waiting[0].n - m.o.Total
-	if wanted <= 0 { // it is for the banker's rule that it waits: one less is enough
-		wanted = 1
-	}
+	first := m.first(func(*growth) bool { return true })
+	wanted := m.used + max(first.n, first.h.lacks()) - m.o.Total
 	var slow []*Hold
 	for h := range m.holds {
 		switch {
@@ -336,7 +324,7 @@ func (m *Memory) evict() {
 		}
 	}
 	slices.SortFunc(slow, func(a, b *Hold) int {
-		return cmp.Or(cmp.Compare(a.pace(now), b.pace(now)), a.last.Compare(b.last), a.seq-b.seq)
+		return cmp.Or(cmp.Compare(b.late(now), a.late(now)), a.seq-b.seq)
 	})
 	for _, h := range slow {
 		if wanted <= 0 {
@@ -352,16 +340,6 @@ func (m *Memory) evict() {
 
 // slow reports whether a hold moves too slowly. Waiting for room is not its fault.
 func (m *Memory) slow(h *Hold, now time.Time) bool {
-	if !h.moving || now.Sub(h.since)-h.waited <= m.o.Grace {
-		return false
-	}
-	if slices.ContainsFunc(m.waiting, func(g *growth) bool { return g.h == h }) {
-		return false
-	}
-	return now.Sub(h.last) > m.o.Grace || h.pace(now) < float64(m.o.Rate)
-}
-
-// pace is how many bytes a second have moved.
-func (h *Hold) pace(now time.Time) float64 {
-	return float64(h.moved) / max(1e-9, (now.Sub(h.since)-h.waited).Seconds())
+	return h.moving && h.late(now) > float64(m.o.Rate)*m.o.Grace.Seconds() &&
+		!slices.ContainsFunc(m.waiting, func(g *growth) bool { return g.h == h })
 }
