@@ -73,6 +73,9 @@ def settle(case: Any) -> None:
         return
     if {"arms", "horizon"} <= body.keys():
         body["horizon"] = max(body["horizon"], len(body["arms"]))
+    if "texts" in body:  # of a collection that was not made of them
+        del body["texts"]
+        body["queries"] = [[0.5] * DIMENSION]
     if "queries" in body:
         body["queries"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in body["queries"]]
     for options in (body, body.get("parameters") or {}, body.get("search") or {}):

@@ -136,6 +136,24 @@ def test_a_vector_is_pasted(tab: Tab, server: Server, demo: dict) -> None:
         expect(page.locator("#rows .id")).to_have_text([str(ids[row])])
 
 
+def test_words_are_searched_for(tab: Tab, server: Server, demo: dict) -> None:
+    page = tab.open(server)
+    box = page.get_by_label("Words, a row’s id, or a vector")
+    expect(box).to_have_attribute("placeholder", "decode JSON from a stream")
+    for words, wanted in (("decode JSON from a stream", "encoding/json.Decoder"), ("substring", "strings.Index")):
+        body = {"texts": [words], "k": 10}
+        best = server.ask(f"/v1/collections/{demo['name']}/search", body)["results"][0]["ids"]
+        search(page, words, k="10")
+        assert found(page) == best
+        assert any(i.startswith(wanted.split("/")[-1]) or i.startswith(wanted) for i in best), best
+    search(page, "decode JSON from a stream", k="3")
+    expect(page.locator("#query-hint")).to_have_text("Words. In quotes they are the id of a row.")
+    first = found(page)[0]
+    page.get_by_role("button", name=first, exact=True).click()
+    expect(box).to_have_value(first)  # a row now, which is left out of what is like it
+    expect(page.locator("#rows .id").first).not_to_have_text(first)
+
+
 def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict) -> None:
     page = tab.open(server)
     ids, vectors = sample.rows(server, demo, 1)
@@ -200,7 +218,8 @@ def test_the_keyboard_is_enough(tab: Tab, server: Server, demo: dict) -> None:
 @pytest.mark.parametrize(
     ("text", "k", "delta", "says", "field"),
     [
-        ("no row has this id", "3", "0.01", ["no row has this id", "unknown-id"], "query"),
+        ('"no row has this id"', "3", "0.01", ["no row has this id", "unknown-row"], "query"),
+        ("qqxqq", "3", "0.01", ["qqxqq", "none of the words", "unknown-words"], "query"),
         ("[1, 2, 3]", "3", "0.01", ["queries", "index", "limit", "wrong-dimension"], "query"),
         ("[1, 2, null]", "3", "0.01", ["Element 2", "index"], "query"),
         ("0.5, 0.25, many", "3", "0.01", ["Element 2", "many"], "query"),
@@ -362,10 +381,9 @@ SCHEMES = [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")]
 def test_everybody_can_use_it(tab: Tab, server: Server, demo: dict, request: pytest.FixtureRequest) -> None:
     name = request.node.callspec.id.replace(" ", "-")
     page = tab.open(server)
-    ids, _ = sample.rows(server, demo, 1)
     tab.stub("v1/batches?*", canned.jobs(done=2500))
     expect(page.locator("#job-list li").first).to_be_visible(timeout=10_000)
-    for state, text in (("answer", str(ids[0])), ("problem", "[1, 2]")):
+    for state, text in (("answer", "decode JSON from a stream"), ("problem", "[1, 2]")):
         search(page, text, k="10")
         expect(page.locator("#rows .id" if state == "answer" else ".problem").first).to_be_visible()
         expect(page.locator("#answer")).not_to_have_attribute("aria-busy", "true")

@@ -10,14 +10,24 @@ import (
 	"thresher/service/problem"
 )
 
+// collectionInfo is what clients are told of a collection.
+type collectionInfo struct {
+	catalog.Info
+	Texts bool `json:"texts,omitempty"` // a search may have texts
+}
+
+func (s *Server) infoOf(info catalog.Info) collectionInfo {
+	return collectionInfo{info, s.encoders.find(info.Name, info.Dimension) != nil}
+}
+
 func (s *Server) listCollections(r *request, w http.ResponseWriter) error {
-	list := s.catalog.List()
-	if list == nil {
-		list = []catalog.Info{}
+	list := []collectionInfo{}
+	for _, info := range s.catalog.List() {
+		list = append(list, s.infoOf(info))
 	}
 	return writeJSON(w, http.StatusOK, struct {
-		Object string         `json:"object"`
-		Data   []catalog.Info `json:"data"`
+		Object string           `json:"object"`
+		Data   []collectionInfo `json:"data"`
 	}{"list", list})
 }
 
@@ -26,7 +36,7 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, info)
+	return writeJSON(w, http.StatusOK, s.infoOf(info))
 }
 
 func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
@@ -107,6 +117,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	s.encoders.drop(name) // which was of what the collection was before
 	return s.answerChange(r, w, info, wait, http.StatusCreated)
 }
 

@@ -114,9 +114,10 @@ func (s *Server) observeRuns(name string) batch.RunObserver {
 	return o
 }
 
-// forgetCollection drops what is counted of a collection that is no more.
+// forgetCollection drops what was kept of a collection that is no more.
 func (s *Server) forgetCollection(name string) {
 	s.statistics.Forget(name)
+	s.encoders.drop(name)
 	if s.o.Metrics != nil {
 		s.o.Metrics.Forget(name)
 	}

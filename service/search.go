@@ -41,7 +41,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 				return nil, err
 			}
 			defer in.close() // what is decoded shares no memory with it
-			return wire.DecodeSearch(body, v.Dim(), s.wireLimits())
+			return wire.DecodeSearchOrTexts(body, v.Dim(), s.wireLimits(), s.encoders.find(v.Info().Name, v.Dim()))
 		}
 	case npyType:
 		decode = func(in *input) (*wire.Search, error) {

@@ -33,6 +33,7 @@ type Server struct {
 	answers   *fair.Memory // of searches until they are sent
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
+	encoders  encoders
 	zip       http.Handler // mux, whose answers it compresses
 	page      http.Handler
 	crossSite *http.CrossOriginProtection

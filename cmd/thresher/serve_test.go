@@ -21,10 +21,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // served is a server that the command runs.
@@ -120,10 +123,14 @@ func TestServeDemo(t *testing.T) {
 		t.Fatalf("%q %v", about, err)
 	}
 	var urls, media []string
-	for range 2 {
+	body := ""
+	for range 5 {
 		line, err := s.out.ReadString('\n')
-		if err != nil || !strings.Contains(line, "curl -s ") {
+		if err != nil || !strings.Contains(line, "curl -s ") && !strings.HasSuffix(line, "?\n") {
 			t.Fatalf("%q %v", line, err)
+		}
+		if _, rest, ok := strings.Cut(line, "-d '"); ok {
+			body, _, _ = strings.Cut(rest, "'")
 		}
 		for _, f := range strings.Fields(line) {
 			if f = strings.Trim(f, "'|"); strings.HasPrefix(f, "http://") {
@@ -134,9 +141,23 @@ func TestServeDemo(t *testing.T) {
 			}
 		}
 	}
-	if len(urls) != 2 || len(media) != 2 {
+	if len(urls) != 3 || len(media) != 3 {
 		t.Fatalf("%v %v", urls, media)
 	}
+	found := func(answer []byte) []string {
+		t.Helper()
+		var a struct{ Results []struct{ IDs []string } }
+		if err := json.Unmarshal(answer, &a); err != nil || len(a.Results) != 1 {
+			t.Fatalf("%s: %v", answer, err)
+		}
+		return a.Results[0].IDs
+	}
+	inWords := found(fetch(t, c, request(t, "POST", urls[0], []byte(body), "Content-Type", media[0])))
+	if len(inWords) != 5 || !slices.Contains(inWords, "encoding/json.Decoder") && !slices.Contains(inWords, "json.Decoder") {
+		t.Errorf("%s finds %v", body, inWords)
+	}
+	words := urls[0]
+	urls, media = urls[1:], media[1:]
 	row := fetch(t, c, request(t, "GET", urls[0], nil, "Accept", media[0]))
 	var answer struct {
 		Results []struct {
@@ -165,8 +186,19 @@ func TestServeDemo(t *testing.T) {
 	s.stop().wantCode(t, exitOK)
 
 	s = serve(t, dir)
-	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) {
+	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(got, []byte(`"name":"demo"`)) || bytes.Contains(got, []byte(`"texts"`)) {
 		t.Errorf("%s", got)
+	}
+	s.stop().wantCode(t, exitOK)
+
+	// The next that has the demo takes texts again, from the collection that is there.
+	s = serve(t, dir, "--demo")
+	if line, err := s.out.ReadString('\n'); err != nil || !strings.Contains(line, "collection demo") {
+		t.Fatalf("%q %v", line, err)
+	}
+	again := found(fetch(t, c, request(t, "POST", s.url+words[strings.Index(words, "/v1/"):], []byte(body), "Content-Type", "application/json")))
+	if d := cmp.Diff(inWords, again); d != "" {
+		t.Error(d)
 	}
 	s.stop().wantCode(t, exitOK)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"thresher/cmd/thresher/internal/corpus"
 	"thresher/service"
@@ -23,8 +24,13 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	d, err := a.readDemo(ctx)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
 	if _, err := s.Catalog().Get(demoName); err != nil {
-		if err := a.makeDemo(ctx, s.Catalog()); err != nil {
+		src := catalog.Source{Rows: d.rows, Dim: demoDim, IDs: &catalog.Keys{Names: d.names}}
+		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Seed: a.config.Seed}, ""); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 	}
@@ -35,6 +41,16 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if info.State != catalog.Ready {
 		return fmt.Errorf("demo: %s", info.Error)
 	}
+	ofTexts, err := d.isOf(s.Catalog())
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	d.names, d.rows = nil, nil // a server may run for long
+	if ofTexts {
+		s.Encode(demoName, service.Encoder{Dim: demoDim, Encode: d.encode})
+	} else {
+		a.log.Warn("the collection demo is not of the texts at hand, and is searched by rows and vectors alone; delete it to have it made anew")
+	}
 	made()
 	header := ""
 	if len(a.config.Server.Tokens) > 0 {
@@ -43,28 +59,70 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if a.config.Server.TLSCert != "" {
 		header += " -k"
 	}
-	fmt.Fprintf(a.out, `collection %s: %d doc comments of Go's standard library. What is like bufio.Scanner?
-  curl -s%[3]s -H 'Accept: application/x-npy' %[4]s/v1/collections/%[1]s/rows/bufio.Scanner |
-  curl -s%[3]s -H 'Content-Type: application/x-npy' --data-binary @- '%[4]s/v1/collections/%[1]s/search?k=5'
-`, demoName, info.Count, header, url)
+	fmt.Fprintf(a.out, "collection %s: %d doc comments of Go's standard library\n", demoName, info.Count)
+	if ofTexts {
+		fmt.Fprintf(a.out, `What decodes JSON from a stream?
+  curl -s%s -H 'Content-Type: application/json' -d '{"texts":["decode JSON from a stream"],"k":5}' %s/v1/collections/%s/search
+`, header, url, demoName)
+	}
+	fmt.Fprintf(a.out, `What is like bufio.Scanner?
+  curl -s%[2]s -H 'Accept: application/x-npy' %[3]s/v1/collections/%[1]s/rows/bufio.Scanner |
+  curl -s%[2]s -H 'Content-Type: application/x-npy' --data-binary @- '%[3]s/v1/collections/%[1]s/search?k=5'
+`, demoName, header, url)
 	return nil
 }
 
-// makeDemo makes the collection of the texts at hand.
-func (a *app) makeDemo(ctx context.Context, c *catalog.Catalog) error {
+// demoTexts are the texts at hand as the rows of a collection.
+type demoTexts struct {
+	names   []string
+	rows    []float32 // [len(names)][demoDim]
+	weigher *corpus.Weigher
+}
+
+func (a *app) readDemo(ctx context.Context) (*demoTexts, error) {
 	texts, err := corpus.Load(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, _, err := corpus.Vectorize(ctx, texts, demoDim, a.config.Threads)
-	if err != nil {
-		return err
-	}
-	names := make([]string, len(texts.Entries))
+	d := &demoTexts{names: make([]string, len(texts.Entries))}
 	for i, e := range texts.Entries {
-		names[i] = e.Symbol()
+		d.names[i] = e.Symbol()
 	}
-	src := catalog.Source{Rows: rows, Dim: demoDim, IDs: &catalog.Keys{Names: names}}
-	_, err = c.Create(ctx, demoName, src, catalog.CreateOptions{Seed: a.config.Seed}, "")
-	return err
+	d.rows, d.weigher, err = corpus.Vectorize(ctx, texts, demoDim, a.config.Threads)
+	return d, err
+}
+
+// encode is the vector of a text, nil if none of its words is known.
+func (d *demoTexts) encode(text string) []float32 {
+	v := d.weigher.Query(text)
+	if !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
+		return nil
+	}
+	return v
+}
+
+// isOf reports whether the collection holds these texts, in vectors of their kind: another
+// may have been made by another version, or by somebody who likes the name. It may lack
+// some and have more.
+func (d *demoTexts) isOf(c *catalog.Catalog) (bool, error) {
+	v, err := c.Use(demoName, 0)
+	if err != nil {
+		return false, err
+	}
+	defer v.Release()
+	if v.Dim() != demoDim || v.IDs().Kind() != catalog.Strings {
+		return false, nil
+	}
+	same := 0
+	for i, name := range d.names {
+		rows, err := v.IDs().Rows(&catalog.Keys{Names: []string{name}}, "id")
+		if err != nil {
+			continue // it was deleted
+		}
+		if !slices.Equal(v.Row(rows[0]), d.rows[i*demoDim:(i+1)*demoDim]) {
+			return false, nil
+		}
+		same++
+	}
+	return same > 0, nil
 }

@@ -19,6 +19,7 @@ const (
 	InvalidValue      Kind = "invalid-value"
 	UnknownField      Kind = "unknown-field"
 	UnknownMethod     Kind = "unknown-method"
+	UnknownWords      Kind = "unknown-words"
 	UnknownID         Kind = "unknown-id"
 	OverLimit         Kind = "over-limit"
 	Unauthorized      Kind = "unauthorized"
@@ -70,6 +71,7 @@ func meanings() []meaning {
 		{InvalidValue, http.StatusBadRequest, "A value is out of its range"},
 		{UnknownField, http.StatusBadRequest, "There is no such field"},
 		{UnknownMethod, http.StatusBadRequest, "There is no such search method"},
+		{UnknownWords, http.StatusBadRequest, "The collection has none of these words"},
 		{UnknownID, http.StatusBadRequest, "The collection has no atom of this id"},
 		{OverLimit, http.StatusBadRequest, "More is asked for than the server allows"},
 		{Unauthorized, http.StatusUnauthorized, "A bearer token is needed"},

@@ -68,10 +68,19 @@ func (s *Search) Request() batch.Request {
 // dim. The result does not share body's memory. Errors are of type
 // *problem.Problem.
 func DecodeSearch(body []byte, dim int, l Limits) (*Search, error) {
+	return DecodeSearchOrTexts(body, dim, l, nil)
+}
+
+// DecodeSearchOrTexts is DecodeSearch of a body that may have texts in place of queries,
+// whose vectors encode makes; nil refuses them.
+func DecodeSearchOrTexts(body []byte, dim int, l Limits, encode Encoder) (*Search, error) {
 	d := NewDraft(dim, l)
 	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
-		if string(key) == fieldQueries {
+		switch string(key) {
+		case fieldQueries:
 			return d.Matrix(body, at)
+		case fieldTexts:
+			return d.texts(body, at, encode)
 		}
 		return d.Option(string(key), body, at)
 	})

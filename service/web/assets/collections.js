@@ -4,14 +4,15 @@ import { element, say } from "./element.js";
 import { bytes, count, plural, share } from "./number.js";
 
 // Collections shows the server's collections as radio buttons and keeps the
-// choice through every refresh.
-export class Collections {
+// choice through every refresh, of which it fires "refreshed".
+export class Collections extends EventTarget {
   #api;
   #list;
   #status;
   #known = new Map(); // by name: {info, entry, radio, facts, state}
 
   constructor(api, list, status) {
+    super();
     this.#api = api;
     this.#list = list;
     this.#status = status;
@@ -42,6 +43,7 @@ export class Collections {
       const ready = infos.find((i) => i.state === "ready") ?? infos[0];
       this.#known.get(ready.name).radio.checked = true;
     }
+    this.dispatchEvent(new Event("refreshed"));
     say(
       this.#status,
       infos.length > 0

@@ -1,6 +1,7 @@
 // The form: from what is written there to a request and its answer.
 
 import { Problem } from "./api.js";
+import { say } from "./element.js";
 import { read } from "./query.js";
 import { count } from "./number.js";
 
@@ -20,7 +21,15 @@ export class Search {
     const { query } = form.elements;
     const hint = document.getElementById("query-hint");
     const usual = hint.textContent;
-    query.addEventListener("input", () => (hint.textContent = reading(query.value) ?? usual));
+    const takesTexts = () => Boolean(collections.chosen?.texts);
+    const tell = () => say(hint, reading(query.value, takesTexts()) ?? usual);
+    const invite = () => {
+      say(document.getElementById("query-label"), takesTexts() ? "Words, a row’s id, or a vector" : "A row’s id, or a vector");
+      query.placeholder = takesTexts() ? "decode JSON from a stream" : "";
+      tell();
+    };
+    collections.addEventListener("refreshed", invite);
+    form.addEventListener("input", invite);
     query.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) form.requestSubmit();
     });
@@ -65,6 +74,7 @@ export class Search {
     return {
       collection,
       ...read(query.value),
+      words: !quoted(query.value),
       k: number(k, "k"),
       delta: number(delta, "delta"),
       method: method.value,
@@ -72,21 +82,34 @@ export class Search {
     };
   }
 
-  async #ask({ collection, id, vector, others, ...options }, signal) {
+  async #ask({ collection, id, words, vector, others, ...options }, signal) {
     const path = `v1/collections/${encodeURIComponent(collection.name)}`;
     const body = { ...options, include: ["certificate", "rounds"] };
     if (vector === undefined) {
-      const row = await this.#api.get(`${path}/rows/${encodeURIComponent(id)}`, signal);
+      const row = await this.#row(path, id, collection.texts && words, signal);
+      if (!row) return this.#api.post(`${path}/search`, { ...body, texts: [id] }, signal);
       vector = row.vector;
       if (others) body.deny = [row.id];
     }
     return this.#api.post(`${path}/search`, { ...body, queries: [vector] }, signal);
   }
 
+  // #row is the row of an id, undefined for what is words instead: more than one, or one
+  // that is no id.
+  async #row(path, id, words, signal) {
+    if (words && /\s/.test(id)) return undefined;
+    try {
+      return await this.#api.get(`${path}/rows/${encodeURIComponent(id)}`, signal);
+    } catch (error) {
+      if (words && error instanceof Problem && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
   // #mark tells which field a problem is about, for the eye and for the ear.
   #mark(problem) {
     const named = problem?.field?.match(/^\w+/)?.[0];
-    const field = { queries: "query", id: "query" }[named] ?? named;
+    const field = { queries: "query", texts: "query", id: "query" }[named] ?? named;
     for (const name of ["query", "k", "delta", "method"]) {
       const input = this.#form.elements[name];
       if (name === field) {
@@ -107,23 +130,28 @@ function number(input, field) {
   return input.valueAsNumber;
 }
 
+// quoted tells whether a text can be nothing but an id.
+const quoted = (text) => text.trim().startsWith('"');
+
 // reading says how the text in the box will be taken, undefined while it is
 // empty.
-function reading(text) {
+function reading(text, texts) {
   if (!text.trim()) return undefined;
   try {
     const { id, vector } = read(text);
-    return vector ? `A vector of ${count(vector.length)} numbers.` : `The row of id ${id}.`;
+    if (vector) return `A vector of ${count(vector.length)} numbers.`;
+    if (!texts || quoted(text)) return `The row of id ${id}.`;
+    return /\s/.test(id) ? "Words. In quotes they are the id of a row." : "A row’s id or, if there is no such row, a word.";
   } catch (problem) {
     return problem.detail;
   }
 }
 
-// quote writes an id so that read takes it for one.
+// quote writes an id so that it is taken for one.
 function quote(id) {
   const text = String(id);
   try {
-    if (read(text).id === text) return text;
+    if (read(text).id === text && !/\s/.test(text)) return text;
   } catch {
     // begins like a vector
   }

@@ -1,0 +1,48 @@
+package service
+
+import (
+	"sync"
+
+	"thresher/service/wire"
+)
+
+// Encoder makes vectors of texts, in the space of a collection that was made of texts.
+// Encode must be safe for concurrent use; it returns Dim values, finite, or nil for a text
+// of which it knows nothing.
+type Encoder struct {
+	Dim    int
+	Encode func(text string) []float32
+}
+
+// encoders are those of collections, by name.
+type encoders struct {
+	mu sync.RWMutex
+	of map[string]Encoder
+}
+
+// find returns the encoder of a collection of a dimension, nil if it has none.
+func (e *encoders) find(name string, dim int) wire.Encoder {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if found, ok := e.of[name]; ok && found.Dim == dim {
+		return found.Encode
+	}
+	return nil
+}
+
+func (e *encoders) drop(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.of, name)
+}
+
+// Encode lets searches of a collection have texts in place of vectors, until it is
+// deleted or replaced by a client.
+func (s *Server) Encode(collection string, e Encoder) {
+	s.encoders.mu.Lock()
+	defer s.encoders.mu.Unlock()
+	if s.encoders.of == nil {
+		s.encoders.of = map[string]Encoder{}
+	}
+	s.encoders.of[collection] = e
+}
