@@ -75,6 +75,24 @@ type setting struct {
 	model      Model
 }
 
+// Trials of all points are kept until the last of them is done.
+const outcomeBytes = 48
+
+// Bytes is about how much memory Run takes, a multiple of all trials of all points.
+func (g *Figure) Bytes() (float64, error) {
+	settings, err := g.settings()
+	if err != nil {
+		return 0, err
+	}
+	total, widest := 0., 0.
+	for _, s := range settings {
+		k := float64(s.arms)
+		total += 8*k*k + float64(1+max(len(g.FilterRadii), 2))*outcomeBytes*float64(max(g.Trials, 0))
+		widest = max(widest, k)
+	}
+	return total + float64(workersOf(g.Workers))*8*widest*widest, nil
+}
+
 // Run simulates every point of all algorithms and hands it over as it is done.
 func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 	settings, err := g.settings()

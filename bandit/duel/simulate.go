@@ -72,9 +72,7 @@ func together(ctx context.Context, workers int, all []*Simulation, each func(i i
 	if workers < 0 {
 		return fmt.Errorf("duel: %d workers", workers)
 	}
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers = workersOf(workers)
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -115,6 +113,21 @@ func together(ctx context.Context, workers int, all []*Simulation, each func(i i
 		}
 	}
 	return nil
+}
+
+// workersOf is as many, or one a core.
+func workersOf(workers int) int {
+	if workers == 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return workers
+}
+
+// Bytes is about how much memory Run takes: an outcome a trial, and for each worker
+// preferences and counts of every pair of arms.
+func (s *Simulation) Bytes() float64 {
+	k := float64(max(s.Arms, 0))
+	return outcomeBytes*float64(max(s.Trials, 0)) + (8+40*float64(max(workersOf(s.Workers), 0)))*k*k
 }
 
 // run is a simulation under way.

@@ -150,6 +150,7 @@ type plan struct {
 
 	single bool // no bounds: one user after the other
 	prices *prices
+	alone  sync.Mutex // held by who plans a user without bounds beside others who have them
 	// grid are the thresholds, descending, and if LSBGreedy is asked for -Inf.
 	grid     []float64
 	runs     int  // of AFSM, the first of grid
@@ -190,7 +191,11 @@ func (p *plan) prepare() error {
 // run gives the blocks of users to the workers and waits for them. The error is
 // that of the first block that failed.
 func (p *plan) run(ctx context.Context) error {
-	blocks := (len(p.users) + blockUsers - 1) / blockUsers
+	most, together, err := p.share(p.batch.workers)
+	if err != nil {
+		return err
+	}
+	blocks := (len(p.users) + together - 1) / together
 	errs := make([]error, blocks)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -200,12 +205,12 @@ func (p *plan) run(ctx context.Context) error {
 	}
 	close(next)
 	var workers sync.WaitGroup
-	for range min(p.batch.workers, blocks) {
+	for range min(most, blocks) {
 		workers.Go(func() {
-			b := newBlock(p)
+			b := newBlock(p, together)
 			for i := range next {
-				from := i * blockUsers
-				if errs[i] = b.plan(ctx, from, min(from+blockUsers, len(p.users))); errs[i] != nil {
+				from := i * together
+				if errs[i] = b.plan(ctx, from, min(from+together, len(p.users))); errs[i] != nil {
 					stop() // ends what is left at once
 				}
 			}

@@ -59,24 +59,24 @@ type block struct {
 
 	columns  []float64 // d*d
 	residual []float64
-	// Of up to blockUsers nodes: their queries, which share linear and square, and
+	// Of up to as many nodes as users: their queries, which share linear and square, and
 	// the figures of all cells.
 	queries        []query
 	linear, square []float32
 	figures        []float32
 }
 
-func newBlock(p *plan) *block {
-	b := &block{of: p, planner: NewPlanner(p.c), users: make([]blockUser, blockUsers)}
+func newBlock(p *plan, users int) *block {
+	b := &block{of: p, planner: NewPlanner(p.c), users: make([]blockUser, users)}
 	if p.single {
 		return b
 	}
 	cells, objective := p.batch.cells, p.batch.separable
 	d := cells.d
 	b.columns, b.residual = make([]float64, d*d), make([]float64, d)
-	b.queries, b.linear, b.square = newQueries(blockUsers, d)
-	b.figures = make([]float32, blockUsers*cells.size())
-	for i, c := range newCeilings(blockUsers, d) {
+	b.queries, b.linear, b.square = newQueries(users, d)
+	b.figures = make([]float32, users*cells.size())
+	for i, c := range newCeilings(users, d) {
 		b.users[i].ceiling = c
 	}
 	places := len(p.grid) + 1
@@ -119,8 +119,8 @@ func (b *block) plan(ctx context.Context, from, to int) error {
 func (b *block) climb(ctx context.Context) error {
 	for length := 0; len(b.now.nodes) > 0; length++ {
 		b.next.reset(length + 1)
-		for i := 0; i < len(b.now.nodes); i += blockUsers {
-			if err := b.step(ctx, i, min(i+blockUsers, len(b.now.nodes))); err != nil {
+		for i := 0; i < len(b.now.nodes); i += len(b.users) {
+			if err := b.step(ctx, i, min(i+len(b.users), len(b.now.nodes))); err != nil {
 				return err
 			}
 		}
@@ -139,8 +139,12 @@ func (b *block) admit(i, place int) error {
 	}
 	u := &b.users[place]
 	u.slate = nil
-	if p.single || !u.ceiling.set(user, beta, b.columns) {
+	if p.single {
 		p.slates[i], err = b.planner.Recommend(user, p.options)
+		return err
+	}
+	if !u.ceiling.set(user, beta, b.columns) {
+		p.slates[i], err = p.unbounded(b.planner, user)
 		return err
 	}
 	slate := &p.slates[i]
@@ -156,6 +160,19 @@ func (b *block) admit(i, place int) error {
 		b.now.nodes = append(b.now.nodes, node{user: place, lo: last, hi: last + 1, rule: perCost})
 	}
 	return nil
+}
+
+// unbounded plans a user who has no bounds. Where memory is bounded, one is planned at a
+// time, and the scratch goes after it.
+func (p *plan) unbounded(planner *Planner, user *Estimator) (Slate, error) {
+	if p.options.Memory == 0 {
+		return planner.Recommend(user, p.options)
+	}
+	p.alone.Lock()
+	defer p.alone.Unlock()
+	o := p.options
+	o.Memory /= 2
+	return NewPlanner(p.c).Recommend(user, o)
 }
 
 // step makes the nodes from..to one item longer.

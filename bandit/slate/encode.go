@@ -95,7 +95,7 @@ func (e *Estimator) UnmarshalBinary(data []byte) error {
 		Lambda:       math.Float64frombits(binary.LittleEndian.Uint64(head[4:])),
 		Observations: int64(binary.LittleEndian.Uint64(head[12:])),
 	}
-	if s.Features < 1 || s.Features > maxFeatures {
+	if s.Features < 1 || s.Features > MaxFeatures {
 		return fmt.Errorf("slate: saved estimator: %d features", s.Features)
 	}
 	if s.Observations != 0 {

@@ -13,8 +13,8 @@ const (
 	maxLambda = 1e9
 )
 
-// maxFeatures bounds d: the state has d*(d+1)/2 numbers.
-const maxFeatures = 1 << 14
+// MaxFeatures bounds d: a state has d*(d+1)/2 numbers.
+const MaxFeatures = 1 << 14
 
 // Estimator is what is known of one user's weights w: the ridge regression of
 // rewards on gains (UAI 2020, section 5.1),
@@ -41,8 +41,8 @@ type Estimator struct {
 // regularisation lambda in [1e-9, 1e9]. The regret bound asks for lambda >= m A^2;
 // 1 is common.
 func NewEstimator(d int, lambda float64) (*Estimator, error) {
-	if d < 1 || d > maxFeatures {
-		return nil, fmt.Errorf("slate: estimator: %d features, not in [1, %d]", d, maxFeatures)
+	if d < 1 || d > MaxFeatures {
+		return nil, fmt.Errorf("slate: estimator: %d features, not in [1, %d]", d, MaxFeatures)
 	}
 	if !(lambda >= minLambda && lambda <= maxLambda) {
 		return nil, fmt.Errorf("slate: estimator: lambda %v is not in [%g, %g]", lambda, minLambda, maxLambda)

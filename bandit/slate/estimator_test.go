@@ -172,7 +172,7 @@ func TestEstimatorRefuses(t *testing.T) {
 	for _, c := range []struct {
 		d      int
 		lambda float64
-	}{{0, 1}, {maxFeatures + 1, 1}, {1, 0}, {1, -1}, {1, nan}, {1, math.Inf(1)}} {
+	}{{0, 1}, {MaxFeatures + 1, 1}, {1, 0}, {1, -1}, {1, nan}, {1, math.Inf(1)}} {
 		if _, err := NewEstimator(c.d, c.lambda); err == nil {
 			t.Errorf("features %d, lambda %v: no error", c.d, c.lambda)
 		}

@@ -40,8 +40,8 @@ func (p *Planner) level(depth int) *level {
 // fit now.
 func (p *Planner) build(depth int) *level {
 	l := p.level(depth)
-	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
 	if depth == 0 {
+		l.room(p.c.available)
 		for e, ok := range p.c.usable {
 			if ok {
 				p.consider(l, e)
@@ -62,10 +62,18 @@ func (p *Planner) build(depth int) *level {
 // sift makes the items of l those that fit, with their scores. They may be its own:
 // what stays moves to the front.
 func (p *Planner) sift(l *level, items []int32) {
-	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
+	l.room(len(items))
 	for _, e := range items {
 		p.consider(l, int(e))
 	}
+}
+
+// room empties l for up to n items, and takes no more memory than they need.
+func (l *level) room(n int) {
+	if cap(l.items) < n {
+		l.items, l.mean, l.width = make([]int32, 0, n), make([]float64, 0, n), make([]float64, 0, n)
+	}
+	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
 }
 
 // consider puts item e with its score into l if it fits.
@@ -155,9 +163,10 @@ func (p *Planner) climb(r rule) Slate {
 // that one is enough for all.
 func (p *Planner) extend(depth int, r rule) Slate {
 	from, l := &p.levels[depth], &p.rest
-	l.items = append(l.items[:0], from.items...)
-	l.mean = append(l.mean[:0], from.mean...)
-	l.width = append(l.width[:0], from.width...)
+	l.room(len(from.items))
+	l.items = append(l.items, from.items...)
+	l.mean = append(l.mean, from.mean...)
+	l.width = append(l.width, from.width...)
 	for p.chooseBest(l, r) {
 		p.level(depth).pick = l.pick
 		p.push(l.pick.Item)

@@ -25,8 +25,8 @@ func NewLogDet(n, d, p int, embeddings, relevance []float64) (*LogDet, error) {
 	if err := checkVectors("log-determinant, relevance", n, d, relevance, MaxMagnitude); err != nil {
 		return nil, err
 	}
-	if p > maxFeatures {
-		return nil, fmt.Errorf("slate: log-determinant: embeddings of %d numbers, more than %d", p, maxFeatures)
+	if p > MaxFeatures {
+		return nil, fmt.Errorf("slate: log-determinant: embeddings of %d numbers, more than %d", p, MaxFeatures)
 	}
 	if err := checkSize("log-determinant, embeddings", n, p, len(embeddings)); err != nil {
 		return nil, err

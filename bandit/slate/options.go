@@ -55,6 +55,9 @@ type Options struct {
 	// Greedy lets AFSM consider the lists of LSBGreedy and ModifiedGreedy too. The
 	// guarantee stays, since it needs no more than the best of its own lists.
 	Greedy bool `json:"greedy,omitempty"`
+	// Memory is the most bytes that the scratch of a call may take; what needs more is
+	// a *ScratchError before any is taken. 0 is no bound.
+	Memory int64 `json:"memory,omitempty"`
 	// Seed and Round place the random numbers of Random.
 	Seed  uint64 `json:"seed,omitempty"`
 	Round uint64 `json:"round,omitempty"`
@@ -78,6 +81,9 @@ func (o Options) filled() (Options, error) {
 	case AFSM, LSBGreedy, ModifiedGreedy, BetterGreedy, MCSGreedy, Random:
 	default:
 		return o, fmt.Errorf("slate: unknown algorithm %q", o.Algorithm)
+	}
+	if o.Memory < 0 {
+		return o, fmt.Errorf("slate: memory of %d bytes", o.Memory)
 	}
 	if !(o.Epsilon >= minEpsilon && o.Epsilon <= MaxMagnitude) {
 		return o, fmt.Errorf("slate: epsilon %v is not in [%g, %g]", o.Epsilon, minEpsilon, MaxMagnitude)

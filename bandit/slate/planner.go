@@ -9,8 +9,9 @@ import (
 // Planner chooses lists for one user after another. It keeps its scratch, so that
 // one Planner for many calls saves allocations; it belongs to one goroutine.
 //
-// Scratch is 20 bytes an item and place of the longest list, at most, for AFSM and
-// MCSGreedy; 40 bytes an item and 120 a place for the others.
+// Constraint.Scratch is how large it is at most: some 20 bytes an item and place of
+// the longest list for AFSM and MCSGreedy, 40 bytes an item and some hundred a place for the
+// others.
 type Planner struct {
 	c      *Constraint
 	list   List
@@ -119,6 +120,9 @@ func (p *Planner) evaluate(e int) (mean, width float64) {
 // plan runs the algorithm of checked options on judge.
 func (p *Planner) plan(o Options) (s Slate, err error) {
 	p.evaluations = 0
+	if err := p.c.CheckScratch(o.Algorithm, o.Memory); err != nil {
+		return Slate{}, err
+	}
 	switch o.Algorithm {
 	case LSBGreedy:
 		s = p.climb(plain)

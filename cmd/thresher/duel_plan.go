@@ -90,6 +90,9 @@ func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
 		Design: design, Arms: f.arms, Model: model, Trials: f.trials, Seed: a.config.Seed, Workers: a.config.Threads,
 		Progress: func(done, total int) { bar.set(int64(done), int64(total)) },
 	}
+	if err := needMemory(fmt.Sprintf("duel plan: --trials %d of --arms %d", f.trials, f.arms), s.Bytes()); err != nil {
+		return err
+	}
 	forecast, err := s.Forecast(cmd.Context())
 	if err != nil {
 		return err

@@ -219,6 +219,11 @@ func (f *duelRunFlags) config(seed uint64, p panel) (duel.Config, error) {
 		return duel.Config{}, err
 	}
 	arms, err := f.readArms(p)
+	if err != nil {
+		return duel.Config{}, err
+	}
+	const pair = 64 // bytes of the counts of two arms, in the tournament and while it is saved
+	err = needMemory(fmt.Sprintf("a tournament of %d arms", len(arms)), pair*float64(len(arms))*float64(len(arms)))
 	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
 }
 

@@ -88,8 +88,15 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 		Arms: f.arms, Gammas: f.gammas, FixedArms: f.fixed, FilterRadii: radii,
 		Progress: func(label string, done, total int) { stages.set(label, int64(done), int64(total)) },
 	}
+	bytes, err := figure.Bytes()
+	if err != nil {
+		return err
+	}
+	if err := needMemory(fmt.Sprintf("duel simulate: --trials %d of every point", f.trials), bytes); err != nil {
+		return err
+	}
 	var points []duel.Point
-	err := figure.Run(cmd.Context(), func(p duel.Point) error {
+	err = figure.Run(cmd.Context(), func(p duel.Point) error {
 		stages.end()
 		points = append(points, p)
 		for _, t := range tables {

@@ -80,6 +80,7 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 		Options: options, Ridge: f.ridge, Users: f.users, Repeats: f.repeats, Rounds: f.rounds,
 		Seed: a.config.Seed, Workers: a.config.Threads,
 	}
+	e.simulation.Options.Memory = spareMemory()
 	for _, name := range f.algorithms {
 		e.simulation.Algorithms = append(e.simulation.Algorithms, slate.Algorithm(name))
 	}
@@ -99,6 +100,13 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
 	switch f.data {
 	case newsData:
+		const each = 200 // bytes of an item besides its features, which are kept three times
+		if f.newsItems > 0 && f.newsTopics > 0 {
+			what := fmt.Sprintf("--news-items %d of --news-topics %d", f.newsItems, f.newsTopics)
+			if err := needMemory(what, float64(f.newsItems)*(24*float64(f.newsTopics)+each)); err != nil {
+				return nil, err
+			}
+		}
 		return items.News(f.newsItems, f.newsTopics, seed)
 	case moviesData:
 		set, err := items.MovieLens(f.folder)
@@ -107,7 +115,7 @@ func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
 		}
 		return set, nil
 	}
-	set, err := items.Read(f.data)
+	set, err := items.ReadWithin(f.data, spareMemory())
 	if err != nil {
 		return nil, fmt.Errorf("--data: %w", err)
 	}
@@ -185,7 +193,7 @@ func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error
 		s.Progress = func(done, total int) { e.stages.set(label, int64(done), int64(total)) }
 		outcomes, err := s.Run(ctx)
 		if err != nil {
-			return err
+			return tooLong(err)
 		}
 		for _, o := range outcomes {
 			for m, round := range s.Marks {

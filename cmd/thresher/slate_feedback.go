@@ -92,6 +92,12 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	if err != nil {
 		return err
 	}
+	// The estimate of d topics, and its text.
+	if d := float64(len(s.Topics)); s.User.Cold() {
+		if err := needMemory(fmt.Sprintf("%s: what is learned of a user by %d topics", path, len(s.Topics)), 40*d*d); err != nil {
+			return err
+		}
+	}
 	receipts, changed := make([]slateReceipt, len(all)), false
 	for i, r := range all {
 		isNew, err := s.reward(r.slate, r.rewards)

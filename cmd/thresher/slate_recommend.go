@@ -73,7 +73,7 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 	if err != nil {
 		return err
 	}
-	set, err := items.Read(f.items)
+	set, err := items.ReadWithin(f.items, spareMemory())
 	if err != nil {
 		return fmt.Errorf("--items: %w", err)
 	}
@@ -109,9 +109,10 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 		return fmt.Errorf("%s: began with --ridge %g, not %g", path, s.User.Lambda(), f.ridge)
 	}
 	options.Algorithm, options.Seed, options.Round = slate.Algorithm(f.algorithm), a.config.Seed, uint64(s.Last)
+	options.Memory = spareMemory()
 	chosen, err := slate.Recommend(c.Constraint, s.User, options)
 	if err != nil {
-		return err
+		return tooLong(err)
 	}
 	if len(chosen.Picks) == 0 {
 		return fmt.Errorf("no item is worth its cost; lower --lowest")
@@ -134,6 +135,14 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 		return json.NewEncoder(a.out).Encode(r)
 	}
 	return a.describeSlate(r)
+}
+
+// tooLong says what to do about lists that take too much memory.
+func tooLong(err error) error {
+	if scratch := (*slate.ScratchError)(nil); errors.As(err, &scratch) {
+		return fmt.Errorf("%w, three quarters of what is free; give a smaller -k than %d, or fewer items", err, scratch.Length)
+	}
+	return err
 }
 
 // knows says whether items can be scored by what was learned.

@@ -8,7 +8,8 @@ import (
 // Options configure a Store; nil means defaults.
 type Options struct {
 	// Memory is how many bytes of states and prepared collections stay in memory; 0
-	// means 512 MiB. A collection that takes more by itself has no slates.
+	// means 512 MiB. A collection that takes more by itself has no slates. To choose
+	// the slates of a request may take as much again while it lasts, or 64 MiB.
 	Memory int64
 	// Keep is for how long a slate takes feedback; 0 means a week.
 	Keep time.Duration
@@ -29,9 +30,15 @@ type Options struct {
 	// step, if not nil, is called before and after every transaction; an error before it
 	// takes its place. For tests.
 	step func(string) error
+	// scratch is the most bytes that the slates of a request take to choose; 0 means
+	// what Memory says.
+	scratch int64
 	// noSync leaves flushing to the system. For tests.
 	noSync bool
 }
+
+// leastScratch is enough for the slates of any request of thousands of items.
+const leastScratch = 64 << 20
 
 func (o *Options) withDefaults() Options {
 	var all Options
@@ -39,6 +46,7 @@ func (o *Options) withDefaults() Options {
 		all = *o
 	}
 	all.Memory = cmp.Or(all.Memory, 512<<20)
+	all.scratch = cmp.Or(all.scratch, max(all.Memory, leastScratch))
 	all.Keep = cmp.Or(all.Keep, 7*24*time.Hour)
 	all.Slates = cmp.Or(all.Slates, 1<<20)
 	all.Dimension = cmp.Or(all.Dimension, 256)

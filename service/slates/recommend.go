@@ -93,13 +93,25 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := batch.Recommend(ctx, c, users, p.settings.options(req))
+	o := p.settings.options(req)
+	o.Memory = s.o.scratch
+	chosen, err := batch.Recommend(ctx, c, users, o)
 	if err != nil {
-		return nil, err
+		return nil, tooLong(err)
 	}
 	a := &Answer{Version: p.version, Excluded: p.excluding(c)}
 	handed := s.hand(a, p, v, req, chosen)
 	return s.record(name, p, m, a, handed, key, fingerprint)
+}
+
+// tooLong tells of slates that take too much memory to choose.
+func tooLong(err error) error {
+	scratch := (*slate.ScratchError)(nil)
+	if !errors.As(err, &scratch) {
+		return err
+	}
+	return problem.New(problem.OutOfMemory, "slates of up to %d of %d items take %d bytes of memory to choose, %d are set aside for it; ask for a smaller k",
+		scratch.Length, scratch.Items, scratch.Need, scratch.Memory).In("k").Within(scratch.Memory).Because(err)
 }
 
 // states are those of users, in order.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"thresher/bandit/slate"
 )
 
 // Read reads the items of a file, or of a folder of MovieLens 100K. The name's end
@@ -28,7 +30,11 @@ import (
 // Without features an item covers its groups by its score, 0.5 if there is none. A
 // feature that is not there is 0; a cost must be there if any item has it. Topics,
 // costs and groups are in alphabetical order. Errors name file, line, item and field.
-func Read(path string) (*Set, error) {
+func Read(path string) (*Set, error) { return ReadWithin(path, 0) }
+
+// ReadWithin is Read of items whose features take so many bytes of memory at most, 0 for
+// any number: a number for each item and topic, though a file may leave most of them out.
+func ReadWithin(path string, memory int64) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -53,7 +59,7 @@ func Read(path string) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s, err := assemble(records)
+	s, err := assemble(records, memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -231,7 +237,7 @@ func (r *record) set(column, text string) error {
 }
 
 // assemble checks the records and lays them out.
-func assemble(records []record) (*Set, error) {
+func assemble(records []record, memory int64) (*Set, error) {
 	if len(records) == 0 {
 		return nil, errors.New("has no items")
 	}
@@ -253,6 +259,9 @@ func assemble(records []record) (*Set, error) {
 		}
 	}
 	s := &Set{Topics: sorted(topics), CostNames: sorted(costs), GroupNames: sorted(groups)}
+	if err := s.fits(len(records), memory); err != nil {
+		return nil, err
+	}
 	scores := make([]float64, len(records))
 	for i := range records {
 		r := &records[i]
@@ -290,6 +299,22 @@ func assemble(records []record) (*Set, error) {
 		return nil, errors.New("has neither features nor groups")
 	}
 	return s, nil
+}
+
+// fits says whether there is room for the features of n items, before they are laid out.
+func (s *Set) fits(n int, memory int64) error {
+	d := len(s.Topics)
+	if d == 0 {
+		d = len(s.GroupNames) // which cover takes for topics
+	}
+	if d > slate.MaxFeatures {
+		return fmt.Errorf("%d topics, and at most %d can be learned of", d, slate.MaxFeatures)
+	}
+	const each = 16 // bytes, where they grow
+	if need := each * int64(n) * int64(d); memory > 0 && need > memory {
+		return fmt.Errorf("%d items of %d topics take %d bytes of memory, and %d may be taken", n, d, need, memory)
+	}
+	return nil
 }
 
 func (r *record) check() error {

@@ -113,7 +113,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := assemble(records)
+		s, err := assemble(records, 0)
 		if err != nil {
 			return
 		}

@@ -27,6 +27,7 @@ type Simulation struct {
 	Constraint *slate.Constraint
 	Algorithms []slate.Algorithm
 	// Options are those of all rounds; Algorithm, Seed and Round are set for each.
+	// Memory is that of all Workers together.
 	Options slate.Options
 	// Ridge is the lambda of the estimators; 0 = 1.
 	Ridge                  float64
@@ -86,11 +87,7 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	if len(marks) == 0 {
 		marks = []int{s.Rounds}
 	}
-	workers := s.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	trials := make([]trial, 0, s.Users*s.Repeats*len(s.Algorithms))
+	trials := make([]trial, 0, s.trials())
 	for user := range s.Users {
 		for repeat := range s.Repeats {
 			for _, a := range s.Algorithms {
@@ -102,7 +99,7 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	defer cancel(nil)
 	var begun, done atomic.Int64
 	var wg sync.WaitGroup
-	for range min(workers, len(trials)) {
+	for range s.workers() {
 		wg.Go(func() {
 			planner := slate.NewPlanner(s.Constraint)
 			for i := int(begun.Add(1)) - 1; i < len(trials); i = int(begun.Add(1)) - 1 {
@@ -127,6 +124,29 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	return outcomes, nil
 }
 
+// maxTrials bounds what is kept of trials.
+const maxTrials = 10_000_000
+
+// trials is how many there are, once check has found no more than maxTrials.
+func (s *Simulation) trials() int { return s.Users * s.Repeats * len(s.Algorithms) }
+
+// workers is how many trials are played at a time.
+func (s *Simulation) workers() int {
+	workers := s.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return min(workers, s.trials())
+}
+
+// share is the memory of each worker.
+func (s *Simulation) share() int64 {
+	if s.Options.Memory <= 0 {
+		return s.Options.Memory
+	}
+	return max(1, s.Options.Memory/int64(s.workers()))
+}
+
 func (s *Simulation) check() error {
 	if s.Users < 1 || s.Repeats < 1 || s.Rounds < 1 || s.Workers < 0 {
 		return fmt.Errorf("trial: %d users, %d repeats, %d rounds, %d workers", s.Users, s.Repeats, s.Rounds, s.Workers)
@@ -134,9 +154,15 @@ func (s *Simulation) check() error {
 	if len(s.Algorithms) == 0 {
 		return errors.New("trial: no algorithms")
 	}
+	if n := float64(s.Users) * float64(s.Repeats) * float64(len(s.Algorithms)); n > maxTrials {
+		return fmt.Errorf("trial: %d users, %d repeats and %d algorithms make %.0f trials; at most %d are kept", s.Users, s.Repeats, len(s.Algorithms), n, maxTrials)
+	}
 	for i, a := range s.Algorithms {
 		if !slices.Contains(Algorithms(), a) || slices.Contains(s.Algorithms[:i], a) {
 			return fmt.Errorf("trial: algorithm %q is unknown or there twice; there are %q", a, Algorithms())
+		}
+		if err := s.Constraint.CheckScratch(a, s.share()); err != nil {
+			return fmt.Errorf("%s: %w", a, err)
 		}
 	}
 	before := 0
@@ -216,6 +242,7 @@ func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *trial,
 func (s *Simulation) options(t *trial, place uint64) slate.Options {
 	o := s.Options
 	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, place
+	o.Memory = s.share()
 	return o
 }
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// What would take more memory than there is is refused before it is taken, with the
+// figure, the limit and the flag that asked for it.
+func TestTooMuchMemory(t *testing.T) {
+	dir := t.TempDir()
+	var items, arms strings.Builder
+	items.WriteString("id,feature.x,feature.y\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&items, "%d,.01,.02\n", i)
+	}
+	for i := range 2000 {
+		fmt.Fprintln(&arms, i)
+	}
+	many := writeFile(t, dir, "many.csv", []byte(items.String()))
+	state := filepath.Join(dir, "s.json")
+	armsFile := writeFile(t, dir, "many.txt", []byte(arms.String()))
+
+	const limit = 256 << 20
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	for _, c := range []struct{ args, want string }{
+		{"slate recommend -k 0 --items " + many + " --state " + state, "20000 of 20000 items takes 4506565000 bytes of memory"},
+		{"slate recommend -k 5000 --items " + many + " --state " + state, "give a smaller -k than 5000"},
+		{"slate simulate -k 0 --users 1 --rounds 1 --budget 1000000 --news-items 20000", "items takes 45"},
+		{"slate simulate --news-items 9000000000000", "--news-items 9000000000000 of --news-topics 15 takes up to"},
+		{"slate simulate --users 9223372036854775807", "trials; at most 10000000 are kept"},
+		{"duel run --horizon 1e9 --arms " + armsFile, "a tournament of 2000 arms takes up to 256000000 bytes"},
+		{"duel plan --horizon 1e9 --gap .1 --arms 2048 --threads 4", "duel plan: --trials 200 of --arms 2048 takes up to"},
+		{"duel plan --horizon 1e9 --gap .1 --arms 4 --trials 9999999", "duel plan: --trials 9999999 of --arms 4 takes up to"},
+		{"duel simulate --figure 2 --trials 1000000", "duel simulate: --trials 1000000 of every point takes up to"},
+		{"duel simulate --figure 1 --arms 2048,2047,2046,2045,2044,2043", "duel simulate: --trials 100 of every point takes up to"},
+	} {
+		r := thresher(t, strings.Fields(c.args)...)
+		if r.wantError(t, c.want); !strings.Contains(r.err, "may be taken") && !strings.Contains(r.err, "are kept") {
+			t.Errorf("%s: no limit in %s", c.args, r.err)
+		}
+	}
+	if exists(state) || exists(armsFile+".duel") {
+		t.Error("what was refused left a state")
+	}
+	debug.SetMemoryLimit(math.MaxInt64)
+	recommended(t, "--items", many, "--state", state, "-k", "20")
+}
+
+// A file of few items and many topics is not laid out where there is no room for it.
+func TestTooManyTopics(t *testing.T) {
+	dir := t.TempDir()
+	var items strings.Builder
+	for i := range 12_000 {
+		fmt.Fprintf(&items, `{"id":"%d","groups":["author %d"]}`+"\n", i, i)
+	}
+	file := writeFile(t, dir, "authors.jsonl", []byte(items.String()))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
+	thresher(t, "slate", "recommend", "--items", file, "--state", filepath.Join(dir, "s")).
+		wantError(t, "authors.jsonl: 12000 items of 12000 topics take 2304000000 bytes of memory, and ")
+	thresher(t, "slate", "simulate", "--data", file).wantError(t, "authors.jsonl: 12000 items of 12000 topics take")
+	for i := range 5000 {
+		fmt.Fprintf(&items, `{"id":"a%d","groups":["more %d"]}`+"\n", i, i)
+	}
+	file = writeFile(t, dir, "more.jsonl", []byte(items.String()))
+	thresher(t, "slate", "recommend", "--items", file, "--state", filepath.Join(dir, "s")).wantError(t, "17000 topics, and at most 16384 can be learned of")
+}
