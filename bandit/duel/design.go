@@ -235,7 +235,7 @@ func (d Design) completeKnockout(k int) (Design, error) {
 	if d.Delta < 0x1p-1022 { // 2/delta may be infinite
 		return d, fmt.Errorf("duel: delta %g is not in [2^-1022, 1), as %s needs it", d.Delta, d.Algorithm)
 	}
-	if last := bits.Len(uint(k - 1)); !(matchOf(d, last).longest() < maxCount) {
+	if last := bits.Len(uint(k - 1)); !(matchOf(d, last).longest < maxCount) {
 		return d, fmt.Errorf("duel: gamma %g with epsilon %g wants matches of more than 2^53 duels", d.Gamma, d.Epsilon)
 	}
 	return d, nil

@@ -23,11 +23,14 @@ type knockout struct {
 	rng    *rand.Rand
 
 	round   int // from 1
+	of      accuracy
 	matches []match
 	bye     int   // the arm without a match, -1 if there is none
 	seat    []int // of an arm: its match
 	next    int   // the match to look at first for the next duel
-	open    int   // matches without a winner
+	open    []int // matches without a winner, ascending
+	at      int   // place in open of the first match from next on; len(open) if there is none
+	calm    calm
 }
 
 // match is Compare (Algorithm 1) under way.
@@ -38,19 +41,40 @@ type match struct {
 	winner int   // -1 while open
 }
 
+// calm is up to how many duels a match surely goes on while its rate is near 1/2:
+// up to the count until, the radius is more than margin above the accuracy.
+type calm struct {
+	until  int64
+	margin float64
+}
+
 // accuracy is that of the matches of a round: e_i = (2^(1/3)-1) epsilon/(gamma 2^(i/3))
 // and ln(2/d_i) for d_i = delta/2^i.
-type accuracy struct{ epsilon, log float64 }
+type accuracy struct{ epsilon, log, longest float64 }
 
 func matchOf(d Design, round int) accuracy {
-	return accuracy{
+	a := accuracy{
 		epsilon: (math.Cbrt(2) - 1) * d.Epsilon / (d.Gamma * math.Cbrt(math.Exp2(float64(round)))),
 		log:     math.Log(2/d.Delta) + float64(round)*math.Ln2,
 	}
+	a.longest = a.log / (2 * a.epsilon * a.epsilon) // duels after which a match is over
+	return a
 }
 
-// longest is a number of duels after which a match is over.
-func (a accuracy) longest() float64 { return a.log / (2 * a.epsilon * a.epsilon) }
+// radius is that of the rate of n duels. It falls with n.
+func (a accuracy) radius(n int64) float64 {
+	return math.Sqrt((a.log + math.Log(2*float64(n)*float64(n))) / (2 * float64(n)))
+}
+
+// calmAfter looks as far ahead of n duels as takes little from the radius. Rounding moves
+// radii and rates by far less than slack.
+func (a accuracy) calmAfter(n int64) calm {
+	ahead := n + n/16 + 1
+	if !(float64(ahead) <= a.longest) {
+		return calm{}
+	}
+	return calm{ahead, a.radius(ahead) - a.epsilon - slack}
+}
 
 func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
 	s := &knockout{
@@ -63,8 +87,9 @@ func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
 // pair begins a round.
 func (s *knockout) pair(arms []int) {
 	s.round++
+	s.of, s.calm = matchOf(s.design, s.round), calm{}
 	s.rng.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
-	s.matches, s.bye, s.next = s.matches[:0], -1, 0
+	s.matches, s.bye, s.next, s.at = s.matches[:0], -1, 0, 0
 	for len(arms) > 1 {
 		s.matches = append(s.matches, match{a: arms[0], b: arms[1], winner: -1})
 		arms = arms[2:]
@@ -76,28 +101,37 @@ func (s *knockout) pair(arms []int) {
 }
 
 func (s *knockout) seats() {
-	s.open = 0
+	s.open = s.open[:0]
 	for i, m := range s.matches {
 		s.seat[m.a], s.seat[m.b] = i, i
 		if m.winner < 0 {
-			s.open++
+			s.open = append(s.open, i)
 		}
 	}
+	s.at, _ = slices.BinarySearch(s.open, s.next)
 }
 
 func (s *knockout) ended() bool { return len(s.matches) == 0 }
 
 func (s *knockout) draw() (pair, bool) {
-	for range s.matches {
-		m := &s.matches[s.next]
-		s.next = (s.next + 1) % len(s.matches)
-		if m.winner < 0 && !m.flying {
+	if s.inFlight() == len(s.open) { // a match has one at a time
+		return pair{}, false
+	}
+	for {
+		if s.at >= len(s.open) {
+			s.at = 0
+		}
+		i := s.open[s.at]
+		s.at++
+		if m := &s.matches[i]; !m.flying {
 			m.flying = true
 			s.drawn++
+			if s.next = i + 1; s.next == len(s.matches) {
+				s.next = 0
+			}
 			return pair{m.a, m.b}, true
 		}
 	}
-	return pair{}, false
 }
 
 func (s *knockout) tell(d pair, won bool) change {
@@ -108,10 +142,17 @@ func (s *knockout) tell(d pair, won bool) change {
 	if won {
 		m.w++
 	}
-	of := matchOf(s.design, s.round)
-	radius := math.Sqrt((of.log + math.Log(2*float64(m.n)*float64(m.n))) / (2 * float64(m.n)))
 	p := rate(m.w, m.n)
-	if math.Abs(p-.5) <= radius-of.epsilon && float64(m.n) <= of.longest() {
+	// Matches are about equally long: what is sure of one is sure of those a little
+	// longer, and of all that are shorter.
+	if m.n <= s.calm.until && math.Abs(p-.5) <= s.calm.margin {
+		return change{}
+	}
+	radius := s.of.radius(m.n)
+	if math.Abs(p-.5) <= radius-s.of.epsilon && float64(m.n) <= s.of.longest {
+		if m.n > s.calm.until {
+			s.calm = s.of.calmAfter(m.n)
+		}
 		return change{}
 	}
 	loser := m.a
@@ -123,10 +164,19 @@ func (s *knockout) tell(d pair, won bool) change {
 	e := Elimination{
 		Arm: loser, At: s.told, Rate: p, Duels: m.n, Rival: m.winner, RivalRate: 1 - p, Radius: radius,
 	}
-	if s.open--; s.open == 0 {
+	if s.close(s.seat[d.a]); len(s.open) == 0 {
 		s.pair(s.alive())
 	}
 	return change{eliminated: []Elimination{e}}
+}
+
+// close takes a match that has a winner out of those that are open.
+func (s *knockout) close(match int) {
+	i, _ := slices.BinarySearch(s.open, match)
+	s.open = slices.Delete(s.open, i, i+1)
+	if i < s.at {
+		s.at--
+	}
 }
 
 // alive lists the arms that are in, in the order of their matches.
@@ -201,6 +251,7 @@ func (s *knockout) load(p progress, drawn []pair) (err error) {
 		return fmt.Errorf("no arms in round %d", round)
 	}
 	s.round, s.bye, s.next = int(round), int(bye), int(next)
+	s.of, s.calm = matchOf(s.design, s.round), calm{}
 	if err := s.loadMatches(p, count, told); err != nil {
 		return err
 	}
@@ -245,7 +296,7 @@ func (s *knockout) loadMatches(p progress, count int, told int64) error {
 		s.matches = append(s.matches, match{a: int(a), b: int(b[i]), n: n[i], w: w[i], winner: int(winner[i])})
 	}
 	s.seats()
-	if s.open == 0 && count > 0 {
+	if len(s.open) == 0 && count > 0 {
 		return fmt.Errorf("round %d is over", s.round)
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"thresher/bandit/philox"
 )
 
@@ -70,7 +73,7 @@ func TestKnockoutWinners(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newKnockout(5, d, rand.New(philox.New(2, 0)))
-	if len(s.matches) != 2 || s.bye < 0 || s.open != 2 {
+	if len(s.matches) != 2 || s.bye < 0 || len(s.open) != 2 {
 		t.Fatalf("%+v", s)
 	}
 	bye, rounds := s.bye, s.round
@@ -107,7 +110,7 @@ func TestKnockoutExtremes(t *testing.T) {
 			s := newKnockout(k, d, rand.New(philox.New(1, 0)))
 			longest := 0.
 			for i := 1; i <= 2; i++ {
-				longest += matchOf(d, i).longest() + 2
+				longest += matchOf(d, i).longest + 2
 			}
 			for i := 0; !s.ended(); i++ {
 				p, ok := s.draw()
@@ -122,4 +125,111 @@ func TestKnockoutExtremes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What releases before played of a seed is what this one plays: winner and duels of
+// three trials each.
+func TestKnockoutPlaysAsBefore(t *testing.T) {
+	type played struct {
+		winner int
+		duels  int64
+	}
+	for _, c := range []struct {
+		k                     int
+		epsilon, delta, gamma float64
+		testing               Testing
+		want                  []played
+	}{
+		{2, .1, .05, 1, Strict, []played{{0, 412}, {0, 433}, {0, 849}}},
+		{3, .2, .1, 1, Sweep, []played{{0, 1277}, {0, 1116}, {0, 1039}}},
+		{7, .1, .05, 1.5, Strict, []played{{0, 4664}, {0, 4335}, {0, 4389}}},
+		{64, .2, .01, 1, Sweep, []played{{0, 35947}, {0, 34528}, {0, 33645}}},
+		{101, .15, .05, 1, Strict, []played{{0, 57654}, {0, 56539}, {0, 55266}}},
+	} {
+		d := Design{Algorithm: Knockout, Epsilon: c.epsilon, Delta: c.delta, Gamma: c.gamma, Testing: c.testing}
+		s := Simulation{Design: d, Arms: c.k, Model: Always(Constant(c.k, .1)), Trials: len(c.want), Seed: 9}
+		for i, o := range runAll(t, &s) {
+			if got := (played{o.Winner, o.Duels}); got != c.want[i] {
+				t.Errorf("%d arms, trial %d: %+v, was %+v", c.k, i, got, c.want[i])
+			}
+		}
+	}
+}
+
+// plainKnockout draws and tests as its definition says: it looks at one match after the
+// other, and has the radius of every duel.
+type plainKnockout struct{ *knockout }
+
+func (s plainKnockout) draw() (pair, bool) {
+	for range s.matches {
+		m := &s.matches[s.next]
+		s.next = (s.next + 1) % len(s.matches)
+		if m.winner < 0 && !m.flying {
+			m.flying = true
+			s.drawn++
+			return pair{m.a, m.b}, true
+		}
+	}
+	return pair{}, false
+}
+
+func (s plainKnockout) tell(d pair, won bool) change {
+	s.calm = calm{}
+	return s.knockout.tell(d, won)
+}
+
+// However many duels are handed out ahead, and wherever a tournament is saved and
+// restored, Knockout draws and eliminates as plainKnockout does, to the last bit.
+func TestKnockoutIsPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(2, 20).Draw(t, "k")
+		d, err := Design{
+			Algorithm: Knockout, Epsilon: rapid.Float64Range(.05, .45).Draw(t, "epsilon"),
+			Delta: rapid.Float64Range(.01, .99).Draw(t, "delta"), Gamma: rapid.Float64Range(1, 2).Draw(t, "gamma"),
+		}.complete(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		fast := newKnockout(k, d, rand.New(philox.New(seed, 0)))
+		plain := plainKnockout{newKnockout(k, d, rand.New(philox.New(seed, 0)))}
+		r := rand.New(rand.NewPCG(seed, 1))
+		edge := r.Float64()
+		var out []pair
+		for step := 0; !fast.ended() && step < 6000; step++ {
+			if len(out) == 0 || r.IntN(3) > 0 {
+				a, ok := fast.draw()
+				b, same := plain.draw()
+				if a != b || ok != same {
+					t.Fatalf("step %d: %v, %t; plain %v, %t", step, a, ok, b, same)
+				}
+				if ok {
+					out = append(out, a)
+				}
+			}
+			if len(out) > 0 && r.IntN(2) > 0 {
+				won := r.Float64() < edge
+				a, b := fast.tell(out[0], won), plain.tell(out[0], won)
+				out = out[1:]
+				if diff := cmp.Diff(b, a, cmp.AllowUnexported(change{})); diff != "" {
+					t.Fatalf("step %d (-plain +fast)\n%s", step, diff)
+				}
+			}
+			if r.IntN(500) == 0 {
+				saved := fast.save()
+				if diff := cmp.Diff(plain.save(), saved); diff != "" {
+					t.Fatalf("step %d, saved (-plain +fast)\n%s", step, diff)
+				}
+				again := newKnockout(k, d, rand.New(philox.New(0, 0)))
+				again.rng = fast.rng
+				if err := again.load(saved, out); err != nil {
+					t.Fatal(err)
+				}
+				fast = again
+			}
+		}
+		if fast.ended() != plain.ended() {
+			t.Fatal("one has ended")
+		}
+	})
 }
