@@ -26,6 +26,9 @@ type saved struct {
 	Eliminated []Elimination `json:"eliminated,omitempty"`
 	// Progress is the strategy's; in the binary form it follows the rest.
 	Progress progress `json:"progress,omitempty"`
+	// Checksum is that of the JSON without it, as json.Marshal writes it, so that
+	// spaces and the order of members do not count. States of before have none.
+	Checksum string `json:"crc32c,omitempty"`
 }
 
 const (
@@ -48,8 +51,23 @@ func (t *Tournament) saved() *saved {
 	}
 }
 
-// MarshalJSON saves the tournament, leases and all.
-func (t *Tournament) MarshalJSON() ([]byte, error) { return json.Marshal(t.saved()) }
+// MarshalJSON saves the tournament, leases and all, with a CRC-32C.
+func (t *Tournament) MarshalJSON() ([]byte, error) {
+	s := t.saved()
+	sum, err := s.sum()
+	if err != nil {
+		return nil, err
+	}
+	s.Checksum = sum
+	return json.Marshal(s)
+}
+
+// sum is the checksum of s, which has none, or another.
+func (s saved) sum() (string, error) {
+	s.Checksum = ""
+	b, err := json.Marshal(s)
+	return fmt.Sprintf("%08x", checksum(b)), err
+}
 
 // UnmarshalJSON goes on with a saved tournament; the clock stays. After an error
 // the tournament is what it was.
@@ -62,6 +80,15 @@ func (t *Tournament) UnmarshalJSON(data []byte) error {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("duel: saved tournament: something follows it")
+	}
+	if s.Checksum != "" && s.Version == savedVersion {
+		sum, err := s.sum()
+		if err == nil && sum != s.Checksum {
+			err = fmt.Errorf("its checksum is %s, not %s as it says", sum, s.Checksum)
+		}
+		if err != nil {
+			return fmt.Errorf("duel: saved tournament: %w", err)
+		}
 	}
 	return t.restore(&s)
 }
@@ -105,16 +132,7 @@ func (t *Tournament) UnmarshalBinary(data []byte) error {
 		return errors.New("duel: saved tournament: its checksum is wrong")
 	}
 	r := reader{b: body[:len(body)-4]}
-	head := r.block()
-	p := progress{}
-	for range r.length() {
-		name := string(r.block())
-		v := make([]int64, r.length())
-		for i := range v {
-			v[i] = r.varint()
-		}
-		p[name] = v
-	}
+	head, p := r.state()
 	if r.bad || len(r.b) > 0 {
 		return errors.New("duel: saved tournament: cut short or too long")
 	}
@@ -164,6 +182,47 @@ func (r *reader) varint() int64 {
 	return x
 }
 
+// state is what the binary form has between its first line and its checksum.
+func (r *reader) state() (head []byte, p progress) {
+	head, p = r.block(), progress{}
+	for range r.length() {
+		name := string(r.block())
+		v := make([]int64, r.length())
+		for i := range v {
+			v[i] = r.varint()
+		}
+		p[name] = v
+	}
+	return head, p
+}
+
+// Split finds where a tournament saved in either form ends that something follows. Data
+// in which no end is found are all state, for Restore to say what is wrong with them.
+func Split(data []byte) (state, rest []byte) {
+	if !isBinary(data) {
+		d := json.NewDecoder(bytes.NewReader(data))
+		if err := d.Decode(&json.RawMessage{}); err != nil {
+			return data, nil
+		}
+		return data[:d.InputOffset()], data[d.InputOffset():]
+	}
+	body, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok {
+		return data, nil
+	}
+	r := reader{b: body}
+	r.state()
+	if r.bad || len(r.b) < 4 {
+		return data, nil
+	}
+	end := len(data) - len(r.b) + 4
+	return data[:end], data[end:]
+}
+
+func isBinary(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(family)) || bytes.HasPrefix([]byte(family), data)
+}
+
 // Restore goes on with a tournament saved in either form. clock is as for New.
 func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 	if clock == nil {
@@ -171,7 +230,7 @@ func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 	}
 	t := &Tournament{clock: clock}
 	restore := t.UnmarshalJSON
-	if bytes.HasPrefix(data, []byte(family)) || bytes.HasPrefix([]byte(family), data) {
+	if isBinary(data) {
 		restore = t.UnmarshalBinary
 	}
 	if err := restore(data); err != nil {

@@ -85,6 +85,38 @@ func TestStoredStatesAreRead(t *testing.T) {
 	}
 }
 
+// unsealed is JSON without its checksum.
+func unsealed(text []byte) []byte {
+	i := bytes.LastIndex(text, []byte(`,"crc32c":"`))
+	return append(bytes.Clone(text[:i]), '}')
+}
+
+// A state is found at the beginning of whatever it begins.
+func TestSplit(t *testing.T) {
+	a := midway(t, designs()["beat sweep"], 60)
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range [][]byte{text, raw} {
+		for _, rest := range []string{"", "\n", "\n{\"more\":1}\n", "\x00\x00"} {
+			s, r := Split(append(bytes.Clone(state), rest...))
+			if !bytes.Equal(s, state) || string(r) != rest {
+				t.Errorf("%.20q: %d bytes and %q; want %d and %q", state, len(s), r, len(state), rest)
+			}
+		}
+	}
+	for _, none := range []string{"", "{", "thresher", "thresher duel 2\n...", "thresher duel 1\n\xff", string(raw[:len(raw)-1])} {
+		if s, r := Split([]byte(none)); string(s) != none || r != nil {
+			t.Errorf("%.20q: %q and %q", none, s, r)
+		}
+	}
+}
+
 func TestDamagedStates(t *testing.T) {
 	a := midway(t, designs()["beat sweep"], 60)
 	raw, err := a.MarshalBinary()
@@ -101,9 +133,28 @@ func TestDamagedStates(t *testing.T) {
 			t.Fatalf("cut at %d of %d, and no error", i, len(raw))
 		}
 	}
-	text, err := json.Marshal(a)
+	sealed, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Any character that changes what the JSON says is found, by the checksum at the latest.
+	for i := range sealed {
+		bad := bytes.Clone(sealed)
+		bad[i] ^= 1 // another digit for a digit
+		if b, err := Restore(bad, nil); err == nil {
+			t.Fatalf("%q for %q at %d of %s, and no error: %v", bad[i], sealed[i], i, sealed, b)
+		}
+	}
+	var spaced bytes.Buffer
+	if err := json.Indent(&spaced, sealed, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(spaced.Bytes(), nil); err != nil {
+		t.Errorf("indented: %v", err)
+	}
+	text := unsealed(sealed) // states of before have no checksum, and must add up too
+	if _, err := Restore(text, nil); err != nil {
+		t.Errorf("without a checksum: %v", err)
 	}
 	for _, c := range [][3]string{
 		{`"version":1`, `"version":2`, "version 2"},

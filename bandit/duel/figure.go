@@ -87,7 +87,7 @@ func (g *Figure) Bytes() (float64, error) {
 	total, widest := 0., 0.
 	for _, s := range settings {
 		k := float64(s.arms)
-		total += 8*k*k + float64(1+max(len(g.FilterRadii), 2))*outcomeBytes*float64(max(g.Trials, 0))
+		total += 8*k*k + float64(1+max(len(g.FilterRadii), 2))*outcomeBytes*float64(min(max(g.Trials, 0), maxTrials))
 		widest = max(widest, k)
 	}
 	return total + float64(workersOf(g.Workers))*8*widest*widest, nil

@@ -127,7 +127,7 @@ func workersOf(workers int) int {
 // preferences and counts of every pair of arms.
 func (s *Simulation) Bytes() float64 {
 	k := float64(max(s.Arms, 0))
-	return outcomeBytes*float64(max(s.Trials, 0)) + (8+40*float64(max(workersOf(s.Workers), 0)))*k*k
+	return outcomeBytes*float64(min(max(s.Trials, 0), maxTrials)) + (8+40*float64(max(workersOf(s.Workers), 0)))*k*k
 }
 
 // run is a simulation under way.

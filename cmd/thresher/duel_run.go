@@ -78,8 +78,21 @@ Its arms are those of the tournament, or some of them if --arms says so.`,
 // tournament is one under way at the command line.
 type tournament struct {
 	*duel.Tournament
-	file  *duelFile
-	names []string
+	file     *duelFile
+	names    []string
+	log      duelLog
+	drawCost int64 // preferences sampled for a draw
+	behind   bool  // the file does not have a state of this run, with its log
+	quiet    bool  // calls are not noted, and every save is a state
+}
+
+// ready follows on the Tournament's being there.
+func (t *tournament) ready() {
+	c := t.Config()
+	t.names, t.drawCost, t.behind = c.Arms, 1, true
+	if k := int64(len(c.Arms)); c.Algorithm == duel.DoubleThompson {
+		t.drawCost = k * k
+	}
 }
 
 func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
@@ -94,7 +107,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("duel run: %w", err)
 	}
-	defer func() { err = errors.Join(err, t.file.close()) }()
+	defer func() { err = errors.Join(err, t.close()) }()
 	if f.batch == 0 {
 		f.batch = 1
 		if t.Config().Testing == duel.Sweep {
@@ -171,9 +184,13 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 	}
 	t = &tournament{file: file}
 	if len(saved) > 0 && !f.force {
-		err = t.resume(cmd, f, saved, p)
+		var torn int
+		torn, err = t.resume(cmd, f, saved, p)
 		if err != nil {
 			err = fmt.Errorf("%s: %w; --force begins anew", path, err)
+		}
+		if torn > 0 {
+			a.log.Warn("a run was killed while it kept a judgment; that one is asked for again", "file", path, "bytes", torn)
 		}
 	} else {
 		err = t.begin(f, path, a.config.Seed, p)
@@ -184,7 +201,6 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 		}
 		return nil, err
 	}
-	t.names = t.Config().Arms
 	return t, nil
 }
 
@@ -199,8 +215,12 @@ func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, p panel) e
 			return err
 		}
 	}
-	if t.Tournament, err = duel.New(config, nil); err != nil || t.file != nil {
+	if t.Tournament, err = duel.New(config, nil); err != nil {
 		return err
+	}
+	t.ready()
+	if t.file != nil {
+		return nil
 	}
 	file, saved, err := openDuelFile(path, true)
 	if err != nil {
@@ -238,32 +258,35 @@ func (f *duelRunFlags) readArms(p panel) ([]string, error) {
 	return nil, errors.New("--arms: no file named")
 }
 
-// resume refuses flags that say otherwise than the saved tournament.
-func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p panel) error {
-	var err error
-	if t.Tournament, err = duel.Restore(saved, nil); err != nil {
-		return err
+// resume refuses flags that say otherwise than the saved tournament. torn is as of
+// restoreTournament.
+func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p panel) (torn int, err error) {
+	restored, torn, err := restoreTournament(saved)
+	if err != nil {
+		return 0, err
 	}
+	restored.file = t.file
+	*t = *restored
 	c := t.Config()
 	for flag, is := range map[string]string{
 		"algorithm": string(c.Algorithm), "horizon": fmt.Sprint(float64(c.Horizon)), "epsilon": fmt.Sprint(c.Epsilon),
 		"delta": fmt.Sprint(c.Delta), "gamma": fmt.Sprint(c.Gamma), "radius": string(c.Radius), "testing": string(c.Testing), "seed": fmt.Sprint(c.Seed),
 	} {
 		if given := cmd.Flags().Lookup(flag); given.Changed && given.Value.String() != is {
-			return fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
+			return 0, fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
 		}
 	}
 	if f.arms != "" || f.most != 0 {
 		arms, err := f.readArms(p)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !slices.Equal(arms, c.Arms) {
-			return errors.New("is a tournament of other arms")
+			return 0, errors.New("is a tournament of other arms")
 		}
 	}
 	t.Recall() // who was asked is gone
-	return nil
+	return torn, nil
 }
 
 // readArms reads the lines of a file; empty ones are left out.
@@ -296,7 +319,29 @@ func readArms(path string) ([]string, error) {
 	return arms, nil
 }
 
+// save keeps what happened since the last save: as a line behind the state, where the
+// file has a state of this run and the log is not longer than it.
 func (t *tournament) save() error {
+	if t.behind || t.quiet || t.log.unlogged || !t.file.appends() {
+		return t.saveState()
+	}
+	line, err := t.log.line()
+	if err != nil || line == nil {
+		return err
+	}
+	if t.log.full(len(line)) {
+		return t.saveState()
+	}
+	if err := t.file.append(line); err != nil {
+		t.behind = true // half a line may be there
+		return err
+	}
+	t.log.wrote(line)
+	return nil
+}
+
+// saveState replaces the file by a state.
+func (t *tournament) saveState() error {
 	encode := t.MarshalBinary
 	if filepath.Ext(t.file.path) == ".json" {
 		encode = t.MarshalJSON
@@ -305,7 +350,21 @@ func (t *tournament) save() error {
 	if err != nil {
 		return err
 	}
-	return t.file.save(b)
+	if err := t.file.save(b); err != nil {
+		return err
+	}
+	t.log.begin(b)
+	t.behind = false
+	return nil
+}
+
+// close leaves a state alone in the file, which any program can go on from, and lets
+// another run have it.
+func (t *tournament) close() (err error) {
+	if !t.behind && t.log.lines > 0 {
+		err = t.saveState()
+	}
+	return errors.Join(err, t.file.close())
 }
 
 // next hands out up to count duels of two arms; arms that meet themselves are

@@ -15,6 +15,7 @@ import (
 type duelFile struct {
 	path string
 	held *os.File // the file at path, locked
+	end  int64    // where the next line goes; -1 if held is for reading alone
 }
 
 // openDuelFile takes the file and reads it; without create, the error is
@@ -38,7 +39,7 @@ func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
 			return nil, nil, errors.Join(err, f.Close())
 		}
 		if named {
-			return &duelFile{path, f}, content, nil
+			return &duelFile{path, f, -1}, content, nil
 		}
 		f.Close() // it was replaced before it was locked
 	}
@@ -79,9 +80,19 @@ func (d *duelFile) save(content []byte) error {
 		if err := d.close(); err != nil {
 			return err
 		}
-		return next.Commit(true)
+		if err := next.Commit(true); err != nil {
+			return err
+		}
+		d.held, err = os.OpenFile(d.path, os.O_RDWR, 0)
+		d.end = int64(len(content))
+		return err
 	}
-	held, err := os.Open(next.Name()) // stays open, and so locked, under its new name
+	end := int64(len(content))
+	held, err := os.OpenFile(next.Name(), os.O_RDWR, 0) // stays open, and so locked, under its new name
+	if errors.Is(err, fs.ErrPermission) {               // as the one before had
+		end = -1
+		held, err = os.Open(next.Name())
+	}
 	if err != nil {
 		return err
 	}
@@ -93,7 +104,34 @@ func (d *duelFile) save(content []byte) error {
 		return err
 	}
 	d.held.Close() // only now: until it had the name, the old file was the one to lock
-	d.held = held
+	d.held, d.end = held, end
+	return nil
+}
+
+// appends says whether append will do: the file is what save made it, and nobody has
+// moved it or put another in its place.
+func (d *duelFile) appends() bool {
+	if d.end < 0 {
+		return false
+	}
+	held, err := d.held.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(d.path)
+	return err == nil && os.SameFile(held, there)
+}
+
+// append adds to what save wrote, and is durable when it returns. After an error a part
+// of it may be there.
+func (d *duelFile) append(line []byte) error {
+	if _, err := d.held.WriteAt(line, d.end); err != nil {
+		return err
+	}
+	if err := d.held.Sync(); err != nil {
+		return err
+	}
+	d.end += int64(len(line))
 	return nil
 }
 

@@ -23,18 +23,26 @@ func TestDuelKilled(t *testing.T) {
 		return []string{"--arms", arms, quickly, "--state", filepath.Join(dir, state)}
 	}
 	whole := judgeLines(t, 1<<30, args("whole.json")...)
-	kept := 0
-	for _, life := range []int{1, 30, 2, 7, 55} {
-		acknowledged := killedAfter(t, life, args("killed.json")...)
-		s := restored(t, filepath.Join(dir, "killed.json")).State()
-		if int(s.Duels) < kept+acknowledged {
-			t.Fatalf("%d duels are kept, %d judgments were acknowledged", s.Duels, kept+acknowledged)
+	for _, name := range []string{"killed.json", "killed.duel"} {
+		kept, logs := 0, 0
+		for _, life := range []int{1, 30, 2, 7, 55} {
+			acknowledged := killedAfter(t, life, args(name)...)
+			s := restored(t, filepath.Join(dir, name)).State()
+			if int(s.Duels) < kept+acknowledged {
+				t.Fatalf("%s: %d duels are kept, %d judgments were acknowledged", name, s.Duels, kept+acknowledged)
+			}
+			kept = int(s.Duels)
+			if _, rest := duel.Split(readFile(t, filepath.Join(dir, name))); len(rest) > 0 {
+				logs++
+			}
 		}
-		kept = int(s.Duels)
-	}
-	rest := judgeLines(t, 1<<30, args("killed.json")...)
-	if got, want := rest[len(rest)-1], whole[len(whole)-1]; got != want {
-		t.Errorf("after kills\n%s\nwhole\n%s", got, want)
+		if logs < 4 { // a run of one judgment may have none
+			t.Errorf("%s: %d runs died with a log", name, logs)
+		}
+		rest := judgeLines(t, 1<<30, args(name)...)
+		if got, want := rest[len(rest)-1], whole[len(whole)-1]; got != want {
+			t.Errorf("%s: after kills\n%s\nwhole\n%s", name, got, want)
+		}
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	if err != nil || len(left) > 0 {
@@ -151,7 +159,8 @@ func ended(t *testing.T, path string) *tournament {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.close() })
-	all := &tournament{begun, file, config.Arms}
+	all := &tournament{Tournament: begun, file: file}
+	all.ready()
 	for {
 		duels, err := all.Next(1)
 		if errors.Is(err, duel.ErrEnded) {
@@ -197,7 +206,8 @@ func TestDuelCoinsWithdraw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := &tournament{Tournament: begun, names: config.Arms}
+		all := &tournament{Tournament: begun}
+		all.ready()
 		for {
 			duels, err := all.Next(4)
 			if errors.Is(err, duel.ErrEnded) {

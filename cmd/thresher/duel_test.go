@@ -57,11 +57,11 @@ func TestDuelTyped(t *testing.T) {
 
 func restored(t *testing.T, path string) *duel.Tournament {
 	t.Helper()
-	tournament, err := duel.Restore(readFile(t, path), nil)
+	all, _, err := restoreTournament(readFile(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tournament
+	return all.Tournament
 }
 
 // judgeLines answers duels in favour of the name that sorts first, until limit.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/url"
 	"os"
@@ -38,6 +39,9 @@ type slateState struct {
 	Answered []answeredSlate `json:"answered"`
 	// User is what was learned.
 	User *slate.Estimator `json:"user"`
+	// Checksum is the CRC-32C of the JSON without it, as json.Marshal writes it, so that
+	// spaces and the order of members do not count. Files of before have none.
+	Checksum string `json:"crc32c,omitempty"`
 
 	path string
 }
@@ -102,10 +106,22 @@ func newSlateState(path string, topics []string, ridge float64) (*slateState, er
 	return &slateState{Version: slateStateVersion, Topics: topics, User: user, path: path}, nil
 }
 
+// sum is the checksum of s, which has none, or another.
+func (s slateState) sum() (string, error) {
+	s.Checksum = ""
+	b, err := json.Marshal(s)
+	return fmt.Sprintf("%08x", crc32.Checksum(b, castagnoli)), err
+}
+
 // check refuses what save does not write.
 func (s *slateState) check() error {
 	if s.Version != slateStateVersion {
 		return fmt.Errorf("version %d, this program knows %d", s.Version, slateStateVersion)
+	}
+	if s.Checksum != "" {
+		if sum, err := s.sum(); err != nil || sum != s.Checksum {
+			return errors.Join(err, fmt.Errorf("its checksum is %s, not %s as it says: something has changed it", sum, s.Checksum))
+		}
 	}
 	if s.User == nil {
 		return errors.New("has no user")
@@ -196,6 +212,11 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 
 // save replaces the file as a whole, or leaves the old one.
 func (s *slateState) save() error {
+	sum, err := s.sum()
+	if err != nil {
+		return err
+	}
+	s.Checksum = sum
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err

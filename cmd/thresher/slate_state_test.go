@@ -194,3 +194,37 @@ func FuzzSlateState(f *testing.F) {
 		}
 	})
 }
+
+// A character that is changed is found wherever it is, unless the same numbers are read
+// or it is in the name of the checksum; states of before, without one, are read.
+func TestSlateStateDamaged(t *testing.T) {
+	dir := t.TempDir()
+	films, path := filmsFile(t, dir), filepath.Join(dir, "ann.json")
+	for range 2 {
+		recommended(t, "--items", films, "--state", path)
+	}
+	thresher(t, "slate", "feedback", "--state", path, "--slate", "1", "--rewards", "1,0,1").wantCode(t, exitOK)
+	sealed := readFile(t, path)
+	for i := range sealed {
+		bad := bytes.Clone(sealed)
+		bad[i] ^= 1
+		s, err := parseSlateState(bad)
+		if err != nil {
+			continue
+		}
+		if same, err := json.Marshal(s); err != nil || s.Checksum != "" && !bytes.Equal(same, bytes.TrimSpace(sealed)) {
+			t.Fatalf("%q for %q at %d of %s is taken, %v", bad[i], sealed[i], i, sealed, err)
+		}
+	}
+	var spaced bytes.Buffer
+	if err := json.Indent(&spaced, sealed, "", "\t"); err != nil {
+		t.Fatal(err)
+	}
+	old := append(bytes.Clone(sealed[:bytes.LastIndex(sealed, []byte(`,"crc32c"`))]), '}')
+	for _, content := range [][]byte{spaced.Bytes(), old} {
+		writeFile(t, dir, "ann.json", content)
+		if list := recommended(t, "--items", films, "--state", path); list.Slate != 3 {
+			t.Errorf("%+v", list)
+		}
+	}
+}

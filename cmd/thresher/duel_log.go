@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"thresher/bandit/duel"
+)
+
+// The file of a tournament is a state, as package duel saves it, and the calls since
+// then, a line for each save: a tournament is a function of its state and of the calls
+// that changed it. So what a judgment costs to keep does not grow with the arms. A line
+// is JSON and ends in a checksum of what is before it, its number and the state, so that
+// no line is taken for another's.
+
+// duelCall is one that changes a tournament.
+type duelCall struct {
+	// Next is how many duels were asked for, Recall that leases were ended. Results are
+	// numbers of duels, negative where the first arm lost.
+	Next    int     `json:"next,omitempty"`
+	Recall  bool    `json:"recall,omitempty"`
+	Results []int64 `json:"results,omitempty"`
+}
+
+// callLine is a line of the log.
+type callLine struct {
+	Calls []duelCall `json:"calls"`
+	// Answers is a checksum of what the calls answered: a program that plays otherwise
+	// finds out.
+	Answers uint32 `json:"answers"`
+}
+
+const (
+	// leastLog is how long a log is in any case before it gives way to a state, in bytes.
+	leastLog = 64 << 10
+	// mostCalls bounds the calls of a line; a state takes the place of more.
+	mostCalls = 1 << 12
+	// mostDrawn bounds what the draws of a log take, in preferences sampled, some 30 ns
+	// each.
+	mostDrawn = 1 << 24
+)
+
+// duelLog is the log of a file, and the line to be.
+type duelLog struct {
+	state     int // bytes of the state
+	sum       uint32
+	bytes     int // of the lines
+	lines     int
+	drawn     int64 // preferences sampled for the lines
+	calls     []duelCall
+	answers   uint32
+	unlogged  bool // calls were not noted: the next save is a state
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const lineEnd = `,"crc32c":"`
+
+// seal ends line number n of the log.
+func (l *duelLog) seal(n int, body []byte) []byte {
+	return fmt.Appendf(body[:len(body)-1:len(body)-1], "%s%08x\"}\n", lineEnd, l.lineSum(n, body[:len(body)-1]))
+}
+
+func (l *duelLog) lineSum(n int, body []byte) uint32 {
+	head := binary.LittleEndian.AppendUint32(nil, l.sum)
+	head = binary.LittleEndian.AppendUint64(head, uint64(n))
+	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, body)
+}
+
+// open is the body of a line that was sealed with number n; false if it was not.
+func (l *duelLog) open(n int, line []byte) ([]byte, bool) {
+	at := bytes.LastIndex(line, []byte(lineEnd))
+	if at < 0 {
+		return nil, false
+	}
+	body := append(bytes.Clone(line[:at]), '}')
+	return body, bytes.Equal(l.seal(n, body), line)
+}
+
+// begin is the log behind a state.
+func (l *duelLog) begin(state []byte) {
+	*l = duelLog{state: len(state), sum: crc32.Checksum(state, castagnoli)}
+}
+
+// read returns the lines behind a state. What a kill left of the last one is no line, and the
+// number of its bytes is returned. Any other damage is an error.
+func (l *duelLog) read(rest []byte) (all []callLine, torn int, err error) {
+	rest = bytes.TrimPrefix(rest, []byte("\n"))
+	for len(bytes.TrimSpace(rest)) > 0 {
+		_, behind, _ := bytes.Cut(rest, []byte("\n"))
+		whole := rest[:len(rest)-len(behind)]
+		body, ok := l.open(l.lines+1, whole)
+		var c callLine
+		if ok {
+			ok = json.Unmarshal(body, &c) == nil
+		}
+		if !ok {
+			if !isTorn(whole) || len(bytes.Trim(behind, "\x00\n")) > 0 {
+				return nil, 0, fmt.Errorf("line %d of the judgments behind the state is damaged", l.lines+1)
+			}
+			return all, len(rest), nil
+		}
+		all = append(all, c)
+		l.lines++
+		l.bytes += len(whole)
+		rest = behind
+	}
+	return all, 0, nil
+}
+
+// isTorn says that a kill, of the process or of the machine, may have left this of a line:
+// its beginning, or what of it came to the disk among zeros. A line that is there to its
+// end was written.
+func isTorn(line []byte) bool {
+	const head = `{"calls":[`
+	if bytes.IndexByte(line, 0) >= 0 {
+		return true
+	}
+	return !bytes.HasSuffix(line, []byte("\n")) &&
+		(bytes.HasPrefix(line, []byte(head)) || bytes.HasPrefix([]byte(head), line))
+}
+
+// took notes a call that changed the tournament, and what it answered.
+func (l *duelLog) took(c duelCall, answer []byte) {
+	if l.unlogged {
+		return
+	}
+	if len(l.calls) == mostCalls {
+		l.calls, l.unlogged = nil, true
+		return
+	}
+	l.calls = append(l.calls, c)
+	l.answers = crc32.Update(l.answers, castagnoli, answer)
+}
+
+// line is that of the calls since the last one; nil if there were none. It is to be
+// written, and then counted by wrote.
+func (l *duelLog) line() ([]byte, error) {
+	if len(l.calls) == 0 {
+		return nil, nil
+	}
+	body, err := json.Marshal(callLine{l.calls, l.answers})
+	if err != nil {
+		return nil, err
+	}
+	line := l.seal(l.lines+1, body)
+	if l.lines == 0 {
+		line = append([]byte("\n"), line...) // a state does not end one
+	}
+	return line, nil
+}
+
+func (l *duelLog) wrote(line []byte) {
+	l.lines++
+	l.bytes += len(line)
+	l.calls, l.answers = l.calls[:0], 0
+}
+
+// full says that a state is to take the place of the log.
+func (l *duelLog) full(more int) bool {
+	return l.bytes+more > max(leastLog, l.state) || l.drawn > mostDrawn
+}
+
+// Next hands out duels, and notes the call.
+func (t *tournament) Next(count int) ([]duel.Duel, error) {
+	before := t.Drawn()
+	duels, err := t.Tournament.Next(count)
+	t.log.drawn += int64(t.Drawn()-before) * t.drawCost
+	if err == nil && !t.quiet {
+		var answer []byte
+		for _, d := range duels {
+			answer = binary.AppendUvarint(answer, d.ID)
+			answer = binary.AppendUvarint(answer, uint64(d.A))
+			answer = binary.AppendUvarint(answer, uint64(d.B))
+		}
+		t.log.took(duelCall{Next: count}, answer)
+	}
+	return duels, err
+}
+
+// Report takes results, and notes the call.
+func (t *tournament) Report(results ...duel.Result) ([]duel.Receipt, error) {
+	receipts, err := t.Tournament.Report(results...)
+	if err != nil || t.quiet {
+		return receipts, err
+	}
+	c := duelCall{Results: make([]int64, len(results))}
+	var answer []byte
+	for i, r := range results {
+		if c.Results[i] = int64(r.Duel); !r.AWon {
+			c.Results[i] = -c.Results[i]
+		}
+		answer = append(answer, receipts[i].Status...)
+	}
+	t.log.took(c, answer)
+	return receipts, nil
+}
+
+// Recall ends all leases, and notes the call.
+func (t *tournament) Recall() {
+	t.Tournament.Recall()
+	t.log.took(duelCall{Recall: true}, nil)
+}
+
+// replay makes the calls of a line again.
+func (t *tournament) replay(c *callLine) error {
+	for _, call := range c.Calls {
+		var err error
+		switch {
+		case call.Recall:
+			t.Recall()
+		case call.Next > 0:
+			_, err = t.Next(call.Next)
+		default:
+			results := make([]duel.Result, len(call.Results))
+			for i, id := range call.Results {
+				results[i] = duel.Result{Duel: uint64(max(id, -id)), AWon: id > 0}
+			}
+			_, err = t.Report(results...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t.log.answers != c.Answers {
+		return errors.New("duels go another way than when they were recorded")
+	}
+	t.log.calls, t.log.answers = t.log.calls[:0], 0
+	return nil
+}
+
+// restoreTournament is what the content of a file leads to. torn is how many bytes a
+// killed process left of a line: what they told was not acknowledged.
+func restoreTournament(content []byte) (t *tournament, torn int, err error) {
+	state, rest := duel.Split(content)
+	t = &tournament{}
+	if t.Tournament, err = duel.Restore(state, nil); err != nil {
+		return nil, 0, err
+	}
+	t.ready()
+	t.log.begin(state)
+	lines, torn, err := t.log.read(rest)
+	for i := range lines {
+		if err == nil {
+			if err = t.replay(&lines[i]); err != nil {
+				err = fmt.Errorf("line %d of the judgments behind the state: %w", i+1, err)
+			}
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return t, torn, nil
+}
