@@ -28,7 +28,7 @@ type jury interface {
 // again, so that the state is saved now and then only.
 func (a *app) judgeByJury(ctx context.Context, t *tournament, j jury, batch int) error {
 	const between = 1 << 14 // duels between two saves
-	t.quiet = true // what happens between two saves is longer than a state
+	t.quiet = true          // what happens between two saves is longer than a state
 	unsaved := 0
 	for {
 		duels, err := t.Next(batch)

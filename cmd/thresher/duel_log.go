@@ -46,14 +46,14 @@ const (
 
 // duelLog is the log of a file, and the line to be.
 type duelLog struct {
-	state     int // bytes of the state
-	sum       uint32
-	bytes     int // of the lines
-	lines     int
-	drawn     int64 // preferences sampled for the lines
-	calls     []duelCall
-	answers   uint32
-	unlogged  bool // calls were not noted: the next save is a state
+	state    int // bytes of the state
+	sum      uint32
+	bytes    int // of the lines
+	lines    int
+	drawn    int64 // preferences sampled for the lines
+	calls    []duelCall
+	answers  uint32
+	unlogged bool // calls were not noted: the next save is a state
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
