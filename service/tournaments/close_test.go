@@ -42,7 +42,14 @@ func (h *house) damage(id string) (text []byte) {
 			return err
 		}
 		log := game.Bucket([]byte(logBucket))
-		text = bytes.Replace(log.Get(number(1)), []byte(`"n":1`), []byte(`"n":2`), 1)
+		var e event
+		if err := unseal(log.Get(number(1)), &e); err != nil {
+			return err
+		}
+		e.Count = 2
+		if text, err = sealed(e); err != nil {
+			return err
+		}
 		return log.Put(number(1), text)
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package tournaments
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -239,7 +238,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
 	}
-	rest, err = json.Marshal(beside{after, g.answers.last, g.answers.bits, g.given})
+	rest, err = sealed(beside{after, g.answers.last, g.answers.bits, g.given})
 	return state, rest, err
 }
 
@@ -247,7 +246,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 func restored(state, rest []byte) (*game, uint64, error) {
 	g := &game{}
 	var b beside
-	if err := json.Unmarshal(rest, &b); err != nil {
+	if err := unseal(rest, &b); err != nil {
 		return nil, 0, err
 	}
 	g.answers, g.given = answers{b.Last, b.Bits}, b.Given

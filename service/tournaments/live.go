@@ -3,7 +3,6 @@ package tournaments
 import (
 	"container/list"
 	"context"
-	"encoding/json"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -65,7 +64,7 @@ type put func(tx *bbolt.Tx, r *record) error
 // did has an event recorded that the game of l has just gone through, or, once the log
 // is long or takes long to replay, a snapshot in its place. The caller has the turn.
 func (s *Store) did(l *live, e event) error {
-	text, err := json.Marshal(e)
+	text, err := sealed(e)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ type Options struct {
 	Watch Watch
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
-	// Log hears of what Close could not do; nil discards.
+	// Log hears of records that cannot be read, and of what Close could not do; nil
+	// discards.
 	Log *slog.Logger
 
 	// logBytes is how long a log is in any case before it gives way to a snapshot, in

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -73,12 +72,16 @@ func find(tx *bbolt.Tx, id string) (*record, error) {
 	if n == nil {
 		return nil, unknown(id)
 	}
-	return decodeRecord(bucket(tx, recordsBucket).Get(n))
+	r, err := decodeRecord(bucket(tx, recordsBucket).Get(n))
+	if err != nil {
+		return nil, unplayable(&record{ID: id}, "its record is damaged", err)
+	}
+	return r, nil
 }
 
 func decodeRecord(text []byte) (*record, error) {
 	r := &record{}
-	if err := json.Unmarshal(text, r); err != nil {
+	if err := unseal(text, r); err != nil {
 		return nil, fmt.Errorf("record of a tournament: %w", err)
 	}
 	if r.Format != recordFormat {
@@ -106,7 +109,7 @@ func (r *record) add(tx *bbolt.Tx) error {
 
 // save replaces the record.
 func (r *record) save(tx *bbolt.Tx) error {
-	text, err := json.Marshal(r)
+	text, err := sealed(r)
 	if err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	var b struct {
 		Event uint64 `json:"event"`
 	}
-	err := json.Unmarshal(rest, &b)
+	err := unseal(rest, &b)
 	return b.Event, err
 }
 
@@ -242,7 +245,7 @@ func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 		if t.numbers[i] != s.events {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is missing", s.events), fmt.Errorf("event %d in its place", t.numbers[i]))
 		}
-		if err := json.Unmarshal(text, &e); err != nil {
+		if err := unseal(text, &e); err != nil {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is damaged", s.events), err)
 		}
 		if err := s.game.replay(&e); err != nil {

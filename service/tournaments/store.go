@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,12 +42,14 @@ func Open(db *bbolt.DB, o *Options) (*Store, error) {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
-		return bucket(tx, recordsBucket).ForEach(func(_, text []byte) error {
+		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			r, err := decodeRecord(text)
-			if err == nil {
-				s.done[r.Done]++
+			if err != nil { // of one, which keeps no other from being played
+				s.o.Log.Error("a tournament cannot be played; its record stays as it is", "number", binary.BigEndian.Uint64(n), "error", err)
+				return nil
 			}
-			return err
+			s.done[r.Done]++
+			return nil
 		})
 	})
 	if err != nil {
@@ -190,7 +193,7 @@ func (s *Store) List(after string, limit int) (Page, error) {
 			}
 			r, err := decodeRecord(text)
 			if err != nil {
-				return err
+				continue // Open told of it, and Check names it
 			}
 			page.Data = append(page.Data, r.view())
 		}

@@ -1,0 +1,95 @@
+package tournaments
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// place is where the database has something of a tournament.
+type place func(tx *bbolt.Tx, number []byte) (b *bbolt.Bucket, key []byte)
+
+func (h *house) change(p place, with func([]byte) []byte) {
+	h.t.Helper()
+	err := h.db.Update(func(tx *bbolt.Tx) error {
+		n, _ := bucket(tx, recordsBucket).Cursor().First()
+		b, key := p(tx, n)
+		return b.Put(key, with(bytes.Clone(b.Get(key))))
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// A digit that is changed in what is recorded is found, and the tournament's problem
+// alone; what releases before recorded, without checksums, is played.
+func TestFlippedDigits(t *testing.T) {
+	places := map[string]place{
+		"record": func(tx *bbolt.Tx, n []byte) (*bbolt.Bucket, []byte) { return bucket(tx, recordsBucket), n },
+		"event": func(tx *bbolt.Tx, n []byte) (*bbolt.Bucket, []byte) {
+			log := bucket(tx, gamesBucket).Bucket(n).Bucket([]byte(logBucket))
+			key, _ := log.Cursor().First()
+			return log, key
+		},
+		"rest": func(tx *bbolt.Tx, n []byte) (*bbolt.Bucket, []byte) {
+			return bucket(tx, gamesBucket).Bucket(n), []byte(restKey)
+		},
+	}
+	for name, p := range places {
+		var log bytes.Buffer
+		h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		id := h.create(online(4))
+		other := h.create(online(3))
+		h.playSome(id)
+		if name == "rest" {
+			h.Store.Close(t.Context()) // makes a snapshot
+			h.reopen()
+		}
+		want := h.get(id)
+		var whole []byte
+		h.change(p, func(text []byte) []byte { whole = text; return text })
+		at := bytes.LastIndex(whole, []byte(sealName))
+		if at < 0 {
+			t.Fatalf("%s has no checksum: %s", name, whole)
+		}
+		h.shut()
+		h.open()
+		h.change(p, func([]byte) []byte { return append(bytes.Clone(whole[:at]), '}') })
+		h.reopen()
+		if got := h.get(id); got.State.Duels != want.State.Duels {
+			t.Errorf("%s without a checksum: %d duels", name, got.State.Duels)
+		}
+		for i, c := range whole {
+			if c < '0' || c > '9' || i > at && i < at+len(sealName) {
+				continue
+			}
+			bad := bytes.Clone(whole)
+			bad[i] ^= 1
+			h.change(p, func([]byte) []byte { return bad })
+			h.reopen()
+			_, err := h.Get(context.Background(), id)
+			refused(t, err, problem.Unplayable, "id", -1)
+			if err != nil && !strings.Contains(err.Error(), id) {
+				t.Errorf("%s: %v", name, err)
+			}
+			h.get(other)
+			if page, err := h.List("", 0); err != nil || page.Data[0].ID != other {
+				t.Errorf("%s: %+v, %v", name, page, err)
+			}
+		}
+		if said := log.String(); (name == "record") != strings.Contains(said, "cannot be played") {
+			t.Errorf("%s: %s", name, said)
+		}
+		h.change(p, func([]byte) []byte { return whole })
+		h.reopen()
+		if got := h.get(id); got.State.Duels != want.State.Duels {
+			t.Errorf("%s as it was: %d duels", name, got.State.Duels)
+		}
+	}
+}
