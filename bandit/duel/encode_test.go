@@ -192,7 +192,7 @@ func TestImpossibleStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(text)
+		return string(unsealed(text))
 	}
 	beat, thompson := saved(Design{Horizon: 100}, false), saved(Design{Algorithm: DoubleThompson, Horizon: 100}, true)
 	for _, c := range []struct{ text, from, to, want string }{
