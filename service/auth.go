@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -23,7 +24,8 @@ const (
 // permit checks the token of a request against what it needs and puts its name into
 // the exchange. Without tokens everybody may do everything.
 func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, need scope) error {
-	if len(s.o.Tokens) == 0 {
+	x.writes = len(s.o.Tokens) == 0
+	if x.writes {
 		return nil
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -32,7 +34,7 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 		found = s.tokenOf(secret)
 	}
 	if found != nil {
-		x.who = found.Name
+		x.who, x.writes = found.Name, found.Write
 	}
 	switch {
 	case need == open:
@@ -97,4 +99,11 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true, nil
+}
+
+// mayWrite says whether who asks under ctx may change things. What does not come by HTTP says
+// so of nobody.
+func (s *Server) mayWrite(ctx context.Context) bool {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	return len(s.o.Tokens) == 0 || ok && x.writes
 }

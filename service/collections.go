@@ -123,7 +123,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 
 // createOptions are those of the body, and of the parameters that it leaves open.
 func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error) {
-	o := catalog.CreateOptions{Seed: 1, Replace: body.Replace}
+	o := catalog.CreateOptions{Replace: body.Replace}
 	var kind string
 	for _, t := range []struct {
 		name string
@@ -148,6 +148,7 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 			return o, problem.New(problem.InvalidValue, "seed is %q", seed).In("seed").Within("a whole number in [0, 2^64)")
 		}
 	}
+	o.Drawn = body.Seed == nil && !p.Has("seed")
 	replace, err := p.truth("replace")
 	o.Replace = o.Replace || replace
 	return o, err

@@ -15,6 +15,8 @@ type exchange struct {
 	trace string // W3C trace id, or ""
 	span  string // of the caller
 	who   string // name of the token; "" for nobody
+	// writes says that the token may change things, or that no tokens are needed.
+	writes bool
 	// client is who shares the server with others: the token, else the address.
 	client string
 	paced  *paced // the body as it comes

@@ -176,7 +176,13 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	if s.o.Metrics != nil {
 		s.o.Metrics.Answered(name, req.Method, resp)
 	}
-	return resp, s.worthless(resp)
+	if err := s.worthless(resp); err != nil {
+		return resp, err
+	}
+	if !s.mayWrite(ctx) {
+		wire.Withhold(resp)
+	}
+	return resp, nil
 }
 
 // answerBytes is what the answers to so many queries take in memory: an id and a score a

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,6 +150,7 @@ func (s *Server) batchOptions() *batches.Options {
 	o := &batches.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
 		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
+		Withhold: slices.ContainsFunc(s.o.Tokens, func(t Token) bool { return !t.Write }),
 	}
 	if s.o.Metrics != nil {
 		o.Answered = s.o.Metrics.Answered

@@ -30,7 +30,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	}
 	if _, err := s.Catalog().Get(demoName); err != nil {
 		src := catalog.Source{Rows: d.rows, Dim: demoDim, IDs: &catalog.Keys{Names: d.names}}
-		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Seed: a.config.Seed}, ""); err != nil {
+		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Drawn: true}, ""); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 	}

@@ -48,10 +48,12 @@ type store interface {
 	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
 }
 
-// inCatalog is the library of a catalog; answered, if not nil, is told of responses.
+// inCatalog is the library of a catalog; answered, if not nil, is told of responses, of
+// which withhold keeps wire.Withhold's part.
 type inCatalog struct {
 	c        *catalog.Catalog
 	answered func(collection string, m batch.Method, resp *batch.Response)
+	withhold bool
 }
 
 func (l inCatalog) pin(name, owner string) (int64, error) {
@@ -91,7 +93,7 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 	if err != nil {
 		return nil, err
 	}
-	return inUse{v, name, l.answered}, nil
+	return inUse{v, name, l.answered, l.withhold}, nil
 }
 
 // notReady reports whether err says that a collection is still loaded or built.
@@ -105,6 +107,7 @@ type inUse struct {
 	v        *catalog.Version
 	name     string
 	answered func(string, batch.Method, *batch.Response)
+	withhold bool
 }
 
 func (u inUse) dim() int { return u.v.Dim() }
@@ -115,6 +118,9 @@ func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, 
 	resp, err := u.v.Direct(ctx, req)
 	if err == nil && u.answered != nil {
 		u.answered(u.name, req.Method, resp)
+	}
+	if err == nil && u.withhold {
+		wire.Withhold(resp)
 	}
 	return resp, err
 }

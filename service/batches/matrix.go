@@ -322,6 +322,9 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 		if err != nil {
 			return nil, fmt.Errorf("certificate of row %d: %w", row, err)
 		}
+		if c.Pulls == wire.Untold {
+			text = wire.AppendCertificate(nil, &c)
+		}
 		r.Certificate = text
 	}
 	return dataset.AppendJSONL(dst, &r), nil

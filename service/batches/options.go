@@ -39,6 +39,9 @@ type Options struct {
 	// failed, once for each; nil means 5 s, 30 s, 2 min. Then it fails, with what is
 	// answered.
 	Retry []time.Duration
+	// Withhold leaves out of certificates what wire.Withhold does: clients may read
+	// results who are not told more.
+	Withhold bool
 	// Answered, if not nil, is told of each response to searches in a collection by a
 	// method; it must be quick and safe for concurrent use.
 	Answered func(collection string, m batch.Method, resp *batch.Response)

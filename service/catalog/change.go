@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +66,8 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named == (o.IDs == RowNumbers) && o.IDs != "" {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s need a column of ids, and the others none", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch.draw()
 	if !named {
 		ch.IDs = RowNumbers
 	}
@@ -133,8 +136,21 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 
 // after is a change of ch, a version that is ready.
 func (ch *change) after(base string) *change {
-	return &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Dim: ch.Dim,
+	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
 		Count: ch.Count, IDs: ch.IDs}
+	next.draw()
+	return next
+}
+
+// draw draws the seed of a version, unless it was given: everything is rotated anew for it
+// anyhow, and what somebody found out of the rotation before is worth nothing then.
+func (ch *change) draw() {
+	if !ch.Drawn {
+		return
+	}
+	b := make([]byte, 8)
+	rand.Read(b) // never fails
+	ch.Seed = binary.LittleEndian.Uint64(b)
 }
 
 // extend adds new rows to ch, which still describes the version before.

@@ -38,6 +38,7 @@ type change struct {
 	Metric    string    `json:"metric"`
 	Basis     string    `json:"basis"`
 	Seed      uint64    `json:"seed"`
+	Drawn     bool      `json:"drawn,omitempty"` // the seed is a secret, and the next version gets another
 	Dim       int       `json:"dimension"`
 	Count     int64     `json:"count"` // 0 while unknown
 	IDs       Kind      `json:"ids"`   // before it is ready those asked for, "" has them tell

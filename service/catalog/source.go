@@ -49,7 +49,10 @@ func (k *Keys) Len() int {
 type CreateOptions struct {
 	Metric string // ip, cosine or l2; "" is ip
 	Basis  string // auto, rotated or raw; "" is auto
-	Seed   uint64
+	// Seed is that of the rotation. Drawn has one drawn in its place, for this version and
+	// for each after it, that nobody is told.
+	Seed  uint64
+	Drawn bool
 	// IDs is the kind of the id column: Integers, Strings, or "", which takes integers
 	// where every id is one in its shortest form. RowNumbers excludes an id column.
 	IDs Kind

@@ -107,7 +107,7 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 	}
 	if s.Certificate {
 		dst = append(dst, `,"certificate":`...)
-		dst = appendCertificate(dst, c)
+		dst = AppendCertificate(dst, c)
 	}
 	if s.Rounds {
 		dst = append(dst, `,"rounds":`...)

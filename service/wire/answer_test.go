@@ -92,7 +92,7 @@ func TestCertificateIsWhole(t *testing.T) {
 			Guarantee: batch.Guarantee(rapid.String().Draw(t, "guarantee")), Law: batch.Law(rapid.String().Draw(t, "law")),
 			Delta: number.Draw(t, "delta"), Epsilon: number.Draw(t, "epsilon"), Exact: rapid.Bool().Draw(t, "exact"),
 			StoppedBy: batch.Stop(rapid.String().Draw(t, "stop")),
-			Pulls:     rapid.Int64().Draw(t, "pulls"), DensePulls: rapid.Int64().Draw(t, "dense"), Bytes: rapid.Int64().Draw(t, "bytes"),
+			Pulls:     rapid.Int64Min(0).Draw(t, "pulls"), DensePulls: rapid.Int64Min(0).Draw(t, "dense"), Bytes: rapid.Int64Min(0).Draw(t, "bytes"),
 			RowsScored: rapid.Int().Draw(t, "rows"), Plan: rapid.String().Draw(t, "plan"),
 			Threshold: rapid.Ptr(number, true).Draw(t, "threshold"), OpenBound: rapid.Ptr(number, true).Draw(t, "open"),
 			Predicted: number.Draw(t, "predicted"), PredictedCost: number.Draw(t, "cost"),
@@ -105,7 +105,7 @@ func TestCertificateIsWhole(t *testing.T) {
 				Alpha: number.Draw(t, "alpha"), Seen: rapid.Int().Draw(t, "seen"), Survivors: rapid.Int().Draw(t, "survivors"),
 			}
 		}
-		same(t, c, appendCertificate(nil, &c))
+		same(t, c, AppendCertificate(nil, &c))
 		same(t, looks, appendRounds(nil, looks))
 	})
 }

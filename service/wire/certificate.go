@@ -6,9 +6,28 @@ import (
 	"thresher/batch"
 )
 
-// appendCertificate appends c in the form that batch.Certificate's tags give it,
-// but for its looks, which are written as rounds.
-func appendCertificate(dst []byte, c *batch.Certificate) []byte {
+// Untold is what figures of a certificate are that are withheld.
+const Untold = -1
+
+// Withhold takes from the certificates of a response what a client could find queries by
+// that fail: how many atoms looks kept and coordinates took, where thresholds and bounds
+// lay, and which looks these were. All of it depends on codes, and so on the rotation. What
+// is promised of the answer stays, and so does an open bound that looked at nothing.
+func Withhold(resp *batch.Response) {
+	for i := range resp.Answers {
+		c := &resp.Answers[i].Certificate
+		if c.Pulls != 0 {
+			c.OpenBound = nil
+		}
+		c.Pulls, c.DensePulls, c.Bytes, c.RowsScored = Untold, Untold, Untold, Untold
+		c.Looks, c.Threshold, c.Plan, c.Predicted, c.PredictedCost = nil, nil, "", 0, 0
+	}
+}
+
+// AppendCertificate appends c in the form that batch.Certificate's tags give it,
+// but for its looks, which are written as rounds, and for what is withheld, which is left
+// out.
+func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = append(dst, `{"method":`...)
 	dst = AppendString(dst, string(c.Method))
 	dst = append(dst, `,"guarantee":`...)
@@ -25,28 +44,14 @@ func appendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = strconv.AppendBool(dst, c.Exact)
 	dst = append(dst, `,"stopped_by":`...)
 	dst = AppendString(dst, string(c.StoppedBy))
-	for _, x := range []struct {
-		name string
-		n    int64
-	}{{"pulls", c.Pulls}, {"dense_pulls", c.DensePulls}, {"bytes", c.Bytes}, {"rows_scored", int64(c.RowsScored)}} {
-		dst = append(dst, ',', '"')
-		dst = append(dst, x.name...)
-		dst = append(dst, '"', ':')
-		dst = strconv.AppendInt(dst, x.n, 10)
+	told := c.Pulls != Untold
+	if told {
+		dst = appendFigures(dst, c)
 	}
-	dst = append(dst, `,"threshold":`...)
-	dst = appendOptional(dst, c.Threshold)
 	dst = append(dst, `,"open_bound":`...)
 	dst = appendOptional(dst, c.OpenBound)
-	dst = append(dst, `,"plan":`...)
-	dst = AppendString(dst, c.Plan)
-	if c.Predicted != 0 {
-		dst = append(dst, `,"predicted_survivors":`...)
-		dst = AppendDouble(dst, c.Predicted)
-	}
-	if c.PredictedCost != 0 {
-		dst = append(dst, `,"predicted_ns":`...)
-		dst = AppendDouble(dst, c.PredictedCost)
+	if told {
+		dst = appendPlan(dst, c)
 	}
 	if c.Backend != "" {
 		dst = append(dst, `,"backend":`...)
@@ -57,6 +62,36 @@ func appendCertificate(dst []byte, c *batch.Certificate) []byte {
 		dst = AppendString(dst, c.Fallback)
 	}
 	return append(dst, '}')
+}
+
+// appendFigures appends what was read, and the threshold.
+func appendFigures(dst []byte, c *batch.Certificate) []byte {
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{{"pulls", c.Pulls}, {"dense_pulls", c.DensePulls}, {"bytes", c.Bytes}, {"rows_scored", int64(c.RowsScored)}} {
+		dst = append(dst, ',', '"')
+		dst = append(dst, x.name...)
+		dst = append(dst, '"', ':')
+		dst = strconv.AppendInt(dst, x.n, 10)
+	}
+	dst = append(dst, `,"threshold":`...)
+	return appendOptional(dst, c.Threshold)
+}
+
+// appendPlan appends the plan and what was expected of it.
+func appendPlan(dst []byte, c *batch.Certificate) []byte {
+	dst = append(dst, `,"plan":`...)
+	dst = AppendString(dst, c.Plan)
+	if c.Predicted != 0 {
+		dst = append(dst, `,"predicted_survivors":`...)
+		dst = AppendDouble(dst, c.Predicted)
+	}
+	if c.PredictedCost != 0 {
+		dst = append(dst, `,"predicted_ns":`...)
+		dst = AppendDouble(dst, c.PredictedCost)
+	}
+	return dst
 }
 
 func appendOptional(dst []byte, v *float64) []byte {

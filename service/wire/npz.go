@@ -9,7 +9,7 @@ import (
 )
 
 // WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m]
-// and exact bool [m]; k is the length of the longest answer, at least 1. Shorter
+// and exact bool [m]; pulls are Untold where they are withheld; k is the length of the longest answer, at least 1. Shorter
 // ones are padded with id -1 and score -Inf. Collections whose ids are text are
 // refused: npz has no place for them.
 func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {

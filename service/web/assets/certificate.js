@@ -54,6 +54,7 @@ function ground(law) {
 }
 
 function read(c) {
+  if (c.pulls === undefined) return "Told to tokens that may write alone: it depends on the collection’s secret seed.";
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
   if (c.pulls >= c.dense_pulls)
     return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
