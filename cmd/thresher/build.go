@@ -28,7 +28,9 @@ func newBuildCommand(a *app) *cobra.Command {
 		Short: "Prepare a collection once, to be searched many times",
 		Long: `Prepare a collection: rotate and code the atoms and keep them in one file, which
 search, bench and verify accept as --atoms. The file is checked as a whole when
-it is opened, and then mapped.`,
+it is opened, and then mapped. Its --seed stays with it: 1 unless told otherwise, so
+that builds repeat; draw one and keep it to yourself where somebody may look for
+queries that fail.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}

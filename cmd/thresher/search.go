@@ -36,7 +36,8 @@ func newSearchCommand(a *app) *cobra.Command {
 
 Answers go to --out, whose name tells the form (.jsonl, .npz, .parquet, .ivecs), or
 as JSON lines to stdout. A run that was killed goes on with --resume. A summary
-goes to stderr, or with --json to stdout.`,
+goes to stderr, or with --json to stdout. The rotation has --seed, 1 unless told
+otherwise, so that runs repeat.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
