@@ -41,7 +41,8 @@ type Run interface {
 	// a context stopped may be asked for again and go on; looks on float32
 	// coordinates may not, after them only Finish.
 	Pull(ctx context.Context, looks ...Look) (Tally, error)
-	// Dense scores all atoms allowed for these queries exactly.
+	// Dense scores all atoms allowed for these queries exactly. It reads the rows
+	// that a goal's Filter allows if the goal says Gather, and all rows otherwise.
 	Dense(ctx context.Context, queries ...int) error
 	// Finish scores what is left exactly and returns the k best.
 	Finish(ctx context.Context) (Answers, error)
@@ -79,13 +80,17 @@ type Goal struct {
 	Epsilon float64
 	// Floor is the least search score wanted; -Inf when there is none.
 	Floor float64
-	// Filter holds one bit an atom in the collection's internal order, 1 =
-	// may be returned; nil allows all. Shared between goals, read only.
-	Filter []uint64
-	// Allowed is how many bits of Filter are set.
+	// Filter says which atoms may be returned; nil allows all. Shared between goals,
+	// read only.
+	Filter *Filter
+	// Allowed is how many atoms may be returned, by Filter and Skip.
 	Allowed int
 	// Skip is one more atom (internal index) that may not be returned, or -1.
 	Skip int
+	// Gather has the dense path reach the rows that Filter allows one by one, for it
+	// allows few, instead of reading all rows and leaving those that it does not. It
+	// says what is read, and changes no answer.
+	Gather bool
 }
 
 // Source says how the atoms that lift a threshold are scored.
@@ -189,6 +194,7 @@ func (t Tally) Done() bool {
 type LookReport struct {
 	Look      Look
 	Seen      int // arms looked at
+	Beside    int // atoms read with them that may not be returned
 	Survivors int // arms kept
 }
 
@@ -199,7 +205,9 @@ type Answer struct {
 	Scores []float64 // exact search scores, float64 sums over the original rows
 	Looks  []LookReport
 	// Pulls counts the coordinates read, of codes and of exact rows together; eight
-	// signs count as one.
+	// signs count as one. What is read counts whether or not it may be returned: all
+	// atoms of a panel that holds one, and all rows that a dense scan goes through.
+	// What only queries beside this one have read does not count.
 	Pulls  int64
 	Bytes  int64   // bytes of atoms read
 	Rows   int     // rows scored exactly

@@ -49,7 +49,8 @@ type Request struct {
 	// Method is how to search; "" means Auto.
 	Method Method
 	// Plan, if not "", is how methods auto, exact, certain and adaptive look,
-	// instead of the planner's choice: "dense", or the numbers of coordinates
+	// instead of the planner's choice: "dense", all rows; "gather", those that Allow
+	// and Deny let be returned, where these leave any out; or the numbers of coordinates
 	// that each look takes of the rest, ascending, "signs" for the signs of all,
 	// "whole" for all, and at the end "rows", the float32 rows of what is left:
 	// "64,256,rows", "128,whole,rows", "32,signs,rows". Looks that are not whole
@@ -143,28 +144,35 @@ const (
 
 // LookRecord is one look of one query as it went.
 type LookRecord struct {
-	Reads     string  `json:"reads"` // "panels", "rows", "signs", "float32"
-	Width     int     `json:"width"` // coordinates an arm was looked at with, head included
-	Rule      string  `json:"rule"`
-	Alpha     float64 `json:"alpha"` // failure probability spent an arm
-	Seen      int     `json:"seen"`
-	Survivors int     `json:"survivors"`
+	Reads string  `json:"reads"` // "panels", "rows", "signs", "float32"
+	Width int     `json:"width"` // coordinates an arm was looked at with, head included
+	Rule  string  `json:"rule"`
+	Alpha float64 `json:"alpha"` // failure probability spent an arm
+	Seen  int     `json:"seen"`
+	// Beside are the atoms read with them that may not be returned: a first look
+	// reads whole panels.
+	Beside    int `json:"beside,omitempty"`
+	Survivors int `json:"survivors"`
 }
 
 // Certificate says what an answer promises and what was done for it.
 type Certificate struct {
-	Method     Method       `json:"method"`
-	Guarantee  Guarantee    `json:"guarantee"`
-	Law        Law          `json:"law,omitempty"` // "" unless the guarantee is probabilistic
-	Delta      float64      `json:"delta"`         // failure probability allowed; 0 when none is needed
-	Epsilon    float64      `json:"epsilon"`       // gap allowed, score units
-	Exact      bool         `json:"exact"`         // no arm was dropped by a bound that can fail
-	StoppedBy  Stop         `json:"stopped_by"`
-	Looks      []LookRecord `json:"looks,omitempty"`
-	Pulls      int64        `json:"pulls"`       // coordinates of atoms read
-	DensePulls int64        `json:"dense_pulls"` // what a dense scan reads: allowed atoms x dimension
-	Bytes      int64        `json:"bytes"`       // bytes of atoms read
-	RowsScored int          `json:"rows_scored"`
+	Method    Method       `json:"method"`
+	Guarantee Guarantee    `json:"guarantee"`
+	Law       Law          `json:"law,omitempty"` // "" unless the guarantee is probabilistic
+	Delta     float64      `json:"delta"`         // failure probability allowed; 0 when none is needed
+	Epsilon   float64      `json:"epsilon"`       // gap allowed, score units
+	Exact     bool         `json:"exact"`         // no arm was dropped by a bound that can fail
+	StoppedBy Stop         `json:"stopped_by"`
+	Looks     []LookRecord `json:"looks,omitempty"`
+	// Pulls counts the coordinates of atoms that were read, whether or not these may be
+	// returned; what only queries beside this one have read does not count.
+	Pulls int64 `json:"pulls"`
+	// DensePulls is what a dense scan of the atoms allowed reads, theirs times the
+	// dimension: less than Pulls where a filter is answered from what lies beside.
+	DensePulls int64 `json:"dense_pulls"`
+	Bytes      int64 `json:"bytes"` // bytes of atoms read
+	RowsScored int   `json:"rows_scored"`
 	// Threshold is the last threshold in search-score units: inner product,
 	// cosine, or q.v - |v|^2/2 for Euclidean distance. Null before any.
 	Threshold *float64 `json:"threshold"`

@@ -10,6 +10,7 @@ import (
 // no size of a batch.
 type problem struct {
 	arms, atoms int   // atoms allowed, atoms there are
+	panels      int   // panels that hold an atom allowed
 	dim         int   // coordinates as given
 	head, rest  int   // directions of the head, coordinates of the rotated rest
 	widths      []int // of the looks there can be, the last is the whole rest; none without codes
@@ -49,11 +50,15 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	c := &p.costs
 	arms := float64(p.arms)
 	answers := float64(max(p.k, 1)) / arms
-	exact := c.Fetch + c.Score*float64(p.dim) // a float32 row
+	exact := p.exact()
 	if l.dense() {
 		// the i-th arm is among the k best so far with probability k/i
 		entering := min(1, answers*(1-math.Log(min(1, answers))))
-		return forecast{scan: c.DenseTest + c.Dense*float64(p.dim), list: c.List * entering, score: exact * min(1, answers)}
+		scan := p.scanned()
+		if l.gather {
+			scan = p.gathered()
+		}
+		return forecast{scan: scan, list: c.List * entering, score: exact * min(1, answers)}
 	}
 	first := p.widths[l.levels[0]]
 	row := p.later(len(p.widths) - 1) // a whole row of codes
@@ -67,7 +72,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		lift = row
 	}
 	wider := p.wider(l)
-	f.scan = c.Test + code*float64(p.head+first)
+	f.scan = (c.Test + code*float64(p.head+first)) * p.beside()
 	f.list = c.List * p.listed(l, rank, wider)
 	f.lift = lift * p.lifts(l, rank)
 	left := p.share(l, 0, rank, wider)
@@ -85,6 +90,32 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	rank += p.rank(backend.Exact) - p.rank(l.source)
 	f.score = exact * max(answers, min(left, p.share(l, len(l.levels)-1, rank, wider)))
 	return f
+}
+
+// scanned is what a dense scan of all rows costs an arm, gathered what one costs that
+// reaches the rows allowed alone.
+func (p *problem) scanned() float64 { return p.product() * float64(p.atoms) / float64(p.arms) }
+
+func (p *problem) gathered() float64 {
+	if p.costs.Gather == 0 {
+		return p.exact()
+	}
+	return p.product() + p.costs.Gather
+}
+
+// exact is what a float32 row costs that is reached by itself.
+func (p *problem) exact() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
+
+// product is what a row costs a query of many in the dense path.
+func (p *problem) product() float64 { return p.costs.DenseTest + p.costs.Dense*float64(p.dim) }
+
+// gathers reports whether the dense path had better reach the rows allowed alone.
+func (p *problem) gathers() bool { return p.filtered() && p.gathered() < p.scanned() }
+
+// beside is how many atoms a scan of panels reads for each that is allowed: whole
+// panels, of those that hold one.
+func (p *problem) beside() float64 {
+	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
 }
 
 // nearBytes is what rows of codes may take in all and still be found in caches.
@@ -164,13 +195,15 @@ func (p *problem) share(l ladder, i int, rank, wider float64) float64 {
 // listed is the share of arms that pass the first look when they are met: all
 // of the first chunk, and then what the threshold of the time lets pass.
 func (p *problem) listed(l ladder, rank, wider float64) float64 {
-	first := float64(p.opening()) / float64(p.arms)
-	return min(1, first+p.met(rank, func(rank float64) float64 { return p.share(l, 0, rank, wider) }))
+	return min(1, p.opened()+p.met(rank, func(rank float64) float64 { return p.share(l, 0, rank, wider) }))
 }
 
 // opening is how many atoms the first look sees before there is a threshold:
 // the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
 func (p *problem) opening() int { return max(1024, (4*p.k+63)/64*64) }
+
+// opened is the share of the arms among them, for those allowed are anywhere.
+func (p *problem) opened() float64 { return float64(p.opening()) / float64(p.atoms) }
 
 // lifts is the share of arms that a first look scores on its way, by either source:
 // the leaders of the first chunk, and then those whose estimate reaches the
@@ -188,7 +221,7 @@ func (p *problem) lifts(l ladder, rank float64) float64 {
 // depends on the rank at which the threshold stands when they are met: after a
 // share t of the arms that is where rank/t will be in the end.
 func (p *problem) met(rank float64, share func(rank float64) float64) float64 {
-	t, met := float64(p.opening())/float64(p.arms), 0.
+	t, met := p.opened(), 0.
 	for early := rank - math.Log(t); t < 1; {
 		next := min(1, 2*t)
 		step := math.Log(next / t)
@@ -207,13 +240,20 @@ const entries = 1.25
 // look meets them. Of arms in random order, the i-th replaces one of the leaders
 // of the first chunk with probability rank/i.
 func (p *problem) entering(rank float64) float64 {
-	chunks := math.Log(max(1, float64(p.arms)/float64(p.opening())))
+	chunks := math.Log(max(1, 1/p.opened()))
 	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
 }
 
 // alone is what a dense scan costs a query that no other shares it with, as one
-// that leaves its batch in mid-flight: every row is read for it.
-func (p *problem) alone() float64 { return p.costs.DenseOne * float64(p.dim) }
+// that leaves its batch in mid-flight: every row is read for it, or those allowed are
+// reached one by one.
+func (p *problem) alone() float64 {
+	row := p.costs.DenseOne * float64(p.dim)
+	if p.gathers() {
+		return row + p.costs.Fetch
+	}
+	return row * float64(p.atoms) / float64(p.arms)
+}
 
 // limit is the share of the arms beyond which a query that keeps more than
 // foreseen had better go dense: as many as if its threshold stood at the rank from

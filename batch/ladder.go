@@ -12,9 +12,11 @@ import (
 
 // ladder is a way to eliminate: a first look at everybody, later looks at the
 // rows of codes of what is left, then the float32 rows of what is left. No levels
-// is the dense scan.
+// is a dense scan.
 type ladder struct {
 	levels []int // of the collection's Levels, ascending
+	// gather has the dense scan reach the rows allowed alone.
+	gather bool
 	// certain takes deterministic bounds at every level; without, prefixes are
 	// bounded by the Student law.
 	certain bool
@@ -26,10 +28,11 @@ func (l ladder) dense() bool { return len(l.levels) == 0 }
 
 // Names of the parts of a plan, besides numbers.
 const (
-	planDense = "dense" // the plan of a dense scan
-	planSigns = "signs" // a look at the signs of a row
-	planWhole = "whole" // a look at all codes of a row
-	planRows  = "rows"  // the float32 rows of what is left
+	planDense  = "dense"  // the plan of a dense scan of all rows
+	planGather = "gather" // that of one of the rows that a filter allows
+	planSigns  = "signs"  // a look at the signs of a row
+	planWhole  = "whole"  // a look at all codes of a row
+	planRows   = "rows"   // the float32 rows of what is left
 )
 
 // mostLooks is how many looks a ladder may have. Every one that can fail divides
@@ -38,7 +41,10 @@ const mostLooks = 3
 
 // name is what Request.Plan takes for the ladder: the widths of its looks.
 func (p *problem) name(l ladder) string {
-	if l.dense() {
+	switch {
+	case l.gather:
+		return planGather
+	case l.dense():
 		return planDense
 	}
 	var parts []string
@@ -63,11 +69,17 @@ func (p *problem) parse(name string, m Method) (ladder, error) {
 		}
 		return ladder{}, nil
 	}
+	if name == planGather {
+		if !p.filtered() {
+			return ladder{}, fmt.Errorf("%q reads the rows that a filter allows, and every atom may be returned; %q is left", name, planDense)
+		}
+		return ladder{gather: true}, nil
+	}
 	parts := strings.Split(name, ",")
 	last := len(parts) - 1
 	switch {
 	case parts[last] != planRows:
-		return ladder{}, fmt.Errorf("%q is neither %q nor widths of looks that end in %q", name, planDense, planRows)
+		return ladder{}, fmt.Errorf("%q is neither %q nor %q nor widths of looks that end in %q", name, planDense, planGather, planRows)
 	case m == Exact:
 		return ladder{}, fmt.Errorf("%q looks at codes; the plan of method %s is %q", name, m, planDense)
 	case len(p.widths) == 0:
@@ -141,18 +153,26 @@ func (p *problem) first(level int) bool {
 // hasSigns reports whether there can be looks at signs.
 func (p *problem) hasSigns() bool { return p.signs > 0 && p.costs.Sign > 0 }
 
-// ladders lists the ladders that a method may take. Of certain ones Auto weighs
+// ladders lists the ladders that a method may take; where few atoms are allowed every
+// method may score them all. Of certain ones Auto weighs
 // whole rows alone: where thresholds are extrapolated, few of so many arms wanted,
 // the forecast of deterministic looks at prefixes was off by a factor of two.
 func (p *problem) ladders(m Method) []ladder {
-	switch {
-	case m == Exact || len(p.widths) == 0:
-		return []ladder{{}}
-	case m == Auto:
-		return append(p.climbs(false), ladder{})
+	var all []ladder
+	if m != Exact && len(p.widths) > 0 {
+		all = p.climbs(m == Certain)
 	}
-	return p.climbs(m == Certain)
+	if m == Exact || m == Auto || len(p.widths) == 0 || p.gathers() {
+		all = append(all, p.scan())
+	}
+	return all
 }
+
+// scan is the dense scan of whichever rows cost less.
+func (p *problem) scan() ladder { return ladder{gather: p.gathers()} }
+
+// filtered reports whether some atoms may not be returned, whoever asks.
+func (p *problem) filtered() bool { return p.arms < p.atoms }
 
 // climbs lists the ladders of looks by one kind of bound.
 func (p *problem) climbs(certain bool) []ladder {
@@ -221,11 +241,13 @@ func (p *problem) alpha(l ladder) float64 {
 // plan makes a ladder what backends run for a method.
 func (p *problem) plan(l ladder, m Method) *plan {
 	f := p.forecast(l, p.rank(l.source))
-	out := &plan{name: p.name(l), method: m, cost: f.total(), dense: l.dense(), raise: backend.RaiseSpec{Source: l.source}}
+	out := &plan{name: p.name(l), method: m, cost: f.total(), dense: l.dense(), gather: l.gather, raise: backend.RaiseSpec{Source: l.source}}
 	certain := p.random(l) == 0
 	switch {
-	case m == Exact || m == Auto && l.dense():
+	case m == Auto && l.dense():
 		out.method, out.guarantee = Exact, GuaranteeExact
+	case l.dense():
+		out.guarantee = GuaranteeExact
 	case certain && m == Auto:
 		out.method, out.guarantee = Certain, GuaranteeCertain
 	case certain:

@@ -16,12 +16,12 @@ import (
 // fast are costs as assembly kernels have them.
 func fast() backend.Costs {
 	return backend.Costs{Scan: .005, Wide: .0055, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
-		Dense: .018, DenseTest: .2, DenseOne: .15, Turn: 3, Query: 1000}
+		Dense: .018, DenseTest: .2, DenseOne: .15, Gather: 1, Turn: 3, Query: 1000}
 }
 
 // text is a problem of embeddings that elimination suits: few pass.
 func text() *problem {
-	return &problem{arms: 60000, atoms: 60000, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768}, panel: 128,
+	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768}, panel: 128,
 		curves: newCurves(&collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001, Shares: [][]float64{
 			{.0012, .0006, .0003, .00015, .00005},
 			{.015, .0078, .0045, .0025, .0004},
@@ -60,7 +60,19 @@ func TestChoice(t *testing.T) {
 		{"nothing passes", Auto, func(p *problem) { p.curves = same(1e-7, 1e-7) }, "32,rows"},
 		{"a whole row tells no more than a prefix", Auto, func(p *problem) { p.curves = same(.01, .01) }, "32,rows"},
 		{"few atoms", Auto, func(p *problem) { p.arms, p.atoms = 40, 40 }, "dense"},
-		{"few atoms allowed", Auto, func(p *problem) { p.arms = 40 }, "dense"},
+		{"few atoms allowed", Auto, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few atoms allowed, exact", Exact, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few atoms allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few atoms allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
+		{"few atoms allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
+		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rows"},
+		{"a sixth allowed, anywhere, and most of them wanted", Auto, func(p *problem) { p.arms, p.k = 10000, 9000 }, "gather"},
+		{"a hundredth allowed, anywhere", Auto, func(p *problem) { p.arms, p.panels = 600, 446 }, "gather"},
+		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "gather"},
+		{"a tenth allowed, side by side", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 6000, 94, 1 }, "64,whole,rows"},
+		{"nearly all allowed, exact", Exact, func(p *problem) { p.arms = 59999 }, "dense"},
+		{"half allowed, exact", Exact, func(p *problem) { p.arms = 30000 }, "gather"},
+		{"half allowed, rows dear to gather", Exact, func(p *problem) { p.arms, p.costs.Gather = 30000, 100 }, "dense"},
 		{"no codes", Auto, func(p *problem) { p.widths, p.curves = nil, newCurves(&collection.Pilot{}) }, "dense"},
 		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
 		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
@@ -120,6 +132,7 @@ func drawn(t *rapid.T) *problem {
 		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.IntRange(0, 300).Draw(t, "k"), panel: 128,
 		delta: figure("delta", 1e-9, .99)}
 	p.arms = rapid.IntRange(1, p.atoms).Draw(t, "arms")
+	p.panels = rapid.IntRange((p.arms+63)/64, min(p.arms, (p.atoms+63)/64)).Draw(t, "panels")
 	p.rest = (p.dim + 31) &^ 31
 	for _, w := range []int{32, 64, 128, 256, 1024} {
 		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "level")) {
@@ -171,22 +184,38 @@ func drawn(t *rapid.T) *problem {
 	if rapid.Bool().Draw(t, "no looks at signs") {
 		p.costs.Sign = 0
 	}
+	if rapid.Bool().Draw(t, "rows are gathered one by one") {
+		p.costs.Gather = 0
+	}
 	return p
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Turn, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Turn, &c.Query}
+}
+
+// plainScan is what a dense scan reads, priced for an arm.
+func plainScan(p *problem, gather bool) float64 {
+	c, n := p.costs, float64(p.arms)
+	switch row := c.DenseTest + c.Dense*float64(p.dim); {
+	case !gather:
+		return float64(p.atoms) * row / n
+	case c.Gather == 0:
+		return c.Fetch + c.Score*float64(p.dim)
+	default:
+		return row + c.Gather
+	}
 }
 
 // plainCost prices a ladder a second time, atom by atom of the sum rather than
 // term by term; widths are indexes, source as in a ladder.
-func plainCost(p *problem, levels []int, certain bool, source backend.Source) float64 {
+func plainCost(p *problem, levels []int, gather, certain bool, source backend.Source) float64 {
 	c := p.costs
-	n := float64(p.arms)
+	n, atoms := float64(p.arms), float64(p.atoms)
 	if len(levels) == 0 {
 		k := math.Min(n, math.Max(1, float64(p.k)))
 		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
-		return float64(p.dim)*(c.Dense+c.Score*k/n) + c.DenseTest + (c.List*entering+c.Fetch*k)/n
+		return plainScan(p, gather) + (float64(p.dim)*c.Score*k+c.List*entering+c.Fetch*k)/n
 	}
 	l := ladder{levels: levels, certain: certain, source: source}
 	wider, rank := p.wider(l), math.Exp(p.rank(source))
@@ -208,30 +237,31 @@ func plainCost(p *problem, levels []int, certain bool, source backend.Source) fl
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
+	beside := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms read with those allowed
 	if levels[0] <= whole && p.widths[levels[0]] <= p.panel {
-		total += n * codes(levels[0]) * c.Scan
+		total += beside * codes(levels[0]) * c.Scan
 	} else {
-		total += n * codes(levels[0]) * c.Wide
+		total += beside * codes(levels[0]) * c.Wide
 	}
-	total += n * c.Test
+	total += beside * c.Test
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
-	for seen := 0.; seen < n; {
+	for seen := 0.; seen < atoms; {
 		// chunks: the first without a threshold, then each as large as all before
 		if seen == 0 {
-			seen = math.Min(first, n)
-			total += c.List * seen
+			seen = math.Min(first, atoms)
+			total += c.List * seen * n / atoms
 			continue
 		}
-		next := math.Min(2*seen, n)
-		total += c.List * (next - seen) * share(0, rank*n/math.Sqrt(seen*next))
+		next := math.Min(2*seen, atoms)
+		total += c.List * (next - seen) * n / atoms * share(0, rank*atoms/math.Sqrt(seen*next))
 		seen = next
 	}
-	entering := n * math.Min(1, 1.25*rank/float64(p.atoms)*(1+math.Log(math.Max(first, n)/first)))
+	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, atoms)/first)))
 	if !certain && levels[0] != whole && p.k > 0 && len(p.curves.hot) > 0 {
 		entering = float64(p.k) // the leaders, and whoever looks like one of them later
-		for seen := first; seen < n; {
-			next := math.Min(2*seen, n)
-			entering += (next - seen) * math.Exp(p.curves.at(p.curves.hot, levels[0], math.Log(rank*n/math.Sqrt(seen*next))))
+		for seen := first; seen < atoms; {
+			next := math.Min(2*seen, atoms)
+			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.hot, levels[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
 			seen = next
 		}
 		entering = math.Min(n, entering)
@@ -269,13 +299,13 @@ func TestNoRegret(t *testing.T) {
 		p := drawn(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
-		weigh := func(levels []int, certain bool, source backend.Source) float64 {
-			x := plainCost(p, levels, certain, source)
+		weigh := func(levels []int, gather, certain bool, source backend.Source) float64 {
+			x := plainCost(p, levels, gather, certain, source)
 			switch { // a query alone reads more
-			case len(levels) == 0 && 4*p.dim*p.atoms > 32<<20:
-				x += .5 * (p.costs.DenseTest + p.costs.Dense*float64(p.dim))
+			case len(levels) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
+				x += .5 * plainScan(p, gather)
 			case len(levels) > 0 && p.widths[levels[0]] > p.panel:
-				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]]))
+				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
 			switch {
 			case len(levels) == 0:
@@ -285,9 +315,16 @@ func TestNoRegret(t *testing.T) {
 			}
 			return x
 		}
+		gather := p.arms < p.atoms && plainScan(p, true) < plainScan(p, false)
+		if gather {
+			least, best = weigh(nil, true, false, backend.Exact), "gather"
+		}
 		for set := range 1 << len(p.widths) {
 			if m == Auto && set > 0 && 4*p.k > p.arms {
 				break // so many are wanted that nothing is tried
+			}
+			if gather && set == 0 {
+				continue // instead of all rows
 			}
 			var levels []int
 			for level := range p.widths {
@@ -312,7 +349,7 @@ func TestNoRegret(t *testing.T) {
 					if source == backend.LowerBound && p.k == 0 {
 						continue
 					}
-					if x := weigh(levels, certain, source); x < least {
+					if x := weigh(levels, false, certain, source); x < least {
 						least, best = x, p.name(ladder{levels: levels})
 					}
 				}
@@ -320,13 +357,13 @@ func TestNoRegret(t *testing.T) {
 		}
 		l := p.choose(m)
 		if math.IsInf(least, 1) {
-			least = weigh(l.levels, l.certain, l.source)
+			least = weigh(l.levels, l.gather, l.certain, l.source)
 		}
-		if got := weigh(l.levels, l.certain, l.source); got > least*(1+1e-9) {
+		if got := weigh(l.levels, l.gather, l.certain, l.source); got > least*(1+1e-9) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
 		f := p.forecast(l, p.rank(l.source))
-		if want := plainCost(p, l.levels, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+		if want := plainCost(p, l.levels, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 		}
 	})
@@ -429,10 +466,10 @@ func TestLooks(t *testing.T) {
 			if share := p.delta / float64(max(1, p.k)); promised && math.Abs(spent-share) > 1e-12*share || !promised && spent != 0 {
 				t.Errorf("%s, %s: looks spend %g of %g an arm", plan.name, plan.guarantee, spent, share)
 			}
-			if plan.dense != (len(plan.looks) == 0) || plan.dense != (plan.name == "dense") {
+			if plan.dense != (len(plan.looks) == 0) || plan.dense != (plan.name == "dense" || plan.name == "gather") || plan.gather != (plan.name == "gather") {
 				t.Errorf("%s: dense %v with %d looks", plan.name, plan.dense, len(plan.looks))
 			}
-			if m != Auto && plan.method != m || m == Certain && plan.guarantee != GuaranteeCertain {
+			if m != Auto && plan.method != m || m == Certain && !plan.dense && plan.guarantee != GuaranteeCertain || plan.dense != (plan.guarantee == GuaranteeExact) {
 				t.Errorf("%s for %s: method %s, guarantee %s", plan.name, m, plan.method, plan.guarantee)
 			}
 		}
@@ -444,7 +481,7 @@ func TestLooks(t *testing.T) {
 func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
-		for _, l := range p.ladders(Adaptive) {
+		for _, l := range p.climbs(false) {
 			limit, usual, wider := p.limit(l), p.rank(l.source), p.wider(l)
 			if made := p.plan(l, Adaptive); made.looks[0].MaxSurvivors != limit {
 				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.looks[0].MaxSurvivors)
@@ -498,7 +535,7 @@ func TestNames(t *testing.T) {
 					seen[made.name+string(made.method)] = true
 				}
 				got, err := p.parse(p.name(l), m)
-				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain {
+				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain || got.gather != l.gather {
 					t.Errorf("%s for %s: read as %+v, %v", p.name(l), m, got, err)
 				}
 			}
@@ -530,6 +567,7 @@ func TestNames(t *testing.T) {
 		{signs, Certain, "64,signs,rows", []string{"certain"}},
 		{text(), Exact, "64,rows", []string{"exact", `"dense"`}},
 		{text(), Adaptive, "dense", []string{"adaptive"}},
+		{text(), Exact, "gather", []string{`"gather"`, `"dense"`}},
 		{panels, Auto, "256,rows", []string{"256", "at most 128"}},
 		{none, Auto, "64,rows", []string{"none", `"dense"`}},
 	} {

@@ -13,13 +13,14 @@ import (
 )
 
 // plan is how a request is answered: a function of the collection, method, k,
-// delta, the number of atoms allowed and the machine's costs alone, never of codes
-// read for the query or of the batch. An allowed gap only ends searches earlier.
+// delta, the numbers of atoms allowed and of panels that hold them and the machine's
+// costs alone, never of codes read for the query or of the batch. An allowed gap only ends searches earlier.
 type plan struct {
 	name      string
 	method    Method
 	guarantee Guarantee
 	dense     bool
+	gather    bool // the dense scan reaches the rows allowed alone
 	raise     backend.RaiseSpec
 	looks     []backend.Look
 	// predicted is the share of arms that the pilot expects to pass the first
@@ -72,7 +73,7 @@ func (e *Engine) plan(w *work) (*plan, error) {
 	case c.Basis == collection.Raw && w.req.Plan == "" && (m == Certain || m == Auto && w.k <= w.allowed/leastArms):
 		return e.certainRaw(w.k), nil
 	}
-	asked := question{m, w.req.Plan, w.k, w.allowed, w.delta}
+	asked := question{m, w.req.Plan, w.k, w.allowed, w.panels, w.delta}
 	if made := e.plans.get(asked); made != nil {
 		return made, nil
 	}
@@ -95,6 +96,7 @@ type question struct {
 	method     Method
 	plan       string // asked for, "" for the best
 	k, allowed int
+	panels     int
 	delta      float64
 }
 
@@ -126,7 +128,7 @@ func (p *plans) put(q question, made *plan) {
 // problem states what the planner is asked.
 func (e *Engine) problem(w *work) *problem {
 	c := e.c
-	p := &problem{arms: max(1, w.allowed), atoms: c.N, dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
+	p := &problem{arms: max(1, w.allowed), atoms: c.N, panels: max(1, w.panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
 		curves: e.curves, k: w.k, delta: w.delta, costs: e.costs}
 	if c.Coded() {
 		p.signs = max(0, c.SignLevel())
@@ -140,11 +142,11 @@ func (e *Engine) problem(w *work) *problem {
 // choose is the ladder of least forecast cost among those that a method may take.
 // Without codes, and for Auto where most arms are wanted, that is the dense scan.
 func (p *problem) choose(m Method) ladder {
+	if m == Auto && p.k > p.arms/leastArms {
+		return p.scan()
+	}
 	var best ladder
 	least := math.Inf(1)
-	if m == Auto && p.k > p.arms/leastArms {
-		return best
-	}
 	for _, l := range p.ladders(m) {
 		if l, cost := p.lifted(l); cost < least {
 			best, least = l, cost
@@ -180,7 +182,10 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 // dearAlone reports whether a ladder's scan costs a query alone several times what
 // it costs a query of many.
 func (p *problem) dearAlone(l ladder) bool {
-	if l.dense() {
+	switch {
+	case l.gather: // the others share the rows that were brought side by side
+		return true
+	case l.dense():
 		return 4*float64(p.dim)*float64(p.atoms) > nearBytes
 	}
 	return p.widths[l.levels[0]] > p.panel

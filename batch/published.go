@@ -176,19 +176,36 @@ func (a *atoms) Pull(j int, arms []int, dst []float64) {
 	}
 }
 
+// allowedRows lists the rows that may be returned, ascending.
+func allowedRows(c *collection.Collection, g *backend.Goal) []int {
+	rows, skip := make([]int, 0, g.Allowed), -1
+	if g.Skip >= 0 {
+		skip = int(c.Order[g.Skip])
+	}
+	take := func(row int) {
+		if row != skip {
+			rows = append(rows, row)
+		}
+	}
+	if g.Filter == nil {
+		for row := range c.N {
+			take(row)
+		}
+		return rows
+	}
+	for _, row := range g.Filter.Rows() {
+		take(int(row))
+	}
+	return rows
+}
+
 func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi float64, j int) (Answer, error) {
 	c := e.c
 	goal := w.goals[j]
-	a := &atoms{c: c}
-	for i, row := range c.Order {
-		if i != goal.Skip && (goal.Filter == nil || goal.Filter[i/64]>>(i%64)&1 == 1) {
-			a.rows = append(a.rows, int(row))
-		}
-	}
+	a := &atoms{c: c, rows: allowedRows(c, &goal)}
 	if len(a.rows) == 0 {
 		return w.certify(j, &backend.Answer{Open: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
 	}
-	slices.Sort(a.rows)
 	q := slices.Clone(w.query(j))
 	if c.Metric == collection.Cosine && w.norms[j] > 0 {
 		for i := range q {
@@ -224,6 +241,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	// the answers are scored exactly, whatever the method had read of them
 	got.Rows = len(hits)
 	got.Pulls += int64(len(hits)) * int64(c.Dim)
+	got.Bytes += 4 * int64(len(hits)) * int64(c.Dim)
 	return w.certify(j, &got, Done), nil
 }
 

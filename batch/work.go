@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"thresher/backend"
@@ -19,6 +18,7 @@ type work struct {
 	m        int
 	k        int // atoms wanted, at most those there are; 0: a range
 	allowed  int // atoms that may be returned
+	panels   int // that hold one
 	delta    float64
 	plan     *plan
 	goals    []backend.Goal
@@ -75,16 +75,27 @@ func (e *Engine) work(req *Request) (*work, error) {
 	if req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst > int64(c.N)-int64(w.m)) {
 		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+int64(w.m)-1, c.N))
 	}
-	filter, allowed, err := e.filter(req)
+	filter, err := e.filter(req)
 	if err != nil {
 		return nil, err
 	}
+	w.k, w.allowed, w.panels = k, c.N, (c.N+63)/64
+	if filter != nil {
+		w.allowed, w.panels = filter.Len(), filter.Filled()
+	}
+	if w.plan, err = e.plan(w); err != nil {
+		return nil, err
+	}
+	gather := w.plan.gather
+	if filter != nil && !w.plan.dense { // for queries that the looks send dense
+		gather = e.problem(w).gathers()
+	}
 	w.goals = make([]backend.Goal, w.m)
 	for j := range w.goals {
-		g := backend.Goal{K: k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: allowed, Skip: -1}
+		g := backend.Goal{K: k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Skip: -1, Gather: gather}
 		if req.ExcludeSelf {
 			g.Skip = int(e.inverse[req.SelfFirst+int64(j)])
-			if filter == nil || filter[g.Skip/64]>>(g.Skip%64)&1 == 1 {
+			if filter == nil || filter.Has(g.Skip) {
 				g.Allowed--
 			}
 		}
@@ -93,9 +104,7 @@ func (e *Engine) work(req *Request) (*work, error) {
 		}
 		w.goals[j] = g
 	}
-	w.k, w.allowed = k, allowed
-	w.plan, err = e.plan(w)
-	return w, err
+	return w, nil
 }
 
 // checkQueries refuses values that are not finite and scores that could
@@ -188,45 +197,57 @@ func (w *work) above(j int, a *backend.Answer) {
 	a.IDs, a.Scores = a.IDs[:n], a.Scores[:n]
 }
 
-// filter turns Allow and Deny into bits over internal indexes.
-func (e *Engine) filter(req *Request) ([]uint64, int, error) {
+// fewListed is the share of the atoms, one of so many, up to which an allow list is
+// sorted; more are set in bits, of which there is one an atom.
+const fewListed = 4096
+
+// filter makes Allow and Deny a filter; nil allows all.
+func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	n := e.c.N
 	if req.Allow == nil && len(req.Deny) == 0 {
-		return nil, n, nil
+		return nil, nil
 	}
-	f := make([]uint64, (n+63)/64)
-	set := func(field string, ids []int64, on bool) error {
-		for k, id := range ids {
-			if id < 0 || id >= int64(n) {
-				return &RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", k, id, n)}
-			}
-			i := e.inverse[id]
-			if on {
-				f[i/64] |= 1 << (i % 64)
-			} else {
-				f[i/64] &^= 1 << (i % 64)
-			}
+	if err := e.checkRows("allow", req.Allow); err != nil {
+		return nil, err
+	}
+	if err := e.checkRows("deny", req.Deny); err != nil {
+		return nil, err
+	}
+	if req.Allow != nil && len(req.Deny) == 0 && len(req.Allow) <= n/fewListed {
+		atoms := make([]uint32, len(req.Allow))
+		for k, row := range req.Allow {
+			atoms[k] = e.inverse[row]
 		}
-		return nil
+		return backend.ListFilter(e.c.Order, atoms), nil
 	}
+	b := make([]uint64, (n+63)/64)
 	if req.Allow == nil {
-		for i := range f {
-			f[i] = ^uint64(0)
+		for i := range b {
+			b[i] = ^uint64(0)
 		}
 		if n%64 != 0 {
-			f[len(f)-1] = 1<<(n%64) - 1
+			b[len(b)-1] = 1<<(n%64) - 1
 		}
-	} else if err := set("allow", req.Allow, true); err != nil {
-		return nil, 0, err
 	}
-	if err := set("deny", req.Deny, false); err != nil {
-		return nil, 0, err
+	for _, row := range req.Allow {
+		i := e.inverse[row]
+		b[i/64] |= 1 << (i % 64)
 	}
-	allowed := 0
-	for _, w := range f {
-		allowed += bits.OnesCount64(w)
+	for _, row := range req.Deny {
+		i := e.inverse[row]
+		b[i/64] &^= 1 << (i % 64)
 	}
-	return f, allowed, nil
+	return backend.NewFilter(e.c.Order, b), nil
+}
+
+// checkRows refuses numbers that no row has.
+func (e *Engine) checkRows(field string, rows []int64) error {
+	for k, row := range rows {
+		if row < 0 || row >= int64(e.c.N) {
+			return &RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", k, row, e.c.N)}
+		}
+	}
+	return nil
 }
 
 // unseen is the answer to a query that no look reached: nothing, with all open.
@@ -348,7 +369,7 @@ func distance(q, v []float32) float64 {
 }
 
 func (w *work) record(l backend.LookReport) LookRecord {
-	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Survivors: l.Survivors}
+	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Beside: l.Beside, Survivors: l.Survivors}
 	r.Reads = reads(l.Look.Rep)
 	if l.Look.Rep != backend.Float32 {
 		r.Width += w.e.c.R

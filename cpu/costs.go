@@ -39,11 +39,11 @@ func (b *Backend) Costs() backend.Costs {
 	switch b.kernels {
 	case simd.AVX512:
 		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-			Dense: .0178, DenseTest: .226, DenseOne: .088, Turn: 2.15, Query: 500}
+			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Turn: 2.15, Query: 500}
 	case simd.AVX2, simd.NEON:
 		// NEON's were measured nowhere yet; its products a cycle are about AVX2's.
 		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .0055, Far: .09, Fetch: 83, Score: .38,
-			Dense: .0182, DenseTest: .4, DenseOne: .1, Turn: 2.15, Query: 565}
+			Dense: .0182, DenseTest: .4, DenseOne: .1, Gather: .8, Turn: 2.15, Query: 565}
 	}
 	c := backend.Portable()
 	c.Wide, c.Sign = .248, .165
@@ -79,8 +79,9 @@ type measurement struct {
 	// keeps some arms, whose rows are looked at again; one at so few atoms that
 	// queries are what costs.
 	narrow, panel, whole, some, few trial
-	// Dense scans of many coordinates, of less, and of one query alone.
-	dense, less, alone trial
+	// Dense scans of many coordinates, of less, and of one query alone; one that
+	// gathers every other row.
+	dense, less, alone, gathered trial
 
 	short, long  time.Duration // sums of rows of codes in the cache
 	fewer, every time.Duration // sums of rows of signs there
@@ -95,7 +96,8 @@ type trial struct {
 	r     backend.Resident
 	q     backend.Queries
 	floor float64
-	looks []backend.Look // none: the dense path
+	looks []backend.Look  // none: the dense path
+	allow *backend.Filter // whose rows that gathers; nil: it reads all
 
 	begin, finish time.Duration
 	pulls         []time.Duration
@@ -147,14 +149,15 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 	deviation := math.Sqrt(costDim)
 	none, some := 18*deviation, 3*deviation
 	m := &measurement{c: c,
-		narrow: trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
-		panel:  trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, panel)}},
-		whole:  trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, last)}},
-		some:   trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
-		dense:  trial{r: large, q: q, floor: none},
-		less:   trial{r: small, q: shorts, floor: none},
-		few:    trial{r: tiny, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
-		alone:  trial{r: large, q: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: none},
+		narrow:   trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
+		panel:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, panel)}},
+		whole:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, last)}},
+		some:     trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
+		dense:    trial{r: large, q: q, floor: none},
+		gathered: trial{r: large, q: q, floor: none, allow: everyOther(c)},
+		less:     trial{r: small, q: shorts, floor: none},
+		few:      trial{r: tiny, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
+		alone:    trial{r: large, q: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: none},
 	}
 	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
 	for i := range m.memory { // pages that were never written may all be one
@@ -163,9 +166,20 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 	return m, nil
 }
 
+// everyOther allows every other row.
+func everyOther(c *collection.Collection) *backend.Filter {
+	var atoms []uint32
+	for i, row := range c.Order {
+		if row%2 == 0 {
+			atoms = append(atoms, uint32(i))
+		}
+	}
+	return backend.ListFilter(c.Order, atoms)
+}
+
 // round takes every trial once.
 func (m *measurement) round(ctx context.Context) error {
-	for _, t := range []*trial{&m.narrow, &m.panel, &m.whole, &m.some, &m.dense, &m.less, &m.alone, &m.few} {
+	for _, t := range []*trial{&m.narrow, &m.panel, &m.whole, &m.some, &m.dense, &m.less, &m.alone, &m.gathered, &m.few} {
 		if err := t.run(ctx); err != nil {
 			return err
 		}
@@ -246,7 +260,7 @@ func (t *trial) run(ctx context.Context) error {
 	}
 	goals := make([]backend.Goal, t.q.M)
 	for j := range goals {
-		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Skip: -1}
+		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Skip: -1, Filter: t.allow, Gather: t.allow != nil}
 	}
 	begun := threadTime()
 	run, err := t.r.Begin(ctx, t.q, goals)
@@ -320,6 +334,7 @@ func (m *measurement) costs() backend.Costs {
 	c.Far = max(leastCost, per(m.far, costFetches*costRow)-per(m.long, costCodes*costCodes*float64(m.c.R+m.c.D)))
 	c.Score, c.Fetch = line(costRow/2, per(m.half, costFetches), costRow, per(m.full, costFetches))
 	c.Dense, c.DenseTest = line(costLess, per(m.less.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
+	c.Gather = max(leastCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
 	c.DenseOne = per(m.alone.pulls[0], costAtoms*costDim)
 	products := float64(2*m.c.R*costDim) * c.Dense
 	c.Turn = max(leastCost, (per(m.some.begin, costQueries)-products)/float64(m.c.D))

@@ -47,7 +47,7 @@ func TestMeasure(t *testing.T) {
 // for the costs.
 func TestMeasurementSolves(t *testing.T) {
 	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
-		Dense: .02, DenseTest: .25, DenseOne: .1, Turn: 3, Query: 800}
+		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Turn: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
 	c := &collection.Collection{R: head, D: 512, Levels: []collection.Level{{Width: 64}, {Width: 128}, {Width: 512}}}
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
@@ -65,11 +65,12 @@ func TestMeasurementSolves(t *testing.T) {
 		some: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Turn*512 + want.Dense*2*head*costDim)),
 			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
 			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
-		dense: trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},
-		less:  trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costLess))}},
-		alone: trial{pulls: []time.Duration{ns(want.DenseOne * costAtoms * costDim)}},
-		few:   trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
-		short: ns(costCodes * costCodes * (7 + want.Code*64)), long: ns(costCodes * costCodes * (7 + want.Code*512)),
+		dense:    trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},
+		gathered: trial{pulls: []time.Duration{ns(pairs / 2 * (want.DenseTest + want.Dense*costDim + want.Gather))}},
+		less:     trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costLess))}},
+		alone:    trial{pulls: []time.Duration{ns(want.DenseOne * costAtoms * costDim)}},
+		few:      trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
+		short:    ns(costCodes * costCodes * (7 + want.Code*64)), long: ns(costCodes * costCodes * (7 + want.Code*512)),
 		fewer: ns(costCodes * costCodes * (9 + want.Sign*128)), every: ns(costCodes * costCodes * (9 + want.Sign*512)),
 		far:  ns(costFetches * costRow * (want.Far + (7+want.Code*512)/(head+512))),
 		half: ns(costFetches * (want.Fetch + want.Score*costRow/2)), full: ns(costFetches * (want.Fetch + want.Score*costRow)),

@@ -72,7 +72,8 @@ type resident struct {
 	runs    sync.Pool // *run, whose memory the next batch uses again
 	closed  atomic.Bool
 
-	once struct{ squares, values, dense sync.Once }
+	once struct{ squares, values, dense, panels sync.Once }
+	all  []uint32  // panels
 	o2   []float64 // |o|^2 of the rotated rows, internal order
 	lo   float64   // least and greatest coordinate of the working vectors
 	hi   float64
@@ -93,6 +94,17 @@ func (r *resident) squares() []float64 {
 		}
 	})
 	return r.o2
+}
+
+// panels lists all panels.
+func (r *resident) panels() []uint32 {
+	r.once.panels.Do(func() {
+		r.all = make([]uint32, r.c.PanelCount())
+		for p := range r.all {
+			r.all[p] = uint32(p)
+		}
+	})
+	return r.all
 }
 
 // values returns the least and greatest coordinate of the working vectors.

@@ -40,6 +40,9 @@ type denseTerms struct {
 // denseScratch is a goroutine's memory of the dense path.
 type denseScratch struct {
 	query, panels  []float32
+	gathered       []float32 // a block of a tile's rows that lie apart, and their terms
+	scale          []float32
+	size, offset   []float32
 	dots           []float32
 	masks          []uint64
 	margin, factor [64]float32
@@ -96,34 +99,40 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	if len(queries) == 0 {
 		return ctx.Err()
 	}
-	// groups of queries share the rows they read; few groups are split by rows
-	groups := (len(queries) + denseGroup - 1) / denseGroup
-	parts := 1
-	if groups < 2*x.r.threads && x.r.threads > 1 {
-		parts = min((2*x.r.threads+groups-1)/groups, (x.c.N+denseTile-1)/denseTile)
-	}
+	// queries share the rows they read; few jobs are split by rows
+	jobs := x.denseJobs(queries)
+	var work []*denseWork
 	terms := x.r.denseTerms()
-	work := make([]denseWork, groups*parts)
-	err := x.r.each(ctx, len(work), func(w *scratch, t int) error {
-		g, p := t/parts, t%parts
-		js := queries[denseGroup*g : min(denseGroup*(g+1), len(queries))]
-		return work[t].run(ctx, x, w, terms, js, x.c.N*p/parts, x.c.N*(p+1)/parts)
-	})
-	for k, j := range queries {
-		x.states[j].settleDense(work[k/denseGroup*parts:][:parts], k%denseGroup)
+	for k := range jobs {
+		job, parts := &jobs[k], 1
+		n := job.count(x.c)
+		if len(jobs) < 2*x.r.threads && x.r.threads > 1 {
+			parts = max(1, min((2*x.r.threads+len(jobs)-1)/len(jobs), (n+denseTile-1)/denseTile))
+		}
+		job.parts = make([]denseWork, parts)
+		for p := range job.parts {
+			job.parts[p] = denseWork{denseJob: job, lo: n * p / parts, hi: n * (p + 1) / parts}
+			work = append(work, &job.parts[p])
+		}
+	}
+	err := x.r.each(ctx, len(work), func(w *scratch, t int) error { return work[t].run(ctx, x, w, terms) })
+	for _, job := range jobs {
+		for k, j := range job.js {
+			x.states[j].settleDense(job.parts, k)
+		}
 	}
 	return err
 }
 
 // settleDense takes what the parts of a dense scan found for the query in
-// place k of its group. If ctx ended one of them, it is kept for a partial
+// place k of its job. If ctx ended one of them, it is kept for a partial
 // answer.
 func (s *state) settleDense(parts []denseWork, k int) {
 	done, read := true, 0
 	for p := range parts {
 		done = done && parts[p].done
-		if k < len(parts[p].rows) {
-			read += parts[p].rows[k]
+		if k < len(parts[p].read) {
+			read += parts[p].read[k]
 		}
 	}
 	s.readRows(read)
@@ -149,95 +158,92 @@ func (s *state) settleDense(parts []denseWork, k int) {
 	s.finalists = s.finalists[:0]
 }
 
-// denseWork is what a dense scan of up to 64 queries over a stretch of rows
-// found, per query.
+// denseWork is a stretch of a job's rows, and what was found there, per query.
 type denseWork struct {
+	*denseJob
+	lo, hi int // of the job's rows
+
 	best [][]scored
-	rows []int // seen
+	read []int // rows
 	done bool
 }
 
-func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms, js []int, lo, hi int) error {
+func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) error {
 	s := &w.dense
-	d.rows = make([]int, len(js))
-	for k, j := range js {
+	for k, j := range d.js {
 		q := &x.states[j]
 		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
-		s.plain[k] = q.goal.Filter == nil && q.goal.Skip < 0
+		s.plain[k] = q.goal.Skip < 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.waiting[k].cut(0)
 		s.tau[k] = denseTau(x.c.Dim, q.floor)
 	}
-	err := d.scan(ctx, x, w, t, js, lo, hi)
-	d.best = make([][]scored, len(js))
-	for k, j := range js {
-		s.lift(&x.states[j], t, k)
+	reached, err := d.scan(ctx, x, w, t)
+	d.best, d.read = make([][]scored, len(d.js)), make([]int, len(d.js))
+	for k, j := range d.js {
+		q := &x.states[j]
+		s.lift(q, t, k)
 		if err != nil { // a partial answer is the best of something
-			s.leave(&x.states[j], k, partialRows)
+			s.leave(q, k, partialRows)
 		}
-		w.scoreWaiting(&x.states[j], k)
+		w.scoreWaiting(q, k)
 		d.best[k] = append([]scored(nil), s.tops[k].heap...)
+		d.read[k] = reached - d.lo
+		if d.rows == nil && q.gathers() { // it would have read these alone
+			d.read[k] = within(q.goal.Filter.Rows(), d.lo, reached)
+		}
 	}
 	d.done = err == nil
 	return err
 }
 
-// scan walks rows lo..hi-1, tile by tile.
-func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms, js []int, lo, hi int) error {
-	few := len(js) <= denseFew
+// scan walks the rows, tile by tile, and returns where it stopped.
+func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms) (reached int, err error) {
+	few := len(d.js) <= denseFew
 	width := 16
-	for width < len(js) {
+	for width < len(d.js) {
 		width *= 2
 	}
 	if !few {
-		x.packDense(w, js, width)
+		x.packDense(w, d.js, width)
 	}
 	// there is no threshold before the first rows were seen: few of them
 	most := denseFirst / 2
-	for _, j := range js {
+	for _, j := range d.js {
 		most = max(most, x.states[j].goal.K)
 	}
-	for to := min(lo+min(2*most, denseTile), hi); lo < hi; lo, to = to, min(to+denseTile, hi) {
-		if err := rest(ctx, len(js)); err != nil {
-			return err
-		}
-		for k, j := range js {
-			d.rows[k] += x.states[j].allowedRows(t, lo, to)
+	lo := d.lo
+	for to := min(lo+min(2*most, denseTile), d.hi); lo < d.hi; lo, to = to, min(to+denseTile, d.hi) {
+		if err := rest(ctx, len(d.js)); err != nil {
+			return lo, err
 		}
 		if few {
-			d.each(x, w, t, js, lo, to)
+			d.each(x, w, t, lo, to)
 		} else {
-			d.tile(x, w, t, js, width, lo, to)
+			d.tile(x, w, t, width, lo, to)
 		}
 	}
-	return nil
+	return lo, nil
 }
 
-// allowedRows counts the rows of a stretch that may be returned.
-func (s *state) allowedRows(t *denseTerms, lo, hi int) int {
-	if s.goal.Filter == nil && s.goal.Skip < 0 {
-		return hi - lo
+// returns reports whether a row that the job reads may be returned to q.
+func (d *denseWork) returns(q *state, t *denseTerms, row int) bool {
+	i := int(t.inverse[row])
+	if d.rows != nil {
+		return i != q.goal.Skip
 	}
-	n := 0
-	for _, i := range t.inverse[lo:hi] {
-		if s.allows(int(i)) {
-			n++
-		}
-	}
-	return n
+	return q.allows(i)
 }
 
 // each scores every row for a few queries.
-func (d *denseWork) each(x *run, w *scratch, t *denseTerms, js []int, lo, hi int) {
-	w.ids, w.scores = grow(w.ids, hi-lo), grow(w.scores, hi-lo)
-	for i := range w.ids {
-		w.ids[i] = uint32(lo + i)
-	}
-	for k, j := range js {
+func (d *denseWork) each(x *run, w *scratch, t *denseTerms, lo, hi int) {
+	ids := d.list(w, lo, hi)
+	w.scores = grow(w.scores, len(ids))
+	for k, j := range d.js {
 		q := &x.states[j]
-		q.k.Dots(w.scores, x.c.Rows, x.c.Dim, w.ids, q.q)
+		q.k.Dots(w.scores, x.c.Rows, x.c.Dim, ids, q.q)
 		for i, dot := range w.scores {
-			if q.allows(int(t.inverse[lo+i])) {
-				w.dense.offer(q, k, scored{q.scoreOf(lo+i, dot), uint32(lo + i)})
+			if row := int(ids[i]); w.dense.plain[k] || d.returns(q, t, row) {
+				w.dense.offer(q, k, scored{q.scoreOf(row, dot), ids[i]})
 			}
 		}
 	}
@@ -269,24 +275,29 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 	}
 }
 
-// tile multiplies rows lo..hi-1 by the packed queries and lists what may be among
-// the best.
-func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, js []int, width, lo, hi int) {
-	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
+// tile multiplies rows lo..hi-1 of the job's by the packed queries and lists what may
+// be among the best.
+func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, width, lo, hi int) {
+	s, js, dim, n, k := &w.dense, d.js, x.c.Dim, hi-lo, x.r.kernels
 	s.dots, s.masks = grow(s.dots, denseTile*width), grow(s.masks, denseTile)
 	for from := 0; from < dim; from += denseBlock {
 		b := min(denseBlock, dim-from)
-		k.Gemm(s.dots, width, x.c.Rows[lo*dim+from:], dim, n, s.panels[from*width:], b, width, from > 0)
+		rows, ld := d.block(x.c, s, lo, hi, from, b)
+		k.Gemm(s.dots, width, rows, ld, n, s.panels[from*width:], b, width, from > 0)
 	}
-	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi], s.masks[:n])
+	scale, size, offset := d.terms(s, t, lo, hi)
+	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, scale, size, offset, s.masks[:n])
 	asked := ^uint64(0) >> (64 - len(js)) // the other places are padding
 	for i, mask := range s.masks[:n] {
-		row := lo + i
-		scale, size, offset := t.scale[row], t.size[row], t.offset[row]
+		if mask &= asked; mask == 0 {
+			continue
+		}
+		row := d.row(lo + i)
+		scale, size, offset := scale[i], size[i], offset[i]
 		dots := s.dots[i*width:][:width]
-		for mask &= asked; mask != 0; mask &= mask - 1 {
+		for ; mask != 0; mask &= mask - 1 {
 			e := bits.TrailingZeros64(mask)
-			if !s.plain[e] && !x.states[js[e]].allows(int(t.inverse[row])) {
+			if !s.plain[e] && !d.returns(&x.states[js[e]], t, row) {
 				continue
 			}
 			// as the test has it

@@ -104,11 +104,9 @@ func (s *state) everybody() {
 	if s.listed {
 		return
 	}
-	for i := s.next * 64; i < s.c.N; i++ {
-		if s.allows(i) {
-			s.list.ids = append(s.list.ids, uint32(i))
-			s.list.bounds = append(s.list.bounds, up32(s.prep.Norm*float64(s.c.Norm[i])*up+s.offset(i)+slop*math.Abs(s.offset(i))))
-		}
+	for i := range s.beyond(s.next) {
+		s.list.ids = append(s.list.ids, uint32(i))
+		s.list.bounds = append(s.list.bounds, up32(s.prep.Norm*float64(s.c.Norm[i])*up+s.offset(i)+slop*math.Abs(s.offset(i))))
 	}
 	s.listed = true
 }
@@ -226,7 +224,7 @@ func (q *revisiting) leave() {
 		q.owe()
 	}
 	q.account(q.width(q.c), q.seen)
-	q.report(q.look, q.seen, len(q.state.list.ids)+q.left)
+	q.report(q.look, q.seen, 0, len(q.state.list.ids)+q.left)
 }
 
 // lift scores arms by source, in order, which may raise the threshold: exactly,

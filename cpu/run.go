@@ -73,10 +73,11 @@ func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
 			s.leaders(w, spec)
 		case s.next == 0 && x.first > 0:
 			w.picked.cut(0)
-			for i := range min(x.first*64, x.c.N) {
-				if s.allows(i) {
-					w.picked.ids = append(w.picked.ids, uint32(i))
+			for i := range s.beyond(0) {
+				if i >= x.first*64 {
+					break
 				}
+				w.picked.ids = append(w.picked.ids, uint32(i))
 			}
 			s.lift(w, spec.Source, w.picked)
 			s.next = x.first
@@ -209,13 +210,16 @@ func (s *state) open() (n int, most float64) {
 	if math.IsInf(most, 1) { // of an arm that no look has seen
 		most = s.normCap()
 	}
-	if !s.listed {
-		if !s.c.Coded() {
-			return s.c.N, s.normCap()
+	if s.listed {
+		return n, most
+	}
+	if left := s.countBeyond(s.next); left > 0 {
+		c := s.normCap()
+		if s.c.Coded() {
+			c = s.cap(s.next)
 		}
-		if c := s.cap(s.next); c >= s.tau {
-			n += s.c.N - s.next*64
-			most = max(most, c)
+		if c >= s.tau {
+			n, most = n+left, max(most, c)
 		}
 	}
 	return n, most

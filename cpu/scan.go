@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 
 	"thresher/backend"
@@ -69,18 +70,42 @@ func (x *run) scanFrom(ctx context.Context, t *terms, live []int) error {
 type scanning struct {
 	*state
 	bound
-	codes  []int8 // of the look's width
-	plain  bool   // every atom may be returned
+	codes  []int8   // of the look's width
+	plain  bool     // every atom may be returned
+	filter []uint64 // of the goal, or nothing
 	test   simd.ScanQuery
 	before int // arms listed before this look
-	seen   int
+	seen   int // arms looked at
+	read   int // atoms whose codes were read: those and what shares a panel with them
 	lifted int // of those seen, whose whole row was read or scored
 }
 
 // part is what one goroutine does of a chunk.
 type part struct {
 	w      *scratch
-	lo, hi int // panels
+	panels []uint32 // ascending
+}
+
+// panelsOf lists the panels that hold an atom which one of the queries may return.
+func (x *run) panelsOf(qs []*scanning) []uint32 {
+	first := qs[0].goal.Filter
+	shared := true
+	for _, q := range qs {
+		if q.filter == nil {
+			return x.r.panels()
+		}
+		shared = shared && q.goal.Filter == first
+	}
+	if shared {
+		return first.Panels()
+	}
+	var full []uint32
+	for p := range x.c.PanelCount() {
+		if slices.ContainsFunc(qs, func(q *scanning) bool { return q.filter[p] != 0 }) {
+			full = append(full, uint32(p))
+		}
+	}
+	return full
 }
 
 // scanBlock walks a block of queries through all panels, chunk by chunk; the
@@ -101,12 +126,17 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 		}
 		return nil
 	}
+	full := x.panelsOf(qs)
+	begin, _ := slices.BinarySearch(full, uint32(lo))
+	full = full[begin:]
 	var merged survivors
 	for len(qs) > 0 {
 		hi := chunkEnd(x.first, max(1, t.look.First/64), lo, panels)
-		n := min(par, hi-lo, 1+(hi-lo)*64*t.width(x.c)*len(qs)/splitBytes)
+		end, _ := slices.BinarySearch(full, uint32(hi))
+		chunk := full[:end]
+		n := max(1, min(par, end, 1+end*64*t.width(x.c)*len(qs)/splitBytes))
 		for p := range n {
-			parts[p].lo, parts[p].hi = lo+(hi-lo)*p/n, lo+(hi-lo)*(p+1)/n
+			parts[p].panels = chunk[end*p/n : end*(p+1)/n]
 		}
 		err := rest(ctx, len(js))
 		if n == 1 && err == nil {
@@ -134,16 +164,36 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 				}
 				hits = merged
 			}
-			q.next, q.seen = hi, q.seen+q.allowedIn(lo, hi)
+			q.next = hi
+			q.count(lo, hi, chunk)
 			q.settle(w, x.raise.Source, hits, &t.strips[lo/stripPanels])
 			if !q.ended(panels) {
 				live = append(live, q)
 			}
 		}
 		qs = live
-		lo = hi
+		lo, full = hi, full[end:]
 	}
 	return nil
+}
+
+// count counts the atoms of panels lo..hi-1, of which full were scanned: those that
+// may be returned, and those read, which share a panel with them.
+func (q *scanning) count(lo, hi int, full []uint32) {
+	if q.filter == nil { // all were
+		n := min(hi*64, q.c.N) - lo*64
+		q.seen, q.read = q.seen+n, q.read+n
+		if k := q.goal.Skip; k >= lo*64 && k < hi*64 {
+			q.seen--
+		}
+		return
+	}
+	for _, p := range full {
+		if q.filter[p] != 0 {
+			q.seen += bits.OnesCount64(q.allowed(q.filter, int(p)))
+			q.read += min(64, q.c.N-int(p)*64)
+		}
+	}
 }
 
 // scanners readies the queries js for look t.
@@ -155,9 +205,9 @@ func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
 		s := &x.states[j]
 		q := &all[k]
 		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
-			plain: s.goal.Filter == nil && s.goal.Skip < 0}
+			plain: s.goal.Filter == nil && s.goal.Skip < 0, filter: s.filter()}
 		if h := s.scan; h != nil && h.look == t.look {
-			q.before, q.seen, q.lifted, s.scan = h.before, h.seen, h.lifted, nil
+			q.before, q.seen, q.read, q.lifted, s.scan = h.before, h.seen, h.read, h.lifted, nil
 		}
 		worth, headBias, restBias := s.coarse(w, q.codes, t.look.To)
 		q.bound = s.bound(t, worth)
@@ -171,7 +221,7 @@ func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
 // scanPanels lists what passes of a part's panels in its hits, per query.
 func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 	w := p.w
-	w.hits.reset(len(qs), (p.hi-p.lo)*64)
+	w.hits.reset(len(qs), len(p.panels)*64)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
 	w.values, w.slacks = grow(w.values, 64*len(qs)), grow(w.slacks, len(qs))
 	plain := true
@@ -185,9 +235,15 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 	if len(qs) > 1 {
 		codes = w.gather(qs, stride)
 	}
-	for lo := p.lo; lo < p.hi; {
-		hi := min(p.hi, (lo/stripPanels+1)*stripPanels)
-		s := &t.strips[lo/stripPanels]
+	for left := p.panels; len(left) > 0; {
+		// the panels of a strip
+		number, n := left[0]/stripPanels, 1
+		for n < len(left) && left[n]/stripPanels == number {
+			n++
+		}
+		panels := left[:n]
+		left = left[n:]
+		s := &t.strips[number]
 		for k, q := range qs {
 			e := q.stripRounding(s)
 			w.slacks[k] = up32(e)
@@ -196,18 +252,19 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 		// whole rows of one query need no panels made of them
 		rows := len(qs) == 1 && t.look.To > x.c.PanelWidth
 		if rows {
-			x.sumRows(w, codes, t.look.To, lo*64, min(hi*64, x.c.N))
+			x.sumRows(w, codes, t.look.To, panels)
 		}
-		for first := lo; lo < hi; lo++ {
+		for at, panel := range panels {
+			lo := int(panel)
 			if rows {
-				from := (lo - first) * 64
-				w.masks[0] = x.r.kernels.Test(w.sums8[from:min(from+64, len(w.sums8))], x.lanes(w, t, lo), &w.tests[0], w.values)
+				sums := w.sums8[at*64:]
+				w.masks[0] = x.r.kernels.Test(sums[:min(64, len(sums))], x.lanes(w, t, lo), &w.tests[0], w.values)
 			} else {
 				x.scanPanel(w, t, codes, stride, lo)
 			}
 			if !plain || x.c.N-lo*64 < 64 {
 				for k, q := range qs {
-					w.masks[k] &= q.allowed(lo)
+					w.masks[k] &= q.allowed(q.filter, lo)
 				}
 			}
 			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*64), w.slacks)
@@ -239,13 +296,16 @@ func (x *run) lanes(w *scratch, t *terms, p int) *simd.PanelTerms {
 	return lanes
 }
 
-// sumRows sums rows lo..hi-1 with one query's codes into w.sums8.
-func (x *run) sumRows(w *scratch, codes []int8, width, lo, hi int) {
+// sumRows sums the rows of panels with one query's codes into w.sums8.
+func (x *run) sumRows(w *scratch, codes []int8, width int, panels []uint32) {
 	c := x.c
-	w.ids, w.sums8 = grow(w.ids, hi-lo), grow(w.sums8, hi-lo)
-	for i := range w.ids {
-		w.ids[i] = uint32(lo + i)
+	w.ids = w.ids[:0]
+	for _, p := range panels {
+		for i := p * 64; i < min(p*64+64, uint32(c.N)); i++ {
+			w.ids = append(w.ids, i)
+		}
 	}
+	w.sums8 = grow(w.sums8, len(w.ids))
 	x.r.kernels.Rows8(w.sums8, c.Codes, c.R+c.D, w.ids, c.R, width, codes)
 }
 
@@ -368,8 +428,8 @@ func (q *scanning) leave() {
 		return
 	}
 	kept := len(q.list.ids) + q.lifted
-	q.account(q.width(q.c), q.seen)
-	q.report(q.look, q.seen, kept)
+	q.account(q.width(q.c), q.read)
+	q.report(q.look, q.seen, q.read-q.seen, kept)
 	if q.bound.random {
 		q.state.random = q.state.random || kept < q.before+q.seen
 		q.owe()

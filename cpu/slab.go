@@ -36,10 +36,8 @@ type slabArm struct {
 func (s *state) beginSlab() {
 	c := s.c
 	l := &slab{arms: make([]slabArm, 0, s.goal.Allowed)}
-	for i := s.next * 64; i < c.N; i++ {
-		if s.allows(i) {
-			l.arms = append(l.arms, slabArm{i: uint32(i), bound: math.Inf(1)})
-		}
+	for i := range s.beyond(s.next) {
+		l.arms = append(l.arms, slabArm{i: uint32(i), bound: math.Inf(1)})
 	}
 	if c.Basis == collection.Raw {
 		l.q = make([]float64, c.Dim)
@@ -275,7 +273,7 @@ func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*st
 	if l.Rule != backend.Cauchy && l.To < max(s.c.Dim, s.c.D) && len(q.arms) < n {
 		s.random = true
 	}
-	s.report(l, n, len(q.arms))
+	s.report(l, n, 0, len(q.arms))
 	return nil
 }
 

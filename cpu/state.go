@@ -1,8 +1,9 @@
 package cpu
 
 import (
+	"iter"
 	"math"
-	"math/bits"
+	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -122,17 +123,18 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 
 // allows reports whether atom i may be returned.
 func (s *state) allows(i int) bool {
-	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter[i/64]>>(i%64)&1 == 1)
+	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
 }
 
-// allowed is the mask of the atoms of panel p that may be returned.
-func (s *state) allowed(p int) uint64 {
+// allowed is the mask of the atoms of panel p that may be returned; filter holds the
+// bits of the goal's, or nothing.
+func (s *state) allowed(filter []uint64, p int) uint64 {
 	mask := ^uint64(0)
 	if n := s.c.N - p*64; n < 64 {
 		mask = 1<<n - 1
 	}
-	if s.goal.Filter != nil {
-		mask &= s.goal.Filter[p]
+	if filter != nil {
+		mask &= filter[p]
 	}
 	if k := s.goal.Skip; k >= 0 && k/64 == p {
 		mask &^= 1 << (k % 64)
@@ -140,18 +142,45 @@ func (s *state) allowed(p int) uint64 {
 	return mask
 }
 
-// allowedIn counts the atoms of panels lo..hi-1 that may be returned.
-func (s *state) allowedIn(lo, hi int) int {
+// filter is the bits of the goal's filter, or nothing.
+func (s *state) filter() []uint64 {
 	if s.goal.Filter == nil {
-		n := min(hi*64, s.c.N) - lo*64
-		if k := s.goal.Skip; k >= lo*64 && k < hi*64 {
-			n--
-		}
-		return n
+		return nil
 	}
-	n := 0
-	for p := lo; p < hi; p++ {
-		n += bits.OnesCount64(s.allowed(p))
+	return s.goal.Filter.Bits()
+}
+
+// beyond are the atoms from panel p on that may be returned, ascending.
+func (s *state) beyond(p int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if s.goal.Filter != nil {
+			all := s.goal.Filter.Atoms()
+			from, _ := slices.BinarySearch(all, uint32(p*64))
+			for _, i := range all[from:] {
+				if int(i) != s.goal.Skip && !yield(int(i)) {
+					return
+				}
+			}
+			return
+		}
+		for i := p * 64; i < s.c.N; i++ {
+			if i != s.goal.Skip && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// countBeyond counts them.
+func (s *state) countBeyond(p int) int {
+	n := max(0, s.c.N-p*64)
+	if s.goal.Filter != nil {
+		all := s.goal.Filter.Atoms()
+		from, _ := slices.BinarySearch(all, uint32(p*64))
+		n = len(all) - from
+	}
+	if k := s.goal.Skip; k >= p*64 && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
+		n--
 	}
 	return n
 }
@@ -226,8 +255,8 @@ func (s *state) cap(p int) float64 {
 func (s *state) least32() float32 { return float32(s.tau) }
 
 // report notes what a look did.
-func (s *state) report(l backend.Look, seen, kept int) {
-	s.looks = append(s.looks, backend.LookReport{Look: l, Seen: seen, Survivors: kept})
+func (s *state) report(l backend.Look, seen, beside, kept int) {
+	s.looks = append(s.looks, backend.LookReport{Look: l, Seen: seen, Beside: beside, Survivors: kept})
 }
 
 // account counts a look of width codes at n atoms; each also reads three

@@ -55,7 +55,7 @@ func TestStoppedDenseScoresNobody(t *testing.T) {
 	s := &begun(t, 200, 64, 3).states[0]
 	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
 	s.owe()
-	s.settleDense([]denseWork{{rows: []int{100}}}, 0)
+	s.settleDense([]denseWork{{read: []int{100}}}, 0)
 	s.list.cut(0) // by a threshold that rose
 	if a := s.answer(); !a.Random {
 		t.Errorf("%d rows read of %d owed, and no drop is called random", s.rowsRead, s.owed)

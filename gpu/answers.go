@@ -33,6 +33,8 @@ type asked struct {
 	dense bool // best is the answer
 	left  bool // it was answered before the others and takes no part any more
 	read  int  // rows scored that the device's state does not count
+	// pulls and bytes are of atoms that looks read beside those that may be returned.
+	pulls, bytes int64
 }
 
 // open counts what is left of the query at place p and bounds the best of it, in
@@ -99,7 +101,7 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 	_, open := x.open(p)
 	dim := int64(x.r.c.Dim)
 	out := backend.Answer{Looks: a.looks, Rows: int(s.rows) + a.read,
-		Pulls: int64(s.pulls) + int64(a.read)*dim, Bytes: int64(s.bytes) + 4*int64(a.read)*dim,
+		Pulls: int64(s.pulls) + a.pulls + int64(a.read)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.read)*dim,
 		Tau: math.Ldexp(max(s.tau, a.tau), int(s.exp)), Open: math.Ldexp(open, int(s.exp)), Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.owed

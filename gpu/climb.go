@@ -102,7 +102,12 @@ func (x *run) note(q *queue, looks []*look, places []int) error {
 			r := view[report](b.pin, b.at.reports+8*(k*b.m+p), 1)[0]
 			if r.seen > 0 {
 				a := &x.asked[p]
-				a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Survivors: int(r.kept)})
+				beside := 0
+				if l.Rep == backend.Panels {
+					beside = x.scannedBeside(a.goal, l, int(r.seen))
+				}
+				a.pulls, a.bytes = a.pulls+int64(l.width*beside), a.bytes+int64((l.width+12)*beside)
+				a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Beside: beside, Survivors: int(r.kept)})
 			}
 		}
 	}
@@ -154,10 +159,13 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 	}
 	x.codes8(q, g, l)
 	x.factors(q, g, l)
+	filter := x.filter(g)
 	for end := chunkEnd(g.next, l.First, n); g.next < n; {
 		lo := g.next
 		g.next = min(end, lo+g.launchAtoms())
-		x.scanAtoms(q, g, l, lo, g.next)
+		for _, s := range spans(filter, lo, g.next) {
+			x.scanAtoms(q, g, l, s.lo, s.hi)
+		}
 		if g.next == end {
 			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
 			end = chunkEnd(end, l.First, n)

@@ -116,21 +116,28 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 
 // dense is Dense for the queries in places.
 func (x *run) dense(ctx context.Context, places []int) error {
-	var kept, collected []int
+	// by who keeps the best, and by whether rows are gathered
+	var kinds [2][2][]int
 	for _, p := range places {
-		switch a := &x.asked[p]; {
+		a, kind := &x.asked[p], 0
+		if p >= x.kept {
+			kind = 1
+		}
+		switch {
 		case a.dense || a.left:
-		case p < x.kept:
-			kept = append(kept, p)
+		case a.gathers():
+			kinds[kind][1] = append(kinds[kind][1], p)
 		default:
-			collected = append(collected, p)
+			kinds[kind][0] = append(kinds[kind][0], p)
 		}
 	}
-	for _, places := range [][]int{kept, collected} {
-		slices.Sort(places)
-		for part := range slices.Chunk(slices.Compact(places), denseMost) {
-			if err := x.turn(ctx, func(q *queue) error { return x.denseSome(ctx, q, part) }); err != nil {
-				return err
+	for _, kind := range kinds {
+		for gather, places := range kind {
+			slices.Sort(places)
+			for part := range slices.Chunk(slices.Compact(places), denseMost) {
+				if err := x.turn(ctx, func(q *queue) error { return x.denseSome(ctx, q, part, gather == 1) }); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -146,26 +153,29 @@ type denseScan struct {
 	terms  *denseTerms
 	width  int        // coordinates of a query, padded
 	found  [][]scored // what the host collects, or the best in the end
+	read   []int      // rows
 }
 
-func (x *run) denseSome(ctx context.Context, q *queue, places []int) error {
-	terms, err := x.r.denseTerms(ctx, q.t)
-	if err != nil {
+func (x *run) denseSome(ctx context.Context, q *queue, places []int, gather bool) (err error) {
+	d := &denseScan{x: x, places: places, width: (x.r.c.Dim + 31) &^ 31, found: make([][]scored, len(places)), read: make([]int, len(places))}
+	d.hi, d.collects = len(places), places[0] >= x.kept
+	open, run := d.open, d.run
+	if gather {
+		open, run = d.openQueries, d.gather
+	} else if d.terms, err = x.r.denseTerms(ctx, q.t); err != nil {
 		return err
 	}
-	d := &denseScan{x: x, places: places, terms: terms, width: (x.r.c.Dim + 31) &^ 31, found: make([][]scored, len(places))}
-	d.hi, d.collects = len(places), places[0] >= x.kept
-	if err = d.open(q); err == nil {
+	if err = open(q); err == nil {
 		if !x.b.seen {
 			x.b.get(q) // which has come when the scan has been waited for
 		}
-		err = d.run(ctx, q)
+		err = run(ctx, q)
 	}
 	return errors.Join(err, q.s.Sync(q.t), d.lists.free(q.t), d.b.free(q.t))
 }
 
-// open makes the queries ready.
-func (d *denseScan) open(q *queue) (err error) {
+// openQueries makes the queries ready to be scored.
+func (d *denseScan) openQueries(q *queue) (err error) {
 	x := d.x
 	most := 0
 	if !d.collects {
@@ -186,6 +196,15 @@ func (d *denseScan) open(q *queue) (err error) {
 		d.b.ask(i, x.q.Row(query[p]), &g, int(x.b.states[p].k), x.b.states[p].filter)
 	}
 	d.b.load(q)
+	return q.err
+}
+
+// open makes them ready to be multiplied, too.
+func (d *denseScan) open(q *queue) (err error) {
+	if err := d.openQueries(q); err != nil {
+		return err
+	}
+	x := d.x
 	room := min(denseRoom, x.r.atoms)
 	if most := q.p.roomMost; most > 0 {
 		room = min(room, most)
@@ -227,7 +246,10 @@ func (d *denseScan) run(ctx context.Context, q *queue) error {
 	if q.err != nil {
 		return q.err
 	}
-	if err := d.answer(q, seen, stopped == nil); err != nil {
+	for i := range d.read {
+		d.read[i] = seen
+	}
+	if err := d.answer(q, stopped == nil); err != nil {
 		return err
 	}
 	return stopped
@@ -293,8 +315,8 @@ func (d *denseScan) collected(j int, all []scored) {
 	}
 }
 
-// answer hands the run what was found among the rows seen.
-func (d *denseScan) answer(q *queue, seen int, whole bool) (err error) {
+// answer hands the run what was found among the rows read.
+func (d *denseScan) answer(q *queue, whole bool) (err error) {
 	x := d.x
 	if !d.collects {
 		if d.found, err = d.b.best(q, 0, d.hi); err != nil {
@@ -303,7 +325,7 @@ func (d *denseScan) answer(q *queue, seen int, whole bool) (err error) {
 	}
 	for i, p := range d.places {
 		a, s := &x.asked[p], &x.b.states[p]
-		a.read += x.allowedRows(p, seen)
+		a.read += d.read[i]
 		if !whole {
 			a.best = distinct(append(a.best, d.found[i]...))
 			continue
@@ -317,19 +339,4 @@ func (d *denseScan) answer(q *queue, seen int, whole bool) (err error) {
 	}
 	x.b.put(q)
 	return q.err
-}
-
-// allowedRows counts the first n rows that the query in place p may return.
-func (x *run) allowedRows(p, n int) int {
-	g := x.asked[p].goal
-	if n == x.r.c.N {
-		return g.Allowed
-	}
-	count := 0
-	for i, row := range x.r.c.Order {
-		if int(row) < n && i != g.Skip && (g.Filter == nil || g.Filter[i/64]>>(i%64)&1 == 1) {
-			count++
-		}
-	}
-	return count
 }

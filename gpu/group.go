@@ -105,11 +105,18 @@ func (g *group) prune(q *queue, w which, carry bool) {
 // score has up to most leaders of each query, 0 for its k, leave the list and be
 // scored; where the device keeps the best they may lift the threshold.
 func (g *group) score(q *queue, w which, by, most int, carry bool) {
+	b := g.b
+	q.launch("leaders", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(carry),
+		g.array(b.at.lead, 4*b.leadRoom), g.array(b.at.led, 4), U32(uint32(b.leadRoom)))
+	g.scoreLed(q)
+}
+
+// scoreLed has the leaders that are chosen be scored.
+func (g *group) scoreLed(q *queue) {
 	b, r := g.b, g.b.r
 	room := U32(uint32(b.leadRoom))
 	lead, led := g.array(b.at.lead, 4*b.leadRoom), g.array(b.at.led, 4)
 	scores, rows := g.array(b.at.leadScore, 8*b.leadRoom), g.array(b.at.leadRow, 4*b.leadRoom)
-	q.launch("leaders", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(carry), lead, led, room)
 	q.launch("score", g.shared(q, 128), g.states(), lead, led, room, Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order),
 		g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), I32(int(r.c.Metric)), scores, rows)
 	if !g.collects {
@@ -179,7 +186,20 @@ func (g *group) drain(ctx context.Context, q *queue, w which, found func(j int, 
 }
 
 // collect is drain for queries whose scores go to the host.
-func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int, s []scored)) (err error) {
+func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int, s []scored)) error {
+	for {
+		g.score(q, w, byBound, g.b.leadRoom, false)
+		if err := g.take(q, found); err != nil {
+			return err
+		}
+		if g.longest(w) == 0 || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// take brings to the host what was scored last, and the states.
+func (g *group) take(q *queue, found func(j int, s []scored)) (err error) {
 	b := g.b
 	n := g.m() * b.leadRoom
 	pin, err := q.p.pool.takePinned(q.t, "scores", 12*n+4*g.m())
@@ -193,25 +213,20 @@ func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int
 		})
 	}
 	scores, rows, led := view[float64](pin, 0, n), view[uint32](pin, 8*n, n), view[uint32](pin, 12*n, g.m())
-	for {
-		g.score(q, w, byBound, b.leadRoom, false)
-		down(0, b.at.leadScore, 8*b.leadRoom)
-		down(8*n, b.at.leadRow, 4*b.leadRoom)
-		down(12*n, b.at.led, 4)
-		if err := g.b.settle(q); err != nil {
-			return err
-		}
-		for j, k := range led {
-			all := make([]scored, k)
-			for e := range all {
-				all[e] = scored{scores[j*b.leadRoom+e], rows[j*b.leadRoom+e]}
-			}
-			found(g.lo+j, all)
-		}
-		if g.longest(w) == 0 || ctx.Err() != nil {
-			return nil
-		}
+	down(0, b.at.leadScore, 8*b.leadRoom)
+	down(8*n, b.at.leadRow, 4*b.leadRoom)
+	down(12*n, b.at.led, 4)
+	if err := g.b.settle(q); err != nil {
+		return err
 	}
+	for j, k := range led {
+		all := make([]scored, k)
+		for e := range all {
+			all[e] = scored{scores[j*b.leadRoom+e], rows[j*b.leadRoom+e]}
+		}
+		found(g.lo+j, all)
+	}
+	return nil
 }
 
 // park moves the lists out of the arena, which other groups need; the host has

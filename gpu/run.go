@@ -102,12 +102,12 @@ func (x *run) load(q *queue) error {
 // each place's.
 func (x *run) loadFilters(t *Thread) ([]uint64, error) {
 	at := make([]uint64, len(x.asked))
-	offsets := map[*uint64]int{}
+	offsets := map[*backend.Filter]int{}
 	var mem cutter
 	for p := range x.asked {
 		if f := x.asked[p].goal.Filter; f != nil {
-			if _, ok := offsets[&f[0]]; !ok {
-				offsets[&f[0]] = mem.take(len(f), 8)
+			if _, ok := offsets[f]; !ok {
+				offsets[f] = mem.take(len(f.Bits()), 8)
 			}
 		}
 	}
@@ -118,18 +118,14 @@ func (x *run) loadFilters(t *Thread) ([]uint64, error) {
 	if x.filters, err = x.r.m.pool.take(t, "filters", int(mem)); err != nil {
 		return nil, err
 	}
-	up := map[*uint64]bool{}
-	for p := range x.asked {
-		f := x.asked[p].goal.Filter
-		if f == nil {
-			continue
+	for f, offset := range offsets {
+		if err := x.filters.Upload(t, offset, bytesOfSlice(f.Bits())); err != nil {
+			return nil, err
 		}
-		at[p] = uint64(x.filters.ptr) + uint64(offsets[&f[0]])
-		if !up[&f[0]] {
-			up[&f[0]] = true
-			if err := x.filters.Upload(t, offsets[&f[0]], bytesOfSlice(f)); err != nil {
-				return nil, err
-			}
+	}
+	for p := range x.asked {
+		if f := x.asked[p].goal.Filter; f != nil {
+			at[p] = uint64(x.filters.ptr) + uint64(offsets[f])
 		}
 	}
 	return at, nil

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -115,22 +114,22 @@ func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	return &s, number
 }
 
-// goal is g for the shard's atoms.
-func (p *shard) goal(g backend.Goal) backend.Goal {
+// goal is g for the shard's atoms; filters are those of the goals before, cut.
+func (p *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter) backend.Goal {
 	g.Allowed = p.hi - p.lo
-	if g.Filter != nil {
-		g.Filter = g.Filter[p.lo/64 : (p.hi+63)/64]
-		g.Allowed = 0
-		for _, w := range g.Filter {
-			g.Allowed += bits.OnesCount64(w)
+	if f := g.Filter; f != nil {
+		if filters[f] == nil {
+			filters[f] = backend.NewFilter(p.c.Order, f.Bits()[p.lo/64:(p.hi+63)/64])
 		}
+		g.Filter = filters[f]
+		g.Allowed = g.Filter.Len()
 	}
 	if g.Skip < p.lo || g.Skip >= p.hi {
 		g.Skip = -1
 		return g
 	}
 	g.Skip -= p.lo
-	if g.Filter == nil || g.Filter[g.Skip/64]>>(g.Skip%64)&1 == 1 {
+	if g.Filter == nil || g.Filter.Has(g.Skip) {
 		g.Allowed--
 	}
 	return g
@@ -143,9 +142,9 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	}
 	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.parts))}
 	err := together(len(s.parts), func(k int) error {
-		its := make([]backend.Goal, len(goals))
+		its, filters := make([]backend.Goal, len(goals)), map[*backend.Filter]*backend.Filter{}
 		for j, g := range goals {
-			its[j] = s.parts[k].goal(g)
+			its[j] = s.parts[k].goal(g, filters)
 		}
 		r, err := s.parts[k].Begin(ctx, q, its)
 		if err == nil {
@@ -287,7 +286,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 	for i, l := range more {
 		if i < len(sum) && sum[i].Look == l.Look {
-			sum[i].Seen, sum[i].Survivors = sum[i].Seen+l.Seen, sum[i].Survivors+l.Survivors
+			sum[i].Seen, sum[i].Beside, sum[i].Survivors = sum[i].Seen+l.Seen, sum[i].Beside+l.Beside, sum[i].Survivors+l.Survivors
 		} else if i >= len(sum) {
 			sum = append(sum, l)
 		}

@@ -102,20 +102,19 @@ func (o *Oracle) tolerance(q []float32, v, w int) float64 {
 // allows reports whether a goal lets a row be returned.
 func (o *Oracle) allows(g *backend.Goal, row int) bool {
 	i := o.inverse[row]
-	return i != g.Skip && (g.Filter == nil || g.Filter[i/64]>>(i%64)&1 == 1)
+	return i != g.Skip && (g.Filter == nil || g.Filter.Has(i))
 }
 
-// Filter returns the bits of the rows that keep accepts, in internal order, and
-// how many there are.
-func (o *Oracle) Filter(keep func(row int) bool) (bits []uint64, allowed int) {
-	bits = make([]uint64, (o.c.N+63)/64)
+// Filter returns the filter of the rows that keep accepts, and how many there are.
+func (o *Oracle) Filter(keep func(row int) bool) (f *backend.Filter, allowed int) {
+	bits := make([]uint64, (o.c.N+63)/64)
 	for i, row := range o.c.Order {
 		if keep(int(row)) {
 			bits[i/64] |= 1 << (i % 64)
 			allowed++
 		}
 	}
-	return bits, allowed
+	return backend.NewFilter(o.c.Order, bits), allowed
 }
 
 // Internal is the internal index of a row, as Goal.Skip wants it.

@@ -25,6 +25,7 @@ func (p Part) has(k int) bool { return p.Of <= 1 || k%p.Of == p.I%p.Of }
 // RunPart is Run for a part of the suite.
 func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("answers", func(t *testing.T) { answers(t, open, p) })
+	t.Run("filters", func(t *testing.T) { filters(t, open, p) })
 	t.Run("rounding", func(t *testing.T) { rounding(t, open, p) })
 	t.Run("rounding of heads", func(t *testing.T) { roundingOfHeads(t, open, p) })
 	t.Run("student", func(t *testing.T) { student(t, open, p) })

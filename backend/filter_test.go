@@ -1,0 +1,74 @@
+package backend_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+)
+
+// TestFilter holds filters made of bits and of lists against a set, asked in any order
+// and by several at once.
+func TestFilter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(1, 400), rapid.Just(70000)).Draw(t, "atoms")
+		order := make([]uint32, n)
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		order = rapid.Permutation(order).Draw(t, "order")
+		listed := rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 100).Draw(t, "allowed")
+		allowed, rows, panels := map[uint32]bool{}, []uint32(nil), map[uint32]bool{}
+		b := make([]uint64, (n+63)/64)
+		for _, i := range listed {
+			if !allowed[i] {
+				rows = append(rows, order[i])
+			}
+			allowed[i], panels[i/64] = true, true
+			b[i/64] |= 1 << (i % 64)
+		}
+		slices.Sort(rows)
+		atoms := slices.Sorted(slices.Values(slices.Compact(slices.Sorted(slices.Values(listed)))))
+		for name, f := range map[string]*backend.Filter{"bits": backend.NewFilter(order, slices.Clone(b)), "list": backend.ListFilter(order, slices.Clone(listed))} {
+			asks := []func(){
+				func() {
+					if f.Len() != len(allowed) || f.Filled() != len(panels) {
+						t.Errorf("%s: %d atoms in %d panels, want %d in %d", name, f.Len(), f.Filled(), len(allowed), len(panels))
+					}
+				},
+				func() { differ(t, name, "bits", b, f.Bits()) },
+				func() { differ(t, name, "atoms", atoms, f.Atoms()) },
+				func() { differ(t, name, "rows", rows, f.Rows()) },
+				func() {
+					full := f.Panels()
+					if !slices.IsSorted(full) || len(full) != len(panels) || slices.ContainsFunc(full, func(p uint32) bool { return !panels[p] }) {
+						t.Errorf("%s: panels %v, want %v", name, full, panels)
+					}
+				},
+				func() {
+					for i := range n {
+						if f.Has(i) != allowed[uint32(i)] {
+							t.Errorf("%s: atom %d: %v", name, i, f.Has(i))
+						}
+					}
+				},
+			}
+			var wg sync.WaitGroup
+			for _, ask := range rapid.Permutation(asks).Draw(t, "asked") {
+				wg.Go(ask)
+			}
+			wg.Wait()
+		}
+	})
+}
+
+func differ[T any](t *rapid.T, name, what string, want, got []T) {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("%s: %s (-want +got):\n%s", name, what, d)
+	}
+}

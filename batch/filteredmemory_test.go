@@ -1,0 +1,33 @@
+//go:build !race
+
+package batch_test
+
+import (
+	"runtime"
+	"testing"
+
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// TestFewAllowedTakeLittle: a search of few atoms allowed of many takes no memory an
+// atom, not even a bit. Pools forget under the race detector.
+func TestFewAllowedTakeLittle(t *testing.T) {
+	const n, dim, times = 1 << 16, 32, 20
+	rows := backendtest.PowerLaw(backendtest.Rand(1), n, dim)
+	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	for _, m := range []int{1, 100} {
+		req := batch.Request{Queries: rows[:m*dim], K: 3, Allow: []int64{5, 70, 9000, 60000}}
+		search(t, e, req)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range times {
+			search(t, e, req)
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / times; each > n/16+uint64(2048*m) {
+			t.Errorf("%d queries: a search allocates %d bytes", m, each)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package cpu
+
+import (
+	"slices"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+const (
+	// gatherTogether is how many queries of filters of their own, at least, had better
+	// go through all rows together, and gatherSparse the share of the rows, one of so
+	// many, that each of them must allow: fewer are reached one by one sooner.
+	gatherTogether, gatherSparse = 8, 8
+)
+
+// denseJob is up to 64 queries that a dense scan serves together.
+type denseJob struct {
+	js    []int    // queries
+	rows  []uint32 // that are read, by number, ascending; nil: all
+	parts []denseWork
+}
+
+// gathers reports whether a dense scan for the query reads the rows of its filter
+// alone.
+func (s *state) gathers() bool { return s.goal.Gather && s.goal.Filter != nil }
+
+// denseJobs shares queries out. Those that gather the rows of one filter go together;
+// many with filters of their own go with those that read all rows, whom it costs
+// little, unless theirs are so few.
+func (x *run) denseJobs(queries []int) []denseJob {
+	var all, others []int
+	var filters []*backend.Filter
+	of := map[*backend.Filter][]int{}
+	for _, j := range queries {
+		s := &x.states[j]
+		if !s.gathers() {
+			all = append(all, j)
+			continue
+		}
+		f := s.goal.Filter
+		if of[f] == nil {
+			filters = append(filters, f)
+		}
+		of[f] = append(of[f], j)
+	}
+	for _, f := range filters {
+		if len(of[f]) <= denseFew && f.Len() > x.c.N/gatherSparse {
+			others = append(others, of[f]...)
+		}
+	}
+	if len(all)+len(others) >= gatherTogether {
+		all = append(all, others...)
+		for _, j := range others {
+			delete(of, x.states[j].goal.Filter)
+		}
+	}
+	var jobs []denseJob
+	for js := range slices.Chunk(all, denseGroup) {
+		jobs = append(jobs, denseJob{js: js})
+	}
+	for _, f := range filters {
+		if len(of[f]) == 0 {
+			continue
+		}
+		for js := range slices.Chunk(of[f], denseGroup) {
+			jobs = append(jobs, denseJob{js: js, rows: f.Rows()})
+		}
+	}
+	return jobs
+}
+
+// count is how many rows the job reads.
+func (d *denseJob) count(c *collection.Collection) int {
+	if d.rows == nil {
+		return c.N
+	}
+	return len(d.rows)
+}
+
+// row is the number of row i of those that the job reads.
+func (d *denseJob) row(i int) int {
+	if d.rows == nil {
+		return i
+	}
+	return int(d.rows[i])
+}
+
+// list is rows lo..hi-1 of them, by number; the slice is the scratch's or the job's.
+func (d *denseJob) list(w *scratch, lo, hi int) []uint32 {
+	if d.rows != nil {
+		return d.rows[lo:hi]
+	}
+	w.ids = grow(w.ids, hi-lo)
+	for i := range w.ids {
+		w.ids[i] = uint32(lo + i)
+	}
+	return w.ids
+}
+
+// block is coordinates from..from+n-1 of rows lo..hi-1, ld apart: where they lie, or
+// side by side if they lie apart.
+func (d *denseJob) block(c *collection.Collection, s *denseScratch, lo, hi, from, n int) (rows []float32, ld int) {
+	if d.rows == nil {
+		return c.Rows[lo*c.Dim+from:], c.Dim
+	}
+	s.gathered = grow(s.gathered, denseTile*min(denseBlock, c.Dim))
+	for i, row := range d.rows[lo:hi] {
+		copy(s.gathered[i*n:(i+1)*n], c.Rows[int(row)*c.Dim+from:])
+	}
+	return s.gathered, n
+}
+
+// terms are those of rows lo..hi-1.
+func (d *denseJob) terms(s *denseScratch, t *denseTerms, lo, hi int) (scale, size, offset []float32) {
+	if d.rows == nil {
+		return t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi]
+	}
+	n := hi - lo
+	s.scale, s.size, s.offset = grow(s.scale, n), grow(s.size, n), grow(s.offset, n)
+	for i, row := range d.rows[lo:hi] {
+		s.scale[i], s.size[i], s.offset[i] = t.scale[row], t.size[row], t.offset[row]
+	}
+	return s.scale, s.size, s.offset
+}
+
+// within counts the rows from lo on and below hi of those listed in order.
+func within(rows []uint32, lo, hi int) int {
+	from, _ := slices.BinarySearch(rows, uint32(lo))
+	to, _ := slices.BinarySearch(rows, uint32(hi))
+	return to - from
+}
