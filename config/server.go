@@ -30,6 +30,8 @@ type Server struct {
 	Proxies []netip.Prefix
 	// OpenMetrics lets /metrics be read without a token.
 	OpenMetrics bool
+	// MetricsCollections is how many collections have series of their own.
+	MetricsCollections int
 
 	MaxBody   int64 // of a search or of any JSON
 	MaxBodies int64 // of all such bodies that are read at once
@@ -172,6 +174,7 @@ func serverSettings() []setting {
 			get: func(c *Config) any { return networksText(c.Server.Proxies) },
 		},
 		flag("metrics.open", "let /metrics be read without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
+		number("metrics.collections", "100", "collections with metrics of their own; the others share", 1, func(c *Config) *int { return &c.Server.MetricsCollections }),
 		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
 		size("limits.bodies", "512MiB", "bodies of searches in memory at once", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
 		size("limits.answers", "256MiB", "answers of searches in memory at once", 1<<20, func(c *Config) *int64 { return &c.Server.MaxAnswers }),

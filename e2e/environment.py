@@ -42,11 +42,24 @@ def enter() -> None:
         os.execv(python, [str(python), *sys.argv])
 
 
+def revision() -> str:
+    """The commit that is checked out, with +dirty behind it if there are changes; "" if
+    that is not known."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+    if head.returncode != 0:
+        return ""
+    changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True)
+    return head.stdout.strip() + ("+dirty" if changes.stdout else "")
+
+
 def build(package: str, directory: Path = ROOT, name: str = "") -> Path:
     """Builds a command and returns where it is."""
     name = name or (directory / package).name
     binary = BUILD / name
-    if subprocess.run(["go", "build", "-o", binary, package], cwd=directory).returncode != 0:
+    # Go names the revision of a clone, but not that of a worktree
+    stamp = ["-ldflags", f"-X main.stamped={revision()}"]
+    if subprocess.run(["go", "build", *stamp, "-o", binary, package], cwd=directory).returncode != 0:
         sys.exit(f"{name} could not be built; the reason is above")
     return binary
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import urllib.request
 
+import environment
 from server import Server
 
 NAMES = (
@@ -31,6 +32,15 @@ NAMES = (
     "thresher_slate_memory_bytes",
     "thresher_collection_bytes",
     "thresher_backend_info",
+    "thresher_build_info",
+    "thresher_collections",
+    "thresher_collection_state",
+    "thresher_http_requests_total",
+    "thresher_http_request_seconds",
+    "thresher_http_request_bytes_total",
+    "thresher_http_response_bytes_total",
+    "thresher_http_requests_in_flight",
+    "thresher_requests_waiting",
     "go_goroutines",
     "process_cpu_seconds_total",
 )
@@ -60,6 +70,12 @@ def test_every_metric_is_there_and_counts(server: Server, demo: dict) -> None:
     # a counter whose labels nothing has had yet is not written
     unseen = {n for n in missing if n.startswith("thresher_slate")} - {"thresher_slate_memory_bytes"}
     assert not set(missing) - unseen - {"thresher_rejected_total", "thresher_duel_results_total"}, missing
+
+
+def test_the_build_is_named(server: Server) -> None:
+    build = server.ask("/v1/version")["version"]
+    assert build["version"] not in ("", "devel", "(devel)", "unknown")
+    assert f'revision="{environment.revision().removesuffix("+dirty")}"' in scrape(server)
 
 
 def test_the_linter_finds_nothing(server: Server) -> None:

@@ -28,7 +28,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	}
 	// None while there is nothing to take; that of the answer before may have passed.
 	_ = w.control.SetWriteDeadline(time.Time{})
-	defer s.log(x, r, w)
+	defer s.watch(x, r, w)()
 	defer s.recover(x, w, r)
 
 	h := w.Header()
@@ -129,7 +129,7 @@ func (s *Server) newMux(table []route) *http.ServeMux {
 	}
 	mux := http.NewServeMux()
 	for pattern, methods := range byPattern {
-		mux.Handle(pattern, s.choose(methods))
+		mux.Handle(pattern, s.choose(pattern, methods))
 	}
 	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
 		exchangeOf(r).err = problem.New(problem.UnknownPath, "there is no %s", r.URL.Path)
@@ -138,7 +138,7 @@ func (s *Server) newMux(table []route) *http.ServeMux {
 }
 
 // choose is the handler of one pattern.
-func (s *Server) choose(methods map[string]route) http.Handler {
+func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 	allow := slices.Collect(maps.Keys(methods))
 	if _, ok := methods[http.MethodGet]; ok {
 		allow = append(allow, http.MethodHead)
@@ -147,6 +147,7 @@ func (s *Server) choose(methods map[string]route) http.Handler {
 	slices.Sort(allow)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r)
+		x.route = pattern
 		method := r.Method
 		if method == http.MethodHead {
 			method = http.MethodGet

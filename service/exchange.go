@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"thresher/service/metrics"
 )
 
 // exchange is one request as the server sees it.
@@ -22,6 +24,7 @@ type exchange struct {
 	paced  *paced // the body as it comes
 	began  time.Time
 	raw    http.ResponseWriter // as it came
+	route  string              // the pattern that the path matched; "" for none
 	err    error               // what the handler failed with
 }
 
@@ -73,6 +76,21 @@ func parseTraceparent(h string) (trace, span string) {
 // hexadecimal reports whether s is n lower-case digits.
 func hexadecimal(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// watch begins to watch a request, until it is over.
+func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
+	if s.o.Metrics != nil {
+		s.o.Metrics.Entered()
+	}
+	return func() {
+		s.log(x, r, w)
+		if s.o.Metrics != nil {
+			s.o.Metrics.Left(metrics.Request{
+				Route: x.route, Method: r.Method, Status: w.status, Took: time.Since(x.began), In: x.paced.read, Out: w.written,
+			})
+		}
+	}
 }
 
 // log writes the line of a request that is over. Neither parameters nor bodies are

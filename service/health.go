@@ -1,9 +1,12 @@
 package service
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
+	"thresher/service/catalog"
 	"thresher/service/problem"
 )
 
@@ -11,8 +14,11 @@ func (s *Server) healthz(_ *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func (s *Server) readyz(_ *request, w http.ResponseWriter) error {
+func (s *Server) readyz(r *request, w http.ResponseWriter) error {
 	if err := s.ready(); err != nil {
+		return err
+	}
+	if err := s.demanded(r.params); err != nil {
 		return err
 	}
 	searching, lost := s.catalog.Backends()
@@ -25,6 +31,34 @@ func (s *Server) readyz(_ *request, w http.ResponseWriter) error {
 		Lost     []string `json:"lost,omitempty"`
 		Found    *found   `json:"found,omitempty"`
 	}{"ready", searching, lost, s.found.orNil()})
+}
+
+// mostNamed is how many collections a message names.
+const mostNamed = 20
+
+// demanded fails unless the collections are ready that a request for readiness demands:
+// all with collections=all.
+func (s *Server) demanded(p parameters) error {
+	which, err := p.one("collections")
+	if err != nil || !p.Has("collections") {
+		return err
+	}
+	if which != "all" {
+		return problem.New(problem.InvalidValue, "collections is %q", which).In("collections").Within([]string{"all"})
+	}
+	var lacking []string
+	for _, info := range s.catalog.List() {
+		if info.State != catalog.Ready {
+			lacking = append(lacking, info.Name+" is "+string(info.State))
+		}
+	}
+	if n := len(lacking); n > mostNamed {
+		lacking = append(lacking[:mostNamed], fmt.Sprintf("and %d more are not ready", n-mostNamed))
+	}
+	if len(lacking) > 0 {
+		return notReady("not all collections are ready: %s", strings.Join(lacking, ", "))
+	}
+	return nil
 }
 
 // Await has the server not be ready until done is called: what, such as a collection

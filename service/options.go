@@ -53,6 +53,7 @@ type Options struct {
 	// Version is the build, Backend and Device what searches.
 	Version         any // of the JSON at /v1/version
 	Release         string
+	Revision        string // of the source, "" if it is not known
 	Backend, Device string
 	// Metrics are told what happens, Scrape is what /metrics answers; nil for none.
 	Metrics *metrics.Metrics

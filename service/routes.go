@@ -53,7 +53,7 @@ func (s *Server) routes() []route {
 
 		{method: get, pattern: "/v1/version", scope: read, handle: s.getVersion},
 		{method: get, pattern: "/healthz", scope: open, handle: s.healthz, always: true},
-		{method: get, pattern: "/readyz", scope: open, handle: s.readyz, always: true},
+		{method: get, pattern: "/readyz", scope: open, handle: s.readyz, params: []string{"collections"}, always: true},
 		{method: get, pattern: "/metrics", scope: metricsScope, handle: s.scrape, always: true},
 
 		{method: get, pattern: "/v2", scope: read, handle: s.inferenceServer},

@@ -18,7 +18,7 @@ import (
 // tokens and deadlines as over HTTP, for a call is an HTTP/2 request.
 type rpc struct {
 	s      *Server
-	calls  http.Handler
+	calls  *http.ServeMux
 	errors *connect.ErrorWriter
 }
 
@@ -62,7 +62,7 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	x, r := begin(raw, r)
 	w := &callWriter{writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}}
 	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
-	defer s.log(x, r, &w.writer)
+	defer s.watch(x, r, &w.writer)()
 	defer s.recover(x, &w.writer, r)
 	w.Header().Set("X-Request-Id", x.id)
 	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/grpc-web") {
@@ -88,6 +88,9 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	defer c.body.next()
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.Request, r.Body = r, c.body
+	if _, known := p.calls.Handler(r); known != "/" {
+		x.route = known
+	}
 	p.calls.ServeHTTP(w, r)
 	if code := w.Header().Get(http.TrailerPrefix + "Grpc-Status"); x.err == nil && code != "" && code != "0" {
 		p.unreadable(x, code, w.Header().Get(http.TrailerPrefix+"Grpc-Message"))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"thresher/service/database"
 	"thresher/service/fair"
 	"thresher/service/files"
+	"thresher/service/metrics"
 	"thresher/service/oip"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
@@ -161,8 +163,19 @@ func (s *Server) batchOptions() *batches.Options {
 // Catalog holds the collections.
 func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 
-// Jobs counts batches by status, and Collections tells the bytes of each in memory;
-// for metrics.
+// State is what metrics ask of the server when they are asked.
+func (s *Server) State() metrics.State {
+	state := metrics.State{
+		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
+	}
+	if s.o.Metrics != nil {
+		state.Label = s.o.Metrics.Label
+	}
+	return state
+}
+
+// Jobs counts batches by status; for metrics.
 func (s *Server) Jobs() map[string]int {
 	counts := map[string]int{}
 	for _, status := range batches.Statuses() {
@@ -174,13 +187,28 @@ func (s *Server) Jobs() map[string]int {
 	return counts
 }
 
-// Collections tells the bytes of each collection in memory, by name.
-func (s *Server) Collections() map[string]int64 {
-	bytes := map[string]int64{}
+// Collections tells how each collection is, by name; for metrics.
+func (s *Server) Collections() map[string]metrics.Collection {
+	all := map[string]metrics.Collection{}
 	for _, info := range s.catalog.List() {
-		bytes[info.Name] = info.Bytes
+		state := string(info.State)
+		switch {
+		case info.State == catalog.Ready && info.Next != 0:
+			state = "updating"
+		case info.State == catalog.Ready && info.Error != "":
+			state = "stale"
+		}
+		all[info.Name] = metrics.Collection{Bytes: info.Bytes, State: state}
 	}
-	return bytes
+	return all
+}
+
+// Waiting counts requests that wait, by what for; for metrics.
+func (s *Server) Waiting() map[string]int {
+	return map[string]int{
+		"place": s.places.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
+		"body memory": s.bodies.Waiting(), "answer memory": s.answers.Waiting(),
+	}
 }
 
 // Close stops batches at their next chunk, as long as ctx lasts, and closes the

@@ -98,7 +98,7 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	if s.Server, err = Open(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if err := metrics.Watch(s.scrape, metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, SlateMemory: s.SlateMemory, Collections: s.Collections, Backend: "cpu", Device: "test"}); err != nil {
+	if err := metrics.Watch(s.scrape, s.State()); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -67,6 +67,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err != nil {
 		return err
 	}
+	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
 	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
 	o.Backend, o.Device = pool.first().Name(), backendKernels(pool.first())
@@ -79,8 +80,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.Close(closing))
 	}()
-	state := metrics.State{Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Backend: o.Backend, Device: o.Device}
-	if err := metrics.Watch(registry, state); err != nil {
+	if err := metrics.Watch(registry, s.State()); err != nil {
 		return err
 	}
 
@@ -180,7 +180,7 @@ func (a *app) serviceOptions() service.Options {
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
 		Turn:             c.Turn,
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
-		Version: build, Release: build.Version, Log: a.log,
+		Version: build, Release: build.Version, Revision: build.Revision, Log: a.log,
 	}
 	if o.Limits.Waiting == 0 {
 		o.Limits.Waiting = -1

@@ -23,6 +23,12 @@ type buildInfo struct {
 	GPU      string `json:"gpu"`     // driver and devices, or why there is none
 }
 
+// stamped is the revision that whoever links the program may name, for where Go finds none:
+// -ldflags "-X main.stamped=REVISION", with dirty behind it if there are changes.
+var stamped string
+
+const dirty = "+dirty"
+
 // gpuInfo says which driver and devices there are, or why none.
 func gpuInfo() string {
 	driver, err := gpu.DriverVersion()
@@ -42,7 +48,7 @@ func gpuInfo() string {
 
 func readBuildInfo() buildInfo {
 	b := buildInfo{
-		Version:  "(unknown)",
+		Version:  "devel",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Kernels:  simd.Best().String(),
@@ -51,13 +57,25 @@ func readBuildInfo() buildInfo {
 	if !ok {
 		return b
 	}
-	b.Version = info.Main.Version
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			b.Revision = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
+		}
+	}
+	if b.Revision == "" {
+		b.Revision = strings.TrimSuffix(stamped, dirty)
+		b.Modified = b.Revision != stamped
+	}
+	switch v := info.Main.Version; {
+	case v != "" && v != "(devel)":
+		b.Version = v
+	case b.Revision != "":
+		b.Version = "devel-" + b.Revision[:min(12, len(b.Revision))]
+		if b.Modified {
+			b.Version += dirty
 		}
 	}
 	return b

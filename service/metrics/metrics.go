@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type Metrics struct {
 	results    *prometheus.CounterVec // status
 	survivors  [rounds]prometheus.Observer
 	slates     slates
+	requests   requests
+	labels     labels
 
 	mu   sync.RWMutex
 	byOf map[key]*counters
@@ -77,8 +80,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
 		}),
 		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
-		slates:  newSlates(),
-		byOf:    map[key]*counters{},
+		slates:  newSlates(), requests: newRequests(), labels: labels{most: mostLabels},
+		byOf: map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "thresher_round_survivor_ratio", Help: "Share of the atoms seen by a look that a query kept.",
@@ -93,7 +96,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	}
 	var err error
 	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, m.handedOut, m.results, ratio}
-	for _, c := range append(all, m.slates.collectors()...) {
+	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
 	if err != nil {
@@ -108,7 +111,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 
 // key is what searches are counted by.
 type key struct {
-	collection string
+	collection string // its label
 	method     batch.Method
 }
 
@@ -152,7 +155,7 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	if method == "" {
 		method = batch.Auto
 	}
-	c := m.of(key{collection, method})
+	c := m.of(key{m.labels.of(collection), method})
 	c.seconds.Observe(resp.Took.Seconds())
 	c.pulls.Add(float64(resp.Stats.Pulls))
 	c.densePulls.Add(float64(resp.Stats.DensePulls))
@@ -187,6 +190,9 @@ func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc()
 
 // Forget drops the series of a collection that is no more.
 func (m *Metrics) Forget(collection string) {
+	if !m.labels.forget(collection) {
+		return // what it counted is in the series that it shares
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k := range m.byOf {
@@ -205,7 +211,8 @@ func (m *Metrics) Forget(collection string) {
 
 // Runs is told what a Coalescer of a collection's searches does.
 func (m *Metrics) Runs(collection string) batch.RunObserver {
-	return runs{m.queue.WithLabelValues(collection), m.batchSize.WithLabelValues(collection)}
+	label := m.labels.of(collection)
+	return runs{m.queue.WithLabelValues(label), m.batchSize.WithLabelValues(label)}
 }
 
 type runs struct{ queue, size prometheus.Observer }

@@ -27,7 +27,9 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	}
 	err = Watch(r, State{
 		Jobs:        func() map[string]int { return map[string]int{"in_progress": 2, "failed": 1} },
-		Collections: func() map[string]int64 { return map[string]int64{"movies": 4096} },
+		Collections: func() map[string]Collection { return map[string]Collection{"movies": {4096, "ready"}} },
+		Waiting:     func() map[string]int { return map[string]int{"place": 2} },
+		Version:     "v1.2.3", Revision: "abc", Go: "go1.26",
 		Tournaments: func() map[string]int { return map[string]int{"running": 3, "done": 0} },
 		SlateMemory: func() int64 { return 512 },
 		Backend:     "cpu", Device: "avx512",
@@ -41,6 +43,8 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	runs.Began(2, 5)
 	m.Rejected("queue-full")
 	m.HandedOut(4)
+	m.Entered()
+	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
 	m.Reported("accepted", 3)
 	m.Slated("movies", "afsm", 2*time.Millisecond, 3, 500)
 	m.Rewarded("movies", 4, 2.5)
@@ -86,6 +90,9 @@ func TestNames(t *testing.T) {
 		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
+		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
+		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "",
+		"thresher_http_request_bytes_total": "route", "thresher_http_response_bytes_total": "route",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -1,6 +1,11 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // State is what is asked of a server when its metrics are.
 type State struct {
@@ -8,8 +13,14 @@ type State struct {
 	Jobs func() map[string]int
 	// Tournaments counts tournaments by status; nil for none.
 	Tournaments func() map[string]int
-	// Collections gives the bytes of each collection in memory, by name.
-	Collections func() map[string]int64
+	// Collections tells how each collection is, by name, and Label which series it has;
+	// nil is one of its own for each.
+	Collections func() map[string]Collection
+	Label       func(collection string) string
+	// Waiting counts requests that wait, by what for; nil for none.
+	Waiting func() map[string]int
+	// Version, Revision and Go are those of the build.
+	Version, Revision, Go string
 	// SlateMemory gives the bytes of what is in memory for slates; nil for none.
 	SlateMemory func() int64
 	// Found counts what the data folder held at the start that the database did not know, by
@@ -17,6 +28,19 @@ type State struct {
 	Found func() map[string]int
 	// Backend and Device name what searches.
 	Backend, Device string
+}
+
+// Collection is how a collection is.
+type Collection struct {
+	Bytes int64  // of memory
+	State string // one of CollectionStates
+}
+
+// CollectionStates are the states of collections: those of the API, updating of one that is
+// ready while its next version is made, and stale of one that is ready and whose last
+// change failed.
+func CollectionStates() []string {
+	return []string{"building", "loading", "ready", "updating", "stale", "failed"}
 }
 
 // Watch has r ask for s.
@@ -27,13 +51,19 @@ type watcher struct {
 	desc  described
 }
 
-type described struct{ jobs, tournaments, bytes, slates, found, backend *prometheus.Desc }
+type described struct {
+	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build *prometheus.Desc
+}
 
 func descriptions() described {
 	return described{
 		jobs:        prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
 		tournaments: prometheus.NewDesc("thresher_tournaments", "Tournaments by status.", []string{"status"}, nil),
 		bytes:       prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
+		states:      prometheus.NewDesc("thresher_collections", "Collections by state.", []string{"state"}, nil),
+		state:       prometheus.NewDesc("thresher_collection_state", "The state of a collection; always 1, or how many of those that share the label are in it.", []string{"collection", "state"}, nil),
+		waiting:     prometheus.NewDesc("thresher_requests_waiting", "Requests that wait, by what for.", []string{"for"}, nil),
+		build:       prometheus.NewDesc("thresher_build_info", "The build; always 1.", []string{"version", "revision", "goversion"}, nil),
 		slates:      prometheus.NewDesc("thresher_slate_memory_bytes", "Memory of users' states and of items prepared for slates.", nil, nil),
 		found:       prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
 		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
@@ -45,6 +75,10 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.jobs
 	ch <- w.desc.tournaments
 	ch <- w.desc.bytes
+	ch <- w.desc.states
+	ch <- w.desc.state
+	ch <- w.desc.waiting
+	ch <- w.desc.build
 	ch <- w.desc.slates
 	ch <- w.desc.found
 	ch <- w.desc.backend
@@ -60,9 +94,13 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(w.desc.tournaments, prometheus.GaugeValue, float64(n), status)
 		}
 	}
-	for name, b := range w.state.Collections() {
-		ch <- prometheus.MustNewConstMetric(w.desc.bytes, prometheus.GaugeValue, float64(b), name)
+	w.collections(ch)
+	if w.state.Waiting != nil {
+		for what, n := range w.state.Waiting() {
+			ch <- prometheus.MustNewConstMetric(w.desc.waiting, prometheus.GaugeValue, float64(n), what)
+		}
 	}
+	ch <- prometheus.MustNewConstMetric(w.desc.build, prometheus.GaugeValue, 1, w.state.Version, w.state.Revision, w.state.Go)
 	if w.state.SlateMemory != nil {
 		ch <- prometheus.MustNewConstMetric(w.desc.slates, prometheus.GaugeValue, float64(w.state.SlateMemory()))
 	}
@@ -72,4 +110,32 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
+}
+
+// collections tells how collections are: each by its label, and all by state.
+func (w *watcher) collections(ch chan<- prometheus.Metric) {
+	all := w.state.Collections()
+	bytes, states := map[string]int64{}, map[[2]string]int{}
+	count := map[string]int{}
+	for _, state := range CollectionStates() {
+		count[state] = 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) { // the first have labels first
+		label := name
+		if w.state.Label != nil {
+			label = w.state.Label(name)
+		}
+		bytes[label] += all[name].Bytes
+		states[[2]string{label, all[name].State}]++
+		count[all[name].State]++
+	}
+	for label, n := range bytes {
+		ch <- prometheus.MustNewConstMetric(w.desc.bytes, prometheus.GaugeValue, float64(n), label)
+	}
+	for of, n := range states {
+		ch <- prometheus.MustNewConstMetric(w.desc.state, prometheus.GaugeValue, float64(n), of[0], of[1])
+	}
+	for state, n := range count {
+		ch <- prometheus.MustNewConstMetric(w.desc.states, prometheus.GaugeValue, float64(n), state)
+	}
 }

@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Request is one request that is over.
+type Request struct {
+	Route  string // the pattern that it matched, never its path; "" for none
+	Method string
+	Status int
+	Took   time.Duration
+	// In and Out are the bytes of the bodies as they were sent.
+	In, Out int64
+}
+
+// requests are the counters of requests.
+type requests struct {
+	total    *prometheus.CounterVec   // route, method, status
+	seconds  *prometheus.HistogramVec // route, method
+	in, out  *prometheus.CounterVec   // route
+	inFlight prometheus.Gauge
+}
+
+func newRequests() requests {
+	return requests{
+		total: counter("thresher_http_requests_total", "Requests that were answered, by the pattern of their path.", "route", "method", "status"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_http_request_seconds", Help: "Time of requests from their header to the end of the answer.",
+			Buckets: prometheus.ExponentialBuckets(250e-6, 4, 10), // to 66 s
+		}, []string{"route", "method"}),
+		in:       counter("thresher_http_request_bytes_total", "Bytes of bodies that were read, as they were sent.", "route"),
+		out:      counter("thresher_http_response_bytes_total", "Bytes of answers, as they were sent.", "route"),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "thresher_http_requests_in_flight", Help: "Requests under way."}),
+	}
+}
+
+func (r *requests) collectors() []prometheus.Collector {
+	return []prometheus.Collector{r.total, r.seconds, r.in, r.out, r.inFlight}
+}
+
+// other is what does not have a label of its own. It is the name of no collection, for
+// none has brackets in its name.
+const other = "(other)"
+
+// Entered counts a request as under way, until Left.
+func (m *Metrics) Entered() { m.requests.inFlight.Inc() }
+
+// Left counts a request that Entered and is over.
+func (m *Metrics) Left(r Request) {
+	m.requests.inFlight.Dec()
+	if r.Route == "" {
+		r.Route = other
+	}
+	known := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions}
+	if !slices.Contains(known, r.Method) {
+		r.Method = other
+	}
+	m.requests.total.WithLabelValues(r.Route, r.Method, strconv.Itoa(r.Status)).Inc()
+	m.requests.seconds.WithLabelValues(r.Route, r.Method).Observe(r.Took.Seconds())
+	m.requests.in.WithLabelValues(r.Route).Add(float64(r.In))
+	m.requests.out.WithLabelValues(r.Route).Add(float64(r.Out))
+}
