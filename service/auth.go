@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net"
 	"net/http"
 	"slices"
@@ -24,7 +25,7 @@ const (
 // permit checks the token of a request against what it needs and puts its name into
 // the exchange. Without tokens everybody may do everything.
 func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, need scope) error {
-	x.writes = len(s.o.Tokens) == 0
+	x.writes = len(s.tokens()) == 0
 	if x.writes {
 		return nil
 	}
@@ -48,13 +49,28 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	return nil
 }
 
+// tokens are those that are good now; they must not be changed.
+func (s *Server) tokens() []Token { return *s.allowed.Load() }
+
+// SetTokens has these tokens be good from now on, and no others. It fails where there
+// would be none any more: only a server that starts may be everybody's.
+func (s *Server) SetTokens(tokens []Token) error {
+	if len(tokens) == 0 && len(s.tokens()) > 0 {
+		return errors.New("there are no tokens any more: a server that had some serves everybody only once it was started anew")
+	}
+	tokens = slices.Clone(tokens)
+	s.allowed.Store(&tokens)
+	return nil
+}
+
 // tokenOf finds the token of a secret. Every hash is compared, in constant time.
 func (s *Server) tokenOf(secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
 	var found *Token
-	for i := range s.o.Tokens {
-		if subtle.ConstantTimeCompare(sum[:], s.o.Tokens[i].Hash[:]) == 1 {
-			found = &s.o.Tokens[i]
+	all := s.tokens()
+	for i := range all {
+		if subtle.ConstantTimeCompare(sum[:], all[i].Hash[:]) == 1 {
+			found = &all[i]
 		}
 	}
 	return found
@@ -63,7 +79,7 @@ func (s *Server) tokenOf(secret string) *Token {
 // checkHost refuses names under which a web page may have had a browser find this
 // server (DNS rebinding); browsers always name a host. Whoever has tokens is safe from that: pages have none.
 func (s *Server) checkHost(r *http.Request) error {
-	if s.o.AnyHost || len(s.o.Tokens) > 0 {
+	if s.o.AnyHost || len(s.tokens()) > 0 {
 		return nil
 	}
 	host := r.Host

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -40,6 +41,7 @@ type Server struct {
 	zip       http.Handler // mux, whose answers it compresses
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
+	allowed   atomic.Pointer[[]Token]
 	buffers   sync.Pool // *buffer
 
 	statistics oip.Statistics // of searches, for clients that ask for them
@@ -75,6 +77,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
 	}
+	s.allowed.Store(&o.Tokens)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	var err error

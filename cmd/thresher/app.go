@@ -34,6 +34,8 @@ type app struct {
 	isTerminal bool
 	// configFile is the value of --config.
 	configFile string
+	// sources are where config is from.
+	sources config.Sources
 	// config and log are set before a verb runs.
 	config *config.Config
 	log    *slog.Logger
@@ -87,6 +89,7 @@ func isTerminal(w io.Writer) bool {
 func (a *app) loadConfig(src config.Sources) error {
 	src.File = a.configFile
 	src.Choices = choices()
+	a.sources = src
 	c, err := config.Load(src)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -32,7 +31,8 @@ Addresses that other machines can reach need a token or --insecure.
 
 SIGTERM and SIGINT stop the server: for a moment it refuses requests, so that
 balancers see it, then searches under way are answered and batches come to a
-chunk's end; a second one stops it at once.`,
+chunk's end; a second one stops it at once. SIGHUP has tokens and the
+certificate read again.`,
 		Example: `  thresher serve --demo
   thresher serve --data /var/lib/thresher --roots /srv/vectors
   thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
@@ -52,10 +52,13 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		return err
 	}
 	c := &a.config.Server
-	cert, err := certificate(c)
-	if err != nil {
+	hangups, ignore := catchHangups()
+	defer ignore()
+	certs := &certificates{}
+	if err := certs.read(c); err != nil {
 		return err
 	}
+	cert := certs.config()
 	pool, err := a.openPool(ctx)
 	if err != nil {
 		return err
@@ -112,10 +115,14 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	serve := func(ctx context.Context) error { return s.Serve(ctx, l, grpc, cert) }
 	return serveUntil(ctx, serve, func(ctx context.Context) error {
-		if !demo {
-			return nil
+		var err error
+		if demo {
+			err = a.loadDemo(ctx, s, url, made)
 		}
-		return a.loadDemo(ctx, s, url, made)
+		if err == nil {
+			a.reloads(ctx, hangups, s, certs)
+		}
+		return err
 	})
 }
 
@@ -145,18 +152,6 @@ func reachable(addr net.Addr) string {
 		return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
 	}
 	return addr.String()
-}
-
-// certificate is the TLS configuration, nil without one.
-func certificate(c *config.Server) (*tls.Config, error) {
-	if c.TLSCert == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("serve: certificate %s, key %s: %w", c.TLSCert, c.TLSKey, err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // serviceOptions are what the settings ask of the service.
@@ -194,8 +189,6 @@ func (a *app) serviceOptions() service.Options {
 	if o.Limits.Memory == 0 {
 		o.Limits.Memory = machineMemory() / 4 * 3
 	}
-	for _, t := range c.Tokens {
-		o.Tokens = append(o.Tokens, service.Token{Name: t.Name, Write: t.Scope == config.Write, Hash: t.Hash})
-	}
+	o.Tokens = tokens(c)
 	return o
 }

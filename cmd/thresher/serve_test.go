@@ -44,7 +44,7 @@ func serve(t *testing.T, dir string, more ...string) *served {
 	r, w := io.Pipe()
 	var errs bytes.Buffer
 	done := make(chan int, 1)
-	args := append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + dir, "--backend=cpu"}, more...)
+	args := append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + dir, "--backend=cpu", "--drain-lame-duck=0"}, more...)
 	go func() {
 		code := run(ctx, args, strings.NewReader(""), w, &errs)
 		w.Close()

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"thresher/config"
+	"thresher/service"
+)
+
+// certificates hands out the certificate that was read last.
+type certificates struct {
+	now atomic.Pointer[tls.Certificate]
+}
+
+// read reads the certificate that the settings name; none is no certificate.
+func (x *certificates) read(c *config.Server) error {
+	if c.TLSCert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return fmt.Errorf("serve: certificate %s, key %s: %w", c.TLSCert, c.TLSKey, err)
+	}
+	x.now.Store(&pair)
+	return nil
+}
+
+// config is the TLS configuration, nil without a certificate.
+func (x *certificates) config() *tls.Config {
+	if x.now.Load() == nil {
+		return nil
+	}
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return x.now.Load(), nil },
+		MinVersion:     tls.VersionTLS12,
+	}
+}
+
+// catchHangups has SIGHUP not end the process from now on, until stop is called.
+func catchHangups() (hangups <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
+// reloads reads tokens and certificate again with each hangup, until ctx ends. What is
+// wrong is logged, and then everything stays as it was.
+func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.Server, certs *certificates) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		if err := a.reload(s, certs); err != nil {
+			a.log.Error("reload: what was read before stays", "error", err)
+			continue
+		}
+		a.log.Info("reloaded tokens and certificate")
+	}
+}
+
+// reload reads the configuration again: its file and its variables, under the same flags.
+func (a *app) reload(s *service.Server, certs *certificates) error {
+	c, err := config.Load(a.sources)
+	if err == nil {
+		err = c.CheckServer()
+	}
+	if err != nil {
+		return err
+	}
+	if (c.Server.TLSCert == "") != (certs.now.Load() == nil) {
+		return errors.New("HTTPS begins or ends with a restart only")
+	}
+	next := &certificates{}
+	if err := next.read(&c.Server); err != nil {
+		return err
+	}
+	if err := s.SetTokens(tokens(&c.Server)); err != nil {
+		return err
+	}
+	certs.now.Store(next.now.Load())
+	return nil
+}
+
+// tokens are those of the settings, as the service has them.
+func tokens(c *config.Server) []service.Token {
+	var all []service.Token
+	for _, t := range c.Tokens {
+		all = append(all, service.Token{Name: t.Name, Write: t.Scope == config.Write, Hash: t.Hash})
+	}
+	return all
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// heard is what a process says, while it says it.
+type heard struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.b.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.b.String()
+}
+
+// TestServeReloads: SIGHUP has a process take new tokens and a new certificate, and what
+// is wrong with them leaves the old ones; it ends it at no time, not even early.
+func TestServeReloads(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.yaml")
+	cert, key := selfSigned(t, dir)
+	configured := func(more string, secrets ...string) {
+		t.Helper()
+		text := "listen: 127.0.0.1:0\nbackend: cpu\ndrain: {lame_duck: 0s}\ntls: {cert: " + cert + ", key: " + key + "}\n" + more
+		if len(secrets) > 0 {
+			text += "tokens:\n"
+		}
+		for _, secret := range secrets {
+			text += fmt.Sprintf("  - %s:read:%x\n", secret, sha256.Sum256([]byte(secret)))
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configured("", "first")
+	cmd := exec.Command(os.Args[0], "serve", "--config="+file, "--data="+filepath.Join(dir, "data"), "--log-level=info")
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	said := &heard{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it has ended unless the test has failed
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q %v: %s", line, err, said)
+	}
+	url := strings.TrimSuffix(strings.Fields(line)[2], ",")
+
+	var shown []byte // the certificate of the last connection
+	status := func(secret string) int {
+		t.Helper()
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+		resp, err := c.Do(request(t, "GET", url+"/v1/collections", nil, "Authorization", "Bearer "+secret))
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		resp.Body.Close()
+		shown = resp.TLS.PeerCertificates[0].Raw
+		return resp.StatusCode
+	}
+	hangup := func(until string) {
+		t.Helper()
+		before := strings.Count(said.String(), until)
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); strings.Count(said.String(), until) == before; runtime.Gosched() {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("nothing of %q in %s", until, said)
+			}
+		}
+	}
+	if a, b := status("first"), status("second"); a != 200 || b != 401 {
+		t.Fatalf("before: %d and %d", a, b)
+	}
+	old := bytes.Clone(shown)
+
+	cert, key = selfSigned(t, dir)
+	configured("", "second", "third")
+	hangup("reloaded tokens")
+	if a, b, c := status("first"), status("second"), status("third"); a != 401 || b != 200 || c != 200 {
+		t.Errorf("after: %d, %d and %d", a, b, c)
+	}
+	if bytes.Equal(old, shown) {
+		t.Error("the certificate is the old one")
+	}
+	kept := bytes.Clone(shown)
+
+	const stays = "what was read before stays"
+	configured("limits: {body: large}\n", "first")
+	hangup(stays)
+	configured("") // no tokens
+	hangup(stays)
+	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	configured("", "first")
+	hangup(stays)
+	for _, why := range []string{"limits.body", "there are no tokens any more", "key " + key} {
+		if !strings.Contains(said.String(), why) {
+			t.Errorf("the log has no %q: %s", why, said)
+		}
+	}
+	if a, b := status("first"), status("second"); a != 401 || b != 200 || !bytes.Equal(kept, shown) {
+		t.Errorf("after what was wrong: %d and %d", a, b)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
