@@ -41,12 +41,25 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	case need == open:
 		return nil
 	case found == nil:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`)
+		challenge(w)
 		return problem.New(problem.Unauthorized, "send the header Authorization: Bearer and a token").In("Authorization")
 	case need == write && !found.Write:
 		return problem.New(problem.Forbidden, "token %s may read only", found.Name).In("Authorization")
 	}
 	return nil
+}
+
+// challenge says how a token is sent (RFC 6750, section 3).
+func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`) }
+
+// unpermitted is p, unless it forbids a request without a token something on a server that
+// has tokens: then one is to be sent before anything is said of what it may.
+func (s *Server) unpermitted(w http.ResponseWriter, r *http.Request, p *problem.Problem) *problem.Problem {
+	if p.Kind != problem.Forbidden || len(s.tokens()) == 0 || r.Header.Get("Authorization") != "" {
+		return p
+	}
+	challenge(w)
+	return problem.New(problem.Unauthorized, "%s; send the header Authorization: Bearer and a token", p.Detail).In("Authorization").Because(p)
 }
 
 // tokens are those that are good now; they must not be changed.
@@ -89,7 +102,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil {
 		return nil
 	}
-	return problem.New(problem.Forbidden, "without tokens the server answers to addresses and localhost alone, not to %q", host).In("Host")
+	return problem.New(problem.Forbidden, "without tokens the server answers to addresses and localhost alone, not to %q; set tokens, or insecure", host).In("Host")
 }
 
 // crossOrigin says whether a browser may make this request, and answers those that

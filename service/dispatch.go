@@ -85,7 +85,7 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 		w.status = gone
 		return
 	}
-	p := problem.Of(err)
+	p := s.unpermitted(w, r, problem.Of(err))
 	if s.o.Metrics != nil {
 		s.o.Metrics.Rejected(string(p.Kind))
 	}

@@ -59,6 +59,8 @@ type Options struct {
 	Metrics *metrics.Metrics
 	Scrape  http.Handler
 	Log     *slog.Logger // nil discards
+
+	lameDuck <-chan struct{} // for tests: ends that time instead of Timeouts.LameDuck
 }
 
 // Limits are what clients may ask for; sizes are in bytes.

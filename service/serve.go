@@ -40,16 +40,35 @@ func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Conf
 	}
 	s.beginDrain()
 	s.o.Log.Info("refusing requests", "listening for", s.o.Timeouts.LameDuck)
-	select {
-	case err := <-served:
+	if err := s.refuse(served); err != nil {
 		return failed(err)
-	case <-time.After(s.o.Timeouts.LameDuck):
 	}
 	// Not Shutdown yet: it would cut off, without a word, who is about to ask.
 	all.deafen()
 	_ = all.await(served, len(all))
 	s.o.Log.Info("draining", "timeout", s.o.Timeouts.Drain)
 	return s.finish(all)
+}
+
+// refuse lets balancers find out that the server will not listen for much longer.
+func (s *Server) refuse(served <-chan error) error {
+	over := s.o.lameDuck
+	if over == nil {
+		t := time.NewTimer(s.o.Timeouts.LameDuck)
+		defer t.Stop()
+		select {
+		case err := <-served:
+			return err
+		case <-t.C:
+			return nil
+		}
+	}
+	select {
+	case err := <-served:
+		return err
+	case <-over:
+		return nil
+	}
 }
 
 // beginDrain refuses requests from now on.

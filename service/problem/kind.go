@@ -75,7 +75,7 @@ func meanings() []meaning {
 		{UnknownID, http.StatusBadRequest, "The collection has no atom of this id"},
 		{OverLimit, http.StatusBadRequest, "More is asked for than the server allows"},
 		{Unauthorized, http.StatusUnauthorized, "A bearer token is needed"},
-		{Forbidden, http.StatusForbidden, "The bearer token does not permit this"},
+		{Forbidden, http.StatusForbidden, "This is not permitted"},
 		{UnknownCollection, http.StatusNotFound, "There is no such collection"},
 		{UnknownFile, http.StatusNotFound, "There is no such file"},
 		{UnknownBatch, http.StatusNotFound, "There is no such batch"},
