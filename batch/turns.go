@@ -17,9 +17,10 @@ type Turns interface {
 }
 
 const (
-	// leastPart is how many queries a part has at least: fewer share too little of
-	// what is read.
-	leastPart = 32
+	// leastPart is how many queries a part has at least for each of the backend's threads:
+	// fewer share too little of what is read, and of a dense scan threads would divide the
+	// rows instead of the queries.
+	leastPart = 128
 	// partStep is what the queries of a larger part are a multiple of: as many go
 	// through a dense scan together.
 	partStep = 64
@@ -75,7 +76,7 @@ func (p *parts) size() int {
 		return n
 	}
 	if fit := float64(p.w.req.Turns.Length()) / p.each; fit < float64(n) {
-		n = min(n, max(leastPart, int(fit)))
+		n = min(n, max(leastPart*max(1, p.w.e.threads()), int(fit)))
 	}
 	if n >= left {
 		return left

@@ -37,11 +37,11 @@ func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
 func TestPartsChangeNoAnswer(t *testing.T) {
 	rows := backendtest.PowerLaw(backendtest.Rand(9), 1200, loungeDim)
 	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
-	e := over(t, c, 2, nil)
+	e := over(t, c, 1, nil)
 	together := batch.NewCoalescer(e, nil)
 	defer together.Close()
 	rapid.Check(t, func(r *rapid.T) {
-		m := rapid.IntRange(1, 300).Draw(r, "queries")
+		m := rapid.IntRange(1, 400).Draw(r, "queries")
 		first := rapid.IntRange(0, 1200-m).Draw(r, "first")
 		req := batch.Request{Queries: rows[first*loungeDim : (first+m)*loungeDim], K: rapid.IntRange(1, 20).Draw(r, "k"),
 			Method:      rapid.SampledFrom([]batch.Method{batch.Auto, batch.Adaptive, batch.Certain, batch.Exact}).Draw(r, "method"),
@@ -61,7 +61,7 @@ func TestPartsChangeNoAnswer(t *testing.T) {
 		if len(turns.expected) == 0 {
 			t.Fatal("it asked for no turn")
 		}
-		if turns.length == 1 && m > 200 && len(turns.expected) < 3 {
+		if turns.length == 1 && m > 256 && len(turns.expected) < 3 {
 			t.Fatalf("%d queries in %d parts", m, len(turns.expected))
 		}
 		for _, x := range turns.expected {
@@ -79,11 +79,11 @@ func TestPartsLetOthersGo(t *testing.T) {
 		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Runs: 1}, nil)
 		defer l.close()
 		large := l.one(0)
-		large.Queries = l.rows[:320*l.dim]
+		large.Queries = l.rows[:1000*l.dim]
 		large.Turns = &turnstile{length: 1}
 		a := l.ask(t.Context(), large)
-		l.runs(32)
-		b := l.ask(t.Context(), l.one(400))
+		l.runs(256) // 128 for each thread
+		b := l.ask(t.Context(), l.one(1200))
 		for range 3 {
 			l.gate.pass()
 		}
@@ -94,8 +94,8 @@ func TestPartsLetOthersGo(t *testing.T) {
 		l.gate.open()
 		a.right()
 		b.right()
-		if begun, _ = l.gate.begun(); slices.Max(begun) > 33 {
-			t.Errorf("runs of %v queries, want 32 and who comes along", begun)
+		if begun, _ = l.gate.begun(); slices.Max(begun) > 257 {
+			t.Errorf("runs of %v queries, want 256 and who comes along", begun)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestTurnsEnd(t *testing.T) {
 	close(l.gate.opened)
 	defer l.close()
 	req := l.one(0)
-	req.Queries, req.Timeout = l.rows[:96*l.dim], time.Minute
+	req.Queries, req.Timeout = l.rows[:768*l.dim], time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	turns := &turnstile{length: 1, next: func(_ context.Context, turn int) error {
 		if turn == 3 {
@@ -125,8 +125,8 @@ func TestTurnsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, whole.Answers[:64], resp.Answers[:64])
-	for _, a := range resp.Answers[64:] {
+	same(t, whole.Answers[:512], resp.Answers[:512])
+	for _, a := range resp.Answers[512:] {
 		if c := a.Certificate; c.StoppedBy != batch.Cancelled || c.Pulls > 0 || c.OpenBound == nil {
 			t.Fatalf("%+v; want an answer of which nothing was looked at", c)
 		}
