@@ -18,10 +18,10 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/database", "service/metrics", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu", "verify", "whole"},
+	"cmd/thresher":        {"config", "service", "service/batches", "service/catalog", "service/client", "service/database", "service/metrics", "service/trace", "service/web", "jobs", "batch", "bandit", "bandit/duel", "bandit/slate", "bandit/slate/items", "bandit/slate/trial", "collection", "dataset", "backend", "cpu", "cpu/simd", "gpu", "verify", "whole"},
 	"config":              {},
 	"service/fair":        {},
-	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/database", "service/fair", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
+	"service":             {"bandit/slate", "service/batches", "service/catalog", "service/database", "service/fair", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/batches":     {"service/database", "service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/database", "service/files", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
@@ -33,6 +33,7 @@ var knows = map[string][]string{
 	"service/problem":     {"batch", "backend", "dataset"},
 	"service/slates":      {"service/catalog", "service/database", "service/files", "service/problem", "bandit/slate", "dataset"},
 	"service/tournaments": {"service/database", "service/files", "service/problem", "bandit/duel"},
+	"service/trace":       {},
 	"service/web":         {"service/problem"},
 	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"batch", "dataset", "whole"},
@@ -59,6 +60,7 @@ var knows = map[string][]string{
 
 // only says which outside modules are kept to which rooms.
 var only = map[string][]string{
+	"go.opentelemetry.io/":                 {"service/trace"},
 	"github.com/spf13/viper":               {"config"},
 	"github.com/spf13/cobra":               {"cmd/thresher"},
 	"connectrpc.com/connect":               {"service", "service/oip"},

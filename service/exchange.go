@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"thresher/service/metrics"
+	"thresher/service/trace"
 )
 
 // exchange is one request as the server sees it.
@@ -24,6 +25,7 @@ type exchange struct {
 	paced  *paced // the body as it comes
 	began  time.Time
 	raw    http.ResponseWriter // as it came
+	own    *trace.Span         // nil where there are no traces
 	route  string              // the pattern that the path matched; "" for none
 	err    error               // what the handler failed with
 }
@@ -85,6 +87,7 @@ func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
 	}
 	return func() {
 		s.log(x, r, w)
+		s.endTrace(x, r, w)
 		if s.o.Metrics != nil {
 			s.o.Metrics.Left(metrics.Request{
 				Route: x.route, Method: r.Method, Status: w.status, Took: time.Since(x.began), In: x.paced.read, Out: w.written,
@@ -112,7 +115,13 @@ func (s *Server) log(x *exchange, r *http.Request, w *writer) {
 		attrs = append(attrs, slog.String("token", x.who))
 	}
 	if x.trace != "" {
-		attrs = append(attrs, slog.String("trace_id", x.trace), slog.String("parent_id", x.span))
+		attrs = append(attrs, slog.String("trace_id", x.trace))
+	}
+	if x.span != "" {
+		attrs = append(attrs, slog.String("parent_id", x.span))
+	}
+	if _, own := x.own.IDs(); own != "" {
+		attrs = append(attrs, slog.String("span_id", own))
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", cause(x.err)))

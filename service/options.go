@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/service/catalog"
 	"thresher/service/metrics"
+	"thresher/service/trace"
 )
 
 // Options configure a Server. Dir and Open are needed, Limits and Timeouts have
@@ -58,7 +59,9 @@ type Options struct {
 	// Metrics are told what happens, Scrape is what /metrics answers; nil for none.
 	Metrics *metrics.Metrics
 	Scrape  http.Handler
-	Log     *slog.Logger // nil discards
+	// Traces are told what requests spend their time on; nil for none.
+	Traces *trace.Tracer
+	Log    *slog.Logger // nil discards
 
 	lameDuck <-chan struct{} // for tests: ends that time instead of Timeouts.LameDuck
 }

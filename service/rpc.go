@@ -60,6 +60,7 @@ func callOf(ctx context.Context) *call {
 func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	s := p.s
 	x, r := begin(raw, r)
+	r = s.traced(x, r, raw.Header())
 	w := &callWriter{writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}}
 	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
 	defer s.watch(x, r, &w.writer)()

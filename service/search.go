@@ -8,6 +8,7 @@ import (
 	"thresher/batch"
 	"thresher/service/catalog"
 	"thresher/service/problem"
+	"thresher/service/trace"
 	"thresher/service/wire"
 )
 
@@ -169,7 +170,9 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 		search = v.Direct
 		s.statistics.Ran(v.Info().Name)
 	}
+	ctx, span := trace.Start(ctx, "search")
 	resp, err := search(ctx, req)
+	endSearch(span, name, &req, resp, err)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"thresher/service/fair"
 	"thresher/service/problem"
+	"thresher/service/trace"
 )
 
 // retryAfter is when those who found the queue full should come again.
@@ -111,10 +112,14 @@ func (s *Server) inTurn(r *request, do func(*input) error) error {
 		return err
 	}
 	defer in.close()
-	if _, err := in.all(); err != nil {
+	_, span := trace.Start(r.Context(), "read the body")
+	_, err = in.all()
+	if span.End(); err != nil {
 		return err
 	}
-	if in.turn, err = s.turnOf(r.Context(), r.client()); err != nil {
+	_, span = trace.Start(r.Context(), "wait for a place")
+	in.turn, err = s.turnOf(r.Context(), r.client())
+	if span.End(); err != nil {
 		return err
 	}
 	defer in.turn.end()

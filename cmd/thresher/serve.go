@@ -14,6 +14,7 @@ import (
 	"thresher/config"
 	"thresher/service"
 	"thresher/service/metrics"
+	"thresher/service/trace"
 )
 
 func newServeCommand(a *app) *cobra.Command {
@@ -47,6 +48,9 @@ certificate read again.`,
 // closeWait is how long a server may take to close once it serves no more.
 const closeWait = 30 * time.Second
 
+// traceWait is how long the last traces may take on their way.
+const traceWait = 5 * time.Second
+
 func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err := a.config.CheckServer(); err != nil {
 		return err
@@ -72,6 +76,16 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
+	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.log); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceWait)
+		defer cancel()
+		if err := o.Traces.Close(closing); err != nil {
+			a.log.Warn("traces", "error", err) // what was served was served
+		}
+	}()
 	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
 	o.Backend, o.Device = pool.first().Name(), backendKernels(pool.first())
 	s, err := service.Open(ctx, o)
