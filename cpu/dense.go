@@ -102,9 +102,12 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	// queries share the rows they read; few jobs are split by rows
 	jobs := x.denseJobs(queries)
 	var work []*denseWork
-	terms := x.r.denseTerms()
+	var terms *denseTerms
 	for k := range jobs {
 		job, parts := &jobs[k], 1
+		if job.rows == nil || len(job.js) > denseFew { // which takes time and memory for every atom, once
+			terms = x.r.denseTerms()
+		}
 		n := job.count(x.c)
 		if len(jobs) < 2*x.r.threads && x.r.threads > 1 {
 			parts = max(1, min((2*x.r.threads+len(jobs)-1)/len(jobs), (n+denseTile-1)/denseTile))
@@ -227,11 +230,10 @@ func (d *denseWork) scan(ctx context.Context, x *run, w *scratch, t *denseTerms)
 
 // returns reports whether a row that the job reads may be returned to q.
 func (d *denseWork) returns(q *state, t *denseTerms, row int) bool {
-	i := int(t.inverse[row])
 	if d.rows != nil {
-		return i != q.goal.Skip
+		return q.goal.Skip < 0 || row != int(q.c.Order[q.goal.Skip])
 	}
-	return q.allows(i)
+	return q.allows(int(t.inverse[row]))
 }
 
 // each scores every row for a few queries.

@@ -26,7 +26,7 @@ type errand struct {
 
 func newErrand(t testing.TB, n, dim int) *errand {
 	rng := backendtest.Rand(11)
-	e := &errand{set: backendtest.Set{Name: "power-law", Dim: dim, Rows: backendtest.PowerLaw(rng, n, dim), Queries: backendtest.PowerLaw(rng, 4, dim)}}
+	e := &errand{set: backendtest.Set{Name: "power-law", Dim: dim, Rows: backendtest.PowerLaw(rng, n, dim), Queries: backendtest.PowerLaw(rng, 5, dim)}}
 	var err error
 	if e.c, err = collection.Build(t.Context(), e.set.Rows, dim, &collection.Options{Seed: 3}); err != nil {
 		t.Fatal(err)
@@ -40,12 +40,13 @@ func newErrand(t testing.TB, n, dim int) *errand {
 		{K: 10, Floor: none, Allowed: allowed, Skip: -1, Filter: filter},
 		{K: 1, Floor: none, Allowed: n, Skip: -1},
 		{K: 0, Floor: range4, Allowed: n, Skip: -1},
+		{K: 3, Floor: none, Allowed: allowed, Skip: -1, Filter: filter, Gather: true},
 	}
 	return e
 }
 
 // run does the errand on a resident: query 2 leaves amid a look, and goes dense for
-// it, query 1 before the end.
+// it, query 1 before the end; query 4 gathers rows.
 func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.Answers, err error) {
 	run, err := r.Begin(ctx, backend.Queries{M: e.set.M(), Dim: e.set.Dim, Data: e.set.Queries}, e.goals)
 	if err != nil {
@@ -63,7 +64,7 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
-	if err := run.Dense(ctx, 2); err != nil {
+	if err := run.Dense(ctx, 2, 4); err != nil {
 		return nil, err
 	}
 	leaver := run.(backend.Leaver)
@@ -94,7 +95,7 @@ func (e *errand) check(t testing.TB, got backend.Answers) {
 				t.Errorf("query %d: %v", j, d)
 			}
 		}
-		if got[j].Random || got[j].Dense != (j == 2) || !got[j].Complete() {
+		if got[j].Random || got[j].Dense != (j == 2 || j == 4) || !got[j].Complete() {
 			t.Errorf("query %d: random %v, dense %v, open %g", j, got[j].Random, got[j].Dense, got[j].Open)
 		}
 	}
@@ -177,7 +178,7 @@ func TestLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := r.Begin(t.Context(), backend.Queries{M: 4, Dim: 48, Data: e.set.Queries}, e.goals)
+	run, err := r.Begin(t.Context(), backend.Queries{M: e.set.M(), Dim: 48, Data: e.set.Queries}, e.goals)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestLost(t *testing.T) {
 	wants("Leave", err)
 	_, err = run.Finish(t.Context())
 	wants("Finish", err)
-	_, err = r.Begin(t.Context(), backend.Queries{M: 4, Dim: 48, Data: e.set.Queries}, e.goals)
+	_, err = r.Begin(t.Context(), backend.Queries{M: e.set.M(), Dim: 48, Data: e.set.Queries}, e.goals)
 	wants("Begin", err)
 	_, err = b.Load(t.Context(), e.c)
 	wants("Load", err)

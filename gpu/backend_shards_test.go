@@ -47,6 +47,7 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 		with(func(*backend.Goal) {})
 		with(func(g *backend.Goal) { g.K = n })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed = filter, allowed })
+		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.Gather = filter, allowed, true })
 		with(func(g *backend.Goal) { g.Skip, g.Allowed = o.Internal(int(best.IDs[0])), n-1 })
 		with(func(g *backend.Goal) { g.K, g.Floor = 0, (best.Scores[6]+best.Scores[7])/2 })
 		with(func(g *backend.Goal) { g.Epsilon = (best.Scores[0] - best.Scores[9]) / 2 })

@@ -1,0 +1,47 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// TestSpans: what a first look goes through holds every atom allowed, in whole strips
+// and in order; what a query is said to have read beside them is the rest of it.
+func TestSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(1, 3*stripAtoms), rapid.Just(1<<17+9)).Draw(t, "atoms")
+		order := make([]uint32, n)
+		f := backend.ListFilter(order, rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 20).Draw(t, "allowed"))
+		all := spans(f.Bits(), 0, n)
+		covered := 0
+		for k, s := range all {
+			if s.lo%stripAtoms != 0 || s.hi%stripAtoms != 0 && s.hi != n || s.lo >= s.hi || k > 0 && s.lo-all[k-1].hi <= mergedStrips*stripAtoms {
+				t.Errorf("spans %v of %d atoms", all, n)
+			}
+			covered += s.hi - s.lo
+		}
+		for _, i := range f.Atoms() {
+			if !slices.ContainsFunc(all, func(s span) bool { return int(i) >= s.lo && int(i) < s.hi }) {
+				t.Errorf("atom %d is in none of %v", i, all)
+			}
+		}
+		x := &run{r: &resident{c: &collection.Collection{N: n}}}
+		l := &look{Look: backend.Look{First: n}} // one chunk
+		if got, want := x.scannedBeside(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
+			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
+		}
+		if got := x.scannedBeside(&backend.Goal{Skip: n / 2}, l, n-1); got != 1 && n > 1 {
+			t.Errorf("%d atoms read beside all but one", got)
+		}
+		if got := x.scannedBeside(&backend.Goal{Skip: -1}, l, n); got != 0 {
+			t.Errorf("%d atoms read beside all", got)
+		}
+	})
+}
