@@ -14,6 +14,9 @@ type Forecast struct {
 	// epsilon of it (online: the best itself).
 	Best int `json:"best"`
 	Near int `json:"near"`
+	// AtHorizon counts trials in which the horizon came before there was a winner; what
+	// they found is a guess.
+	AtHorizon int `json:"at_horizon,omitempty"`
 }
 
 // Quantile: the share Share of all trials took at most Duels duels.
@@ -28,10 +31,10 @@ func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sumUp(outcomes, s.Design.Epsilon), nil
+	return sumUp(outcomes, s.Design), nil
 }
 
-func sumUp(outcomes []Outcome, epsilon float64) *Forecast {
+func sumUp(outcomes []Outcome, d Design) *Forecast {
 	f := &Forecast{Trials: len(outcomes)}
 	duels := make([]int64, len(outcomes))
 	for i, o := range outcomes {
@@ -40,8 +43,11 @@ func sumUp(outcomes []Outcome, epsilon float64) *Forecast {
 		if o.Winner == o.Best {
 			f.Best++
 		}
-		if o.Gap <= epsilon+slack {
+		if o.Gap <= d.Epsilon+slack {
 			f.Near++
+		}
+		if d.Horizon > 0 && o.Duels >= d.Horizon {
+			f.AtHorizon++
 		}
 	}
 	slices.Sort(duels)

@@ -361,10 +361,10 @@ func TestForecast(t *testing.T) {
 func TestForecastNear(t *testing.T) {
 	for _, gap := range []float64{.1, .15, .2, .3, .4} {
 		o := outcome(Design{Goal: PAC}, Constant(3, gap), 2, 5, 0)
-		if f := sumUp([]Outcome{o}, gap); f.Near != 1 || f.Best != 0 {
+		if f := sumUp([]Outcome{o}, Design{Epsilon: gap}); f.Near != 1 || f.Best != 0 {
 			t.Errorf("gap %g: %+v", gap, f)
 		}
-		if f := sumUp([]Outcome{o}, gap-1e-6); f.Near != 0 {
+		if f := sumUp([]Outcome{o}, Design{Epsilon: gap - 1e-6}); f.Near != 0 {
 			t.Errorf("gap %g: %+v", gap, f)
 		}
 	}
@@ -379,5 +379,16 @@ func TestRegretAfterTheWinner(t *testing.T) {
 	}
 	if o := outcome(Design{Goal: PAC}, f, 2, 40, 5); o.Regret != 5 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// Trials that the horizon ended are counted: what they found is a guess.
+func TestForecastAtHorizon(t *testing.T) {
+	f := sumUp([]Outcome{{Duels: 99}, {Duels: 100}, {Duels: 100, Winner: 1}}, Design{Horizon: 100})
+	if f.AtHorizon != 2 {
+		t.Errorf("%+v", f)
+	}
+	if f := sumUp([]Outcome{{Duels: 99}}, Design{Epsilon: .1}); f.AtHorizon != 0 {
+		t.Errorf("%+v", f)
 	}
 }

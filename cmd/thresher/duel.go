@@ -64,6 +64,8 @@ func (f *designFlags) design() (duel.Design, error) {
 		return duel.Design{}, fmt.Errorf("--horizon %g is not a whole number", f.horizon)
 	case horizon == 0 && f.epsilon == 0 && f.delta == 0:
 		return duel.Design{}, errors.New("nothing says when to end: give --horizon, or --epsilon and --delta")
+	case horizon == 0 && (f.epsilon == 0 || f.delta == 0):
+		return duel.Design{}, fmt.Errorf("--epsilon %g with --delta %g: give both, epsilon in (0, 1/2) and delta in (0, 1)", f.epsilon, f.delta)
 	case f.gamma == 0: // 0 is a default in a Design
 		return duel.Design{}, errors.New("--gamma 0 is not in [1, 1e6]")
 	}

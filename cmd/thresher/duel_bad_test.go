@@ -17,6 +17,7 @@ func TestDuelBadInput(t *testing.T) {
 	one := writeFile(t, dir, "one.txt", []byte("a\n"))
 	twice := writeFile(t, dir, "twice.txt", []byte("a\nb\na\n"))
 	latin := writeFile(t, dir, "latin.txt", []byte("a\n\nAm\xe9lie\n"))
+	binary := writeFile(t, dir, "binary.txt", append([]byte("\x7fELF\xff"), make([]byte, 5000)...))
 	broken := writeFile(t, dir, "broken.duel", []byte("{}"))
 	later := writeFile(t, dir, "later.duel", []byte("thresher duel 2\n..."))
 	for _, c := range []struct {
@@ -40,6 +41,12 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --arms " + arms + " --horizon 100 --epsilon .1", "one of both"},
 		{"duel run --arms " + arms + " --epsilon .1 --delta 2", "2 is not in (0, 1)"},
 		{"duel run --arms " + arms + " --epsilon .1 --delta 0", "0 is not in (0, 1)"},
+		{"duel run --arms " + arms + " --epsilon .1", "--epsilon 0.1 with --delta 0: give both"},
+		{"duel run --arms " + arms + " --delta .1", "--epsilon 0 with --delta 0.1: give both"},
+		{"duel run --arms " + binary + " --horizon 100", `binary.txt, line 1: "\x7fELF\xff`},
+		{"duel run --arms " + arms + " --horizon 100 --state " + arms, "arms.txt: duel: saved tournament: invalid character 'a' looking for beginning of value; name another file by --state"},
+		{"duel run --arms " + arms + " --horizon 100 --force --state " + arms, "arms.txt: is no tournament, and --force begins anew over tournaments only"},
+		{"duel run --horizon x", "duel run: invalid argument"},
 		{"duel run --arms " + arms + " --epsilon .5 --delta .1", "epsilon 0.5 is not in (0, 1/2)"},
 		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},
 		{"duel run --arms " + arms + " --horizon 100 --batch -1", "--batch -1"},
@@ -61,6 +68,8 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --figure 3", "duel simulate: --figure 3; there are 1 and 2"},
 		{"duel simulate --figure 2 --gammas .5", "gamma 0.5"},
 		{"duel simulate --arms 1", "1 arms"},
+		{"duel simulate --arms 3 --out " + dir + "/a.csv --out " + dir + "/./a.csv", "a.csv: is given twice"},
+		{"duel simulate --arms 3 --out " + dir + "/a.pdf", "pictures end in .png or .svg, not in .pdf"},
 		{"duel simulate --arms 3 --filter-radius narrow", `radius "narrow" of the filter is neither tight nor wide`},
 		{"duel simulate --arms 3 --filter-radius tight,tight", "radius tight of the filter is there twice"},
 		{"duel simulate --fixed-arms 20", "are of figure 2"},
@@ -69,6 +78,9 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel simulate --out figure.csv --out " + dir + "/none/figure.png", "there is no folder"},
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
+	}
+	if got := string(readFile(t, arms)); got != "a\nb\n\n" {
+		t.Errorf("the arms are now %q", got)
 	}
 	if exists(arms + ".duel") {
 		t.Error("a refused tournament left a state")

@@ -192,7 +192,7 @@ func parseJudgment(text string) (j judgmentLine, err error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&j); err != nil {
-		return j, fmt.Errorf("%w; %s", err, form)
+		return j, fmt.Errorf("%w; %s", inWords(err, "a judgment"), form)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return j, fmt.Errorf("something follows the judgment of duel %d; %s", j.Duel, form)

@@ -149,7 +149,7 @@ func readMatrixJSON(r io.Reader) (*matrix, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf(`%w; a matrix is {"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5]]}`, err)
+		return nil, fmt.Errorf(`%w; a matrix is {"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5]]}`, inWords(err, "a matrix"))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the matrix")

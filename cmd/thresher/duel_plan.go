@@ -111,5 +111,8 @@ func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
 	if f.epsilon > 0 {
 		t.row("found one within epsilon", forecast.Near)
 	}
+	if n := forecast.AtHorizon; n > 0 {
+		t.row("had no winner by --horizon", fmt.Sprintf("%d, whose best so far is what was found", n))
+	}
 	return t.flush()
 }

@@ -27,6 +27,9 @@ func (r audience) arms() ([]string, error) {
 	if r.most == 0 {
 		return nil, errors.New("--arms: no file named; --most takes the most rated films")
 	}
+	if r.most > duel.MaxArms {
+		return nil, fmt.Errorf("--most %d: a tournament has at most %d arms", r.most, duel.MaxArms)
+	}
 	arms, err := r.Most(r.most)
 	if err != nil {
 		return nil, fmt.Errorf("--most: %w", err)

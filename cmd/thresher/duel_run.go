@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -183,11 +184,14 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 		return nil, err
 	}
 	t = &tournament{file: file}
+	if f.force && !isTournament(saved) {
+		return nil, errors.Join(fmt.Errorf("%s: is no tournament, and --force begins anew over tournaments only; name another file by --state", path), file.close())
+	}
 	if len(saved) > 0 && !f.force {
 		var torn int
 		torn, err = t.resume(cmd, f, saved, p)
 		if err != nil {
-			err = fmt.Errorf("%s: %w; --force begins anew", path, err)
+			err = fmt.Errorf("%s: %w; %s", path, err, instead(saved))
 		}
 		if torn > 0 {
 			a.log.Warn("a run was killed while it kept a judgment; that one is asked for again", "file", path, "bytes", torn)
@@ -202,6 +206,22 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 		return nil, err
 	}
 	return t, nil
+}
+
+// isTournament says that content, be it damaged or of another release, is that of a
+// tournament's file, which may be empty. Whatever else there is, nobody meant to lose.
+func isTournament(content []byte) bool {
+	const head = 256
+	start := bytes.Join(bytes.Fields(content[:min(len(content), head)]), nil)
+	return len(content) == 0 || bytes.HasPrefix(content, []byte("thresher duel ")) || bytes.HasPrefix(start, []byte(`{"version":`))
+}
+
+// instead says what to do about a file that cannot be gone on from.
+func instead(content []byte) string {
+	if isTournament(content) {
+		return "--force begins anew"
+	}
+	return "name another file by --state"
 }
 
 // begin makes the file if there is none.
@@ -305,7 +325,7 @@ func readArms(path string) ([]string, error) {
 			continue
 		}
 		if !utf8.ValidString(line) {
-			return nil, fmt.Errorf("%s, line %d: %q is not UTF-8", path, number, line)
+			return nil, fmt.Errorf("%s, line %d: %.40q is not UTF-8", path, number, line)
 		}
 		if first, ok := lines[line]; ok {
 			return nil, fmt.Errorf("%s, line %d: %q is there twice; first in line %d", path, number, line, first)

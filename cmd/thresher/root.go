@@ -46,7 +46,7 @@ unavailable; 130 interrupted.`,
 	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `file` (.yaml, .toml, .json); default: what "+config.FileVariable+" names")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasParent() {
-			err = fmt.Errorf("%s: %w", cmd.Name(), err)
+			err = fmt.Errorf("%s: %w", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), err)
 		}
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})

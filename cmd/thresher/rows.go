@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // rowFile is a CSV file made with the first row; each row is there when it is added,
@@ -53,9 +55,15 @@ func (o *rowFile) close() error {
 
 // refuseOutputs finds what would keep a result of minutes from being written.
 func refuseOutputs(force bool, paths []string) error {
-	for _, path := range paths {
+	for i, path := range paths {
+		if slices.ContainsFunc(paths[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }) {
+			return fmt.Errorf("--out %s: is given twice", path)
+		}
 		if path == stdio {
 			continue
+		}
+		if end := strings.ToLower(filepath.Ext(path)); slices.Contains(otherPictures(), end) {
+			return fmt.Errorf("--out %s: pictures end in .png or .svg, not in %s", path, end)
 		}
 		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 			return fmt.Errorf("--out %s: there is no folder %s", path, filepath.Dir(path))
@@ -65,4 +73,9 @@ func refuseOutputs(force bool, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// otherPictures are the ends of names that nobody gives to a table.
+func otherPictures() []string {
+	return []string{".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".pdf", ".eps", ".ps"}
 }

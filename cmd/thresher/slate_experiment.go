@@ -66,6 +66,14 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 	if err := refuseIgnored(cmd, f.figure, f.data); err != nil {
 		return nil, err
 	}
+	for _, x := range []struct {
+		flag         string
+		value, least int
+	}{{"users", f.users, 1}, {"repeats", f.repeats, 1}, {"rounds", f.rounds, 0}, {"news-items", f.newsItems, 1}, {"news-topics", f.newsTopics, 2}} {
+		if x.value < x.least {
+			return nil, fmt.Errorf("slate simulate: --%s %d is below %d", x.flag, x.value, x.least)
+		}
+	}
 	e := &experiment{data: f.data, figure: f.figure, limits: limits}
 	if e.set, err = f.read(a.config.Seed); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ type slateRewards struct {
 
 // jsonRewards tells a reward from null, which is none.
 type jsonRewards struct {
-	Slate   int        `json:"slate"`
+	Slate   *int       `json:"slate"`
 	Rewards []*float64 `json:"rewards"`
 }
 
@@ -143,6 +143,9 @@ func (a *app) readRewards(cmd *cobra.Command, f *slateFeedbackFlags) ([]slateRew
 	case f.from == stdio:
 		return scanRewards(a.in, "standard input")
 	case f.from != "":
+		if err := refuseFolders(f.from); err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
 		file, err := os.Open(f.from)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
@@ -184,9 +187,12 @@ func scanRewards(in io.Reader, name string) ([]slateRewards, error) {
 			err = errors.New("more than one object")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s%w; rewards are {\"slate\":7,\"rewards\":[1,0,1]}", r.where, err)
+			return nil, fmt.Errorf("%s%w; rewards are {\"slate\":7,\"rewards\":[1,0,1]}", r.where, inWords(err, "a line"))
 		}
-		r.slate = given.Slate
+		if given.Slate == nil {
+			return nil, fmt.Errorf("%sslate is missing; rewards are {\"slate\":7,\"rewards\":[1,0,1]}", r.where)
+		}
+		r.slate = *given.Slate
 		for i, y := range given.Rewards {
 			if y == nil {
 				return nil, fmt.Errorf("%sslate %d, reward %d: null is no number; leave out what the user did not look at", r.where, r.slate, i+1)

@@ -67,7 +67,7 @@ func readLimitFile(path string) (*namedLimits, error) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, inWords(err, "limits"))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: more than one object", path)
@@ -108,16 +108,22 @@ func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 		}
 	}
 	if cmd.Flags().Changed("length") {
+		if f.length < 0 {
+			return nil, fmt.Errorf("--length %d is negative; 0 is any number", f.length)
+		}
 		limits.length, limits.sized = f.length, true
 	}
-	named := false
+	named, given := false, map[string]bool{}
 	for _, text := range f.budgets {
 		name, number := cutLast(text, "")
 		x, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			return nil, fmt.Errorf("--budget %s: %q is not a number", text, number)
 		}
-		limits.budgets[name] = x
+		if given[name] {
+			return nil, fmt.Errorf("--budget %s: is given twice", text)
+		}
+		limits.budgets[name], given[name] = x, true
 		named = named || name != ""
 	}
 	if x, ok := limits.budgets[""]; ok && named {
@@ -129,6 +135,12 @@ func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 		n, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("--group-limit %s: %q is not a whole number", text, number)
+		}
+		if _, twice := ofFlags[name]; twice {
+			return nil, fmt.Errorf("--group-limit %s: is given twice", text)
+		}
+		if n < 0 {
+			return nil, fmt.Errorf("--group-limit %s: %d is negative", text, n)
 		}
 		ofFlags[name] = n
 	}

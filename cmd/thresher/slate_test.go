@@ -239,6 +239,12 @@ func TestSlateFeedback(t *testing.T) {
 		{lines(`{"slate":1,"rewards":[]}`), "line 1: slate 1: no rewards"},
 		{lines(`{"slate":1,"reward":[1]}`), `.jsonl, line 1: json: unknown field "reward"`},
 		{lines(`{"slate":1,"rewards":[1]}{}`), "line 1: more than one object"},
+		{lines(`{"slate":"1","rewards":[1]}`), "line 1: slate: cannot be a JSON string; rewards are"},
+		{lines(`{"slate":1,"rewards":["1"]}`), "line 1: rewards: cannot be a JSON string"},
+		{lines(`[1]`), "line 1: a line: cannot be a JSON array"},
+		{lines(`{"slate":1,"rewards":[1`), "line 1: is cut short"},
+		{lines(`{"rewards":[1]}`), "line 1: slate is missing"},
+		{[]string{"--from", dir}, "--from: " + dir + ": is a directory"},
 		{lines(`{"slate":1,"rewards":[1,null]}`), ".jsonl, line 1: slate 1, reward 2: null is no number"},
 	} {
 		feedback(c.args...).wantError(t, c.want)
@@ -308,9 +314,19 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state x --budget 2 --budget price=3"), "--budget 2: has no name, others have"},
 		{recommend("--state x --budget price=.1"), "the limits leave no item"},
 		{recommend("--state x --group-limit War=1"), `group limit of "War": there is no such group`},
-		{recommend("--state x --group-limit Space=-1"), `group limit of "Space": -1 is negative`},
+		{recommend("--state x --group-limit Space=-1"), `--group-limit Space=-1: -1 is negative`},
+		{recommend("--state x --group-limit -1"), `--group-limit -1: -1 is negative`},
+		{recommend("--state x --group-limit 1 --group-limit 2"), `--group-limit 2: is given twice`},
+		{recommend("--state x --budget price=1 --budget price=2"), `--budget price=2: is given twice`},
+		{recommend("--state x --limits " + file("limit6.json", `{"budgets":{"price":"9"}}`)), `limit6.json: budgets: cannot be a JSON string`},
+		{recommend("--state x --limits " + file("limit7.json", `[]`)), `limit7.json: limits: cannot be a JSON array`},
+		{recommend("--state x --limits " + file("limit8.json", `{"length":3`)), `limit8.json: is cut short`},
+		{"slate recommend --items " + file("noid.csv", "title,groups\na,b\n") + " --state x", "noid.csv: has no column id"},
+		{"slate simulate --users -1", "slate simulate: --users -1 is below 1"},
+		{"slate simulate --rounds -1", "slate simulate: --rounds -1 is below 0"},
+		{"slate simulate --news-topics 1", "slate simulate: --news-topics 1 is below 2"},
 		{recommend("--state x --group-limit Space"), `--group-limit Space: "Space" is not a whole number`},
-		{recommend("--state x -k -2"), "length -2"},
+		{recommend("--state x -k -2"), "--length -2 is negative"},
 		{recommend("--state x --limits " + dir + "/none.json"), "none.json"},
 		{recommend("--state x --limits " + file("limits.json", `{"size":3}`)), `limits.json: json: unknown field "size"`},
 		{recommend("--state x --limits " + file("limit2.json", `{"length":null}`)), "limit2.json: length: null is not a whole number"},
@@ -337,7 +353,7 @@ func TestSlateBadInput(t *testing.T) {
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
 	}
-	for _, name := range []string{"limits.json", "limit2.json", "limit3.json", "limit4.json", "limit5.json", "digit.json", "torn.json", "empty.json", "null.json", "version.json", "last.json", "feature.json", "topics.json", "user.json"} {
+	for _, name := range []string{"limits.json", "limit2.json", "limit3.json", "limit4.json", "limit5.json", "limit6.json", "limit7.json", "limit8.json", "noid.csv", "digit.json", "torn.json", "empty.json", "null.json", "version.json", "last.json", "feature.json", "topics.json", "user.json"} {
 		os.Remove(filepath.Join(dir, name))
 	}
 	if after := folderOf(t, dir); !slices.Equal(before, after) {

@@ -168,6 +168,9 @@ func readCSV(r io.Reader) ([]record, error) {
 			return nil, err
 		}
 	}
+	if !slices.Contains(head, "id") {
+		return nil, errors.New("has no column id")
+	}
 	var records []record
 	for {
 		row, err := rows.Read()
