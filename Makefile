@@ -117,7 +117,7 @@ $(LOADING):
 load: $(LOADING) ## a thousand clients of a server, with dynamic batching and without; five minutes
 	$(LOADING) load $(LOAD)
 
-crash: $(LOADING) ## kill -9 while collections, files, batches and tournaments are written
+crash: $(LOADING) ## kill -9 while collections, files, batches and tournaments are written; then folders that lost their database
 	$(LOADING) crash -crashes $(CRASHES) $(CRASH)
 
 diskfull: $(LOADING) ## uploads, builds, batches and the database without room on the disk

@@ -19,15 +19,17 @@ import (
 
 // crashOptions are how often, and after how long at most, a server is killed.
 type crashOptions struct {
-	crashes int
-	longest time.Duration
-	seed    uint64
+	crashes  int
+	longest  time.Duration
+	restores int
+	seed     uint64
 }
 
 func prepareCrash(fs *flag.FlagSet) func(context.Context, *run) error {
 	var o crashOptions
 	fs.IntVar(&o.crashes, "crashes", 50, "how often the server is killed")
 	fs.DurationVar(&o.longest, "longest", 700*time.Millisecond, "how long it may work until then")
+	fs.IntVar(&o.restores, "restores", 1, "how often a folder is damaged in every way and started again")
 	fs.Uint64Var(&o.seed, "seed", 1, "of the instants and of what is written")
 	return func(ctx context.Context, r *run) error { return r.crash(ctx, &o) }
 }
@@ -72,7 +74,12 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 	if err := c.end(ctx); err != nil {
 		return fmt.Errorf("after %d crashes, seed %d: %w", o.crashes, o.seed, err)
 	}
-	return c.report(time.Since(began))
+	took := time.Since(began)
+	drill, err := c.restores(ctx, o.restores)
+	if err != nil {
+		return err
+	}
+	return c.report(took, drill)
 }
 
 // crash is a server that is killed and what is known of it.
@@ -192,7 +199,7 @@ func (c *crash) end(ctx context.Context) error {
 	return nothingLeft(c.dir)
 }
 
-func (c *crash) report(took time.Duration) error {
+func (c *crash) report(took time.Duration, drill *restore) error {
 	p := newPage(c.run, "crash")
 	p.machine()
 	slices.Sort(c.starts)
@@ -209,6 +216,8 @@ func (c *crash) report(took time.Duration) error {
 	for _, name := range slices.Sorted(maps.Keys(done)) {
 		p.row(name, fmt.Sprint(done[name]))
 	}
+	p.later("Then a folder was damaged %d times: `meta.db` lost, of no bytes, an older one, cut, overwritten; `slates.db` cut and lost; copied while it was written. Every collection and file that was acknowledged answered as before, %d times after `thresher data repair`, which the refusal to start had asked for by name.",
+		drill.starts, drill.repairs)
 	p.later("Ready after a crash within %s ms (median), %s ms at most.", ms(percentile(c.starts, 50)), ms(percentile(c.starts, 100)))
 	return p.end()
 }
