@@ -179,6 +179,7 @@ type Collection struct {
 	SuffixNorm, SuffixMax [][]float32
 
 	closer func() error
+	spare  int64 // of the file's mapping, besides sections
 }
 
 // MinRotated is the least dimension that is rotated and coded; below, methods
@@ -272,7 +273,7 @@ func (c *Collection) Bytes() int64 {
 	if c.transform != nil {
 		b += c.transform.bytes()
 	}
-	return b
+	return b + max(0, c.spare)
 }
 
 // Options choose how a collection is built; the zero value means defaults.

@@ -53,7 +53,7 @@ func fillUp(dir string) {
 	}
 	path := filepath.Join(dir, "a.thresher")
 	rows := data("gaussian", 1000, 40, 1)
-	for limit := uint64(30_000); limit < 4<<20; limit += 50_000 {
+	for limit := uint64(30_000); limit < 4<<20; limit += 20_000 {
 		l.Cur = limit
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &l); err != nil {
 			fmt.Println(err)

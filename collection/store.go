@@ -17,7 +17,9 @@ import (
 	"thresher/whole"
 )
 
-// A collection file is a header of headerBytes and page-aligned sections.
+// A collection file is a header of headerBytes and sections, each at a multiple of
+// sectionAlign: those below packedBelow one after the other, the others where a page begins,
+// for they are written through a mapping each.
 //
 //	0   8  magic "THRESHER"
 //	8   4  format version, little endian as all numbers
@@ -26,15 +28,31 @@ import (
 //	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
 const (
 	magic       = "THRESHER"
-	fileVersion = 5
+	fileVersion = 6
 	// oldestVersion had more sections, which nothing reads. Files of before
 	// roundsVersion, too, are those of today but for dimensions that were rotated by
 	// fewer rounds (outdated).
 	oldestVersion = 3
 	roundsVersion = 5
-	headerBytes   = 1 << 16
-	pageBytes     = 1 << 16 // covers the page sizes in use
+	headerBytes   = 1 << 14    // 1<<16 in files of before
+	mostHeader    = 1<<16 - 20 // of JSON, in files of any version
+	packedBelow   = 1 << 16
+	sectionAlign  = 64
 )
+
+// pageBytes is where a mapping can begin, and firstSection where the rows do.
+func pageBytes() int64    { return int64(os.Getpagesize()) }
+func firstSection() int64 { return max(headerBytes, pageBytes()) }
+
+// FileOverhead is the most that a file has besides sections of so many bytes together: its
+// header, and what lies between sections.
+func FileOverhead(sections int64) int64 {
+	page := pageBytes()
+	return firstSection() + mostSections*sectionAlign + min(mostSections*page, sections/packedBelow*page)
+}
+
+// mostSections is the most that a collection has.
+const mostSections = 64
 
 // Errors of collection files, wrapped with the file's name and the figures.
 var (
@@ -68,10 +86,18 @@ type file struct {
 	end      int64
 	sections []section
 	maps     [][]byte
+	packed   []bool // of sections: in memory until the file is closed
 }
 
+func aligned(at, to int64) int64 { return (at + to - 1) / to * to }
+
 func (w *file) bytes(name string, n int64) ([]byte, error) {
-	off := (w.end + pageBytes - 1) / pageBytes * pageBytes
+	if n < packedBelow && len(w.sections) > 0 { // what the first one holds is in the file already
+		b, err := heap{}.bytes(name, n)
+		w.add(section{Name: name, Bytes: n}, b, true)
+		return b, err
+	}
+	off := aligned(w.end, pageBytes())
 	if err := w.f.Truncate(off + n); err != nil {
 		return nil, err
 	}
@@ -83,19 +109,37 @@ func (w *file) bytes(name string, n int64) ([]byte, error) {
 		return nil, err
 	}
 	w.end = off + n
-	w.sections = append(w.sections, section{Name: name, Offset: off, Bytes: n})
-	w.maps = append(w.maps, b)
+	w.add(section{Name: name, Offset: off, Bytes: n}, b, false)
 	return b, nil
 }
 
-// close unmaps every section, taking its checksum first when ok.
+func (w *file) add(s section, b []byte, packed bool) {
+	w.sections, w.maps, w.packed = append(w.sections, s), append(w.maps, b), append(w.packed, packed)
+}
+
+// write puts a section that was in memory behind what there is.
+func (w *file) write(s *section, b []byte) error {
+	s.Offset = aligned(w.end, sectionAlign)
+	w.end = s.Offset + s.Bytes
+	_, err := w.f.WriteAt(b, s.Offset)
+	return err
+}
+
+// close unmaps every section, or writes it, taking its checksum first when ok.
 func (w *file) close(ok bool) error {
 	var first error
 	for i, b := range w.maps {
 		if ok {
 			w.sections[i].CRC = crc32.Checksum(b, castagnoli)
 		}
-		if err := unmapFile(w.f, w.sections[i].Offset, b, ok); err != nil && first == nil {
+		var err error
+		switch {
+		case !w.packed[i]:
+			err = unmapFile(w.f, w.sections[i].Offset, b, ok)
+		case ok:
+			err = w.write(&w.sections[i], b)
+		}
+		if err != nil && first == nil {
 			first = err
 		}
 	}
@@ -126,8 +170,8 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 }
 
 func create(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
-	w := &file{f: f, end: headerBytes}
-	if _, err := f.Seek(headerBytes, io.SeekStart); err != nil {
+	w := &file{f: f, end: firstSection()}
+	if _, err := f.Seek(w.end, io.SeekStart); err != nil {
 		return err
 	}
 	n, err := stream(ctx, src, func(r []float32) error {
@@ -208,7 +252,7 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, fileVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
-	if n > headerBytes-20 {
+	if n > mostHeader {
 		return nil, fmt.Errorf("%w: header of %d bytes", ErrCorrupt, n)
 	}
 	js := make([]byte, n)
@@ -254,7 +298,7 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 		m.summed = true
 		return heap{}.bytes(name, n)
 	}
-	if !ok || s.Bytes != n || s.Offset < headerBytes || s.Offset%pageBytes != 0 || s.Offset > math.MaxInt64-n || s.Offset+n > int64(len(m.all)) {
+	if !ok || s.Bytes != n || s.Offset < headerBytes || s.Offset%sectionAlign != 0 || s.Offset > math.MaxInt64-n || s.Offset+n > int64(len(m.all)) {
 		return nil, fmt.Errorf("%w: section missing or not of %d bytes", ErrCorrupt, n)
 	}
 	b := m.all[s.Offset : s.Offset+n : s.Offset+n]
@@ -299,8 +343,10 @@ func open(f *os.File) (*Collection, error) {
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
 		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Pilot: h.Pilot}
 	m := &mapped{all: all, sections: map[string]section{}}
+	c.spare = h.Bytes
 	for _, s := range h.Sections {
 		m.sections[s.Name] = s
+		c.spare -= s.Bytes
 	}
 	if c.D > 0 {
 		c.transform = newTransform(c.Dim, c.Seed)

@@ -222,3 +222,27 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 		alone(t, dir)
 	}
 }
+
+// TestSmallFilesAreSmall: a file has little besides its sections, and Bytes says all that is
+// mapped. Each section on a page of its own took 856,064 bytes for 100 x 32.
+func TestSmallFilesAreSmall(t *testing.T) {
+	for _, s := range []struct{ n, dim int }{{1, 1}, {100, 32}, {1000, 128}, {64, 4096}} {
+		path := filepath.Join(t.TempDir(), "a.thresher")
+		c, err := Create(context.Background(), path, &rowsSource{rows: data("gaussian", s.n, s.dim, 1), dim: s.dim}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := c.Bytes() - c.spare
+		if info.Size() > held+FileOverhead(held) || c.Bytes() < info.Size() {
+			t.Errorf("%v: a file of %d bytes for sections of %d, %d are said to be taken", s, info.Size(), held, c.Bytes())
+		}
+		if s.n == 100 && info.Size() > 50_000 {
+			t.Errorf("%d bytes for 100 x 32", info.Size())
+		}
+	}
+}

@@ -216,11 +216,11 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			damage{"cut in " + s.Name, whole[:s.Offset+s.Bytes/2], ErrTruncated},
 			damage{"cut at " + s.Name, whole[:s.Offset], ErrTruncated},
 			damage{"without " + s.Name, edit(func(h *header) { h.Sections = slices.Delete(h.Sections, i, i+1) }), ErrCorrupt},
-			damage{"astray " + s.Name, edit(func(h *header) { h.Sections[i].Offset += pageBytes }), ErrCorrupt},
+			damage{"astray " + s.Name, edit(func(h *header) { h.Sections[i].Offset += 1 << 16 }), ErrCorrupt},
 			damage{"unaligned " + s.Name, edit(func(h *header) { h.Sections[i].Offset++ }), ErrCorrupt},
 			damage{"in the header " + s.Name, edit(func(h *header) { h.Sections[i].Offset = 0 }), ErrCorrupt},
-			damage{"before the file " + s.Name, edit(func(h *header) { h.Sections[i].Offset = -pageBytes }), ErrCorrupt},
-			damage{"far away " + s.Name, edit(func(h *header) { h.Sections[i].Offset = math.MaxInt64 / pageBytes * pageBytes }), ErrCorrupt},
+			damage{"before the file " + s.Name, edit(func(h *header) { h.Sections[i].Offset = -1 << 16 }), ErrCorrupt},
+			damage{"far away " + s.Name, edit(func(h *header) { h.Sections[i].Offset = math.MaxInt64 >> 16 << 16 }), ErrCorrupt},
 			damage{"longer " + s.Name, edit(func(h *header) { h.Sections[i].Bytes++ }), ErrCorrupt},
 		)
 	}

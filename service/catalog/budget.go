@@ -67,10 +67,17 @@ const (
 	panelColumns   = 192
 	levelCount     = 7
 	rotatedSpare   = 31
+	haarSpare      = 3 // up to 256 dimensions
 )
 
 // estimate is an upper bound of collection.Collection.Bytes, and close to it.
 func (s shape) estimate() int64 {
+	sections := s.sections()
+	return sections + collection.FileOverhead(sections)
+}
+
+// sections is an upper bound of what a collection's arrays and ids take.
+func (s shape) sections() int64 {
 	n, dim := s.rows, int64(s.dim)
 	bytes := s.idBytes + n*(4*dim+8) // rows, order, norms
 	switch s.metric {
@@ -90,7 +97,10 @@ func (s shape) estimate() int64 {
 		return bytes
 	}
 	n += collection.PanelAtoms // panels are padded
-	D := dim + rotatedSpare
+	D := dim + haarSpare
+	if dim > 256 {
+		D = dim + rotatedSpare
+	}
 	bytes += n*(headDirections+D) + n*(headDirections+min(D, panelColumns)) // codes, panels
 	bytes += n*(13+17*levelCount) + 1<<13                                   // terms of heads and levels
 	bytes += 4 * headDirections * dim                                       // directions

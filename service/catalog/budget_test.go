@@ -3,13 +3,45 @@ package catalog
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/problem"
 )
+
+// created is what a collection of this shape takes that is a file's mapping.
+func (s shape) created(t *testing.T) int64 {
+	t.Helper()
+	src, err := dataset.Open(npyOf(t, vectors(0, int(s.rows), s.dim), s.dim), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	path := filepath.Join(t.TempDir(), "a.thresher")
+	c, err := collection.Create(context.Background(), path, src, true, &collection.Options{Metric: s.metric, Basis: s.basis})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.Bytes()
+}
+
+func npyOf(t *testing.T, rows []float32, dim int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rows.npy")
+	f, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(dataset.WriteNPY(f, len(rows)/dim, dim, rows), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // TestEstimate holds the estimate of a collection's memory against the collection: never
 // less, and little more.
@@ -30,6 +62,10 @@ func TestEstimate(t *testing.T) {
 				if got < is || float64(got) > 1.3*float64(is)+float64(1<<20) {
 					t.Errorf("%v %v %v: %d bytes estimated, %d taken", s, s.metric, s.basis, got, is)
 				}
+				mapped := s.created(t)
+				if got < mapped || mapped < is {
+					t.Errorf("%v %v %v: %d bytes estimated, %d taken in memory and %d as a file", s, s.metric, s.basis, got, is, mapped)
+				}
 			}
 		}
 	}
@@ -37,13 +73,13 @@ func TestEstimate(t *testing.T) {
 
 func TestMemoryBudget(t *testing.T) {
 	ctx := context.Background()
-	one := shape{rows: 100, dim: 8}.estimate()
+	one := shape{rows: 1000, dim: 8}.estimate()
 	f := newFolder(t, Options{Memory: 3 * one})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "b", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
-	_, err := f.c.Append(ctx, "a", rowsOf(0, 100, 8, nil), "")
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 1000, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "b", rowsOf(0, 1000, 8, nil), CreateOptions{}, ""))
+	_, err := f.c.Append(ctx, "a", rowsOf(0, 1000, 8, nil), "")
 	if p := problem.Of(err); p.Kind != problem.OutOfMemory || p.Limit != 3*one ||
-		!strings.Contains(p.Error(), "200 rows of 8 columns need about") || !strings.Contains(p.Error(), "memory budget is") {
+		!strings.Contains(p.Error(), "2000 rows of 8 columns need about") || !strings.Contains(p.Error(), "memory budget is") {
 		t.Error(p, p.Kind, p.Limit)
 	}
 	// rows that nobody counted before stop the build that meets them
@@ -52,11 +88,11 @@ func TestMemoryBudget(t *testing.T) {
 	if p.Kind != problem.OutOfMemory {
 		t.Error(p)
 	}
-	f.ready(f.c.Create(ctx, "c", rowsOf(0, 100, 8, nil), CreateOptions{}, "")) // all was given back
+	f.ready(f.c.Create(ctx, "c", rowsOf(0, 1000, 8, nil), CreateOptions{}, "")) // all was given back
 	if err := f.c.Delete("b"); err != nil {
 		t.Fatal(err)
 	}
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 90, 8, nil), CreateOptions{Replace: true}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 900, 8, nil), CreateOptions{Replace: true}, ""))
 	var sum int64
 	for _, i := range f.c.List() {
 		sum += i.Bytes
