@@ -134,5 +134,5 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 // so of nobody.
 func (s *Server) mayWrite(ctx context.Context) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	return len(s.o.Tokens) == 0 || ok && x.writes
+	return len(s.tokens()) == 0 || ok && x.writes
 }

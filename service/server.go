@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/batch"
 	"thresher/service/batches"
 	"thresher/service/catalog"
 	"thresher/service/database"
@@ -155,12 +156,19 @@ func (s *Server) batchOptions() *batches.Options {
 	o := &batches.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
 		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
-		Withhold: slices.ContainsFunc(s.o.Tokens, func(t Token) bool { return !t.Write }),
+		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
+		Turns:    s.batchTurns,
 	}
 	if s.o.Metrics != nil {
 		o.Answered = s.o.Metrics.Answered
 	}
 	return o
+}
+
+// batchTurns has a search of batches, which are one client, take its turns.
+func (s *Server) batchTurns() (turns batch.Turns, end func()) {
+	t := s.turns.Of("batches")
+	return t, t.End
 }
 
 // Catalog holds the collections.

@@ -48,12 +48,17 @@ type store interface {
 	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
 }
 
-// inCatalog is the library of a catalog; answered, if not nil, is told of responses, of
-// which withhold keeps wire.Withhold's part.
+// inCatalog is the library of a catalog.
 type inCatalog struct {
-	c        *catalog.Catalog
+	c *catalog.Catalog
+	shared
+}
+
+// shared is what searches of all shelves have of Options.
+type shared struct {
 	answered func(collection string, m batch.Method, resp *batch.Response)
-	withhold bool
+	withhold func() bool
+	turns    func() (batch.Turns, func())
 }
 
 func (l inCatalog) pin(name, owner string) (int64, error) {
@@ -93,7 +98,7 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 	if err != nil {
 		return nil, err
 	}
-	return inUse{v, name, l.answered, l.withhold}, nil
+	return inUse{v, name, l.shared}, nil
 }
 
 // notReady reports whether err says that a collection is still loaded or built.
@@ -104,10 +109,9 @@ func notReady(err error) bool {
 
 // inUse is the shelf of a version.
 type inUse struct {
-	v        *catalog.Version
-	name     string
-	answered func(string, batch.Method, *batch.Response)
-	withhold bool
+	v    *catalog.Version
+	name string
+	shared
 }
 
 func (u inUse) dim() int { return u.v.Dim() }
@@ -115,11 +119,16 @@ func (u inUse) len() int { return u.v.Len() }
 func (u inUse) release() { u.v.Release() }
 
 func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if u.turns != nil {
+		turns, end := u.turns()
+		defer end()
+		req.Turns = turns
+	}
 	resp, err := u.v.Direct(ctx, req)
 	if err == nil && u.answered != nil {
 		u.answered(u.name, req.Method, resp)
 	}
-	if err == nil && u.withhold {
+	if err == nil && u.withhold != nil && u.withhold() {
 		wire.Withhold(resp)
 	}
 	return resp, err

@@ -49,7 +49,7 @@ var errClosing = errors.New("the server is shutting down")
 // are not final. The caller keeps db, the catalog and the files, which must outlive
 // the Manager.
 func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
-	return open(dir, db, inCatalog{o.Catalog, o.Answered, o.Withhold}, o.Files, *o)
+	return open(dir, db, inCatalog{o.Catalog, shared{o.Answered, o.Withhold, o.Turns}}, o.Files, *o)
 }
 
 func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {

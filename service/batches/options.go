@@ -39,9 +39,12 @@ type Options struct {
 	// failed, once for each; nil means 5 s, 30 s, 2 min. Then it fails, with what is
 	// answered.
 	Retry []time.Duration
-	// Withhold leaves out of certificates what wire.Withhold does: clients may read
-	// results who are not told more.
-	Withhold bool
+	// Withhold, if not nil, says whether what wire.Withhold does is left out of
+	// certificates: clients may read results who are not told more.
+	Withhold func() bool
+	// Turns, if not nil, has a search share the machine with those of clients, until end
+	// is called.
+	Turns func() (turns batch.Turns, end func())
 	// Answered, if not nil, is told of each response to searches in a collection by a
 	// method; it must be quick and safe for concurrent use.
 	Answered func(collection string, m batch.Method, resp *batch.Response)
