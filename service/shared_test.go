@@ -1,0 +1,190 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"thresher/service/fair"
+)
+
+// turnOfTests is a turn that one query takes little of, and many take more than one.
+const turnOfTests = 4 * time.Microsecond
+
+// TestSmallBesideLarge: however many large searches wait, and while as many parts of them
+// are under way as may, a search of one query is answered.
+func TestSmallBesideLarge(t *testing.T) {
+	s := start(t, func(o *Options) { o.Turn = turnOfTests })
+	s.fill()
+	begun, gate := make(chan struct{}, 1024), make(chan struct{})
+	var mu sync.Mutex
+	held := 2
+	s.hooks.set(func(context.Context) {
+		mu.Lock()
+		wait := held > 0
+		held--
+		mu.Unlock()
+		if wait {
+			begun <- struct{}{}
+			<-gate
+		}
+	}, nil)
+	row := "[" + strings.Repeat("1,", dim-1) + "1],"
+	large := `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 1000), ",") + `],"method":"exact"}`
+	var all []<-chan *answer
+	for range 6 {
+		all = append(all, s.later(large))
+	}
+	<-begun
+	<-begun
+	for s.turns.Waiting(fair.Large) < 4 {
+		runtime.Gosched()
+	}
+	s.do("POST", searchFilms, oneQuery(`,"timeout_ms":60000`)).want(200)
+	close(gate)
+	for _, a := range all {
+		var r results
+		(<-a).want(200).into(&r)
+		if len(r.Results) != 1000 {
+			t.Errorf("%d results", len(r.Results))
+		}
+		for i, x := range r.Results {
+			if !x.Complete || !reflect.DeepEqual(x.IDs, r.Results[0].IDs) {
+				t.Fatalf("result %d: %+v, the first, of the same query, %+v", i, x, r.Results[0])
+			}
+		}
+	}
+	if n := s.turns.Waiting(fair.Large) + s.turns.Waiting(fair.Small); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// TestLongAnswers: an answer that is sent piece by piece has the results of the same
+// queries by themselves, in JSON and as npz.
+func TestLongAnswers(t *testing.T) {
+	s := start(t, func(o *Options) { o.Turn = turnOfTests })
+	s.fill()
+	const m = 2000
+	queries := gaussian(7, m*dim)
+	search := searchFilms + "?k=100&method=exact"
+	whole := s.do("POST", search, npy(queries, dim), "Content-Type", npyType).want(200)
+	if whole.header.Get("Content-Length") != "" || len(whole.body) < 2*mostAtOnce {
+		t.Fatalf("%d bytes, Content-Length %q: it is not long", len(whole.body), whole.header.Get("Content-Length"))
+	}
+	var long struct{ Results []json.RawMessage }
+	whole.into(&long)
+	if len(long.Results) != m {
+		t.Fatalf("%d results", len(long.Results))
+	}
+	for _, j := range []int{0, 1, 700, m - 1} {
+		var one struct{ Results []json.RawMessage }
+		a := s.do("POST", search, npy(queries[j*dim:(j+1)*dim], dim), "Content-Type", npyType).want(200)
+		if a.header.Get("Content-Length") == "" {
+			t.Error("a short answer does not say how long it is")
+		}
+		a.into(&one)
+		if string(one.Results[0]) != string(long.Results[j]) {
+			t.Errorf("query %d: %.100s in the long answer, %.100s by itself", j, long.Results[j], one.Results[0])
+		}
+	}
+	if a := s.do("POST", search, npy(queries, dim), "Content-Type", npyType, "Accept", npzType).want(200); len(a.body) < m*100*12 || string(a.body[:2]) != "PK" {
+		t.Errorf("npz of %d bytes", len(a.body))
+	}
+	if n := s.answers.Used(); n != 0 {
+		t.Errorf("%d bytes of answers are held", n)
+	}
+}
+
+// TestAnswersWait: an answer for which there is no memory waits for it, as long as any
+// search may take.
+func TestAnswersWait(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, 50*time.Millisecond })
+	s.fill()
+	full := s.answers.Hold("another", 1<<20, nil)
+	for _, n := range []int64{1 << 16, 1 << 20} {
+		if err := full.Grow(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := full.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	row := "[" + strings.Repeat("1,", dim-1) + "1],"
+	large := `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 50), ",") + `],"method":"exact","k":100}`
+	if p := s.do("POST", searchFilms, large).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
+		t.Errorf("%+v", p)
+	}
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+	full.Release()
+	s.do("POST", searchFilms, large).want(200)
+}
+
+// TestStuckBodiesGiveWay: a body that stands still keeps its memory until another needs
+// it; then it is told so, and the other has its answer.
+func TestStuckBodiesGiveWay(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
+		o.Timeouts.Body = time.Hour
+	})
+	s.fill()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n%s", searchFilms, strings.Repeat(" ", 600_000)); err != nil {
+		t.Fatal(err)
+	}
+	for s.bodies.Used() < 600_000 {
+		runtime.Gosched()
+	}
+	s.do("POST", searchFilms, strings.Repeat(" ", 600_000)+oneQuery("")).want(200)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if resp.StatusCode != 408 || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "while others waited") {
+		t.Errorf("%d %v %s %v", resp.StatusCode, resp.Header, text, err)
+	}
+	if n := s.bodies.Used(); n != 0 {
+		t.Errorf("%d bytes of bodies are held", n)
+	}
+}
+
+// TestReadersGiveWay: an answer that nobody takes gives its memory to one that waits.
+func TestReadersGiveWay(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Body = 4<<20, time.Hour })
+	s.fill()
+	queries := npy(gaussian(8, 4096*dim), dim) // whose answer is longer than what systems buffer
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	search := searchFilms + "?k=300&method=exact"
+	if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", search, npyType, len(queries), queries); err != nil {
+		t.Fatal(err)
+	}
+	for s.answers.Used() == 0 {
+		runtime.Gosched()
+	}
+	s.do("POST", search, queries, "Content-Type", npyType, "Accept", npzType).want(200)
+	if text, err := io.ReadAll(c); strings.HasSuffix(string(text), "0\r\n\r\n") {
+		t.Errorf("the answer that was not taken came to its end, %d bytes, %v", len(text), err)
+	}
+}
