@@ -90,7 +90,8 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		a.log.Warn("costs kept of this machine cannot be read; they are measured again", "error", err)
 	}
 	machine := thisMachine(b)
-	if i := slices.IndexFunc(kept, machine.of); i >= 0 {
+	// what was kept before there was a cost of gathering is measured again
+	if i := slices.IndexFunc(kept, machine.of); i >= 0 && (kept[i].Costs.Gather > 0 || coster.Costs().Gather == 0) {
 		return &kept[i].Costs, nil
 	}
 	if machine.Costs, err = coster.Measure(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,38 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 		if all, err := readCache(path); err != nil || len(all) != 2 && name != "format" {
 			t.Errorf("other %s: kept %+v, %v", name, all, err)
 		}
+	}
+}
+
+// TestCostsOfBefore: of costs from before there was one of gathering, those kept are
+// measured again, and those pinned serve as they are.
+func TestCostsOfBefore(t *testing.T) {
+	a, path, log := costsApp(t, costsAuto)
+	former := thisMachine(newMeasured())
+	former.Costs = backend.Portable()
+	former.Costs.Visit = 7
+	text, err := json.Marshal(former)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), `"gather":0.8,`, "", 1))
+	if strings.Contains(string(text), "gather") {
+		t.Fatalf("costs %s", text)
+	}
+	mkdir(t, filepath.Dir(path))
+	writeFile(t, filepath.Dir(path), filepath.Base(path), slices.Concat([]byte("["), text, []byte("]")))
+	b := newMeasured()
+	for range 2 {
+		if v := visit(t, a, b); v != 101 || b.times != 1 || strings.Contains(log.String(), "WARN") {
+			t.Errorf("visit costs %g, measured %d times; log %s", v, b.times, log)
+		}
+	}
+	if all, err := readCache(path); err != nil || len(all) != 1 || all[0].Costs.Gather == 0 {
+		t.Errorf("kept %+v, %v", all, err)
+	}
+	a.config.Costs = writeFile(t, t.TempDir(), "pinned.json", text)
+	if v := visit(t, a, b); v != 7 || b.times != 1 {
+		t.Errorf("pinned: visit costs %g, measured %d times", v, b.times)
 	}
 }
 
