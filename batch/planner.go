@@ -13,7 +13,7 @@ import (
 )
 
 // plan is how a request is answered: a function of the collection, method, k,
-// delta, the numbers of atoms allowed and of panels that hold them and the machine's
+// delta, about how many atoms are allowed and panels hold them and the machine's
 // costs alone, never of codes read for the query or of the batch. An allowed gap only ends searches earlier.
 type plan struct {
 	name      string
@@ -70,10 +70,10 @@ func (e *Engine) plan(w *work) (*plan, error) {
 		return nil, bad("plan", "method %s has looks of its own", m)
 	case !planned(m):
 		return e.published(w, m, w.k)
-	case c.Basis == collection.Raw && w.req.Plan == "" && (m == Certain || m == Auto && w.k <= w.allowed/leastArms):
+	case c.Basis == collection.Raw && w.req.Plan == "" && (m == Certain || m == Auto && w.k <= w.arms/leastArms):
 		return e.certainRaw(w.k), nil
 	}
-	asked := question{m, w.req.Plan, w.k, w.allowed, w.panels, w.delta}
+	asked := question{m, w.req.Plan, w.k, w.arms, w.panels, w.delta}
 	if made := e.plans.get(asked); made != nil {
 		return made, nil
 	}
@@ -93,11 +93,11 @@ func (e *Engine) plan(w *work) (*plan, error) {
 
 // question is what a plan depends on beside the engine.
 type question struct {
-	method     Method
-	plan       string // asked for, "" for the best
-	k, allowed int
-	panels     int
-	delta      float64
+	method  Method
+	plan    string // asked for, "" for the best
+	k, arms int
+	panels  int
+	delta   float64
 }
 
 // plans remembers the plans made: choosing takes longer than small searches. It is
@@ -128,7 +128,7 @@ func (p *plans) put(q question, made *plan) {
 // problem states what the planner is asked.
 func (e *Engine) problem(w *work) *problem {
 	c := e.c
-	p := &problem{arms: max(1, w.allowed), atoms: c.N, panels: max(1, w.panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
+	p := &problem{arms: max(1, w.arms), atoms: c.N, panels: max(1, w.panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
 		curves: e.curves, k: w.k, delta: w.delta, costs: e.costs}
 	if c.Coded() {
 		p.signs = max(0, c.SignLevel())

@@ -18,7 +18,8 @@ type work struct {
 	m        int
 	k        int // atoms wanted, at most those there are; 0: a range
 	allowed  int // atoms that may be returned
-	panels   int // that hold one
+	arms     int // the same, and the panels that hold them, as the plan goes by them
+	panels   int
 	delta    float64
 	plan     *plan
 	goals    []backend.Goal
@@ -79,9 +80,12 @@ func (e *Engine) work(req *Request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.k, w.allowed, w.panels = k, c.N, (c.N+63)/64
+	w.k, w.allowed, w.arms, w.panels = k, c.N, c.N, (c.N+63)/64
 	if filter != nil {
-		w.allowed, w.panels = filter.Len(), filter.Filled()
+		w.allowed, w.panels = filter.Len(), coarse(filter.Filled())
+		if w.allowed < c.N {
+			w.arms = coarse(w.allowed)
+		}
 	}
 	if w.plan, err = e.plan(w); err != nil {
 		return nil, err
@@ -238,6 +242,15 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 		b[i/64] &^= 1 << (i % 64)
 	}
 	return backend.NewFilter(e.c.Order, b), nil
+}
+
+// coarse rounds a number down to one of eight in each octave: filters of about as many
+// atoms have one plan, for choosing one takes longer than many a search.
+func coarse(n int) int {
+	if n < 16 {
+		return n
+	}
+	return int(math.Exp2(math.Floor(8*math.Log2(float64(n))+1e-9) / 8))
 }
 
 // checkRows refuses numbers that no row has.

@@ -1,0 +1,42 @@
+package batch
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend/backendtest"
+	"thresher/collection"
+)
+
+// TestFiltersShareAPlan: plans go by about how many atoms are allowed, so that a filter
+// that no other equals does not cost a choice of its own.
+func TestFiltersShareAPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, math.MaxInt32).Draw(t, "atoms")
+		if c := coarse(n); c > n || float64(c) < .88*float64(n) || coarse(n+1) < c {
+			t.Errorf("%d is about %d, and one more about %d", n, c, coarse(n+1))
+		}
+	})
+	rows := backendtest.Gaussian(backendtest.Rand(1), 5000, 64)
+	c, err := collection.Build(t.Context(), rows, 64, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(c)
+	e.costs = fast()
+	r := backendtest.Rand(2)
+	for range 200 {
+		req := Request{Queries: rows[:64], K: 1}
+		for _, row := range r.Perm(5000)[:1000+r.IntN(40)] {
+			req.Allow = append(req.Allow, int64(row))
+		}
+		if _, err := e.work(&req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(e.plans.made); n > 4 {
+		t.Errorf("%d plans for filters of about as many atoms", n)
+	}
+}
