@@ -1,24 +1,61 @@
-// Promlint reads metrics in the Prometheus text format and fails on whatever
-// client_golang's linter finds fault with.
+// Promlint holds metrics, alert rules and dashboards to what Prometheus and Grafana take.
+//
+//	promlint < METRICS              fails on what client_golang's linter finds fault with
+//	promlint METRICS FILE ...       fails where an expression of a file of rules (.yaml) or
+//	                                of a dashboard (.json) is not PromQL, or asks for a metric
+//	                                or a label that METRICS does not have
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 func main() {
-	faults, err := promlint.New(os.Stdin).Lint()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "promlint:", err)
-		os.Exit(2)
+	if len(os.Args) < 3 {
+		lint()
+		return
 	}
+	known, err := readSeries(os.Args[1])
+	exitOn(err)
+	faults := 0
+	for _, path := range os.Args[2:] {
+		read := readRules
+		if filepath.Ext(path) == ".json" {
+			read = readDashboard
+		}
+		all, wrong := read(path)
+		for _, e := range all {
+			wrong = append(wrong, known.check(e)...)
+		}
+		for _, err := range wrong {
+			fmt.Printf("%s: %v\n", path, err)
+		}
+		faults += len(wrong)
+	}
+	if faults > 0 {
+		os.Exit(1)
+	}
+}
+
+// lint reads metrics from standard input.
+func lint() {
+	faults, err := promlint.New(os.Stdin).Lint()
+	exitOn(err)
 	for _, f := range faults {
 		fmt.Println(f.Metric+":", f.Text)
 	}
 	if len(faults) > 0 {
 		os.Exit(1)
+	}
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "promlint:", err)
+		os.Exit(2)
 	}
 }
