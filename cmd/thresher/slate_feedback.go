@@ -81,6 +81,9 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 		return fmt.Errorf("slate feedback: %w", err)
 	}
 	lock, err := lockFolder(cmd.Context(), filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--state: %w; slate recommend makes it", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -349,6 +349,7 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state " + damaged("topics.json", `"Animals",`, ``)), "4 topics, of the user 5 are known"},
 		{recommend("--state " + damaged("user.json", `"user":{`, `"user":null,"x":{`)), "has no user"},
 		{"slate feedback --slate 1 --rewards 1", "--state: no file named"},
+		{"slate feedback --slate 1 --rewards 1 --user ann --state " + dir + "/nobody", "nobody: no such file or directory; slate recommend makes it"},
 		{"slate feedback --state " + dir + "/none.json --slate 1 --rewards 1", "none.json: no such file or directory; slate recommend makes it"},
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
