@@ -86,6 +86,15 @@ func TestFlippedDigits(t *testing.T) {
 		if said := log.String(); (name == "record") != strings.Contains(said, "cannot be played") {
 			t.Errorf("%s: %s", name, said)
 		}
+		if name == "record" {
+			if err := h.Delete(context.Background(), id); err != nil {
+				t.Errorf("what cannot be played cannot be deleted: %v", err)
+			}
+			if c := h.Counts(); c["running"] != 1 || c["done"] != 0 {
+				t.Errorf("%v", c)
+			}
+			continue
+		}
 		h.change(p, func([]byte) []byte { return whole })
 		h.reopen()
 		if got := h.get(id); got.State.Duels != want.State.Duels {

@@ -210,9 +210,11 @@ func (s *Store) List(after string, limit int) (Page, error) {
 
 // Delete forgets a tournament. Reports that come later find none.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	var done bool
+	var done, damaged bool
 	w := &write{then: func() {
-		s.count(done, -1)
+		if !damaged { // which Open did not count
+			s.count(done, -1)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if l := s.memory.live[id]; l != nil {
@@ -222,6 +224,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		r, err := find(tx, id)
+		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
+			n := bucket(tx, idsBucket).Get([]byte(id))
+			return (&record{ID: id, Number: binary.BigEndian.Uint64(n)}).remove(tx)
+		}
 		if err != nil {
 			w.refused = err
 			return nil
