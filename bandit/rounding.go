@@ -28,6 +28,10 @@ const (
 	epilogueRoundings = 16
 )
 
+// CentreSlack is what comes on top of Slack where atom and query are taken relative
+// to a centre: each coordinate of either is rounded once more.
+const CentreSlack = 2.1 * unit
+
 // AccumulateError returns gamma_n = n u/(1 - n u), u = 2^-24: a sum of n
 // products computed in float32, in any order, with or without fused operations,
 // differs from the exact one by at most gamma_n sum |a_i||b_i| <= gamma_n |a||b|

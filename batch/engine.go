@@ -72,6 +72,14 @@ func newEngine(c *collection.Collection) *Engine {
 	return e
 }
 
+// longest is the greatest norm of an atom as given, or for cosine as it is compared.
+func (e *Engine) longest() float64 {
+	if e.c.Centre != nil {
+		return e.c.Longest
+	}
+	return e.maxNorm
+}
+
 // Expect is what the plan that Search would take for req is expected to cost on a
 // backend of these costs, in ns of one of its cores an atom and query: 0 when
 // nothing forecasts it. The queries of req may be missing. Errors are those of

@@ -95,11 +95,7 @@ func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendt
 			floor := (best.Scores[rank] + best.Scores[rank+1]) / 2
 			least := floor
 			if c.Metric == collection.Euclidean {
-				var qq float64
-				for _, v := range q {
-					qq += float64(v) * float64(v)
-				}
-				least = qq - 2*floor
+				least = -2 * floor
 			}
 			for _, k := range []int{0, 3, 200} {
 				for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive, batch.Strict} {

@@ -314,7 +314,7 @@ func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []flo
 	case BoundedME:
 		eps := w.req.Epsilon
 		if w.req.Relative {
-			eps *= collection.Norm(q) * e.maxNorm
+			eps *= collection.Norm(q) * e.longest()
 		}
 		return bandit.BoundedME(ctx, arms, bandit.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
 			Union: bandit.Corrected, Seed: seed})
@@ -327,18 +327,22 @@ func (w *work) exactScore(j, row int) float64 {
 	c := w.e.c
 	var s, vv float64
 	q := w.query(j)
+	if c.Metric == collection.Euclidean {
+		wide := make([]float64, len(q))
+		for i, v := range q {
+			wide[i] = float64(v)
+		}
+		return 0 - collection.SquaredDistance(c.Row(row), wide)/2
+	}
 	for i, v := range c.Row(row) {
 		s += float64(v) * float64(q[i])
 		vv += float64(v) * float64(v)
 	}
-	switch c.Metric {
-	case collection.Cosine:
+	if c.Metric == collection.Cosine {
 		if w.norms[j] == 0 || vv == 0 {
 			return 0
 		}
 		return collection.CosineOf(s, c.RowSquares[row], w.norms[j]*w.norms[j])
-	case collection.Euclidean:
-		return s - vv/2
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"thresher/backend"
 	"thresher/bandit"
@@ -119,6 +118,7 @@ func (w *work) checkQueries() error {
 	for j := range w.m {
 		q := w.query(j)
 		n := collection.Norm(q)
+		w.norms[j] = n
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			for i, v := range q {
 				if !finite(float64(v)) {
@@ -131,12 +131,12 @@ func (w *work) checkQueries() error {
 		case collection.Cosine:
 			most = n
 		case collection.Euclidean:
-			most = (n + w.e.maxNorm) * (n + w.e.maxNorm)
+			most = c.WorkingNorm(q) + w.e.maxNorm
+			most *= most
 		}
 		if most >= math.MaxFloat32/2 {
 			return &RequestError{Field: "queries", Query: j, Err: fmt.Errorf("norm %g: scores could overflow float32", n)}
 		}
-		w.norms[j] = n
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (w *work) gap(j int) float64 {
 	if !w.req.Relative {
 		return w.req.Epsilon
 	}
-	scale := w.e.maxNorm
+	scale := w.e.longest()
 	if w.e.c.Metric != collection.Cosine {
 		scale *= w.norms[j]
 	}
@@ -156,7 +156,7 @@ func (w *work) gap(j int) float64 {
 // epsilon is the allowed gap of query j in search-score units.
 func (w *work) epsilon(j int) float64 {
 	if w.e.c.Metric == collection.Euclidean {
-		return w.gap(j) / 2 // |q-v|^2 = |q|^2 - 2 (q.v - |v|^2/2)
+		return w.gap(j) / 2 // the search score is -|q-v|^2/2
 	}
 	return w.gap(j)
 }
@@ -167,8 +167,7 @@ func (w *work) epsilon(j int) float64 {
 func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
 
 // floor is the least search score wanted of query j, less what the rounding of
-// float64 sums can take from an atom that reaches it: a duplicate has cosine 1
-// and distance 0.
+// float64 sums can take from an atom that reaches it: a duplicate has cosine 1.
 func (w *work) floor(j int) float64 {
 	if w.req.MinScore == nil {
 		return math.Inf(-1)
@@ -177,9 +176,7 @@ func (w *work) floor(j int) float64 {
 	q, v := w.norms[j], w.e.maxNorm
 	switch w.e.c.Metric {
 	case collection.Euclidean:
-		// distances, computed anew, decide among those that pass
-		v = min(v, q+math.Sqrt(max(0, *w.req.MinScore)))
-		return (q*q-*w.req.MinScore)/2 - rounding*(q*q+v*v)
+		return 0 - *w.req.MinScore*(1+1e-12+rounding)/2
 	case collection.Cosine:
 		return *w.req.MinScore - rounding
 	}
@@ -266,8 +263,11 @@ func (e *Engine) checkRows(field string, rows []int64) error {
 // unseen is the answer to a query that no look reached: nothing, with all open.
 func (w *work) unseen(j int, stop Stop) Answer {
 	a := backend.Answer{Open: w.norms[j] * w.e.maxNorm, Tau: math.Inf(-1)}
-	if w.e.c.Metric == collection.Cosine {
+	switch w.e.c.Metric {
+	case collection.Cosine:
 		a.Open = w.e.maxNorm
+	case collection.Euclidean:
+		a.Open = 0
 	}
 	return w.certify(j, &a, stop)
 }
@@ -303,11 +303,10 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 		w.above(j, a)
 	}
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
-	if c.Metric == collection.Euclidean {
-		w.distances(j, &out)
-		return out
-	}
 	for i, s := range a.Scores {
+		if c.Metric == collection.Euclidean {
+			s *= -2
+		}
 		out.Scores[i] = float32(s)
 	}
 	return out
@@ -332,53 +331,6 @@ func (w *work) law() Law {
 		}
 	}
 	return LawPublished
-}
-
-// distances replaces search scores by squared distances, summed from the
-// differences, ascending.
-func (w *work) distances(j int, a *Answer) {
-	type far struct {
-		id int64
-		d  float64
-	}
-	q := w.query(j)
-	all := make([]far, len(a.IDs))
-	for i, id := range a.IDs {
-		all[i].id, all[i].d = id, distance(q, w.e.c.Row(int(id)))
-	}
-	if least := w.req.MinScore; least != nil {
-		all = slices.DeleteFunc(all, func(f far) bool { return f.d > *least*(1+1e-12+w.rounding()) })
-	}
-	a.IDs, a.Scores = a.IDs[:len(all)], a.Scores[:len(all)]
-	slices.SortStableFunc(all, func(a, b far) int {
-		if a.d != b.d {
-			if a.d < b.d {
-				return -1
-			}
-			return 1
-		}
-		return int(a.id - b.id)
-	})
-	for i, f := range all {
-		a.IDs[i], a.Scores[i] = f.id, float32(f.d)
-	}
-}
-
-// distance is |q - v|^2 in float64, in four sums.
-func distance(q, v []float32) float64 {
-	q = q[:len(v)]
-	var a, b, c, d float64
-	i := 0
-	for ; i+4 <= len(v); i += 4 {
-		x, y := (*[4]float32)(q[i:]), (*[4]float32)(v[i:])
-		e, f, g, h := float64(x[0])-float64(y[0]), float64(x[1])-float64(y[1]), float64(x[2])-float64(y[2]), float64(x[3])-float64(y[3])
-		a, b, c, d = a+e*e, b+f*f, c+g*g, d+h*h
-	}
-	for ; i < len(v); i++ {
-		e := float64(q[i]) - float64(v[i])
-		a += e * e
-	}
-	return (a + b) + (c + d)
 }
 
 func (w *work) record(l backend.LookReport) LookRecord {

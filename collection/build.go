@@ -90,7 +90,7 @@ type builder struct {
 	ctx     context.Context
 	o       *Options
 	threads int
-	exact   []float64 // norm of each row, by row number
+	exact   []float64 // norm of each row, less the centre, by row number
 	done    atomic.Int64
 }
 
@@ -109,7 +109,7 @@ func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*buil
 		c.transform.r = c.R
 		haar = c.transform.haar
 	}
-	if err := c.layout(m, c.Rows != nil); err != nil {
+	if err := c.layout(m, c.Rows != nil, fileVersion); err != nil {
 		return nil, err
 	}
 	if haar != nil {
@@ -126,13 +126,17 @@ type phase struct {
 
 // phases are the parts of a build in their order.
 func (b *builder) phases() []phase {
+	phases := []phase{{"norms", b.norms}}
+	if b.c.Centre != nil {
+		phases = []phase{{"centre", b.centre}, {"norms", b.norms}}
+	}
 	switch {
 	case b.c.Basis == Raw:
-		return []phase{{"norms", b.norms}, {"raw", b.raw}}
+		return append(phases, phase{"raw", b.raw})
 	case b.c.D == 0: // no second pass
-		return []phase{{"norms", b.norms}, {"done", func() error { b.progress(b.c.N); return nil }}}
+		return append(phases, phase{"done", func() error { b.progress(b.c.N); return nil }})
 	}
-	return []phase{{"norms", b.norms}, {"head", b.head}, {"codes", b.codes}, {"pilot", b.pilot}}
+	return append(phases, phase{"head", b.head}, phase{"codes", b.codes}, phase{"pilot", b.pilot})
 }
 
 // progress reports n more rows done.

@@ -72,7 +72,7 @@ func (k *coder) load(i, slot int) {
 	if norm == 0 {
 		f = 0
 	}
-	k.split.load(slot, k.b.c.Row(int(row)), f)
+	k.split.load(slot, k.b.c.Row(int(row)), k.b.c.Centre, f)
 	k.exp[slot], k.norms[slot] = e, norm*f
 }
 

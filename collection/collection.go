@@ -17,7 +17,7 @@ const (
 	// Cosine: score q.v/(|q||v|), a zero vector scores 0; the search maximises it.
 	Cosine
 	// Euclidean: score |q-v|^2, smaller is better; the search maximises
-	// q.v - |v|^2/2.
+	// -|q-v|^2/2.
 	Euclidean
 )
 
@@ -113,15 +113,21 @@ type Collection struct {
 	// descending norm of the working vector in steps of 4%, at random within
 	// a step.
 	Order []uint32
-	// Norm is |v| of the working vector (v, or v/|v| for cosine), rounded
-	// upward, internal order.
+	// Norm is |v| of the working vector (v, v/|v| for cosine, v - Centre where
+	// there is one), rounded upward, internal order.
 	Norm []float32
 	// RowSquares is |v|^2 of the row as given, a canonical sum (package simd), by
 	// row number; kept for cosine only.
 	RowSquares []float64
-	// Offset is -|v|^2/2 rounded upward for Euclidean distance, else nil;
-	// internal order, padded to whole panels.
+	// Offset is -|v|^2/2 of the working vector rounded upward for Euclidean
+	// distance, else nil; internal order, padded to whole panels.
 	Offset []float32
+	// Centre is what atoms and queries are taken relative to for Euclidean
+	// distance, [Dim], float32 values. Nil otherwise, with basis Raw, which
+	// promises no preprocessing, and in files from before there were centres.
+	Centre []float64
+	// Longest is the greatest |v| of a row as given where there is a Centre.
+	Longest float64
 
 	// Fields below are set for basis Rotated with Dim >= MinRotated.
 
@@ -262,7 +268,7 @@ func (c *Collection) capNorms() {
 // Bytes is the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
-		int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
+		int64(len(c.Centre))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
 		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Levels {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)) * 4

@@ -53,7 +53,7 @@ func (b *builder) head() error {
 				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
 				f *= min(1, norm/float64(c.Norm[0])*1e3)
 			}
-			s.set(k, c.Row(i), f)
+			s.set(k, c.Row(i), c.Centre, f)
 		}
 		u, d := fitHead(s, c.R, c.Seed, b.threads)
 		copy(t.u, u)
@@ -61,6 +61,9 @@ func (b *builder) head() error {
 	}
 	t.pack()
 	c.Slack = bandit.Slack(c.Dim, c.D, c.R, t.rounds, t.defect)
+	if c.Centre != nil {
+		c.Slack += bandit.CentreSlack
+	}
 	c.CodeSlack = bandit.CodeSlack(c.D, t.rounds)
 	c.Kappa = bandit.Kappa(c.D)
 	return b.ctx.Err()
@@ -82,12 +85,19 @@ func newSample(rows, dim int) *sample {
 // block is block k, rows from i on.
 func (s *sample) block(k, i int) []float32 { return s.data[(k*s.rows+i)*headColumns:] }
 
-// set makes row i f v.
-func (s *sample) set(i int, v []float32, f float64) {
+// set makes row i f v, or f times v less a centre that is not nil.
+func (s *sample) set(i int, v []float32, centre []float64, f float64) {
 	for k := range s.blocks {
 		dst := s.block(k, i)[:headColumns]
-		for j, x := range v[k*headColumns : min((k+1)*headColumns, s.dim)] {
+		lo, hi := k*headColumns, min((k+1)*headColumns, s.dim)
+		for j, x := range v[lo:hi] {
 			dst[j] = float32(float64(x) * f)
+		}
+		if centre == nil {
+			continue
+		}
+		for j, m := range centre[lo:hi] {
+			dst[j] = float32((float64(v[lo+j]) - m) * f)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func orthonormal(t *testing.T, u []float32, r, dim int, d float64) int {
 func sampleOf(x []float32, rows, dim int) *sample {
 	s := newSample(rows, dim)
 	for i := range rows {
-		s.set(i, x[i*dim:(i+1)*dim], 1)
+		s.set(i, x[i*dim:(i+1)*dim], nil, 1)
 	}
 	return s
 }

@@ -58,9 +58,10 @@ func array[T scalar](m memory, name string, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// layout points a collection's slices at the sections of m. N, Dim, Metric,
-// Basis, R and D must be set. With keepRows, Rows stays as it is.
-func (c *Collection) layout(m memory, keepRows bool) error {
+// layout points a collection's slices at the sections of m, which are those of a
+// version of files. N, Dim, Metric, Basis, R and D must be set. With keepRows, Rows
+// stays as it is.
+func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	var err error
 	get32 := func(dst *[]float32, name string, n int) {
 		if err == nil {
@@ -80,6 +81,9 @@ func (c *Collection) layout(m memory, keepRows bool) error {
 	}
 	if c.Metric == Euclidean {
 		get32(&c.Offset, "offset", padded)
+		if c.Basis != Raw && version >= centreVersion && err == nil {
+			c.Centre, err = array[float64](m, "centre", c.Dim)
+		}
 	}
 	if c.Basis == Raw {
 		if err == nil {

@@ -40,7 +40,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			c.transform = newTransform(dim, 0)
 			c.transform.r = c.R
 			var r reserved
-			if err := c.layout(&r, false); err != nil {
+			if err := c.layout(&r, false, fileVersion); err != nil {
 				t.Fatal(err)
 			}
 			if share := float64(c.Bytes()) / (4 * n * float64(dim)); share > 1.4 {

@@ -3,6 +3,7 @@ package collection
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Atoms stand by descending norm in steps of 2^(1/stepsPerOctave), 4%, step 0
@@ -20,7 +21,8 @@ func normStep(w float64) uint16 {
 	return uint16(stepsPerOctave*maxNormExponent - int(math.Floor(stepsPerOctave*math.Log2(w))))
 }
 
-// norms checks every row, takes its norm in float64 and orders the atoms.
+// norms checks every row, takes its norm in float64, less the centre where there is
+// one, and orders the atoms.
 func (b *builder) norms() error {
 	c := b.c
 	b.exact = make([]float64, c.N)
@@ -30,11 +32,18 @@ func (b *builder) norms() error {
 		limit = maxNormEuclidean
 	}
 	chunk := max(1, min(4096, 1<<20/c.Dim))
-	err := b.each(c.N, chunk, func(_, lo, hi int) error {
+	longest := make([]float64, b.threads)
+	err := b.each(c.N, chunk, func(w, lo, hi int) error {
 		for i := lo; i < hi; i++ {
 			s := math.Sqrt(kernels.SumSquares(c.Row(i)))
 			if !(s < limit) {
 				return rowError(c.Row(i), i, s, limit)
+			}
+			if c.Centre != nil {
+				longest[w] = max(longest[w], s)
+				if s = c.WorkingNorm(c.Row(i)); !(s < limit) {
+					return rowError(c.Row(i), i, s, limit)
+				}
 			}
 			b.exact[i] = s
 			steps[i] = normStep(b.working(uint32(i)) * s)
@@ -44,6 +53,9 @@ func (b *builder) norms() error {
 	})
 	if err != nil {
 		return err
+	}
+	if c.Centre != nil {
+		c.Longest = slices.Max(longest)
 	}
 	b.order(steps)
 	for i, row := range c.Order {

@@ -98,6 +98,9 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		wide[j], scores[j] = make([]float64, c.Dim), make([]float64, len(arms))
 		for k, v := range rows[j*c.Dim : (j+1)*c.Dim] {
 			wide[j][k] = float64(v) * f
+			if c.Centre != nil {
+				wide[j][k] = (float64(v) - c.Centre[k]) * f
+			}
 			rows[j*c.Dim+k] = float32(wide[j][k])
 		}
 	}
@@ -115,6 +118,15 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		hi := min(lo+rowsAtOnce, len(ids))
 		for j, q := range wide {
 			kernels.Dots(scores[j][lo:hi], c.Rows, c.Dim, ids[lo:hi], q)
+		}
+	}
+	for j, q := range wide {
+		if c.Centre == nil {
+			break
+		}
+		shift := dot64(q, c.Centre)
+		for k := range scores[j] {
+			scores[j][k] -= shift
 		}
 	}
 	for j, score := range scores {
@@ -215,4 +227,11 @@ func (f *forecast) keeps(gap, radius float64) float64 {
 		return 0
 	}
 	return .5 * math.Erfc(gap/radius*f.sharp)
+}
+
+func dot64(a, b []float64) (sum float64) {
+	for j, v := range a {
+		sum += v * b[j]
+	}
+	return sum
 }

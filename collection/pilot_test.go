@@ -201,7 +201,7 @@ func TestPilotThresholds(t *testing.T) {
 		c := build(t, rows, s.dim, &Options{Metric: s.metric, Seed: 3})
 		b := &builder{c: c, ctx: t.Context(), threads: s.threads, exact: make([]float64, s.n)}
 		for i := range b.exact {
-			b.exact[i] = floats.Norm(wide(c.Row(i)), 2)
+			b.exact[i] = floats.Norm(relative(c, c.Row(i)), 2)
 		}
 		arms := []uint32{5, 17, 3, 40}
 		if s.n == 60 { // all
@@ -217,11 +217,11 @@ func TestPilotThresholds(t *testing.T) {
 		for j := range queries {
 			arm := arms[j]
 			self := c.Order[arm]
-			q := wide(c.Row(int(self)))
+			q := relative(c, c.Row(int(self)))
 			floats.Scale(math.Ldexp(b.working(self), -queries[j].Exp), q)
 			var want []float64
 			for i := range s.n {
-				score := floats.Dot(wide(c.Row(i)), q) * b.working(uint32(i))
+				score := floats.Dot(relative(c, c.Row(i)), q) * b.working(uint32(i))
 				if s.metric == Euclidean {
 					score -= math.Ldexp(b.exact[i]*b.exact[i]/2, -queries[j].Exp)
 				}
@@ -270,4 +270,13 @@ func TestPilotKnowsSmallTopics(t *testing.T) {
 			t.Errorf("level %d: forecast %.4f, measured %.4f", c.Levels[j].Width, got, want)
 		}
 	}
+}
+
+// relative is x less the centre, if there is one.
+func relative(c *Collection, x []float32) []float64 {
+	out := wide(x)
+	for j, m := range c.Centre {
+		out[j] -= m
+	}
+	return out
 }

@@ -18,13 +18,24 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 	panel := newPacked(c.Dim, len(queries))
 	panel.fill(q, c.Dim, len(queries))
 	found := make([][]best, b.threads)
-	dots := make([][]float32, b.threads)
+	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
 	for w := range found {
 		found[w], dots[w] = make([]best, len(queries)), make([]float32, strip*panel.columns)
+		if c.Centre != nil {
+			rows[w] = make([]float32, strip*min(columns, c.Dim))
+		}
 	}
 	err := b.each(c.N, strip, func(w, lo, hi int) error {
 		for from := 0; from < c.Dim; from += columns {
-			panel.times(dots[w], panel.columns, c.Rows[lo*c.Dim+from:], c.Dim, hi-lo, from, min(columns, c.Dim-from), from > 0)
+			width := min(columns, c.Dim-from)
+			vectors, ld := c.Rows[lo*c.Dim+from:], c.Dim
+			if c.Centre != nil {
+				vectors, ld = rows[w], width
+				for row := lo; row < hi; row++ {
+					c.Relative(vectors[(row-lo)*ld:][:width], row, from)
+				}
+			}
+			panel.times(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
 		}
 		for row := lo; row < hi; row++ {
 			scale, offset := b.working(uint32(row)), 0.0

@@ -1,9 +1,13 @@
 package collection
 
-import "math"
+import (
+	"math"
 
-// Query is a query made ready: its head and its rotated rest. The query was
-// multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
+	"thresher/cpu/simd"
+)
+
+// Query is a query made ready: its head and its rotated rest. The query, less the
+// Centre if there is one, was multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
 // exact but for entries that vanish beside the greatest.
 type Query struct {
 	Exp      int
@@ -68,8 +72,8 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 		for i := range n {
 			p, f := &dst[lo+i], scale[lo+i]
 			row := q[(lo+i)*c.Dim : (lo+i+1)*c.Dim]
-			p.Exp = c.Metric.Exponent(math.Sqrt(kernels.SumSquares(row)) * f)
-			s.load(i, row, math.Ldexp(f, -p.Exp))
+			p.Exp = c.Metric.Exponent(c.WorkingNorm(row) * f)
+			s.load(i, row, c.Centre, math.Ldexp(f, -p.Exp))
 			p.Norm = math.Sqrt(kernels.SumSquares(s.slot(i))) * up
 		}
 		s.split(n)
@@ -99,6 +103,10 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp *Prepar
 	c.PrepareBatch(one[:], q, []float64{scale}, tmp)
 	*dst = one[0]
 }
+
+// SquaredDistance is |q - v|^2 as searches score it: the same sum on every
+// processor.
+func SquaredDistance(v []float32, q []float64) float64 { return simd.SquaredDistance(v, q) }
 
 // Norm is |x| in float64, which no finite x exceeds; Inf or NaN where x is not.
 func Norm(x []float32) float64 { return math.Sqrt(kernels.SumSquares(x)) }

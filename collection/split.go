@@ -54,10 +54,17 @@ func (s *splitter) slot(i int) []float32 { return s.x[i*s.stride:][:s.t.dim] }
 // head is the head of slot i.
 func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r] }
 
-// load writes f v to slot i.
-func (s *splitter) load(i int, v []float32, f float64) {
+// load writes f v to slot i, or f times v less a centre that is not nil.
+func (s *splitter) load(i int, v []float32, centre []float64, f float64) {
 	x := s.x[i*s.stride : (i+1)*s.stride]
 	clear(x[len(v):])
+	if centre != nil {
+		x = x[:len(v)]
+		for j, m := range centre[:len(v)] {
+			x[j] = float32((float64(v[j]) - m) * f)
+		}
+		return
+	}
 	if f == 1 {
 		copy(x, v)
 		return

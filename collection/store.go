@@ -28,12 +28,15 @@ import (
 //	20  .. JSON header: shape, options, forecast, sections with their CRC-32C
 const (
 	magic       = "THRESHER"
-	fileVersion = 6
+	fileVersion = 7
 	// oldestVersion had more sections, which nothing reads. Files of before
 	// roundsVersion, too, are those of today but for dimensions that were rotated by
 	// fewer rounds (outdated).
 	oldestVersion = 3
 	roundsVersion = 5
+	// centreVersion is the first whose atoms are relative to a centre, for Euclidean
+	// distance; in files of before it is zero.
+	centreVersion = 7
 	headerBytes   = 1 << 14    // 1<<16 in files of before
 	mostHeader    = 1<<16 - 20 // of JSON, in files of any version
 	packedBelow   = 1 << 16
@@ -75,6 +78,7 @@ type header struct {
 	Codes    float64 // CodeSlack
 	Kappa    float64
 	Defect   float64
+	Longest  float64 `json:",omitempty"`
 	Pilot    Pilot
 	Sections []section
 	Bytes    int64
@@ -198,7 +202,7 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 		return err
 	}
 	h := header{N: c.N, Dim: c.Dim, Metric: c.Metric.String(), Basis: c.Basis.String(), Seed: c.Seed, D: c.D, R: c.R,
-		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Pilot: c.Pilot}
+		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: c.Pilot}
 	if c.transform != nil {
 		h.Defect = c.transform.defect
 	}
@@ -341,7 +345,7 @@ func open(f *os.File) (*Collection, error) {
 		return nil, fmt.Errorf("mapping %d bytes: %w", h.Bytes, err)
 	}
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
-		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Pilot: h.Pilot}
+		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest, Pilot: h.Pilot}
 	m := &mapped{all: all, sections: map[string]section{}}
 	c.spare = h.Bytes
 	for _, s := range h.Sections {
@@ -352,7 +356,7 @@ func open(f *os.File) (*Collection, error) {
 		c.transform = newTransform(c.Dim, c.Seed)
 		c.transform.r, c.transform.defect = c.R, h.Defect
 	}
-	if err := c.layout(m, false); err != nil {
+	if err := c.layout(m, false, h.Version); err != nil {
 		unmapFile(f, 0, all, false)
 		return nil, err
 	}

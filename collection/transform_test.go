@@ -89,7 +89,7 @@ func TestRotationIsItsDefinition(t *testing.T) {
 			for j := range dst { // what is left of another vector must not matter
 				dst[j] = float32(math.NaN())
 			}
-			split.load(0, x, 1)
+			split.load(0, x, nil, 1)
 			split.split(1)
 			split.rest(dst, 0)
 			want := tr.rotateExactly(wide(x))

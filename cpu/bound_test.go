@@ -98,10 +98,11 @@ func TestHighHalves(t *testing.T) {
 // true ones, which lie between them and their widths, and what bounds on given
 // coordinates charge for the sums behind offsets of long rows.
 func TestOffsets(t *testing.T) {
-	const n, dim = 20, 32
+	const n, dim = 40, 32 // an atom and its opposite: the centre is at 0
 	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
-	for i := range rows {
+	for i := range rows[:n/2*dim] {
 		rows[i] *= float32(math.Pow(10, -20-float64(i/dim)/4))
+		rows[n/2*dim+i] = -rows[i]
 	}
 	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.Euclidean})
 	if err != nil {

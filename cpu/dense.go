@@ -31,22 +31,26 @@ const (
 	denseWaiting = 4096
 )
 
-// denseTerms are what the dense path needs of each row, in the order given.
+// denseTerms are what the dense path needs of each row, in the order given. size is
+// the norm of what is multiplied: the row as given, or less the centre where that is
+// far.
 type denseTerms struct {
 	inverse             []uint32 // internal index
 	scale, size, offset []float32
+	far                 bool
 }
 
 // denseScratch is a goroutine's memory of the dense path.
 type denseScratch struct {
 	query, panels  []float32
-	gathered       []float32 // a block of a tile's rows that lie apart, and their terms
+	gathered       []float32 // a block of a tile's rows that lie apart, or less the centre, and terms
 	scale          []float32
 	size, offset   []float32
 	dots           []float32
 	masks          []uint64
 	margin, factor [64]float32
 	tau            [64]float32
+	shift          [64]float64   // by how much products with rows as given exceed those with rows less the centre
 	plain          [64]bool      // every row may be returned
 	waiting        [64]survivors // rows not yet scored, by number
 	tops           [64]top
@@ -60,9 +64,14 @@ func (r *resident) denseTerms() *denseTerms {
 		t.inverse = make([]uint32, c.N)
 		terms := make([]float32, 3*c.N)
 		t.scale, t.size, t.offset = terms[:c.N], terms[c.N:2*c.N], terms[2*c.N:]
+		t.far = c.Far()
+		given := 0.0
+		if c.Centre != nil && !t.far {
+			given = c.CentreNorm()
+		}
 		for i, row := range c.Order {
 			t.inverse[row] = uint32(i)
-			t.scale[row], t.size[row] = 1, c.Norm[i]
+			t.scale[row], t.size[row] = 1, up32(float64(c.Norm[i])+given)
 			switch c.Metric {
 			case collection.Cosine:
 				switch n := c.RowNorm(int(row)); {
@@ -178,7 +187,8 @@ func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) 
 		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
 		s.plain[k] = q.goal.Skip < 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.waiting[k].cut(0)
-		s.tau[k] = denseTau(x.c.Dim, q.floor)
+		s.shift[k] = q.shift(t)
+		s.tau[k] = q.denseTau(q.bar(q.floor), s.shift[k])
 	}
 	reached, err := d.scan(ctx, x, w, t)
 	d.best, d.read = make([][]scored, len(d.js)), make([]int, len(d.js))
@@ -242,10 +252,10 @@ func (d *denseWork) each(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	w.scores = grow(w.scores, len(ids))
 	for k, j := range d.js {
 		q := &x.states[j]
-		q.k.Dots(w.scores, x.c.Rows, x.c.Dim, ids, q.q)
-		for i, dot := range w.scores {
+		q.exacts(w.scores, ids)
+		for i, score := range w.scores {
 			if row := int(ids[i]); w.dense.plain[k] || d.returns(q, t, row) {
-				w.dense.offer(q, k, scored{q.scoreOf(row, dot), ids[i]})
+				w.dense.offer(q, k, scored{score, ids[i]})
 			}
 		}
 	}
@@ -259,12 +269,13 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 	// a sum of denseBlock float32 products, then one addition a block, of
 	// rounded queries; and what the test itself rounds
 	roundings := float64(min(denseBlock, dim) + (dim+denseBlock-1)/denseBlock + 8)
+	if x.c.Centre != nil { // rows less it are rounded
+		roundings++
+	}
 	for e, j := range js {
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
-		for c, v := range q.q {
-			row[c] = float32(v * q.unit)
-		}
+		q.compared(row)
 		s.margin[e] = up32(roundings * unit * math.Sqrt(k.SumSquares(row)) * up)
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
@@ -284,7 +295,7 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, width, lo, hi int) {
 	s.dots, s.masks = grow(s.dots, denseTile*width), grow(s.masks, denseTile)
 	for from := 0; from < dim; from += denseBlock {
 		b := min(denseBlock, dim-from)
-		rows, ld := d.block(x.c, s, lo, hi, from, b)
+		rows, ld := d.block(x.c, s, t.far, lo, hi, from, b)
 		k.Gemm(s.dots, width, rows, ld, n, s.panels[from*width:], b, width, from > 0)
 	}
 	scale, size, offset := d.terms(s, t, lo, hi)
@@ -306,7 +317,7 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, width, lo, hi int) {
 			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
 			if bound-bound != 0 { // not finite: only its score says
 				q := &x.states[js[e]]
-				s.offer(q, e, scored{q.exact(row), uint32(row)})
+				s.offer(q, e, scored{q.exact(uint32(row)), uint32(row)})
 				continue
 			}
 			r := &s.waiting[e]
@@ -315,7 +326,7 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, width, lo, hi int) {
 	}
 	for e, j := range js {
 		q, held := &x.states[j], len(s.waiting[e].ids)
-		if held > 2*q.goal.K+denseFirst || held >= q.goal.K && s.tau[e] == denseTau(dim, q.floor) {
+		if held > 2*q.goal.K+denseFirst || held >= q.goal.K && s.tau[e] == q.denseTau(q.bar(q.floor), s.shift[e]) {
 			s.lift(q, t, e)
 		}
 		if len(s.waiting[e].ids) > denseWaiting {
@@ -337,12 +348,13 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 		// the margin covers as much below the product as above it
 		size, gap := float64(t.size[row]), 2*float64(s.margin[e])*float64(t.size[row])
 		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
+			size = float64(q.c.Norm[t.inverse[row]])
 			gap += (float64(t.offset[row]) + size*size/2*(1+slop)) * float64(s.factor[e])
 		}
 		s.lower[i] = float64(x.bounds[i]) - gap
 	}
 	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-	s.tau[e] = max(s.tau[e], denseTau(q.c.Dim, bandit.KthLargest(s.lower, k)-tiny))
+	s.tau[e] = max(s.tau[e], q.denseTau(q.firm(bandit.KthLargest(s.lower, k)-s.shift[e])-tiny, s.shift[e]))
 	s.drop(q, e, s.tau[e])
 }
 
@@ -370,17 +382,17 @@ func (w *scratch) scoreWaiting(q *state, e int) {
 	s := &w.dense
 	x := &s.waiting[e]
 	w.scores = grow(w.scores, len(x.ids))
-	q.k.Dots(w.scores, q.c.Rows, q.c.Dim, x.ids, q.q)
+	q.exacts(w.scores, x.ids)
 	for i, row := range x.ids {
-		s.offer(q, e, scored{q.scoreOf(int(row), w.scores[i]), row})
+		s.offer(q, e, scored{w.scores[i], row})
 	}
 	x.cut(0)
 }
 
-// denseTau is the threshold of the float32 test: products below the normal
-// numbers are off by up to half a step of the least one each.
-func denseTau(dim int, tau float64) float32 {
-	return float32(tau) - float32(dim)*math.SmallestNonzeroFloat32
+// denseTau is the threshold of the float32 test, whose products are more by shift:
+// those below the normal numbers are off by up to half a step of the least one each.
+func (s *state) denseTau(tau, shift float64) float32 {
+	return float32(tau+shift) - float32(s.c.Dim)*math.SmallestNonzeroFloat32
 }
 
 // offer takes an exact score of the query in place k.
@@ -390,6 +402,6 @@ func (s *denseScratch) offer(q *state, k int, a scored) {
 	}
 	s.tops[k].push(a)
 	if s.tops[k].full() {
-		s.tau[k] = max(s.tau[k], denseTau(q.c.Dim, s.tops[k].heap[0].score))
+		s.tau[k] = max(s.tau[k], q.denseTau(q.bar(s.tops[k].heap[0].score), s.shift[k]))
 	}
 }

@@ -99,14 +99,19 @@ func (d *denseJob) list(w *scratch, lo, hi int) []uint32 {
 }
 
 // block is coordinates from..from+n-1 of rows lo..hi-1, ld apart: where they lie, or
-// side by side if they lie apart.
-func (d *denseJob) block(c *collection.Collection, s *denseScratch, lo, hi, from, n int) (rows []float32, ld int) {
-	if d.rows == nil {
+// side by side if they lie apart or, where the centre is far, are taken less it.
+func (d *denseJob) block(c *collection.Collection, s *denseScratch, far bool, lo, hi, from, n int) (rows []float32, ld int) {
+	if d.rows == nil && !far {
 		return c.Rows[lo*c.Dim+from:], c.Dim
 	}
 	s.gathered = grow(s.gathered, denseTile*min(denseBlock, c.Dim))
-	for i, row := range d.rows[lo:hi] {
-		copy(s.gathered[i*n:(i+1)*n], c.Rows[int(row)*c.Dim+from:])
+	for i := range hi - lo {
+		row, to := d.row(lo+i), s.gathered[i*n:(i+1)*n]
+		if far {
+			c.Relative(to, row, from)
+		} else {
+			copy(to, c.Rows[row*c.Dim+from:])
+		}
 	}
 	return s.gathered, n
 }

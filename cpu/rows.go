@@ -261,11 +261,11 @@ func (s *state) wholeBound(w *scratch) *bound {
 func (s *state) finalist(source backend.Source, i int, estimate, upper float64) {
 	if source == backend.LowerBound && s.goal.K > 0 {
 		lower := estimate - (upper - estimate) - s.offsetWidth(i)
-		if lower >= s.floor {
+		if s.surely(lower) {
 			s.lower.push(lower)
 			if s.lower.full() {
 				// without epsilon, which would drop these very arms unscored
-				s.tau = max(s.tau, s.lower.heap[0])
+				s.tau = max(s.tau, s.firm(s.lower.heap[0]))
 			}
 		}
 	}

@@ -178,8 +178,8 @@ func (x *run) tally() backend.Tally {
 	for j := range x.states {
 		s := &x.states[j]
 		t.Survivors[j], t.Open[j] = s.open()
-		t.Tau[j], t.Dense[j] = math.Ldexp(s.tau, s.exp), s.dense && !s.left
-		t.Open[j] = math.Ldexp(t.Open[j], s.exp)
+		t.Tau[j], t.Dense[j] = math.Ldexp(s.threshold(), s.exp), s.dense && !s.left
+		t.Open[j] = math.Ldexp(s.outward(t.Open[j]), s.exp)
 	}
 	return t
 }
@@ -343,10 +343,10 @@ func (s *state) scoreAll(w *scratch, arms []arm) {
 	for k, a := range arms {
 		w.ids[k] = s.c.Order[a.i]
 	}
-	s.k.Dots(w.scores, s.c.Rows, s.c.Dim, w.ids, s.q)
+	s.exacts(w.scores, w.ids)
 	s.readRows(len(arms))
 	for k, row := range w.ids {
-		s.take(scored{s.scoreOf(int(row), w.scores[k]), row})
+		s.take(scored{w.scores[k], row})
 	}
 }
 
@@ -373,7 +373,7 @@ func (s *state) takeSpare() {
 func (s *state) answer() backend.Answer {
 	_, open := s.open()
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.tau, s.exp), Open: math.Ldexp(open, s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
+		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
 	best := s.best.sorted()
 	a.IDs, a.Scores = make([]int64, len(best)), make([]float64, len(best))
 	for k, b := range best {

@@ -261,7 +261,7 @@ func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*st
 		for _, a := range q.arms {
 			row := s.c.Order[a.i]
 			s.rowsRead++
-			s.take(scored{s.exact(int(row)), row})
+			s.take(scored{s.exact(row), row})
 		}
 		q.arms = q.arms[:0]
 	case l.Rule == backend.MeanRadius && s.goal.K > 0:
@@ -369,6 +369,10 @@ func (q *slab) open(s *state) (n int, most float64) {
 
 // normCap bounds every score by the norms.
 func (s *state) normCap() float64 {
+	if s.c.Metric == collection.Euclidean {
+		// lead is half the square of the query's norm, scaled
+		return math.Sqrt(math.Ldexp(2*s.lead, -s.exp)) * float64(s.c.Norm[0]) * 1.0443 * up
+	}
 	var norm float64
 	for _, v := range s.q {
 		norm += v * v

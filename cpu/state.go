@@ -17,19 +17,21 @@ type arm struct {
 	i     uint32
 }
 
-// state is one query under elimination. Scores inside are scaled by 2^-exp;
-// they leave it unscaled.
+// state is one query under elimination. Scores inside are scaled by 2^-exp, and
+// bounds and thresholds are of the product form (score.go); they leave it unscaled, as
+// search scores.
 type state struct {
 	c    *collection.Collection
 	k    simd.Level
 	goal backend.Goal
 	exp  int
-	q    []float64 // as given, times a power of two: products with rows are exact
+	q    []float64 // as given, times a power of two: products with rows are exact; 1 for Euclidean distance
 	unit float64   // what makes q the query that is compared: scaled, and normalised for cosine
 	qq   float64   // |q|^2, a canonical sum
 	prep collection.Query
 
 	epsilon, floor float64
+	lead, give     float64 // from search scores to bounds
 	best           top
 	lower          lowest // deterministic lower bounds, when they raise
 	tau            float64
@@ -73,14 +75,18 @@ const (
 // begin readies queries lo..hi-1 of a batch.
 func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {
 	c, n := x.c, hi-lo
-	w.scales, w.queries = grow(w.scales, n), grow(w.queries, n)
+	w.scales, w.norms, w.queries = grow(w.scales, n), grow(w.norms, n), grow(w.queries, n)
 	for k := range w.queries {
 		j := lo + k
 		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
+		if c.Centre != nil {
+			norm = c.WorkingNorm(q.Row(j))
+		}
 		w.scales[k] = 1
 		if c.Metric == collection.Cosine && norm > 0 {
 			w.scales[k] = 1 / norm
 		}
+		w.norms[k] = norm
 		// of a coded collection, PrepareBatch decides: both must scale alike
 		w.queries[k] = collection.Query{Exp: c.Metric.Exponent(norm * w.scales[k])}
 		if c.Coded() {
@@ -92,13 +98,13 @@ func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi 
 	}
 	for k := range w.queries {
 		j := lo + k
-		x.states[j].begin(x, q.Row(j), goals[j], w.queries[k], w.scales[k], x.scaled[j*c.Dim:(j+1)*c.Dim])
+		x.states[j].begin(x, q.Row(j), goals[j], w.queries[k], w.scales[k], w.norms[k], x.scaled[j*c.Dim:(j+1)*c.Dim])
 	}
 }
 
-// begin makes query q ready; scaled becomes the query in float64, times a power of
-// two.
-func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query, scale float64, scaled []float64) {
+// begin makes query q of working norm norm ready; scaled becomes the query in
+// float64, times a power of two.
+func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query, scale, norm float64, scaled []float64) {
 	exp := prep.Exp
 	// slices of an earlier batch give their memory
 	*s = state{c: x.c, k: x.r.kernels, wholeTerms: x.whole, goal: g, exp: exp, q: scaled, prep: prep,
@@ -107,18 +113,22 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
 	s.unit, s.qq = 1, x.r.kernels.SumSquares(q)
 	power := exp
-	if s.c.Metric == collection.Cosine { // whose exp is that of a query of norm 1
+	switch s.c.Metric {
+	case collection.Cosine: // whose exp is that of a query of norm 1
 		_, power = math.Frexp(math.Sqrt(s.qq))
 		s.unit = math.Ldexp(scale, power-exp)
+	case collection.Euclidean:
+		power, s.unit = 0, math.Ldexp(1, -exp)
 	}
 	f := math.Ldexp(1, -power)
 	s.qq *= f * f
 	for j, v := range q {
 		scaled[j] = float64(v) * f
 	}
+	s.convert(norm)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.floor = math.Ldexp(g.Floor, -exp)
-	s.tau = s.floor
+	s.tau = s.bar(s.floor)
 }
 
 // allows reports whether atom i may be returned.
@@ -189,7 +199,7 @@ func (s *state) countBeyond(p int) int {
 func (s *state) score(i int) {
 	row := s.c.Order[i]
 	s.readRows(1)
-	s.take(scored{s.exact(int(row)), row})
+	s.take(scored{s.exact(row), row})
 }
 
 // readRows counts n rows read whole.
@@ -197,30 +207,6 @@ func (s *state) readRows(n int) {
 	s.rowsRead += n
 	s.pulls += int64(n) * int64(s.c.Dim)
 	s.bytes += 4 * int64(n) * int64(s.c.Dim)
-}
-
-func (s *state) take(x scored) {
-	if x.score < s.floor {
-		return
-	}
-	s.best.push(x)
-	if s.best.full() {
-		s.tau = max(s.tau, s.best.heap[0].score+s.epsilon)
-	}
-}
-
-// exact is the search score of a row, scaled.
-func (s *state) exact(row int) float64 { return s.scoreOf(row, s.k.Dot(s.c.Row(row), s.q)) }
-
-// scoreOf turns a row's product with the query into its search score, scaled.
-func (s *state) scoreOf(row int, dot float64) float64 {
-	switch s.c.Metric {
-	case collection.Cosine:
-		return math.Ldexp(collection.CosineOf(dot, s.c.RowSquares[row], s.qq), -s.exp)
-	case collection.Euclidean:
-		return dot - math.Ldexp(s.k.SumSquares(s.c.Row(row))/2, -s.exp)
-	}
-	return dot
 }
 
 // offset is atom i's offset, scaled; an upper bound of the true one.

@@ -28,7 +28,8 @@ type asked struct {
 	// best are answers that the host holds: those of the dense path, those it
 	// collected, and what dense scans that were stopped had found.
 	best []scored
-	// tau is the threshold that best makes, in scaled units; -Inf for none.
+	// tau is the threshold that best makes, as a search score in scaled units; -Inf
+	// for none.
 	tau   float64
 	dense bool // best is the answer
 	left  bool // it was answered before the others and takes no part any more
@@ -75,9 +76,20 @@ func (x *run) tally() backend.Tally {
 			open = x.r.cap(s.norm, 0)
 		}
 		t.Survivors[j], t.Dense[j] = n, a.dense && !a.left
-		t.Tau[j], t.Open[j] = math.Ldexp(max(s.tau, a.tau), int(s.exp)), math.Ldexp(open, int(s.exp))
+		t.Tau[j], t.Open[j] = math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), math.Ldexp(s.outward(open), int(s.exp))
 	}
 	return t
+}
+
+// threshold is tau as a search score, rounding aside.
+func (s *query) threshold() float64 { return max(s.tau-s.lead, s.floor) }
+
+// outward turns a bound into one of search scores.
+func (s *query) outward(bound float64) float64 {
+	if s.give == 0 || math.IsInf(bound, 0) {
+		return bound
+	}
+	return min(0, bound-s.lead+s.give*(2*s.lead+math.Abs(bound)))
 }
 
 // threshold is what the k-th of sorted answers makes, -Inf where there are fewer.
@@ -102,7 +114,7 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 	dim := int64(x.r.c.Dim)
 	out := backend.Answer{Looks: a.looks, Rows: int(s.rows) + a.read,
 		Pulls: int64(s.pulls) + a.pulls + int64(a.read)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.read)*dim,
-		Tau: math.Ldexp(max(s.tau, a.tau), int(s.exp)), Open: math.Ldexp(open, int(s.exp)), Dense: a.dense}
+		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), Open: math.Ldexp(s.outward(open), int(s.exp)), Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.owed
 	}

@@ -213,7 +213,7 @@ func (d *denseScan) open(q *queue) (err error) {
 		return err
 	}
 	q.launch("dense_load", d.blocks(), d.array(d.b.at.scaled, 8*x.r.c.Dim), I32(x.r.c.Dim), d.states(), Null(), I32(d.hi),
-		d.vectors(), I32(d.width), d.margins())
+		d.vectors(), I32(d.width), d.margins(), orNull(x.r.centre))
 	return q.err
 }
 
@@ -225,7 +225,7 @@ func (d *denseScan) rows(q *queue, lo, hi int) {
 	r := d.x.r
 	q.launch("dense_tf32", Shape{Grid: Dim{X: blocks(hi-lo, denseTile), Y: blocks(d.hi, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
 		Ptr(r.rows.memory()), I32(r.c.Dim), U32(uint32(lo)), U32(uint32(hi)), Ptr(d.terms.inverse), Ptr(d.terms.scale), Ptr(d.terms.size), Ptr(d.terms.offset),
-		d.vectors(), I32(d.width), d.margins(), d.states(), Null(), I32(d.hi), U32(unanswered.mask), U32(unanswered.value), d.lists.table())
+		d.vectors(), I32(d.width), d.margins(), d.states(), Null(), I32(d.hi), U32(unanswered.mask), U32(unanswered.value), d.lists.table(), orNull(r.centre))
 }
 
 // run scans all rows and gives the run its answers or, when ctx ends it, what it

@@ -25,6 +25,7 @@ type denseCase struct {
 	inverse             []uint32
 	scale, size, offset []float32
 	scaled              []float64 // [queries][dim]
+	centre              []float64 // of Euclidean distance
 	states              []query
 	filter              []uint64
 }
@@ -41,14 +42,20 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 	for i := range c.filter {
 		c.filter[i] = r.Uint64()
 	}
+	if metric == collection.Euclidean {
+		c.centre = make([]float64, dim)
+		for k := range c.centre {
+			c.centre[k] = float64(float32(1000 * math.Cos(float64(k))))
+		}
+	}
 	for i, v := range r.Perm(n) {
 		c.inverse[i] = uint32(v)
 	}
 	for i := range n {
 		row, norm := c.row(i), 0.
 		for k := range row {
-			row[k] = float32(draw(r))
-			norm += float64(row[k]) * float64(row[k])
+			row[k] = float32(draw(r) + c.middle(k))
+			norm += (float64(row[k]) - c.middle(k)) * (float64(row[k]) - c.middle(k))
 		}
 		norm = math.Sqrt(norm)
 		c.scale[i], c.size[i] = 1, up32(norm)
@@ -64,13 +71,17 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 		w, s := c.query(j), &c.states[j]
 		var norm float64
 		for k := range w {
-			w[k] = float64(float32(draw(r)))
-			norm += w[k] * w[k]
+			w[k] = float64(float32(draw(r) + c.middle(k)))
+			norm += (w[k] - c.middle(k)) * (w[k] - c.middle(k))
 		}
 		norm = math.Sqrt(norm)
 		s.exp, s.skip, s.k, s.unit = int32(math.Ilogb(norm)+1), math.MaxUint32, 1, 1
 		for k := range w {
-			w[k] = math.Ldexp(w[k], -int(s.exp))
+			if metric != collection.Euclidean { // whose queries are as given
+				w[k] = math.Ldexp(w[k], -int(s.exp))
+			} else {
+				s.unit = math.Ldexp(1, -int(s.exp))
+			}
 		}
 		s.norm = math.Ldexp(norm, -int(s.exp)) * up
 	}
@@ -83,6 +94,14 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 func (c *denseCase) row(i int) []float32   { return c.rows[i*c.dim : (i+1)*c.dim] }
 func (c *denseCase) query(j int) []float64 { return c.scaled[j*c.dim : (j+1)*c.dim] }
 
+// middle is a coordinate of the centre.
+func (c *denseCase) middle(k int) float64 {
+	if c.centre == nil {
+		return 0
+	}
+	return c.centre[k]
+}
+
 // open gives query j a threshold that is some row's score.
 func (c *denseCase) open(r *rand.Rand, j int, share float64) {
 	scores := make([]float64, c.n)
@@ -93,25 +112,27 @@ func (c *denseCase) open(r *rand.Rand, j int, share float64) {
 	c.states[j].tau = scores[min(c.n-1, int(float64(c.n)*(1-share)))]
 }
 
-// score is the exact one, in the query's units.
+// score is the exact one, in the query's units; for Euclidean distance that which
+// bounds are of.
 func (c *denseCase) score(i, j int) float64 {
 	var dot, squares float64
 	w := c.query(j)
-	for k, v := range c.row(i) {
-		dot, squares = dot+float64(v)*w[k], squares+float64(v)*float64(v)
+	for k := range w {
+		v := float64(c.row(i)[k]) - c.middle(k)
+		dot, squares = dot+v*(w[k]-c.middle(k)), squares+v*v
 	}
 	switch c.metric {
 	case collection.Cosine:
 		return dot / math.Sqrt(squares)
 	case collection.Euclidean:
-		return dot - math.Ldexp(squares/2, -int(c.states[j].exp))
+		return math.Ldexp(dot-squares/2, -int(c.states[j].exp))
 	}
 	return dot
 }
 
 // margin is what tf32 may be off by for row i and query j, as dense.cu derives it.
 func (c *denseCase) margin(i, j int) float64 {
-	return (0x1p-10*(1+0x1p-9) + float64(2*c.width()+16)*0x1p-23) * c.states[j].norm * float64(c.size[i])
+	return (0x1p-10*(1+0x1p-9) + float64(2*c.width()+16+2*flag(c.centre != nil))*0x1p-23) * c.states[j].norm * float64(c.size[i])
 }
 
 func (c *denseCase) width() int { return (c.dim + 31) &^ 31 }
@@ -146,15 +167,20 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	if c.which != nil {
 		which = Ptr(dw)
 	}
-	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), which, I32(m), Ptr(x), I32(c.width()), Ptr(margin))
+	dc, centre := to(b, c.centre), Null()
+	if c.centre != nil {
+		centre = Ptr(dc)
+	}
+	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), which, I32(m), Ptr(x), I32(c.width()), Ptr(margin), centre)
 	b.launch("dense_tf32", Shape{Grid: Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
 		Ptr(rows), I32(c.dim), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(inverse), Ptr(scale), Ptr(size), Ptr(offset), Ptr(x), I32(c.width()), Ptr(margin),
-		Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table))
+		Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table), centre)
 	for _, f := range []*Buffer[float32]{rows, scale, size, offset, x, margin} {
 		from(b, f)
 	}
 	from(b, inverse)
 	from(b, scaled)
+	from(b, dc)
 	from(b, dw)
 	from(b, filter)
 	after = from(b, ds)

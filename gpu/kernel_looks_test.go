@@ -423,13 +423,14 @@ func ready(c *collection.Collection, p *collection.Query, l, rule int) (q query,
 	return q, hi, lo
 }
 
-// searchScore is the search score of an atom, scaled as the query is.
+// searchScore is what bounds of an atom are of, scaled as the query is.
 func searchScore(c *collection.Collection, i int, q []float32, scale float64, exp int) float64 {
 	row := c.Row(int(c.Order[i]))
 	var dot, squares float64
-	for k, v := range row {
-		dot += float64(v) * float64(q[k])
-		squares += float64(v) * float64(v)
+	for k := range row {
+		v, w := relative(c, row, k), relative(c, q, k)
+		dot += v * w
+		squares += v * v
 	}
 	switch c.Metric {
 	case collection.Cosine:
@@ -438,6 +439,14 @@ func searchScore(c *collection.Collection, i int, q []float32, scale float64, ex
 		dot -= squares / 2
 	}
 	return math.Ldexp(dot, -exp)
+}
+
+// relative is coordinate k of x, less the centre if there is one.
+func relative(c *collection.Collection, x []float32, k int) float64 {
+	if c.Centre == nil {
+		return float64(x[k])
+	}
+	return float64(x[k]) - c.Centre[k]
 }
 
 // Of real collections, every bound covers the true score, and bounds of whole rows

@@ -132,7 +132,7 @@ func TestRotations(t *testing.T) {
 				scale[j] = 1
 			}
 			c.PrepareBatch(ready, q, scale, nil)
-			_, x, _ := b.load(q, make([]query, m), dim, D, c.Metric)
+			_, x, _ := b.load(q, make([]query, m), dim, D, c.Metric, nil)
 			ways := []bool{false}
 			if 8*D <= plainShared {
 				ways = []bool{false, true}
@@ -173,7 +173,7 @@ func TestRotations(t *testing.T) {
 func (b *preparer) split(c *collection.Collection, r *collection.Rotation, q []float32) (head, rest []float32, loaded []query) {
 	b.Helper()
 	m := len(q) / c.Dim
-	_, x, loaded := b.load(q, make([]query, m), c.Dim, c.D, c.Metric)
+	_, x, loaded := b.load(q, make([]query, m), c.Dim, c.D, c.Metric, c.Centre)
 	if c.R > 0 {
 		head, x = b.project(x, r.Head, m, c.R, c.D, true)
 	}
@@ -226,10 +226,12 @@ func TestSplitQueries(t *testing.T) {
 					if e := distance(o, want.Rest, unitOf); !(e <= restError*want.Norm+least) {
 						t.Errorf("%s: rests are %g apart, allowed %g", name, e, restError*want.Norm)
 					}
-					var got, exact float64
-					for i, w := range atom {
-						exact += float64(row[i]) * scale * float64(w)
+					var got, exact, atomSize, size float64
+					for i := range atom {
+						w, x := relative(c, atom, i), relative(c, row, i)
+						exact, atomSize, size = exact+x*scale*w, atomSize+w*w, size+x*x
 					}
+					atomSize, size = math.Sqrt(atomSize), math.Sqrt(size)
 					for i, w := range h {
 						got += float64(w) * float64(v.Head[i])
 					}
@@ -237,7 +239,7 @@ func TestSplitQueries(t *testing.T) {
 						got += float64(w) * float64(v.Rest[i])
 					}
 					got = math.Ldexp(got, v.Exp+int(loaded[j].exp))
-					most := c.Slack*length(atom)*length(row)*scale + math.Ldexp(least*length(atom), int(loaded[j].exp))
+					most := c.Slack*atomSize*size*scale + math.Ldexp(least*atomSize, int(loaded[j].exp))
 					if e := math.Abs(got - exact); !(e <= most) {
 						t.Errorf("%s: head and rest score %g, which is off by %g, allowed %g", name, got, e, most)
 					}

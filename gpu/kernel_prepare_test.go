@@ -23,13 +23,18 @@ func onPreparer(t *testing.T, f func(b *preparer)) {
 	onKernels(t, f, "prepare", "prepare_rotate")
 }
 
-// load runs query_load on queries whose goals are in g.
-func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Metric) (scaled []float64, x []float32, loaded []query) {
+// load runs query_load on queries whose goals are in g; centre may be nil.
+func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Metric, centre []float64) (scaled []float64, x []float32, loaded []query) {
 	b.Helper()
 	m := len(g)
-	dq, ds, dx, dg := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g)
-	b.launch("query_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dq), Ptr(ds), Ptr(dx), Ptr(dg), I32(m), I32(dim), I32(D), I32(int(metric)))
+	dq, ds, dx, dg, dc := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g), to(b, centre)
+	middle := Null()
+	if centre != nil {
+		middle = Ptr(dc)
+	}
+	b.launch("query_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dq), Ptr(ds), Ptr(dx), Ptr(dg), I32(m), I32(dim), I32(D), I32(int(metric)), middle)
 	from(b, dq)
+	from(b, dc)
 	return from(b, ds), from(b, dx), from(b, dg)
 }
 
@@ -137,18 +142,33 @@ func roundedUp(got, want float64) bool { return got >= want*leastUp && got <= wa
 func TestLoadedQueries(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, dim := range []int{1, 16, 100, 257, 1536} {
-			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+			for k, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean, collection.Euclidean} {
 				const m = 14
+				var centre []float64
+				if k == 3 {
+					for i := range dim {
+						centre = append(centre, float64(float32(math.Cos(float64(i)))))
+					}
+				}
 				D := (dim + 31) &^ 31
 				q, g := spreadRows(m, dim, uint64(dim)), make([]query, m)
 				for j := range g {
 					g[j].epsilon, g[j].floor = .25, [...]float64{-3, math.Inf(-1)}[j%2]
 				}
-				scaled, x, got := b.load(q, g, dim, D, metric)
+				scaled, x, got := b.load(q, g, dim, D, metric, centre)
 				for j := range got {
 					name := fmt.Sprintf("dimension %d, %v, query %d", dim, metric, j)
 					row, p := q[j*dim:(j+1)*dim], got[j]
-					size, scale := length(row), 1.0
+					apart := make([]float64, dim)
+					var squares float64
+					for i, v := range row {
+						apart[i] = float64(v)
+						if centre != nil {
+							apart[i] -= centre[i]
+						}
+						squares += apart[i] * apart[i]
+					}
+					size, scale := math.Sqrt(squares), 1.0
 					if metric == collection.Cosine && size > 0 {
 						scale = 1 / size
 					}
@@ -166,14 +186,18 @@ func TestLoadedQueries(t *testing.T) {
 						t.Fatalf("%s: squared norm %g, want %g", name, p.square, square)
 					}
 					for i, v := range row {
-						if s, w := scaled[j*dim+i], math.Ldexp(float64(v), -given); s != w {
+						power := given
+						if metric == collection.Euclidean {
+							power = 0
+						}
+						if s, w := scaled[j*dim+i], math.Ldexp(float64(v), -power); s != w {
 							t.Fatalf("%s: coordinate %d is %g scaled, want %g", name, i, s, w)
 						}
-						w := float64(v) * f
+						w := apart[i] * f
 						if got := float64(x[j*D+i]); math.Abs(got-w) > 0x1.0001p-24*math.Abs(w)+math.SmallestNonzeroFloat32 {
 							t.Fatalf("%s: coordinate %d is %g in float32 of %g", name, i, got, w)
 						}
-						if got := scaled[j*dim+i] * p.unit; math.Abs(got-w) > 1e-13*math.Abs(w) {
+						if got, w := scaled[j*dim+i]*p.unit, float64(v)*f; math.Abs(got-w) > 1e-13*math.Abs(w) {
 							t.Fatalf("%s: coordinate %d is %g by its unit, want %g", name, i, got, w)
 						}
 					}
@@ -183,8 +207,20 @@ func TestLoadedQueries(t *testing.T) {
 					if n := length(x[j*D : (j+1)*D]); !roundedUp(p.norm, n) {
 						t.Errorf("%s: norm %g, want %g rounded upward", name, p.norm, n)
 					}
-					if e, f := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)); p.epsilon != e || p.floor != f || p.tau != f {
-						t.Errorf("%s: epsilon %g, floor %g, threshold %g; want %g, %g, %g", name, p.epsilon, p.floor, p.tau, e, f, f)
+					if e, f := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)); p.epsilon != e || p.floor != f {
+						t.Errorf("%s: epsilon %g, floor %g; want %g, %g", name, p.epsilon, p.floor, e, f)
+					}
+					lead, give := 0.0, 0.0
+					if metric == collection.Euclidean {
+						lead, give = math.Ldexp(squares/2, -int(p.exp)), float64(dim+32)*0x1p-52
+					}
+					if math.Abs(p.lead-lead) > 1e-12*lead || p.give != give {
+						t.Errorf("%s: lead %g, give %g; want %g, %g", name, p.lead, p.give, lead, give)
+					}
+					// the threshold of the floor: below it by no less than float64 may have wrong, and by little more
+					if short := p.floor + p.lead - p.tau; math.IsInf(p.floor, -1) != math.IsInf(p.tau, -1) ||
+						!math.IsInf(p.floor, -1) && (short < give/2*(lead-p.floor) || short > 2*give*(lead-p.floor)) {
+						t.Errorf("%s: threshold %g of floor %g", name, p.tau, p.floor)
 					}
 				}
 			}

@@ -112,7 +112,7 @@ func (s *scoring) want(j int, row uint32) float64 {
 	case collection.Cosine:
 		return math.Ldexp(collection.CosineOf(dot, s.squares[row], s.states[j].square), -exp)
 	case collection.Euclidean:
-		return dot - math.Ldexp(canonical(s.dim, func(c int) float64 { return float64(v[c]) * float64(v[c]) })/2, -exp)
+		return 0 - math.Ldexp(canonical(s.dim, func(c int) float64 { return float64((q[c] - float64(v[c])) * (q[c] - float64(v[c]))) })/2, -exp)
 	}
 	return dot
 }

@@ -39,6 +39,7 @@ type resident struct {
 
 	order        *Buffer[uint32]  // row of an atom
 	rowSquare    *Buffer[float64] // |v|^2 by row; cosine only
+	centre       *Buffer[float64] // [Dim]; Euclidean distance only, if the collection has one
 	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]  // [N][Dim] by row
 	dense        *denseTerms      // once they are needed
@@ -99,6 +100,11 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 	}
 	if c.RowSquares != nil {
 		if r.rowSquare, err = put(ctx, t, &r.stores, "squared norms of rows", c.RowSquares); err != nil {
+			return err
+		}
+	}
+	if c.Centre != nil {
+		if r.centre, err = put(ctx, t, &r.stores, "centre", c.Centre); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ const (
 // query is one query under elimination, in units of 2^-exp.
 type query struct {
 	tau, epsilon, floor                            float64
+	lead, give                                     float64
 	norm, headNorm, restNorm                       float64
 	square, unit                                   float64
 	headStep8, restStep8, headErr8, restErr8       float64

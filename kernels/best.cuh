@@ -146,7 +146,7 @@ DEV void merge_taken(Merging* w, Best* best) {
 
 // settle_best notes what became of the best after n more rows of dim coordinates were scored. One thread does.
 DEV void settle_best(Query* q, const Best& best, u32 n, int dim) {
-  if (best.held == q->k) q->tau = fmax(q->tau, best.score[best.held - 1] + (MUTANT(45) ? -q->epsilon : q->epsilon));
+  if (best.held == q->k) q->tau = fmax(q->tau, bar(*q, best.score[best.held - 1]) + (MUTANT(45) ? -q->epsilon : q->epsilon));
   q->best = best.held;
   q->rows += n;
   q->pulls += (u64)n * dim;

@@ -6,7 +6,7 @@
 //   dense_tf32  ceil((hi-lo)/128), ceil(m/128)      256      98304 bytes
 //
 //   dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld,
-//              float* margin)
+//              float* margin, const double* centre)
 //   parameter   type           of dense_tf32
 //   rows        const float*   f32[N][dim] by row number; rows from hi on are not read
 //   dim         int
@@ -21,6 +21,7 @@
 //   m           int
 //   mask, value u32            only queries with (flags & mask) == value are taken
 //   lists       const Lists*   bound and atom (internal index) are written, estimate is not
+//   centre      const double*  f64[dim], float32 values, that rows are taken less of; or null
 //
 // Of a Query tau, exp, filter and skip are read, and listed is added to. A row that finds no room raises
 // kOverflow and listed exceeds lists->cap, which is then the number of entries.
@@ -33,12 +34,17 @@ static const int kStage = 2 * kTile * kSlice;  // floats: queries, then rows
 static const int kPitch = kTile + 8;           // of products in shared memory, so that fragments are written without conflicts
 
 extern "C" __global__ void __launch_bounds__(256)
-dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld, float* margin) {
+dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld, float* margin,
+           const double* centre) {
   if (blockIdx.x >= (u32)m) return;
   u32 j = which ? which[blockIdx.x] : blockIdx.x;
-  for (int c = threadIdx.x; c < ld; c += blockDim.x)
-    x[(size_t)blockIdx.x * ld + c] = c < dim ? __uint_as_float(to_tf32((float)(scaled[(size_t)j * dim + c] * queries[j].unit))) : 0;
-  if (threadIdx.x == 0) margin[blockIdx.x] = up32((0x1p-10 * (1 + 0x1p-9) + (2 * ld + 16) * 0x1p-23) * queries[j].norm * kUp);
+  for (int c = threadIdx.x; c < ld; c += blockDim.x) {
+    double v = c < dim ? scaled[(size_t)j * dim + c] : 0;
+    if (centre && c < dim) v -= centre[c];
+    x[(size_t)blockIdx.x * ld + c] = __uint_as_float(to_tf32((float)(v * queries[j].unit)));
+  }
+  // rows less a centre are rounded once more
+  if (threadIdx.x == 0) margin[blockIdx.x] = up32((0x1p-10 * (1 + 0x1p-9) + (2 * ld + (centre ? 18 : 16)) * 0x1p-23) * queries[j].norm * kUp);
 }
 
 // Dense is the parameters of dense_tf32.
@@ -69,7 +75,8 @@ DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const float* scale, const float* size, const float* offset,
-           const float* x, int ld, const float* margin, Query* queries, const u32* which, int m, u32 mask, u32 value, const Lists* lists) {
+           const float* x, int ld, const float* margin, Query* queries, const u32* which, int m, u32 mask, u32 value, const Lists* lists,
+           const double* centre) {
   SHARED_DYN(float, shared);
   __shared__ u32 number[kTile];  // of the tile's queries, ~0 for one not meant
   Dense a = {rows, dim, lo, hi, x, ld, m};
@@ -108,6 +115,12 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
 #pragma unroll
     for (u32 k = 0; k < 4; k++) {
       unsigned q[4][4], r[2][4];
+      float middle[2] = {0, 0};  // of the columns that this lane has of a row: lane % 4 of eight, and the fourth beyond
+      if (centre) {
+        int column = s * kSlice + 8 * k + lane % 4;
+        if (column < dim) middle[0] = (float)__ldg(centre + column);
+        if (column + 4 < dim) middle[1] = (float)__ldg(centre + column + (MUTANT(9) ? 0 : 4));
+      }
       u32 l = spot ^ (k * 32 + (lane & 16)), h = spot ^ (k * 32 + (lane & 8) * 2);
 #pragma unroll
       for (int i = 0; i < 4; i++) ldmatrix_x4(q[i], left + i * 16 * 128 + l);
@@ -115,7 +128,10 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
       for (int i = 0; i < 2; i++) {
         ldmatrix_x4(r[i], right + i * 16 * 128 + h);
 #pragma unroll
-        for (int e = 0; e < 4; e++) r[i][e] = to_tf32(__uint_as_float(r[i][e]));
+        for (int e = 0; e < 4; e++) {
+          float v = __uint_as_float(r[i][e]);
+          r[i][e] = to_tf32(centre ? v - middle[e % 2] : v);
+        }
       }
 #pragma unroll
       for (int i = 0; i < 4; i++)

@@ -42,12 +42,12 @@ DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
   for (int k = 0; k < 4; k++) v[k] = c + k < dim ? __ldg(row + c + k) : 0;
 }
 
-enum Term { kProduct, kSquare, kSquaredDifference };
+enum Term { kProduct, kSquaredDifference };
 
 // sum_row is the canonical sum (cpu/simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
-// products with the query, of its squares, or of the squares of their differences, for each eight threads of a warp:
-// eight get that of their row, which depends on nothing beside it, or 0 where row is null. Products and squares are
-// exact in float64; the square of a difference is rounded before it is added.
+// products with the query, or of the squares of their differences, for each eight threads of a warp: eight get that of
+// their row, which depends on nothing beside it, or 0 where row is null. Products are exact in float64; the square of
+// a difference is rounded before it is added.
 template <Term T>
 DEV double sum_row(const Scorer& s, const float* row) {
   double sum[4] = {0, 0, 0, 0};
@@ -56,11 +56,11 @@ DEV double sum_row(const Scorer& s, const float* row) {
   for (int c = 4 * (lane_id() % 8); c < end; c += 32) {
     double x[4], q[4];
     load4(x, row, c, s.dim, s.aligned);
-    if (T != kSquare) load4(q, s.query, c, s.dim, s.aligned);
+    load4(q, s.query, c, s.dim, s.aligned);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       double d = T == kSquaredDifference ? q[k] - x[k] : 0;
-      sum[k] = T == kSquaredDifference ? __dadd_rn(sum[k], __dmul_rn(d, d)) : fma(x[k], T == kProduct ? q[k] : x[k], sum[k]);
+      sum[k] = T == kSquaredDifference ? __dadd_rn(sum[k], __dmul_rn(d, d)) : fma(x[k], q[k], sum[k]);
     }
   }
 #pragma unroll
@@ -83,8 +83,7 @@ DEV double score_rows(const Scorer& s, u32 number, int count) {
   int r = lane_id() / 8;
   u32 mine = __shfl_sync(kAll, number, MUTANT(53) ? 0 : r);
   const float* row = r < count ? s.rows + (size_t)mine * s.dim : nullptr;
-  double score = sum_row<kProduct>(s, row);
-  if (s.metric == kEuclidean) score -= ldexp(sum_row<kSquare>(s, row) / 2, MUTANT(52) ? 0 : -s.exp);
+  double score = s.metric == kEuclidean ? 0 - ldexp(sum_row<kSquaredDifference>(s, row) / 2, MUTANT(52) ? 0 : -s.exp) : sum_row<kProduct>(s, row);
   score = __shfl_sync(kAll, score, 8 * (lane_id() % kRows));
   if (s.metric == kCosine && lane_id() < (u32)count) score = ldexp(cosine_of(score, s.rowSquare[number], s.square), -s.exp);
   return score;

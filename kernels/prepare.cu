@@ -5,8 +5,8 @@
 // bytes, and those marked out are written wholly.
 //
 //   entry         grid x, y        threads  parameters
-//   query_load    m                <= 256   q f32[m][dim] as given, scaled f64[m][dim] out,
-//                                           x f32[m][P] out, queries Query[m], m, dim, P >= dim, metric
+//   query_load    m                <= 256   q f32[m][dim] as given, scaled f64[m][dim] out, x f32[m][P] out,
+//                                           queries Query[m], m, dim, P >= dim, metric, centre f64[dim] or null
 //   head_project  ceil(m/8)        256      x f32[m][D], U f32[R][D] zero beyond dim, head f32[m][R] out,
 //                                           rest f32[m][D] out (may be x), m, R, D
 //   rotate        m                <= 256   x f32[m][D], sign f32[rounds][D], perm u32[rounds][D],
@@ -27,7 +27,7 @@
 //
 // Of a Query are read and written:
 //   query_load    epsilon and floor, which come in units of the given query's scores and leave times
-//                 2^-exp, so once for each query; writes tau = floor, norm, exp, square, unit
+//                 2^-exp, so once for each query; writes the threshold of floor, norm, exp, square, unit, lead, give
 //   query_codes   writes headNorm, restNorm; with codes8 the fields that end in 8; with hi headStep,
 //                 restStep, headErr, restErr, highErr, highSum
 //   look_factors  reads these, writes radiusFactor, hn, he, xn, nn, we, offsetFactor
@@ -105,11 +105,11 @@ DEV double sum_squares(const float* q, int dim) {
   return sum;
 }
 
-// Scales a query by 2^-exp, and by 1/|q| for cosine, in float64; x is that rounded to float32, as in
-// collection.PrepareBatch. scaled is the query as given times a power of two: for cosine the one that leaves
-// a norm in [1/2, 1), else 2^-exp.
+// Scales a query, less the centre if there is one, by 2^-exp, and by 1/|q| for cosine, in float64; x is that
+// rounded to float32, as in collection.PrepareBatch. scaled is the query as given times a power of two: for
+// cosine the one that leaves a norm in [1/2, 1), for Euclidean distance 1, else 2^-exp.
 extern "C" __global__ void __launch_bounds__(256)
-query_load(const float* q, double* scaled, float* x, Query* queries, int m, int dim, int P, int metric) {
+query_load(const float* q, double* scaled, float* x, Query* queries, int m, int dim, int P, int metric, const double* centre) {
   __shared__ double part[kWarps];
   int j = blockIdx.x;
   if (j >= m) return;
@@ -117,10 +117,14 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   scaled += (size_t)j * dim;
   x += (size_t)j * P;
   double s[1] = {0};
-  for (int i = threadIdx.x; i < dim; i += blockDim.x) s[0] += (double)q[i] * q[i];
+  for (int i = threadIdx.x; i < dim; i += blockDim.x) {
+    double v = q[i];
+    if (centre) v -= centre[i];
+    s[0] += v * v;
+  }
   block_sum(s, part);
   double norm = sqrt(s[0]), scale = metric == kCosine && norm > 0 ? 1 / norm : 1, square = 1;
-  int e = exponent(norm * scale, metric), given = metric == kCosine ? exponent(norm, metric) : e;
+  int e = exponent(norm * scale, metric), given = metric == kCosine ? exponent(norm, metric) : metric == kEuclidean ? 0 : e;
   scale *= power(-e);
   if (metric == kCosine && threadIdx.x < 32) square = sum_squares(q, dim) * power(-given) * power(-given);
   s[0] = 0;
@@ -128,7 +132,7 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
     float v = 0;
     if (i < dim) {
       scaled[i] = q[i] * power(-given);
-      v = (float)(q[i] * scale);
+      v = (float)((centre && !MUTANT(6) ? q[i] - centre[i] : q[i]) * scale);
     }
     x[i] = v;
     s[0] += (double)v * v;
@@ -142,7 +146,9 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   t.unit = scale * power(given);
   t.epsilon *= power(-e);
   t.floor *= power(-e);
-  t.tau = t.floor;
+  t.lead = metric == kEuclidean ? norm * norm / 2 * power(-e) : 0;
+  t.give = metric == kEuclidean ? (dim + 32) * 0x1p-52 : 0;
+  t.tau = t.floor - t.floor == 0 ? bar(t, t.floor) : t.floor;  // of no floor there is no threshold
 }
 
 // Coding is how numbers become integers of magnitude at most limit: cpu/codes.go, encode.

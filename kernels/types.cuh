@@ -18,9 +18,12 @@ enum : u32 {
 };
 
 // Query is one query under elimination. Scores are the search scores of the given query times
-// 2^-exp, as in the CPU backend's state; norms and errors are rounded upward.
+// 2^-exp, as in the CPU backend's state; norms and errors are rounded upward. Thresholds and bounds
+// are of the product form: for Euclidean distance, of query and atom less the centre, lead more than
+// scores, which float64 may have wrong by give of their sizes (cpu/score.go).
 struct alignas(16) Query {
   double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
+  double lead, give;                // 0 but for Euclidean distance
   double norm, headNorm, restNorm;  // |q|, |head|, |rest|
   // For cosine: |q|^2 of the query as it is scored, a canonical sum, and what makes that the query that is coded; else 1.
   double square, unit;
@@ -47,6 +50,9 @@ struct alignas(16) Query {
   double open;                      // greatest bound in the list, -inf if none
   u32 before;                       // entries of the list before the present look
 };
+
+// bar is the threshold that a score makes.
+DEV double bar(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }
 
 // Strip holds the greatest terms of kStrip atoms, rounded upward.
 struct alignas(16) Strip { float headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius; };

@@ -134,7 +134,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 }
 
 // TestCheckOfGaps: a gap between squared distances is twice that between
-// q.v - |v|^2/2.
+// search scores.
 func TestCheckOfGaps(t *testing.T) {
 	o := oracle(t, []float32{0, 10}, 1, collection.Euclidean, 1)
 	c := checkOf(t, o, batch.Request{K: 1})
@@ -154,10 +154,10 @@ func TestCheckExcusesRounding(t *testing.T) {
 	for _, x := range []struct {
 		second float32
 		wrong  bool
-	}{{1 - 1.0/(1<<23), false}, {1 - 1.0/(1<<20), true}} {
-		o := oracle(t, []float32{1, x.second, 0}, 1, collection.InnerProduct, 1)
+	}{{1, false}, {1 - 1.0/(1<<23), true}} {
+		o := oracle(t, []float32{1, 1e-18, x.second, 0, 0, 0}, 2, collection.InnerProduct, 1)
 		c := checkOf(t, o, batch.Request{K: 1})
-		answered(t, o, []float32{1}, 1, func(j int64, s *Scores, a batch.Answer) {
+		answered(t, o, []float32{1, 1}, 1, func(j int64, s *Scores, a batch.Answer) {
 			a.IDs[0], a.Scores[0] = 1, x.second
 			if f := c.Answer(s, j, &a); wrong(f) != x.wrong {
 				t.Errorf("second best %g: wrong %v, want %v", x.second, wrong(f), x.wrong)

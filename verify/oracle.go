@@ -11,8 +11,8 @@ import (
 )
 
 // Oracle scores atoms against queries in float64. Products of float32 are exact
-// in float64, and a sum of d of them is off by at most d 2^-53 |q||v|, far below
-// the margin of 2^-22. It is safe for concurrent use.
+// in float64, and a sum of d of them is off by at most d 2^-53 |q||v|; one of d squared
+// differences by at most (d+2) 2^-53 of itself. It is safe for concurrent use.
 type Oracle struct {
 	rows    []float32
 	n, dim  int
@@ -63,11 +63,10 @@ func norm(v []float32) float64 {
 // Scores are what an Oracle says of one query.
 type Scores struct {
 	// Search holds the score that the search maximises, by row number: q.v,
-	// q.v/(|q||v|) or q.v - |v|^2/2. Read only.
+	// q.v/(|q||v|) or -|q-v|^2/2. Read only.
 	Search []float64
 
 	oracle *Oracle
-	query  []float32
 	norm   float64 // |q|
 	buf    []int   // of rankings
 }
@@ -119,12 +118,17 @@ func (o *Oracle) work(queries []float32, tiles <-chan int, visit func(int, *Scor
 			for c, x := range row {
 				q[t][c] = float64(x)
 			}
-			s[t].query, s[t].norm = row, norm(row)
+			s[t].norm = norm(row)
 		}
 		for i := range o.n {
-			dots := dot4(&q, o.row(i))
-			for t := range dots {
-				s[t].Search[i] = o.toSearch(dots[t], s[t].norm, o.norm[i])
+			var sums [tile]float64
+			if o.metric == collection.Euclidean {
+				sums = far4(&q, o.row(i))
+			} else {
+				sums = dot4(&q, o.row(i))
+			}
+			for t := range sums {
+				s[t].Search[i] = o.toSearch(sums[t], s[t].norm, o.norm[i])
 			}
 		}
 		for t := range count {
@@ -146,21 +150,36 @@ func dot4(q *[tile][]float64, v []float32) [tile]float64 {
 	return [tile]float64{s0, s1, s2, s3}
 }
 
-func (o *Oracle) toSearch(dot, nq, nv float64) float64 {
+// far4 sums squared differences.
+func far4(q *[tile][]float64, v []float32) [tile]float64 {
+	q0, q1, q2, q3 := q[0][:len(v)], q[1][:len(v)], q[2][:len(v)], q[3][:len(v)]
+	var s0, s1, s2, s3 float64
+	for c, x := range v {
+		y := float64(x)
+		a, b, e, f := q0[c]-y, q1[c]-y, q2[c]-y, q3[c]-y
+		s0 += a * a
+		s1 += b * b
+		s2 += e * e
+		s3 += f * f
+	}
+	return [tile]float64{s0, s1, s2, s3}
+}
+
+func (o *Oracle) toSearch(sum, nq, nv float64) float64 {
 	switch o.metric {
 	case collection.Cosine:
 		if nq == 0 || nv == 0 {
 			return 0
 		}
-		return dot / (nq * nv)
+		return sum / (nq * nv)
 	case collection.Euclidean:
-		return dot - nv*nv/2
+		return 0 - sum/2
 	}
-	return dot
+	return sum
 }
 
-// searchUnits turns a gap between scores into one between search scores: of
-// squared distances, q.v - |v|^2/2 is half.
+// searchUnits turns a gap between scores into one between search scores, half of
+// squared distances.
 func (o *Oracle) searchUnits(gap float64) float64 {
 	if o.metric == collection.Euclidean {
 		return gap / 2
@@ -168,33 +187,34 @@ func (o *Oracle) searchUnits(gap float64) float64 {
 	return gap
 }
 
-// margin is the gap that rounding excuses between two atoms' search scores:
-// 2^-22 |q| max(|v|, |w|), in which cosine's vectors have length 1. The float64 sums
-// of |v|^2/2, here and in the search, take (d+8) 2^-52 max(|v|, |w|)^2 more.
+// margin is the gap that rounding excuses between two atoms' search scores: what
+// float64 sums of d terms can be off by, for two atoms, in the search and here. Of a squared
+// distance that is (3d + 48) 2^-53 of the greater.
 func (s *Scores) margin(i, j int) float64 {
-	const ulp = 1.0 / (1 << 22)
 	o := s.oracle
-	most := max(o.norm[i], o.norm[j])
+	d := float64(o.dim)
 	switch o.metric {
 	case collection.Cosine:
-		return ulp
+		return (d + 4) * 0x1p-50
 	case collection.Euclidean:
-		return ulp*s.norm*most + float64(o.dim+8)*0x1p-52*most*most
+		return (3*d + 48) * 0x1p-53 * max(-s.Search[i], -s.Search[j])
 	}
-	return ulp * s.norm * most
+	return (d + 4) * 0x1p-51 * s.norm * max(o.norm[i], o.norm[j])
 }
 
 // reported is the score that an answer must state for atom i, and by how much
 // it may be off: float32 rounding, and the sum's own where terms cancel.
 func (s *Scores) reported(i int) (score, off float64) {
-	if s.oracle.metric != collection.Euclidean {
-		return s.Search[i], s.margin(i, i) + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32
+	if s.oracle.metric == collection.Euclidean {
+		score = -2 * s.Search[i]
+		return score, score/(1<<22) + math.SmallestNonzeroFloat32
 	}
-	for c, x := range s.oracle.row(i) {
-		d := float64(s.query[c]) - float64(x)
-		score += d * d
+	const ulp = 1.0 / (1 << 22)
+	size := 1.0
+	if s.oracle.metric == collection.InnerProduct {
+		size = s.norm * s.oracle.norm[i]
 	}
-	return score, score/(1<<22) + math.SmallestNonzeroFloat32
+	return s.Search[i], ulp*size + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32
 }
 
 // ranking finds the k best of scores: descending, ties by ascending row. Rows that

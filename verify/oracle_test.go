@@ -67,10 +67,10 @@ func TestOracleScores(t *testing.T) {
 			defer mu.Unlock()
 			seen[j]++
 			for i := range n {
-				var dot, nq, nv float64
+				var dot, nq, nv, far float64
 				for c := range d {
 					q, v := float64(queries[j*d+c]), float64(atoms[i*d+c])
-					dot, nq, nv = dot+q*v, nq+q*q, nv+v*v
+					dot, nq, nv, far = dot+q*v, nq+q*q, nv+v*v, far+(q-v)*(q-v)
 				}
 				want := dot
 				switch {
@@ -79,7 +79,7 @@ func TestOracleScores(t *testing.T) {
 				case metric == collection.Cosine:
 					want = dot / math.Sqrt(nq*nv)
 				case metric == collection.Euclidean:
-					want = dot - nv/2
+					want = -far / 2
 				}
 				if math.Abs(s.Search[i]-want) > 1e-12 {
 					t.Errorf("%v: query %d, atom %d: %g, want %g", metric, j, i, s.Search[i], want)

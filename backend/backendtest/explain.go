@@ -154,7 +154,10 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
 	c := o.c
 	i := o.inverse[row]
-	scale, size := 1.0, norm(q)
+	scale, size, length := 1.0, norm(q), o.norms[row]
+	if c.Centre != nil {
+		size, length = o.apart(q), o.apart(c.Row(row))
+	}
 	if c.Metric == collection.Cosine && size > 0 {
 		scale = 1 / size
 	}
@@ -202,9 +205,17 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		radius = float64(level.Radius[i])
 	}
 	bound = (head + dot + radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm) * unit
-	if c.Offset != nil {
-		bound -= o.norms[row] * o.norms[row] / 2
+	if c.Metric == collection.Euclidean { // in terms of q.v - |v|^2/2, which is |q|^2/2 more than the score
+		bound -= length*length/2 + size*size/2
 	}
-	v := o.norms[row] * vscale
-	return bound, 1e-5 * size * scale * v
+	return bound, 1e-5 * size * scale * length * vscale
+}
+
+// apart is the distance of x from the centre.
+func (o *Oracle) apart(x []float32) float64 {
+	var s float64
+	for j, m := range o.c.Centre {
+		s += (float64(x[j]) - m) * (float64(x[j]) - m)
+	}
+	return math.Sqrt(s)
 }

@@ -43,7 +43,7 @@ func norm(x []float32) float64 {
 // Norm is |v| of a row.
 func (o *Oracle) Norm(row int) float64 { return o.norms[row] }
 
-// Scores returns the search score (inner product, cosine, or q.v - |v|^2/2) of
+// Scores returns the search score (inner product, cosine, or -|q-v|^2/2) of
 // every row. The slice is the oracle's.
 func (o *Oracle) Scores(q []float32) []float64 {
 	if s, ok := o.known[&q[0]]; ok {
@@ -53,9 +53,11 @@ func (o *Oracle) Scores(q []float32) []float64 {
 	o.known[&q[0]] = s
 	size := norm(q)
 	for i := range s {
-		var dot float64
+		var dot, far float64
 		for j, v := range o.c.Row(i) {
 			dot += float64(v) * float64(q[j])
+			e := float64(q[j]) - float64(v)
+			far += e * e
 		}
 		switch o.c.Metric {
 		case collection.Cosine:
@@ -63,7 +65,7 @@ func (o *Oracle) Scores(q []float32) []float64 {
 				dot = dot / size / o.norms[i]
 			}
 		case collection.Euclidean:
-			dot -= o.norms[i] * o.norms[i] / 2
+			dot = 0 - far/2
 		}
 		s[i] = dot
 	}
@@ -79,24 +81,22 @@ func (o *Oracle) Precision(q []float32, row int) float64 {
 	case collection.Cosine:
 		size = 1
 	case collection.Euclidean:
-		size += v * v / 2
+		return float64(o.c.Dim+4) * 0x1p-52 * math.Abs(o.Scores(q)[row])
 	}
 	return 1e-12 * size
 }
 
-// tolerance is the gap the definition of a failure allows between two rows:
-// 2^-22 |q| max(|v|, |w|), and for Euclidean distance (d+8) 2^-52 max(|v|, |w|)^2
-// more.
+// tolerance is the gap the definition of a failure allows between two rows: what
+// float64 sums may be off by.
 func (o *Oracle) tolerance(q []float32, v, w int) float64 {
-	most := max(o.norms[v], o.norms[w])
-	gap := math.Ldexp(norm(q)*most, -22)
+	d := float64(o.c.Dim)
 	switch o.c.Metric {
 	case collection.Cosine:
-		gap = math.Ldexp(1, -22)
+		return (d + 4) * 0x1p-50
 	case collection.Euclidean:
-		gap += math.Ldexp(float64(o.c.Dim+8)*most*most, -52)
+		return max(o.Precision(q, v), o.Precision(q, w))
 	}
-	return gap
+	return (d + 4) * 0x1p-51 * norm(q) * max(o.norms[v], o.norms[w])
 }
 
 // allows reports whether a goal lets a row be returned.

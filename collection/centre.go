@@ -1,0 +1,105 @@
+package collection
+
+import (
+	"math"
+	"slices"
+
+	"thresher/cpu/simd"
+)
+
+const (
+	centreSample = 1024    // atoms that the centre is taken from, at most
+	centreFloats = 1 << 22 // of them, at most, but for fewCentred atoms
+	fewCentred   = 16
+	centreShare  = .9 // of the sample that the centre is the mean of
+	farFactor    = 2
+)
+
+// centre finds the point that atoms are taken relative to for Euclidean distance,
+// which no translation changes: what an offset that all share would cost in bounds
+// is gone. It is the mean of those nine tenths of a sample that lie nearest to
+// its median, coordinate by coordinate: a few atoms far from all others must not carry
+// it away. Any point serves; how near it is decides how sharp bounds are.
+//
+// The sample is every so many rows, and sums are taken one by one in their order:
+// the centre depends on the rows alone. Its coordinates are float32 values,
+// so that the difference to an atom's is rounded once, in either precision.
+func (b *builder) centre() error {
+	c := b.c
+	n := min(c.N, centreSample, max(fewCentred, centreFloats/c.Dim))
+	sample := make([]int, n)
+	for k := range sample {
+		sample[k] = int(int64(k) * int64(c.N) / int64(n))
+	}
+	if err := b.columns(n, func(j int, column []float32) {
+		for k, i := range sample {
+			column[k] = c.Rows[i*c.Dim+j]
+		}
+		slices.Sort(column)
+		c.Centre[j] = float64(column[n/2])
+	}); err != nil {
+		return err
+	}
+	far := make([]float64, n)
+	for k, i := range sample {
+		far[k] = simd.SquaredDistance(c.Row(i), c.Centre)
+	}
+	sorted := slices.Sorted(slices.Values(far))
+	most, near := sorted[int(centreShare*float64(n-1))], sample[:0]
+	for k, i := range sample {
+		if far[k] <= most {
+			near = append(near, i)
+		}
+	}
+	return b.columns(0, func(j int, _ []float32) {
+		var sum float64
+		for _, i := range near {
+			sum += float64(c.Rows[i*c.Dim+j])
+		}
+		c.Centre[j] = float64(float32(sum / float64(max(1, len(near)))))
+	})
+}
+
+// columns calls f for every column from several goroutines, with memory of n
+// floats.
+func (b *builder) columns(n int, f func(j int, memory []float32)) error {
+	return b.each(b.c.Dim, max(1, b.c.Dim/(4*b.threads)), func(_, lo, hi int) error {
+		memory := make([]float32, n)
+		for j := lo; j < hi; j++ {
+			f(j, memory)
+		}
+		return nil
+	})
+}
+
+// WorkingNorm is |q|, or for Euclidean distance with a Centre |q - Centre|, in
+// float64.
+func (c *Collection) WorkingNorm(q []float32) float64 { return math.Sqrt(c.squares(q)) }
+
+// squares is WorkingNorm squared.
+func (c *Collection) squares(q []float32) float64 {
+	if c.Centre == nil {
+		return kernels.SumSquares(q)
+	}
+	return kernels.SquaredDistance(q, c.Centre)
+}
+
+// Far reports whether float32 products with rows as given say little of distances:
+// the centre is farther from zero than most atoms are from it, several times.
+func (c *Collection) Far() bool {
+	return c.Centre != nil && c.centreNorm() > farFactor*float64(c.Norm[c.N/2])
+}
+
+// CentreNorm is |Centre|, rounded upward; 0 without one.
+func (c *Collection) CentreNorm() float64 { return c.centreNorm() * up }
+
+func (c *Collection) centreNorm() float64 { return norm64(c.Centre) }
+
+// Relative writes to dst coordinates from, from+1, .. of a row less the Centre, which
+// there is.
+func (c *Collection) Relative(dst []float32, row, from int) {
+	v, m := c.Rows[row*c.Dim+from:][:len(dst)], c.Centre[from:][:len(dst)]
+	for j := range dst {
+		dst[j] = v[j] - float32(m[j])
+	}
+}
