@@ -262,7 +262,7 @@ func TestKeepRotated(t *testing.T) {
 			q := data("gaussian", 1, dim, 4)
 			var p Query
 			c.Prepare(&p, q, 1, nil)
-			truth := wide(q)
+			truth := relative(c, q)
 			floats.Scale(math.Ldexp(1, -p.Exp), truth)
 			for i := range c.N {
 				got := floats.Dot(wide(c.Rotated32[i*c.D:(i+1)*c.D]), wide(p.Rest))
@@ -355,7 +355,7 @@ func TestFewAtomsOfHugeDimension(t *testing.T) {
 			var p Query
 			c.Prepare(&p, q, 1, nil)
 			_, rest := c.testParts(0)
-			score := floats.Dot(wide(q), c.testWorking(0)) * math.Ldexp(1, -p.Exp)
+			score := floats.Dot(relative(c, q), c.testWorking(0)) * math.Ldexp(1, -p.Exp)
 			if e := math.Abs(floats.Dot(wide(p.Rest), rest) - score); !(e <= c.Slack*p.Norm*float64(c.Norm[0])) {
 				t.Errorf("score %g is off by %g", score, e)
 			}

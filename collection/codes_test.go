@@ -242,7 +242,7 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 			if i > 0 && float64(c.Norm[i]) > float64(c.Norm[i-1])*math.Pow(2, 1./16)*(1+1e-6) {
 				t.Errorf("atom %d of norm %g stands after %g", i, c.Norm[i], c.Norm[i-1])
 			}
-			exact := floats.Norm(wide(c.Row(int(row))), 2)
+			exact := floats.Norm(relative(c, c.Row(int(row))), 2)
 			switch c.Metric {
 			case Cosine:
 				if math.Abs(c.RowNorm(int(row))-exact) > 1e-14*exact {
@@ -303,7 +303,7 @@ func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 		whole := &c.Levels[len(c.Levels)-1]
 		var p Query
 		for k, q := range queries {
-			truth := wide(q)
+			truth := relative(c, q)
 			scale := 1.0
 			if n := floats.Norm(truth, 2); c.Metric == Cosine && n > 0 {
 				scale = 1 / n
@@ -352,7 +352,7 @@ func TestSlackInLargeDimensions(t *testing.T) {
 		q := data("gaussian", 1, dim, 5)
 		var p Query
 		c.Prepare(&p, q, 1, nil)
-		truth := wide(q)
+		truth := relative(c, q)
 		floats.Scale(math.Ldexp(1, -p.Exp), truth)
 		worst := 0.0
 		for i := 0; i < n; i += max(1, n/20) {
@@ -387,7 +387,7 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 				q[j] += float32(v[j] * float64(k%4) / 3)
 			}
 			c.Prepare(&p, q, 1, nil)
-			score := floats.Dot(wide(q), v) * math.Ldexp(1, -p.Exp)
+			score := floats.Dot(relative(c, q), v) * math.Ldexp(1, -p.Exp)
 			x := c.testDecode(i, l.Width, float64(l.Scale[i]))
 			upper := floats.Dot(x, wide(p.Rest)) + reach*float64(l.Radius[i])*p.RestNorm + c.CodeSlack*p.RestNorm*float64(max(l.XNorm[i], c.Norm[i]))
 			pairs++

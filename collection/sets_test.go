@@ -101,11 +101,7 @@ func build(t testing.TB, rows []float32, dim int, o *Options) *Collection {
 // working is the vector that internal index i stands for: the row, or the row
 // over its norm for cosine, in float64.
 func (c *Collection) testWorking(i int) []float64 {
-	row := c.Row(int(c.Order[i]))
-	v := make([]float64, len(row))
-	for j, x := range row {
-		v[j] = float64(x)
-	}
+	v := relative(c, c.Row(int(c.Order[i])))
 	if n := floats.Norm(v, 2); c.Metric == Cosine && n > 0 {
 		floats.Scale(1/n, v)
 	}
@@ -116,13 +112,7 @@ func (c *Collection) testWorking(i int) []float64 {
 // rotated rest as computed in float32, in units of the working vector.
 func (c *Collection) testParts(i int) (head, rest []float64) {
 	b := &builder{c: c, exact: make([]float64, c.N)}
-	row := c.Row(int(c.Order[i]))
-	var s float64
-	for _, v := range row {
-		s += float64(v) * float64(v)
-	}
-	norm := math.Sqrt(s)
-	b.exact[c.Order[i]] = norm
+	b.exact[c.Order[i]] = floats.Norm(relative(c, c.Row(int(c.Order[i]))), 2)
 	k := newCoder(b)
 	k.load(i, 0)
 	k.split.split(1)
