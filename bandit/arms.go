@@ -131,17 +131,18 @@ func (p *Products) Range(vlo, vhi float32) (lo, hi float64) {
 }
 
 // Distances is nearest neighbour search. With p the value of the atoms' range
-// nearest to 0,
+// nearest to q_j,
 //
 //	f(i, j) = (q_j - p)^2 - (q_j - v_ij)^2 = (v_ij - p) (2 q_j - p - v_ij)
 //
-// and not -(q_j - v_ij)^2: what all arms share of that would widen the range and,
-// of a query some 2^31 times as long as its neighbours, round the arms' own away.
+// which is -(q_j - v_ij)^2 where q_j lies in the range, and less than 0 everywhere.
+// Beyond it, what all arms share of that would widen the range and, of a query some
+// 2^31 times as long as its neighbours, round the arms' own away. So would any p
+// that is far from all, such as 0 for coordinates with an offset.
 type Distances struct {
 	atoms    Arms
 	query    []float32
 	vlo, vhi float32
-	origin   float64 // p
 }
 
 // NewDistances pairs atoms, arms whose rewards are the coordinates v_ij, all of
@@ -153,7 +154,7 @@ func NewDistances(atoms Arms, query []float32, vlo, vhi float32) (*Distances, er
 	if !(vlo <= vhi) || !finite(float64(vlo)) || !finite(float64(vhi)) {
 		return nil, fmt.Errorf("%w: coordinates in [%v, %v]", ErrRange, vlo, vhi)
 	}
-	return &Distances{atoms: atoms, query: query, vlo: vlo, vhi: vhi, origin: float64(max(vlo, min(0, vhi)))}, nil
+	return &Distances{atoms: atoms, query: query, vlo: vlo, vhi: vhi}, nil
 }
 
 func (d *Distances) Len() int { return d.atoms.Len() }
@@ -168,9 +169,10 @@ func (d *Distances) Pull(j int, arms []int, dst []float64) {
 	}
 }
 
-// reward is off by a relative 2^-51 of |v| (2|q| + 2|v|) at most.
+// reward is off by a relative 2^-51 at most.
 func (d *Distances) reward(q, v float64) float64 {
-	return (v - d.origin) * ((q - d.origin) + (q - v))
+	p := min(max(q, float64(d.vlo)), float64(d.vhi))
+	return (v - p) * ((q - p) + (q - v))
 }
 
 // Range returns an interval that holds the rewards of every coordinate and every

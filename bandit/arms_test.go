@@ -91,12 +91,12 @@ func TestRewardsAndRanges(t *testing.T) {
 			products.Pull(j, arms, product)
 			distances.Pull(j, arms, distance)
 			q := float64(query[j])
-			p := max(float64(at[0]), min(0, float64(at[1])))
+			p := min(max(q, float64(at[0])), float64(at[1]))
 			for k, i := range arms {
 				v := float64(rows[i*d+j])
 				want := new(big.Float).Sub(square(q, p), square(q, v))
 				off, _ := want.Sub(want, big.NewFloat(distance[k])).Float64()
-				if got[k] != v || product[k] != v*q || math.Abs(off) > 0x1p-51*math.Abs(v)*2*(math.Abs(q)+math.Abs(v)) {
+				if got[k] != v || product[k] != v*q || math.Abs(off) > 0x1p-50*math.Abs(distance[k]) {
 					t.Fatalf("arm %d, coordinate %d: %v, %v, %v, off by %g", i, j, got[k], product[k], distance[k], off)
 				}
 				if product[k] < plo || product[k] > phi || distance[k] < dlo || distance[k] > dhi {

@@ -23,7 +23,8 @@ extern "C" __global__ void layout(u32* out, u32 room) {
   Sink s = {out, room, 1};
 
   SIZE(Query);
-  AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, lead), AT(Query, give), AT(Query, norm), AT(Query, headNorm), AT(Query, restNorm);
+  AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, lead), AT(Query, give), AT(Query, norm);
+  AT(Query, headNorm), AT(Query, restNorm), AT(Query, square), AT(Query, unit);
   AT(Query, headStep8), AT(Query, restStep8), AT(Query, headErr8), AT(Query, restErr8);
   AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum);
   AT(Query, radiusFactor), AT(Query, hn), AT(Query, he), AT(Query, xn), AT(Query, nn), AT(Query, we), AT(Query, offsetFactor);

@@ -25,7 +25,7 @@ struct alignas(16) Query {
   double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
   double lead, give;                // 0 but for Euclidean distance
   double norm, headNorm, restNorm;  // |q|, |head|, |rest|
-  // For cosine: |q|^2 of the query as it is scored, a canonical sum, and what makes that the query that is coded; else 1.
+  // For cosine |q|^2 of the query as it is scored, a canonical sum, else 1; and what makes that the query that is coded.
   double square, unit;
   // What a step of the integer codes is worth, and |w - coded w|: 8-bit codes of the present first
   // look; 16-bit codes; high halves of the latter alone, whose rest step is 256 restStep.

@@ -1,0 +1,286 @@
+package batch_test
+
+import (
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend/backendtest"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/cpu/simd"
+	"thresher/verify"
+)
+
+// nearest are row numbers by squared distance from q, as scored, then by number.
+func nearest(c *collection.Collection, q []float32) []int64 {
+	wide, ids, far := make([]float64, c.Dim), make([]int64, c.N), make([]float64, c.N)
+	for j, v := range q {
+		wide[j] = float64(v)
+	}
+	for i := range ids {
+		ids[i], far[i] = int64(i), collection.SquaredDistance(c.Row(i), wide)
+	}
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Or(cmp.Compare(far[a], far[b]), cmp.Compare(a, b)) })
+	return ids
+}
+
+// distances are the squared distances of all rows from q, without any rounding.
+func distances(c *collection.Collection, q []float32) []*big.Float {
+	exact := func() *big.Float { return new(big.Float).SetPrec(700) }
+	all := make([]*big.Float, c.N)
+	for i := range all {
+		sum := exact()
+		for j, v := range c.Row(i) {
+			d := exact().Sub(exact().SetFloat64(float64(v)), exact().SetFloat64(float64(q[j])))
+			sum.Add(sum, d.Mul(d, d))
+		}
+		all[i] = sum
+	}
+	return all
+}
+
+// promised holds an answer of k rows to the promise of docs/guarantee.md: no row is
+// farther than the k-th nearest by more than what float64 sums may have wrong.
+func promised(c *collection.Collection, q []float32, k int, ids []int64) error {
+	if len(ids) != k {
+		return fmt.Errorf("%d rows where %d were asked for", len(ids), k)
+	}
+	far := distances(c, q)
+	sorted := slices.SortedFunc(slices.Values(far), (*big.Float).Cmp)
+	factor := big.NewFloat(1 + (float64(c.Dim)/16+24)*0x1p-53)
+	most := new(big.Float).SetPrec(800).Mul(sorted[k-1], factor)
+	for _, id := range ids {
+		if far[id].Cmp(most) > 0 {
+			return fmt.Errorf("row %d at squared distance %v, the k-th nearest at %v", id, far[id], sorted[k-1])
+		}
+	}
+	return nil
+}
+
+// seconds are n rows of dim features of which the first is a time in seconds since
+// 1970, and some queries like them.
+func seconds(seed uint64, n, m, dim int) (rows, queries []float32) {
+	r := backendtest.Rand(seed)
+	all := backendtest.Gaussian(r, n+m, dim)
+	for i := 0; i < len(all); i += dim {
+		all[i] = float32(1.7e9 + math.Round(86400*7*r.Float64()))
+	}
+	return all[:n*dim], all[n*dim:]
+}
+
+// TestFarOffset: beside a column of seconds since 1970 the nearest rows are the
+// nearest, by every method that promises it and every kernel, and verify says so.
+func TestFarOffset(t *testing.T) {
+	const n, m, k = 700, 16, 10
+	for _, dim := range []int{8, 24, 300} {
+		rows, queries := seconds(uint64(dim), n, m, dim)
+		for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
+			c := build(t, rows, dim, &collection.Options{Metric: collection.Euclidean, Basis: basis, Seed: 1})
+			o, err := verify.NewOracle(rows, dim, c.Metric, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for level := simd.Level(0); level <= simd.Best(); level++ {
+				e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 2, Kernels: &level}), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, method := range batch.Methods() {
+					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9}
+					resp, err := e.Search(t.Context(), req)
+					if err != nil {
+						continue // which methods there are is tested elsewhere
+					}
+					r, err := verify.Response(t.Context(), o, req, resp)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if r.Malformed > 0 || r.WrongSure > 0 || r.Failures > 0 {
+						t.Errorf("dimension %d, %v, %v, %s: %d malformed, %d wrong, %d failures: %+v", dim, basis, level, method, r.Malformed, r.WrongSure, r.Failures, r.Findings)
+					}
+					if g := resp.Answers[0].Certificate.Guarantee; g == batch.GuaranteeHeuristic {
+						continue
+					}
+					for j, a := range resp.Answers {
+						q := queries[j*dim : (j+1)*dim]
+						if want := nearest(c, q)[:k]; !slices.Equal(a.IDs, want) {
+							t.Errorf("dimension %d, %v, %v, %s, query %d: rows %v, want %v", dim, basis, level, method, j, a.IDs, want)
+						}
+						if err := promised(c, q, k, a.IDs); err != nil {
+							t.Errorf("dimension %d, %v, %v, %s, query %d: %v", dim, basis, level, method, j, err)
+						}
+					}
+				}
+				e.Close()
+			}
+		}
+	}
+}
+
+// TestDistancesAreThePromise draws data with far offsets, of many scales, with
+// duplicates and ties: exact and certain answers are the nearest rows by the distance
+// itself, and the very list that score, then row number, orders.
+func TestDistancesAreThePromise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.SampledFrom([]int{3, 8, 15, 16, 24, 40, 100, 300}).Draw(t, "dim")
+		n := rapid.IntRange(1, max(8, min(200, 6000/dim))).Draw(t, "n")
+		k := rapid.IntRange(1, n).Draw(t, "k")
+		far := rapid.SampledFrom([]float64{0, 0, 1, 1e3, 1e6, 1.7e9, 1e12}).Draw(t, "far")
+		scale := math.Pow(10, float64(rapid.IntRange(-6, 6).Draw(t, "scale")))
+		whole := rapid.Bool().Draw(t, "whole numbers")
+		clusters := rapid.IntRange(1, 3).Draw(t, "clusters")
+		basis := rapid.SampledFrom([]collection.Basis{collection.Rotated, collection.Rotated, collection.Raw}).Draw(t, "basis")
+		level := simd.Level(rapid.IntRange(0, int(simd.Best())).Draw(t, "kernels"))
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		const m = 2
+		centres, rows := make([]float64, clusters*dim), make([]float32, (n+m)*dim)
+		for i := range centres {
+			if r.IntN(3) == 0 {
+				centres[i] = far * r.NormFloat64()
+			}
+		}
+		for i := range n + m {
+			if i > 0 && r.IntN(8) == 0 {
+				copy(rows[i*dim:(i+1)*dim], rows[r.IntN(i)*dim:])
+				continue
+			}
+			at := centres[r.IntN(clusters)*dim:]
+			for j := range dim {
+				v := scale * r.NormFloat64()
+				if whole {
+					v = scale * math.Round(v/scale)
+				}
+				rows[i*dim+j] = float32(at[j] + v)
+			}
+		}
+		queries := rows[n*dim:]
+		c, err := collection.Build(t.Context(), rows[:n*dim], dim, &collection.Options{Metric: collection.Euclidean, Basis: basis, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1, Kernels: &level}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		o, err := verify.NewOracle(c.Rows, dim, c.Metric, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
+			// three queries take another way than one
+			for _, batches := range [][]float32{queries, slices.Concat(queries, queries)} {
+				req := batch.Request{Queries: batches, K: k, Method: method}
+				resp, err := e.Search(t.Context(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j, a := range resp.Answers {
+					q := batches[j*dim : (j+1)*dim]
+					if err := promised(c, q, k, a.IDs); err != nil {
+						t.Fatalf("%s, query %d: %v", method, j, err)
+					}
+					if want := nearest(c, q)[:k]; !slices.Equal(a.IDs, want) {
+						t.Fatalf("%s, query %d: rows %v, want %v", method, j, a.IDs, want)
+					}
+				}
+				report, err := verify.Response(t.Context(), o, req, resp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if report.Wrong > 0 || report.Malformed > 0 {
+					t.Fatalf("%s: verify finds %+v", method, report)
+				}
+			}
+		}
+	})
+}
+
+// TestOffsetCostsNothing: looks keep no more arms where all atoms share an offset
+// that leaves the differences as they are.
+func TestOffsetCostsNothing(t *testing.T) {
+	const n, dim, m = 4000, 96, 8
+	rows := backendtest.PowerLaw(backendtest.Rand(3), n+m, dim)
+	for i, v := range rows {
+		rows[i] = float32(math.Round(float64(v)*1024) / 1024) // the offset takes none of them
+	}
+	var kept [2]int
+	for k, offset := range []float32{0, 1 << 12} {
+		far := slices.Clone(rows)
+		for i := range far {
+			far[i] += offset
+		}
+		e := open(t, far[:n*dim], dim, &collection.Options{Metric: collection.Euclidean, Seed: 2}, 2)
+		for _, a := range search(t, e, batch.Request{Queries: far[n*dim:], K: 10, Plan: "64,rows"}).Answers {
+			kept[k] += a.Certificate.Looks[0].Survivors
+		}
+	}
+	if kept[0] > n*m/4 || float64(kept[1]) > 1.1*float64(kept[0]) {
+		t.Errorf("%d arms kept, %d with an offset, of %d", kept[0], kept[1], n*m)
+	}
+}
+
+// TestFilesWithoutACentre: files from before there were centres answer by distances,
+// too. Theirs were built of rows like those of seconds.
+func TestFilesWithoutACentre(t *testing.T) {
+	for _, name := range []string{"l2-8.v5.gz", "l2-40.v5.gz"} {
+		f, err := os.Open(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "old")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := collection.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if c.Centre != nil {
+			t.Errorf("%s has a centre", name)
+		}
+		e := over(t, c, 1, nil)
+		queries := slices.Clone(c.Rows[:6*c.Dim])
+		for i := range queries {
+			if i%c.Dim != 0 {
+				queries[i] += .25
+			}
+		}
+		for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
+			resp, err := e.Search(t.Context(), batch.Request{Queries: queries, K: 7, Method: method, Delta: 1e-9})
+			if err != nil {
+				if c.Coded() {
+					t.Errorf("%s, %s: %v", name, method, err)
+				}
+				continue
+			}
+			for j, a := range resp.Answers {
+				if want := nearest(c, queries[j*c.Dim:(j+1)*c.Dim])[:7]; !slices.Equal(a.IDs, want) {
+					t.Errorf("%s, %s, query %d: rows %v, want %v", name, method, j, a.IDs, want)
+				}
+			}
+		}
+	}
+}
