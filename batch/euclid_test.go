@@ -211,7 +211,7 @@ func TestDistancesAreThePromise(t *testing.T) {
 // TestOffsetCostsNothing: looks keep no more arms where all atoms share an offset
 // that leaves the differences as they are.
 func TestOffsetCostsNothing(t *testing.T) {
-	const n, dim, m = 4000, 96, 8
+	const n, dim, m = 4000, 128, 8
 	rows := backendtest.PowerLaw(backendtest.Rand(3), n+m, dim)
 	for i, v := range rows {
 		rows[i] = float32(math.Round(float64(v)*1024) / 1024) // the offset takes none of them

@@ -54,6 +54,7 @@ type denseScratch struct {
 	plain          [64]bool      // every row may be returned
 	waiting        [64]survivors // rows not yet scored, by number
 	tops           [64]top
+	scored         [64]int // rows scored in float64
 	lower          []float64
 }
 
@@ -145,6 +146,7 @@ func (s *state) settleDense(parts []denseWork, k int) {
 		done = done && parts[p].done
 		if k < len(parts[p].read) {
 			read += parts[p].read[k]
+			s.denseScored += parts[p].scored[k]
 		}
 	}
 	s.readRows(read)
@@ -177,7 +179,9 @@ type denseWork struct {
 
 	best [][]scored
 	read []int // rows
-	done bool
+	// scored are the rows scored in float64 after the float32 test.
+	scored []int
+	done   bool
 }
 
 func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) error {
@@ -187,11 +191,12 @@ func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) 
 		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
 		s.plain[k] = q.goal.Skip < 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.waiting[k].cut(0)
+		s.scored[k] = 0
 		s.shift[k] = q.shift(t)
 		s.tau[k] = q.denseTau(q.bar(q.floor), s.shift[k])
 	}
 	reached, err := d.scan(ctx, x, w, t)
-	d.best, d.read = make([][]scored, len(d.js)), make([]int, len(d.js))
+	d.best, d.read, d.scored = make([][]scored, len(d.js)), make([]int, len(d.js)), make([]int, len(d.js))
 	for k, j := range d.js {
 		q := &x.states[j]
 		s.lift(q, t, k)
@@ -199,6 +204,7 @@ func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) 
 			s.leave(q, k, partialRows)
 		}
 		w.scoreWaiting(q, k)
+		d.scored[k] = s.scored[k]
 		d.best[k] = append([]scored(nil), s.tops[k].heap...)
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // it would have read these alone
@@ -383,6 +389,7 @@ func (w *scratch) scoreWaiting(q *state, e int) {
 	x := &s.waiting[e]
 	w.scores = grow(w.scores, len(x.ids))
 	q.exacts(w.scores, x.ids)
+	s.scored[e] += len(x.ids)
 	for i, row := range x.ids {
 		s.offer(q, e, scored{w.scores[i], row})
 	}

@@ -36,23 +36,24 @@ type state struct {
 	lower          lowest // deterministic lower bounds, when they raise
 	tau            float64
 
-	rows       rowCodes
-	wholeTerms *terms    // of deterministic looks at whole rows
-	whole      bound     // by them, once rows are ready
-	list       survivors // arms that a look on part of their coordinates kept
-	finalists  []arm     // arms whose whole row was read, to be scored exactly
-	listed     bool      // some look has seen everybody
-	next       int       // first panel not scanned
-	dense      bool
-	toDense    bool // a look sent the query to the dense path
-	random     bool
-	owed       int      // rows to be scored if no arm is dropped by a random bound
-	spare      []scored // of dense scans that were stopped
-	looks      []backend.LookReport
-	pulls      int64
-	bytes      int64
-	rowsRead   int
-	slab       *slab // float32 looks
+	rows        rowCodes
+	wholeTerms  *terms    // of deterministic looks at whole rows
+	whole       bound     // by them, once rows are ready
+	list        survivors // arms that a look on part of their coordinates kept
+	finalists   []arm     // arms whose whole row was read, to be scored exactly
+	listed      bool      // some look has seen everybody
+	next        int       // first panel not scanned
+	dense       bool
+	toDense     bool // a look sent the query to the dense path
+	random      bool
+	owed        int      // rows to be scored if no arm is dropped by a random bound
+	spare       []scored // of dense scans that were stopped
+	looks       []backend.LookReport
+	pulls       int64
+	bytes       int64
+	rowsRead    int
+	denseScored int   // rows that dense scans have scored in float64
+	slab        *slab // float32 looks
 
 	scan  *scanning    // a first look that a context stopped
 	again *revisiting  // a later one

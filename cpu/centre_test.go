@@ -1,0 +1,88 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+)
+
+// TestDenseOfFarRows: of rows with an offset that all share the dense path scores few
+// in float64, as of the same rows without it; where the centre is taken for zero it
+// would score almost all.
+func TestDenseOfFarRows(t *testing.T) {
+	const n, dim, m, k = 6000, 40, 20, 10
+	near := backendtest.Gaussian(backendtest.Rand(4), n+m, dim)
+	for i, v := range near {
+		near[i] = float32(math.Round(float64(v)*8) / 8) // the offset takes nothing of them
+	}
+	exact := func(offset float32, ignored bool) int {
+		rows := slices.Clone(near)
+		for i := range rows {
+			rows[i] += offset
+		}
+		c, err := collection.Build(t.Context(), rows[:n*dim], dim, &collection.Options{Metric: collection.Euclidean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if far := offset > 0; c.Far() != far {
+			t.Errorf("offset %g: far is %v", offset, c.Far())
+		}
+		loaded, err := New(Options{Threads: 2}).Load(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer loaded.Close()
+		r := loaded.(*resident)
+		if ignored {
+			terms := r.denseTerms()
+			terms.far = false
+			for row := range terms.size {
+				terms.size[row] += float32(c.CentreNorm())
+			}
+		}
+		goals := make([]backend.Goal, m)
+		for j := range goals {
+			goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Skip: -1}
+		}
+		begun, err := r.Begin(t.Context(), backend.Queries{M: m, Dim: dim, Data: rows[n*dim:]}, goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := begun.(*run)
+		defer x.Close()
+		all := make([]int, m)
+		for j := range all {
+			all[j] = j
+		}
+		if err := x.Dense(t.Context(), all...); err != nil {
+			t.Fatal(err)
+		}
+		scored := 0
+		for j := range x.states {
+			scored += x.states[j].denseScored
+		}
+		o := backendtest.NewOracle(c)
+		answers, err := x.Finish(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, a := range answers {
+			q := rows[(n+j)*dim : (n+j+1)*dim]
+			if ds := o.Explain(q, goals[j], a, o.Answer(q, goals[j])); len(ds) > 0 {
+				t.Errorf("offset %g, query %d: %v", offset, j, ds)
+			}
+		}
+		return scored
+	}
+	without, with, ignored := exact(0, false), exact(1<<20, false), exact(1<<20, true)
+	if with > 2*without || without > m*n/20 {
+		t.Errorf("%d rows of %d scored in float64, %d with an offset", without, m*n, with)
+	}
+	if ignored < 10*with {
+		t.Errorf("%d rows scored in float64 where no centre is subtracted, %d where one is: the test shows nothing", ignored, with)
+	}
+}
