@@ -44,23 +44,29 @@ func Lists(t *testing.T, open func() backend.Backend) {
 }
 
 // listMetrics are those whose scores are canonical on every backend.
-var listMetrics = []collection.Metric{collection.InnerProduct, collection.Cosine}
+var listMetrics = []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}
 
 // listDigests are what answers to each set come to by each metric. Whoever changes
 // one changes the scores that users keep: docs/guarantee.md says how scores are formed.
 var listDigests = map[string]string{
 	"bits cosine":                    "d6efd8ec00828ef4",
 	"bits ip":                        "07764753a7efa600",
+	"bits l2":                        "283d822633bf8a5b",
 	"bytes cosine":                   "aed79967a22dc014",
 	"bytes ip":                       "da57d24c4b0cee89",
+	"bytes l2":                       "df51ddd4fba0d101",
 	"few dimensions cosine":          "f65ef248a7c4b90d",
 	"few dimensions ip":              "9d04eaff0fab81a5",
+	"few dimensions l2":              "971e7c31ad458584",
 	"mantissas cosine":               "0a78c99d5321f75f",
 	"mantissas ip":                   "ed31584f0a2fa010",
+	"mantissas l2":                   "c916cf3c7b172d4a",
 	"mantissas of many sizes cosine": "f3dbf5b75b7f2e5a",
 	"mantissas of many sizes ip":     "11b3f036f963272e",
+	"mantissas of many sizes l2":     "59c6f69c34b0365f",
 	"small whole numbers cosine":     "29920626a001464f",
 	"small whole numbers ip":         "de53ebb0fca9d5c9",
+	"small whole numbers l2":         "c984eceeb9628710",
 }
 
 // listSet is a set, of whole numbers with its coordinates as integers: those of rows,
