@@ -3,7 +3,7 @@ package cpu
 // shift is by how much the query's product with a row as given exceeds that with
 // the row less the centre, if the dense path takes rows as given; scaled.
 func (s *state) shift(t *denseTerms) (sum float64) {
-	if s.c.Centre == nil || t.far {
+	if s.c.Centre == nil || t == nil || t.far { // no terms: nothing is multiplied
 		return 0
 	}
 	for c, m := range s.c.Centre {

@@ -84,7 +84,7 @@ func (s shape) sections() int64 {
 	case collection.Cosine:
 		bytes += 8 * n
 	case collection.Euclidean:
-		bytes += 4 * (n + collection.PanelAtoms)
+		bytes += 4*(n+collection.PanelAtoms) + 8*dim // offsets, centre
 	}
 	if s.basis == collection.Raw {
 		bounds := int64(2)
