@@ -18,6 +18,7 @@ func TestDuelBadInput(t *testing.T) {
 	twice := writeFile(t, dir, "twice.txt", []byte("a\nb\na\n"))
 	latin := writeFile(t, dir, "latin.txt", []byte("a\n\nAm\xe9lie\n"))
 	binary := writeFile(t, dir, "binary.txt", append([]byte("\x7fELF\xff"), make([]byte, 5000)...))
+	slates := writeFile(t, dir, "ann.json", []byte(`{"version":1,"topics":["x"],"last":0}`))
 	broken := writeFile(t, dir, "broken.duel", []byte("{}"))
 	later := writeFile(t, dir, "later.duel", []byte("thresher duel 2\n..."))
 	for _, c := range []struct {
@@ -46,6 +47,7 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --arms " + binary + " --horizon 100", `binary.txt, line 1: "\x7fELF\xff`},
 		{"duel run --arms " + arms + " --horizon 100 --state " + arms, "arms.txt: duel: saved tournament: invalid character 'a' looking for beginning of value; name another file by --state"},
 		{"duel run --arms " + arms + " --horizon 100 --force --state " + arms, "arms.txt: is no tournament, and --force begins anew over tournaments only"},
+		{"duel run --arms " + arms + " --horizon 100 --force --state " + slates, "ann.json: is no tournament"},
 		{"duel run --horizon x", "duel run: invalid argument"},
 		{"duel run --arms " + arms + " --epsilon .5 --delta .1", "epsilon 0.5 is not in (0, 1/2)"},
 		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},

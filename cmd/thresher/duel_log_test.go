@@ -176,6 +176,33 @@ func TestDuelLogDamaged(t *testing.T) {
 	})
 }
 
+// Files of before have neither a checksum in their JSON nor lines, and may end in one.
+func TestDuelFilesOfBefore(t *testing.T) {
+	files, err := filepath.Glob("../../bandit/duel/testdata/state-1.*")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		content := readFile(t, file)
+		for _, old := range [][]byte{bytes.TrimSuffix(content, []byte("\n")), content} {
+			all, torn, err := restoreTournament(old)
+			if err != nil || torn != 0 {
+				t.Fatalf("%s: %d bytes torn, %v", file, torn, err)
+			}
+			if want, err := duel.Restore(bytes.TrimSuffix(old, []byte("\n")), nil); err != nil || want.State().Duels != all.State().Duels {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+		// A run goes on from a file of before.
+		dir := t.TempDir()
+		path := writeFile(t, dir, filepath.Base(file), content)
+		duelRun(t, "1\n2\nq\n", "--state", path).wantCode(t, exitOK)
+		if now := restored(t, path).State().Duels; now <= func() int64 { b, _, _ := restoreTournament(content); return b.State().Duels }() {
+			t.Errorf("%s: %d duels", file, now)
+		}
+	}
+}
+
 // A log ends where it would be longer than a state.
 func TestDuelLogIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")

@@ -37,6 +37,10 @@ func newDuelRunCommand(a *app) *cobra.Command {
 judgment is kept before the next duel is shown, in the file of --state; the same
 command goes on where the last one stopped.
 
+That file is one: a state, and the judgments since then in lines behind it. It may be
+moved and copied while no run has it. --force begins anew over it, and over no file
+that is not a tournament's.
+
 Judgments are typed: 1 or 2 for the better one, q to stop. With --jsonl duels go to
 standard output, {"duel":7,"a":"x","b":"y"}, and judgments come from standard input,
 {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
@@ -213,7 +217,8 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 func isTournament(content []byte) bool {
 	const head = 256
 	start := bytes.Join(bytes.Fields(content[:min(len(content), head)]), nil)
-	return len(content) == 0 || bytes.HasPrefix(content, []byte("thresher duel ")) || bytes.HasPrefix(start, []byte(`{"version":`))
+	return len(content) == 0 || bytes.HasPrefix(content, []byte("thresher duel ")) ||
+		bytes.HasPrefix(start, []byte(`{"version":`)) && bytes.Contains(start, []byte(`"config":`))
 }
 
 // instead says what to do about a file that cannot be gone on from.
