@@ -124,7 +124,7 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 		return false, nil
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, Range, If-None-Match, X-Request-Id, Traceparent, Content-Encoding, Inference-Header-Content-Length")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, Range, If-Match, If-None-Match, X-Request-Id, Traceparent, Content-Encoding, Inference-Header-Content-Length")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"thresher/service/catalog"
 	"thresher/service/problem"
@@ -35,6 +36,9 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 	info, err := s.catalog.Get(r.PathValue("name"))
 	if err != nil {
 		return err
+	}
+	if info.State == catalog.Ready {
+		w.Header().Set("ETag", versionTag(info))
 	}
 	return writeJSON(w, http.StatusOK, s.infoOf(info))
 }
@@ -113,7 +117,11 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err := s.dropLeftovers(r.Context(), name); err != nil {
 		return err
 	}
-	info, err := s.catalog.Create(r.Context(), name, src, o, key)
+	ctx, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	info, err := s.catalog.Create(ctx, name, src, o, key)
 	if err != nil {
 		return err
 	}
@@ -203,3 +211,21 @@ func versionOf(info catalog.Info) int64 {
 	}
 	return info.Version
 }
+
+// ifMatch is the context of a change: with If-Match, of the version that it names alone.
+func ifMatch(r *request) (context.Context, error) {
+	text := r.Header.Get("If-Match")
+	if text == "" || text == "*" {
+		return r.Context(), nil
+	}
+	tag, opened := strings.CutPrefix(text, `"`)
+	tag, closed := strings.CutSuffix(tag, `"`)
+	version, err := strconv.ParseInt(tag, 10, 64)
+	if err != nil || version < 1 || !opened || !closed {
+		return nil, problem.New(problem.InvalidValue, "If-Match is %.40q, and a tag is the version of the collection in quotes", text).In("If-Match")
+	}
+	return catalog.OnlyOn(r.Context(), version), nil
+}
+
+// versionTag is what If-Match names a version by.
+func versionTag(info catalog.Info) string { return `"` + strconv.FormatInt(info.Version, 10) + `"` }

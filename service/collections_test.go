@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"thresher/service/catalog"
@@ -142,4 +143,32 @@ func TestBadRowsFailTheWait(t *testing.T) {
 	if p.status != 400 {
 		t.Fatalf("status %d: %s", p.status, p.body)
 	}
+}
+
+// TestChangesAtOnce are all made, one after the other; with If-Match only on the version that
+// it names.
+func TestChangesAtOnce(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			s.do("POST", "/v1/collections/films/rows?wait", npy(gaussian(uint64(i), dim), dim), "Content-Type", npyType).want(200)
+		})
+	}
+	all.Wait()
+	a := s.do("GET", "/v1/collections/films", nil).want(200)
+	var info struct{ Version, Count int64 }
+	if a.into(&info); info.Version != 7 || info.Count != atoms+6 || a.header.Get("ETag") != `"7"` {
+		t.Error(info, a.header.Get("ETag"))
+	}
+	one := npy(gaussian(1, dim), dim)
+	for _, x := range []struct {
+		match  string
+		status int
+	}{{`"6"`, 409}, {`"8"`, 409}, {"7", 400}, {`"seven"`, 400}, {`"7"`, 200}, {"*", 200}} {
+		s.do("POST", "/v1/collections/films/rows?wait", one, "Content-Type", npyType, "If-Match", x.match).want(x.status)
+	}
+	s.do("PUT", "/v1/collections/films?wait&replace=true", one, "Content-Type", npyType, "If-Match", `"7"`).problem(409, "conflict")
+	s.do("DELETE", "/v1/collections/films/rows", `{"ids":[0]}`, "If-Match", `"7"`).problem(409, "conflict")
 }

@@ -32,7 +32,11 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.catalog.Append(r.Context(), r.PathValue("name"), src, key)
+	ctx, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	info, err := s.catalog.Append(ctx, r.PathValue("name"), src, key)
 	if err != nil {
 		return err
 	}
@@ -87,8 +91,13 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if kind := mediaType(r.Request); kind != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	// lists of ids take room as searches do
-	return s.inTurn(r, func(in *input) error {
+	ctx, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	// Lists of ids take room as searches do; who then waits for other changes of the
+	// collection takes none.
+	err = s.inTurn(r, func(in *input) error {
 		text, err := in.all()
 		if err != nil {
 			return err
@@ -99,12 +108,16 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 		if body.IDs == nil || body.IDs.keys.Len() == 0 {
 			return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
 		}
-		info, err := s.catalog.Remove(r.Context(), r.PathValue("name"), body.IDs.keys, key)
-		if err != nil {
-			return noRow(err)
-		}
-		return s.answerChange(r, w, info, wait, http.StatusOK)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	info, err := s.catalog.Remove(ctx, r.PathValue("name"), body.IDs.keys, key)
+	if err != nil {
+		return noRow(err)
+	}
+	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
 // noRow is err, of status 404 where it says that there is no atom of an id: to what asks

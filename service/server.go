@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -119,6 +120,10 @@ func (s *Server) openParts(ctx context.Context) error {
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, Gone: s.forgetCollection, Log: o.Log,
+		Patience: o.Timeouts.Search,
+	}
+	if co.Patience == 0 { // as long as any search may take, which is for ever
+		co.Patience = math.MaxInt64
 	}
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -14,8 +16,8 @@ import (
 )
 
 // early refuses what is refused anyhow, before a body is read. A key that is known
-// has an answer whatever the state is.
-func (c *Catalog) early(name, key string, may func(*entry) error) error {
+// has an answer whatever the state is, and what is being made is waited for later.
+func (c *Catalog) early(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
 		_, found, err := once.Find(bucket(tx, keysBucket), key, "")
@@ -30,7 +32,11 @@ func (c *Catalog) early(name, key string, may func(*entry) error) error {
 	if c.closed {
 		return draining()
 	}
-	return may(c.entries[name])
+	e := c.entries[name]
+	if e != nil && e.Next != nil && c.o.Patience > 0 && wanted(ctx) == 0 {
+		e = &entry{record: record{Ready: cmp.Or(e.Ready, e.Next)}} // as it will be
+	}
+	return may(e)
 }
 
 // earlier looks for what was made under a key.

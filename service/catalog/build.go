@@ -169,6 +169,12 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 		o.col, o.ids, o.change.NextID = col, rowNumbers(col.N), int64(col.N)
 		return nil
 	}
+	if o := b.change.Rows; b.from != nil && o != nil && o.IDColumn != "" {
+		// before the rows of the version before are written
+		if err := b.c.collides(ctx, b.from.o, o, b.c.at(o)); err != nil {
+			return err
+		}
+	}
 	src, options, err := b.rows()
 	if err != nil {
 		return err

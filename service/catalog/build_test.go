@@ -46,8 +46,6 @@ func TestFailedBuilds(t *testing.T) {
 		"same ids":      {create("a", ids(`{"id":3,"v":[1]}`, `{"id":4,"v":[1]}`, `{"id":3,"v":[1]}`), CreateOptions{}), want{problem.InvalidValue, "ids", 2, "rows 0 and 2 have the same id 3"}},
 		"an id missing": {create("a", ids(`{"id":3,"v":[1]}`, `{"v":[1]}`), CreateOptions{}), want{problem.Malformed, "rows", 1, `"id"`}},
 		"not integers":  {create("a", ids(`{"id":3,"v":[1]}`, `{"id":"x","v":[1]}`), CreateOptions{IDs: Integers}), want{problem.InvalidValue, "ids", 1, `row 1 has the id "x"`}},
-		"id taken":      {add("n", rowsOf(0, 2, 2, ints(1, 6))), want{problem.InvalidValue, "ids", 1, "row 1 has the id 6, which the collection has already, at row 1"}},
-		"name taken":    {add("s", rowsOf(0, 1, 2, names("b"))), want{problem.InvalidValue, "ids", 0, `row 0 has the id "b", which the collection has already, at row 1`}},
 		"no id left":    {add("n", rowsOf(0, 1, 2, nil)), want{problem.InvalidValue, "rows", 0, "no integer left"}},
 		"far away":      {add("l", Source{Rows: []float32{0, 0, 1e30, 0}, Dim: 2}), want{problem.InvalidValue, "rows", 3, "the rows"}},
 	} {

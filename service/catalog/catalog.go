@@ -47,6 +47,7 @@ type Catalog struct {
 	inUse    int // uses of all versions
 	entries  map[string]*entry
 	versions map[ref]*opened
+	turns    turns
 }
 
 // entry is a collection.
@@ -71,7 +72,7 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 	}
 	c := &Catalog{
 		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, turn: make(chan struct{}, 1), ready: make(chan struct{}),
-		entries: map[string]*entry{}, versions: map[ref]*opened{},
+		entries: map[string]*entry{}, versions: map[ref]*opened{}, turns: turns{map[string]*line{}},
 	}
 	c.o.defaults()
 	c.idle = sync.NewCond(&c.mu)

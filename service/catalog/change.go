@@ -28,7 +28,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 		return Info{}, err
 	}
 	may := func(e *entry) error { return c.mayCreate(name, e, o.Replace) }
-	if err := c.early(name, key, may); err != nil {
+	if err := c.early(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	s, err := c.stage(ctx, ch.Base, &src)
@@ -43,7 +43,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := ch.take(s); err != nil {
 		return Info{}, err
 	}
-	return c.accept(name, key, fingerprint, ch, s, nil, may)
+	return c.inTurn(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
 }
 
 // newChange checks what is asked of a new collection.
@@ -109,7 +109,7 @@ func (ch *change) take(s *staged) error {
 // strings needs ids. See Create.
 func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
-	if err := c.early(name, key, may); err != nil {
+	if err := c.early(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	base := newBase(name)
@@ -122,16 +122,25 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
 		return i, err
 	}
-	from, err := c.Use(name, 0)
-	if err != nil {
-		return Info{}, err
-	}
-	ch := from.o.change.after(base)
-	if err := ch.extend(name, s, &src); err != nil {
-		from.Release()
-		return Info{}, err
-	}
-	return c.accept(name, key, fingerprint, ch, s, from, may)
+	return c.inTurn(ctx, name, func() (Info, error) {
+		if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+			return i, err
+		}
+		from, err := c.Use(name, 0)
+		if err != nil {
+			return Info{}, err
+		}
+		ch := from.o.change.after(base)
+		err = ch.extend(name, s, &src)
+		if err == nil {
+			err = s.fresh(ctx, from.o, &src)
+		}
+		if err != nil {
+			from.Release()
+			return Info{}, err
+		}
+		return c.accept(name, key, fingerprint, ch, s, from, may)
+	})
 }
 
 // after is a change of ch, a version that is ready.
@@ -184,25 +193,30 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 // lose all its rows. See Create.
 func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
-	if err := c.early(name, key, may); err != nil {
+	if err := c.early(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	fingerprint := printOf("remove", name, "", "", "", ids)
 	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
 		return i, err
 	}
-	from, err := c.Use(name, 0)
-	if err != nil {
-		return Info{}, err
-	}
-	ch := from.o.change.after(newBase(name))
-	s := &staged{c: c}
-	defer s.discard()
-	if err := c.leave(ch, s, from, &ids, name); err != nil {
-		from.Release()
-		return Info{}, err
-	}
-	return c.accept(name, key, fingerprint, ch, s, from, may)
+	return c.inTurn(ctx, name, func() (Info, error) {
+		if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+			return i, err
+		}
+		from, err := c.Use(name, 0)
+		if err != nil {
+			return Info{}, err
+		}
+		ch := from.o.change.after(newBase(name))
+		s := &staged{c: c}
+		defer s.discard()
+		if err := c.leave(ch, s, from, &ids, name); err != nil {
+			from.Release()
+			return Info{}, err
+		}
+		return c.accept(name, key, fingerprint, ch, s, from, may)
+	})
 }
 
 // leave takes the rows of ids from ch, which still describes the version before.

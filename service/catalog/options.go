@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"time"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -30,6 +31,9 @@ type Options struct {
 	MaxRows        int64
 	MaxDim         int
 	MaxIDBytes     int
+	// Patience is how long a change waits for others of the same collection that came
+	// first; with 0 it is refused at once.
+	Patience time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.
 	Threads int
 	// Coalesce configures the Coalescer of each version but for its Observer, which

@@ -1,0 +1,178 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"thresher/dataset"
+	"thresher/service/problem"
+)
+
+// TestChangesWaitForTheirTurn: many that come at once are all made, each on the one before.
+func TestChangesWaitForTheirTurn(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{Patience: time.Minute})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	const n = 8
+	versions := make([]int64, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			var made Info
+			var err error
+			switch i % 4 {
+			case 0:
+				made, err = f.c.Remove(ctx, "a", *ints(int64(i / 4)), fmt.Sprint("key ", i))
+			default:
+				made, err = f.c.Append(ctx, "a", rowsOf(10*i, 1, 2, nil), fmt.Sprint("key ", i))
+			}
+			if err != nil {
+				t.Error(i, err)
+			}
+			versions[i] = max(made.Version, made.Next)
+		})
+	}
+	all.Wait()
+	seen := map[int64]bool{}
+	for _, v := range versions {
+		seen[v] = true
+	}
+	i, err := f.c.Wait(ctx, "a", 0)
+	if err != nil || len(seen) != n || i.Version != n+1 || i.Count != 3+6-2 {
+		t.Error(i, err, versions)
+	}
+	if len(f.c.turns.lines) != 0 {
+		t.Error("lines that nobody waits in are kept")
+	}
+}
+
+// TestImpatience: who waits too long is told to come again, and so is who would not wait.
+func TestImpatience(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{Open: g.Open, Patience: time.Millisecond})
+	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	conflict := func(err error) {
+		t.Helper()
+		if kindOf(err) != problem.Conflict {
+			t.Error(err)
+		}
+	}
+	_, err = f.c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
+	if conflict(err); problem.Of(err).RetryAfter <= 0 {
+		t.Error(err)
+	}
+	f.c.o.Patience = time.Hour
+	_, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "") // which is being made
+	conflict(err)
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := f.c.Remove(short, "a", *ints(1), ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	g.pass <- nil
+	f.ready(i, nil)
+	_, err = f.c.Append(OnlyOn(ctx, 2), "a", rowsOf(0, 1, 2, nil), "")
+	conflict(err)
+	_, err = f.c.Remove(OnlyOn(ctx, 2), "a", *ints(1), "")
+	conflict(err)
+	i, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "")
+	<-g.arrived
+	waits := make(chan error, 1)
+	go func() {
+		_, err := f.c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
+		waits <- err
+	}()
+	go func() { g.pass <- nil }()
+	f.ready(i, err)
+	<-g.arrived // it has its turn
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloseEndsWaits: who waits when the catalog closes is told so.
+func TestCloseEndsWaits(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t)
+	f := newFolder(t, Options{Open: g.Open, Patience: time.Hour})
+	if _, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	waits := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := f.c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
+			waits <- err
+		}()
+	}
+	f.close()
+	for range 2 {
+		if err := <-waits; kindOf(err) != problem.Draining {
+			t.Error(err)
+		}
+	}
+	f.o.Open = processor(t)
+	f.open()
+}
+
+// TestTakenIDsAreRefusedAtOnce: nothing is built for rows whose ids are there, and nothing of
+// the collection is written where only reading a large file tells.
+func TestTakenIDsAreRefusedAtOnce(t *testing.T) {
+	ctx := context.Background()
+	root := t.TempDir()
+	f := newFolder(t, Options{Roots: []string{root}})
+	f.ready(f.c.Create(ctx, "n", rowsOf(0, 3, 1, ints(4, 6, 9)), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "s", rowsOf(0, 3, 1, names("a", "b", "6")), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "r", rowsOf(0, 3, 1, nil), CreateOptions{}, ""))
+	lines := `{"id":"x","v":[1]}` + "\n" + `{"id":"6","v":[2]}` + "\n"
+	if err := os.WriteFile(filepath.Join(root, "rows.jsonl"), []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	files := len(f.files())
+	refused := func(row int, text string, i Info, err error) {
+		t.Helper()
+		want{problem.InvalidValue, "ids", row, text}.check(t, err)
+		if now := f.files(); len(now) != files || i.Version != 0 {
+			t.Error(now, i)
+		}
+	}
+	body := func(text string) Source {
+		return Source{Body: strings.NewReader(text), Format: dataset.JSONL, IDColumn: "id"}
+	}
+	i, err := f.c.Append(ctx, "n", rowsOf(0, 2, 1, ints(1, 6)), "")
+	refused(1, "row 1 has the id 6, which the collection has already, at row 1", i, err)
+	i, err = f.c.Append(ctx, "s", rowsOf(0, 1, 1, names("b")), "")
+	refused(0, `row 0 has the id "b", which the collection has already, at row 1`, i, err)
+	i, err = f.c.Append(ctx, "r", rowsOf(0, 2, 1, ints(7, 2)), "")
+	refused(1, "row 1 has the id 2, which the collection has already, at row 2", i, err)
+	i, err = f.c.Append(ctx, "s", body(lines), "")
+	refused(1, `row 1 has the id "6"`, i, err)
+	i, err = f.c.Append(ctx, "n", body(`{"id":1,"v":[1]}`+"\n"+`{"id":9,"v":[2]}`+"\n"), "")
+	refused(1, "row 1 has the id 9", i, err)
+
+	wrote := 0
+	f.c.o.disk.Step = func(step, path string) error {
+		if step == "build" {
+			wrote++
+		}
+		return nil
+	}
+	p := f.failed(f.c.Append(ctx, "s", Source{Path: "rows.jsonl", IDColumn: "id"}, ""))
+	want{problem.InvalidValue, "ids", 1, `row 1 has the id "6", which the collection has already, at row 2`}.check(t, p)
+	if wrote > 0 {
+		t.Error("the collection was written before the ids were looked at")
+	}
+}
