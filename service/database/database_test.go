@@ -160,7 +160,7 @@ func damaged(t testing.TB, path string) {
 // TestCut cuts a database everywhere it matters: bbolt panics on many of these.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meta.db")
-	filled(t, path, 1000)
+	filled(t, path, 300)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestCut(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
-	all := filled(t, path, 300)
+	all := filled(t, path, 60)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestGarbage(t *testing.T) {
 func TestSalvageOfACutFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
-	all := filled(t, path, 1000)
+	all := filled(t, path, 300)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
