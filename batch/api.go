@@ -174,7 +174,7 @@ type Certificate struct {
 	Bytes      int64 `json:"bytes"` // bytes of atoms read
 	RowsScored int   `json:"rows_scored"`
 	// Threshold is the last threshold in search-score units: inner product,
-	// cosine, or q.v - |v|^2/2 for Euclidean distance. Null before any.
+	// cosine, or -|q-v|^2/2 for Euclidean distance. Null before any.
 	Threshold *float64 `json:"threshold"`
 	// OpenBound is the largest upper bound of an arm never resolved, in the
 	// same units; null = complete.

@@ -54,8 +54,7 @@ func TestExtremeNorms(t *testing.T) {
 }
 
 // TestDistancesOfTinyQueries asks which of many atoms of one length is nearest to
-// queries so short that |v|^2/2 rounds away what they tell: whatever is returned
-// must lie within what float64 sums of |v|^2 round, and nothing else.
+// queries so short that |v|^2/2 would round away what they tell.
 func TestDistancesOfTinyQueries(t *testing.T) {
 	const n, dim, m, k = 600, 64, 16, 3
 	rng := backendtest.Rand(5)

@@ -7,9 +7,11 @@
 // [Check] and count what was found in a [Tally].
 //
 // An answer is wrong if an atom it returns scores below the k-th best score of the
-// atoms allowed, less epsilon and 2^-22 |q| max(|v|, |v_k|) for rounding; with
-// Euclidean distance, whose scores are q.v - |v|^2/2, also
-// (d+8) 2^-52 max(|v|, |v_k|)^2. What that means is up to its guarantee:
+// atoms allowed, less epsilon and what float64 sums may be off by:
+// (d+4) 2^-51 |q| max(|v|, |v_k|), for cosine (d+4) 2^-50. With Euclidean distance it is
+// wrong if the squared distance of an atom, a float64 sum of squared differences,
+// exceeds the k-th smallest, plus epsilon, by more than (3d+48) 2^-53 of itself. What that
+// means is up to its guarantee:
 //
 //   - exact and certain, or a certificate that is marked exact: there may be none;
 //   - probabilistic: each answer is wrong with probability at most delta, over the

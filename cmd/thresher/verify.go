@@ -37,8 +37,9 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Long: `Recompute answers in float64 and say which are wrong.
 
 An answer is wrong if an atom it returns scores below the k-th best score, less
-epsilon and 2^-22 |q| max(|v|, |v_k|) for rounding; with l2, whose scores are
-q.v - |v|^2/2, also (d+8) 2^-52 max(|v|, |v_k|)^2. It is malformed if it has a
+epsilon and what float64 sums may be off by; with l2, if it is farther than the
+k-th nearest, give or take epsilon and (3d+48) 2^-53 of the squared distance. It
+is malformed if it has a
 wrong length, an atom that does not exist, is there twice or is the query
 itself, or a score that is not the atom's. An answer that a deadline cut short
 is held to its open bound.

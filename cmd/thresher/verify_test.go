@@ -260,7 +260,7 @@ func TestVerifyOnCollections(t *testing.T) {
 }
 
 // TestVerifyEpsilonOfDistances: a gap between squared distances is twice that
-// between q.v - |v|^2/2.
+// between search scores.
 func TestVerifyEpsilonOfDistances(t *testing.T) {
 	dir := t.TempDir()
 	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[10]\n"))

@@ -35,7 +35,8 @@ func (n Naming) ID(row int64) int64 {
 //
 // Of what is not always there: certificate and rounds where s includes them,
 // open_bound where an answer is not complete and a bound is known, warnings
-// where there are any. Scores are squared distances where the metric is l2; they
+// where there are any. Scores are squared distances where the metric is l2, of which
+// open_bound is half, negated; they
 // have the fewest digits that give the same float32 back, and those that are not
 // finite are null.
 func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {

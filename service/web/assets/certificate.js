@@ -75,12 +75,13 @@ function how(c, first) {
 
 function stopped(c, l2) {
   const why = c.stopped_by === "deadline" ? "The deadline struck" : "The search was cancelled";
-  const unit = l2 ? " (as inner product less half the row’s squared length)" : "";
   const open =
     c.open_bound === null || c.open_bound === undefined
       ? "nothing is known of the rows that were not reached"
-      : `a row that was not resolved may score up to ${score(c.open_bound)}${unit}`;
+      : l2
+        ? `a row that was not resolved may be as near as a squared distance of ${score(-2 * c.open_bound)}`
+        : `a row that was not resolved may score up to ${score(c.open_bound)}`;
   const reached =
-    c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(c.threshold)}`;
+    c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(l2 ? -2 * c.threshold : c.threshold)}`;
   return `${why} before the answer was complete: ${open}${reached}.`;
 }
