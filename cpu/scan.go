@@ -96,8 +96,11 @@ func (x *run) panelsOf(qs []*scanning) []uint32 {
 		}
 		shared = shared && q.goal.Filter == first
 	}
-	if shared {
+	if shared && first.Filled() < x.c.PanelCount() {
 		return first.Panels()
+	}
+	if shared {
+		return x.r.panels()
 	}
 	var full []uint32
 	for p := range x.c.PanelCount() {
@@ -188,11 +191,19 @@ func (q *scanning) count(lo, hi int, full []uint32) {
 		}
 		return
 	}
+	seen, panels := 0, 0
 	for _, p := range full {
-		if q.filter[p] != 0 {
-			q.seen += bits.OnesCount64(q.allowed(q.filter, int(p)))
-			q.read += min(64, q.c.N-int(p)*64)
+		if in := q.filter[p]; in != 0 {
+			seen += bits.OnesCount64(in)
+			panels++
 		}
+	}
+	q.seen, q.read = q.seen+seen, q.read+64*panels
+	if k := q.goal.Skip; k >= lo*64 && k < hi*64 && q.goal.Filter.Has(k) {
+		q.seen--
+	}
+	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.filter[last] != 0 {
+		q.read -= (last+1)*64 - q.c.N
 	}
 }
 
@@ -264,7 +275,9 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 			}
 			if !plain || x.c.N-lo*64 < 64 {
 				for k, q := range qs {
-					w.masks[k] &= q.allowed(q.filter, lo)
+					if w.masks[k] != 0 {
+						w.masks[k] &= q.allowed(q.filter, lo)
+					}
 				}
 			}
 			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*64), w.slacks)
