@@ -98,6 +98,7 @@ def test_answers_are_as_described(victim: Server) -> None:
     log = BUILD / "schemathesis.log"
     with log.open("w") as out:
         env = os.environ | {"SCHEMATHESIS_HOOKS": "generators", "PYTHONPATH": str(HERE)}
-        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=100 + 10 * EXAMPLES, env=env, cwd=BUILD)
+        limit = 100 + 10 * EXAMPLES
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=limit, env=env, cwd=BUILD)
     assert done.returncode == 0, log.read_text()[-8000:]
     assert victim.ask("/healthz")["status"] == "ok"

@@ -156,6 +156,9 @@ func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
 
 // unmarshal is json.Unmarshal into a struct, strict, with problems for errors.
 func unmarshal(text []byte, v any) error {
+	if string(bytes.TrimSpace(text)) == "null" { // which encoding/json takes for anything
+		return problem.New(problem.Malformed, "a JSON null where an object should be")
+	}
 	d := json.NewDecoder(bytes.NewReader(integers(text)))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
