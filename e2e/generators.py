@@ -135,8 +135,10 @@ def described_is_taken(ctx: Any, response: Any, case: Any) -> None:
 @schemathesis.check
 def undescribed_is_refused(ctx: Any, response: Any, case: Any) -> None:
     """negative_data_rejection, but for a null where a member may be left out, which some
-    operations take for that."""
+    operations take for that, and for parameters without a value: a flag alone is true."""
     if isinstance(case.body, dict) and None in case.body.values():
+        return
+    if isinstance(case.query, dict) and "" in case.query.values():
         return
     negative_data_rejection(ctx, response, case)
 

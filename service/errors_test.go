@@ -78,6 +78,7 @@ func TestErrorTable(t *testing.T) {
 		{"not JSON", "POST", search, `{"queries":[[1,`, "", 400, "malformed-body", "", none, ""},
 		{"garbage", "POST", search, "\x00\xff\xfegarbage", "", 400, "malformed-body", "", none, ""},
 		{"an empty body", "POST", search, "", "", 400, "malformed-body", "", none, ""},
+		{"null", "POST", "/v2/repository/index", ` null `, "", 400, "malformed-body", "", none, ""},
 		{"a list", "POST", search, `[1,2]`, "", 400, "malformed-body", "", none, ""},
 		{"garbage npy", "POST", search, []byte("\x93NUMPY garbage"), npyType, 400, "malformed-body", "", none, ""},
 		{"half of an npy", "POST", search, npy(gaussian(1, dim), dim)[:140], npyType, 400, "malformed-body", "", none, ""},
