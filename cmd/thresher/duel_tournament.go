@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"thresher/bandit/duel"
+)
+
+// tournament is one under way at the command line.
+type tournament struct {
+	*duel.Tournament
+	file     *duelFile
+	names    []string
+	log      duelLog
+	drawCost int64 // preferences sampled for a draw
+	behind   bool  // the file does not have a state of this run, with its log
+	quiet    bool  // calls are not noted, and every save is a state
+}
+
+// ready follows on the Tournament's being there.
+func (t *tournament) ready() {
+	c := t.Config()
+	t.names, t.drawCost, t.behind = c.Arms, 1, true
+	if k := int64(len(c.Arms)); c.Algorithm == duel.DoubleThompson {
+		t.drawCost = k * k
+	}
+}
+
+// save keeps what happened since the last save: as a line behind the state, where the
+// file has a state of this run and the log is not longer than it.
+func (t *tournament) save() error {
+	if t.behind || t.quiet || t.log.unlogged || !t.file.appends() {
+		return t.saveState()
+	}
+	line, err := t.log.line()
+	if err != nil || line == nil {
+		return err
+	}
+	if t.log.full(len(line)) {
+		return t.saveState()
+	}
+	if err := t.file.append(line); err != nil {
+		t.behind = true // half a line may be there
+		return err
+	}
+	t.log.wrote(line)
+	return nil
+}
+
+// saveState replaces the file by a state.
+func (t *tournament) saveState() error {
+	encode := t.MarshalBinary
+	if filepath.Ext(t.file.path) == ".json" {
+		encode = t.MarshalJSON
+	}
+	b, err := encode()
+	if err != nil {
+		return err
+	}
+	if err := t.file.save(b); err != nil {
+		return err
+	}
+	t.log.begin(b)
+	t.behind = false
+	return nil
+}
+
+// close leaves a state alone in the file, which any program can go on from, and lets
+// another run have it.
+func (t *tournament) close() (err error) {
+	if !t.behind && t.log.lines > 0 {
+		err = t.saveState()
+	}
+	return errors.Join(err, t.file.close())
+}
+
+// next hands out up to count duels of two arms; arms that meet themselves are
+// decided by the coin on the way. What was told before is kept first.
+func (t *tournament) next(count int) ([]duel.Duel, error) {
+	for {
+		duels, err := t.Next(count)
+		if err != nil {
+			if failed := t.save(); failed != nil {
+				return nil, failed
+			}
+			return nil, err
+		}
+		ask, err := t.toss(duels)
+		if err != nil {
+			return nil, err
+		}
+		if len(ask) > 0 || len(duels) == 0 {
+			return ask, t.save()
+		}
+	}
+}
+
+// toss decides the duels of arms that meet themselves. It returns the others, but for
+// those that are withdrawn since: a coin may eliminate an arm.
+func (t *tournament) toss(duels []duel.Duel) ([]duel.Duel, error) {
+	var ask []duel.Duel
+	for _, d := range duels {
+		if d.A != d.B {
+			ask = append(ask, d)
+		} else if _, err := t.Report(t.Coin(d)); err != nil && !errors.Is(err, duel.ErrWithdrawn) {
+			return nil, err // withdrawn: by the coin before it
+		}
+	}
+	return slices.DeleteFunc(ask, func(d duel.Duel) bool {
+		_, open := t.Duel(d.ID)
+		return !open
+	}), nil
+}
+
+func (t *tournament) outcome(out *json.Encoder) error {
+	s := t.State()
+	line := outcomeLine{Done: s.Done, Leader: t.names[s.Leader], State: s}
+	if s.Done {
+		line.Winner = line.Leader
+	}
+	return out.Encode(line)
+}
+
+// describeTournament writes the winner, what is known of it, and how all did.
+func (a *app) describeTournament(t *tournament) error {
+	s := t.State()
+	w := newTable(a.out)
+	what := "leader so far"
+	if s.Done {
+		what = "winner"
+	}
+	w.row(what, t.names[s.Leader])
+	w.row("duels", s.Duels)
+	if s.Done {
+		w.row("ended", s.End)
+		w.row("guarantee", promise(&s))
+	} else {
+		w.row("kept in", t.file.path)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	w = newTable(a.out)
+	w.row("ARM", "WINS", "DUELS", "RATE", "OUT AFTER")
+	for _, x := range s.Standings {
+		w.row(t.names[x.Arm], x.Wins, x.Duels, fmt.Sprintf("%.3f", x.Rate), "-")
+	}
+	for i := len(s.Eliminated) - 1; i >= 0; i-- {
+		e := s.Eliminated[i]
+		w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius))
+	}
+	return w.flush()
+}
+
+func promise(s *duel.State) string {
+	g := s.Guarantee
+	switch {
+	case s.End == duel.HorizonReached:
+		return "none: the duels ran out before the arms did"
+	case g == nil:
+		return "none: nothing is proven for this radius"
+	case g.Epsilon == 0:
+		return fmt.Sprintf("the best arm, but with probability at most %.3g", g.Failure)
+	}
+	return fmt.Sprintf("loses to the best arm with probability at most 1/2 + %g, but with probability at most %.3g", g.Epsilon, g.Failure)
+}
