@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 
 	"thresher/backend"
@@ -86,31 +85,6 @@ type part struct {
 	panels []uint32 // ascending
 }
 
-// panelsOf lists the panels that hold an atom which one of the queries may return.
-func (x *run) panelsOf(qs []*scanning) []uint32 {
-	first := qs[0].goal.Filter
-	shared := true
-	for _, q := range qs {
-		if q.filter == nil {
-			return x.r.panels()
-		}
-		shared = shared && q.goal.Filter == first
-	}
-	if shared && first.Filled() < x.c.PanelCount() {
-		return first.Panels()
-	}
-	if shared {
-		return x.r.panels()
-	}
-	var full []uint32
-	for p := range x.c.PanelCount() {
-		if slices.ContainsFunc(qs, func(q *scanning) bool { return q.filter[p] != 0 }) {
-			full = append(full, uint32(p))
-		}
-	}
-	return full
-}
-
 // scanBlock walks a block of queries through all panels, chunk by chunk; the
 // panels of a chunk are split over par goroutines.
 func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error {
@@ -178,33 +152,6 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 		lo, full = hi, full[end:]
 	}
 	return nil
-}
-
-// count counts the atoms of panels lo..hi-1, of which full were scanned: those that
-// may be returned, and those read, which share a panel with them.
-func (q *scanning) count(lo, hi int, full []uint32) {
-	if q.filter == nil { // all were
-		n := min(hi*64, q.c.N) - lo*64
-		q.seen, q.read = q.seen+n, q.read+n
-		if k := q.goal.Skip; k >= lo*64 && k < hi*64 {
-			q.seen--
-		}
-		return
-	}
-	seen, panels := 0, 0
-	for _, p := range full {
-		if in := q.filter[p]; in != 0 {
-			seen += bits.OnesCount64(in)
-			panels++
-		}
-	}
-	q.seen, q.read = q.seen+seen, q.read+64*panels
-	if k := q.goal.Skip; k >= lo*64 && k < hi*64 && q.goal.Filter.Has(k) {
-		q.seen--
-	}
-	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.filter[last] != 0 {
-		q.read -= (last+1)*64 - q.c.N
-	}
 }
 
 // scanners readies the queries js for look t.

@@ -1,9 +1,7 @@
 package cpu
 
 import (
-	"iter"
 	"math"
-	"slices"
 
 	"thresher/backend"
 	"thresher/collection"
@@ -130,70 +128,6 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.floor = math.Ldexp(g.Floor, -exp)
 	s.tau = s.bar(s.floor)
-}
-
-// allows reports whether atom i may be returned.
-func (s *state) allows(i int) bool {
-	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
-}
-
-// allowed is the mask of the atoms of panel p that may be returned; filter holds the
-// bits of the goal's, or nothing.
-func (s *state) allowed(filter []uint64, p int) uint64 {
-	mask := ^uint64(0)
-	if n := s.c.N - p*64; n < 64 {
-		mask = 1<<n - 1
-	}
-	if filter != nil {
-		mask &= filter[p]
-	}
-	if k := s.goal.Skip; k >= 0 && k/64 == p {
-		mask &^= 1 << (k % 64)
-	}
-	return mask
-}
-
-// filter is the bits of the goal's filter, or nothing.
-func (s *state) filter() []uint64 {
-	if s.goal.Filter == nil {
-		return nil
-	}
-	return s.goal.Filter.Bits()
-}
-
-// beyond are the atoms from panel p on that may be returned, ascending.
-func (s *state) beyond(p int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if s.goal.Filter != nil {
-			all := s.goal.Filter.Atoms()
-			from, _ := slices.BinarySearch(all, uint32(p*64))
-			for _, i := range all[from:] {
-				if int(i) != s.goal.Skip && !yield(int(i)) {
-					return
-				}
-			}
-			return
-		}
-		for i := p * 64; i < s.c.N; i++ {
-			if i != s.goal.Skip && !yield(i) {
-				return
-			}
-		}
-	}
-}
-
-// countBeyond counts them.
-func (s *state) countBeyond(p int) int {
-	n := max(0, s.c.N-p*64)
-	if s.goal.Filter != nil {
-		all := s.goal.Filter.Atoms()
-		from, _ := slices.BinarySearch(all, uint32(p*64))
-		n = len(all) - from
-	}
-	if k := s.goal.Skip; k >= p*64 && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
-		n--
-	}
-	return n
 }
 
 // score takes the exact score of atom i into the answers and lifts tau.

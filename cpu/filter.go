@@ -1,0 +1,123 @@
+package cpu
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+)
+
+// allows reports whether atom i may be returned.
+func (s *state) allows(i int) bool {
+	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
+}
+
+// allowed is the mask of the atoms of panel p that may be returned; filter holds the
+// bits of the goal's, or nothing.
+func (s *state) allowed(filter []uint64, p int) uint64 {
+	mask := ^uint64(0)
+	if n := s.c.N - p*64; n < 64 {
+		mask = 1<<n - 1
+	}
+	if filter != nil {
+		mask &= filter[p]
+	}
+	if k := s.goal.Skip; k >= 0 && k/64 == p {
+		mask &^= 1 << (k % 64)
+	}
+	return mask
+}
+
+// filter is the bits of the goal's filter, or nothing.
+func (s *state) filter() []uint64 {
+	if s.goal.Filter == nil {
+		return nil
+	}
+	return s.goal.Filter.Bits()
+}
+
+// beyond are the atoms from panel p on that may be returned, ascending.
+func (s *state) beyond(p int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if s.goal.Filter != nil {
+			all := s.goal.Filter.Atoms()
+			from, _ := slices.BinarySearch(all, uint32(p*64))
+			for _, i := range all[from:] {
+				if int(i) != s.goal.Skip && !yield(int(i)) {
+					return
+				}
+			}
+			return
+		}
+		for i := p * 64; i < s.c.N; i++ {
+			if i != s.goal.Skip && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// countBeyond counts them.
+func (s *state) countBeyond(p int) int {
+	n := max(0, s.c.N-p*64)
+	if s.goal.Filter != nil {
+		all := s.goal.Filter.Atoms()
+		from, _ := slices.BinarySearch(all, uint32(p*64))
+		n = len(all) - from
+	}
+	if k := s.goal.Skip; k >= p*64 && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
+		n--
+	}
+	return n
+}
+
+// panelsOf lists the panels that hold an atom which one of the queries may return.
+func (x *run) panelsOf(qs []*scanning) []uint32 {
+	first := qs[0].goal.Filter
+	shared := true
+	for _, q := range qs {
+		if q.filter == nil {
+			return x.r.panels()
+		}
+		shared = shared && q.goal.Filter == first
+	}
+	if shared && first.Filled() < x.c.PanelCount() {
+		return first.Panels()
+	}
+	if shared {
+		return x.r.panels()
+	}
+	var full []uint32
+	for p := range x.c.PanelCount() {
+		if slices.ContainsFunc(qs, func(q *scanning) bool { return q.filter[p] != 0 }) {
+			full = append(full, uint32(p))
+		}
+	}
+	return full
+}
+
+// count counts the atoms of panels lo..hi-1, of which full were scanned: those that
+// may be returned, and those read, which share a panel with them.
+func (q *scanning) count(lo, hi int, full []uint32) {
+	if q.filter == nil { // all were
+		n := min(hi*64, q.c.N) - lo*64
+		q.seen, q.read = q.seen+n, q.read+n
+		if k := q.goal.Skip; k >= lo*64 && k < hi*64 {
+			q.seen--
+		}
+		return
+	}
+	seen, panels := 0, 0
+	for _, p := range full {
+		if in := q.filter[p]; in != 0 {
+			seen += bits.OnesCount64(in)
+			panels++
+		}
+	}
+	q.seen, q.read = q.seen+seen, q.read+64*panels
+	if k := q.goal.Skip; k >= lo*64 && k < hi*64 && q.goal.Filter.Has(k) {
+		q.seen--
+	}
+	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.filter[last] != 0 {
+		q.read -= (last+1)*64 - q.c.N
+	}
+}
