@@ -2,6 +2,24 @@ package collection
 
 import "math"
 
+// Score returns the search score of row i for a query: q.v, the cosine or
+// -|q-v|^2/2, of canonical sums (package simd). Every backend's scores are these, bit
+// for bit.
+func (c *Collection) Score(q []float32, i int) float64 {
+	wide := make([]float64, len(q))
+	for j, v := range q {
+		wide[j] = float64(v)
+	}
+	switch row := c.Row(i); c.Metric {
+	case Cosine:
+		return CosineOf(kernels.Dot(row, wide), c.RowSquares[i], kernels.SumSquares(q))
+	case Euclidean:
+		return 0 - kernels.SquaredDistance(row, wide)/2 // no -0
+	default:
+		return kernels.Dot(row, wide)
+	}
+}
+
 // CosineOf returns the cosine of vectors whose product is dot and whose squared norms
 // are vv and qq; 0 where dot is. It uses operations alone that IEEE 754 rounds in one
 // way, so equal sums give equal cosines on every processor, and where dot and vv are

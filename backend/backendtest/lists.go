@@ -180,6 +180,11 @@ func listings(t *testing.T, b backend.Backend, s *Set, opt collection.Options) (
 		}
 		var of []listing
 		for j, a := range answers {
+			for k, id := range a.IDs {
+				if want := c.Score(s.Query(j/3), int(id)); math.Float64bits(a.Scores[k]) != math.Float64bits(want) {
+					t.Fatalf("%s: atom %d scores %x, want %x", l.Name, id, a.Scores[k], want)
+				}
+			}
 			of = append(of, listing{j / 3, goals[j], a})
 		}
 		all = append(all, of)
