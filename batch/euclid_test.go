@@ -25,12 +25,9 @@ import (
 
 // nearest are row numbers by squared distance from q, as scored, then by number.
 func nearest(c *collection.Collection, q []float32) []int64 {
-	wide, ids, far := make([]float64, c.Dim), make([]int64, c.N), make([]float64, c.N)
-	for j, v := range q {
-		wide[j] = float64(v)
-	}
+	ids, far := make([]int64, c.N), make([]float64, c.N)
 	for i := range ids {
-		ids[i], far[i] = int64(i), collection.SquaredDistance(c.Row(i), wide)
+		ids[i], far[i] = int64(i), -2*c.Score(q, i)
 	}
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Or(cmp.Compare(far[a], far[b]), cmp.Compare(a, b)) })
 	return ids

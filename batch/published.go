@@ -224,7 +224,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	hits := make([]hit, len(out.IDs))
 	for i, id := range out.IDs {
 		hits[i].id = int64(a.rows[id])
-		hits[i].score = w.exactScore(j, a.rows[id])
+		hits[i].score = c.Score(w.query(j), a.rows[id])
 	}
 	slices.SortFunc(hits, func(x, y hit) int {
 		switch {
@@ -320,29 +320,4 @@ func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []flo
 			Union: bandit.Corrected, Seed: seed})
 	}
 	return bandit.Outcome{}, errors.New("no such method")
-}
-
-// exactScore is the float64 search score of a row.
-func (w *work) exactScore(j, row int) float64 {
-	c := w.e.c
-	var s, vv float64
-	q := w.query(j)
-	if c.Metric == collection.Euclidean {
-		wide := make([]float64, len(q))
-		for i, v := range q {
-			wide[i] = float64(v)
-		}
-		return 0 - collection.SquaredDistance(c.Row(row), wide)/2
-	}
-	for i, v := range c.Row(row) {
-		s += float64(v) * float64(q[i])
-		vv += float64(v) * float64(v)
-	}
-	if c.Metric == collection.Cosine {
-		if w.norms[j] == 0 || vv == 0 {
-			return 0
-		}
-		return collection.CosineOf(s, c.RowSquares[row], w.norms[j]*w.norms[j])
-	}
-	return s
 }

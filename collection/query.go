@@ -1,10 +1,6 @@
 package collection
 
-import (
-	"math"
-
-	"thresher/cpu/simd"
-)
+import "math"
 
 // Query is a query made ready: its head and its rotated rest. The query, less the
 // Centre if there is one, was multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
@@ -103,10 +99,6 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp *Prepar
 	c.PrepareBatch(one[:], q, []float64{scale}, tmp)
 	*dst = one[0]
 }
-
-// SquaredDistance is |q - v|^2 as searches score it: the same sum on every
-// processor.
-func SquaredDistance(v []float32, q []float64) float64 { return simd.SquaredDistance(v, q) }
 
 // Norm is |x| in float64, which no finite x exceeds; Inf or NaN where x is not.
 func Norm(x []float32) float64 { return math.Sqrt(kernels.SumSquares(x)) }
