@@ -352,10 +352,10 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 	s.lower = grow(s.lower, len(x.ids))
 	for i, row := range x.ids {
 		// the margin covers as much below the product as above it
-		size, gap := float64(t.size[row]), 2*float64(s.margin[e])*float64(t.size[row])
+		gap := 2 * float64(s.margin[e]) * float64(t.size[row])
 		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
-			size = float64(q.c.Norm[t.inverse[row]])
-			gap += (float64(t.offset[row]) + size*size/2*(1+slop)) * float64(s.factor[e])
+			norm := float64(q.c.Norm[t.inverse[row]])
+			gap += (float64(t.offset[row]) + norm*norm/2*(1+slop)) * float64(s.factor[e])
 		}
 		s.lower[i] = float64(x.bounds[i]) - gap
 	}
