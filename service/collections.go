@@ -117,11 +117,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err := s.dropLeftovers(r.Context(), name); err != nil {
 		return err
 	}
-	ctx, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	info, err := s.catalog.Create(ctx, name, src, o, key)
+	info, err := s.catalog.Create(ifMatch(r), name, src, o, key)
 	if err != nil {
 		return err
 	}
@@ -212,19 +208,20 @@ func versionOf(info catalog.Info) int64 {
 	return info.Version
 }
 
-// ifMatch is the context of a change: with If-Match, of the version that it names alone.
-func ifMatch(r *request) (context.Context, error) {
+// ifMatch is the context of a change: with If-Match, of the version that it names alone. A
+// tag that is none of ours names none.
+func ifMatch(r *request) context.Context {
 	text := r.Header.Get("If-Match")
 	if text == "" || text == "*" {
-		return r.Context(), nil
+		return r.Context()
 	}
 	tag, opened := strings.CutPrefix(text, `"`)
 	tag, closed := strings.CutSuffix(tag, `"`)
 	version, err := strconv.ParseInt(tag, 10, 64)
 	if err != nil || version < 1 || !opened || !closed {
-		return nil, problem.New(problem.InvalidValue, "If-Match is %.40q, and a tag is the version of the collection in quotes", text).In("If-Match")
+		version = catalog.NoVersion
 	}
-	return catalog.OnlyOn(r.Context(), version), nil
+	return catalog.OnlyOn(r.Context(), version)
 }
 
 // versionTag is what If-Match names a version by.

@@ -32,11 +32,7 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	ctx, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	info, err := s.catalog.Append(ctx, r.PathValue("name"), src, key)
+	info, err := s.catalog.Append(ifMatch(r), r.PathValue("name"), src, key)
 	if err != nil {
 		return err
 	}
@@ -91,10 +87,6 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if kind := mediaType(r.Request); kind != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	ctx, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
 	// Lists of ids take room as searches do; who then waits for other changes of the
 	// collection takes none.
 	err = s.inTurn(r, func(in *input) error {
@@ -113,7 +105,7 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.catalog.Remove(ctx, r.PathValue("name"), body.IDs.keys, key)
+	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), body.IDs.keys, key)
 	if err != nil {
 		return noRow(err)
 	}

@@ -21,6 +21,9 @@ type line struct {
 
 type onlyOnKey struct{}
 
+// NoVersion is one that no collection has.
+const NoVersion = -1
+
 // OnlyOn has a change that is asked for under the context be one of this version of the
 // collection: where another is the newest, or is being made, it is refused at once and does
 // not wait.
@@ -37,7 +40,7 @@ func wanted(ctx context.Context) int64 {
 // inTurn runs a change of a collection that nothing is being made of, in its turn, and
 // waits for that, Options.Patience at most.
 func (c *Catalog) inTurn(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
-	if version := wanted(ctx); version > 0 || c.o.Patience <= 0 {
+	if version := wanted(ctx); version != 0 || c.o.Patience <= 0 {
 		if err := c.isAt(name, version); err != nil {
 			return Info{}, err
 		}
@@ -82,7 +85,7 @@ func (c *Catalog) isAt(name string, version int64) error {
 	if e != nil {
 		now = max(versionOf(e.Ready), versionOf(e.Next))
 	}
-	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change is for version %d", name, now, version).In("If-Match").Within(now)
+	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change is for another", name, now).In("If-Match").Within(now)
 }
 
 // enter waits for the turn to change a collection.
