@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,6 +122,22 @@ func TestJob(t *testing.T) {
 	answers.Close()
 	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--force")
 	thresher(t, "job", "fetch", b.ID, "--out", out, "--force", "--json").wantCode(t, exitOK)
+
+	// The same in one go; what is in the way is found before anything is sent.
+	at := path("at-once.npz")
+	submit := []string{"job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--interval", "5ms"}
+	thresher(t, append(submit, "--wait", "--out", at)...).wantCode(t, exitOK)
+	if !bytes.Equal(read(t, at), read(t, out)) {
+		t.Error("the answers are not those of job fetch")
+	}
+	thresher(t, append(submit, "--wait", "--out", at)...).wantError(t, "at-once.npz", "--force")
+	thresher(t, append(submit, "--out", at)...).wantError(t, "--wait")
+	thresher(t, append(submit, "--wait", "--force")...).wantError(t, "--force")
+	r = thresher(t, "job", "submit", requests, "--wait", "--out", "-", "--errors", path("first-errors.jsonl"), "--interval", "5ms")
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, `"custom_id":"a"`) || strings.Count(r.out, "\n") != 1 || !strings.Contains(string(read(t, path("first-errors.jsonl"))), `"line":3`) {
+		t.Errorf("answers: %s", r.out)
+	}
 
 	r = thresher(t, "job", "submit", requests, "--key", "once")
 	r.wantCode(t, exitOK)
@@ -393,4 +410,14 @@ func TestDoing(t *testing.T) {
 	if got, want := doing(&b), "validating, waits behind 2 others, stands still: no room"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// read is what a file holds.
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

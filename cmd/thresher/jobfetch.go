@@ -17,6 +17,7 @@ import (
 // jobFetch is one run of the verb.
 type jobFetch struct {
 	*remote
+	verb        string
 	out, errors string
 	force       bool
 }
@@ -30,7 +31,7 @@ type fetched struct {
 }
 
 func newJobFetchCommand(a *app, f *remote) *cobra.Command {
-	j := &jobFetch{remote: f}
+	j := &jobFetch{remote: f, verb: "job fetch"}
 	cmd := &cobra.Command{
 		Use:   "fetch BATCH --out FILE",
 		Short: "Fetch the answers of a batch that is done",
@@ -40,23 +41,30 @@ with exit code 1.`,
 		Args: oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runFetch(cmd.Context(), j, args[0]) },
 	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+func (j *jobFetch) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&j.out, "out", "", "`file` for the answers; - is stdout")
 	fs.StringVar(&j.errors, "errors", "", "`file` for the requests that have errors")
 	fs.BoolVar(&j.force, "force", false, "overwrite files")
-	return cmd
 }
+
+// wanted reports whether there is something to fetch.
+func (j *jobFetch) wanted() bool { return j.out != "" || j.errors != "" }
 
 func (j *jobFetch) check() error {
 	switch {
-	case j.out == "" && j.errors == "":
-		return errors.New("job fetch: --out or --errors names a file to write")
+	case !j.wanted():
+		return errors.New(j.verb + ": --out or --errors names a file to write")
 	case j.out == stdio && j.json:
-		return errors.New("job fetch: --json puts a summary on stdout, where the answers go; name an --out file")
+		return errors.New(j.verb + ": --json puts a summary on stdout, where the answers go; name an --out file")
 	case j.errors == stdio:
-		return errors.New("job fetch: --errors names a file")
+		return errors.New(j.verb + ": --errors names a file")
 	case j.out != "" && j.errors != "" && filepath.Clean(j.out) == filepath.Clean(j.errors):
-		return fmt.Errorf("job fetch: %s is named for answers and errors", j.out)
+		return fmt.Errorf("%s: %s is named for answers and errors", j.verb, j.out)
 	}
 	for _, path := range []string{j.out, j.errors} {
 		if path == "" || path == stdio {
@@ -84,7 +92,12 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 	if !b.Final() {
 		return &exitError{exitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id)}
 	}
-	report := fetched{Batch: b}
+	return a.fetchAll(ctx, c, j, b)
+}
+
+// fetchAll fetches what is wanted of a batch that is final, and fails as it did.
+func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b client.Batch) error {
+	id, report := b.ID, fetched{Batch: b}
 	for _, x := range []struct {
 		path string
 		id   *string

@@ -29,13 +29,14 @@ type jobSubmit struct {
 	leastScore   bool // --min-score was given
 	certificates bool
 	wait         bool
+	fetch        jobFetch
 }
 
 // searchKeys are the settings that a server's search has too.
 func searchKeys() []string { return []string{"k", "method", "delta", "epsilon"} }
 
 func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
-	s := &jobSubmit{waiting: waiting{remote: f}}
+	s := &jobSubmit{waiting: waiting{remote: f}, fetch: jobFetch{remote: f, verb: "job submit"}}
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
 		Short: "Upload a file of queries and make a batch of it",
@@ -47,7 +48,10 @@ search. A .jsonl file has one request a line,
   {"custom_id":"a","method":"POST","url":"/v1/collections/films/search","body":{"queries":[[..]],"k":10}}
 
 and needs no --collection. With flags of a search, or --output-format, it is a
-matrix too, with an array of numbers a line.`,
+matrix too, with an array of numbers a line.
+
+With --wait and --out (or --errors) the answers are fetched once the batch is done,
+as job fetch does it; what could not be written then is still on the server.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("job submit: %d files named, wants one", len(args))
@@ -69,11 +73,22 @@ matrix too, with an array of numbers a line.`,
 	fs.BoolVar(&s.certificates, "certificates", false, "put the certificate of every answer beside it")
 	fs.BoolVar(&s.wait, "wait", false, "wait until the batch is done")
 	s.addFlags(cmd)
+	s.fetch.addFlags(cmd)
 	addSettings(cmd, searchKeys()...)
 	return cmd
 }
 
 func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
+	switch {
+	case s.fetch.wanted() && !s.wait:
+		return errors.New("job submit: --out and --errors need --wait: there are answers once the batch is done")
+	case s.fetch.force && !s.fetch.wanted():
+		return errors.New("job submit: --force is for the files of --out and --errors")
+	case s.fetch.wanted():
+		if err := s.fetch.check(); err != nil {
+			return err
+		}
+	}
 	spec, err := s.spec(a.config, path)
 	if err != nil {
 		return err
@@ -91,7 +106,13 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	}
 	if s.wait {
 		fmt.Fprintf(a.err, "batch %s\n", b.ID)
-		return a.waitFor(ctx, c, &s.waiting, b.ID)
+		if !s.fetch.wanted() {
+			return a.waitFor(ctx, c, &s.waiting, b.ID)
+		}
+		if b, err = a.awaited(ctx, c, &s.waiting, b.ID); err != nil {
+			return err
+		}
+		return a.fetchAll(ctx, c, &s.fetch, b)
 	}
 	if s.json {
 		return json.NewEncoder(a.out).Encode(b)

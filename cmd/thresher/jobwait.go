@@ -49,20 +49,29 @@ func (w *waiting) addFlags(cmd *cobra.Command) {
 
 // waitFor shows how the batch goes until it is final, and how it ended.
 func (a *app) waitFor(ctx context.Context, c *client.Client, w *waiting, id string) error {
-	if w.interval < time.Millisecond {
-		return fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
-	}
-	b, err := a.watch(ctx, c, w, id)
-	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; the batch goes on, thresher job wait %s waits for it again", id)}
-	}
+	b, err := a.awaited(ctx, c, w, id)
 	if err != nil {
-		return told(err)
+		return err
 	}
 	if err := a.showBatch(&b, w.json); err != nil {
 		return err
 	}
 	return outcome(&b)
+}
+
+// awaited returns a batch once it is final.
+func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id string) (client.Batch, error) {
+	if w.interval < time.Millisecond {
+		return client.Batch{}, fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
+	}
+	b, err := a.watch(ctx, c, w, id)
+	if ctx.Err() != nil {
+		return b, &exitError{exitInterrupted, fmt.Errorf("interrupted; the batch goes on, thresher job wait %s waits for it again", id)}
+	}
+	if err != nil {
+		return b, told(err)
+	}
+	return b, nil
 }
 
 // outcome is the error of a final batch that has not completed.
