@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // kind is the type of a stored element.
@@ -17,6 +18,11 @@ const (
 	i8
 	u8
 	i32
+	i16
+	u16
+	u32
+	i64
+	u64
 )
 
 // size of an element in bytes.
@@ -24,9 +30,9 @@ func (k kind) size() int {
 	switch k {
 	case i8, u8:
 		return 1
-	case f16, bf16:
+	case f16, bf16, i16, u16:
 		return 2
-	case f64:
+	case f64, i64, u64:
 		return 8
 	}
 	return 4
@@ -68,17 +74,48 @@ func (k kind) decode(dst []float32, src []byte) int {
 		for i, v := range src[:len(dst)] {
 			dst[i] = float32(v)
 		}
-	case i32:
+	case i32, i16, u16, u32, i64, u64:
+		size := k.size()
 		for i := range dst {
-			v := int32(binary.LittleEndian.Uint32(src[4*i:]))
-			dst[i] = float32(v)
-			if float64(dst[i]) != float64(v) {
+			size, negative := k.integer(src[i*size:])
+			if !exact(size) {
 				return i
+			}
+			if dst[i] = float32(size); negative {
+				dst[i] = -dst[i]
 			}
 		}
 	}
 	return -1
 }
+
+// integer is the first element of src, an integer: its size, and whether it is below 0.
+func (k kind) integer(src []byte) (size uint64, negative bool) {
+	le := binary.LittleEndian
+	var v int64
+	switch k {
+	case u16:
+		return uint64(le.Uint16(src)), false
+	case u32:
+		return uint64(le.Uint32(src)), false
+	case u64:
+		return le.Uint64(src), false
+	case i16:
+		v = int64(int16(le.Uint16(src)))
+	case i32:
+		v = int64(int32(le.Uint32(src)))
+	case i64:
+		v = int64(le.Uint64(src))
+	}
+	if v < 0 {
+		return -uint64(v), true
+	}
+	return uint64(v), false
+}
+
+// exact reports whether float32 holds an integer as it is: in 24 bits from the highest
+// that is set.
+func exact(size uint64) bool { return bits.Len64(size)-bits.TrailingZeros64(size) <= 24 || size == 0 }
 
 func decodeF32(dst []float32, src []byte) int {
 	for i := range dst {
@@ -133,7 +170,12 @@ func (k kind) refusal(src []byte) error {
 	case f64:
 		v = math.Float64frombits(binary.LittleEndian.Uint64(src))
 	default:
-		return fmt.Errorf("integer %d cannot be held by float32 exactly", int32(binary.LittleEndian.Uint32(src)))
+		size, negative := k.integer(src)
+		sign := ""
+		if negative {
+			sign = "-"
+		}
+		return fmt.Errorf("integer %s%d cannot be held by float32 exactly", sign, size)
 	}
 	return refuseFloat(v)
 }

@@ -226,7 +226,6 @@ func TestRefusedFixtures(t *testing.T) {
 		{"deflatedfortran.npz", nil, "Fortran order"},
 		{"two.npz", nil, "several arrays could be the vectors, name one: a, b"},
 		{"two.npz", &Options{Column: "c"}, `no array "c"; the file holds a, b`},
-		{"stored.npz", &Options{Column: "labels"}, `dtype "<i8" is not supported`},
 		{"two.safetensors", nil, "several tensors could be the vectors, name one: a, b"},
 		{"two.safetensors", &Options{Column: "c"}, `no tensor "c"; the file holds a, b`},
 		{"f2.safetensors", &Options{Column: "labels"}, `dtype "I64" is not supported`},

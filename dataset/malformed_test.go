@@ -2,9 +2,12 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,7 +61,7 @@ func TestMalformedNPY(t *testing.T) {
 		{"bad boolean", "a.npy", npyOf("<f4", "Maybe", "(2, 3)", six), nil, -1, -1, "neither True nor False"},
 		{"no byte order", "a.npy", npyOf("f4", "False", "(2, 3)", six), nil, -1, -1, "no byte order"},
 		{"object", "a.npy", npyOf("|O", "False", "(2, 3)", six), nil, -1, -1, `dtype "|O" is not supported`},
-		{"int64", "a.npy", npyOf("<i8", "False", "(2, 3)", six), nil, -1, -1, `dtype "<i8" is not supported`},
+		{"complex", "a.npy", npyOf("<c8", "False", "(2, 3)", six), nil, -1, -1, `dtype "<c8" is not supported`},
 		{"scalar", "a.npy", npyOf("<f4", "False", "()", six), nil, -1, -1, "0-dimensional"},
 		{"cube", "a.npy", npyOf("<f4", "False", "(1, 2, 3)", six), nil, -1, -1, "3-dimensional"},
 		{"no rows", "a.npy", npyOf("<f4", "False", "(0, 3)", nil), nil, -1, -1, "no rows"},
@@ -81,9 +84,52 @@ func TestMalformedNPY(t *testing.T) {
 }
 
 func TestFortranStreamRefused(t *testing.T) {
-	data := npyOf("<f4", "True", "(2, 3)", floats(1, 2, 3, 4, 5, 6))
-	_, err := NewReader(bytes.NewReader(data), NPY, "pipe", nil)
+	data := npyOf("<f4", "True", "(2, 3)", floats(1, 4, 2, 5, 3, 6))
+	_, err := NewReader(struct{ io.Reader }{bytes.NewReader(data)}, NPY, "pipe", nil)
 	checkError(t, nil, err, "pipe", -1, -1, "Fortran order")
+
+	r, err := NewReader(bytes.NewReader(data), NPY, "memory", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float32, 6)
+	if n, err := r.Read(dst); n != 2 || err != nil || !slices.Equal(dst, []float32{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("%d %v %v", n, err, dst)
+	}
+	_, err = NewReader(bytes.NewReader(data[:len(data)-4]), NPY, "memory", nil)
+	checkError(t, nil, err, "memory", 1, 2, "truncated")
+}
+
+// TestIntegers: integers of every width are taken where float32 holds them as they are.
+func TestIntegers(t *testing.T) {
+	le := binary.LittleEndian
+	for _, c := range []struct {
+		descr string
+		size  int
+		value uint64
+		want  float32
+		ok    bool
+	}{
+		{"<i2", 2, 1<<16 - 300, -300, true}, {"<u2", 2, 65535, 65535, true},
+		{"<i4", 4, 1<<32 - 1<<24, -1 << 24, true}, {"<i4", 4, 1<<24 + 1, 0, false}, {"<u4", 4, 1 << 31, 1 << 31, true}, {"<u4", 4, 1<<32 - 1, 0, false},
+		{"<i8", 8, 1<<64 - 7, -7, true}, {"<i8", 8, 1 << 63, -1 << 63, true}, {"<i8", 8, 1<<63 - 1, 0, false},
+		{"<u8", 8, 1 << 63, 1 << 63, true}, {"<u8", 8, 1<<64 - 1, 0, false}, {"<u8", 8, 0, 0, true}, {"<u8", 8, 0xffffff << 40, 0xffffff << 40, true},
+	} {
+		b := le.AppendUint64(nil, c.value)[:c.size]
+		one := append(make([]byte, c.size), b...)
+		dst := make([]float32, 2)
+		r, err := NewReader(bytes.NewReader(npyOf(c.descr, "False", "(1, 2)", one)), NPY, "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Read(dst)
+		if c.ok && (err != nil || dst[1] != c.want) || !c.ok && err == nil {
+			t.Errorf("%s %d: %v %v", c.descr, c.value, dst, err)
+		}
+		if !c.ok {
+			checkError(t, nil, err, "a", 0, 1, "cannot be held by float32 exactly")
+		}
+	}
 }
 
 func TestMalformedVecs(t *testing.T) {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -60,7 +61,7 @@ func readNPYHeader(r io.Reader) (*npyHeader, error) {
 // kind of the elements when they can become float32.
 func (h *npyHeader) kind() (kind, error) {
 	if len(h.descr) < 2 {
-		return 0, fmt.Errorf("dtype %q is not supported (float16, float32, float64, int8 and uint8 are)", h.descr)
+		return 0, unsupportedType(h.descr)
 	}
 	switch h.descr[1:] {
 	case "f2":
@@ -73,8 +74,31 @@ func (h *npyHeader) kind() (kind, error) {
 		return i8, nil
 	case "u1":
 		return u8, nil
+	case "i2":
+		return i16, nil
+	case "u2":
+		return u16, nil
+	case "i4":
+		return i32, nil
+	case "u4":
+		return u32, nil
+	case "i8":
+		return i64, nil
+	case "u8":
+		return u64, nil
 	}
-	return 0, fmt.Errorf("dtype %q is not supported (float16, float32, float64, int8 and uint8 are)", h.descr)
+	return 0, unsupportedType(h.descr)
+}
+
+func unsupportedType(descr string) error {
+	return fmt.Errorf("dtype %q is not supported (float16, float32, float64 and integers of 8 to 64 bits are)", descr)
+}
+
+// wide reports whether the elements are integers of more than a byte, which are more
+// often ids than vectors.
+func (h *npyHeader) wide() bool {
+	k, err := h.kind()
+	return err == nil && k >= i32
 }
 
 // matrix gives rows and columns; one dimension counts as one row.
@@ -89,23 +113,27 @@ func (h *npyHeader) matrix() (rows, dim int64, err error) {
 }
 
 func openNPY(src *source) (Reader, error) {
-	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, shut: src}
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src}
 	return a.open()
 }
 
 // npyArray is an npy file on its own or inside an npz.
 type npyArray struct {
-	name string
-	r    io.Reader
-	at   io.ReaderAt // nil for streams
-	size int64       // bytes from the magic on; -1 when unknown
-	shut io.Closer
+	name   string
+	r      io.Reader
+	at     io.ReaderAt   // nil for streams
+	size   int64         // bytes from the magic on; -1 when unknown
+	memory *bytes.Reader // of a stream that is in memory
+	shut   io.Closer
 }
 
 func (a *npyArray) open() (Reader, error) {
 	h, err := readNPYHeader(a.r)
 	if err != nil {
 		return nil, located(a.name, -1, err)
+	}
+	if h.fortran && a.memory != nil {
+		a.at, a.size = a.memory, a.memory.Size() // which has to be read out of order
 	}
 	k, err := h.kind()
 	if err != nil {

@@ -30,7 +30,8 @@ func openFortran(a *npyArray, d *dense, base int64) (Reader, error) {
 	f := &fortran{dense: d, at: a.at, base: base}
 	n := max(1, min(int64(fortranBlock/d.dim), d.rows))
 	f.block = make([]float32, n*int64(d.dim))
-	f.raw = make([]byte, max(fortranSpan, int(n)*d.kind.size()))
+	column := int(n) * d.kind.size()
+	f.raw = make([]byte, max(column, int(min(fortranSpan, d.rows*int64(d.dim*d.kind.size())))))
 	return f, nil
 }
 

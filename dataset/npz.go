@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// idsName is what ids are called where nobody says otherwise: a column, a field or an
+// array of this name is never taken for the vectors by itself.
+const idsName = "ids"
+
 // npzEntry is one array of an npz, a zip of npy files.
 type npzEntry struct {
 	name   string // without .npy
@@ -81,28 +85,37 @@ func (e *npzEntry) open(src *source) (Reader, error) {
 	return a.open()
 }
 
-// chooseNPZ takes the named array, or the only matrix of floats, or the only row
-// of floats where there is no matrix.
+// chooseNPZ takes the named array, or the only matrix of floats or bytes, or the only
+// row of these where there is no matrix, or else the only matrix of wider integers.
 func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) {
 	var all []string
-	var byDims [3][]int
+	const wideArrays = 3 // where those of wide integers are
+	var byDims [2 * wideArrays][]int
 	for i := range entries {
 		e := &entries[i]
 		if e.name == name && name != "" {
 			return e, nil
 		}
 		all = append(all, e.name)
+		if e.name == idsName {
+			continue // they are no vectors, unless somebody says so
+		}
 		if _, err := e.header.kind(); err == nil && len(e.header.shape) <= 2 {
-			d := len(e.header.shape)
-			byDims[d] = append(byDims[d], i)
+			at := len(e.header.shape)
+			if e.header.wide() {
+				at += wideArrays
+			}
+			byDims[at] = append(byDims[at], i)
 		}
 	}
 	if name != "" {
 		return nil, fail(file, "no array %q; the file holds %s", name, listed(all))
 	}
 	found := byDims[2]
-	if len(found) == 0 {
-		found = byDims[1]
+	for _, less := range []int{1, wideArrays + 2} {
+		if len(found) == 0 {
+			found = byDims[less]
+		}
 	}
 	switch len(found) {
 	case 1:

@@ -50,7 +50,8 @@ func Open(path string, opt *Options) (Reader, error) {
 }
 
 // NewReader reads a stream of vectors in a format that can stream: every one but
-// NPZ and Parquet. Unknown recognises the content. name stands for the file in
+// NPZ, Parquet, and npy in Fortran order unless r is a *bytes.Reader at its start.
+// Unknown recognises the content. name stands for the file in
 // errors. Close leaves r open.
 func NewReader(r io.Reader, format Format, name string, opt *Options) (Reader, error) {
 	return openFormat(newSource(r, name), format, opt)

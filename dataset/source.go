@@ -13,11 +13,12 @@ import (
 
 // source is an opened input and what is known of it.
 type source struct {
-	name string
-	r    *bufio.Reader // from the first byte
-	at   io.ReaderAt   // nil for streams
-	size int64         // bytes; -1 for streams
-	shut []io.Closer   // closed in order
+	name   string
+	r      *bufio.Reader // from the first byte
+	at     io.ReaderAt   // nil for streams
+	size   int64         // bytes; -1 for streams
+	memory *bytes.Reader // what r reads where that is in memory, else nil
+	shut   []io.Closer   // closed in order
 }
 
 const streamBuffer = 256 << 10
@@ -87,7 +88,11 @@ func newSource(r io.Reader, name string) *source {
 	if l, ok := r.(interface{ Len() int }); ok && l.Len() >= 0 {
 		size = min(size, max(l.Len()+1, 512))
 	}
-	return &source{name: name, r: bufio.NewReaderSize(r, size), size: -1}
+	s := &source{name: name, r: bufio.NewReaderSize(r, size), size: -1}
+	if b, ok := r.(*bytes.Reader); ok && int64(b.Len()) == b.Size() {
+		s.memory = b
+	}
+	return s
 }
 
 // head peeks at the first bytes.

@@ -69,6 +69,28 @@ func TestDecodeSearchNPY(t *testing.T) {
 	}
 }
 
+// TestDecodeSearchNPYFortran: a matrix that lies column after column is the same search.
+func TestDecodeSearchNPYFortran(t *testing.T) {
+	const m, dim = 700, 30
+	rows, columns := make([]float32, m*dim), make([]float32, m*dim)
+	for i := range m {
+		for j := range dim {
+			rows[i*dim+j], columns[j*m+i] = float32(i*1000+j), float32(i*1000+j)
+		}
+	}
+	body := bytes.Replace(npyOf(t, m, dim, columns...), []byte("False"), []byte("True "), 1)
+	got, err := DecodeSearchNPY(body, nil, dim, Limits{})
+	if err != nil || got.M != m || cmp.Diff(rows, got.Queries) != "" {
+		t.Errorf("%v: rows are not those", err)
+	}
+	if _, err := DecodeSearchNPY(body[:len(body)-1], nil, dim, Limits{}); err == nil {
+		t.Error("a matrix that is cut was taken")
+	}
+	if _, err := DecodeSearchNPY(body, nil, dim, Limits{Queries: m - 1}); err == nil {
+		t.Error("more queries than may be were taken")
+	}
+}
+
 func TestDecodeSearchNPYRefuses(t *testing.T) {
 	good := npyOf(t, 2, 3, 1, 2, 3, 4, 5, 6)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
