@@ -25,6 +25,7 @@ type arrowVectors struct {
 	next     int64
 	batch    arrowBatch
 	ids      []string
+	said     Layout
 	err      error
 }
 
@@ -85,6 +86,11 @@ func (a *arrowVectors) IDs() []string {
 func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 	var all, found []string
 	a.column = -1
+	if opt.IDs == "" && opt.FindIDs && opt.Column != idName {
+		if at := s.FieldIndices(idName); len(at) > 0 && arrowIDType(s.Field(at[0]).Type) {
+			opt.IDs = idName
+		}
+	}
 	for i, f := range s.Fields() {
 		all = append(all, f.Name)
 		if f.Name == opt.IDs && opt.IDs != "" && a.id < 0 {
@@ -114,8 +120,11 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 	case len(found) > 1:
 		return fail(a.name, "several columns could be the vectors, name one: %s", listed(found))
 	}
+	a.said = Layout{IDs: opt.IDs, Dropped: without(all, s.Field(a.column).Name, opt.IDs)}
 	return nil
 }
+
+func (a *arrowVectors) layout() Layout { return a.said }
 
 // arrowKind is the kind of a list's elements.
 func arrowKind(t arrow.DataType) (kind, error) {

@@ -94,12 +94,16 @@ func (k kind) integer(src []byte) (size uint64, negative bool) {
 	le := binary.LittleEndian
 	var v int64
 	switch k {
+	case u8:
+		return uint64(src[0]), false
 	case u16:
 		return uint64(le.Uint16(src)), false
 	case u32:
 		return uint64(le.Uint32(src)), false
 	case u64:
 		return le.Uint64(src), false
+	case i8:
+		v = int64(int8(src[0]))
 	case i16:
 		v = int64(int16(le.Uint16(src)))
 	case i32:

@@ -22,6 +22,7 @@ const (
 	U8Bin       Format = "u8bin"
 	I8Bin       Format = "i8bin"
 	JSONL       Format = "jsonl"
+	CSV         Format = "csv"
 	Parquet     Format = "parquet"
 	Arrow       Format = "arrow file"
 	ArrowStream Format = "arrow stream"
@@ -29,7 +30,7 @@ const (
 )
 
 const knownExtensions = ".npy .npz .fvecs .bvecs .ivecs .fbin .ibin .u8bin .i8bin " +
-	".jsonl .ndjson .parquet .pq .arrow .arrows .ipc .feather .safetensors"
+	".jsonl .ndjson .csv .tsv .parquet .pq .arrow .arrows .ipc .feather .safetensors"
 
 // FormatOf tells the format from the extension of path, and whether a .gz
 // follows it. It does not look at the content.
@@ -40,10 +41,12 @@ func FormatOf(path string) (f Format, gzipped bool) {
 	}
 	switch ext := strings.TrimPrefix(filepath.Ext(path), "."); ext {
 	case "npy", "npz", "fvecs", "bvecs", "ivecs", "fbin", "ibin", "u8bin", "i8bin",
-		"jsonl", "parquet", "safetensors":
+		"jsonl", "csv", "parquet", "safetensors":
 		return Format(ext), gzipped
 	case "ndjson":
 		return JSONL, gzipped
+	case "tsv":
+		return CSV, gzipped
 	case "pq":
 		return Parquet, gzipped
 	case "arrow", "ipc", "feather":

@@ -13,16 +13,17 @@ import (
 // jsonl reads one vector a line: an array of numbers, or an object with a field
 // that is one. Blank lines and a byte order mark are skipped.
 type jsonl struct {
-	name  string
-	lines lineReader
-	shut  io.Closer
-	opt   Options
-	dim   int
-	next  int64
-	first []float32 // row 0, read by openJSONL
-	ids   []string
-	held  string // id of row 0
-	err   error
+	name   string
+	lines  lineReader
+	shut   io.Closer
+	opt    Options
+	dim    int
+	next   int64
+	first  []float32 // row 0, read by openJSONL
+	ids    []string
+	held   string   // id of row 0
+	fields []string // of the first object
+	err    error
 }
 
 func openJSONL(src *source, opt Options) (Reader, error) {
@@ -34,6 +35,9 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opt.IDs == "" && opt.FindIDs && line[0] == '{' && opt.Column != idName && hasID(line) {
+		j.opt.IDs, opt.IDs = idName, idName
+	}
 	if opt.Column == "" && line[0] == '{' {
 		if j.opt.Column, err = chooseField(line, opt.IDs); err != nil {
 			return nil, j.place(err)
@@ -42,11 +46,34 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 	if j.first, j.held, err = j.parse(nil, line); err != nil {
 		return nil, err
 	}
+	if line[0] == '{' {
+		_, _ = jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) { // which was read once
+			j.fields = append(j.fields, string(key))
+			return jsonscan.Value(line, at)
+		})
+	}
 	if len(j.first) == 0 {
 		return nil, failAt(j.name, 0, -1, "rows have zero columns")
 	}
 	j.dim = len(j.first)
 	return j, nil
+}
+
+// hasID reports whether an object has an id under the name that is looked for.
+func hasID(line []byte) bool {
+	found := false
+	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
+		if string(key) == idName {
+			_, _, err := parseID(line, at)
+			found = err == nil
+		}
+		return jsonscan.Value(line, at)
+	})
+	return found && err == nil
+}
+
+func (j *jsonl) layout() Layout {
+	return Layout{IDs: j.opt.IDs, Dropped: without(j.fields, j.opt.Column, j.opt.IDs)}
 }
 
 func (j *jsonl) Dim() int     { return j.dim }

@@ -57,7 +57,43 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(src)
+	var names []string
+	var ids *npzEntry
+	for i := range entries {
+		names = append(names, entries[i].name)
+		wanted := opt.IDs == entries[i].name || opt.IDs == "" && opt.FindIDs && entries[i].name == idsName && e.name != idsName
+		if wanted {
+			ids = &entries[i]
+		}
+	}
+	if ids == nil && opt.IDs != "" {
+		return nil, fail(src.name, "no array %q for the ids; the file holds %s", opt.IDs, listed(names))
+	}
+	r, err := e.open(src)
+	if err != nil {
+		return nil, err
+	}
+	if ids == nil {
+		return npzVectors{r, without(names, e.name, "")}, nil
+	}
+	named, err := ids.named(src, npzVectors{r, without(names, e.name, ids.name)})
+	if err != nil {
+		r.Close()
+	}
+	return named, err
+}
+
+// npzVectors is a matrix of an npz, beside other arrays.
+type npzVectors struct {
+	Reader
+	others []string
+}
+
+func (v npzVectors) layout() Layout { return Layout{Dropped: v.others} }
+
+func (v npzVectors) justified() bool {
+	p, ok := v.Reader.(interface{ justified() bool })
+	return ok && p.justified()
 }
 
 // open hands the array and src to the npy reader. A stored array lies in the

@@ -168,6 +168,7 @@ type parquetVectors struct {
 	ids  []string
 
 	first []float32 // row 0, read by openParquet
+	said  Layout
 	err   error
 }
 
@@ -186,11 +187,22 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	}
 	v := &parquetVectors{file: p, vec: p.column(leaf)}
 	v.kind, _ = leaf.kind()
+	v.said.IDs = opt.IDs
+	if opt.IDs == "" && opt.FindIDs && leaf.name != idName {
+		if id, err := p.ids(idName); err == nil {
+			v.id, v.said.IDs = id, idName
+		}
+	}
 	if opt.IDs != "" {
 		if v.id, err = p.ids(opt.IDs); err != nil {
 			return nil, err
 		}
 	}
+	var names []string
+	for i := range p.leaves {
+		names = append(names, p.leaves[i].name)
+	}
+	v.said.Dropped = without(names, leaf.name, v.said.IDs)
 	v.first, err = v.vector(nil, maxDim)
 	if err == io.EOF {
 		return nil, fail(src.name, "%w: the footer announces %d", ErrNoRows, p.file.NumRows())
@@ -201,6 +213,8 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	v.dim = len(v.first)
 	return v, nil
 }
+
+func (v *parquetVectors) layout() Layout { return v.said }
 
 func (v *parquetVectors) Dim() int   { return v.dim }
 func (v *parquetVectors) Len() int64 { return v.file.file.NumRows() }

@@ -6,13 +6,17 @@ import (
 
 // Options choose what is read; nil means defaults.
 type Options struct {
-	// Column is the vector column (Parquet, Arrow, JSONL objects) or the array
-	// name (npz, safetensors). "" takes the only candidate and is an error that
-	// lists them when there are several. Formats without names refuse it.
+	// Column is the vector column (Parquet, Arrow, JSONL objects, CSV with arrays) or
+	// the array name (npz, safetensors). "" takes the only candidate and is an error
+	// that lists them when there are several; of CSV it takes all columns of numbers.
+	// Formats without names refuse it.
 	Column string
-	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL
-	// objects). "" reads none.
+	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects,
+	// CSV), or an array of them (npz). "" reads none.
 	IDs string
+	// FindIDs has "" read ids from a column called id, where there is one that can be
+	// ids, and of npz from an array called ids.
+	FindIDs bool
 }
 
 // Reader streams a matrix of float32 rows. It is not safe for concurrent use.
@@ -97,6 +101,8 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 		return openBin(src, format)
 	case JSONL:
 		return openJSONL(src, opt)
+	case CSV:
+		return openCSV(src, opt)
 	case Parquet:
 		return openParquet(src, opt)
 	case Arrow, ArrowStream:
@@ -110,8 +116,8 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 // checkOptions refuses names that the format cannot have, rather than reading
 // something the caller did not ask for.
 func checkOptions(name string, f Format, opt Options) error {
-	columns := f == Parquet || f == Arrow || f == ArrowStream || f == JSONL
-	if opt.IDs != "" && !columns {
+	columns := f == Parquet || f == Arrow || f == ArrowStream || f == JSONL || f == CSV
+	if opt.IDs != "" && !columns && f != NPZ {
 		return fail(name, "ids column %q: format %s has no columns", opt.IDs, f)
 	}
 	if opt.Column != "" && !columns && f != NPZ && f != SafeTensors {

@@ -1,0 +1,346 @@
+package dataset
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"thresher/dataset/jsonscan"
+)
+
+// csvRows reads comma-separated values (RFC 4180; also by semicolons or tabs): a vector
+// is the numbers of a row, or the JSON array in one of its columns. A first line that is
+// not all numbers names the columns. Columns whose first value is no number, and those
+// without a name, are left out.
+type csvRows struct {
+	name    string
+	shut    io.Closer
+	records *csv.Reader
+	guard   *lineGuard
+	columns []string // nil without a header
+	vector  []int    // columns of the numbers
+	list    bool     // the one column of vector holds arrays
+	id      int      // column of the ids, or -1
+	dim     int
+	next    int64
+	first   []float32 // row 0, read by openCSV
+	held    string    // its id
+	ids     []string
+	err     error
+}
+
+// openCSV reads the header and the first row.
+func openCSV(src *source, opt Options) (Reader, error) {
+	c := &csvRows{name: src.name, shut: src, id: -1}
+	if head, err := src.r.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
+		_, _ = src.r.Discard(len(byteOrderMark))
+	}
+	line, _ := src.r.Peek(min(src.r.Size(), 64<<10)) // what there is of it tells enough
+	c.guard = &lineGuard{r: src.r}
+	c.records = csv.NewReader(c.guard)
+	c.records.Comma = separator(line)
+	c.records.FieldsPerRecord, c.records.ReuseRecord, c.records.TrimLeadingSpace = -1, true, true
+	record, err := c.record()
+	if err == io.EOF {
+		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(record, func(field string) bool { return !isNumber(field) && !isArray(field) }) {
+		if !isHeader(record) {
+			return nil, c.place(errors.New("texts and numbers stand in the first line: a header that names the columns is needed before it"), -1)
+		}
+		c.columns = slices.Clone(record)
+		for i := range c.columns {
+			c.columns[i] = strings.TrimSpace(c.columns[i])
+		}
+		if record, err = c.record(); err == io.EOF {
+			return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if err := c.choose(record, opt); err != nil {
+		return nil, err
+	}
+	if c.first, c.held, err = c.parse(nil, record); err != nil {
+		return nil, err
+	}
+	if c.dim = len(c.first); c.dim == 0 {
+		return nil, failAt(c.name, 0, -1, "rows have zero columns")
+	}
+	return c, nil
+}
+
+// separator is the one of comma, semicolon and tab that a first line has most of.
+func separator(text []byte) rune {
+	if at := bytes.IndexByte(text, '\n'); at >= 0 {
+		text = text[:at]
+	}
+	best, most := ',', 0
+	if bytes.IndexByte(text, '[') >= 0 {
+		return best // arrays have commas
+	}
+	for _, c := range []rune{',', ';', '\t'} {
+		if n := bytes.Count(text, []byte(string(c))); n > most {
+			best, most = c, n
+		}
+	}
+	return best
+}
+
+func isNumber(field string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// isHeader tells a line with texts that names columns from one that is a row with texts:
+// numbers in it count columns.
+func isHeader(record []string) bool {
+	last := math.MinInt
+	for _, field := range record {
+		if isArray(field) {
+			return false
+		}
+		if !isNumber(field) {
+			continue
+		}
+		at, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || last != math.MinInt && at != last+1 {
+			return false
+		}
+		last = at
+	}
+	return last == math.MinInt || last < len(record)+1
+}
+
+func isArray(field string) bool { return strings.HasPrefix(strings.TrimSpace(field), "[") }
+
+// choose finds the columns of the vector and of the ids by the first row.
+func (c *csvRows) choose(record []string, opt Options) error {
+	if c.columns == nil && (opt.IDs != "" || opt.Column != "") {
+		return fail(c.name, "column %q: the file has no header that names columns", cmp.Or(opt.Column, opt.IDs))
+	}
+	if c.columns != nil && len(record) != len(c.columns) {
+		return c.place(fmt.Errorf("row has %d fields, the header %d", len(record), len(c.columns)), -1)
+	}
+	switch {
+	case opt.IDs != "":
+		if c.id = slices.Index(c.columns, opt.IDs); c.id < 0 {
+			return fail(c.name, "no column %q for the ids; the file has %s", opt.IDs, listed(slices.Clone(c.columns)))
+		}
+	case opt.FindIDs:
+		c.id = slices.Index(c.columns, idName)
+	}
+	if opt.Column != "" {
+		at := slices.Index(c.columns, opt.Column)
+		if at < 0 {
+			return fail(c.name, "no column %q; the file has %s", opt.Column, listed(slices.Clone(c.columns)))
+		}
+		c.vector, c.list = []int{at}, isArray(record[at])
+		return nil
+	}
+	var lists []string
+	for i, field := range record {
+		switch {
+		case i == c.id:
+		case c.columns != nil && c.columns[i] == "" && len(record) > 1: // numbers of rows, by those who write them
+		case isArray(field):
+			if lists = append(lists, c.called(i)); !c.list {
+				c.vector, c.list = []int{i}, true
+			}
+		case isNumber(field) && !c.list:
+			c.vector = append(c.vector, i)
+		}
+	}
+	if len(lists) > 1 {
+		return fail(c.name, "several columns could be the vectors, name one: %s", listed(lists))
+	}
+	if len(c.vector) == 0 {
+		return c.place(errors.New("no column of the first row is a number, or an array of numbers"), -1)
+	}
+	return nil
+}
+
+// called is the name of a column, or its place.
+func (c *csvRows) called(i int) string {
+	if c.columns != nil {
+		return c.columns[i]
+	}
+	return strconv.Itoa(i)
+}
+
+func (c *csvRows) Dim() int     { return c.dim }
+func (c *csvRows) Len() int64   { return -1 }
+func (c *csvRows) Close() error { return c.shut.Close() }
+
+func (c *csvRows) IDs() []string {
+	if c.id < 0 {
+		return nil
+	}
+	return c.ids
+}
+
+func (c *csvRows) layout() Layout {
+	var l Layout
+	for i, name := range c.columns {
+		switch {
+		case i == c.id:
+			l.IDs = name
+		case !slices.Contains(c.vector, i):
+			l.Dropped = append(l.Dropped, cmp.Or(name, "the one without a name"))
+		}
+	}
+	return l
+}
+
+func (c *csvRows) Read(dst []float32) (int, error) {
+	c.ids = c.ids[:0]
+	if c.err != nil {
+		return 0, c.err
+	}
+	if len(dst) < c.dim {
+		return 0, io.ErrShortBuffer
+	}
+	n := 0
+	for ; n < len(dst)/c.dim; n++ {
+		if c.err = c.row(dst[n*c.dim : (n+1)*c.dim]); c.err != nil {
+			break
+		}
+		c.next++
+	}
+	if c.err == io.EOF && n > 0 {
+		return n, nil
+	}
+	return n, c.err
+}
+
+// row fills dst with the next row.
+func (c *csvRows) row(dst []float32) error {
+	if c.next == 0 {
+		copy(dst, c.first)
+		c.first = nil
+		c.ids = append(c.ids, c.held)
+		return nil
+	}
+	record, err := c.record()
+	if err != nil {
+		return err
+	}
+	v, id, err := c.parse(dst[:0:len(dst)], record)
+	if err != nil {
+		return err
+	}
+	if len(v) != len(dst) {
+		return c.place(fmt.Errorf("row has %d columns, the first has %d", len(v), len(dst)), -1)
+	}
+	c.ids = append(c.ids, id)
+	return nil
+}
+
+// record is the next one, valid until the following call.
+func (c *csvRows) record() ([]string, error) {
+	c.guard.left = maxLine
+	record, err := c.records.Read()
+	var wrong *csv.ParseError
+	switch {
+	case err == io.EOF:
+		return nil, io.EOF
+	case errors.As(err, &wrong):
+		return nil, failAt(c.name, c.next, -1, "line %d: %w", wrong.Line, wrong.Err)
+	case err != nil:
+		return nil, failAt(c.name, c.next, -1, "%w", cutShort(err))
+	}
+	return record, nil
+}
+
+// parse appends the vector of a record to dst.
+func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string, err error) {
+	last := max(slices.Max(c.vector), c.id)
+	if c.columns != nil {
+		last = max(last, len(c.columns)-1)
+	}
+	if len(record) <= last {
+		return nil, "", c.place(fmt.Errorf("row has %d fields, %d are wanted", len(record), last+1), -1)
+	}
+	if c.columns == nil && !c.list && len(record) != len(c.vector) || c.columns != nil && len(record) != len(c.columns) {
+		return nil, "", c.place(fmt.Errorf("row has %d fields, the first has %d", len(record), max(len(c.vector), len(c.columns))), -1)
+	}
+	if c.id >= 0 {
+		if id = strings.Clone(strings.TrimSpace(record[c.id])); id == "" {
+			return nil, "", c.place(errors.New("the id is empty"), -1)
+		}
+	}
+	if c.list {
+		text := []byte(strings.TrimSpace(record[c.vector[0]]))
+		v, end, err := jsonscan.Floats(dst, text, 0)
+		if err == nil && end != len(text) {
+			err = jsonscan.Wanted(text, end, "the end of the field")
+		}
+		var element *jsonscan.ElementError
+		if errors.As(err, &element) {
+			return nil, "", c.place(err, int64(element.Index))
+		}
+		return v, id, c.place(err, -1)
+	}
+	for i, at := range c.vector {
+		x, err := number(record[at])
+		if err != nil {
+			if c.columns != nil {
+				err = fmt.Errorf("%s: %w", c.columns[at], err)
+			}
+			return nil, "", c.place(err, int64(i))
+		}
+		dst = append(dst, x)
+	}
+	return dst, id, nil
+}
+
+// number is a field as a finite float32.
+func number(field string) (float32, error) {
+	text := strings.TrimSpace(field)
+	x, err := strconv.ParseFloat(text, 32)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%.40q is no number", text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("value %.40s is beyond the range of float32", text)
+	}
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0, refuseFloat(x)
+	}
+	return float32(x), nil
+}
+
+// place names row and line, and the column where there is one.
+func (c *csvRows) place(err error, column int64) error {
+	if err == nil {
+		return nil
+	}
+	line, _ := c.records.FieldPos(0)
+	return failAt(c.name, c.next, column, "line %d: %w", line, err)
+}
+
+// lineGuard bounds the bytes of a record, and with it the memory of a reader: a quote
+// that is not closed takes all that follows.
+type lineGuard struct {
+	r    io.Reader
+	left int64
+}
+
+func (g *lineGuard) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, fmt.Errorf("a row is longer than %d bytes", maxLine)
+	}
+	n, err := g.r.Read(p[:min(int64(len(p)), g.left)])
+	g.left -= int64(n)
+	return n, err
+}
