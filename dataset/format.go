@@ -57,15 +57,16 @@ func FormatOf(path string) (f Format, gzipped bool) {
 	return Unknown, gzipped
 }
 
-// sniffLen bytes are enough to recognise every format that can be recognised.
-const sniffLen = 16
+// SniffLen bytes are enough to recognise every format that can be recognised.
+const SniffLen = 16
 
 // byteOrderMark may precede text; nothing is read from it.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// sniff recognises the formats that begin with a mark of their own. JSONL is
-// told by its first bracket and is the weakest of them.
-func sniff(head []byte) Format {
+// Sniff recognises the formats that begin with a mark of their own, by their first
+// SniffLen bytes or all that there are. JSONL is told by its first bracket and is the
+// weakest of them.
+func Sniff(head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
 		return NPY

@@ -80,7 +80,7 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := reconcile(src.name, ext, sniff(head))
+	format, err := reconcile(src.name, ext, Sniff(head))
 	if err != nil {
 		return nil, err
 	}

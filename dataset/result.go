@@ -48,7 +48,7 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := reconcile(src.name, ext, sniff(head))
+	format, err := reconcile(src.name, ext, Sniff(head))
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func newSource(r io.Reader, name string) *source {
 
 // head peeks at the first bytes.
 func (s *source) head() ([]byte, error) {
-	b, err := s.r.Peek(sniffLen)
+	b, err := s.r.Peek(SniffLen)
 	if len(b) == 0 {
 		if err == io.EOF {
 			return nil, fail(s.name, "input is empty")

@@ -26,10 +26,13 @@ def npy(rows: int, dimension: int) -> bytes:
 NPY = st.builds(npy, st.integers(0, 9), st.integers(DIMENSION, DIMENSION + 1))
 schemathesis.openapi.media_type("application/x-npy", st.one_of(NPY, st.binary(max_size=200)))
 schemathesis.openapi.media_type("application/octet-stream", st.binary(max_size=300))
-for name in ("vnd.apache.parquet", "vnd.apache.arrow.stream", "vnd.apache.arrow.file"):
+for name in ("x-npz", "x-safetensors", "vnd.apache.parquet", "vnd.apache.arrow.stream", "vnd.apache.arrow.file"):
     schemathesis.openapi.media_type(f"application/{name}", st.binary(max_size=300))
 
 VECTOR = st.lists(st.floats(-9, 9).map(repr), min_size=DIMENSION, max_size=DIMENSION).map(", ".join)
+ROW = st.builds("{},{}".format, st.integers(0, 1000), VECTOR)
+ROWS = st.lists(st.one_of(ROW, ROW, ROW, st.text(max_size=20)), max_size=9).map("\n".join)
+schemathesis.openapi.media_type("text/csv", ROWS.map(str.encode))
 LINE = st.builds('{{"id": {}, "vector": [{}]}}'.format, st.integers(0, 1000), VECTOR)
 LINES = st.lists(st.one_of(LINE, LINE, LINE, st.text(max_size=20)), max_size=9).map("\n".join)
 schemathesis.openapi.media_type("application/x-ndjson", LINES.map(str.encode))
@@ -71,11 +74,15 @@ def settle(case: Any) -> None:
     body = case.body
     if not isinstance(body, dict):
         return
+    if isinstance(body.get("source"), dict) and "vectors" in body["source"]:
+        listed(body)
     if {"arms", "horizon"} <= body.keys():
         body["horizon"] = max(body["horizon"], len(body["arms"]))
     if "texts" in body:  # of a collection that was not made of them
         del body["texts"]
         body["queries"] = [[0.5] * DIMENSION]
+    if "source" in body and "id_kind" in body:
+        body.pop("ids" if body["id_kind"] == "row" else "id_kind", None)
     if "queries" in body:
         body["queries"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in body["queries"]]
     for options in (body, body.get("parameters") or {}, body.get("search") or {}):
@@ -92,6 +99,19 @@ def settle(case: Any) -> None:
         body["inputs"] = tensors(body["inputs"], body.get("parameters", {}))
     if "outputs" in body:
         body["outputs"] = outputs(body["outputs"])
+
+
+def listed(body: dict[str, Any]) -> None:
+    """Vectors of one length, each with an id or none; a column is not chosen among them."""
+    source = body["source"]
+    source["vectors"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in source["vectors"]]
+    for name in ("column", "ids", "id_kind", "metric"):
+        body.pop(name, None)
+    if source.get("ids"):
+        text = isinstance(source["ids"][0], str)
+        source["ids"] = [f"id {i}" if text else i for i in range(len(source["vectors"]))]
+    else:
+        source.pop("ids", None)
 
 
 def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,9 @@
 package service
 
 import (
+	"bufio"
+	"bytes"
+	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -15,7 +18,10 @@ const (
 	jsonType = "application/json"
 	npyType  = "application/x-npy"
 	npzType  = "application/x-npz"
+	csvType  = "text/csv"
+	safeType = "application/x-safetensors"
 	binType  = "application/octet-stream"
+	formType = "application/x-www-form-urlencoded"
 )
 
 // mediaType is that of a request's body, without parameters; "" where there is none
@@ -31,14 +37,15 @@ func mediaType(r *http.Request) string {
 func unsupported(r *http.Request, want ...string) error {
 	got := r.Header.Get("Content-Type")
 	if got == "" {
-		return problem.New(problem.UnsupportedMedia, "the body has no Content-Type").In("Content-Type").Within(want)
+		return problem.New(problem.UnsupportedMedia, "the body has no Content-Type, and its first bytes are of none that fits; name one of %s", strings.Join(want, ", ")).
+			In("Content-Type").Within(want)
 	}
 	return problem.New(problem.UnsupportedMedia, "the body is %q", got).In("Content-Type").Within(want)
 }
 
 // vectorTypes are the media types of vectors.
 func vectorTypes() []string {
-	return []string{npyType, "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file", "application/x-ndjson"}
+	return []string{npyType, npzType, csvType, "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file", "application/x-ndjson"}
 }
 
 // formatOf is the format of vectors of a media type, Unknown if it is none.
@@ -46,6 +53,12 @@ func formatOf(media string) dataset.Format {
 	switch media {
 	case npyType:
 		return dataset.NPY
+	case npzType:
+		return dataset.NPZ
+	case csvType:
+		return dataset.CSV
+	case safeType:
+		return dataset.SafeTensors
 	case "application/vnd.apache.parquet", "application/parquet", "application/x-parquet":
 		return dataset.Parquet
 	case "application/vnd.apache.arrow.stream":
@@ -56,6 +69,39 @@ func formatOf(media string) dataset.Format {
 		return dataset.JSONL
 	}
 	return dataset.Unknown
+}
+
+// bodyType is the media type of a request's body. Where the client does not say, or says
+// what it says of everything, its first bytes do; "" is what they do not tell. r.Body can
+// be read as before.
+func (s *Server) bodyType(r *http.Request) (string, error) {
+	switch media := mediaType(r); media {
+	case "", binType, formType:
+	default:
+		return media, nil
+	}
+	b := bufio.NewReaderSize(r.Body, dataset.SniffLen)
+	head, err := b.Peek(dataset.SniffLen)
+	if err != nil && err != io.EOF {
+		return "", unread(err)
+	}
+	r.Body = peeked{b, r.Body}
+	format := dataset.Sniff(head)
+	if text := bytes.TrimLeft(head, " \t\r\n"); format == dataset.JSONL && text[0] == '{' {
+		return jsonType, nil // a line of its own would begin so, too
+	}
+	for _, media := range append(vectorTypes(), safeType) {
+		if formatOf(media) == format && format != dataset.Unknown {
+			return media, nil
+		}
+	}
+	return "", nil
+}
+
+// peeked is a body of which the first bytes were looked at.
+type peeked struct {
+	io.Reader
+	io.Closer
 }
 
 // accepted is the first of offers, best first, that the header Accept takes at its

@@ -28,7 +28,11 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	var decode func(*input) (*wire.Search, error)
-	switch mediaType(r.Request) {
+	media, err := s.bodyType(r.Request)
+	if err != nil {
+		return err
+	}
+	switch media {
 	case jsonType:
 		if err := r.params.none(); err != nil {
 			return err

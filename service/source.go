@@ -18,17 +18,44 @@ type Columns struct {
 	IDs    string `json:"ids"`
 }
 
-// sourceBody says where vectors lie: exactly one of both.
+// sourceBody says where vectors lie, or lists them: exactly one of Path, FileID and
+// Vectors. IDs names those that are listed.
 type sourceBody struct {
-	Path   string `json:"path"`
-	FileID string `json:"file_id"`
+	Path    string      `json:"path"`
+	FileID  string      `json:"file_id"`
+	Vectors *vectorList `json:"vectors"`
+	IDs     *idList     `json:"ids"`
+}
+
+// check says whether the body is of one source.
+func (b *sourceBody) check() error {
+	given := 0
+	if b != nil {
+		for _, set := range []bool{b.Path != "", b.FileID != "", b.Vectors != nil} {
+			if set {
+				given++
+			}
+		}
+	}
+	switch {
+	case given != 1:
+		return problem.New(problem.InvalidValue, "source names one path or one file_id, or lists vectors").In("source")
+	case b.Vectors != nil && len(b.Vectors.rows) == 0:
+		return problem.New(problem.InvalidValue, "vectors is empty").In(fieldVectors)
+	case b.Vectors == nil && b.IDs != nil:
+		return problem.New(problem.InvalidValue, "a list of ids belongs to vectors that are listed; ids beside source names a column").In("source.ids")
+	}
+	return nil
 }
 
 // source is where the vectors of a request come from: its body, or what its JSON
 // body, read into body, names.
 func (s *Server) source(r *request, body any, named func() (*sourceBody, *Columns)) (catalog.Source, error) {
 	var src catalog.Source
-	media := mediaType(r.Request)
+	media, err := s.bodyType(r.Request)
+	if err != nil {
+		return src, err
+	}
 	format := formatOf(media)
 	columns := &Columns{}
 	switch {
@@ -42,14 +69,20 @@ func (s *Server) source(r *request, body any, named func() (*sourceBody, *Column
 		}
 		src.Body, src.Format = upload, format
 	case media == jsonType:
-		if err := s.decodeJSON(r.Request, smallJSON, body); err != nil {
+		if err := s.decodeSource(r, body); err != nil {
 			return src, err
 		}
 		from, c := named()
-		if from == nil || (from.Path == "") == (from.FileID == "") {
-			return src, problem.New(problem.InvalidValue, "source names one path or one file_id").In("source")
+		if err := from.check(); err != nil {
+			return src, err
 		}
 		src.Path, src.File, columns = from.Path, from.FileID, c
+		if from.Vectors != nil {
+			src.Rows, src.Dim = from.Vectors.rows, from.Vectors.dim
+			if from.IDs != nil {
+				src.IDs = &from.IDs.keys
+			}
+		}
 	default:
 		return src, unsupported(r.Request, append(vectorTypes(), jsonType)...)
 	}
@@ -57,6 +90,21 @@ func (s *Server) source(r *request, body any, named func() (*sourceBody, *Column
 		return src, err
 	}
 	return src, r.params.either("ids", columns.IDs, &src.IDColumn)
+}
+
+// decodeSource reads the JSON body of a request, which may list vectors: its memory is
+// that of the bodies of searches.
+func (s *Server) decodeSource(r *request, v any) error {
+	in, err := s.newInput(r)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	text, err := in.all()
+	if err != nil {
+		return err
+	}
+	return unmarshal(text, v)
 }
 
 // either takes a text from the body or from a parameter, whichever is there.

@@ -238,7 +238,7 @@ func (b *build) open(r *rows) error {
 			}
 			r.keys = keys
 		}
-		src, err := dataset.Open(b.c.at(o), &dataset.Options{Column: o.Column, IDs: o.IDColumn})
+		src, err := dataset.Open(b.c.at(o), &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -43,6 +44,9 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := ch.take(s); err != nil {
 		return Info{}, err
 	}
+	if err := ch.call(s, &src, o.IDs); err != nil {
+		return Info{}, err
+	}
 	return c.inTurn(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
 }
 
@@ -63,14 +67,11 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if kinds := []Kind{"", RowNumbers, Integers, Strings}; !slices.Contains(kinds, o.IDs) {
 		return nil, problem.New(problem.InvalidValue, "ids are of no kind %q", clip(string(o.IDs))).In("ids").Within(kinds[1:])
 	}
-	if named == (o.IDs == RowNumbers) && o.IDs != "" {
-		return nil, problem.New(problem.InvalidValue, "ids of kind %s need a column of ids, and the others none", o.IDs).In("ids")
+	if named && o.IDs == RowNumbers {
+		return nil, problem.New(problem.InvalidValue, "ids of kind %s have no column, and one is named", o.IDs).In("ids")
 	}
 	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
 	ch.draw()
-	if !named {
-		ch.IDs = RowNumbers
-	}
 	if o.Metric == "" {
 		ch.Metric = ""
 	}
@@ -78,6 +79,40 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 		ch.Basis = ""
 	}
 	return ch, nil
+}
+
+// call settles what the rows of a new collection are called: by the ids that were named,
+// by those of a column called id, or by their numbers.
+func (ch *change) call(s *staged, src *Source, asked Kind) error {
+	named := src.IDColumn != "" || src.IDs != nil
+	if !named && asked != RowNumbers && s.layout.IDs != "" {
+		s.origin.IDColumn, named = s.layout.IDs, true
+	}
+	if !named && asked != "" && asked != RowNumbers {
+		return problem.New(problem.InvalidValue, "ids of kind %s need a column of ids", asked).In("ids")
+	}
+	if !named {
+		ch.IDs = RowNumbers
+	}
+	ch.Warnings = s.dropped(named)
+	return nil
+}
+
+// dropped says which columns of a source nothing is kept of.
+func (s *staged) dropped(named bool) []string {
+	dropped := s.layout.Dropped
+	if s.layout.IDs != "" && !named {
+		dropped = append([]string{s.layout.IDs}, dropped...)
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	const most = 20
+	text := strings.Join(dropped[:min(len(dropped), most)], ", ")
+	if len(dropped) > most {
+		text += fmt.Sprintf(" and %d more", len(dropped)-most)
+	}
+	return []string{"not kept of " + s.origin.Called + ": " + fmt.Sprintf("%.1000s", text)}
 }
 
 // take makes ch of a source.
@@ -165,6 +200,10 @@ func (ch *change) draw() {
 // extend adds new rows to ch, which still describes the version before.
 func (ch *change) extend(name string, s *staged, src *Source) error {
 	named := src.IDColumn != "" || src.IDs != nil
+	if !named && ch.IDs != RowNumbers && s.layout.IDs != "" {
+		s.origin.IDColumn, named = s.layout.IDs, true
+	}
+	ch.Warnings = s.dropped(named)
 	switch {
 	case s.origin.Prepared:
 		return problem.New(problem.InvalidValue, "%s: a prepared collection cannot be appended", s.origin.Called).In("source")

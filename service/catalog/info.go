@@ -33,6 +33,9 @@ type Info struct {
 	Next int64 `json:"next_version,omitempty"`
 	// Progress in [0, 1] is that of the version being built, this or the next.
 	Progress float64 `json:"progress,omitempty"`
+	// Warnings say what was not taken of the source of its newest rows: the columns that
+	// nothing is kept of.
+	Warnings []string `json:"warnings,omitempty"`
 	// Error says why this version failed or, of a ready one, why the change after it
 	// did, until another is asked for.
 	Error string `json:"error,omitempty"`

@@ -32,6 +32,8 @@ type staged struct {
 	id     string // of the content, for fingerprints
 	// Of a prepared collection.
 	metric, basis string
+	// layout is what is read of the columns of the source.
+	layout dataset.Layout
 }
 
 // discard removes the files, unless they were kept.
@@ -243,11 +245,12 @@ func (s *staged) measure() error {
 		if o.File != "" {
 			path = s.arriving(o.File)
 		}
-		r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn})
+		o.FindIDs = o.Keys == "" && o.IDColumn == ""
+		r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs})
 		if err != nil {
 			return describe(err, o, path)
 		}
-		s.rows, s.dim = r.Len(), r.Dim()
+		s.rows, s.dim, s.layout = r.Len(), r.Dim(), dataset.LayoutOf(r)
 		if err := r.Close(); err != nil {
 			return err
 		}

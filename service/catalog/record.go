@@ -50,6 +50,8 @@ type change struct {
 	Rows    *origin  `json:"rows,omitempty"`    // that are new
 	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that go
 	Failure *failure `json:"failure,omitempty"` // why it failed
+	// Warnings are about the rows that are new.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // origin is a durable source.
@@ -62,7 +64,8 @@ type origin struct {
 	Prepared bool   `json:"prepared,omitempty"` // a collection file
 	Column   string `json:"column,omitempty"`
 	IDColumn string `json:"id_column,omitempty"`
-	Keys     string `json:"keys,omitempty"` // file of ids, for rows that came without a column
+	FindIDs  bool   `json:"find_ids,omitempty"` // a column called id holds no coordinates, taken or not
+	Keys     string `json:"keys,omitempty"`     // file of ids, for rows that came without a column
 }
 
 // failure is a problem in the database.
