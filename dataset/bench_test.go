@@ -96,7 +96,7 @@ func BenchmarkReadAllNPY(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := drain(context.Background(), r); err != nil {
+		if _, err := Drain(context.Background(), r); err != nil {
 			b.Fatal(err)
 		}
 	}

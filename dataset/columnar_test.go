@@ -150,7 +150,7 @@ func TestArrowWords(t *testing.T) {
 			before := allocated()
 			r, err := openFormat(memorySource("fuzz", data), Arrow, &Options{IDs: "id"})
 			if err == nil {
-				_, err = drain(context.Background(), r)
+				_, err = Drain(context.Background(), r)
 			}
 			if used := allocated() - before; used > 200<<20 {
 				t.Fatalf("%s: word at %d takes %d MiB", file, at, used>>20)
@@ -215,7 +215,7 @@ func TestParquetRowCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.(*parquetVectors).file.file.Metadata().NumRows = rows
-		_, err = drain(context.Background(), r)
+		_, err = Drain(context.Background(), r)
 		checkError(t, nil, err, "testdata/list.parquet", min(rows, 5), -1, want)
 		r.Close()
 	}

@@ -46,7 +46,7 @@ func TestCSV(t *testing.T) {
 			if diff := cmp.Diff(c.dropped, LayoutOf(r).Dropped); diff != "" {
 				t.Error("dropped", diff)
 			}
-			m, err := drain(t.Context(), r)
+			m, err := Drain(t.Context(), r)
 			if err != nil || m.Dim != c.dim || cmp.Diff(c.data, m.Data) != "" || cmp.Diff(c.ids, m.IDs) != "" {
 				t.Errorf("%+v, %v", m, err)
 			}
@@ -140,7 +140,7 @@ func TestFindIDs(t *testing.T) {
 			if diff := cmp.Diff(c.layout, LayoutOf(r)); diff != "" {
 				t.Error(diff)
 			}
-			m, err := drain(t.Context(), r)
+			m, err := Drain(t.Context(), r)
 			if err != nil || cmp.Diff(c.ids, m.IDs) != "" || cmp.Diff([]float32{1, 2}, m.Data) != "" {
 				t.Errorf("%+v, %v", m, err)
 			}

@@ -68,7 +68,7 @@ func checkVectors(t *testing.T, data []byte, open func() (Reader, error)) {
 		return
 	}
 	defer r.Close()
-	m, err := drain(context.Background(), r)
+	m, err := Drain(context.Background(), r)
 	if err != nil {
 		checkFuzzError(t, err)
 		return

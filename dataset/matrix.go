@@ -27,10 +27,11 @@ func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return drain(ctx, r)
+	return Drain(ctx, r)
 }
 
-func drain(ctx context.Context, r Reader) (*Matrix, error) {
+// Drain reads all that is left of r. Memory is taken as in ReadAll.
+func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 	m := &Matrix{Dim: r.Dim()}
 	proven, ok := r.(interface{ justified() bool })
 	if ok && proven.justified() {

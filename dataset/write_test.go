@@ -110,7 +110,7 @@ func TestLarge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err = drain(context.Background(), r); err != nil {
+			if got, err = Drain(context.Background(), r); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(want.Data, got.Data) {

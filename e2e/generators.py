@@ -74,8 +74,11 @@ def settle(case: Any) -> None:
     body = case.body
     if not isinstance(body, dict):
         return
-    if isinstance(body.get("source"), dict) and "vectors" in body["source"]:
-        listed(body)
+    if isinstance(body.get("source"), dict):
+        if "vectors" in body["source"]:
+            listed(body)
+        else:
+            body["source"].pop("ids", None)
     if {"arms", "horizon"} <= body.keys():
         body["horizon"] = max(body["horizon"], len(body["arms"]))
     if "texts" in body:  # of a collection that was not made of them

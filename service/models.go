@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"thresher/batch"
 	"thresher/service/catalog"
 	"thresher/service/oip"
+	"thresher/service/problem"
 )
 
 // Extensions of the Open Inference Protocol that tell of collections.
@@ -68,6 +70,9 @@ func (s *Server) repositoryIndex(r *request, w http.ResponseWriter) error {
 	}
 	var wanted struct {
 		Ready bool `json:"ready"`
+	}
+	if text = bytes.TrimSpace(text); string(text) == "null" {
+		return problem.New(problem.Malformed, "a JSON null where an object should be")
 	}
 	if len(text) > 0 {
 		if err := unmarshal(text, &wanted); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"thresher/batch"
@@ -37,7 +38,13 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return &atoms{Collection: c, load: time.Since(begun)}, nil
 	}
 
-	m, err := dataset.ReadAll(ctx, in.path, opt)
+	r, err := in.open(opt)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	a.warnDropped(in, r, true)
+	m, err := dataset.Drain(ctx, r)
 	if err != nil {
 		return nil, in.named(err)
 	}
@@ -53,6 +60,18 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
 	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+}
+
+// warnDropped names the columns that nothing is kept of, the ids' among them where ids are
+// not kept.
+func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
+	l := dataset.LayoutOf(r)
+	if l.IDs != "" && !ids {
+		l.Dropped = append([]string{l.IDs}, l.Dropped...)
+	}
+	if len(l.Dropped) > 0 {
+		a.log.Warn("columns are not kept", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
+	}
 }
 
 // agrees says whether settings that someone chose are those that a prepared

@@ -189,7 +189,7 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 		return nil, err
 	}
 	defer in.remove()
-	atoms, err := dataset.ReadAll(ctx, in.path, nil)
+	atoms, err := dataset.ReadAll(ctx, in.path, &dataset.Options{FindIDs: true})
 	if err != nil {
 		return nil, in.named(err)
 	}

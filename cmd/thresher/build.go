@@ -62,11 +62,12 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := in.open(&dataset.Options{Column: f.column})
+	r, err := in.open(&dataset.Options{Column: f.column, FindIDs: true})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	a.warnDropped(in, r, false)
 
 	begun := time.Now()
 	p := a.newProgress("preparing atoms")

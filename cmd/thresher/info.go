@@ -78,7 +78,7 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 }
 
 func (a *app) describeVectors(in input, column string, asJSON bool) error {
-	r, err := in.open(&dataset.Options{Column: column})
+	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
 	if err != nil {
 		return err
 	}

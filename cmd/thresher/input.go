@@ -96,7 +96,7 @@ func (in input) openQueries(column string) (dataset.Reader, error) {
 	if in.isCollection() {
 		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
 	}
-	return in.open(&dataset.Options{Column: column})
+	return in.open(&dataset.Options{Column: column, FindIDs: true})
 }
 
 // dim is the dimension of the vectors, from the head of the file.
@@ -108,7 +108,7 @@ func (in input) dim(column string) (int, error) {
 		}
 		return info.Dim, nil
 	}
-	r, err := in.open(&dataset.Options{Column: column})
+	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,7 @@ otherwise, so that runs repeat.`,
 	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, put beside row numbers as names")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, put beside row numbers as names (default: one called id, if there is)")
 	fs.StringVar(&f.out, "out", stdio, "`file` of answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms, with -k the k best, that score at least this (l2: at most); each is missed with probability at most delta")
@@ -174,7 +174,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 	if err != nil {
 		return nil, err
 	}
-	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids}, o)
+	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}, o)
 	if err != nil {
 		return nil, errors.Join(err, backends.close())
 	}

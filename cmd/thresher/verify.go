@@ -179,7 +179,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		}
 		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn})
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, FindIDs: true})
 		if err != nil {
 			return nil, in.named(err)
 		}

@@ -111,7 +111,7 @@ const mostElements = 1 << 24
 func (j *job) openRows(rec *record, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, nil); err != nil {
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true}); err != nil {
 		return nil, s.named(err)
 	}
 	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAtoms/max(1, answers)))

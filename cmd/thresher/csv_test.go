@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSearchCSV: a column called id has the atoms' names, also where the file is that of
+// the queries, and columns that nothing is kept of are named.
+func TestSearchCSV(t *testing.T) {
+	dir := t.TempDir()
+	films, out := filepath.Join(dir, "films.csv"), filepath.Join(dir, "near.jsonl")
+	text := "id,title,x,y\na,One,1,0\nb,Two,0,1\n7,Three,-1,0\n"
+	if err := os.WriteFile(films, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := thresher(t, "search", "--atoms", films, "--queries", films, "-k", "1", "--out", out)
+	r.wantCode(t, exitOK)
+	lines := strings.Split(strings.TrimSpace(string(read(t, out))), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"a"`) || !strings.Contains(lines[2], `"7"`) {
+		t.Errorf("%s", lines)
+	}
+	if !strings.Contains(r.err, "films.csv") || !strings.Contains(r.err, "columns=title") {
+		t.Errorf("nothing is said of what is dropped: %s", r.err)
+	}
+	thresher(t, "verify", "--atoms", films, "--queries", films, "--answers", out).wantCode(t, exitOK)
+	r = thresher(t, "build", "--atoms", films, "--out", filepath.Join(dir, "films.thresher"))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.err, "id, title") {
+		t.Errorf("nothing is said of what is dropped: %s", r.err)
+	}
+	thresher(t, "info", films).wantCode(t, exitOK)
+}
