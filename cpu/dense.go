@@ -146,6 +146,8 @@ func (s *state) settleDense(parts []denseWork, k int) {
 		done = done && parts[p].done
 		if k < len(parts[p].read) {
 			read += parts[p].read[k]
+		}
+		if k < len(parts[p].scored) {
 			s.denseScored += parts[p].scored[k]
 		}
 	}
