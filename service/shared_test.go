@@ -15,18 +15,24 @@ import (
 	"testing"
 	"time"
 
+	"thresher/batch"
 	"thresher/service/fair"
 )
 
 // turnOfTests is a turn that one query takes little of, and many take more than one.
-const turnOfTests = 4 * time.Microsecond
+const turnOfTests = 10 * time.Microsecond
 
 // TestSmallBesideLarge: however many large searches wait, and while as many parts of them
 // are under way as may, a search of one query is answered.
 func TestSmallBesideLarge(t *testing.T) {
-	s := start(t, func(o *Options) { o.Turn = turnOfTests })
+	s := start(t, func(o *Options) {
+		o.Turn = turnOfTests
+		o.Coalesce = &batch.CoalescerOptions{Window: batch.DefaultWindow, MostQueries: 300} // one part of a large search
+	})
 	s.fill()
 	begun, gate := make(chan struct{}, 1024), make(chan struct{})
+	release := sync.OnceFunc(func() { close(gate) })
+	defer release()
 	var mu sync.Mutex
 	held := 2
 	s.hooks.set(func(context.Context) {
@@ -50,8 +56,8 @@ func TestSmallBesideLarge(t *testing.T) {
 	for s.turns.Waiting(fair.Large) < 4 {
 		runtime.Gosched()
 	}
-	s.do("POST", searchFilms, oneQuery(`,"timeout_ms":60000`)).want(200)
-	close(gate)
+	s.do("POST", searchFilms, oneQuery(`,"timeout_ms":50000`)).want(200)
+	release()
 	for _, a := range all {
 		var r results
 		(<-a).want(200).into(&r)
