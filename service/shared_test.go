@@ -2,78 +2,19 @@ package service
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"thresher/batch"
-	"thresher/service/fair"
 )
 
 // turnOfTests is a turn that one query takes little of, and many take more than one.
 const turnOfTests = 10 * time.Microsecond
-
-// TestSmallBesideLarge: however many large searches wait, and while as many parts of them
-// are under way as may, a search of one query is answered.
-func TestSmallBesideLarge(t *testing.T) {
-	s := start(t, func(o *Options) {
-		o.Turn = turnOfTests
-		o.Coalesce = &batch.CoalescerOptions{Window: batch.DefaultWindow, MostQueries: 300} // one part of a large search
-	})
-	s.fill()
-	begun, gate := make(chan struct{}, 1024), make(chan struct{})
-	release := sync.OnceFunc(func() { close(gate) })
-	defer release()
-	var mu sync.Mutex
-	held := 2
-	s.hooks.set(func(context.Context) {
-		mu.Lock()
-		wait := held > 0
-		held--
-		mu.Unlock()
-		if wait {
-			begun <- struct{}{}
-			<-gate
-		}
-	}, nil)
-	row := "[" + strings.Repeat("1,", dim-1) + "1],"
-	large := `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 1000), ",") + `],"method":"exact"}`
-	var all []<-chan *answer
-	for range 6 {
-		all = append(all, s.later(large))
-	}
-	<-begun
-	<-begun
-	for s.turns.Waiting(fair.Large) < 4 {
-		runtime.Gosched()
-	}
-	s.do("POST", searchFilms, oneQuery(`,"timeout_ms":50000`)).want(200)
-	release()
-	for _, a := range all {
-		var r results
-		(<-a).want(200).into(&r)
-		if len(r.Results) != 1000 {
-			t.Errorf("%d results", len(r.Results))
-		}
-		for i, x := range r.Results {
-			if !x.Complete || !reflect.DeepEqual(x.IDs, r.Results[0].IDs) {
-				t.Fatalf("result %d: %+v, the first, of the same query, %+v", i, x, r.Results[0])
-			}
-		}
-	}
-	if n := s.turns.Waiting(fair.Large) + s.turns.Waiting(fair.Small); n != 0 {
-		t.Errorf("%d wait", n)
-	}
-}
 
 // TestLongAnswers: an answer that is sent piece by piece has the results of the same
 // queries by themselves, in JSON and as npz.
