@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load crash diskfull hostile clean
+.PHONY: test race vet lint generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -116,6 +116,12 @@ $(LOADING):
 
 load: $(LOADING) ## a thousand clients of a server, with dynamic batching and without; five minutes
 	$(LOADING) load $(LOAD)
+
+fairness: $(LOADING) ## one client's queries beside large searches and beside many others'; FAIR="-before PATH" measures another program in turns
+	$(LOADING) fair $(FAIR)
+
+slow-bodies: $(LOADING) ## a search beside bodies that do not come
+	$(LOADING) slowbody $(SLOWBODY)
 
 crash: $(LOADING) ## kill -9 while collections, files, batches and tournaments are written; then folders that lost their database
 	$(LOADING) crash -crashes $(CRASHES) $(CRASH)

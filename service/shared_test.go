@@ -11,10 +11,44 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"thresher/service/fair"
 )
 
 // turnOfTests is a turn that one query takes little of, and many take more than one.
-const turnOfTests = 10 * time.Microsecond
+const turnOfTests = 100 * time.Microsecond
+
+// TestSmallBesideLarge: while as much long work is under way as may, and more waits, a
+// search of one query is answered, and a large one once there is room.
+func TestSmallBesideLarge(t *testing.T) {
+	s := start(t, func(o *Options) { o.Turn = turnOfTests })
+	s.fill()
+	var under []*fair.Turn
+	for range 2 {
+		u := s.turns.Of("another")
+		if err := u.Next(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		under = append(under, u)
+	}
+	row := "[" + strings.Repeat("1,", dim-1) + "1],"
+	large := s.later(`{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 1000), ",") + `],"method":"exact"}`)
+	for s.turns.Waiting(fair.Large) < 1 {
+		runtime.Gosched()
+	}
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+	for _, u := range under {
+		u.End()
+	}
+	var r results
+	(<-large).want(200).into(&r)
+	if len(r.Results) != 1000 {
+		t.Errorf("%d results", len(r.Results))
+	}
+	if n := s.turns.Waiting(fair.Large) + s.turns.Waiting(fair.Small); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+}
 
 // TestLongAnswers: an answer that is sent piece by piece has the results of the same
 // queries by themselves, in JSON and as npz.
