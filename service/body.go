@@ -99,39 +99,6 @@ func unread(err error) error {
 	return problem.New(problem.Malformed, "the body ends before it is complete").Because(err)
 }
 
-// buffer is memory for one body or answer.
-type buffer struct{ b []byte }
-
-// mostKept is the largest buffer that is kept for the next.
-const mostKept = 16 << 20
-
-func (s *Server) buffer() *buffer {
-	if b, ok := s.buffers.Get().(*buffer); ok {
-		return b
-	}
-	return &buffer{}
-}
-
-// bufferOf is an empty buffer of at least size bytes, at most most.
-func (s *Server) bufferOf(size, most int) *buffer {
-	b := s.buffer()
-	if cap(b.b) >= size && cap(b.b) <= most {
-		return b
-	}
-	if cap(b.b) > 0 {
-		s.free(b)
-	}
-	return &buffer{b: make([]byte, 0, size)}
-}
-
-func (s *Server) free(b *buffer) {
-	if cap(b.b) > mostKept {
-		return
-	}
-	b.b = b.b[:0]
-	s.buffers.Put(b)
-}
-
 // smallJSON bounds the JSON of everything but searches and lists of ids.
 const smallJSON = 1 << 20
 

@@ -40,7 +40,7 @@ func (s *Server) newInput(r *request) (*input, error) {
 	if in.said >= 0 {
 		claim = in.said
 	}
-	in.hold = s.bodies.Hold(r.client(), claim+int64(in.lead)+1, in.giveWay)
+	in.hold = s.bodies.Hold(r.client(), int64(bodySize(int(claim)+in.lead+1)), in.giveWay)
 	return in, nil
 }
 
@@ -120,17 +120,13 @@ func (in *input) grow(size int) error {
 	if old == nil {
 		old = &buffer{}
 	}
-	size = max(size, cap(old.b)+1)
-	next := in.s.bufferOf(size, min(bufferGrowth*size, max(size, in.fit(bufferGrowth*size))))
-	if err := in.take(int64(cap(next.b) - cap(old.b))); err != nil {
-		in.s.free(next)
+	size = bodySize(max(size, cap(old.b)+1))
+	if err := in.take(int64(size - cap(old.b))); err != nil {
 		return err
 	}
-	next.b = append(next.b[:0], old.b...)
-	in.buf = next
-	if cap(old.b) > 0 {
-		in.s.free(old)
-	}
+	in.buf = in.s.buffers.body(size)
+	in.buf.b = append(in.buf.b, old.b...)
+	in.s.buffers.freeBody(old)
 	return nil
 }
 
@@ -190,16 +186,10 @@ func (in *input) waited() time.Duration {
 // close gives the memory of the body back. Closing twice is allowed.
 func (in *input) close() {
 	if in.buf != nil {
-		in.s.free(in.buf)
+		in.s.buffers.freeBody(in.buf)
 		in.buf = nil
 	}
 	if in.hold != nil {
 		in.hold.Release()
 	}
-}
-
-// Write makes a buffer something to write to.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.b = append(b.b, p...)
-	return len(p), nil
 }

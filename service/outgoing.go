@@ -40,7 +40,7 @@ func (t *turn) outgoing(r *request, w http.ResponseWriter) *outgoing {
 		w.hold = t.answer
 		t.answer.Send(w.giveWay)
 	}
-	return &outgoing{ctx: r.Context(), w: w, t: t, buf: t.s.buffer()}
+	return &outgoing{ctx: r.Context(), w: w, t: t, buf: t.s.buffers.text()}
 }
 
 // Write takes a piece of the answer.
@@ -83,7 +83,7 @@ func (o *outgoing) end() error {
 // close gives the memory of the text back.
 func (o *outgoing) close() {
 	o.t.End()
-	o.t.s.free(o.buf)
+	o.t.s.buffers.freeText(o.buf)
 }
 
 // send writes a whole body. Nobody hears of a client that is gone.

@@ -150,8 +150,8 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 		return noRow(err)
 	}
 	if form == npyType {
-		out := s.buffer()
-		defer s.free(out)
+		out := s.buffers.text()
+		defer s.buffers.freeText(out)
 		if err := dataset.WriteNPY(out, 1, v.Dim(), v.Row(rows[0])); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (b *callBody) next() {
 func (b *callBody) Read(p []byte) (int, error) {
 	if len(b.ready) == 0 {
 		if b.message != nil && b.message.buf != nil {
-			b.message.s.free(b.message.buf) // it was copied, into memory that is held still
+			b.message.s.buffers.freeBody(b.message.buf) // it was copied, into memory that is held still
 			b.message.buf = nil
 		}
 		switch err := b.receive(); {

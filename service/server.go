@@ -44,7 +44,7 @@ type Server struct {
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
-	buffers   sync.Pool // *buffer
+	buffers   buffers
 
 	statistics oip.Statistics // of searches, for clients that ask for them
 
