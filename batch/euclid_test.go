@@ -209,6 +209,21 @@ func TestDistancesAreThePromise(t *testing.T) {
 	})
 }
 
+// TestNoDistanceIsNegativeZero: an atom that is the query is at distance 0, without a
+// sign that JSON would show.
+func TestNoDistanceIsNegativeZero(t *testing.T) {
+	for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
+		rows := backendtest.Gaussian(backendtest.Rand(1), 100, 24)
+		e := open(t, rows, 24, &collection.Options{Metric: collection.Euclidean, Basis: basis}, 1)
+		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
+			a := search(t, e, batch.Request{Queries: rows[:24], K: 1, Method: method}).Answers[0]
+			if a.Scores[0] != 0 || math.Signbit(float64(a.Scores[0])) {
+				t.Errorf("%v, %s: distance %g", basis, method, a.Scores[0])
+			}
+		}
+	}
+}
+
 // TestOffsetCostsNothing: looks keep no more arms where all atoms share an offset
 // that leaves the differences as they are.
 func TestOffsetCostsNothing(t *testing.T) {

@@ -243,7 +243,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
 	for i, s := range a.Scores {
 		if c.Metric == collection.Euclidean {
-			s *= -2
+			s = 0 - 2*s // no -0
 		}
 		out.Scores[i] = float32(s)
 	}

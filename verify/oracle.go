@@ -206,7 +206,7 @@ func (s *Scores) margin(i, j int) float64 {
 // it may be off: float32 rounding, and the sum's own where terms cancel.
 func (s *Scores) reported(i int) (score, off float64) {
 	if s.oracle.metric == collection.Euclidean {
-		score = -2 * s.Search[i]
+		score = 0 - 2*s.Search[i]
 		return score, score/(1<<22) + math.SmallestNonzeroFloat32
 	}
 	const ulp = 1.0 / (1 << 22)
