@@ -312,7 +312,7 @@ func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 			floats.Scale(math.Ldexp(scale, -p.Exp), truth)
 			qn := floats.Norm(truth, 2)
 			qh, qr := wide(p.Head), wide(p.Rest)
-			if !(p.Norm >= qn*(1-0x1p-23) && p.Norm <= qn*(1+0x1p-22)) || p.HeadNorm < floats.Norm(qh, 2) || p.RestNorm < floats.Norm(qr, 2) {
+			if !(p.Norm >= qn && p.Norm <= qn*(1+0x1p-22)) || p.HeadNorm < floats.Norm(qh, 2) || p.RestNorm < floats.Norm(qr, 2) {
 				t.Errorf("query %d: norms %g, %g, %g are too small", k, p.Norm, p.HeadNorm, p.RestNorm)
 			}
 			for i := 0; i < c.N; i += 3 {

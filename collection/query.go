@@ -7,7 +7,7 @@ import "math"
 // exact but for entries that vanish beside the greatest.
 type Query struct {
 	Exp      int
-	Norm     float64   // |q| after scaling, rounded upward
+	Norm     float64   // |q| after scaling, and no less than that of its float32 coordinates; rounded upward
 	Head     []float32 // [R]
 	HeadNorm float64   // |Head|, rounded upward
 	Rest     []float32 // [D], rotated
@@ -68,9 +68,10 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 		for i := range n {
 			p, f := &dst[lo+i], scale[lo+i]
 			row := q[(lo+i)*c.Dim : (lo+i+1)*c.Dim]
-			p.Exp = c.Metric.Exponent(c.WorkingNorm(row) * f)
+			norm := c.WorkingNorm(row) * f
+			p.Exp = c.Metric.Exponent(norm)
 			s.load(i, row, c.Centre, math.Ldexp(f, -p.Exp))
-			p.Norm = math.Sqrt(kernels.SumSquares(s.slot(i))) * up
+			p.Norm = max(math.Ldexp(norm, -p.Exp), math.Sqrt(kernels.SumSquares(s.slot(i)))) * up
 		}
 		s.split(n)
 		for i := range n {
