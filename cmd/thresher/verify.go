@@ -39,9 +39,8 @@ func newVerifyCommand(a *app) *cobra.Command {
 An answer is wrong if an atom it returns scores below the k-th best score, less
 epsilon and what float64 sums may be off by; with l2, if it is farther than the
 k-th nearest, give or take epsilon and (3d+48) 2^-53 of the squared distance. It
-is malformed if it has a
-wrong length, an atom that does not exist, is there twice or is the query
-itself, or a score that is not the atom's. An answer that a deadline cut short
+is malformed if it has a wrong length, an atom that does not exist, is there
+twice or is the query itself, or a score that is not the atom's. An answer that a deadline cut short
 is held to its open bound.
 
 Each answer is judged by its own certificate, else by --guarantee, --delta and
