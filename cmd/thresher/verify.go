@@ -40,8 +40,8 @@ An answer is wrong if an atom it returns scores below the k-th best score, less
 epsilon and what float64 sums may be off by; with l2, if it is farther than the
 k-th nearest, give or take epsilon and (3d+48) 2^-53 of the squared distance. It
 is malformed if it has a wrong length, an atom that does not exist, is there
-twice or is the query itself, or a score that is not the atom's. An answer that a deadline cut short
-is held to its open bound.
+twice or is the query itself, or a score that is not the atom's. An answer that
+a deadline cut short is held to its open bound.
 
 Each answer is judged by its own certificate, else by --guarantee, --delta and
 --epsilon. Only .jsonl answers hold certificates; those of other forms are what
