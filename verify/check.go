@@ -214,6 +214,9 @@ func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, ga
 	if len(want) == 0 {
 		return nil, 0
 	}
+	if c.minScore != nil && c.k > 0 && len(want) != c.k && len(a.IDs) == c.k { // some of k reach it just so
+		return c.above(s, a, want, math.Inf(-1))
+	}
 	if c.minScore != nil && len(want) != c.k || len(a.IDs) < len(want) {
 		return missing(s, a, want)
 	}
@@ -234,7 +237,13 @@ func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap
 	if open := a.Certificate.OpenBound; open != nil {
 		limit = *open
 	}
-	if n := len(a.IDs); n == len(want) && n > 0 {
+	return c.above(s, a, want, limit)
+}
+
+// above lists the wanted atoms that an answer lacks and that score more than a limit
+// and, of an answer of as many as there can be, more than its worst and the gap.
+func (c *Check) above(s *Scores, a *batch.Answer, want []int, limit float64) (ids []int64, gap float64) {
+	if n := len(a.IDs); n > 0 && (n == len(want) || n == c.k) {
 		limit = max(limit, s.Search[a.IDs[n-1]]+c.oracle.searchUnits(a.Certificate.Epsilon))
 	}
 	for _, i := range want {

@@ -220,6 +220,53 @@ func TestCheckOfLeastScore(t *testing.T) {
 	})
 }
 
+// TestCheckOfLeastScoreAndGap: k atoms that reach the least score, some just so, may lie
+// an allowed gap below better ones.
+func TestCheckOfLeastScoreAndGap(t *testing.T) {
+	limit := 3.0
+	o := oracle(t, []float32{3, 3, 3.05, 3.2}, 1, collection.InnerProduct, 1)
+	c := checkOf(t, o, batch.Request{K: 2, MinScore: &limit})
+	err := o.Each(t.Context(), []float32{1}, func(_ int, s *Scores) {
+		for _, x := range []struct {
+			ids     []int64
+			epsilon float64
+			missed  []int64
+		}{
+			{[]int64{3, 2}, 0, nil}, {[]int64{3, 0}, .1, nil}, {[]int64{0, 1}, .25, nil},
+			{[]int64{0, 1}, .01, []int64{3, 2}}, {[]int64{0, 1}, 0, []int64{3, 2}}, {[]int64{3}, .1, []int64{2}},
+		} {
+			for _, stop := range []batch.Stop{batch.Done, batch.Deadline} {
+				if stop != batch.Done && len(x.missed) > 0 {
+					continue
+				}
+				open := s.Search[x.ids[len(x.ids)-1]]
+				a := batch.Answer{IDs: x.ids, Certificate: batch.Certificate{Epsilon: x.epsilon, StoppedBy: stop, OpenBound: &open}}
+				if f := c.Answer(s, 0, &a); f.Malformed != "" || !slices.Equal(f.Missed, x.missed) {
+					t.Errorf("atoms %v, gap %g, %s: %+v", x.ids, x.epsilon, stop, f)
+				}
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// the one atom that clearly reaches it
+	o = oracle(t, []float32{3, 3, 3.05, 1}, 1, collection.InnerProduct, 1)
+	c = checkOf(t, o, batch.Request{K: 2, MinScore: &limit})
+	err = o.Each(t.Context(), []float32{1}, func(_ int, s *Scores) {
+		for epsilon, missed := range map[float64][]int64{.1: nil, .01: {2}, 0: {2}} {
+			a := batch.Answer{IDs: []int64{0, 1}, Certificate: batch.Certificate{Epsilon: epsilon}}
+			if f := c.Answer(s, 0, &a); f.Malformed != "" || !slices.Equal(f.Missed, missed) {
+				t.Errorf("one clearly there, gap %g: %+v", epsilon, f)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestCheckExcusesTheLimit: atoms that are at the least score but for rounding may be
 // there or not.
 func TestCheckExcusesTheLimit(t *testing.T) {
