@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
 		places: fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
-		turns:  fair.NewTurns(o.Turn, nil),
+		turns:  fair.NewTurns(o.Turn, o.turned()),
 		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
@@ -91,6 +91,15 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
+}
+
+// turned tells metrics, if there are any, how long work waited for its turn.
+func (o *Options) turned() func(fair.Class, time.Duration) {
+	m := o.Metrics
+	if m == nil {
+		return nil
+	}
+	return func(c fair.Class, d time.Duration) { m.Waited(string(c), d) }
 }
 
 // memory is that of bodies or answers: of each client a little is not counted.

@@ -29,6 +29,7 @@ type Metrics struct {
 	partial    *prometheus.CounterVec   // collection, method
 	batchSize  *prometheus.HistogramVec // collection
 	queue      *prometheus.HistogramVec // collection
+	turns      *prometheus.HistogramVec // class
 	rejected   *prometheus.CounterVec   // reason
 	handedOut  prometheus.Counter
 	results    *prometheus.CounterVec // status
@@ -75,6 +76,10 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "thresher_queue_seconds", Help: "Time that searches waited before they began.",
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10), // to 2.6 s
 		}, []string{"collection"}),
+		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "thresher_turn_seconds", Help: "Time that a part of a search, or other work, waited for its turn at the processor.",
+			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11), // to 10 s
+		}, []string{"class"}),
 		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
 		handedOut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
@@ -95,7 +100,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.rejected, m.handedOut, m.results, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.turns, m.rejected, m.handedOut, m.results, ratio}
 	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -175,6 +180,11 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	c.certain.Add(float64(promised[batch.GuaranteeCertain]))
 	c.probabilistic.Add(float64(promised[batch.GuaranteeProbabilistic]))
 	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
+}
+
+// Waited notes how long work of a class, small or large, waited for its turn.
+func (m *Metrics) Waited(class string, d time.Duration) {
+	m.turns.WithLabelValues(class).Observe(d.Seconds())
 }
 
 // HandedOut counts duels that were handed out.

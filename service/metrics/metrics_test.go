@@ -42,6 +42,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	runs.Waited(time.Millisecond)
 	runs.Began(2, 5)
 	m.Rejected("queue-full")
+	m.Waited("small", time.Millisecond)
 	m.HandedOut(4)
 	m.Entered()
 	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
@@ -85,7 +86,7 @@ func TestNames(t *testing.T) {
 		"thresher_search_seconds": "collection method", "thresher_queries_total": "collection guarantee method",
 		"thresher_pulls_total": "collection method", "thresher_dense_pulls_total": "collection method",
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
-		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_rejected_total": "reason",
+		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_jobs": "status",
 		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
