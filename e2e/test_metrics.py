@@ -18,6 +18,7 @@ NAMES = (
     "thresher_rescored_rows_total",
     "thresher_batch_size",
     "thresher_queue_seconds",
+    "thresher_turn_seconds",
     "thresher_rejected_total",
     "thresher_partial_answers_total",
     "thresher_jobs",
