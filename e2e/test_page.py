@@ -177,7 +177,8 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
 
     search(page, str(ids[0]), method="exact")
     expect(page.locator("#certificate")).to_contain_text("Exact.")
-    expect(page.locator("#certificate")).to_contain_text("as a dense scan does")
+    # the row that was asked for may not be its own answer, yet a dense scan reads it
+    expect(page.locator("#certificate")).to_contain_text("rows that may not were read with them")
     expect(page.locator("#looks")).to_contain_text("There were no looks")
 
 

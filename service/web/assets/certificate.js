@@ -57,7 +57,7 @@ function read(c) {
   if (c.pulls === undefined) return "Told to tokens that may write alone: it depends on the collection’s secret seed.";
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
   if (c.pulls > c.dense_pulls)
-    return `${count(c.pulls)} coordinates, beside the ${count(c.dense_pulls)} of the rows that may be returned those of others that were read with them (${bytes(c.bytes)}). ${scored}`;
+    return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows that may be returned, as rows that may not were read with them (${bytes(c.bytes)}). ${scored}`;
   if (c.pulls === c.dense_pulls)
     return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
   const less = c.pulls > 0 ? `, ${figure(c.dense_pulls / c.pulls)} times fewer` : "";
