@@ -32,7 +32,11 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.bench").Value.String() == ""; whole && code == 0 {
+		whole := true
+		for _, part := range []string{"run", "bench", "fuzz", "list"} {
+			whole = whole && flag.Lookup("test."+part).Value.String() == ""
+		}
+		if whole && code == 0 {
 			code = everyRouteAnswered()
 		}
 		os.Exit(code)
