@@ -25,8 +25,8 @@
 //   bestRoom    u32            merge: at least every k
 //
 // Estimates; neither has run on a GPU. A row of 768 coordinates costs 3 KB: 1.4e9 rows a second at 4.3 TB/s; 768 fused
-// float64 operations and as many conversions to float64, of which an H200 does 3 times that. 32 warps a
-// multiprocessor (64 registers) have 2 KB each under way. merge (32 registers, 16.6 KB) sorts up to 1,024 arms at
+// float64 operations and as many conversions to float64, of which an H200 does 3 times that. 36 warps a
+// multiprocessor (56 registers) have 2 KB each under way. merge (32 registers, 16.6 KB) sorts up to 1,024 arms at
 // a time in shared memory and moves what stands behind them: microseconds for small k, 12 bytes twice for each of
 // the best beyond.
 #include "best.cuh"
