@@ -18,12 +18,12 @@ lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float
-generate: ## the assembly of cpu/simd, from the programs in cpu/_generate
-	@cd cpu/_generate && for k in $(KERNELS); do \
-	  if [ -d $$k ]; then $(GO) run ./$$k -out ../simd/$${k}_amd64.s -stubs ../simd/$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
-	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../simd/$${k}_arm64.s -stubs ../simd/$${k}_stubs_arm64.go || exit 1; fi; \
+generate: ## the assembly of simd, from the programs in simd/_generate
+	@cd simd/_generate && for k in $(KERNELS); do \
+	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
+	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
-	test -z "$$(gofmt -l cpu/simd cpu/_generate)"
+	test -z "$$(gofmt -l simd simd/_generate)"
 
 PROTOC = build/proto/bin
 proto: ## the messages of service/oip/inferencepb, from its .proto; needs Python's package index once
@@ -77,7 +77,7 @@ calibrate: ## failures of each bound at 100,000 draws a cell, and of the law its
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
 bench: ## adaptive against the dense scan, build rate, kernels
-	$(GO) test -run '^$$' -bench . ./cpu/simd ./collection ./batch
+	$(GO) test -run '^$$' -bench . ./simd ./collection ./batch
 
 bench-peers: ## the race against FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py

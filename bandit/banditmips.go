@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // BanditMIPSOptions are the choices of BanditMIPS and its variants.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // BanditMIPSBeta is BanditMIPS with coordinates drawn by weight (arXiv

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 func mustBanditMIPS(t testing.TB, arms Arms, opt BanditMIPSOptions) Outcome {

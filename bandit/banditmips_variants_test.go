@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // spiky is a query with few large coordinates and atoms of like size in them.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // BoundedMEUnion says how BoundedME spreads a round's failure probability over

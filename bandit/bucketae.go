@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // BucketAEOptions are those of BanditMIPS and of the bins.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // normSpread is n atoms whose norms fall by a factor 50, the best of them

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // Figures worked out by hand from the formulas.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // Data sets of the two papers, and the oracle and the test that the published

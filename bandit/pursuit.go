@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // MIPSSolver answers one step of a matching pursuit: the arm with the largest

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // WarmStart is a random subset of coordinates whose atom values are read once

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 func TestBanditMIPSWarmStart(t *testing.T) {

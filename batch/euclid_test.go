@@ -19,7 +19,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
+	"thresher/simd"
 	"thresher/verify"
 )
 

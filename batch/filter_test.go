@@ -11,7 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // TestFilters holds allow and deny lists, excluded selves and least scores

@@ -10,7 +10,7 @@ from typing import Any
 from environment import BUILD, go, one_thread
 
 PEAKS = "./bench/peak"
-KERNELS = "./cpu/simd"
+KERNELS = "./simd"
 
 
 # Kernels whose products are of float32; those of others are of bytes.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 const (

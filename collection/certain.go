@@ -3,7 +3,7 @@ package collection
 import (
 	"math"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // certainFits reports whether p has a share by certain looks for every k and

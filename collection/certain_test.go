@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // measuredCertain is, for each level, the share of atoms whose deterministic upper

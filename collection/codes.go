@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"thresher/bandit"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // nearExponent is the exponent up to which a norm need not be scaled to 1.

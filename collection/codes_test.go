@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"thresher/bandit"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // forSets builds every kind of data at several dimensions and metrics.

@@ -2,7 +2,7 @@
 // directions, a random rotation of the rest, int8 codes in slabs, the terms of
 // every bound, and the original rows kept as given.
 //
-// All arithmetic is by the kernels of cpu/simd that suit the processor. They
+// All arithmetic is by the kernels of simd that suit the processor. They
 // differ in last bits: a collection built on another processor has slightly
 // other codes, each with the terms that bound it, so that a file built anywhere
 // answers everywhere as the guarantee says. What scores are made of, the rows and

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unsafe"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // A collection's arrays are named sections of one memory, which is either

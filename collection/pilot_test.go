@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"thresher/bandit"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // clustered rows have centres, a decaying spectrum and norms that vary: like

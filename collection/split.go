@@ -2,7 +2,7 @@ package collection
 
 import (
 	"thresher/bandit"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // kernels are the best this processor runs, for all arithmetic of the package.

@@ -14,7 +14,7 @@ import (
 	"os"
 	"unsafe"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // A collection file is a header of headerBytes and sections, each at a multiple of
@@ -159,7 +159,7 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if _, err := os.Lstat(path); err == nil && !force {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	f, err := whole.Create(path, 0o644)
+	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return nil, err
 	}

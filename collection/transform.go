@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"thresher/bandit"
-	"thresher/bandit/philox"
+	"thresher/internal/philox"
 )
 
 // haarLimit is the greatest dimension that is rotated by a true Haar matrix, as

@@ -7,7 +7,7 @@ import (
 	"thresher/backend"
 	"thresher/bandit"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // bound is a look on codes made ready for one query: the terms of the

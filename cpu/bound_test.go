@@ -8,7 +8,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // TestBoundsCharge gives bounds one source of error at a time, those that

@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // steps say what one step of a query's integer codes is worth and what rounding

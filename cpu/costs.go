@@ -13,7 +13,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // Made-up atoms that costs are measured on: few, so that they are ready in a

@@ -10,7 +10,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 func TestCostsOfEveryLevel(t *testing.T) {

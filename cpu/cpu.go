@@ -10,7 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // Options of the backend; the zero value means defaults.

@@ -13,7 +13,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

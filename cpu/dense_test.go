@@ -11,7 +11,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // TestDenseRounding asks dense scans for atoms whose float32 products lose what

@@ -1,5 +1,5 @@
 // Package cpu is the reference backend: elimination over all cores, with the
-// kernels of cpu/simd that the processor runs, portable Go among them.
+// kernels of simd that the processor runs, portable Go among them.
 //
 // Queries walk through the collection side by side, chunk by chunk at boundaries
 // that only the plan decides, and share nothing but what is read, so an answer

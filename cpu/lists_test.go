@@ -6,7 +6,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/cpu"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // TestLists: every set of kernels gives the same lists; their digests are those of

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"thresher/backend"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // cachedRows is the size of the stretch of rows that a group of queries

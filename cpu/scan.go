@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // The scan goes in chunks of first, first, 2 first, .. mostPanels panels, between

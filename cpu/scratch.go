@@ -2,7 +2,7 @@ package cpu
 
 import (
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // scratch is one goroutine's memory; what a job needs grows to its size and

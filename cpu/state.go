@@ -5,7 +5,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // arm is a survivor whose whole coded row was read: an atom by internal index

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 const (
@@ -34,7 +34,7 @@ func (d diskStorage) create(path string, s state, replace bool) error {
 		}
 	}
 
-	tmp, err := whole.Create(path, 0o600)
+	tmp, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
 	}

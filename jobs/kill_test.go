@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"testing"
 
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 )
 
 // childhood runs the job of a folder until it is done or killed, and prints a line
 // before every step it takes.
-func childhood(c *mortal.Child) error {
+func childhood(c *crashtest.Child) error {
 	step := func(op, _ string) error {
 		c.Say(op)
 		return nil
@@ -58,7 +58,7 @@ func TestKill(t *testing.T) {
 				// A life of less than some 12 steps only opens the files; of 25
 				// it commits a chunk. The longer ones bring the job forward.
 				lines := 1 + r.IntN([]int{12, 50}[r.IntN(2)])
-				life := mortal.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(items))
+				life := crashtest.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(items))
 				if done = life.Done; !done {
 					at[life.Said[lines-1]]++
 					kills++

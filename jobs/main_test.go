@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 )
 
 func TestMain(m *testing.M) {
-	mortal.Main(childhood)
+	crashtest.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

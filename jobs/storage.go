@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // storage is all that a job asks of the disk. Tests put faults between.
@@ -76,7 +76,7 @@ func (diskStorage) output(path string, flag int) (file, error) {
 		return nil, err
 	}
 	if info == nil {
-		if err := whole.FlushFolder(filepath.Dir(path)); err != nil {
+		if err := atomicfile.FlushFolder(filepath.Dir(path)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
@@ -87,7 +87,7 @@ func (diskStorage) remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	return whole.FlushFolder(filepath.Dir(path))
+	return atomicfile.FlushFolder(filepath.Dir(path))
 }
 
 type diskFile struct{ *os.File }

@@ -44,7 +44,7 @@ DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
 
 enum Term { kProduct, kSquaredDifference };
 
-// sum_row is the canonical sum (cpu/simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
+// sum_row is the canonical sum (simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
 // products with the query, or of the squares of their differences, for each eight threads of a warp: eight get that of
 // their row, which depends on nothing beside it, or 0 where row is null. Products are exact in float64; the square of
 // a difference is rounded before it is added.

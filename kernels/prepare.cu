@@ -47,7 +47,7 @@ enum : int { kWhole, kStudent, kCauchy };
 enum : int { kCodes8, kCodes16, kCodesHalves };
 
 static const int kLeastExpEuclidean = -16;       // collection/query.go
-static const int kMaxRow = 127 * 256 + 127;      // cpu/simd: the greatest 16-bit code
+static const int kMaxRow = 127 * 256 + 127;      // simd: the greatest 16-bit code
 
 // 2^e, |e| < 1000.
 DEV double power(int e) { return __longlong_as_double((long long)(1023 + e) << 52); }
@@ -96,7 +96,7 @@ DEV void block_max(float (&v)[N], float* part) {
   __syncthreads();
 }
 
-// The canonical sum (cpu/simd/sums.go) of the squares of dim numbers, by a warp, a lane each of its lanes.
+// The canonical sum (simd/sums.go) of the squares of dim numbers, by a warp, a lane each of its lanes.
 DEV double sum_squares(const float* q, int dim) {
   double sum = 0;
 #pragma unroll 8

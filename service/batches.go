@@ -3,7 +3,7 @@ package service
 import (
 	"net/http"
 
-	"thresher/service/batches"
+	"thresher/service/offline"
 )
 
 func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
@@ -24,7 +24,7 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	spec, err := batches.DecodeSpec(text)
+	spec, err := offline.DecodeSpec(text)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (s *Server) listBatches(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, batches.MostPage, batches.DefaultPage)
+	limit, err := r.params.whole("limit", 1, offline.MostPage, offline.DefaultPage)
 	if err != nil {
 		return err
 	}

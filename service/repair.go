@@ -11,11 +11,11 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/batches"
 	"thresher/service/catalog"
 	"thresher/service/database"
 	"thresher/service/files"
 	"thresher/service/files/spool"
+	"thresher/service/offline"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 )
@@ -36,7 +36,7 @@ func Check(ctx context.Context, dir string, tell func(database.Item)) error {
 	for _, check := range []func() error{
 		func() error { return catalog.Check(ctx, filepath.Join(dir, collectionsName), db, tell) },
 		func() error { return files.Check(ctx, filepath.Join(dir, filesName), db, tell) },
-		func() error { return batches.Check(ctx, filepath.Join(dir, batchesName), db, tell) },
+		func() error { return offline.Check(ctx, filepath.Join(dir, batchesName), db, tell) },
 		func() error {
 			if db == nil {
 				return nil
@@ -179,5 +179,5 @@ func (r *Repaired) index(dir string, db *bbolt.DB, log *slog.Logger) error {
 		return err
 	}
 	r.Collections, r.Moved = append(r.Collections, c.Adopted...), append(r.Moved, c.Kept...)
-	return errors.Join(tournaments.Repair(db), batches.Repair(db))
+	return errors.Join(tournaments.Repair(db), offline.Repair(db))
 }

@@ -17,12 +17,12 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/batch"
-	"thresher/service/batches"
 	"thresher/service/catalog"
 	"thresher/service/database"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/metrics"
+	"thresher/service/offline"
 	"thresher/service/oip"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
@@ -51,7 +51,7 @@ type Server struct {
 	db      *bbolt.DB
 	files   *files.Store
 	catalog *catalog.Catalog
-	batches *batches.Manager
+	batches *offline.Manager
 
 	tournaments *tournaments.Store
 	slates      *slates.Store
@@ -150,7 +150,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	if err := s.slates.Sweep(deleted); err != nil {
 		return err
 	}
-	if s.batches, err = batches.Open(filepath.Join(o.Dir, batchesName), s.db, s.batchOptions()); err != nil {
+	if s.batches, err = offline.Open(filepath.Join(o.Dir, batchesName), s.db, s.batchOptions()); err != nil {
 		return err
 	}
 	s.look()
@@ -166,8 +166,8 @@ const (
 	batchesName     = "batches"
 )
 
-func (s *Server) batchOptions() *batches.Options {
-	o := &batches.Options{
+func (s *Server) batchOptions() *offline.Options {
+	o := &offline.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
 		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
@@ -203,7 +203,7 @@ func (s *Server) State() metrics.State {
 // Jobs counts batches by status; for metrics.
 func (s *Server) Jobs() map[string]int {
 	counts := map[string]int{}
-	for _, status := range batches.Statuses() {
+	for _, status := range offline.Statuses() {
 		counts[string(status)] = 0
 	}
 	for status, n := range s.batches.Counts() {

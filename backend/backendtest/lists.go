@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/bandit/philox"
 	"thresher/collection"
+	"thresher/internal/philox"
 )
 
 // Lists checks that exact and certain answers are one list on every processor and

@@ -2,7 +2,7 @@
 
 package peak
 
-import "thresher/cpu/simd"
+import "thresher/simd"
 
 func loops() []loop {
 	return []loop{

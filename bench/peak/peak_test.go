@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"thresher/cpu/simd"
+	"thresher/simd"
 )
 
 // loop is one that multiplies.

@@ -20,8 +20,8 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
 	"thresher/dataset"
+	"thresher/simd"
 )
 
 // prepared is the racer's first line: what it cost until searches can begin.

@@ -10,8 +10,8 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/cpu/simd"
 	"thresher/gpu"
+	"thresher/simd"
 )
 
 // Values of the setting backend.

@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/cpuid/v2"
 
 	"thresher/backend"
-	"thresher/cpu/simd"
-	"thresher/whole"
+	"thresher/internal/atomicfile"
+	"thresher/simd"
 )
 
 // Values of the setting costs besides the name of a file.
@@ -158,7 +158,7 @@ func writeCache(path string, kept []machineCosts) error {
 	if err != nil {
 		return err
 	}
-	f, err := whole.Create(path, 0o600)
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return err
 	}

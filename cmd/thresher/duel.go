@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 func newDuelCommand(a *app) *cobra.Command {

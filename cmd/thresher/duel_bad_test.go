@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 func TestDuelBadInput(t *testing.T) {

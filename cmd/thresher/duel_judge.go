@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // inputLines are the lines of a stream, read ahead of whoever waits for them, so

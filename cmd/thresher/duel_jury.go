@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // panel is known of arms beforehand, so that nobody needs to be asked.

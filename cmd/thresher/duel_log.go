@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // The file of a tournament is a state, as package duel saves it, and the calls since

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // played is a tournament in a file, with some judgments of a chance that is told.
@@ -178,7 +178,7 @@ func TestDuelLogDamaged(t *testing.T) {
 
 // Files of before have neither a checksum in their JSON nor lines, and may end in one.
 func TestDuelFilesOfBefore(t *testing.T) {
-	files, err := filepath.Glob("../../bandit/duel/testdata/state-1.*")
+	files, err := filepath.Glob("../../duel/testdata/state-1.*")
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // matrix has the chances of all duels: --matrix.

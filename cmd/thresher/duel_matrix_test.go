@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // chances of three arms: b is best, the rows are not in the order of the columns.

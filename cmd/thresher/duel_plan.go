@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 type duelPlanFlags struct {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"thresher/bandit/duel"
 	"thresher/cmd/thresher/internal/ratings"
+	"thresher/duel"
 )
 
 // audience are the people of --ratings.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/bandit/duel"
 	"thresher/cmd/thresher/internal/ratings"
+	"thresher/duel"
 )
 
 // ratingsFolder has three films: of 40 people, 32 like b more than a and c, 4 less, 4

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 type duelRunFlags struct {

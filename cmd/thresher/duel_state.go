@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // duelFile is the file of a tournament. One run has it at a time: a second one would
@@ -68,7 +68,7 @@ func readLocked(f *os.File, path string) (content []byte, named bool, err error)
 // save replaces the content as a whole, or leaves the old one, and is durable when it
 // returns.
 func (d *duelFile) save(content []byte) error {
-	next, err := whole.CreateNext(d.path)
+	next, err := atomicfile.CreateNext(d.path)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // A run that is killed, before or while a judgment is saved, has kept every judgment

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // tournament is one under way at the command line.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/internal/atomicfile"
 	"thresher/service/client"
-	"thresher/whole"
 )
 
 // jobFetch is one run of the verb.
@@ -140,7 +140,7 @@ func (a *app) fetch(ctx context.Context, c *client.Client, id, path string, forc
 	if path == stdio {
 		return c.Download(ctx, id, counted(a.out))
 	}
-	out, err := whole.Create(path, 0o644)
+	out, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // answerFiles are the files that a search writes. JSON lines are appended to
@@ -134,7 +134,7 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 		return err
 	}
 	defer spool.Close()
-	out, err := whole.Create(o.out, 0o644)
+	out, err := atomicfile.Create(o.out, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.out, err)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/slate"
-	"thresher/bandit/slate/items"
-	"thresher/bandit/slate/trial"
+	"thresher/slate"
+	"thresher/slate/items"
+	"thresher/slate/trial"
 )
 
 // experiment is one figure to be.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"thresher/bandit/slate"
 	"thresher/cmd/thresher/internal/plot"
+	"thresher/slate"
 )
 
 // algorithmTitle is an algorithm's name in pictures.

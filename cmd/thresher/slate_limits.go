@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/slate"
-	"thresher/bandit/slate/items"
+	"thresher/slate"
+	"thresher/slate/items"
 )
 
 // limitFlags are the flags that say which lists are allowed.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/slate"
-	"thresher/bandit/slate/trial"
+	"thresher/slate"
+	"thresher/slate/trial"
 )
 
 // optionFlags are the flags that make slate.Options but for the algorithm.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/slate"
-	"thresher/bandit/slate/items"
+	"thresher/slate"
+	"thresher/slate/items"
 )
 
 type slateRecommendFlags struct {

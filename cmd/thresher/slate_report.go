@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/bandit/slate"
+	"thresher/slate"
 )
 
 // slateReport is a list as it is told.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/bandit/slate"
-	"thresher/whole"
+	"thresher/internal/atomicfile"
+	"thresher/slate"
 )
 
 // How many slates a state remembers. Rewards of older ones are refused.
@@ -228,7 +228,7 @@ func (s *slateState) save() error {
 // or the new one, and what else it left is removed by the next one. A file keeps its
 // permissions. The caller has the folder.
 func replaceFile(path string, content []byte) error {
-	next, err := whole.CreateNext(path)
+	next, err := atomicfile.CreateNext(path)
 	if err != nil {
 		return err
 	}

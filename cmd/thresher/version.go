@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/cpu/simd"
 	"thresher/gpu"
+	"thresher/simd"
 )
 
 // buildInfo is what a bug report needs to know of this binary.

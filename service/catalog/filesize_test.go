@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"thresher/cpu"
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 	"thresher/service/problem"
 )
 
 // TestFileSizeLimit has the system refuse long files: uploads, then what is built of them.
 func TestFileSizeLimit(t *testing.T) {
-	mortal.Live(t, 0, false, t.TempDir(), "0", "400000")
+	crashtest.Live(t, 0, false, t.TempDir(), "0", "400000")
 }
 
 // limited is the child of TestFileSizeLimit.

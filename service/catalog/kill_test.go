@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/cpu"
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 	"thresher/service/problem"
 )
 
@@ -95,7 +95,7 @@ func after(deeds int) map[string][]int64 {
 
 // childhood does deeds until all are done or the process is killed. It says a line before every
 // step it takes, and when a deed was acknowledged.
-func childhood(child *mortal.Child) error {
+func childhood(child *crashtest.Child) error {
 	dir := child.Args[0]
 	first, err := strconv.Atoi(child.Args[1])
 	if err != nil {
@@ -129,7 +129,7 @@ func childhood(child *mortal.Child) error {
 		if err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		child.Say(fmt.Sprint(mortal.Did, n))
+		child.Say(fmt.Sprint(crashtest.Did, n))
 		if i.Name == "" {
 			continue
 		}
@@ -162,7 +162,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	for did := 0; did < lastDeed && kills < most; kills++ {
 		before := did
 		lines := 1 + r.IntN([]int{12, 40}[r.IntN(2)])
-		life := mortal.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(before))
+		life := crashtest.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(before))
 		did = life.Next(before)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {

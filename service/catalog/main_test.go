@@ -15,13 +15,13 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/crashtest"
 	"thresher/service/files"
-	"thresher/service/mortal"
 	"thresher/service/problem"
 )
 
 func TestMain(m *testing.M) {
-	mortal.Main(childhood)
+	crashtest.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // ErrInUse says that another process has the database open.
@@ -97,7 +97,7 @@ func open(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 
 // create makes an empty database at path.
 func create(path string, replace bool) error {
-	f, err := whole.Create(path, 0o600)
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/whole"
+	"thresher/internal/atomicfile"
 )
 
 // Salvaged is what Salvage could read.
@@ -51,7 +51,7 @@ func Salvage(from, to string) (Salvaged, error) {
 			best, keep = s, &metas[i]
 		}
 	}
-	w, err := whole.Create(to, 0o600)
+	w, err := atomicfile.Create(to, 0o600)
 	if err != nil {
 		return Salvaged{}, err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/internal/crashtest"
 	"thresher/service/files/spool"
-	"thresher/service/mortal"
 )
 
 const lastDeed = 20
@@ -67,7 +67,7 @@ func after(deeds int) []string {
 
 // childhood does deeds until all are done or the process is killed, and says a line before every
 // step and after every deed.
-func childhood(c *mortal.Child) error {
+func childhood(c *crashtest.Child) error {
 	dir := c.Args[0]
 	first, err := strconv.Atoi(c.Args[1])
 	if err != nil {
@@ -86,7 +86,7 @@ func childhood(c *mortal.Child) error {
 		if err := deed(s, dir, n, c.Say); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint(mortal.Did, n))
+		c.Say(fmt.Sprint(crashtest.Did, n))
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	at := map[string]int{}
 	kills := 0
 	for did := 0; did < lastDeed && kills < most; kills++ {
-		life := mortal.Live(t, 1+r.IntN(25), r.IntN(2) == 0, dir, fmt.Sprint(did))
+		life := crashtest.Live(t, 1+r.IntN(25), r.IntN(2) == 0, dir, fmt.Sprint(did))
 		did = life.Next(did)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {

@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 )
 
 func TestMain(m *testing.M) {
-	mortal.Main(childhood)
+	crashtest.Main(childhood)
 	goleak.VerifyTestMain(m)
 }

@@ -1,5 +1,5 @@
 // Package slates keeps what the service knows of users' tastes: per collection, each
-// user's state of the regression that bandit/slate learns by, and the slates that
+// user's state of the regression that slate learns by, and the slates that
 // were handed out, so that feedback for them can come later.
 //
 // There are only a few types. A [Store] holds it all in one database of its own. A

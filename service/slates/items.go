@@ -8,9 +8,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/slate"
 	"thresher/service/catalog"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // prepared are the items of a collection's version under its settings.

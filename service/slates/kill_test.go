@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/service/mortal"
+	"thresher/internal/crashtest"
 )
 
 const (
@@ -52,7 +52,7 @@ func rewardsOf(n int) []float64 {
 }
 
 // childhood does deeds, from one on, until all are done or the process is killed.
-func childhood(c *mortal.Child) error {
+func childhood(c *crashtest.Child) error {
 	first, err := strconv.Atoi(c.Args[1])
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func childhood(c *mortal.Child) error {
 		if err := deed(s, n); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint(mortal.Did, n))
+		c.Say(fmt.Sprint(crashtest.Did, n))
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func TestKill(t *testing.T) {
 	at := map[string]int{}
 	kills, did := 0, 0
 	for ; did < lastDeed && kills < most; kills++ {
-		life := mortal.Live(t, 1+r.IntN(14), r.IntN(2) == 0, f.path, fmt.Sprint(did))
+		life := crashtest.Live(t, 1+r.IntN(14), r.IntN(2) == 0, f.path, fmt.Sprint(did))
 		did = life.Next(did)
 		at[strings.TrimRight(life.Last(), " 0123456789")]++
 		if r.IntN(3) == 0 {

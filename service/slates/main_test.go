@@ -11,13 +11,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"thresher/internal/crashtest"
 	"thresher/service/catalog"
-	"thresher/service/mortal"
 	"thresher/service/problem"
 )
 
 func TestMain(m *testing.M) {
-	mortal.Main(childhood)
+	crashtest.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"thresher/bandit/slate"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // memory is what the store has to know, kept in memory.

@@ -9,9 +9,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/slate"
 	"thresher/service/files/once"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // Answer has a slate for each user of a request, in order.

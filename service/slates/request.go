@@ -6,9 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"thresher/bandit/slate"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // Algorithm is how a slate is chosen.

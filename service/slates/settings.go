@@ -4,9 +4,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"thresher/bandit/slate"
 	"thresher/service/catalog"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // Settings are what a collection's slates are made by; what is zero has a default.

@@ -5,7 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/slate"
+	"thresher/slate"
 )
 
 // state is what is known of a user; it does not change.

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/slate"
 	"thresher/service/problem"
+	"thresher/slate"
 )
 
 // TestRound hands a slate out, takes feedback, and finds all of it after a restart.

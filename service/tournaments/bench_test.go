@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // BenchmarkReport is a judge's round: a duel handed out and its result taken, both

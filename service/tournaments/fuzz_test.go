@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

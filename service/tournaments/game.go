@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

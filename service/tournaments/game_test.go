@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // TestCoinsThatEliminate: where the coin of one duel eliminates an arm, the duels drawn

@@ -3,7 +3,7 @@ package tournaments
 import (
 	"slices"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -16,13 +16,13 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
-	"thresher/bandit/duel"
-	"thresher/service/mortal"
+	"thresher/duel"
+	"thresher/internal/crashtest"
 	"thresher/service/problem"
 )
 
 // childhood plays tournaments in a folder until they end or the process is killed.
-func childhood(c *mortal.Child) error {
+func childhood(c *crashtest.Child) error {
 	dir, what := c.Args[0], c.Args[1]
 	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 	if err != nil {
@@ -130,7 +130,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 				return err
 			}
 		}
-		say(fmt.Sprint(mortal.Did, n))
+		say(fmt.Sprint(crashtest.Did, n))
 	}
 }
 
@@ -172,7 +172,7 @@ func states(t *testing.T, s *Store) (ids []string, all []State) {
 func TestKillAlone(t *testing.T) {
 	t.Parallel()
 	calm := t.TempDir()
-	if life := mortal.Live(t, 0, false, calm, "alone", "0"); !life.Done {
+	if life := crashtest.Live(t, 0, false, calm, "alone", "0"); !life.Done {
 		t.Fatal("undisturbed, it did not end")
 	}
 	var want []State
@@ -189,7 +189,7 @@ func TestKillAlone(t *testing.T) {
 		if kills > 300 {
 			t.Fatal("no end")
 		}
-		life := mortal.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
+		life := crashtest.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
 		done = life.Done
 		did = life.Next(did)
 		at[strings.Fields(life.Last())[0]]++
@@ -230,7 +230,7 @@ func TestKillTogether(t *testing.T) {
 			if lives > 300 {
 				t.Fatal("no end")
 			}
-			life := mortal.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "together")
+			life := crashtest.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "together")
 			done = life.Done
 			for _, line := range life.Said {
 				if f := strings.Fields(line); f[0] == "ack" {

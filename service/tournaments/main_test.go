@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"thresher/bandit/duel"
-	"thresher/service/mortal"
+	"thresher/duel"
+	"thresher/internal/crashtest"
 	"thresher/service/problem"
 )
 
@@ -28,7 +28,7 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
-	mortal.Main(childhood)
+	crashtest.Main(childhood)
 	goleak.VerifyTestMain(m)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // Options configure a Store; zero values mean defaults.

@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

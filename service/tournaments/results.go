@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

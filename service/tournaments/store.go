@@ -13,7 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/files/once"
 	"thresher/service/problem"
 )

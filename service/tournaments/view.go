@@ -3,7 +3,7 @@ package tournaments
 import (
 	"time"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 )
 
 // Tournament is what clients see.

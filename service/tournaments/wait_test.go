@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/bandit/duel"
+	"thresher/duel"
 	"thresher/service/problem"
 )
 

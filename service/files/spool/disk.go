@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"thresher/internal/atomicfile"
 	"thresher/service/problem"
-	"thresher/whole"
 )
 
 // Disk is what is asked of the disk. The zero value is the disk as it is.
@@ -116,7 +116,7 @@ func (d Disk) FlushFolder(dir string) error {
 	if err := d.At("flush folder", dir); err != nil {
 		return Full(err)
 	}
-	return Full(whole.FlushFolder(dir))
+	return Full(atomicfile.FlushFolder(dir))
 }
 
 // Remove removes a file, which may be gone already. That is not durable: what a

@@ -1,0 +1,115 @@
+package duel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"thresher/duel"
+)
+
+// Three texts of which a judge always likes the shorter one. Two duels are handed out at
+// a time; a result that comes after its duel has become superfluous is dropped.
+func Example() {
+	texts := []string{"a long text, and no end to it", "a short text", "a text of some length"}
+	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Epsilon: .3, Delta: .1}, Seed: 1}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	superfluous := 0
+	for {
+		duels, err := t.Next(2)
+		if errors.Is(err, duel.ErrEnded) {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, d := range duels {
+			result := t.Coin(d) // Beat-the-Mean has an arm meet itself now and then
+			if d.A != d.B {
+				result.AWon = len(texts[d.A]) < len(texts[d.B])
+			}
+			_, err := t.Report(result)
+			if errors.Is(err, duel.ErrWithdrawn) {
+				superfluous++ // the result before it eliminated an arm
+				continue
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	s := t.State()
+	fmt.Printf("%q after %d results: %s\n", texts[s.Leader], s.Duels, s.End)
+	fmt.Printf("worse than the best by more than %g with probability %g at most\n", s.Guarantee.Epsilon, s.Guarantee.Failure)
+	for _, e := range s.Eliminated {
+		fmt.Printf("%q was out after %d\n", texts[e.Arm], e.At)
+	}
+	fmt.Println(superfluous, "duels were asked ahead for nothing")
+	// Output:
+	// "a short text" after 6102 results: one arm left
+	// worse than the best by more than 0.3 with probability 0.1 at most
+	// "a long text, and no end to it" was out after 3429
+	// "a text of some length" was out after 6102
+	// 2 duels were asked ahead for nothing
+}
+
+// A tournament is saved with duels out, and goes on elsewhere.
+func ExampleRestore() {
+	t, err := duel.New(duel.Config{Arms: []string{"x", "y", "z"}, Design: duel.Design{Horizon: 1e5, Testing: duel.Sweep}, Seed: 2}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := t.Next(3); err != nil {
+		log.Fatal(err)
+	}
+	state, err := t.MarshalBinary() // or json.Marshal(t)
+	if err != nil {
+		log.Fatal(err)
+	}
+	there, err := duel.Restore(state, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	receipts, err := there.Report(duel.Result{Duel: 1, AWon: true}, duel.Result{Duel: 1, AWon: false})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range receipts {
+		fmt.Println("duel", r.Duel, r.Status)
+	}
+	fmt.Println(there.State().Open, "duels are out")
+	state[40] ^= 1
+	_, err = duel.Restore(state, nil)
+	fmt.Println(err)
+	// Output:
+	// duel 1 accepted
+	// duel 1 conflicting
+	// 2 duels are out
+	// duel: saved tournament: its checksum is wrong
+}
+
+// How many judgments will it take to find the best of ten, if it wins six duels of ten?
+func ExampleSimulation_Forecast() {
+	s := &duel.Simulation{
+		Design: duel.Design{Algorithm: duel.Knockout, Epsilon: .1, Delta: .05},
+		Arms:   10, Model: duel.Always(duel.Constant(10, .1)),
+		Trials: 100, Seed: 1,
+	}
+	f, err := s.Forecast(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, q := range f.Quantiles {
+		if q.Share == .5 || q.Share == .95 {
+			fmt.Printf("%g%% of tournaments took %d judgments or fewer\n", 100*q.Share, q.Duels)
+		}
+	}
+	fmt.Println(f.Best, "of", f.Trials, "found the best")
+	// Output:
+	// 50% of tournaments took 5917 judgments or fewer
+	// 95% of tournaments took 7030 judgments or fewer
+	// 100 of 100 found the best
+}

@@ -1,0 +1,188 @@
+package offline
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"thresher/batch"
+	"thresher/jobs"
+)
+
+// answerRequests takes a batch of requests from its last durable chunk to its end and
+// seals it.
+func (j *job) answerRequests(rec *record) error {
+	src, err := j.openRequests(rec)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	w := &requestWork{j: j, rec: rec, watch: j.newWatch(), asker: asker{gate: &j.m.gate, slice: rec.Slice}}
+	sum, err := jobs.Run(j.ctx, w.watch.spec(rec), src, w.chunk)
+	if err != nil {
+		return err
+	}
+	t, err := decodeTally(sum.Totals)
+	if err != nil {
+		return err
+	}
+	if t.Expired > 0 {
+		return j.sealAt(Expired, nil, t)
+	}
+	return j.sealAt(Completed, nil, t)
+}
+
+// watch keeps the tally of a run.
+type watch struct {
+	j    *job
+	last time.Time // when the work so far was counted
+	now  tally     // of the chunk that is about to be durable
+}
+
+func (j *job) newWatch() *watch { return &watch{j: j, last: time.Now()} }
+
+// spec is that of the batch's job; what is durable is seen by clients.
+func (w *watch) spec(rec *record) jobs.Spec {
+	spec := w.j.spec(rec)
+	spec.Observe = func(jobs.Progress) { w.j.observe(w.now) }
+	return spec
+}
+
+// add counts a chunk and returns the new totals.
+func (w *watch) add(totals []byte, chunk tally, stats batch.Stats) ([]byte, error) {
+	t, err := decodeTally(totals)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	t.Completed += chunk.Completed
+	t.Failed += chunk.Failed
+	t.Expired += chunk.Expired
+	t.Queries += chunk.Queries
+	t.Pulls += stats.Pulls
+	t.DensePulls += stats.DensePulls
+	t.Nanos += int64(now.Sub(w.last))
+	w.now, w.last = t, now
+	return t.encode()
+}
+
+// requestWork answers chunks of requests.
+type requestWork struct {
+	j     *job
+	rec   *record
+	watch *watch
+	asker
+}
+
+// chunk is a jobs.Work.
+func (w *requestWork) chunk(ctx context.Context, chunk []*request, first int64, totals []byte) ([][]byte, []byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	w.stats = batch.Stats{}
+	answers := map[*request]found{}
+	late := w.j.expired()
+	if !late {
+		for _, group := range grouped(chunk) {
+			if err := w.group(ctx, group, answers); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	var count tally
+	var out, errs []byte
+	for _, r := range chunk {
+		line := outLine{batch: w.j.id, request: r}
+		f, asked := answers[r]
+		switch {
+		case asked && f.wrong == nil:
+			count.Completed++
+			count.Queries += int64(len(f.answers))
+			out = line.answer(out, w.rec.Batch.Collections[r.at].Version, f.answers)
+			continue
+		case late:
+			count.Expired++
+			errs = line.failure(errs, "batch_expired", "the completion window ended before this request was answered")
+		case asked:
+			errs = line.problem(errs, f.wrong)
+		case r.answered != nil:
+			errs = line.problem(errs, r.answered)
+		default:
+			errs = line.failure(errs, string(r.refused.Kind), r.refused.Error())
+		}
+		count.Failed++
+	}
+	newTotals, err := w.watch.add(totals, count, w.stats)
+	return [][]byte{out, errs}, newTotals, err
+}
+
+// grouped puts requests together that agree in collection and options, in the order
+// of the first of each. Those that cannot be asked are in none.
+func grouped(chunk []*request) [][]*request {
+	var groups [][]*request
+	at := map[string]int{}
+	for _, r := range chunk {
+		if r.search == nil {
+			continue
+		}
+		options := r.options()
+		i, known := at[options]
+		if !known {
+			i = len(groups)
+			at[options] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+// options is the same for requests that can be searched together.
+func (r *request) options() string {
+	s := r.search
+	least := "none"
+	if s.MinScore != nil {
+		least = fmt.Sprint(math.Float64bits(*s.MinScore))
+	}
+	return fmt.Sprintf("%d %d %x %x %t %q %q %s %s %s", r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, least, digestRows(r.allow), digestRows(r.deny))
+}
+
+// digestRows stands for a list of rows; none is not an empty one.
+func digestRows(rows []int64) string {
+	if rows == nil {
+		return "none"
+	}
+	text := make([]byte, 0, 8*len(rows))
+	for _, row := range rows {
+		text = binary.LittleEndian.AppendUint64(text, uint64(row))
+	}
+	return digest(string(text))
+}
+
+// group asks requests of the same options.
+func (w *requestWork) group(ctx context.Context, group []*request, answers map[*request]found) error {
+	parts := make([][]float32, len(group))
+	for i, r := range group {
+		parts[i] = r.search.Queries
+	}
+	out, err := w.ask(ctx, group[0].shelf, group[0].ask(), parts)
+	if err != nil {
+		return err
+	}
+	for i, r := range group {
+		answers[r] = out[i]
+	}
+	return nil
+}
+
+// ask is the request for an engine, without queries. A batch has a completion window;
+// the timeout of one search is not heeded, for what is found in a time differs from
+// run to run.
+func (r *request) ask() batch.Request {
+	req := r.search.Request()
+	req.Queries, req.Timeout = nil, 0
+	req.Allow, req.Deny = r.allow, r.deny
+	return req
+}

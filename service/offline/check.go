@@ -1,0 +1,92 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/database"
+	"thresher/service/files/spool"
+)
+
+// Check reads the records of batches in db, which may be nil, and the notes of those that lie
+// in dir. Nothing is changed.
+func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
+	m := &Manager{dir: dir, ledger: ledger{db: db, dir: dir}}
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return nil
+	}
+	notes, folders, err := m.list()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	if db != nil {
+		err := db.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(bucketName())
+			if b == nil || b.Bucket(recordsName()) == nil {
+				return nil // of a server that never came so far
+			}
+			return b.Bucket(recordsName()).ForEach(func(_, text []byte) error {
+				rec, err := decodeRecord(text)
+				if err != nil {
+					tell(database.Item{Kind: "batch", Name: "?", Verdict: database.Broken, Detail: err.Error()})
+					return nil
+				}
+				known[rec.Batch.ID] = true
+				i := database.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: database.Whole, Detail: string(rec.Batch.Status)}
+				if rec.Batch.Status == InProgress && !slices.Contains(folders, rec.Batch.ID) {
+					i.Verdict, i.Detail = database.Missing, "in_progress, and its folder is not there: it begins anew"
+				}
+				tell(i)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range notes {
+		if known[id] {
+			continue
+		}
+		rec := &record{}
+		i := database.Item{Kind: "batch", Name: id, Verdict: database.Unknown}
+		if err := spool.Note(m.ledger.note(id), noteKind, rec); err != nil {
+			i.Verdict, i.Detail = database.Broken, spool.WithoutFolder(err)
+		} else {
+			i.Detail = string(rec.Batch.Status)
+		}
+		tell(i)
+	}
+	for _, id := range folders {
+		if !known[id] && !slices.Contains(notes, id) {
+			tell(database.Item{Kind: "batch", Name: id, Verdict: database.Unknown, Detail: fmt.Sprintf("folder %s, and nothing says what it is", filepath.Base(id))})
+		}
+	}
+	return ctx.Err()
+}
+
+// Repair has every batch of db be found by its id.
+func Repair(db *bbolt.DB) error {
+	if _, err := openLedger("", db, spool.Disk{}); err != nil {
+		return err
+	}
+	return db.Update(func(tx *bbolt.Tx) error {
+		records, ids := buckets(tx)
+		return records.ForEach(func(seq, text []byte) error {
+			rec, err := decodeRecord(text)
+			if err != nil {
+				return nil // Check names it
+			}
+			if err := records.SetSequence(max(records.Sequence(), rec.Seq)); err != nil {
+				return err
+			}
+			return ids.Put([]byte(rec.Batch.ID), seq)
+		})
+	})
+}

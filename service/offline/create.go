@@ -1,0 +1,106 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"thresher/service/problem"
+)
+
+// Create makes a batch of spec. A key that is not "" makes it once: the same key
+// and spec find the first, another spec is refused (problem.KeyReused).
+func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
+	asked := spec.fingerprint()
+	p, err := spec.check(m.o.Window)
+	if err != nil {
+		return Batch{}, err
+	}
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	if err := ctx.Err(); err != nil {
+		return Batch{}, err
+	}
+	id := idOf(key)
+	if key != "" {
+		first, err := m.ledger.get(id)
+		switch {
+		case err == nil && first.Fingerprint != asked:
+			return Batch{}, problem.New(problem.KeyReused, "batch %s was made with this Idempotency-Key from another request", id)
+		case err == nil:
+			return m.Get(id)
+		case problem.Of(err).Kind != problem.UnknownBatch:
+			return Batch{}, err
+		}
+	}
+	if err := m.room(); err != nil {
+		return Batch{}, err
+	}
+	rec, err := m.make(ctx, id, spec, p)
+	if err == nil {
+		rec.Fingerprint = asked
+		err = m.ledger.add(rec)
+	}
+	if err != nil {
+		return Batch{}, errors.Join(err, m.letGo(id))
+	}
+	return m.admit(rec), nil
+}
+
+// room refuses batches beyond those that may wait.
+func (m *Manager) room() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return problem.New(problem.Draining, "%v", errClosing)
+	case len(m.live) >= m.o.Waiting+m.o.Concurrency:
+		full := problem.New(problem.QueueFull, "%d batches are not finished, as many as may be", len(m.live)).Within(m.o.Waiting)
+		full.RetryAfter = 10 * time.Second
+		return full
+	}
+	return nil
+}
+
+// make takes hold of what the batch needs and makes its record.
+func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
+	input, err := m.store.Get(spec.InputFileID)
+	if err != nil {
+		return nil, err
+	}
+	rec := &record{
+		Format: recordFormat, InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
+		Batch: Batch{
+			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
+			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,
+			Search: spec.Search, OutputFormat: spec.OutputFormat,
+		},
+	}
+	now := m.o.Now()
+	rec.Batch.CreatedAt = now.Unix()
+	expires := now.Add(p.window).Unix()
+	rec.Batch.ExpiresAt = &expires
+	if err := rec.chooseKind(); err != nil {
+		return nil, err
+	}
+	if err := m.store.Hold(spec.InputFileID, id); err != nil {
+		return nil, err
+	}
+	version, err := m.library.pin(p.collection, id)
+	if err != nil {
+		return nil, err
+	}
+	rec.Batch.Collections = []Pinned{{Name: p.collection, Version: version}}
+	return rec, m.checkSearch(ctx, rec)
+}
+
+// admit puts a recorded batch in line.
+func (m *Manager) admit(rec *record) Batch {
+	j := m.newJob(rec)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[rec.Batch.ID] = j
+	m.queue = append(m.queue, j)
+	m.dispatch()
+	return j.view(m.position(j))
+}

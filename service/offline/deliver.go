@@ -1,0 +1,184 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"thresher/dataset"
+	"thresher/jobs"
+)
+
+// seal ends the work where it is: what is durable is the output. outcome is what the
+// batch becomes, cause why, if it failed.
+func (j *job) seal(outcome Status, cause error) error {
+	t, err := j.trim()
+	if err != nil {
+		return err
+	}
+	return j.sealAt(outcome, cause, t)
+}
+
+// trim cuts the outputs back to what is recorded and returns its tally.
+func (j *job) trim() (tally, error) {
+	rec := j.record()
+	_, err := os.Stat(j.path("progress"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return tally{}, nil
+	}
+	if err != nil {
+		return tally{}, err
+	}
+	// A run that ends before it does anything opens the outputs as any run does.
+	ended, end := context.WithCancel(context.Background())
+	end()
+	sum, err := jobs.Run(ended, j.spec(rec), nothing{}, func(context.Context, struct{}, int64, []byte) ([][]byte, []byte, error) {
+		return nil, nil, ended.Err()
+	})
+	if errors.Is(err, jobs.ErrDamaged) || errors.Is(err, jobs.ErrFingerprint) {
+		j.m.o.Log.Error("what a batch has answered is lost", "batch", j.id, "error", err)
+		return tally{}, nil
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return tally{}, err
+	}
+	return decodeTally(sum.Totals)
+}
+
+// nothing is a jobs.Source that is never read.
+type nothing struct{}
+
+func (nothing) Skip(ctx context.Context, _ int64) error { return ctx.Err() }
+func (nothing) Next(ctx context.Context) (_ struct{}, _ int, err error) {
+	return struct{}{}, 0, ctx.Err()
+}
+
+// sealAt records that the outputs are what t counts, and what the batch becomes once
+// they are handed over.
+func (j *job) sealAt(outcome Status, cause error, t tally) error {
+	return j.update(func(rec *record) {
+		rec.Outcome, rec.Tally = outcome, t
+		rec.Batch.FinalizingAt = j.now()
+		switch {
+		case cause != nil:
+			rec.Batch.Errors = listed(cause)
+			rec.Batch.Status = Finalizing
+		case rec.Batch.Status == Cancelling:
+			rec.Outcome = Cancelled // it came in time to be promised
+		default:
+			rec.Batch.Status = Finalizing
+		}
+		j.live = t
+	})
+}
+
+// deliver hands the outputs over and makes the batch final.
+func (j *job) deliver(rec *record) (final bool, err error) {
+	t := rec.Tally
+	answered := t.Completed
+	if rec.Matrix {
+		answered = t.requests() // rows that failed have their place
+	}
+	var output, errs *string
+	if answered > 0 {
+		name, err := j.assemble(rec)
+		if err != nil {
+			return false, err
+		}
+		if output, err = j.adopt(name, "output."+rec.extension()); err != nil {
+			return false, err
+		}
+	}
+	if t.Failed > 0 {
+		if errs, err = j.adopt(errorsName, errorsName); err != nil {
+			return false, err
+		}
+	}
+	last := j.record()
+	b := &last.Batch
+	b.Status, b.OutputFileID, b.ErrorFileID = last.Outcome, output, errs
+	switch last.Outcome {
+	case Completed:
+		b.CompletedAt = j.now()
+	case Failed:
+		b.FailedAt = j.now()
+	case Expired:
+		b.ExpiredAt = j.now()
+	case Cancelled:
+		b.CancelledAt = j.now()
+	}
+	if err := j.m.ledger.save(last); err != nil {
+		return false, err
+	}
+	// What is not removed now is when the batches are opened again.
+	if err := errors.Join(j.m.letGo(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
+		j.m.o.Log.Warn("a batch has left something behind", "batch", j.id, "error", err)
+	}
+	// Whoever sees the end may delete the batch and its input at once.
+	j.m.finished(j, last)
+	return true, nil
+}
+
+// adopt hands a file of the batch over, the first time, and returns its id.
+func (j *job) adopt(name, as string) (*string, error) {
+	// The id may have been that of a batch that was deleted; Seq is this one's alone.
+	key := fmt.Sprintf("%s/%d/%s", j.id, j.record().Seq, as)
+	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, "batch_output", key)
+	if err != nil {
+		return nil, err
+	}
+	return &f.ID, nil
+}
+
+// extension is that of the output.
+func (rec *record) extension() string {
+	if rec.spooled() {
+		return rec.Batch.OutputFormat
+	}
+	return "jsonl"
+}
+
+// assemble makes the output of the spool, if there is one, and returns the name of
+// the output's file.
+func (j *job) assemble(rec *record) (name string, err error) {
+	if !rec.spooled() {
+		return rec.outputName(), nil
+	}
+	name = "output." + rec.extension()
+	spool, err := os.Open(j.path(rec.outputName()))
+	if err != nil {
+		return "", err
+	}
+	defer spool.Close()
+	// Made before a crash it may be a second name of the file that was handed over.
+	if err := os.Remove(j.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	out, err := os.Create(j.path(name))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	from := readsUntil{j.m.ctx, spool}
+	if dataset.Format(rec.Batch.OutputFormat) == dataset.NPZ {
+		return name, dataset.AssembleNPZ(from, rec.Width, out)
+	}
+	return name, dataset.AssembleParquet(from, out)
+}
+
+// readsUntil reads a spool until its context ends.
+type readsUntil struct {
+	ctx context.Context
+	io.ReadSeeker
+}
+
+func (r readsUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.ReadSeeker.Read(p)
+}

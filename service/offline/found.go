@@ -1,0 +1,162 @@
+package offline
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"thresher/service/files/spool"
+)
+
+// Found is what Open found that the database did not know.
+type Found struct {
+	Adopted []string // ids of batches that are there again
+	Kept    []spool.Kept
+}
+
+// Found tells what Open found.
+func (m *Manager) Found() Found { return m.found }
+
+// find compares the folder with the database: a batch that the database does not know is
+// recorded from its note, and so is the end of one of which the database knows less. Folders
+// of batches that nothing tells of are moved to lost+found.
+func (m *Manager) find() error {
+	known := map[string]*record{}
+	if err := m.ledger.each(func(rec *record) error { known[rec.Batch.ID] = rec; return nil }); err != nil {
+		return err
+	}
+	notes, folders, err := m.list()
+	if err := errors.Join(err, m.sweepNotes()); err != nil {
+		return err
+	}
+	for id, rec := range known {
+		if !slices.Contains(notes, id) {
+			if err := m.ledger.putNote(rec); err != nil {
+				return err
+			}
+		}
+	}
+	var strange []*record
+	for _, id := range notes {
+		rec := &record{}
+		err := spool.Note(m.ledger.note(id), noteKind, rec)
+		if err == nil && (rec.Format != recordFormat || rec.Batch.ID != id) {
+			err = spool.ErrNote
+		}
+		switch was := known[id]; {
+		case err != nil && was != nil:
+			err = m.ledger.putNote(was)
+		case err != nil:
+			err = m.keep(id+noteSuffix, err.Error())
+		case was == nil:
+			known[id] = rec
+			strange = append(strange, rec)
+		case rec.Batch.Status.Final() && !was.Batch.Status.Final(): // the database is an older one
+			rec.Seq = was.Seq
+			err = m.ledger.save(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(strange, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Batch.CreatedAt, b.Batch.CreatedAt))
+	})
+	for _, rec := range strange {
+		if err := m.adopt(rec); err != nil {
+			return err
+		}
+	}
+	for _, id := range folders {
+		if known[id] == nil {
+			if err := m.keep(id, "the folder of a batch that the database does not know"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list lists the batches that have notes and those that have folders.
+func (m *Manager) list() (notes, folders []string, err error) {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		id, noted := strings.CutSuffix(e.Name(), noteSuffix)
+		switch {
+		case !strings.HasPrefix(e.Name(), idPrefix):
+		case noted && e.Type().IsRegular():
+			notes = append(notes, id)
+		case e.IsDir():
+			folders = append(folders, e.Name())
+		}
+	}
+	return notes, folders, nil
+}
+
+// sweepNotes removes notes that were being written.
+func (m *Manager) sweepNotes() error {
+	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+spool.NoteTemporary))
+	for _, path := range paths {
+		err = errors.Join(err, m.o.disk.Remove(path))
+	}
+	return err
+}
+
+// adopt records a batch that says of itself what it is. One that is not final goes on
+// where it was, if what it needs is still there; else it has failed, and its folder is
+// kept.
+func (m *Manager) adopt(rec *record) error {
+	id := rec.Batch.ID
+	if !rec.Batch.Status.Final() {
+		if err := m.regain(rec); err != nil {
+			rec.Batch.Status, rec.Batch.Errors = Failed, listed(err)
+			now := m.o.Now().Unix()
+			rec.Batch.FailedAt = &now
+			m.o.Log.Error("a batch that was found cannot go on", "batch", id, "error", err)
+			if err := errors.Join(m.letGo(id), m.keep(id, "of a batch that cannot go on: "+err.Error())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.ledger.insert(rec); err != nil {
+		return err
+	}
+	m.found.Adopted = append(m.found.Adopted, id)
+	m.o.Log.Warn("a batch was found that the database did not know", "batch", id, "status", rec.Batch.Status)
+	return m.ledger.putNote(rec)
+}
+
+// regain holds and pins what a batch needs.
+func (m *Manager) regain(rec *record) error {
+	if err := m.store.Hold(rec.Batch.InputFileID, rec.Batch.ID); err != nil {
+		return err
+	}
+	for _, p := range rec.Batch.Collections {
+		if err := m.library.pinAgain(p.Name, p.Version, rec.Batch.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep moves a file or folder of the folder to lost+found, if it is there.
+func (m *Manager) keep(name, why string) error {
+	path := filepath.Join(m.dir, name)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	k, err := m.o.disk.Keep(spool.LostBeside(m.dir), path, why)
+	if err != nil {
+		return err
+	}
+	m.found.Kept = append(m.found.Kept, k)
+	m.o.Log.Warn("what nobody knows was moved", "from", k.From, "to", k.To, "reason", why)
+	return nil
+}

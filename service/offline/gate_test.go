@@ -1,0 +1,72 @@
+package offline
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"thresher/batch"
+)
+
+func TestGate(t *testing.T) {
+	var g gate
+	ctx, cancel := context.WithCancel(context.Background())
+	g.pass(ctx, time.Hour) // nobody is there
+
+	first := g.enter()
+	idle := g.idle
+	second := g.enter()
+	if g.idle != idle {
+		t.Error("who waits since the first search does not learn when the last is done")
+	}
+	g.pass(ctx, 0)
+	g.pass(ctx, 1) // never longer than that
+	passed := make(chan struct{})
+	go func() {
+		g.pass(ctx, time.Hour)
+		close(passed)
+	}()
+	first()
+	first() // counts once
+	select {
+	case <-passed:
+		t.Error("passes an interactive search")
+	default:
+	}
+	second()
+	<-passed
+
+	defer g.enter()()
+	cancel()
+	g.pass(ctx, time.Hour)
+}
+
+// TestInteractiveFirst: between two of its searches a batch waits for an interactive
+// one, and its client sees that nothing comes meanwhile.
+func TestInteractiveFirst(t *testing.T) {
+	l := newLab(t, Options{Slice: 2})
+	done := l.m.Interactive()
+	var order []string
+	l.atlas.shelf["films"].before = func(context.Context, batch.Request) error {
+		order = append(order, "batch")
+		if len(order) == 1 {
+			// The search before took an hour, as far as the batch knows.
+			time.AfterFunc(0, func() {
+				order = append(order, "interactive")
+				done()
+			})
+		}
+		return nil
+	}
+	a := asker{gate: &l.m.gate, slice: 2}
+	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, [][]float32{vectors(1, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	a.took = time.Hour
+	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, [][]float32{vectors(1, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(order) != 3 || order[1] != "interactive" {
+		t.Errorf("order %v", order)
+	}
+}

@@ -1,0 +1,152 @@
+package offline
+
+import (
+	"context"
+	"errors"
+
+	"thresher/batch"
+	"thresher/service/catalog"
+	"thresher/service/files"
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// library is what batches ask of a catalog.
+type library interface {
+	// pin keeps the version that answers now for owner, and names it. While there is
+	// none yet it fails (problem.NotReady).
+	pin(name, owner string) (version int64, err error)
+	// pinAgain keeps a version that a former process kept.
+	pinAgain(name string, version int64, owner string) error
+	// wait returns once the collection is no longer loaded or built for the first time,
+	// well or not.
+	wait(ctx context.Context, name string) error
+	unpin(owner string) error
+	owners(prefix string) ([]string, error)
+	// use opens a pinned version, waiting for it to be loaded.
+	use(ctx context.Context, name string, version int64) (shelf, error)
+}
+
+// shelf is a version in use.
+type shelf interface {
+	dim() int
+	len() int
+	search(ctx context.Context, req batch.Request) (*batch.Response, error)
+	// rows are the row numbers of ids that a request lists; nil for a nil list.
+	rows(l *wire.IDList, field string) ([]int64, error)
+	naming() wire.Naming
+	release()
+}
+
+// store is what batches ask of the files.
+type store interface {
+	Get(id string) (files.File, error)
+	Path(id string) (string, files.File, error)
+	Hold(id, owner string) error
+	Release(owner string) error
+	Owners(prefix string) ([]string, error)
+	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
+}
+
+// inCatalog is the library of a catalog.
+type inCatalog struct {
+	c *catalog.Catalog
+	shared
+}
+
+// shared is what searches of all shelves have of Options.
+type shared struct {
+	answered func(collection string, m batch.Method, resp *batch.Response)
+	withhold func() bool
+	turns    func() (batch.Turns, func())
+}
+
+func (l inCatalog) pin(name, owner string) (int64, error) {
+	v, err := l.c.Use(name, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer v.Release() // until it is pinned the use keeps it
+	version := v.Info().Version
+	return version, l.c.Pin(name, version, owner)
+}
+
+func (l inCatalog) pinAgain(name string, version int64, owner string) error {
+	return l.c.PinAgain(name, version, owner)
+}
+
+func (l inCatalog) wait(ctx context.Context, name string) error {
+	info, err := l.c.Get(name)
+	if err != nil {
+		return err
+	}
+	_, err = l.c.Wait(ctx, name, info.Version)
+	return err
+}
+
+func (l inCatalog) unpin(owner string) error               { return l.c.Unpin(owner) }
+func (l inCatalog) owners(prefix string) ([]string, error) { return l.c.Owners(prefix) }
+
+func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, error) {
+	v, err := l.c.Use(name, version)
+	if notReady(err) {
+		if _, err := l.c.Wait(ctx, name, version); err != nil {
+			return nil, err
+		}
+		v, err = l.c.Use(name, version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return inUse{v, name, l.shared}, nil
+}
+
+// notReady reports whether err says that a collection is still loaded or built.
+func notReady(err error) bool {
+	var p *problem.Problem
+	return errors.As(err, &p) && p.Kind == problem.NotReady
+}
+
+// inUse is the shelf of a version.
+type inUse struct {
+	v    *catalog.Version
+	name string
+	shared
+}
+
+func (u inUse) dim() int { return u.v.Dim() }
+func (u inUse) len() int { return u.v.Len() }
+func (u inUse) release() { u.v.Release() }
+
+func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
+	if u.turns != nil {
+		turns, end := u.turns()
+		defer end()
+		req.Turns = turns
+	}
+	resp, err := u.v.Direct(ctx, req)
+	if err == nil && u.answered != nil {
+		u.answered(u.name, req.Method, resp)
+	}
+	if err == nil && u.withhold != nil && u.withhold() {
+		wire.Withhold(resp)
+	}
+	return resp, err
+}
+
+func (u inUse) rows(l *wire.IDList, field string) ([]int64, error) {
+	if l == nil {
+		return nil, nil
+	}
+	return u.v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
+}
+
+func (u inUse) naming() wire.Naming {
+	switch ids := u.v.IDs(); ids.Kind() {
+	case catalog.Integers:
+		return wire.Naming{Int: ids.Int}
+	case catalog.Strings:
+		return wire.Naming{Name: ids.Name}
+	}
+	return wire.Naming{}
+}

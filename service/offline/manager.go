@@ -1,0 +1,311 @@
+package offline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// Manager keeps batches and answers them. It is safe for concurrent use.
+type Manager struct {
+	dir     string
+	ledger  ledger
+	library library
+	store   store
+	o       Options
+	gate    gate
+
+	ctx   context.Context // ends with Close
+	stop  context.CancelCauseFunc
+	tasks sync.WaitGroup
+
+	creating sync.Mutex // a batch is made at a time, and before what makes it goes
+
+	mu      sync.Mutex
+	closed  bool
+	live    map[string]*job // all that are not final
+	queue   []*job          // those that wait for their turn, in order
+	running int
+	final   map[Status]int
+
+	found Found
+}
+
+// errClosing stops batches that the next Open goes on with.
+var errClosing = errors.New("the server is shutting down")
+
+// Open opens the batches of db, whose files lie in dir, and goes on with those that
+// are not final. The caller keeps db, the catalog and the files, which must outlive
+// the Manager.
+func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
+	return open(dir, db, inCatalog{o.Catalog, shared{o.Answered, o.Withhold, o.Turns}}, o.Files, *o)
+}
+
+func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {
+	o.fill()
+	m := &Manager{dir: dir, library: l, store: s, o: o, live: map[string]*job{}, final: map[Status]int{}}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.ledger, err = openLedger(dir, db, o.disk); err != nil {
+		return nil, fmt.Errorf("batches: %w", err)
+	}
+	if err := m.find(); err != nil {
+		return nil, fmt.Errorf("batches of %s: %w", dir, err)
+	}
+	m.ctx, m.stop = context.WithCancelCause(context.Background())
+	err = m.ledger.each(func(rec *record) error {
+		if rec.Batch.Status.Final() {
+			m.final[rec.Batch.Status]++
+			return nil
+		}
+		j := m.newJob(rec)
+		m.live[rec.Batch.ID] = j
+		m.queue = append(m.queue, j)
+		return nil
+	})
+	if err == nil {
+		err = m.sweep()
+	}
+	if err != nil {
+		m.stop(errClosing)
+		return nil, fmt.Errorf("batches: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dispatch()
+	return m, nil
+}
+
+// sweep removes what batches that are final have left, folders, holds and pins, and the
+// holds and pins of those that never came to be. Other folders were moved.
+func (m *Manager) sweep() error {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && m.live[e.Name()] == nil && strings.HasPrefix(e.Name(), idPrefix) {
+			if err := os.RemoveAll(filepath.Join(m.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	holders, err := m.store.Owners(idPrefix)
+	if err != nil {
+		return err
+	}
+	pinners, err := m.library.owners(idPrefix)
+	if err != nil {
+		return err
+	}
+	for _, owner := range slices.Concat(holders, pinners) {
+		if m.live[owner] != nil {
+			continue
+		}
+		if err := m.letGo(owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo drops the holds and pins of a batch.
+func (m *Manager) letGo(id string) error {
+	return errors.Join(m.store.Release(id), m.library.unpin(id))
+}
+
+// dispatch begins batches while there is room. The caller holds mu.
+func (m *Manager) dispatch() {
+	for !m.closed && m.running < m.o.Concurrency && len(m.queue) > 0 {
+		j := m.queue[0]
+		m.queue = m.queue[1:]
+		m.running++
+		m.tasks.Go(func() {
+			j.run()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.running--
+			m.dispatch()
+		})
+	}
+}
+
+// position is how many batches come before j. The caller holds mu.
+func (m *Manager) position(j *job) int {
+	return slices.Index(m.queue, j) + 1 // -1 if it waits no more
+}
+
+// job finds a batch that is not final, and what comes before it.
+func (m *Manager) job(id string) (j *job, position int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expireWaiting()
+	if j = m.live[id]; j == nil {
+		return nil, 0
+	}
+	return j, m.position(j)
+}
+
+// Get returns a batch; problem.UnknownBatch if there is none.
+func (m *Manager) Get(id string) (Batch, error) {
+	if j, position := m.job(id); j != nil {
+		return j.view(position), nil
+	}
+	rec, err := m.ledger.get(id)
+	if err != nil {
+		return Batch{}, err
+	}
+	return rec.view(), nil
+}
+
+// List returns the batches created before the batch after ("" = from the newest on),
+// newest first, at most limit (0 = DefaultPage; 1..MostPage).
+func (m *Manager) List(after string, limit int) (Page, error) {
+	limit = cmp.Or(limit, DefaultPage)
+	if limit < 1 || limit > MostPage {
+		return Page{}, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	}
+	records, more, err := m.ledger.before(after, limit)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Object: "list", Data: []Batch{}, HasMore: more}
+	for _, rec := range records {
+		if j, position := m.job(rec.Batch.ID); j != nil {
+			page.Data = append(page.Data, j.view(position))
+			continue
+		}
+		page.Data = append(page.Data, rec.view())
+	}
+	if n := len(page.Data); n > 0 {
+		page.FirstID, page.LastID = &page.Data[0].ID, &page.Data[n-1].ID
+	}
+	return page, nil
+}
+
+// Cancel ends a batch within one chunk; what is answered stays. The batch returned
+// is cancelling or cancelled. A batch that is final, or about to be, is refused
+// (problem.Conflict), but for a cancelled one, which is returned as it is.
+func (m *Manager) Cancel(id string) (Batch, error) {
+	j, _ := m.job(id)
+	if j == nil {
+		rec, err := m.ledger.get(id)
+		if err != nil {
+			return Batch{}, err
+		}
+		if rec.Batch.Status != Cancelled {
+			return Batch{}, problem.New(problem.Conflict, "batch %s is %s, there is nothing to cancel", id, rec.Batch.Status)
+		}
+		return rec.view(), nil
+	}
+	if err := j.cancel(); err != nil {
+		return Batch{}, err
+	}
+	m.mu.Lock()
+	m.conclude(j)
+	m.mu.Unlock()
+	return j.view(0), nil
+}
+
+// conclude has a batch that waits end without waiting for its turn, for there is
+// little left to do. The caller holds mu.
+func (m *Manager) conclude(j *job) {
+	at := slices.Index(m.queue, j)
+	if at < 0 || m.closed {
+		return
+	}
+	m.queue = slices.Delete(m.queue, at, at+1)
+	m.tasks.Go(j.run)
+}
+
+// expireWaiting ends the batches that waited until their window was over. It is
+// called whenever somebody looks. The caller holds mu.
+func (m *Manager) expireWaiting() {
+	for _, j := range slices.Clone(m.queue) {
+		if j.expired() {
+			m.conclude(j)
+		}
+	}
+}
+
+// Delete forgets a final batch (problem.Conflict for others); its files stay.
+func (m *Manager) Delete(id string) error {
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	if j, _ := m.job(id); j != nil {
+		return problem.New(problem.Conflict, "batch %s is not finished; cancel it first", id)
+	}
+	rec, err := m.ledger.get(id)
+	if err != nil {
+		return err
+	}
+	if err := m.ledger.remove(rec); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.final[rec.Batch.Status]--
+	return nil
+}
+
+// Interactive tells that an interactive search is under way, until done is called:
+// batches let it go first.
+func (m *Manager) Interactive() (done func()) { return m.gate.enter() }
+
+// Counts are how many batches have each status.
+func (m *Manager) Counts() map[Status]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := maps.Clone(m.final)
+	for _, s := range Statuses() {
+		counts[s] += 0
+	}
+	for _, j := range m.live {
+		counts[j.status()]++
+	}
+	return counts
+}
+
+// finished shows and counts a batch that is final, as last records it.
+func (m *Manager) finished(j *job, last *record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.become(last)
+	delete(m.live, j.id)
+	m.final[last.Batch.Status]++
+	if m.o.ended != nil {
+		m.o.ended(j.id)
+	}
+}
+
+// Close stops at the next chunk and waits, as long as ctx lasts; the next Open goes on.
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop(errClosing)
+	done := make(chan struct{})
+	go func() {
+		m.tasks.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("batches: still at work: %w", context.Cause(ctx))
+	}
+}

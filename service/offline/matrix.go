@@ -1,0 +1,337 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"thresher/batch"
+	"thresher/dataset"
+	"thresher/jobs"
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// chooseKind says how the input is read: as requests, or as a matrix if it is named
+// as one or is to be searched as one.
+func (rec *record) chooseKind() error {
+	b := &rec.Batch
+	format, zipped := dataset.FormatOf(rec.InputName)
+	rec.Matrix = b.Search != nil || b.OutputFormat != "" || format != dataset.JSONL && format != dataset.Unknown
+	if !rec.Matrix && zipped {
+		return problem.New(problem.UnsupportedMedia, "file %s of requests is compressed; only matrices may be", b.InputFileID).In("input_file_id")
+	}
+	if rec.Matrix && b.OutputFormat == "" {
+		b.OutputFormat = string(dataset.JSONL)
+	}
+	return nil
+}
+
+// checkSearch holds the options of a matrix against the collection, before anything is
+// recorded.
+func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
+	if !rec.Matrix {
+		return nil
+	}
+	at := rec.Batch.Collections[0]
+	s, err := m.library.use(ctx, at.Name, at.Version)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	r, err := rec.options(s, m.o.Limits)
+	if err != nil {
+		return err
+	}
+	if rec.Width = r.search.K; rec.Batch.OutputFormat != string(dataset.NPZ) {
+		return nil
+	}
+	if rec.Width == 0 {
+		return problem.New(problem.InvalidValue, "answers of any length do not fit the matrices of npz; name a k, or output_format jsonl or parquet").In("output_format")
+	}
+	if s.naming().Name != nil {
+		return problem.New(problem.InvalidValue, "npz has no place for ids that are text; name output_format jsonl or parquet").In("output_format")
+	}
+	return nil
+}
+
+// options are those of the matrix's searches, as a request without queries.
+func (rec *record) options(s shelf, limits wire.Limits) (*request, error) {
+	body, err := withQuery(rec.Batch.Search, s.dim())
+	if err != nil {
+		return nil, err
+	}
+	r := &request{shelf: s}
+	if err := r.decode(body, limits); err != nil {
+		var p *problem.Problem
+		if errors.As(err, &p) && p.Field != "" {
+			in := *p
+			in.Field = "search." + p.Field
+			return nil, &in
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// withQuery is the body of a search with these options for a query of zeros: the
+// options are then read as those of any search.
+func withQuery(options json.RawMessage, dim int) ([]byte, error) {
+	members := map[string]json.RawMessage{}
+	if options != nil {
+		if err := json.Unmarshal(options, &members); err != nil {
+			return nil, problem.New(problem.Malformed, "search is no JSON object: %v", err).In("search")
+		}
+	}
+	if _, given := members["queries"]; given {
+		return nil, problem.New(problem.UnknownField, "search holds queries; those of this batch are in its input file").In("search.queries")
+	}
+	members["queries"] = fmt.Appendf(nil, "[[0%s]]", strings.Repeat(",0", dim-1))
+	return json.Marshal(members)
+}
+
+// rows is the jobs.Source of a matrix.
+type rows struct {
+	rec    *record
+	r      dataset.Reader
+	path   string // of the link, which clients do not know
+	chunk  int    // rows
+	memory [2][]float32
+	turn   int
+	ended  bool
+}
+
+// mostElements bounds the memory of a chunk of long rows: 64 MiB.
+const mostElements = 1 << 24
+
+func (j *job) openRows(rec *record, answers int) (*rows, error) {
+	s := &rows{rec: rec, path: j.path(rec.inputName())}
+	var err error
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true}); err != nil {
+		return nil, s.named(err)
+	}
+	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAtoms/max(1, answers)))
+	return s, nil
+}
+
+// named has an error name the file as the client does.
+func (s *rows) named(err error) error {
+	var e *dataset.Error
+	if errors.Is(err, dataset.ErrNoRows) {
+		return failed(emptyFile, 0, "%s holds no row", s.rec.InputName)
+	}
+	if errors.As(err, &e) {
+		e.File = strings.Replace(e.File, s.path, s.rec.InputName, 1)
+		return problem.New(problem.Malformed, "%v", e).In("input_file_id").Because(err)
+	}
+	return err
+}
+
+func (s *rows) close() { s.r.Close() } // read only
+
+// Skip passes over rows that were answered.
+func (s *rows) Skip(ctx context.Context, n int64) error {
+	for left := n; left > 0; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		got, err := s.r.Read(s.buffer()[:min(left, int64(s.chunk))*int64(s.r.Dim())])
+		left -= int64(got)
+		if err == io.EOF {
+			return fmt.Errorf("the input holds %d rows, %d are answered already", n-left, n)
+		}
+		if err != nil {
+			return s.named(err)
+		}
+	}
+	return nil
+}
+
+// Next returns the next rows.
+func (s *rows) Next(ctx context.Context) ([]float32, int, error) {
+	s.turn = 1 - s.turn
+	buf, dim := s.buffer(), s.r.Dim()
+	n := 0
+	for n < s.chunk && !s.ended {
+		if ctx.Err() != nil {
+			return nil, 0, context.Cause(ctx)
+		}
+		got, err := s.r.Read(buf[n*dim:])
+		n += got
+		if err == io.EOF {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return nil, 0, s.named(err)
+		}
+	}
+	if n == 0 {
+		return nil, 0, io.EOF
+	}
+	return buf[:n*dim], n, nil
+}
+
+func (s *rows) buffer() []float32 {
+	if s.memory[s.turn] == nil {
+		s.memory[s.turn] = make([]float32, s.chunk*s.r.Dim())
+	}
+	return s.memory[s.turn]
+}
+
+// countRows reads the whole matrix.
+func (j *job) countRows(rec *record) (int64, error) {
+	at := rec.Batch.Collections[0]
+	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
+	if err != nil {
+		return 0, err
+	}
+	defer c.release()
+	s, err := j.openRows(rec, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	if got, want := s.r.Dim(), c.dim(); got != want {
+		return 0, problem.New(problem.WrongDimension, "%s has vectors of dimension %d, collection %s of dimension %d", rec.InputName, got, at.Name, want).In("input_file_id").Within(want)
+	}
+	var total int64
+	for {
+		_, n, err := s.Next(j.ctx)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if total += int64(n); total > j.m.o.Requests {
+			return 0, failed(problem.OverLimit, 0, "%s has more than %d rows", rec.InputName, j.m.o.Requests)
+		}
+	}
+}
+
+// errExpired stops a matrix whose completion window is over.
+var errExpired = errors.New("the completion window is over")
+
+// answerRows takes a matrix from its last durable chunk to its end and seals it.
+func (j *job) answerRows(rec *record) error {
+	at := rec.Batch.Collections[0]
+	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
+	if err != nil {
+		return err
+	}
+	defer c.release()
+	options, err := rec.options(c, j.m.o.Limits)
+	if err != nil {
+		return err
+	}
+	_, answers := options.size()
+	src, err := j.openRows(rec, answers)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	w := &rowWork{j: j, rec: rec, options: options, watch: j.newWatch(), asker: asker{gate: &j.m.gate, slice: rec.Slice}}
+	sum, err := jobs.Run(j.ctx, w.watch.spec(rec), src, w.chunk)
+	if errors.Is(err, errExpired) {
+		return j.seal(Expired, nil)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := decodeTally(sum.Totals)
+	if err != nil {
+		return err
+	}
+	return j.sealAt(Completed, nil, t)
+}
+
+// rowWork answers chunks of rows.
+type rowWork struct {
+	j       *job
+	rec     *record
+	options *request
+	watch   *watch
+	asker
+}
+
+// chunk is a jobs.Work.
+func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, totals []byte) ([][]byte, []byte, error) {
+	if w.j.expired() {
+		return nil, nil, errExpired
+	}
+	w.stats = batch.Stats{}
+	dim := w.options.shelf.dim()
+	parts := make([][]float32, len(chunk)/dim)
+	for i := range parts {
+		parts[i] = chunk[i*dim : (i+1)*dim]
+	}
+	answers, err := w.ask(ctx, w.options.shelf, w.options.ask(), parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var count tally
+	var out, errs []byte
+	for i, f := range answers {
+		row := first + int64(i)
+		count.Queries++
+		if f.wrong != nil {
+			count.Failed++
+			errs = appendRowError(errs, row, f.wrong)
+			f.answers = make([]batch.Answer, 1) // its place is kept
+		} else {
+			count.Completed++
+		}
+		if out, err = w.encode(out, row, &f.answers[0]); err != nil {
+			return nil, nil, err
+		}
+	}
+	newTotals, err := w.watch.add(totals, count, w.stats)
+	return [][]byte{out, errs}, newTotals, err
+}
+
+// encode appends the answer of a row, in the form of a spool or of the output itself.
+func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
+	names := w.options.shelf.naming()
+	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}
+	if names.Int != nil {
+		r.IDs = make([]int64, len(a.IDs))
+		for i, id := range a.IDs {
+			r.IDs[i] = names.Int(id)
+		}
+	}
+	if names.Name != nil {
+		r.Names = make([]string, len(a.IDs))
+		for i, id := range a.IDs {
+			r.Names[i] = names.Name(id)
+		}
+	}
+	if w.rec.spooled() {
+		return dataset.AppendRecord(dst, &r), nil
+	}
+	if s := w.options.search; s.Certificate || s.Rounds {
+		c := a.Certificate
+		if !s.Rounds {
+			c.Looks = nil
+		}
+		text, err := json.Marshal(&c)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of row %d: %w", row, err)
+		}
+		if c.Pulls == wire.Untold {
+			text = wire.AppendCertificate(nil, &c)
+		}
+		r.Certificate = text
+	}
+	return dataset.AppendJSONL(dst, &r), nil
+}
+
+// appendRowError appends the line of a row that could not be answered.
+func appendRowError(dst []byte, row int64, p *problem.Problem) []byte {
+	body, _ := json.Marshal(p.Error()) // a string has JSON
+	return fmt.Appendf(dst, "{\"query\":%d,\"error\":{\"code\":%q,\"message\":%s}}\n", row, p.Kind, bytes.TrimSpace(body))
+}

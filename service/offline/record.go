@@ -1,0 +1,258 @@
+package offline
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/files/spool"
+	"thresher/service/problem"
+)
+
+// record is what the database keeps of a batch.
+type record struct {
+	Format      int    `json:"format"` // recordFormat
+	Seq         uint64 `json:"seq"`    // position in the order of creation
+	Fingerprint string `json:"fingerprint"`
+	Batch       Batch  `json:"batch"` // but for Progress, which is made of Tally
+	// InputName is what the client called the input, Matrix how it is read.
+	InputName string `json:"input_name"`
+	Matrix    bool   `json:"matrix"`
+	// Width is how many atoms an answer of a matrix has at most; 0 = any number.
+	Width int `json:"width,omitempty"`
+	// Chunk and Slice are those the batch began with: they are what its outputs may
+	// depend on.
+	Chunk int `json:"chunk"`
+	Slice int `json:"slice"`
+	// Outcome, once not "", says that the outputs are sealed, and what the batch
+	// becomes when they are handed over.
+	Outcome Status `json:"outcome,omitempty"`
+	Tally   tally  `json:"tally"`
+}
+
+// recordFormat changes whenever an older reader would misunderstand a record.
+const recordFormat = 1
+
+// tally sums what is answered.
+type tally struct {
+	Completed  int64 `json:"completed"` // requests
+	Failed     int64 `json:"failed"`
+	Expired    int64 `json:"expired"` // those of Failed that came too late
+	Queries    int64 `json:"queries"`
+	Pulls      int64 `json:"pulls"`
+	DensePulls int64 `json:"dense_pulls"`
+	Nanos      int64 `json:"nanos"` // at work
+}
+
+func (t *tally) requests() int64 { return t.Completed + t.Failed }
+
+// encode and decodeTally are how totals travel with the durable chunks.
+func (t *tally) encode() ([]byte, error) { return json.Marshal(t) }
+
+func decodeTally(totals []byte) (tally, error) {
+	var t tally
+	if totals == nil {
+		return t, nil
+	}
+	if err := json.Unmarshal(totals, &t); err != nil {
+		return t, fmt.Errorf("totals of the chunks before: %w", err)
+	}
+	return t, nil
+}
+
+// ledger is the bucket of batches: records by sequence, sequences by id. Each record
+// lies in a note in the folder of batches, too, for whoever lost the database.
+type ledger struct {
+	db   *bbolt.DB
+	dir  string
+	disk spool.Disk
+}
+
+// The note of a batch is a file of its id and noteSuffix.
+const (
+	noteSuffix = ".batch"
+	noteKind   = "batch"
+)
+
+// note is where the note of a batch lies.
+func (l ledger) note(id string) string { return filepath.Join(l.dir, id+noteSuffix) }
+
+func (l ledger) putNote(rec *record) error {
+	return l.disk.PutNote(l.note(rec.Batch.ID), noteKind, rec)
+}
+
+func bucketName() []byte  { return []byte("batches") }
+func recordsName() []byte { return []byte("records") }
+func idsName() []byte     { return []byte("ids") }
+
+func openLedger(dir string, db *bbolt.DB, disk spool.Disk) (ledger, error) {
+	err := db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bucketName())
+		if err != nil {
+			return err
+		}
+		if _, err := b.CreateBucketIfNotExists(recordsName()); err != nil {
+			return err
+		}
+		_, err = b.CreateBucketIfNotExists(idsName())
+		return err
+	})
+	return ledger{db, dir, disk}, err
+}
+
+// buckets are the two of a transaction.
+func buckets(tx *bbolt.Tx) (records, ids *bbolt.Bucket) {
+	b := tx.Bucket(bucketName())
+	return b.Bucket(recordsName()), b.Bucket(idsName())
+}
+
+// add gives rec a sequence number and records it. Batches are added one at a time.
+func (l ledger) add(rec *record) error {
+	err := l.db.View(func(tx *bbolt.Tx) error {
+		records, _ := buckets(tx)
+		rec.Seq = records.Sequence() + 1
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.putNote(rec); err != nil {
+		return err
+	}
+	if err := l.insert(rec); err != nil {
+		return errors.Join(err, l.disk.Remove(l.note(rec.Batch.ID)))
+	}
+	return nil
+}
+
+// insert records a batch under its sequence number, or the next if that is another's.
+func (l ledger) insert(rec *record) error {
+	return l.db.Update(func(tx *bbolt.Tx) error {
+		records, ids := buckets(tx)
+		if records.Get(key(rec.Seq)) != nil || rec.Seq == 0 {
+			rec.Seq = records.Sequence() + 1
+		}
+		if err := records.SetSequence(max(records.Sequence(), rec.Seq)); err != nil {
+			return err
+		}
+		if err := put(records, rec); err != nil {
+			return err
+		}
+		return ids.Put([]byte(rec.Batch.ID), key(rec.Seq))
+	})
+}
+
+// save replaces the record of a batch.
+func (l ledger) save(rec *record) error {
+	if err := l.putNote(rec); err != nil {
+		return err
+	}
+	return l.db.Update(func(tx *bbolt.Tx) error {
+		records, _ := buckets(tx)
+		return put(records, rec)
+	})
+}
+
+func put(records *bbolt.Bucket, rec *record) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return records.Put(key(rec.Seq), text)
+}
+
+func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
+
+// get finds a record; problem.UnknownBatch if there is none.
+func (l ledger) get(id string) (*record, error) {
+	var rec *record
+	err := l.db.View(func(tx *bbolt.Tx) error {
+		records, ids := buckets(tx)
+		seq := ids.Get([]byte(id))
+		if seq == nil {
+			return unknown(id)
+		}
+		var err error
+		rec, err = decodeRecord(records.Get(seq))
+		return err
+	})
+	return rec, err
+}
+
+func unknown(id string) *problem.Problem {
+	return problem.New(problem.UnknownBatch, "there is no batch %q", id)
+}
+
+func decodeRecord(text []byte) (*record, error) {
+	rec := &record{}
+	if err := json.Unmarshal(text, rec); err != nil {
+		return nil, fmt.Errorf("record of a batch: %w", err)
+	}
+	if rec.Format != recordFormat {
+		return nil, fmt.Errorf("record of batch %s has format %d, want %d", rec.Batch.ID, rec.Format, recordFormat)
+	}
+	return rec, nil
+}
+
+// remove forgets a batch: first its note, so that it does not come back.
+func (l ledger) remove(rec *record) error {
+	if err := l.disk.Remove(l.note(rec.Batch.ID)); err != nil {
+		return err
+	}
+	if err := l.disk.FlushFolder(l.dir); err != nil {
+		return err
+	}
+	return l.db.Update(func(tx *bbolt.Tx) error {
+		records, ids := buckets(tx)
+		return errors.Join(records.Delete(key(rec.Seq)), ids.Delete([]byte(rec.Batch.ID)))
+	})
+}
+
+// each hands every record to do, oldest first.
+func (l ledger) each(do func(*record) error) error {
+	return l.db.View(func(tx *bbolt.Tx) error {
+		records, _ := buckets(tx)
+		return records.ForEach(func(_, text []byte) error {
+			rec, err := decodeRecord(text)
+			if err != nil {
+				return err
+			}
+			return do(rec)
+		})
+	})
+}
+
+// before returns up to limit records older than the batch after ("" = all), newest
+// first, and whether there are more.
+func (l ledger) before(after string, limit int) (page []*record, more bool, err error) {
+	err = l.db.View(func(tx *bbolt.Tx) error {
+		records, ids := buckets(tx)
+		c := records.Cursor()
+		k, text := c.Last()
+		if after != "" {
+			seq := ids.Get([]byte(after))
+			if seq == nil {
+				return problem.New(problem.UnknownBatch, "after: there is no batch %q", after).In("after")
+			}
+			c.Seek(seq)
+			k, text = c.Prev()
+		}
+		for ; k != nil; k, text = c.Prev() {
+			if len(page) == limit {
+				more = true
+				return nil
+			}
+			rec, err := decodeRecord(text)
+			if err != nil {
+				return err
+			}
+			page = append(page, rec)
+		}
+		return nil
+	})
+	return page, more, err
+}

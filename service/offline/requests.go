@@ -1,0 +1,196 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// request is one line of a file of requests, as far as it could be read.
+type request struct {
+	line     int64  // number in the file, from 1
+	customID string // "" if it could not be read
+	// shelf and at are the collection and its place in the batch's list.
+	shelf       shelf
+	at          int
+	search      *wire.Search
+	allow, deny []int64 // row numbers; nil without such lists
+	// answered is the problem with the body, as the search itself would answer it;
+	// refused is what kept the line from being a request at all.
+	answered, refused *problem.Problem
+}
+
+// requests is the jobs.Source of a file of requests.
+type requests struct {
+	j       *job
+	rec     *record
+	f       *os.File
+	lines   *lineReader
+	shelves []shelf // of the pinned collections, opened when first named
+	held    *request
+	ended   bool
+}
+
+func (j *job) openRequests(rec *record) (*requests, error) {
+	f, err := os.Open(j.path(rec.inputName()))
+	if err != nil {
+		return nil, err
+	}
+	return &requests{
+		j: j, rec: rec, f: f, lines: newLineReader(f, j.m.o.LineBytes),
+		shelves: make([]shelf, len(rec.Batch.Collections)),
+	}, nil
+}
+
+func (s *requests) close() {
+	s.f.Close() // read only
+	for _, c := range s.shelves {
+		if c != nil {
+			c.release()
+		}
+	}
+}
+
+// Skip passes over requests that were answered.
+func (s *requests) Skip(ctx context.Context, n int64) error {
+	for i := range n {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, _, err := s.lines.next(); err == io.EOF {
+			return fmt.Errorf("the input holds %d requests, %d are answered already", i, n)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostAtoms bounds the atoms that the requests of a chunk list and its answers name,
+// and by that its memory, as far as one request is not beyond it by itself.
+const mostAtoms = 1 << 21
+
+// Next returns the requests of a chunk: as many as make the chunk's number of
+// queries. Where it ends depends on the requests alone.
+func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
+	var chunk []*request
+	var queries, atoms int
+	for len(chunk) < s.rec.Chunk {
+		r, err := s.take(ctx)
+		if err == io.EOF {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		m, n := r.size()
+		if len(chunk) > 0 && (queries+m > s.rec.Chunk || atoms+n > mostAtoms) {
+			s.held = r
+			break
+		}
+		chunk, queries, atoms = append(chunk, r), queries+m, atoms+n
+	}
+	if len(chunk) == 0 {
+		return nil, 0, io.EOF
+	}
+	return chunk, len(chunk), nil
+}
+
+// size is how many queries a request has, and how many atoms it lists and may be
+// answered by.
+func (r *request) size() (queries, atoms int) {
+	if r.search == nil {
+		return 0, 0
+	}
+	k := r.search.K
+	if k == 0 {
+		k = r.shelf.len()
+	}
+	return r.search.M, r.search.M*k + len(r.allow) + len(r.deny)
+}
+
+func (s *requests) take(ctx context.Context) (*request, error) {
+	if r := s.held; r != nil {
+		s.held = nil
+		return r, nil
+	}
+	if s.ended {
+		return nil, io.EOF
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	text, long, err := s.lines.next()
+	if err != nil {
+		return nil, err
+	}
+	r := &request{line: s.lines.at}
+	if long {
+		most := s.j.m.o.LineBytes
+		r.refused = problem.New(problem.OverLimit, "the line has more than %d bytes", most).Within(most)
+		return r, nil
+	}
+	return r, s.read(ctx, r, text)
+}
+
+// read makes r of a line. What is wrong with it goes to r; an error is not the line's.
+func (s *requests) read(ctx context.Context, r *request, text []byte) error {
+	line, err := wire.DecodeLine(text)
+	r.customID = line.CustomID
+	if err != nil {
+		r.refused = problem.Of(err)
+		return nil
+	}
+	name, ok := collectionOf(line.URL)
+	if !ok {
+		r.refused = problem.New(problem.InvalidValue, "url %.200q is not of the form %s", line.URL, endpointForm).In("url").Within(endpointForm)
+		return nil
+	}
+	pinned := s.rec.Batch.Collections
+	r.at = slices.IndexFunc(pinned, func(p Pinned) bool { return p.Name == name })
+	if r.at < 0 {
+		r.answered = problem.New(problem.UnknownCollection, "when the batch was validated there was no collection %.200q ready, or %d others were named before", name, mostCollections).In("url")
+		return nil
+	}
+	if s.shelves[r.at] == nil {
+		if s.shelves[r.at], err = s.j.m.library.use(ctx, name, pinned[r.at].Version); err != nil {
+			return err
+		}
+	}
+	r.shelf = s.shelves[r.at]
+	err = r.decode(line.Body, s.j.m.o.Limits)
+	var p *problem.Problem
+	if errors.As(err, &p) && p.Kind.Status() < 500 {
+		r.answered, r.search, r.allow, r.deny = p, nil, nil, nil
+		return nil
+	}
+	return err
+}
+
+// decode reads the body of a request and holds it against its collection.
+func (r *request) decode(body []byte, limits wire.Limits) (err error) {
+	if r.search, err = wire.DecodeSearch(body, r.shelf.dim(), limits); err != nil {
+		return err
+	}
+	if n := r.shelf.len(); r.search.K > n {
+		if !r.search.CutK {
+			return problem.New(problem.OverLimit, "k is %d, the collection has %d atoms", r.search.K, n).In("k").Within(n)
+		}
+		r.search.K = n
+	}
+	if r.allow, err = r.shelf.rows(r.search.Allow, "allow"); err != nil {
+		return err
+	}
+	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
+		return err
+	}
+	r.search.Allow, r.search.Deny = nil, nil // their rows say it all
+	return nil
+}

@@ -1,0 +1,135 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"thresher/batch"
+	"thresher/service/problem"
+)
+
+// asker searches what has the same options in the same collection, a slice at a time.
+type asker struct {
+	gate  *gate
+	slice int // queries
+	stats batch.Stats
+	took  time.Duration // of the search before
+	buf   []float32
+}
+
+// found is the answer to one part: Answers, one a query, or what is wrong with it.
+type found struct {
+	answers []batch.Answer
+	wrong   *problem.Problem
+}
+
+// piece is the queries lo..hi-1 of a part.
+type piece struct{ part, lo, hi int }
+
+// ask answers the queries of each part; req has the options, without queries. A part
+// that is refused does not keep the others from being answered. An error is nobody's
+// fault among them.
+func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts [][]float32) ([]found, error) {
+	out := make([]found, len(parts))
+	var slice []piece
+	room := a.slice
+	dim := s.dim()
+	for i, queries := range parts {
+		m := len(queries) / dim
+		out[i].answers = make([]batch.Answer, m)
+		for lo := 0; lo < m; {
+			hi := min(lo+room, m)
+			slice = append(slice, piece{i, lo, hi})
+			room -= hi - lo
+			lo = hi
+			if room == 0 {
+				if err := a.askSlice(ctx, s, req, parts, slice, out); err != nil {
+					return nil, err
+				}
+				slice, room = slice[:0], a.slice
+			}
+		}
+	}
+	return out, a.askSlice(ctx, s, req, parts, slice, out)
+}
+
+// askSlice answers the pieces, without those of parts that are refused.
+func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts [][]float32, slice []piece, out []found) error {
+	for {
+		req.Queries = a.gather(s.dim(), parts, slice, out)
+		if len(req.Queries) == 0 {
+			return nil
+		}
+		a.gate.pass(ctx, a.took)
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		begun := time.Now()
+		resp, err := s.search(ctx, req)
+		a.took = time.Since(begun)
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // answers that were stopped are not kept
+		}
+		if err == nil {
+			a.hand(resp, slice, out)
+			return nil
+		}
+		if err := refuse(err, slice, out); err != nil {
+			return err
+		}
+	}
+}
+
+// gather makes one matrix of the pieces of parts that are not refused.
+func (a *asker) gather(dim int, parts [][]float32, slice []piece, out []found) []float32 {
+	a.buf = a.buf[:0]
+	for _, p := range slice {
+		if out[p.part].wrong == nil {
+			a.buf = append(a.buf, parts[p.part][p.lo*dim:p.hi*dim]...)
+		}
+	}
+	return a.buf
+}
+
+// hand gives the answers to the parts that asked.
+func (a *asker) hand(resp *batch.Response, slice []piece, out []found) {
+	rest := resp.Answers
+	for _, p := range slice {
+		if to := &out[p.part]; to.wrong == nil {
+			copy(to.answers[p.lo:p.hi], rest)
+			rest = rest[p.hi-p.lo:]
+		}
+	}
+	a.stats.Pulls += resp.Stats.Pulls
+	a.stats.DensePulls += resp.Stats.DensePulls
+}
+
+// refuse finds whose fault err is: that of the part whose query it names, or of all,
+// for their options are the same. It returns err if it is none's.
+func refuse(err error, slice []piece, out []found) error {
+	var r *batch.RequestError
+	if errors.As(err, &r) && r.Query >= 0 {
+		first := 0
+		for _, p := range slice {
+			if out[p.part].wrong != nil {
+				continue
+			}
+			if i := r.Query - first; i < p.hi-p.lo {
+				out[p.part].wrong = problem.New(problem.InvalidValue, "%v", r.Err).At(r.Field, p.lo+i)
+				return nil
+			}
+			first += p.hi - p.lo
+		}
+	}
+	var p *problem.Problem
+	if r == nil && !(errors.As(err, &p) && p.Kind.Status() < 500) {
+		return err
+	}
+	for _, p := range slice {
+		if to := &out[p.part]; to.wrong == nil {
+			to.wrong = problem.Of(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package offline
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"thresher/dataset"
+	"thresher/service/problem"
+)
+
+// Limits of the API on metadata.
+const (
+	mostMetadata      = 16
+	mostMetadataKey   = 64  // characters
+	mostMetadataValue = 512 // characters
+)
+
+// DecodeSpec reads the JSON body of a call that creates a batch. Errors are of type
+// *problem.Problem.
+func DecodeSpec(body []byte) (Spec, error) {
+	var s Spec
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(&s)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			return s, nil
+		}
+		return Spec{}, problem.New(problem.Malformed, "the body goes on after its JSON object")
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return Spec{}, problem.New(problem.InvalidValue, "%s: a %s where %s is expected", wrong.Field, wrong.Value, spoken(wrong.Field)).In(wrong.Field)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return Spec{}, problem.New(problem.UnknownField, "there is no field %s", name).In(strings.Trim(name, `"`))
+	}
+	return Spec{}, problem.New(problem.Malformed, "the body is no JSON object that says what a batch is to do: %v", err)
+}
+
+// spoken says what the JSON of a field is.
+func spoken(field string) string {
+	if strings.HasPrefix(field, "metadata") {
+		return "an object of strings"
+	}
+	return "a string"
+}
+
+// plan is a Spec that was found good.
+type plan struct {
+	collection string
+	window     time.Duration
+}
+
+// check finds what is wrong with s by itself, and fills in what it leaves open.
+func (s *Spec) check(longest time.Duration) (plan, error) {
+	var p plan
+	if s.InputFileID == "" {
+		return p, problem.New(problem.InvalidValue, "input_file_id names no file").In("input_file_id")
+	}
+	var ok bool
+	if p.collection, ok = collectionOf(s.Endpoint); !ok {
+		return p, problem.New(problem.InvalidValue, "endpoint %q is not of the form %s", s.Endpoint, endpointForm).In("endpoint").Within(endpointForm)
+	}
+	if s.CompletionWindow == "" {
+		s.CompletionWindow = "24h"
+		if longest < defaultWindow {
+			s.CompletionWindow = longest.String()
+		}
+	}
+	var err error
+	if p.window, err = time.ParseDuration(s.CompletionWindow); err != nil || p.window < time.Second {
+		return p, problem.New(problem.InvalidValue, "completion_window %q is no time from 1s to %v, such as 24h or 90m", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
+	}
+	if p.window > longest {
+		return p, problem.New(problem.OverLimit, "completion_window %q is more than %v", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
+	}
+	switch dataset.Format(s.OutputFormat) {
+	case dataset.Unknown, dataset.JSONL, dataset.NPZ, dataset.Parquet:
+	default:
+		return p, problem.New(problem.InvalidValue, "output_format %q is none of jsonl, npz, parquet", s.OutputFormat).In("output_format").Within([]string{"jsonl", "npz", "parquet"})
+	}
+	if text := bytes.TrimSpace(s.Search); len(text) > 0 && text[0] != '{' {
+		if string(text) != "null" {
+			return p, problem.New(problem.InvalidValue, "search is no JSON object of the options of a search").In("search")
+		}
+		s.Search = nil
+	}
+	return p, s.checkMetadata()
+}
+
+func (s *Spec) checkMetadata() error {
+	if len(s.Metadata) > mostMetadata {
+		return problem.New(problem.OverLimit, "metadata has %d entries, at most %d are kept", len(s.Metadata), mostMetadata).In("metadata").Within(mostMetadata)
+	}
+	for name, value := range s.Metadata {
+		if n := utf8.RuneCountInString(name); n > mostMetadataKey {
+			return problem.New(problem.OverLimit, "a name in metadata has %d characters, at most %d are kept", n, mostMetadataKey).In("metadata").Within(mostMetadataKey)
+		}
+		if n := utf8.RuneCountInString(value); n > mostMetadataValue {
+			return problem.New(problem.OverLimit, "metadata %q has %d characters, at most %d are kept", name, n, mostMetadataValue).In("metadata").Within(mostMetadataValue)
+		}
+	}
+	return nil
+}
+
+// endpointForm is what endpoints and the URLs of requests look like.
+const endpointForm = "/v1/collections/{name}/search"
+
+// collectionOf takes the name of a collection out of an endpoint.
+func collectionOf(endpoint string) (string, bool) {
+	name, ok := strings.CutPrefix(endpoint, "/v1/collections/")
+	if !ok {
+		return "", false
+	}
+	if name, ok = strings.CutSuffix(name, "/search"); !ok || strings.ContainsAny(name, "/?#") {
+		return "", false
+	}
+	name, err := url.PathUnescape(name)
+	return name, err == nil && name != ""
+}
+
+// idPrefix begins the ids of batches, which are also the names under which they
+// hold files and pin versions.
+const idPrefix = "batch_"
+
+// idOf is the id of the batch of an idempotency key, or a new one.
+func idOf(key string) string {
+	if key == "" {
+		return idPrefix + strings.ToLower(rand.Text())
+	}
+	return idPrefix + digest("batch", key)[:26]
+}
+
+// fingerprint stands for all that s asks.
+func (s *Spec) fingerprint() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		text = fmt.Appendf(nil, "%#v", s) // a Search that is no JSON: refused later, the same each time
+	}
+	return digest("spec", string(text))
+}
+
+// digest is 32 hexadecimal digits of all parts.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

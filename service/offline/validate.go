@@ -1,0 +1,190 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// mostCollections is how many collections the requests of a batch may name.
+const mostCollections = 64
+
+// Codes of failures that no kind of problem stands for.
+const (
+	emptyFile   problem.Kind = "empty-file"
+	duplicateID problem.Kind = "duplicate-custom-id"
+)
+
+// mostDuplicates bounds the list of repeated ids that a client is told.
+const mostDuplicates = 10
+
+// validate reads the whole input once, pins what it names, and counts it.
+func (j *job) validate(rec *record) error {
+	total, pinned, err := j.count(rec)
+	if err != nil {
+		return err
+	}
+	if total == 0 {
+		return failed(emptyFile, 0, "%s holds no request", rec.InputName)
+	}
+	return j.update(func(rec *record) {
+		if rec.Batch.Status != Validating {
+			return // cancelled meanwhile
+		}
+		rec.Batch.Status = InProgress
+		rec.Batch.InProgressAt = j.now()
+		rec.Batch.RequestCounts.Total = total
+		rec.Batch.Collections = pinned
+	})
+}
+
+func (j *job) count(rec *record) (total int64, pinned []Pinned, err error) {
+	if rec.Matrix {
+		total, err = j.countRows(rec)
+		return total, rec.Batch.Collections, err
+	}
+	f, err := os.Open(j.path(rec.inputName()))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.Close()
+	v := &validation{j: j, pinned: slices.Clone(rec.Batch.Collections), unknown: map[string]bool{}}
+	if err := v.read(j.ctx, f); err != nil {
+		return 0, nil, err
+	}
+	return v.requests, v.pinned, v.duplicates(j.ctx, f)
+}
+
+// validation is one reading of a file of requests.
+type validation struct {
+	j        *job
+	requests int64
+	seen     [][16]byte // of each custom_id, a part of its SHA-256
+	pinned   []Pinned
+	unknown  map[string]bool // collections that cannot be pinned; at most mostCollections
+}
+
+// read counts the requests and pins the collections that they name. What is wrong
+// with one of them is its own matter, and found when it is answered.
+func (v *validation) read(ctx context.Context, f io.Reader) error {
+	lines := newLineReader(f, v.j.m.o.LineBytes)
+	for {
+		text, long, err := lines.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if v.requests++; v.requests > v.j.m.o.Requests {
+			return failed(problem.OverLimit, lines.at, "more than %d requests", v.j.m.o.Requests)
+		}
+		if v.requests%1024 == 1 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if long {
+			continue
+		}
+		line, err := wire.DecodeLine(text)
+		if line.CustomID != "" {
+			v.seen = append(v.seen, digestOf(line.CustomID))
+		}
+		if err != nil {
+			continue
+		}
+		if err := v.pin(ctx, line.URL); err != nil {
+			return err
+		}
+	}
+}
+
+func digestOf(id string) [16]byte {
+	sum := sha256.Sum256([]byte(id))
+	return [16]byte(sum[:16])
+}
+
+// pin keeps the collection of a request's URL, if there is one, once it is there.
+func (v *validation) pin(ctx context.Context, url string) error {
+	name, ok := collectionOf(url)
+	if !ok || v.unknown[name] || slices.ContainsFunc(v.pinned, func(p Pinned) bool { return p.Name == name }) {
+		return nil
+	}
+	if len(v.pinned)+len(v.unknown) >= mostCollections {
+		return nil // answering says so
+	}
+	library := v.j.m.library
+	version, err := library.pin(name, v.j.id)
+	if notReady(err) {
+		if err = library.wait(ctx, name); err == nil {
+			version, err = library.pin(name, v.j.id)
+		}
+	}
+	var p *problem.Problem
+	switch {
+	case err == nil:
+		v.pinned = append(v.pinned, Pinned{name, version})
+	case errors.As(err, &p) && p.Kind.Status() < 500:
+		v.unknown[name] = true
+	default:
+		return err
+	}
+	return nil
+}
+
+// duplicates fails a batch in which a custom_id occurs twice. It finds them by their
+// digests, and only then reads the input again to say where they are.
+func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
+	slices.SortFunc(v.seen, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	first := map[[16]byte]int64{} // line of the first of each repeated id; 0 before it is read
+	for i := 1; i < len(v.seen) && len(first) < mostDuplicates; i++ {
+		if v.seen[i] == v.seen[i-1] {
+			first[v.seen[i]] = 0
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	v.seen = nil
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	lines := newLineReader(f, v.j.m.o.LineBytes)
+	found := &failure{}
+	for len(found.errors) < mostDuplicates {
+		text, long, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if long {
+			continue
+		}
+		line, _ := wire.DecodeLine(text) // wrong in other ways or not, its id counts
+		at, repeated := first[digestOf(line.CustomID)]
+		switch {
+		case line.CustomID == "" || !repeated:
+		case at == 0:
+			first[digestOf(line.CustomID)] = lines.at
+		default:
+			number, param := lines.at, "custom_id"
+			found.errors = append(found.errors, Error{
+				Code: string(duplicateID), Line: &number, Param: &param,
+				Message: fmt.Sprintf("line %d has the custom_id %.64q of line %d", number, line.CustomID, at),
+			})
+		}
+	}
+	return found
+}

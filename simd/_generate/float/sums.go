@@ -1,0 +1,295 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// unroll is how many vectors a turn of a loop of sums takes, each with sums of
+// its own: what the latency of an addition asks for.
+const unroll = 4
+
+// lanes is how many sums a canonical sum is made of (simd/sums.go).
+const lanes = 32
+
+// stream is a pointer that moves on by size bytes an entry.
+type stream struct {
+	p    GPVirtual
+	size int
+}
+
+func param(name string, size int) stream {
+	return stream{Load(Param(name).Base(), GP64()).(GPVirtual), size}
+}
+
+// at is the operand disp entries on.
+func (x stream) at(disp int) Mem { return Mem{Base: x.p, Disp: disp * x.size} }
+
+// loop emits loops over n entries: step does the lanes entries from disp on
+// with the k-th sums, first many steps a turn, then one. n ends as what is
+// left, the streams move on. each, when given, is called once a turn of many.
+func loop(n GPVirtual, lanes, many int, step func(k, disp int), each func(), move ...stream) {
+	turns := func(steps int, label, next string) {
+		Label(label)
+		CMPQ(n, I32(steps*lanes))
+		JLT(LabelRef(next))
+		if each != nil && steps > 1 {
+			each()
+		}
+		for k := range steps {
+			step(k, k*lanes)
+		}
+		for _, x := range move {
+			ADDQ(I32(steps*lanes*x.size), x.p)
+		}
+		SUBQ(I32(steps*lanes), n)
+		JMP(LabelRef(label))
+	}
+	if many > 1 {
+		turns(many, "many", "one")
+	}
+	turns(1, "one", "tail")
+	Label("tail")
+}
+
+// sums is a loop over vectors of float64 with its tail: step does only the
+// entries of mask m when there is one.
+func (s set) sums(n GPVirtual, step func(k, disp int, m *mask), each func(), move ...stream) {
+	loop(n, s.bytes/8, unroll, func(k, disp int) { step(k, disp, nil) }, each, move...)
+	TESTQ(n, n)
+	JZ(LabelRef("end"))
+	step(0, 0, s.first(n))
+	Label("end")
+}
+
+// canonical returns the canonical sum of n entries; term adds what the vector of
+// entries from disp on gives to acc, only the entries of mask m when there is one.
+// each and move are as in loop.
+func (s set) canonical(n GPVirtual, term func(acc VecVirtual, disp int, m *mask), each func(), move ...stream) Register {
+	width := s.bytes / 8
+	acc := s.zero(lanes / width)
+	Label("turn")
+	SUBQ(I8(lanes), n)
+	JLT(LabelRef("tail"))
+	if each != nil {
+		each()
+	}
+	for k := range acc {
+		term(acc[k], k*width, nil)
+	}
+	for _, x := range move {
+		ADDQ(I32(lanes*x.size), x.p)
+	}
+	JMP(LabelRef("turn"))
+	Label("tail")
+	ADDQ(I8(lanes), n)
+	for k := range acc {
+		CMPQ(n, I8(width))
+		JLT(LabelRef(fmt.Sprintf("rest%d", k)))
+		term(acc[k], k*width, nil)
+		SUBQ(I8(width), n)
+	}
+	for k := range acc {
+		Label(fmt.Sprintf("rest%d", k))
+		TESTQ(n, n)
+		JZ(LabelRef("end"))
+		term(acc[k], k*width, s.first(n))
+		if k < len(acc)-1 {
+			JMP(LabelRef("end"))
+		}
+	}
+	Label("end")
+	return s.sum64(acc)
+}
+
+// product adds a q to acc.
+func (s set) product(a, q stream) func(acc VecVirtual, disp int, m *mask) {
+	return func(acc VecVirtual, disp int, m *mask) {
+		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc)
+	}
+}
+
+// squaredDifference adds (a-q)^2 to acc: the square is rounded by itself.
+func (s set) squaredDifference(a, q stream) func(acc VecVirtual, disp int, m *mask) {
+	return func(acc VecVirtual, disp int, m *mask) {
+		d := s.doubles(m, a.at(disp))
+		VSUBPD(s.load64(m, q.at(disp)), d, d)
+		VMULPD(d, d, d)
+		VADDPD(d, acc, acc)
+	}
+}
+
+// term is what a canonical sum of a row and a query adds.
+type term func(s set, a, q stream) func(acc VecVirtual, disp int, m *mask)
+
+// dot: Dot and SquaredDistance.
+func dot(s set, name, of string, t term) {
+	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of one length.")
+	a, q := param("a", 4), param("q", 8)
+	n := Load(Param("a").Len(), GP64()).(GPVirtual)
+	done(s.canonical(n, t(s, a, q), nil, a, q))
+}
+
+// dots: Dot and SquaredDistance of rows found by their number. Rows lie anywhere in
+// memory, and the processor by itself follows a run of addresses no further than the
+// page's end, so the first rows are asked for at once and, while a row is
+// summed, the one ahead places later. They are asked into the second cache:
+// more lines can be on their way there than to the first.
+func dots(s set, name, of string, t term) {
+	s.text(name, "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
+		"is "+of+", whose rows are all inside rows; neither ids nor q is empty.",
+		"The row ahead places later, at least one, is fetched while one is summed.")
+	out, ids := param("out", 8), param("ids", 4)
+	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
+	ld := Load(Param("ld"), GP64()).(GPVirtual)
+	SHLQ(U8(2), ld)
+	left := Load(Param("ids").Len(), GP64()).(GPVirtual)
+	ahead := Load(Param("ahead"), GP64()).(GPVirtual)
+	// row is the address of the row index places on in the list
+	row := func(index GPVirtual) GPVirtual {
+		p := GP64()
+		MOVL(Mem{Base: ids.p, Index: index, Scale: 4}, p.As32())
+		IMULQ(ld, p)
+		ADDQ(rows, p)
+		return p
+	}
+
+	first, bytes := GP64(), GP64()
+	MOVQ(ahead, first)
+	CMPQ(left, first)
+	CMOVQLT(left, first)
+	Label("early")
+	DECQ(first)
+	early := row(first)
+	Load(Param("q").Len(), bytes)
+	SHLQ(U8(2), bytes)
+	Label("line")
+	PREFETCHT1(Mem{Base: early})
+	ADDQ(I32(64), early)
+	SUBQ(I32(64), bytes)
+	JGE(LabelRef("line"))
+	TESTQ(first, first)
+	JNZ(LabelRef("early"))
+
+	Label("row")
+	// ahead on, but not beyond the last
+	n, zero := GP64(), GP64()
+	MOVQ(left, n)
+	DECQ(n)
+	CMPQ(n, ahead)
+	CMOVQGT(ahead, n)
+	far := row(n)
+	XORQ(zero, zero)
+	a := stream{row(zero), 4}
+	q := stream{GP64(), 8}
+	Load(Param("q").Base(), q.p)
+	Load(Param("q").Len(), n)
+	sum := s.canonical(n, t(s, a, q), func() {
+		for line := 0; line < 4*lanes; line += 64 {
+			PREFETCHT1(Mem{Base: far, Disp: line})
+		}
+		ADDQ(I32(4*lanes), far)
+	}, a, q)
+	PREFETCHT1(Mem{Base: far})
+	VMOVSD(sum, out.at(0))
+	ADDQ(I8(8), out.p)
+	ADDQ(I8(4), ids.p)
+	DECQ(left)
+	JNZ(LabelRef("row"))
+	done()
+}
+
+// sumSquares: SumSquares.
+func sumSquares(s set) {
+	s.text("sumSquares", "func(x []float32) float64", "is SumSquares.")
+	x := param("x", 4)
+	n := Load(Param("x").Len(), GP64()).(GPVirtual)
+	done(s.canonical(n, func(acc VecVirtual, disp int, m *mask) {
+		v := s.doubles(m, x.at(disp))
+		VFMADD231PD(v, v, acc)
+	}, nil, x))
+}
+
+// dotSquares: DotSquares.
+func dotSquares(s set) {
+	s.text("dotSquares", "func(a []float32, q []float32) (sum float64, squares float64)",
+		"is DotSquares of slices of one length.")
+	a, q := param("a", 4), param("q", 4)
+	n := Load(Param("a").Len(), GP64()).(GPVirtual)
+	sum, squares := s.zero(unroll), s.zero(unroll)
+	s.sums(n, func(k, disp int, m *mask) {
+		v := s.doubles(m, a.at(disp))
+		VFMADD231PD(s.doubles(m, q.at(disp)), v, sum[k])
+		VFMADD231PD(v, v, squares[k])
+	}, nil, a, q)
+	done(s.sum64(sum), s.sum64(squares))
+}
+
+// codeMoments: CodeMoments. Both sums are of exact products; that of squares
+// is a whole number and exact too.
+func codeMoments(s set) {
+	s.text("codeMoments", "func(code []uint8, o []float32) (co float64, cc float64)",
+		"is CodeMoments of slices of one length, a multiple of the lanes of a vector of float64.")
+	code, o := param("code", 1), param("o", 4)
+	n := Load(Param("code").Len(), GP64()).(GPVirtual)
+	bias := s.half()
+	b := XMM()
+	t := GP32()
+	MOVL(U32(128), t)
+	VMOVD(t, b)
+	VPBROADCASTD(b, bias)
+	co, cc := s.zero(unroll), s.zero(unroll)
+	loop(n, s.bytes/8, unroll, func(k, disp int) {
+		i, c := s.half(), s.wide()
+		VPMOVZXBD(code.at(disp), i)
+		VPSUBD(bias, i, i)
+		VCVTDQ2PD(i, c)
+		VFMADD231PD(s.doubles(nil, o.at(disp)), c, co[k])
+		VFMADD231PD(c, c, cc[k])
+	}, nil, code, o)
+	done(s.sum64(co), s.sum64(cc))
+}
+
+// maxAbs: MaxAbs. Without its sign a float orders like the unsigned integer
+// of its bits, and every NaN is above infinity.
+func maxAbs(s set) {
+	s.text("maxAbs", "func(x []float32) float32", "is MaxAbs of a multiple of the lanes of a vector.")
+	x := param("x", 4)
+	n := Load(Param("x").Len(), GP64()).(GPVirtual)
+	ones := s.wide()
+	if s.bytes == 64 {
+		VPTERNLOGD(U8(255), ones, ones, ones)
+	} else {
+		VPCMPEQD(ones, ones, ones)
+	}
+	VPSRLD(U8(1), ones, ones)
+	acc := s.zero(unroll)
+	loop(n, s.bytes/4, unroll, func(k, disp int) {
+		v := s.wide()
+		if s.bytes == 64 {
+			VPANDD(x.at(disp), ones, v)
+		} else {
+			VPAND(x.at(disp), ones, v)
+		}
+		VPMAXUD(v, acc[k], acc[k])
+	}, nil, x)
+	VPMAXUD(acc[1], acc[0], acc[0])
+	VPMAXUD(acc[3], acc[2], acc[2])
+	VPMAXUD(acc[2], acc[0], acc[0])
+	if s.bytes == 64 {
+		y := YMM()
+		VEXTRACTI64X4(U8(1), acc[0], y)
+		VPMAXUD(y, acc[0].AsY(), acc[0].AsY())
+	}
+	m, t := acc[0].AsX(), XMM()
+	VEXTRACTI128(U8(1), acc[0].AsY(), t)
+	VPMAXUD(t, m, m)
+	VPSHUFD(U8(0x4e), m, t)
+	VPMAXUD(t, m, m)
+	VPSHUFD(U8(0xb1), m, t)
+	VPMAXUD(t, m, m)
+	done(m)
+}

@@ -1,0 +1,109 @@
+// Command float writes the NEON kernels of package simd for floats: sums, codes,
+// the Walsh-Hadamard transform and what follows a list of positions.
+//
+//	go run ./neon/float -out ../float_arm64.s -stubs ../float_stubs_arm64.go
+package main
+
+import (
+	"math/bits"
+
+	"thresher/simd/_generate/neon"
+)
+
+func main() {
+	neon.Write(func(f *neon.File) {
+		dot(f, "dot", "Dot", product)
+		dots(f, "dots", "Dots", product)
+		dot(f, "squaredDistance", "SquaredDistance", squaredDifference)
+		dots(f, "squaredDistances", "SquaredDistances", squaredDifference)
+		sumSquares(f)
+		dotSquares(f)
+		codeMoments(f)
+		maxAbs(f)
+		quantize(f)
+		quantizeSigned(f)
+		quantizeError(f)
+		for n := 16; n <= 256; n *= 2 {
+			fwht(f, n)
+		}
+		permute(f, "permuteScale", "of whole sixteens", true)
+		permute(f, "permute", "of whole sixteens without a scale", false)
+		dotGather(f)
+	})
+}
+
+// stream is a register that points to entries of size bytes.
+type stream struct {
+	p    string
+	size int
+}
+
+// load fills registers from v on with count entries, the first of them from on. A
+// register that they do not fill has zeros above.
+func load(f *neon.File, x stream, from, count int, v neon.V) {
+	for at, end := from*x.size, (from+count)*x.size; at < end; {
+		switch left := end - at; {
+		case left >= 32:
+			f.Go("FLDPQ %d(%s), (F%d, F%d)", at, x.p, v, v+1)
+			at, v = at+32, v+2
+		case left >= 16:
+			f.Go("FMOVQ %d(%s), F%d", at, x.p, v)
+			at, v = at+16, v+1
+		case left >= 8:
+			f.Go("FMOVD %d(%s), F%d", at, x.p, v)
+			at += 8
+		default:
+			f.Go("FMOVS %d(%s), F%d", at, x.p, v)
+			at += 4
+		}
+	}
+}
+
+// loop runs step over n entries: turn of them at a time and, of what is left,
+// rests, falling powers of two; each may be nil and comes once a turn. The streams
+// move on, and n is lost.
+func loop(f *neon.File, n string, turn int, rests []int, each func(), step func(count int), streams ...stream) {
+	many, rest := f.Label("many"), f.Label("rest")
+	f.Go("SUBS $%d, %s, %s", turn, n, n)
+	f.Go("BLT %s", rest)
+	f.At(many)
+	if each != nil {
+		each()
+	}
+	step(turn)
+	forward(f, turn, streams)
+	f.Go("SUBS $%d, %s, %s", turn, n, n)
+	f.Go("BGE %s", many)
+	f.At(rest)
+	for _, count := range rests { // n is negative, but its low bits are what is left
+		none := f.Label("none")
+		f.Go("TBZ $%d, %s, %s", bits.TrailingZeros(uint(count)), n, none)
+		step(count)
+		forward(f, count, streams)
+		f.At(none)
+	}
+}
+
+func forward(f *neon.File, count int, streams []stream) {
+	for _, x := range streams {
+		f.Go("ADD $%d, %s, %s", count*x.size, x.p, x.p)
+	}
+}
+
+// zero clears so many registers from v on. It takes an instruction that does not
+// wait for what they held.
+func zero(f *neon.File, v neon.V, count int) {
+	for i := range neon.V(count) {
+		f.Go("VMOVI $0, V%d.B16", v+i)
+	}
+}
+
+// halve adds, or what op does, the upper half of so many registers from v on to the
+// lower until one is left.
+func halve(f *neon.File, op string, a neon.Arrangement, v neon.V, count int) {
+	for h := neon.V(count / 2); h >= 1; h /= 2 {
+		for i := range h {
+			f.Same(op, a, v+i, v+i, v+i+h)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// Command signs writes the kernels for rows of one bit a coordinate:
+//
+//	go run ./signs -out ../signs_amd64.s -stubs ../signs_stubs_amd64.go -pkg simd
+//
+// A coordinate's bit says whether its code of the query counts. To spread bits over
+// bytes would take longer than the sums do. Instead eight bytes of a row are copied
+// to every quadword of a vector, and each quadword keeps the bits of one number,
+// where they are: bit b of a byte weighs 2^b, all of a quadword the same, and a
+// shift takes that out of the sums, which are multiples of it. The query's codes
+// are put in the order of those bits once for all rows.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	group = 4    // rows summed at a time
+	line  = 64   // bytes of a cache line
+	span  = 4096 // bits a row has at most: signSpan of the package
+)
+
+func main() {
+	ConstraintExpr("amd64,!noasm,!purego")
+	k := &kernel{}
+	k.signSums("AVX512", &avx512{kernel: k})
+	k = &kernel{}
+	k.signSums("AVX2", &avx2{kernel: k})
+	for _, s := range []set{{"AVX512", ZMM, 64}, {"AVX2", YMM, 32}} {
+		packSigns(s)
+		sumAbs(s)
+	}
+	Generate()
+}
+
+// kernel is the part of Signs that does not depend on the level.
+type kernel struct {
+	head, end Mem         // where the bits begin in a row, and where they end
+	at        GPVirtual   // place in the row
+	hi, lo    Register    // the query's codes for the head are at hi[at] and lo[at]
+	rest      GPVirtual   // those for the bits at rest[8 at], in order
+	ids       Register    // where to go on
+	last      Mem         // the last group of ids
+	rows      []GPVirtual // those being summed
+	near      []GPVirtual // as many to fetch to the first cache
+	far       []Mem       // as many to fetch to the second
+	labels    int
+}
+
+// level is what one level does.
+type level interface {
+	prepare()           // what does not depend on the row
+	order(from, to Mem) // codes for the bits from at on
+	sum()               // stores the sums of the rows
+}
+
+// signSums writes Signs of whole groups.
+func (k *kernel) signSums(name string, l level) {
+	TEXT("signSums"+name, 0, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head, end, near, far int)")
+	Doc("signSums"+name+" is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.",
+		fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places", span),
+		"ahead are fetched to the first cache, those far ahead to the second.")
+	Pragma("noescape")
+	k.load()
+	l.prepare()
+	k.fetchFirst()
+	k.orderAll(l)
+
+	Label("group")
+	CMPQ(k.ids, k.last)
+	JHI(LabelRef("done"))
+	k.addressFar()
+	k.near = k.address(k.ahead("near"))
+	k.rows = k.address(k.ids)
+	l.sum()
+	ADDQ(U8(4*group), k.ids)
+	ADDQ(U8(12*group), argument("out"))
+	JMP(LabelRef("group"))
+
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// load takes the arguments that are not left in memory.
+func (k *kernel) load() {
+	k.head, k.end, k.at = argument("head"), argument("end"), GP64()
+	k.ids, k.hi, k.lo = Load(Param("ids"), GP64()), Load(Param("hi"), GP64()), Load(Param("lo"), GP64())
+	last := GP64()
+	MOVQ(argument("n"), last)
+	LEAQ(Mem{Base: k.ids, Index: last, Scale: 4, Disp: -4 * group}, last)
+	k.last = AllocLocal(8)
+	MOVQ(last, k.last)
+}
+
+// argument is the place of an argument of one word.
+func argument(name string) Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// address is where the rows of a group begin, from a place in ids.
+func (k *kernel) address(ids Register) []GPVirtual {
+	var rows []GPVirtual
+	for i := range group {
+		r := GP64()
+		MOVLQZX(Mem{Base: ids, Disp: 4 * i}, r)
+		IMULQ(argument("stride"), r)
+		ADDQ(argument("codes"), r)
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// ahead is the place in ids of the group some places ahead, or of the last one.
+func (k *kernel) ahead(places string) GPVirtual {
+	at := GP64()
+	MOVQ(argument(places), at)
+	LEAQ(Mem{Base: k.ids, Index: at, Scale: 4}, at)
+	CMPQ(at, k.last)
+	CMOVQHI(k.last, at)
+	return at
+}
+
+// addressFar addresses the group to fetch to the second cache.
+func (k *kernel) addressFar() {
+	slots := AllocLocal(8 * group)
+	for i, r := range k.address(k.ahead("far")) {
+		k.far = append(k.far, slots.Offset(8*i))
+		MOVQ(r, k.far[i])
+	}
+}
+
+// fetchFirst fetches the first far rows to the second cache.
+func (k *kernel) fetchFirst() {
+	next, stop := GP64(), GP64()
+	MOVQ(k.ids, next)
+	MOVQ(argument("far"), stop)
+	LEAQ(Mem{Base: k.ids, Index: stop, Scale: 4}, stop)
+	Label("first")
+	CMPQ(next, stop)
+	JCC(LabelRef("order"))
+	CMPQ(next, k.last)
+	JHI(LabelRef("order"))
+	rows := k.address(next)
+	XORQ(k.at, k.at)
+	Label("line")
+	for _, r := range rows {
+		PREFETCHT1(Mem{Base: r, Index: k.at, Scale: 1})
+	}
+	ADDQ(U8(line), k.at)
+	CMPQ(k.at, k.end)
+	JLT(LabelRef("line"))
+	ADDQ(U8(4*group), next)
+	JMP(LabelRef("first"))
+}
+
+// orderAll puts the query's codes for the bits in order.
+func (k *kernel) orderAll(l level) {
+	Label("order")
+	from, head := GP64(), GP64()
+	MOVQ(k.head, k.at)
+	IMUL3Q(I8(7), k.at, head)
+	MOVQ(k.hi, from)
+	SUBQ(head, from)
+	k.rest = GP64()
+	LEAQ(AllocLocal(span+line).Offset(line-1), k.rest)
+	ANDQ(I8(-line), k.rest)
+	MOVQ(k.head, head)
+	SHLQ(U8(3), head)
+	SUBQ(head, k.rest)
+	l.order(Mem{Base: from, Index: k.at, Scale: 8}, k.restPlace())
+}
+
+// fetch fetches the line of row i to come that is disp bytes after at.
+func (k *kernel) fetch(i int, at Register, disp int) {
+	far := GP64()
+	MOVQ(k.far[i], far)
+	PREFETCHT1(Mem{Base: far, Index: at, Scale: 1, Disp: disp})
+	PREFETCHT0(Mem{Base: k.near[i], Index: at, Scale: 1, Disp: disp})
+}
+
+// fetchLast fetches the line of the rows to come in which they end.
+func (k *kernel) fetchLast() {
+	end := GP64()
+	MOVQ(k.end, end)
+	for i := range group {
+		k.fetch(i, end, -1)
+	}
+}
+
+// place is the place in a row, or in the codes for its head.
+func (k *kernel) place(base Register) Mem { return Mem{Base: base, Index: k.at, Scale: 1} }
+
+// restPlace is the place of the codes in order for the bits at at.
+func (k *kernel) restPlace() Mem { return Mem{Base: k.rest, Index: k.at, Scale: 8} }
+
+// before is a place that holds end - n.
+func before(end Mem, n int) Mem {
+	t, m := GP64(), AllocLocal(8)
+	MOVQ(end, t)
+	SUBQ(U8(n), t)
+	MOVQ(t, m)
+	return m
+}
+
+// label is a name not used yet.
+func (k *kernel) label(name string) string {
+	k.labels++
+	return fmt.Sprint(name, k.labels)
+}
+
+// steps runs body at every step bytes of the row from at on, the last time at
+// full or before.
+func (k *kernel) steps(step int, full Op, body func()) {
+	k.while(full, func() {
+		body()
+		ADDQ(U8(step), k.at)
+	})
+}
+
+// while runs body, which moves at on, until at is beyond full.
+func (k *kernel) while(full Op, body func()) {
+	loop, past := k.label("loop"), k.label("past")
+	CMPQ(k.at, full)
+	JGT(LabelRef(past))
+	Label(loop)
+	body()
+	CMPQ(k.at, full)
+	JLE(LabelRef(loop))
+	Label(past)
+}
+
+// left runs body if at is before end.
+func (k *kernel) left(end Mem, body func()) {
+	past := k.label("past")
+	CMPQ(k.at, end)
+	JGE(LabelRef(past))
+	body()
+	Label(past)
+}
+
+// table is a constant of n entries.
+func table(name string, n int, entry func(i int) Constant) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range n {
+		c := entry(i)
+		DATA(i*c.Bytes(), c)
+	}
+	return m
+}

@@ -1,0 +1,110 @@
+package items
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"thresher/internal/philox"
+)
+
+// rating is one known entry of a matrix of users by items.
+type rating struct {
+	user, item int
+	value      float64
+}
+
+// factors are a filled matrix: entry (u, i) is
+//
+//	mean + userBias + itemBias + <p_u, q_i>
+//
+// Koren, Bell and Volinsky, "Matrix factorization techniques for recommender systems",
+// IEEE Computer 2009, equation (4). A row of users or items is a vector and its bias.
+type factors struct {
+	mean         float64
+	rank         int
+	users, items []float64 // rows of rank+1
+}
+
+// factorize fits the known entries by alternating least squares with the ridge
+// lambda n_u |p_u|^2, n_u being how many entries user u has; items alike. It is a
+// function of the arguments alone.
+func factorize(known []rating, users, items, rank, sweeps int, lambda float64, seed uint64) (*factors, error) {
+	if len(known) == 0 {
+		return nil, errors.New("no ratings")
+	}
+	f := &factors{rank: rank, users: make([]float64, users*(rank+1)), items: make([]float64, items*(rank+1))}
+	for _, r := range known {
+		f.mean += r.value / float64(len(known))
+	}
+	byUser, byItem := make([][]entry, users), make([][]entry, items)
+	for _, r := range known {
+		byUser[r.user] = append(byUser[r.user], entry{r.item, r.value - f.mean})
+		byItem[r.item] = append(byItem[r.item], entry{r.user, r.value - f.mean})
+	}
+	r := rand.New(philox.New(seed, 0))
+	for i := range f.items {
+		if (i+1)%(rank+1) != 0 { // biases begin at 0
+			f.items[i] = r.NormFloat64() / math.Sqrt(float64(rank))
+		}
+	}
+	for range sweeps {
+		if err := fit(f.users, byUser, f.items, rank, lambda); err != nil {
+			return nil, fmt.Errorf("user %w", err)
+		}
+		if err := fit(f.items, byItem, f.users, rank, lambda); err != nil {
+			return nil, fmt.Errorf("item %w", err)
+		}
+	}
+	return f, nil
+}
+
+// entry is a known value in a row, at the column other.
+type entry struct {
+	other int
+	value float64
+}
+
+// fit solves for all rows of one side, the other held fixed. Rows without entries
+// are 0.
+func fit(rows []float64, known [][]entry, others []float64, rank int, lambda float64) error {
+	width := rank + 1
+	var chol mat.Cholesky
+	design := mat.NewVecDense(width, nil)
+	design.SetVec(rank, 1) // of the row's own bias
+	for i, entries := range known {
+		if len(entries) == 0 {
+			continue
+		}
+		left, right := mat.NewSymDense(width, nil), mat.NewVecDense(width, nil)
+		for j := range width {
+			left.SetSym(j, j, lambda*float64(len(entries)))
+		}
+		for _, e := range entries {
+			other := others[e.other*width : (e.other+1)*width]
+			copy(design.RawVector().Data, other[:rank])
+			left.SymRankOne(left, 1, design)
+			right.AddScaledVec(right, e.value-other[rank], design)
+		}
+		if !chol.Factorize(left) {
+			return fmt.Errorf("%d: least squares with %d entries and ridge %g are singular", i, len(entries), lambda)
+		}
+		if err := chol.SolveVecTo(mat.NewVecDense(width, rows[i*width:(i+1)*width]), right); err != nil {
+			return fmt.Errorf("%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// at is entry (u, i).
+func (f *factors) at(u, i int) float64 {
+	p, q := f.users[u*(f.rank+1):(u+1)*(f.rank+1)], f.items[i*(f.rank+1):(i+1)*(f.rank+1)]
+	x := f.mean + p[f.rank] + q[f.rank]
+	for j := range f.rank {
+		x += p[j] * q[j]
+	}
+	return x
+}

@@ -1,0 +1,54 @@
+package slate
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	_ "pgregory.net/rapid"
+	"thresher/internal/philox"
+)
+
+// Property tests draw the same cases in every run and leave no files behind;
+// -rapid.seed=0 on the command line draws fresh ones.
+func init() {
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// must is for what a test has made itself.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+func newRand(seed, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
+
+// uniform are n numbers in [low, high).
+func uniform(r *rand.Rand, n int, low, high float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = low + (high-low)*r.Float64()
+	}
+	return x
+}
+
+// coin is 1 with probability p.
+func coin(r *rand.Rand, p float64) float64 {
+	if r.Float64() < p {
+		return 1
+	}
+	return 0
+}
+
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long")
+	}
+}

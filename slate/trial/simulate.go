@@ -1,0 +1,285 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"thresher/internal/philox"
+	"thresher/slate"
+	"thresher/slate/items"
+)
+
+// Algorithms are those that can be compared, in the order of pictures.
+func Algorithms() []slate.Algorithm {
+	return []slate.Algorithm{slate.AFSM, slate.LSBGreedy, slate.ModifiedGreedy, slate.BetterGreedy, slate.MCSGreedy, slate.Random}
+}
+
+// Simulation lets algorithms recommend within one constraint. A trial is a user, whose
+// weights are one of Users, with one of Repeats of the rewards' randomness. All
+// algorithms meet the same users.
+type Simulation struct {
+	Constraint *slate.Constraint
+	Algorithms []slate.Algorithm
+	// Options are those of all rounds; Algorithm, Seed and Round are set for each.
+	// Memory is that of all Workers together.
+	Options slate.Options
+	// Ridge is the lambda of the estimators; 0 = 1.
+	Ridge                  float64
+	Users, Repeats, Rounds int
+	// Marks are the rounds, ascending from 1 on, after which averages are taken; none
+	// = after the last.
+	Marks []int
+	Seed  uint64
+	// Workers is how many trials are played at a time; 0 = one a core.
+	Workers int
+	// Progress hears after every trial how many are done, from any goroutine.
+	Progress func(done, total int)
+}
+
+// Outcome is what one algorithm earned.
+type Outcome struct {
+	Algorithm slate.Algorithm
+	// Rewards and Values have an entry for each mark: the sum of a list's rewards, and
+	// what is expected of it, f(S), averaged over the rounds so far.
+	Rewards, Values []Mean
+	// Known is f(S) of the list that the algorithm takes when it knows the weights.
+	Known Mean
+	// Evaluations are UCB scores that were computed a round.
+	Evaluations float64
+}
+
+// What the streams of a seed are for; 0 is that of items.News.
+const (
+	tasteStream = (iota + 1) << 56
+	rewardStream
+	choiceStream
+	knownStream
+)
+
+// Tastes are the weights of a user, d numbers with sum 1: two topics are liked, the
+// others hardly (section 7.1).
+func Tastes(seed uint64, user, d int) []float64 {
+	w := make([]float64, d)
+	items.Peaks(rand.New(philox.New(seed, tasteStream+uint64(user))), w)
+	var sum float64
+	for _, x := range w {
+		sum += x
+	}
+	for g := range w {
+		w[g] /= sum
+	}
+	return w
+}
+
+// Run plays all trials. Outcomes are in the order of Algorithms and a function of the
+// fields above Workers alone.
+func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	marks := s.Marks
+	if len(marks) == 0 {
+		marks = []int{s.Rounds}
+	}
+	trials := make([]trial, 0, s.trials())
+	for user := range s.Users {
+		for repeat := range s.Repeats {
+			for _, a := range s.Algorithms {
+				trials = append(trials, trial{algorithm: a, user: user, repeat: repeat})
+			}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var begun, done atomic.Int64
+	var wg sync.WaitGroup
+	for range s.workers() {
+		wg.Go(func() {
+			planner := slate.NewPlanner(s.Constraint)
+			for i := int(begun.Add(1)) - 1; i < len(trials); i = int(begun.Add(1)) - 1 {
+				if err := s.play(ctx, planner, &trials[i], marks); err != nil {
+					cancel(err)
+					return
+				}
+				if s.Progress != nil {
+					s.Progress(int(done.Add(1)), len(trials))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, len(s.Algorithms))
+	for i, a := range s.Algorithms {
+		outcomes[i] = s.summarize(a, trials, len(marks))
+	}
+	return outcomes, nil
+}
+
+// maxTrials bounds what is kept of trials.
+const maxTrials = 10_000_000
+
+// trials is how many there are, once check has found no more than maxTrials.
+func (s *Simulation) trials() int { return s.Users * s.Repeats * len(s.Algorithms) }
+
+// workers is how many trials are played at a time.
+func (s *Simulation) workers() int {
+	workers := s.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return min(workers, s.trials())
+}
+
+// share is the memory of each worker.
+func (s *Simulation) share() int64 {
+	if s.Options.Memory <= 0 {
+		return s.Options.Memory
+	}
+	return max(1, s.Options.Memory/int64(s.workers()))
+}
+
+func (s *Simulation) check() error {
+	if s.Users < 1 || s.Repeats < 1 || s.Rounds < 1 || s.Workers < 0 {
+		return fmt.Errorf("trial: %d users, %d repeats, %d rounds, %d workers", s.Users, s.Repeats, s.Rounds, s.Workers)
+	}
+	if len(s.Algorithms) == 0 {
+		return errors.New("trial: no algorithms")
+	}
+	if n := float64(s.Users) * float64(s.Repeats) * float64(len(s.Algorithms)); n > maxTrials {
+		return fmt.Errorf("trial: %d users, %d repeats and %d algorithms make %.0f trials; at most %d are kept", s.Users, s.Repeats, len(s.Algorithms), n, maxTrials)
+	}
+	for i, a := range s.Algorithms {
+		if !slices.Contains(Algorithms(), a) || slices.Contains(s.Algorithms[:i], a) {
+			return fmt.Errorf("trial: algorithm %q is unknown or there twice; there are %q", a, Algorithms())
+		}
+		if err := s.Constraint.CheckScratch(a, s.share()); err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	before := 0
+	for _, m := range s.Marks {
+		if m <= before || m > s.Rounds {
+			return fmt.Errorf("trial: mark %d behind %d, of %d rounds", m, before, s.Rounds)
+		}
+		before = m
+	}
+	if d := s.Constraint.Items().Objective().Features(); d < 2 {
+		return fmt.Errorf("trial: users like two topics, there are %d", d)
+	}
+	return nil
+}
+
+// trial is one user's rounds with one algorithm, and what came of them by marks.
+type trial struct {
+	algorithm       slate.Algorithm
+	user, repeat    int
+	rewards, values []float64
+	known           float64
+	evaluations     int
+}
+
+func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *trial, marks []int) error {
+	all := s.Constraint.Items()
+	d := all.Objective().Features()
+	weights := Tastes(s.Seed, t.user, d)
+	number := uint64(t.user)*uint64(s.Repeats) + uint64(t.repeat)
+	var err error
+	if t.known, err = s.informed(planner, t, weights, knownStream+number); err != nil {
+		return err
+	}
+	ridge := s.Ridge
+	if ridge == 0 {
+		ridge = 1
+	}
+	user, err := slate.NewEstimator(d, ridge)
+	if err != nil {
+		return err
+	}
+	luck := rand.New(philox.New(s.Seed, rewardStream+uint64(slices.Index(Algorithms(), t.algorithm))<<48+number))
+	var reward, value float64
+	for round := 1; round <= s.Rounds; round++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		chosen, err := planner.Recommend(user, s.options(t, choiceStream+number*uint64(s.Rounds)+uint64(round-1)))
+		if err != nil {
+			return fmt.Errorf("%s, round %d: %w", t.algorithm, round, err)
+		}
+		gains, err := all.Features(chosen.Items())
+		if err != nil {
+			return err
+		}
+		likes := make([]float64, len(chosen.Picks))
+		for i := range likes {
+			p := dot(weights, gains[i*d:(i+1)*d])
+			value += p
+			if luck.Float64() < p {
+				likes[i] = 1
+				reward++
+			}
+		}
+		if err := user.Update(gains, likes); err != nil {
+			return err
+		}
+		t.evaluations += chosen.Evaluations
+		if len(t.rewards) < len(marks) && round == marks[len(t.rewards)] {
+			t.rewards = append(t.rewards, reward/float64(round))
+			t.values = append(t.values, value/float64(round))
+		}
+	}
+	return nil
+}
+
+func (s *Simulation) options(t *trial, place uint64) slate.Options {
+	o := s.Options
+	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, place
+	o.Memory = s.share()
+	return o
+}
+
+// informed is f(S) of the list that an algorithm takes for weights it knows.
+func (s *Simulation) informed(planner *slate.Planner, t *trial, weights []float64, place uint64) (float64, error) {
+	chosen, err := planner.Known(weights, s.options(t, place))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", t.algorithm, err)
+	}
+	return chosen.Value, nil
+}
+
+// summarize averages the trials of one algorithm.
+func (s *Simulation) summarize(a slate.Algorithm, trials []trial, marks int) Outcome {
+	o := Outcome{Algorithm: a, Rewards: make([]Mean, marks), Values: make([]Mean, marks)}
+	over := func(figure func(*trial) float64) Mean {
+		byUser := make([][]float64, s.Users)
+		for i := range trials {
+			if t := &trials[i]; t.algorithm == a {
+				byUser[t.user] = append(byUser[t.user], figure(t))
+			}
+		}
+		return meanOf(byUser)
+	}
+	for m := range marks {
+		o.Rewards[m] = over(func(t *trial) float64 { return t.rewards[m] })
+		o.Values[m] = over(func(t *trial) float64 { return t.values[m] })
+	}
+	o.Known = over(func(t *trial) float64 { return t.known })
+	o.Evaluations = over(func(t *trial) float64 { return float64(t.evaluations) / float64(s.Rounds) }).Mean
+	return o
+}
+
+func dot(a, b []float64) float64 {
+	var s float64
+	for i, x := range a {
+		s += x * b[i]
+	}
+	return s
+}

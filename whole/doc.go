@@ -1,3 +1,0 @@
-// Package whole writes files that appear whole or not at all: beside their place,
-// under another name, until Commit flushes them and gives them theirs.
-package whole
