@@ -123,6 +123,9 @@ func TestSmallCollectionsRefused(t *testing.T) {
 		"few ids":     {`{"source":{"vectors":[[1],[2]],"ids":[1]}}`, jsonType, "invalid-value", "ids", -1},
 		"ids alone":   {`{"source":{"path":"a.npy","ids":[1]}}`, jsonType, "invalid-value", "source.ids", -1},
 		"csv":         {"x,y\n1,2\n3,z\n", csvType, "not-finite", "rows", 1},
+		"id twice":    {"id,x,y\n4,1,2\n5,1,2\n4,3,4\n", csvType, "invalid-value", "ids", 2},
+		"id missing":  {"id,x,y\n4,1,2\n,3,4\n", csvType, "malformed-body", "rows", 1},
+		"id null":     {`{"id":4,"v":[1]}` + "\n" + `{"id":null,"v":[2]}`, "application/x-ndjson", "malformed-body", "rows", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.in(t)
