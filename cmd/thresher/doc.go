@@ -1,7 +1,8 @@
 // Command thresher finds the k largest inner products of many queries against
 // many vectors by elimination, from files to files.
 //
-// Verbs are one file each. A verb reads its settings from package config,
+// A verb has the file VERB.go, or GROUP_VERB.go, and its parts lie beside it as
+// VERB_NOUN.go; a noun alone names what several verbs use. A verb reads its settings from package config,
 // vectors from package dataset, and leaves the search to package batch and the
 // durable progress of long runs to package jobs. Only this package chooses a
 // backend.
