@@ -1,8 +1,8 @@
 package simd
 
-// SquaredDistance returns the canonical sum of (q_j - a_j)^2, which is the same
-// bit for bit at every level: the difference is rounded to float64, then its
-// square, then each addition. The slices have one length. The error is below
+// SquaredDistance returns the canonical sum (sums.go) of (q_j - a_j)^2. It is the
+// same bit for bit at every level: the difference is rounded to float64, then its
+// square, then each addition. The slices have equal lengths. The error is below
 // (len(a)/32+9) 2^-53 times the sum for len(a) below 2^40.
 func SquaredDistance(a []float32, q []float64) float64 {
 	q = q[:len(a)]
@@ -13,12 +13,12 @@ func SquaredDistance(a []float32, q []float64) float64 {
 	return fold(&s)
 }
 
-// distanceLanes makes eight lanes of SquaredDistance; a and q begin at the first.
+// distanceLanes sums eight of SquaredDistance's lanes into s; a and q start at the first of them.
 func distanceLanes(s *[8]float64, a []float32, q []float64) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	q = q[:len(a)]
 	for ; len(a) >= 8 && len(q) >= 8; a, q = a[min(lanes, len(a)):], q[min(lanes, len(q)):] {
-		// the conversions keep a compiler from fusing square and sum
+		// The conversions keep compilers from fusing the square with the sum.
 		d0, d1 := q[0]-float64(a[0]), q[1]-float64(a[1])
 		d2, d3 := q[2]-float64(a[2]), q[3]-float64(a[3])
 		d4, d5 := q[4]-float64(a[4]), q[5]-float64(a[5])
@@ -35,8 +35,8 @@ func distanceLanes(s *[8]float64, a []float32, q []float64) {
 	}
 }
 
-// SquaredDistances writes to out[i] the SquaredDistance of row ids[i] and q, bit
-// for bit. rows is row-major: row r is the len(q) floats from r*ld.
+// SquaredDistances sets out[i] to the SquaredDistance of row ids[i] and q, bit for
+// bit. rows is row-major: row r is the len(q) floats from r*ld. len(out) >= len(ids).
 func SquaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	out = out[:len(ids)]
 	for i, id := range ids {

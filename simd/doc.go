@@ -1,13 +1,13 @@
-// Package simd holds the arithmetic kernels on plain slices: Walsh-Hadamard,
-// quantisation, dot products of codes, of signs and of floats, matrix products and
-// the fused scan of a panel. The package knows nothing of collections or searches.
+// Package simd holds the arithmetic kernels, on plain slices: Walsh-Hadamard
+// transforms, quantisation, dot products of codes, signs and floats, matrix products
+// and the fused scan of a panel. It knows nothing of collections or searches.
 //
-// A Level says which instructions run. The generic Go of every kernel is always
-// compiled and defines what each must compute; the files of a kernel are NAME.go
-// with the contract and the generic code, NAME_amd64.go and NAME_arm64.go with what
-// checks slices and chooses (NAME_asm.go what they share), and the .s files of both,
-// written by the programs in ../_generate (make generate).
+// A Level names an instruction set. The portable Go of every kernel is always
+// compiled and defines what all levels compute. NAME.go has a kernel's contract and
+// portable code; NAME_amd64.go and NAME_arm64.go check slices and choose the
+// assembly, NAME_asm.go has what both share. The programs in ../_generate write the
+// .s files (make generate).
 //
-// Slices are given in matching lengths by the caller; kernels slice them once
-// and keep bounds checks out of the inner loops. None allocates.
+// Callers pass slices of matching lengths. A kernel checks them once, so that inner
+// loops have no bounds checks. No kernel allocates.
 package simd

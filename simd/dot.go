@@ -1,9 +1,10 @@
 package simd
 
-// Dot returns the canonical sum of a_j q_j. It is the same bit for bit at every
-// level where the float64 products are exact: each q_j is a float32 times a power of
-// two, the same for all. Other products a level may round, or not. The error is
-// below (len(a)/32+7) 2^-53 sum |a_j q_j| for len(a) below 2^40.
+// Dot returns the canonical sum (sums.go) of a_j q_j. It is the same bit for bit at
+// every level if the float64 products are exact, that is if every q_j is a float32
+// times one common power of two; otherwise a level may round products or fuse them.
+// The slices have equal lengths. The error is below (len(a)/32+7) 2^-53 sum |a_j q_j|
+// for len(a) below 2^40.
 func Dot(a []float32, q []float64) float64 {
 	q = q[:len(a)]
 	var s [lanes]float64
@@ -13,7 +14,7 @@ func Dot(a []float32, q []float64) float64 {
 	return fold(&s)
 }
 
-// dotLanes makes eight lanes of Dot; a and q begin at the first.
+// dotLanes sums eight of Dot's lanes into s; a and q start at the first of them.
 func dotLanes(s *[8]float64, a []float32, q []float64) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	q = q[:len(a)]
@@ -33,8 +34,8 @@ func dotLanes(s *[8]float64, a []float32, q []float64) {
 	}
 }
 
-// Dots writes to out[i] the Dot of row ids[i] with q, bit for bit. rows is
-// row-major: row r is the len(q) floats from r*ld.
+// Dots sets out[i] to the Dot of row ids[i] and q, bit for bit. rows is row-major:
+// row r is the len(q) floats from r*ld. len(out) >= len(ids).
 func Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	out = out[:len(ids)]
 	for i, id := range ids {
@@ -42,8 +43,8 @@ func Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	}
 }
 
-// SumSquares returns the canonical sum of x_j^2, whose float64 squares are exact:
-// it is the same bit for bit at every level. The error is below
+// SumSquares returns the canonical sum (sums.go) of x_j^2. Squares of float32 are
+// exact in float64, so it is the same bit for bit at every level. The error is below
 // (len(x)/32+6) 2^-53 times the sum for len(x) below 2^40.
 func SumSquares(x []float32) float64 {
 	var s [lanes]float64
@@ -53,7 +54,7 @@ func SumSquares(x []float32) float64 {
 	return fold(&s)
 }
 
-// squareLanes makes eight lanes of SumSquares; x begins at the first.
+// squareLanes sums eight of SumSquares' lanes into s; x starts at the first of them.
 func squareLanes(s *[8]float64, x []float32) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	for ; len(x) >= 8; x = x[min(lanes, len(x)):] {

@@ -6,17 +6,18 @@ import (
 	"math/bits"
 )
 
-// drainingQueries is the number of queries from which a kernel is worth its call.
+// drainingQueries is the number of queries from which a call of the assembly pays.
 const drainingQueries = 4
 
-// Drain appends what a Scan selected to lists, one a query: query q's list are
-// the counts[q] entries of ids and of bounds from q*stride on. For each bit i of
-// masks[q], lowest first, base + i goes to its ids, values[64 q + i] + add[q] to
-// its bounds, and counts[q] goes up by one. All levels agree bit for bit.
+// Drain appends the lanes that a Scan selected to one list a query. Query q's list
+// is the first counts[q] entries of ids[q*stride:] and of bounds[q*stride:]. For each
+// bit i of masks[q], lowest first, it appends base + i to the ids and
+// values[64 q + i] + add[q] to the bounds, and increments counts[q]. All levels agree
+// bit for bit.
 //
-// ids and bounds have stride entries a query, of which each list has 64 left
-// before the call, whatever it gets: Drain may write to them all. At a list that
-// has fewer it panics, when those before have got theirs and no other has.
+// Every list must have room for 64 more entries before the call, whatever its mask:
+// Drain may overwrite them all. It panics at the first list without that room, after
+// completing the lists before it and before touching any later one.
 func (l Level) Drain(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
 	base uint32, add []float32) {
 	n, room := len(masks), stride-panelLanes

@@ -2,11 +2,11 @@
 
 package simd
 
-// drainBlock is the number of queries the kernel takes in a call.
+// drainBlock is the most queries one call of the assembly takes.
 const drainBlock = 256
 
-// drainBlocks drains the queries of all blocks before the first in which a list
-// holds more than room entries, and returns how many those are.
+// drainBlocks drains block after block and stops at the first block with a list of
+// more than room entries. It returns the number of queries drained.
 func drainBlocks(ids []uint32, bounds []float32, stride int, counts []int32, room int32, masks []uint64, values []float32,
 	base uint32, add []float32) int {
 	n := len(masks)

@@ -67,7 +67,7 @@ func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 		return DotGather(a, perm, q)
 	}
 	n, sum, squares := dotGatherAVX2(a, perm, q, last(a))
-	// the rest, or the panic of an index beyond a
+	// The portable code takes the remaining entries and panics on an index beyond a.
 	s, t := DotGather(a, perm[n:], q[n:])
 	return sum + s, squares + t
 }
@@ -147,7 +147,7 @@ func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	return co + a, cc + b
 }
 
-// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit; sign may be nil.
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
 func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	if l == AVX512 {
 		switch block {
@@ -188,6 +188,6 @@ func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) 
 		n = permuteScaleAVX2(dst, src, perm, scale, last(src))
 		scale = scale[n:]
 	}
-	// the rest, or the panic of an index beyond src
+	// The portable code takes the remaining entries and panics on an index beyond src.
 	PermuteScale(dst[n:], src, perm[n:], scale)
 }

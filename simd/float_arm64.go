@@ -53,7 +53,7 @@ func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 		return DotGather(a, perm, q)
 	}
 	left, sum, squares := dotGatherNEON(unsafe.SliceData(a), unsafe.SliceData(perm), unsafe.SliceData(q), len(perm), last(a))
-	// the rest, or the panic of an index beyond a
+	// The portable code takes the remaining entries and panics on an index beyond a.
 	n := len(perm) - left
 	s, t := DotGather(a, perm[n:], q[n:])
 	return sum + s, squares + t
@@ -111,7 +111,7 @@ func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	return co + a, cc + b
 }
 
-// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit; sign may be nil.
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
 func (Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	p, n := unsafe.SliceData(x), len(x)
 	switch block {
@@ -139,6 +139,6 @@ func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) 
 		n = len(dst) - permuteScaleNEON(to, from, at, unsafe.SliceData(scale), len(dst), last(src))
 		scale = scale[n:]
 	}
-	// the rest, or the panic of an index beyond src
+	// The portable code takes the remaining entries and panics on an index beyond src.
 	PermuteScale(dst[n:], src, perm[n:], scale)
 }

@@ -7,14 +7,13 @@ import (
 	"unsafe"
 )
 
-// fetched is about how many bytes of rows are on their way to the caches while
-// one is summed.
+// fetched is roughly how many bytes of rows are prefetched ahead of the row being summed.
 const fetched = 8192
 
-// last is the greatest index of x that a uint32 holds; x is not empty.
+// last returns the greatest index of x that fits a uint32; x is not empty.
 func last(x []float32) uint32 { return uint32(min(len(x)-1, math.MaxUint32)) }
 
-// fwhtVisit is the longest block the kernels transform.
+// fwhtVisit is the longest block the assembly transforms.
 const fwhtVisit = 256
 
 func (l Level) fwhtScale(x, sign []float32, block int, f float32) {

@@ -1,7 +1,7 @@
 package simd
 
-// FWHT applies the unnormalised Walsh-Hadamard transform in place. len(x) is a
-// power of two, at least 4. Eight stages of additions for 256 entries.
+// FWHT applies the unnormalised Walsh-Hadamard transform in place. len(x) is a power
+// of two, at least 4.
 func FWHT(x []float32) {
 	for i := 0; i+4 <= len(x); i += 4 {
 		p := (*[4]float32)(x[i:])
@@ -11,9 +11,9 @@ func FWHT(x []float32) {
 	stages(x, 4)
 }
 
-// stages does the stages of FWHT from that of entries h apart on.
+// stages does the butterflies of x over distances h, 2h, .. len(x)/2.
 func stages(x []float32, h int) {
-	// two at a time while two are left
+	// Two stages share one pass while two are left.
 	for ; h*4 <= len(x); h *= 4 {
 		for i := 0; i < len(x); i += 4 * h {
 			a, b, c, d := x[i:i+h:i+h], x[i+h:i+2*h:i+2*h], x[i+2*h:i+3*h:i+3*h], x[i+3*h:i+4*h:i+4*h]
@@ -33,12 +33,12 @@ func stages(x []float32, h int) {
 	}
 }
 
-// FWHTScale multiplies x by sign, transforms each block of it and multiplies
-// what comes out by f. Both slices have one length, a multiple of block, which
-// is a power of two, at least 4; sign holds +1 and -1.
+// FWHTScale multiplies x by sign, transforms each block in place and multiplies the
+// result by f. Both slices have equal lengths, a multiple of block; block is a power
+// of two, at least 4; sign holds +1 and -1.
 func FWHTScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign[:len(x)], block, f) }
 
-// fwhtScale is FWHTScale; sign is nil for none.
+// fwhtScale is FWHTScale; a nil sign stands for all +1.
 func fwhtScale(x, sign []float32, block int, f float32) {
 	for i, s := range sign {
 		x[i] *= s
@@ -49,7 +49,6 @@ func fwhtScale(x, sign []float32, block int, f float32) {
 	scale(x, f)
 }
 
-// scale multiplies x by f.
 func scale(x []float32, f float32) {
 	if f == 1 {
 		return

@@ -1,7 +1,7 @@
 package simd
 
-// DotGather returns sum q_j a_perm(j) and the sum of the squared products;
-// perm and q have one length.
+// DotGather returns sum_j q_j a[perm[j]] and the sum of the squares of those products.
+// perm and q have equal lengths; it panics on an index beyond a.
 func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	q = q[:len(perm)]
 	for j, p := range perm {
@@ -12,9 +12,9 @@ func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	return sum, squares
 }
 
-// PermuteScale writes dst[i] = src[perm[i]] * scale[i], or without the product
-// when scale is nil. perm and scale are as long as dst, which does not overlap
-// src.
+// PermuteScale sets dst[i] = src[perm[i]] * scale[i], or src[perm[i]] if scale is nil.
+// perm and scale are as long as dst, which does not overlap src. It panics on an
+// index beyond src.
 func PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	perm = perm[:len(dst)]
 	if scale == nil {
@@ -29,7 +29,7 @@ func PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	}
 }
 
-// DotSquares returns sum q_j a_j and sum a_j^2; both slices have one length.
+// DotSquares returns sum_j q_j a_j and sum_j a_j^2; the slices have equal lengths.
 func DotSquares(a, q []float32) (sum, squares float64) {
 	q = q[:len(a)]
 	for j, v := range a {

@@ -1,10 +1,10 @@
 package simd
 
-// PanelWidths are the widths a packed panel of Gemm may have.
+// PanelWidths are the widths, in vectors, that a packed panel of Gemm may have.
 var PanelWidths = [...]int{16, 32, 64}
 
-// Pack writes n <= width vectors of k entries, ld apart, into a panel:
-// panel[c*width+j] = src[j*ld+c], zero for j >= n.
+// Pack transposes n <= width vectors of k entries, ld floats apart, into a panel:
+// panel[c*width+j] = src[j*ld+c], and zero for n <= j < width.
 func (l Level) Pack(panel, src []float32, ld, n, k, width int) {
 	l.pack(panel[:k*width], src, ld, n, k, width)
 }
@@ -18,20 +18,19 @@ func packGeneric(panel, src []float32, ld, n, k, width int) {
 	}
 }
 
-// Gemm multiplies n rows of k entries, ldr apart, by a packed panel:
+// Gemm multiplies n rows of k entries, ldr floats apart, by a packed panel:
 //
 //	out[i*ldo+j] (+)= sum_c rows[i*ldr+c] panel[c*width+j],  j < width
 //
-// adding to out when add is set. Each entry is one chain of k products and sums
-// (fused or not) in the order of c, the same for every n: its error is below
-// k 2^-24 sum_c |rows_ic panel_cj| + k 2^-150. The addition to out is one
-// rounding more. width is one of PanelWidths; out shares no memory with the
-// others.
+// With add set it adds to out, otherwise it overwrites. Each entry is one chain of k
+// multiply-adds (all fused or none) in the order of c, for every n alike; its error is
+// below k 2^-24 sum_c |rows_ic panel_cj| + k 2^-150. The addition to out rounds once
+// more. width is one of PanelWidths; out shares no memory with the other slices.
 //
-// The panel is read anew for every six or eight rows. That costs a few per cent
-// at most while its 4 k width bytes fill half the second cache or less: k <= 1024
-// at width 64 where it has 512 KiB. The kernels fetch rows ahead, past the last
-// too, as the next call goes on there; out should be in a cache.
+// The panel is read again for every six or eight rows. That costs a few per cent at
+// most while its 4 k width bytes fill at most half the level-2 cache: k <= 1024 at
+// width 64 for 512 KiB. The kernels prefetch rows ahead, also those after the last,
+// where the next call is expected to continue; out should be in a cache.
 func (l Level) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	if n <= 0 {
 		return
@@ -40,10 +39,10 @@ func (l Level) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []
 	l.gemm(out, ldo, rows, ldr, n, panel, k, width, add)
 }
 
-// gemmGeneric takes four columns of two rows at a time, whose sums fit registers.
+// gemmGeneric sums four columns of two rows at a time, so that the sums stay in registers.
 func gemmGeneric(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	for i := 0; i < n; i += 2 {
-		last := min(i+1, n-1) // an odd last row is its own neighbour
+		last := min(i+1, n-1) // if the last row has no partner it is its own
 		a, b := rows[i*ldr:][:k], rows[last*ldr:][:k]
 		for j := 0; j < width; j += 4 {
 			var a0, a1, a2, a3, b0, b1, b2, b3 float32
@@ -67,14 +66,13 @@ func put4(to *[4]float32, a, b, c, d float32, add bool) {
 	*to = [4]float32{a, b, c, d}
 }
 
-// DenseTestRows returns, for len(masks) rows of products, ld apart, the masks of
-// the queries whose score may reach their threshold: bit j of masks[i] is set
-// unless
+// DenseTestRows tests len(masks) rows of products, ld floats apart, against the
+// queries' thresholds. Bit j of masks[i], for j < width, is clear if
 //
 //	dots[i*ld+j]*scale[i] + margin[j]*size[i] + offset[i]*factor[j] < tau[j]
 //
-// in float32, each operation rounded, for j < width, one of PanelWidths. NaN
-// sets the bit. The masks are the same at every level.
+// in float32 with every operation rounded, and set otherwise, also for a NaN. width is
+// one of PanelWidths; masks are the same at every level.
 func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
 	n := len(masks)
 	if n == 0 {
@@ -90,7 +88,7 @@ func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau, scale, si
 		row, scale, size, offset := dots[i*ld:][:len(margin)], scale[i], size[i], offset[i]
 		var mask uint64
 		for j, v := range row {
-			// the conversions keep compilers from fusing products and sums
+			// The conversions keep compilers from fusing products with sums.
 			if !(float32(v*scale)+float32(margin[j]*size)+float32(offset*factor[j]) < tau[j]) {
 				mask |= 1 << j
 			}

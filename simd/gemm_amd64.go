@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// kernelWidth reports whether the kernels know a width; the generic code takes
-// others too.
+// kernelWidth reports whether the assembly takes a width; the portable code takes any.
 func kernelWidth(width int) bool { return slices.Contains(PanelWidths[:], width) }
 
 func (l Level) pack(panel, src []float32, ld, n, k, width int) {
@@ -20,15 +19,15 @@ func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 		clear(panel)
 	}
 	for j := 0; j < n; j += 8 {
-		j := min(j, n-8) // the last blocks write some of the ones before again
+		j := min(j, n-8) // the last block overlaps the one before
 		_ = src[(j+7)*ld:][:k]
 		packAVX2(&panel[j], width, &src[j*ld], ld, k/8)
 		packAVX2(&panel[(k-8)*width+j], width, &src[j*ld+k-8], ld, 1)
 	}
 }
 
-// rowsAVX2 is how many rows the AVX2 kernel, of 16 columns, multiplies before
-// it turns to the next columns: they stay in the second cache. A multiple of 6.
+// rowsAVX2 is the number of rows multiplied by 16 columns before the next 16 columns:
+// that many stay in the level-2 cache. It is a multiple of the kernel's 6.
 const rowsAVX2 = 24
 
 func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {

@@ -16,7 +16,7 @@ func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 		clear(panel)
 	}
 	for j := 0; j < n; j += 8 {
-		j := min(j, n-8) // the last blocks write some of the ones before again
+		j := min(j, n-8) // the last block overlaps the one before
 		_ = src[(j+7)*ld:][:k]
 		packNEON(&panel[j], width, &src[j*ld], ld, k/4)
 		if k%4 > 0 {
@@ -25,12 +25,12 @@ func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 	}
 }
 
-// rowsNEON is how many rows the kernel, of 16 columns, multiplies before it turns
-// to the next columns: they stay in the second cache. A multiple of 6.
+// rowsNEON is the number of rows multiplied by 16 columns before the next 16 columns:
+// that many stay in the level-2 cache. It is a multiple of the kernel's 6.
 const rowsNEON = 24
 
 func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
-	// the generic code takes other widths too
+	// The portable code takes any width.
 	if l == Generic || !slices.Contains(PanelWidths[:], width) {
 		gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
 		return

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// Level is a set of kernels. Every level computes the same: integers bit for
-// bit, floats within the bounds each kernel states.
+// Level is an instruction set and names its kernels. All levels compute the same
+// integers bit for bit, and floats within the bounds each kernel states.
 type Level uint8
 
 const (
-	// Generic is portable Go, compiled everywhere.
+	// Generic is portable Go; every processor runs it.
 	Generic Level = iota
 	// AVX2 needs AVX2, FMA, POPCNT and BMI1.
 	AVX2
 	// AVX512 needs AVX-512 F, BW, DQ, VL and VNNI.
 	AVX512
-	// NEON is arm64's; it needs the dot products of bytes of FEAT_DotProd.
+	// NEON needs arm64 with FEAT_DotProd, the dot products of bytes.
 	NEON
 )
 
-// levels are those this processor runs, chosen once. GODEBUG takes some away:
-// cpu.avx512f=off leaves AVX2, cpu.avx2=off and cpu.asimddp=off Generic.
+// levels are those this processor runs, slowest first. GODEBUG hides some:
+// cpu.avx512f=off leaves AVX2; cpu.avx2=off and cpu.asimddp=off leave Generic.
 var levels = detect()
 
-// best is the fastest of them.
 var best = levels[len(levels)-1]
 
 // Best returns the fastest level this processor runs.
@@ -36,11 +35,11 @@ func Levels() []Level { return slices.Clone(levels) }
 
 var levelNames = [...]string{"generic", "avx2", "avx512", "neon"}
 
-// String is the name ParseLevel takes.
+// String returns the name that ParseLevel takes.
 func (l Level) String() string { return levelNames[l] }
 
-// ParseLevel returns the level of a name; "auto" is the best one. It refuses a
-// level this processor does not run.
+// ParseLevel returns the named level; "" and "auto" stand for Best. It fails for an
+// unknown name and for a level this processor does not run.
 func ParseLevel(name string) (Level, error) {
 	if name == "" || name == "auto" {
 		return best, nil

@@ -1,29 +1,28 @@
 package simd
 
-// A panel holds the codes of 64 atoms side by side: code c of lane i lies at
-// (c/4)*256 + i*4 + c%4, biased by 128, so that one 64-byte load feeds sixteen
-// lanes of a four-way dot product.
+// A panel holds the codes of 64 atoms (lanes) side by side: code c of lane i lies at
+// (c/4)*256 + i*4 + c%4, biased by 128, so that one 64-byte load feeds sixteen lanes
+// of a four-way dot product.
 //
-// The generic kernel multiplies three lanes at once: a 64-bit word carries the
-// signed codes of lanes l, l+22 and l+44 at bits 0, 21 and 42, and the product
-// with one query code adds to three sums that stay apart as long as each fits
-// 21 bits. 64 products of 7-bit magnitudes do: 64*127*127 < 2^20.
+// The portable kernel multiplies three lanes at once. A 64-bit word holds the signed
+// codes of lanes l, l+22 and l+44 at bits 0, 21 and 42; its product with a query's
+// code adds to three sums, which stay separate while each fits 21 bits. Sums of 64
+// products of 7-bit magnitudes do: 64*127*127 < 2^20.
 
 const (
 	panelLanes = 64
-	wordLanes  = 22 // words a coordinate: lanes l, l+22, l+44
-	wordPad    = 24 // words a coordinate, padded to three groups of eight
+	wordLanes  = 22 // words a coordinate: word l holds lanes l, l+22 and l+44
+	wordPad    = 24 // words a coordinate as stored: three groups of eight
 	laneBits   = 21
-	// blockCodes is the number of coordinates whose sums fit a lane.
+	// blockCodes is the number of coordinates whose products' sums fit 21 bits.
 	blockCodes = 64
 )
 
-// wordsLen is the size of the scratch expand needs for a panel of width codes.
+// wordsLen is the length of the scratch that expand needs for a panel of width codes.
 func wordsLen(width int) int { return width * wordPad }
 
-// expand spreads the first width codes of a panel into words for panelDots.
-// width is a multiple of 4; len(words) >= wordsLen(width). Words are laid out
-// [group of 8][coordinate][8].
+// expand converts the first width codes of a panel to words for panelDots, laid out
+// [group of 8][coordinate][8]. width is a multiple of 4; len(words) >= wordsLen(width).
 func expand(words []int64, panel []uint8, width int) {
 	for g := 0; g < 3; g++ {
 		dst := words[g*8*width : (g+1)*8*width]
@@ -46,9 +45,8 @@ func expand(words []int64, panel []uint8, width int) {
 	}
 }
 
-// panelDots adds up codes from to to of an expanded panel (of width codes)
-// against the query codes q, one int64 a coordinate, in [-127, 127], and writes
-// the 64 sums to out. It is exact.
+// panelDots sets out to the 64 exact products of codes from to to of an expanded panel
+// of width codes with the query's codes q, one int64 a coordinate, in [-127, 127].
 func panelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]int32) {
 	*out = [panelLanes]int32{}
 	for lo := from; lo < to; lo += blockCodes {
@@ -83,8 +81,8 @@ func panelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]i
 	}
 }
 
-// addLanes takes a word apart: the low lane is the signed low 21 bits, what is
-// left after its removal holds the next.
+// addLanes adds the three sums in word v to out[l], out[l+22] and out[l+44]. The
+// lowest sum is the sign-extended low 21 bits; subtracting it leaves the next.
 func addLanes(out *[panelLanes]int32, l int, v int64) {
 	a := v << (64 - laneBits) >> (64 - laneBits)
 	v = (v - a) >> laneBits
@@ -96,9 +94,8 @@ func addLanes(out *[panelLanes]int32, l int, v int64) {
 	}
 }
 
-// panelDotsDirect is panelDots on the stored panel, for few queries, when
-// spreading it would cost more than it saves. q is int8, len(q) >= to; from and
-// to are multiples of 4.
+// panelDotsDirect is panelDots on the panel as stored, for so few queries that
+// expanding would not pay. len(q) >= to; from and to are multiples of 4.
 func panelDotsDirect(panel []uint8, from, to int, q []int8, out *[panelLanes]int32) {
 	*out = [panelLanes]int32{}
 	var bias int32

@@ -5,7 +5,7 @@ import "math"
 // Bias is added to a signed code to store it as an unsigned byte.
 const Bias = 128
 
-// MaxAbs returns the greatest |x_j|.
+// MaxAbs returns the greatest |x_j|, 0 for an empty x.
 func MaxAbs(x []float32) float32 {
 	var m float32
 	for _, v := range x {
@@ -18,8 +18,8 @@ func MaxAbs(x []float32) float32 {
 // below 2^22 to the nearest integer, ties to even.
 const round = 12582912
 
-// Quantize writes the biased codes round(x_j * inv) + 128, cut to [1, 255].
-// |x_j * inv| stays below 2^22.
+// Quantize sets dst[j] to the biased code round(x_j * inv) + 128, clamped to [1, 255].
+// |x_j * inv| must be below 2^22; len(dst) >= len(x).
 func Quantize(dst []uint8, x []float32, inv float32) {
 	dst = dst[:len(x)]
 	for j, v := range x {
@@ -29,7 +29,7 @@ func Quantize(dst []uint8, x []float32, inv float32) {
 	}
 }
 
-// QuantizeSigned writes round(x_j * inv) cut to [-limit, limit] as int16.
+// QuantizeSigned sets dst[j] to round(x_j * inv), clamped to [-limit, limit]. len(dst) >= len(x).
 func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
 	dst = dst[:len(x)]
 	for j, v := range x {
@@ -39,8 +39,8 @@ func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
 	}
 }
 
-// QuantizeError is QuantizeSigned and what is asked of its codes: their sum,
-// and in float64 the sum of (x_j - step code_j)^2.
+// QuantizeError is QuantizeSigned; it returns the sum of the codes and, in float64,
+// the sum of (x_j - step code_j)^2.
 func QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
 	QuantizeSigned(dst, x, inv, limit)
 	dst = dst[:len(x)]
@@ -53,8 +53,8 @@ func QuantizeError(dst []int16, x []float32, inv float32, limit int32, step floa
 	return sum, err2
 }
 
-// CodeMoments adds up, over a stretch of biased codes c_j and the values o_j
-// they stand for, sum c_j o_j and sum c_j^2.
+// CodeMoments returns sum c_j o_j and sum c_j^2 over codes c_j, biased in code, and the
+// values o_j they stand for.
 func CodeMoments(code []uint8, o []float32) (co, cc float64) {
 	o = o[:len(code)]
 	var n int64

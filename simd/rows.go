@@ -1,16 +1,16 @@
 package simd
 
-// RowQuery holds a query's 16-bit codes q_c = 256 Hi_c + Lo_c, |q_c| <= MaxRow,
-// head first; both halves have one length, a multiple of 64 that covers head and
-// rest, with zeros beyond.
+// RowQuery holds a query's 16-bit codes q_c = 256 Hi_c + Lo_c, |q_c| <= MaxRow, those
+// of the head first. Both halves have the same length, a multiple of 64 that covers
+// head and rest; codes beyond those are zero.
 type RowQuery struct {
 	Hi, Lo []int8
 }
 
-// MaxRow is the greatest code a RowQuery splits into two signed bytes.
+// MaxRow is the greatest code that RowQuery can split into two signed bytes.
 const MaxRow = 127*256 + 127
 
-// SplitCodes writes codes q, |q_c| <= MaxRow, as hi*256 + lo.
+// SplitCodes splits codes q, |q_c| <= MaxRow, into hi*256 + lo. hi and lo are as long as q.
 func SplitCodes(hi, lo []int8, q []int16) {
 	for c, v := range q {
 		l := int8(v)
@@ -18,38 +18,38 @@ func SplitCodes(hi, lo []int8, q []int16) {
 	}
 }
 
-// RowSums are an atom's sums of unsigned (biased) codes times the query's high
-// and low halves, over the head and over the rest. The product of the codes is
-// 256 hi + lo - 128 sum q, which the caller takes.
+// RowSums are sums of an atom's biased codes times the high and the low halves of a
+// query's codes, over the head and over the rest. The product of the codes is
+// 256 hi + lo - 128 sum q; the caller subtracts the last term.
 type RowSums struct {
 	HeadHi, HeadLo, RestHi, RestLo int32
 }
 
-// Rows sums rows ids of codes, stride bytes apart: head codes and then width rest
-// codes each; head and width are multiples of 4 and at most MaxScan. Rows of the
-// ids to come are fetched ahead. len(out) >= len(ids).
+// Rows sets out[i] to the sums of row ids[i] of codes. Rows are stride bytes apart:
+// head codes of the head, then width of the rest; head and width are multiples of 4
+// and at most MaxScan. Rows of later ids are prefetched. len(out) >= len(ids).
 func (l Level) Rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	l.rows(out, codes, stride, ids, head, width, q)
 }
 
-// RowSums8 are an atom's sums of unsigned (biased) codes times 8-bit codes of a
-// query, over the head and over the rest. The product of the codes is the sum
-// - 128 sum q, which the caller takes.
+// RowSums8 are sums of an atom's biased codes times a query's 8-bit codes, over the
+// head and over the rest. The product of the codes is the sum - 128 sum q; the caller
+// subtracts the last term.
 type RowSums8 struct {
 	Head, Rest int32
 }
 
-// Rows8 is Rows for a query of 8-bit codes q, head first, len(q) >= head+width:
-// half the arithmetic, and as much memory to read.
+// Rows8 is Rows for a query of 8-bit codes q, those of the head first,
+// len(q) >= head+width: half the arithmetic on the same bytes of codes.
 func (l Level) Rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
 	l.rows8(out, codes, stride, ids, head, width, q)
 }
 
-// rowGroup is the number of rows the generic kernels sum at a time.
+// rowGroup is the number of rows the portable kernels sum at a time.
 const rowGroup = 4
 
-// takeRows takes the next rows of n codes off ids. After the last one it comes
-// again: sums that nobody asked for.
+// takeRows returns the first n codes of the next rows and the ids after them. If
+// fewer than rowGroup ids are left the last row is repeated; callers ignore its sums.
 func takeRows(codes []uint8, stride int, ids []uint32, n int) (rows [rowGroup][]uint8, rest []uint32) {
 	for j := range rows {
 		rows[j] = codes[int(ids[min(j, len(ids)-1)])*stride:][:n]
@@ -74,8 +74,8 @@ func rowsGeneric(out []RowSums, codes []uint8, stride int, ids []uint32, head, w
 	}
 }
 
-// bothHalves sums codes from a place in the rows on, 2^32 hi + lo at a time: each
-// sum fits int32, so that a word holds both.
+// bothHalves returns, for each row, the products of its codes from index from on with
+// both halves, as 2^32 hi + lo: each sum fits int32.
 func bothHalves(rows *[rowGroup][]uint8, hi, lo []int8, from int) [rowGroup]int64 {
 	n := len(hi)
 	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]
@@ -91,7 +91,7 @@ func bothHalves(rows *[rowGroup][]uint8, hi, lo []int8, from int) [rowGroup]int6
 	return [...]int64{a, b, c, d}
 }
 
-// apart takes a sum of bothHalves apart.
+// apart splits a sum of bothHalves.
 func apart(s int64) (hi, lo int32) {
 	lo = int32(s)
 	return int32((s - int64(lo)) >> 32), lo
@@ -112,7 +112,7 @@ func rows8Generic(out []RowSums8, codes []uint8, stride int, ids []uint32, head,
 	}
 }
 
-// oneHalf is bothHalves of one.
+// oneHalf is bothHalves for a query of 8-bit codes.
 func oneHalf(rows *[rowGroup][]uint8, q []int8, from int) [rowGroup]int32 {
 	n := len(q)
 	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]

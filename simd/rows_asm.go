@@ -2,18 +2,18 @@
 
 package simd
 
-// What is fetched ahead, in bytes of rows and in rows: on amd64 the rate at which
-// rows come from memory hardly changes from half of these to twice them.
+// How far ahead rows are prefetched: a number of bytes, within limits in rows. On
+// amd64, half or twice as much changes the rate of reading from memory hardly at all.
 const (
 	nearBytes, fewestNear, mostNear = 10 << 10, 4, 12
 	farBytes, fewestFar, mostFar    = 40 << 10, 8, 48
-	// cachedCodes is the size up to which codes are taken to be in the second
-	// cache, where fetching more than the next rows only takes time.
+	// cachedCodes is the size up to which codes are assumed to be in the level-2 cache,
+	// where prefetching more than the next rows only costs time.
 	cachedCodes = 1 << 20
 )
 
-// rowsAhead is how many rows ahead of those being summed rows of size codes are
-// fetched to the first cache, and to the second.
+// rowsAhead returns how many rows ahead of those being summed are prefetched to the
+// level-1 and to the level-2 cache. codes is the bytes of all rows, size of one.
 func rowsAhead(codes, size int) (near, far int) {
 	if codes <= cachedCodes {
 		return fewestNear, 0

@@ -1,16 +1,15 @@
 package simd
 
-// PanelTerms are one panel's per-lane terms of the linear test, 64 each.
-// Offset may be nil.
+// PanelTerms are the linear test's terms for the 64 atoms of a panel. Offset may be
+// nil, which stands for zeros.
 type PanelTerms struct {
 	Head, Rest, Radius, Offset *[panelLanes]float32
 }
 
-// ScanQuery is what the scan of a panel needs to know of one query besides its
-// codes: the value of one head code step and of one rest code step, the factors
-// of Radius and Offset, the bound to reach, and 128 times the sums of the
-// query's head codes and of its rest codes up to the scan's width. Assembly
-// knows its layout, 32 bytes.
+// ScanQuery is a query's part of the linear test: the value of one step of its head
+// codes and of its rest codes, the factors of Radius and Offset, the bound to reach
+// (Cut), and 128 times the sums of its head codes and of its rest codes up to the
+// scan's width. Assembly relies on this layout of 32 bytes.
 type ScanQuery struct {
 	Head, Rest, Radius, Offset float32
 	Cut                        float32
@@ -18,38 +17,37 @@ type ScanQuery struct {
 	_                          int32
 }
 
-// MaxScan is the greatest number of head or rest codes whose sums fit int32.
+// MaxScan is the greatest number of head or of rest codes whose sums fit int32.
 const MaxScan = 1 << 16
 
-// ScanScratch is memory of scans that change a panel's codes before many queries
-// meet them, one a goroutine. The zero value is ready.
+// ScanScratch is memory for scans, which rearrange a panel once for many queries. The
+// zero value is ready; concurrent scans need one each.
 type ScanScratch struct {
 	words, wide []int64
 	dh, dr      [panelLanes]int32
 }
 
-// Scan tests the 64 atoms of a panel against queries. The panel holds head
-// codes and then width rest codes an atom (layout above; biased by 128), codes
-// holds the queries' codes likewise, one query every stride bytes; head, width
-// and stride are multiples of 4, head and width at most MaxScan. With dh and dr
-// the exact integer products of head and rest codes, bias removed, lane i of
-// query q gets the value
+// Scan tests the 64 atoms of a panel against queries. The panel holds head codes of
+// the head and then width of the rest for each atom, laid out as in panel.go; codes
+// holds the queries' codes in the same order, one query every stride bytes. head,
+// width and stride are multiples of 4, head and width at most MaxScan. With dh and dr
+// the exact products of the unbiased head and rest codes, lane i of query q has the
+// value
 //
 //	t.Head_i q.Head dh + t.Rest_i q.Rest dr + t.Radius_i q.Radius + t.Offset_i q.Offset
 //
-// in float32, off by at most eight roundings of the terms' magnitudes, the same
-// for every number of queries in the call. values[64 q + i] receives it, and
-// bit i of masks[q] says whether it is at least q.Cut (never so when it is NaN).
-// AVX2, AVX512 and NEON agree bit for bit. Where a panel of up to 16 KiB ends the next
-// one is expected, and fetched on the way for calls with many queries or that end
-// before their panel.
+// in float32, with an error of at most eight roundings of the terms' magnitudes,
+// independent of the number of queries in the call. Scan sets values[64 q + i] to it,
+// and bit i of masks[q] if it is at least q.Cut; a NaN clears the bit. AVX2, AVX512 and
+// NEON agree bit for bit. If the panel has at most 16 KiB the next one is expected
+// right after it, and is prefetched by calls that have many queries or skip the
+// panel's last codes.
 func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	l.scan(w, panel, head, width, codes, stride, queries, t, masks, values)
 }
 
-// wordsFrom is the number of queries from which spreading a panel for the
-// three-lane kernel pays.
+// wordsFrom is the number of queries from which expanding a panel (panel.go) pays.
 const wordsFrom = 8
 
 func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
@@ -81,10 +79,10 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 	}
 }
 
-// Test is Scan for one query and one panel of len(sums) <= 64 atoms whose sums
-// Rows8 made, from rows as they lie: values and mask are those of Scan at the
-// same level, bit for bit. values has room for 64; those of lanes without sums
-// are of no meaning, and their bits are zero.
+// Test is Scan for one query and the first len(sums) <= 64 lanes, from the sums that
+// Rows8 made of their rows: values and mask are those of Scan at the same level, bit
+// for bit. len(values) >= 64; values of lanes without sums are undefined, and their
+// bits are clear.
 func (l Level) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
 	return l.test(sums, t, q, values)
 }
@@ -97,7 +95,7 @@ func testGeneric(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32)
 	return panelTest(&dh, &dr, t, q, (*[panelLanes]float32)(values)) & laneMask(len(sums))
 }
 
-// laneMask has the bits of the first n <= 64 lanes.
+// laneMask sets the bits of the first n <= 64 lanes.
 func laneMask(n int) uint64 { return 1<<n - 1 }
 
 func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[panelLanes]float32) uint64 {
@@ -118,15 +116,14 @@ func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[pan
 	return mask
 }
 
-// Transpose writes the first width codes of n <= 64 rows, stride bytes apart,
-// into a panel; lanes from n on hold the code of zero. width is a multiple of 4.
-// The 64 rows after those of the panel are expected next, and fetched on the way
-// where rows goes on to them.
+// Transpose writes the first width codes of n <= 64 rows, stride bytes apart, into a
+// panel; lanes from n on get the code of zero. width is a multiple of 4. The next 64
+// rows are prefetched if rows extends to them.
 func (l Level) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	l.transpose(panel, rows, stride, n, width)
 }
 
-// transposeGeneric is Transpose of the rows and lanes from from on.
+// transposeGeneric is Transpose for lanes from and up; from lane n on they get zeros.
 func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
 	for i := from; i < panelLanes; i++ {
 		for c := 0; c < width; c += 4 {
@@ -140,10 +137,9 @@ func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
 	}
 }
 
-// Select copies the entries with lo <= bound < hi, in order, to the front of
-// toIDs and toBounds, which may be ids and bounds themselves, and returns how
-// many there are. All four have room for len(ids) entries, and it may write as
-// many.
+// Select copies the entries with lo <= bound < hi, in order, to the front of toIDs and
+// toBounds and returns their number. toIDs and toBounds may be ids and bounds
+// themselves. All four have room for len(ids) entries, all of which may be overwritten.
 func (l Level) Select(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
 	return l.selects(toIDs, toBounds, ids, bounds, lo, hi)
 }

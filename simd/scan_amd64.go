@@ -15,7 +15,7 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:panelLanes*n]
 	heads, rests, radii, offsets := t.pointers()
-	// a scan without codes has empty slices
+	// A scan without codes has empty slices.
 	atoms, code := unsafe.SliceData(panel), unsafe.SliceData(codes)
 	if l == AVX2 {
 		scanAVX2(atoms, ahead, head, width, code, stride, &queries[0].Head, n, heads, rests, radii, offsets, &masks[0], &values[0])

@@ -15,7 +15,7 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:panelLanes*n]
 	heads, rests, radii, offsets := t.pointers()
-	// a scan without codes has empty slices
+	// A scan without codes has empty slices.
 	atoms, q := unsafe.SliceData(panel), 0
 	if n >= 8 {
 		if words := all * panelLanes / 8; len(w.words) < words {

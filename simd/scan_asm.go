@@ -2,18 +2,19 @@
 
 package simd
 
-// A scan of at least fetchingQueries queries has the time to fetch the panel
-// after its own. One of fewer waits for memory: where it reads whole panels the
-// processor's own prefetching of one stream is ahead of it, where it skips the
-// last codes of each that stream breaks off, and fetching takes a third to a half
-// off a search of one query, on amd64. Panels beyond fetchedPanel bytes have none
-// after them: they are made of rows, one after the other in the same place.
+// A scan of at least fetchingQueries queries computes long enough to prefetch the next
+// panel meanwhile. A scan of fewer waits for memory. If it reads whole panels, the
+// processor's own prefetching of the stream does as well; if it skips the last codes
+// of each panel that stream breaks, and prefetching takes a third to a half off a
+// search of one query (amd64). Panels of more than fetchedPanel bytes are not
+// prefetched: they are made of rows, one after the other in the same memory.
 const (
 	fetchingQueries = 8
 	fetchedPanel    = 1 << 14
 )
 
-// fetchAhead is how far on a scan of n queries and all codes of a panel fetches.
+// fetchAhead returns how far ahead, in bytes, a scan of n queries and all codes of each
+// atom prefetches; 0 is not at all.
 func fetchAhead(panel []uint8, all, n int) int {
 	if len(panel) <= fetchedPanel && (n >= fetchingQueries || panelLanes*all < len(panel)) {
 		return len(panel)
@@ -21,7 +22,7 @@ func fetchAhead(panel []uint8, all, n int) int {
 	return 0
 }
 
-// pointers are those of the terms' lanes; offsets is nil where there are none.
+// pointers returns the terms' first lanes; offsets is nil if there are none.
 func (t *PanelTerms) pointers() (heads, rests, radii, offsets *float32) {
 	if t.Offset != nil {
 		offsets = &t.Offset[0]

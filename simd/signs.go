@@ -2,30 +2,28 @@ package simd
 
 import "math"
 
-// SignSums are an atom's sums for a look at its signs: over the head, of unsigned
-// (biased) codes times the query's high and low halves; over the rest, of the
-// query's high halves where the atom's bit is set. With signs +1 and -1 for the
-// bits the rest's product is 2 Rest less the sum of those halves, which the caller
-// takes.
+// SignSums are an atom's sums for a look at its signs: over the head, its biased codes
+// times the high and the low halves of the query's codes; over the rest, the query's
+// high halves where the atom's bit is set. With bits read as signs +1 and -1, the
+// rest's product is 2 Rest - sum Hi; the caller subtracts the last term.
 type SignSums struct {
 	HeadHi, HeadLo, Rest int32
 }
 
-// Signs sums rows ids of codes, stride bytes apart: head biased codes, then width
-// bits, bit j%8 of byte head+j/8 for rest coordinate j. head is a multiple of 4,
-// width of 32, both at most MaxScan. Of q the codes of head and rest are read and
-// nothing beyond. Rows of the ids to come are fetched ahead. len(out) >= len(ids).
+// Signs sets out[i] to the sums of row ids[i] of codes. Rows are stride bytes apart:
+// head biased codes, then width bits, rest coordinate j at bit j%8 of byte head+j/8.
+// head is a multiple of 4, width of 32, both at most MaxScan. Only the first
+// head+width codes of q are read. Rows of later ids are prefetched.
+// len(out) >= len(ids).
 func (l Level) Signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	l.signs(out, codes, stride, ids, head, width, q)
 }
 
-// PackSigns writes the signs of x, whose length is a multiple of 32, as bits to
-// dst[:len(x)/8]: bit j%8 of byte j/8 is 1 where the sign bit of x[j] is 0, which
-// it is for +0 and not for -0.
+// PackSigns sets bit j%8 of dst[j/8] if the sign bit of x[j] is clear, as it is for +0
+// and not for -0. len(x) is a multiple of 32, len(dst) >= len(x)/8.
 func (l Level) PackSigns(dst []uint8, x []float32) { l.packSigns(dst[:len(x)/8], x[:len(x)&^31]) }
 
-// SumAbs returns the sum of |x_j| in float64, up to a factor of
-// 1 +- (len(x)+8) 2^-53.
+// SumAbs returns sum |x_j| in float64, up to a factor of 1 +- (len(x)+8) 2^-53.
 func (l Level) SumAbs(x []float32) float64 { return l.sumAbs(x) }
 
 func signsGeneric(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
@@ -45,11 +43,11 @@ func signsGeneric(out []SignSums, codes []uint8, stride int, ids []uint32, head,
 	}
 }
 
-// laneBytes is how many bytes of bits a lane of 16 bits holds the sum for.
+// laneBytes is the number of bytes of bits whose sum fits a 16-bit lane.
 const laneBytes = 32
 
-// whereSet sums the codes q where bits from a place in the rows on are set. A word
-// has a lane of 16 bits for each row.
+// whereSet sums, for each row, the codes q whose bits are set; the bits start at byte
+// from of the row. It adds in words of four 16-bit lanes, one a row.
 func whereSet(rows *[rowGroup][]uint8, q []int8, from int) (sums [rowGroup]int32) {
 	n := len(q) / 8
 	r0, r1, r2, r3 := rows[0][from:][:n], rows[1][from:][:n], rows[2][from:][:n], rows[3][from:][:n]
@@ -66,7 +64,7 @@ func whereSet(rows *[rowGroup][]uint8, q []int8, from int) (sums [rowGroup]int32
 	return sums
 }
 
-// addRows takes a word of whereSet apart.
+// addRows adds the four lanes of word to sums.
 func addRows(sums *[rowGroup]int32, word uint64) {
 	for j := range sums {
 		lane := int16(word)
@@ -75,8 +73,8 @@ func addRows(sums *[rowGroup]int32, word uint64) {
 	}
 }
 
-// eightCodes sums in each lane the codes whose bit is set there: one product
-// serves all lanes.
+// eightCodes sums, in each lane of 16 bits, the codes whose bits are set there: one
+// multiplication serves all four lanes.
 func eightCodes(bits uint64, q *[8]int8) uint64 {
 	const low = 0x0001000100010001
 	return bits&low*uint64(q[0]) + bits>>1&low*uint64(q[1]) + bits>>2&low*uint64(q[2]) + bits>>3&low*uint64(q[3]) +
@@ -85,7 +83,7 @@ func eightCodes(bits uint64, q *[8]int8) uint64 {
 
 func packSignsGeneric(dst []uint8, x []float32) {
 	for i := range dst {
-		var signs uint32 // the latest at the top
+		var signs uint32 // the latest bit on top
 		for _, v := range (*[8]float32)(x[8*i:]) {
 			signs = signs>>1 | math.Float32bits(v)&(1<<31)
 		}

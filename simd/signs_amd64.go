@@ -4,7 +4,7 @@ package simd
 
 import "unsafe"
 
-// signGroups is signsWithin of whole groups; of rows left over it does not write sums.
+// signGroups is signsWithin for whole groups; it ignores the ids after the last one.
 func (l Level) signGroups(out []SignSums, codes []uint8, stride int, ids []uint32, hi, lo []int8, head, end, near, far int) {
 	if l == AVX512 {
 		signSumsAVX512(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], unsafe.SliceData(lo), head, end, near, far)

@@ -5,10 +5,10 @@ package simd
 import "slices"
 
 const (
-	// signGroup is the number of rows the kernels sum at a time.
+	// signGroup is the number of rows the assembly sums at a time.
 	signGroup = 4
-	// signSpan is the number of bits of a row for which they have room to put the
-	// query's codes in order.
+	// signSpan is the number of a row's bits for which the assembly has room to reorder
+	// the query's codes.
 	signSpan = 4096
 )
 
@@ -27,7 +27,7 @@ func (l Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, he
 	}
 }
 
-// signsWithin is signs of up to signSpan bits.
+// signsWithin is signs for at most signSpan bits.
 func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, hi, lo []int8) {
 	whole, size := len(ids)&^(signGroup-1), head+width/8
 	if whole > 0 {
@@ -37,7 +37,7 @@ func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint
 	if whole == len(ids) {
 		return
 	}
-	// the last row again in the places of those that lack
+	// A last group that is not full repeats the last row.
 	var few [signGroup]uint32
 	var sums [signGroup]SignSums
 	for j := range few {
@@ -47,7 +47,7 @@ func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint
 	copy(out[whole:], sums[:])
 }
 
-// signsBeyond adds to out the sums over the bits with which rows begin.
+// signsBeyond adds to out the sums over the len(hi) bits at the start of each row.
 func (l Level) signsBeyond(out []SignSums, codes []uint8, stride int, ids []uint32, hi []int8) {
 	var sums [64]SignSums
 	for len(ids) > 0 {

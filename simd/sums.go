@@ -1,17 +1,16 @@
 package simd
 
-// A canonical sum is the same float64 on every processor, bit for bit: its order
-// is part of its definition. Term j goes to lane j mod 32. A lane starts at +0 and
-// adds its terms by ascending j, each addition rounded by itself. The lanes are
-// added up in halves: lane l takes lane l+16, for l below 16, then lane l+8, l+4,
-// l+2 and l+1, and lane 0 is the sum. Terms of +0 behind the last leave it as it
-// is, for no lane ever holds -0, so kernels may pad.
+// A canonical sum is a float64 whose order of additions is part of its definition, so
+// that every processor gets the same bits. Term j belongs to lane j mod 32. Each lane
+// starts at +0 and adds its terms by ascending j, each addition rounded. The lanes are
+// then folded in halves: lane l adds lane l+16 for l below 16, then lane l+8, l+4, l+2
+// and l+1; lane 0 is the sum. No lane ever holds -0, so terms of +0 after the last
+// change nothing and kernels may pad.
 //
-// A term is rounded before it is added. Where the term is a product that float64
-// holds without rounding, a fused multiply-add gives the same.
+// Each term is rounded before it is added. If a term is a product that is exact in
+// float64, a fused multiply-add gives the same bits.
 const lanes = 32
 
-// fold adds up the lanes.
 func fold(s *[lanes]float64) float64 {
 	var e [8]float64
 	for i := range e {
