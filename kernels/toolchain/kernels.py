@@ -97,7 +97,7 @@ def memory_used(made: list[ptxas.Assembly]) -> list[str]:
             elif function.stack > allowed.get(function.name, 0):
                 stacks.setdefault(where, []).append(f"{function.stack} bytes on {assembly.target}")
     return [f"{where} spills registers: {', '.join(on)}" for where, on in spills.items()] + [
-        f"{where} takes stack a thread: {', '.join(on)} (docs/cuda.md says how to allow it)"
+        f"{where} takes stack a thread: {', '.join(on)} (docs/kernels.md says how to allow it)"
         for where, on in stacks.items()
     ]
 

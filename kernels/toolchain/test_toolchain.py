@@ -218,7 +218,7 @@ class Memory(Folder):
             [
                 "kernels/a.cu: spill spills registers: 8 bytes on sm_80, 8 bytes on sm_90",
                 "kernels/a.cu: frame takes stack a thread: 72 bytes on sm_80, 72 bytes on sm_90"
-                " (docs/cuda.md says how to allow it)",
+                " (docs/kernels.md says how to allow it)",
             ],
         )
 
