@@ -1,10 +1,6 @@
 package service
 
-import (
-	"path/filepath"
-
-	"thresher/service/files/spool"
-)
+import "thresher/service/lostfound"
 
 // found counts what the data folder held at the start and the database did not know, or the
 // other way round. It is the same as long as the server runs.
@@ -40,7 +36,7 @@ func (s *Server) look() {
 	}
 	s.o.Log.Warn("the data folder is not as the database has it", "collections", s.found.Collections, "files", s.found.Files,
 		"batches", s.found.Batches, "moved", s.found.Moved, "missing", s.found.Missing,
-		"list", filepath.Join(spool.LostBeside(filepath.Join(s.o.Dir, "files")).Dir, spool.ListName))
+		"list", lostfound.In(s.o.Dir).List())
 }
 
 // Found tells what the data folder held that the database did not know, by kind; for

@@ -12,9 +12,10 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/catalog"
-	"thresher/service/database"
+	"thresher/service/db"
+	"thresher/service/durable"
 	"thresher/service/files"
-	"thresher/service/files/spool"
+	"thresher/service/lostfound"
 	"thresher/service/offline"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
@@ -22,26 +23,26 @@ import (
 
 // Check reads all that a data folder holds, which no server may have open, and tells of
 // each thing what it is. Nothing is changed.
-func Check(ctx context.Context, dir string, tell func(database.Item)) error {
+func Check(ctx context.Context, dir string, tell func(db.Item)) error {
 	if err := isFolder(dir); err != nil {
 		return err
 	}
-	db, err := checkDatabase(dir, metaName, tell)
+	bolt, err := checkDatabase(dir, metaName, tell)
 	if err != nil {
 		return err
 	}
-	if db != nil {
-		defer db.Close()
+	if bolt != nil {
+		defer bolt.Close()
 	}
 	for _, check := range []func() error{
-		func() error { return catalog.Check(ctx, filepath.Join(dir, collectionsName), db, tell) },
-		func() error { return files.Check(ctx, filepath.Join(dir, filesName), db, tell) },
-		func() error { return offline.Check(ctx, filepath.Join(dir, batchesName), db, tell) },
+		func() error { return catalog.Check(ctx, filepath.Join(dir, collectionsName), bolt, tell) },
+		func() error { return files.Check(ctx, filepath.Join(dir, filesName), bolt, tell) },
+		func() error { return offline.Check(ctx, filepath.Join(dir, batchesName), bolt, tell) },
 		func() error {
-			if db == nil {
+			if bolt == nil {
 				return nil
 			}
-			return tournaments.Check(ctx, db, tell)
+			return tournaments.Check(ctx, bolt, tell)
 		},
 		func() error { return checkSlates(ctx, dir, tell) },
 	} {
@@ -61,33 +62,33 @@ func isFolder(dir string) error {
 }
 
 // checkDatabase tells of a database, and opens it if it is whole.
-func checkDatabase(dir, name string, tell func(database.Item)) (*bbolt.DB, error) {
+func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
-	i := database.Item{Kind: "database", Name: name, Verdict: database.Whole}
-	err := database.Check(path)
-	var d *database.Damaged
+	i := db.Item{Kind: "database", Name: name, Verdict: db.Whole}
+	err := db.Check(path)
+	var d *db.Damaged
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		i.Verdict = database.Missing
+		i.Verdict = db.Missing
 	case errors.As(err, &d):
-		i.Verdict, i.Detail = database.Broken, d.Err.Error()
+		i.Verdict, i.Detail = db.Broken, d.Err.Error()
 	case err != nil:
 		return nil, err
 	}
 	tell(i)
-	if i.Verdict != database.Whole {
+	if i.Verdict != db.Whole {
 		return nil, nil
 	}
-	db, _, err := database.Open(path, nil)
-	return db, err
+	bolt, _, err := db.Open(path, nil)
+	return bolt, err
 }
 
-func checkSlates(ctx context.Context, dir string, tell func(database.Item)) error {
-	db, err := checkDatabase(dir, slatesName, tell)
-	if err != nil || db == nil {
+func checkSlates(ctx context.Context, dir string, tell func(db.Item)) error {
+	bolt, err := checkDatabase(dir, slatesName, tell)
+	if err != nil || bolt == nil {
 		return err
 	}
-	if err := db.Close(); err != nil {
+	if err := bolt.Close(); err != nil {
 		return err
 	}
 	return slates.Check(ctx, filepath.Join(dir, slatesName), tell)
@@ -98,9 +99,9 @@ type Repaired struct {
 	// Databases are those that were damaged: each was moved and another made of it.
 	Databases []RepairedDatabase `json:"databases"`
 	// Collections and Files are known again; what nothing tells of was moved.
-	Collections []string     `json:"collections"`
-	Files       []string     `json:"files"`
-	Moved       []spool.Kept `json:"moved"`
+	Collections []string          `json:"collections"`
+	Files       []string          `json:"files"`
+	Moved       []lostfound.Moved `json:"moved"`
 }
 
 // RepairedDatabase is what was read of a damaged database.
@@ -120,9 +121,9 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 	if err := isFolder(dir); err != nil {
 		return nil, err
 	}
-	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []spool.Kept{}}
+	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}
 	for _, name := range []string{metaName, slatesName} { // none is touched while another is in use
-		if err := database.Check(filepath.Join(dir, name)); errors.Is(err, database.ErrInUse) {
+		if err := db.Check(filepath.Join(dir, name)); errors.Is(err, db.ErrInUse) {
 			return nil, err
 		}
 	}
@@ -136,48 +137,48 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 			return r, err
 		}
 	}
-	db, _, err := database.Open(filepath.Join(dir, metaName), nil)
+	meta, _, err := db.Open(filepath.Join(dir, metaName), nil)
 	if err != nil {
 		return r, err
 	}
-	defer db.Close()
-	return r, r.index(dir, db, log)
+	defer meta.Close()
+	return r, r.index(dir, meta, log)
 }
 
 // database makes another of a database that is damaged.
 func (r *Repaired) database(dir, name string) error {
 	path := filepath.Join(dir, name)
-	err := database.Check(path)
-	var d *database.Damaged
+	err := db.Check(path)
+	var d *db.Damaged
 	if !errors.As(err, &d) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	kept, err := spool.Disk{}.Keep(spool.Lost{Dir: filepath.Join(dir, "lost+found"), Data: dir}, path, "damaged: "+d.Err.Error())
+	moved, err := lostfound.In(dir).Move(durable.Disk{}, path, "damaged: "+d.Err.Error())
 	if err != nil {
 		return err
 	}
-	s, err := database.Salvage(filepath.Join(dir, kept.To), path)
+	s, err := db.Salvage(filepath.Join(dir, moved.To), path)
 	if err != nil {
-		return fmt.Errorf("%s was moved to %s, and another could not be made: %w", path, kept.To, err)
+		return fmt.Errorf("%s was moved to %s, and another could not be made: %w", path, moved.To, err)
 	}
-	r.Databases = append(r.Databases, RepairedDatabase{name, kept.To, s.Buckets, s.Keys, s.Lost})
+	r.Databases = append(r.Databases, RepairedDatabase{name, moved.To, s.Buckets, s.Keys, s.Lost})
 	return nil
 }
 
-// index has db know all that is there.
-func (r *Repaired) index(dir string, db *bbolt.DB, log *slog.Logger) error {
-	f, err := files.Repair(filepath.Join(dir, filesName), db, &files.Options{Log: log})
+// index has bolt know all that is there.
+func (r *Repaired) index(dir string, meta *bbolt.DB, log *slog.Logger) error {
+	f, err := files.Repair(filepath.Join(dir, filesName), meta, &files.Options{Log: log})
 	if err != nil {
 		return err
 	}
 	r.Files, r.Moved = append(r.Files, f.Adopted...), append(r.Moved, f.Kept...)
-	c, err := catalog.Repair(filepath.Join(dir, collectionsName), db, catalog.Options{Log: log})
+	c, err := catalog.Repair(filepath.Join(dir, collectionsName), meta, catalog.Options{Log: log})
 	if err != nil {
 		return err
 	}
 	r.Collections, r.Moved = append(r.Collections, c.Adopted...), append(r.Moved, c.Kept...)
-	return errors.Join(tournaments.Repair(db), offline.Repair(db))
+	return errors.Join(tournaments.Repair(meta), offline.Repair(meta))
 }

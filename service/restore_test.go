@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/service/database"
+	"thresher/service/db"
 )
 
 // stocked fills a server with something of each kind and returns what it answers.
@@ -108,7 +108,7 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.repair {
-				var d *database.Damaged
+				var d *db.Damaged
 				_, err := Open(t.Context(), Options{Dir: copied})
 				switch {
 				case err == nil:
@@ -150,9 +150,9 @@ func verdicts(t *testing.T, dir string) string {
 	t.Helper()
 	var bad []string
 	n := 0
-	err := Check(t.Context(), dir, func(i database.Item) {
+	err := Check(t.Context(), dir, func(i db.Item) {
 		n++
-		if i.Verdict != database.Whole {
+		if i.Verdict != db.Whole {
 			bad = append(bad, string(i.Verdict)+" "+i.Kind+" "+i.Name+" "+i.Detail)
 		}
 	})
@@ -189,8 +189,8 @@ func TestSlatesAreCut(t *testing.T) {
 			t.Fatal("it was opened")
 		}
 		found := 0
-		err = Check(t.Context(), dir, func(i database.Item) {
-			if i.Verdict == database.Broken && i.Name == slatesName {
+		err = Check(t.Context(), dir, func(i db.Item) {
+			if i.Verdict == db.Broken && i.Name == slatesName {
 				found++
 			}
 		})
@@ -223,10 +223,10 @@ func TestSlatesAreCut(t *testing.T) {
 func TestRepairRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
-	if _, err := Repair(dir, nil); !errors.Is(err, database.ErrInUse) {
+	if _, err := Repair(dir, nil); !errors.Is(err, db.ErrInUse) {
 		t.Error(err)
 	}
-	if err := Check(t.Context(), dir, func(database.Item) {}); !errors.Is(err, database.ErrInUse) {
+	if err := Check(t.Context(), dir, func(db.Item) {}); !errors.Is(err, db.ErrInUse) {
 		t.Error(err)
 	}
 	s.stopAll()

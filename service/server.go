@@ -18,7 +18,7 @@ import (
 
 	"thresher/batch"
 	"thresher/service/catalog"
-	"thresher/service/database"
+	"thresher/service/db"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/metrics"
@@ -116,7 +116,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	fresh := false
 	var err error
-	if s.db, fresh, err = database.Open(filepath.Join(o.Dir, metaName), nil); err != nil {
+	if s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), nil); err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(filepath.Join(o.Dir, collectionsName)); fresh && err == nil && len(entries) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/service"
-	"thresher/service/database"
+	"thresher/service/db"
 )
 
 func newDataCommand(a *app) *cobra.Command {
@@ -39,8 +39,8 @@ repair put right; 2: the folder cannot be read, or a server has it open.`,
 		Example: `  thresher data check --data /var/lib/thresher`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var items []database.Item
-			err := service.Check(cmd.Context(), a.config.Server.Data, func(i database.Item) { items = append(items, i) })
+			var items []db.Item
+			err := service.Check(cmd.Context(), a.config.Server.Data, func(i db.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
@@ -54,39 +54,39 @@ repair put right; 2: the folder cannot be read, or a server has it open.`,
 }
 
 // tellItems prints what a check has found; its error has the exit code.
-func (a *app) tellItems(items []database.Item, asJSON, all bool) error {
-	counts := map[database.Verdict]int{}
+func (a *app) tellItems(items []db.Item, asJSON, all bool) error {
+	counts := map[db.Verdict]int{}
 	for _, i := range items {
 		counts[i.Verdict]++
 	}
 	if asJSON {
 		if items == nil {
-			items = []database.Item{}
+			items = []db.Item{}
 		}
 		text, err := json.MarshalIndent(struct {
-			Whole bool            `json:"whole"`
-			Items []database.Item `json:"items"`
-		}{counts[database.Whole] == len(items), items}, "", "  ")
+			Whole bool      `json:"whole"`
+			Items []db.Item `json:"items"`
+		}{counts[db.Whole] == len(items), items}, "", "  ")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s\n", text)
 	} else {
 		for _, i := range items {
-			if all || i.Verdict != database.Whole {
+			if all || i.Verdict != db.Whole {
 				tellItem(a.out, i)
 			}
 		}
 		fmt.Fprintf(a.out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
-			counts[database.Whole], counts[database.Broken], counts[database.Missing], counts[database.Unknown])
+			counts[db.Whole], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
 	}
-	if counts[database.Whole] < len(items) {
+	if counts[db.Whole] < len(items) {
 		return &exitError{exitWrong, errors.New("data check: not all is whole; data repair moves damaged databases aside and has others know what is there")}
 	}
 	return nil
 }
 
-func tellItem(w io.Writer, i database.Item) {
+func tellItem(w io.Writer, i db.Item) {
 	fmt.Fprintf(w, "%-8s %s %s", i.Verdict, i.Kind, i.Name)
 	if i.Detail != "" {
 		fmt.Fprintf(w, ": %s", i.Detail)

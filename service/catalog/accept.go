@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
-	"thresher/service/files/once"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -20,7 +20,7 @@ import (
 func (c *Catalog) early(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		_, found, err := once.Find(bucket(tx, keysBucket), key, "")
+		_, found, err := db.FindKey(bucket(tx, keysBucket), key, "")
 		known = found || err != nil
 		return nil
 	})
@@ -42,7 +42,7 @@ func (c *Catalog) early(ctx context.Context, name, key string, may func(*entry) 
 // earlier looks for what was made under a key.
 func (c *Catalog) earlier(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
-		text, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil || !ok {
 			return err
 		}
@@ -171,15 +171,15 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 		return err
 	}
 	if err := c.o.disk.At("record", name); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
-	return spool.Full(c.db.Update(func(tx *bbolt.Tx) error {
+	return durable.Full(c.db.Update(func(tx *bbolt.Tx) error {
 		text, err := json.Marshal(infoOf(name, ch, Building))
 		if err != nil {
 			return err
 		}
 		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec),
-			once.Put(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
+			db.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
 	}))
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -355,9 +355,9 @@ func versionOf(ch *change) int64 {
 // replace records rec, and keeps the record of what it replaces if that is pinned.
 func (c *Catalog) replace(name string, rec record, former *change) error {
 	if err := c.o.disk.At("record", name); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
-	return spool.Full(c.db.Update(func(tx *bbolt.Tx) error {
+	return durable.Full(c.db.Update(func(tx *bbolt.Tx) error {
 		return errors.Join(putRecord(tx, name, rec), c.keepPinned(tx, name, former))
 	}))
 }

@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -313,7 +313,7 @@ func (c *Catalog) Delete(name string) error {
 		})
 	}
 	if err != nil {
-		return errors.Join(spool.Full(err), c.unmarkGone(marked))
+		return errors.Join(durable.Full(err), c.unmarkGone(marked))
 	}
 	c.mu.Lock()
 	delete(c.entries, name)

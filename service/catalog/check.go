@@ -10,34 +10,34 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/database"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 )
 
 // idle is a catalog of which only the folder and the database are used.
-func idle(dir string, db *bbolt.DB, o Options) *Catalog {
-	c := &Catalog{dir: dir, db: db, o: o}
+func idle(dir string, bolt *bbolt.DB, o Options) *Catalog {
+	c := &Catalog{dir: dir, db: bolt, o: o}
 	c.o.defaults()
 	return c
 }
 
-// Repair has db know the collections that lie in dir, as Open does, without loading them.
-func Repair(dir string, db *bbolt.DB, o Options) (Found, error) {
+// Repair has bolt know the collections that lie in dir, as Open does, without loading them.
+func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Found{}, err
 	}
-	c := idle(dir, db, o)
-	if err := db.Update(createBuckets); err != nil {
+	c := idle(dir, bolt, o)
+	if err := bolt.Update(createBuckets); err != nil {
 		return Found{}, err
 	}
 	err := c.reconcile()
 	return c.found, err
 }
 
-// Check reads every version in dir to its end and compares them with what db knows, which
+// Check reads every version in dir to its end and compares them with what bolt knows, which
 // may be nil. Nothing is changed.
-func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
-	c := idle(dir, db, Options{})
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+	c := idle(dir, bolt, Options{})
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 		return err
 	}
 	known := map[string]ref{}
-	if db != nil {
+	if bolt != nil {
 		if known, err = c.checkKnown(ctx, tell); err != nil {
 			return err
 		}
@@ -63,15 +63,15 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 }
 
 // checkKnown checks what the database names, and returns it by base.
-func (c *Catalog) checkKnown(ctx context.Context, tell func(database.Item)) (map[string]ref, error) {
+func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[string]ref, error) {
 	known := map[string]ref{}
 	check := func(name string, ch *change, what string) {
 		known[ch.Base] = ref{name, ch.Version}
-		i := database.Item{Kind: "collection", Name: name, Verdict: database.Whole, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
+		i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
 		if err := c.whole(ch); os.IsNotExist(err) {
-			i.Verdict, i.Detail = database.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err != nil {
-			i.Verdict, i.Detail = database.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		}
 		tell(i)
 	}
@@ -82,7 +82,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(database.Item)) (map
 		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
 			rec, _, err := getRecord(tx, string(name))
 			if err != nil {
-				tell(database.Item{Kind: "collection", Name: string(name), Verdict: database.Broken, Detail: err.Error()})
+				tell(db.Item{Kind: "collection", Name: string(name), Verdict: db.Broken, Detail: err.Error()})
 				return nil
 			}
 			if rec.Ready != nil {
@@ -106,26 +106,26 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(database.Item)) (map
 }
 
 // checkNext looks at what a version is to be made of.
-func (c *Catalog) checkNext(name string, ch *change) database.Item {
-	i := database.Item{Kind: "collection", Name: name, Verdict: database.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
+func (c *Catalog) checkNext(name string, ch *change) db.Item {
+	i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
 	if m, err := c.described(ch.Base); err == nil && m.Ready {
 		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
 		return i
 	}
 	for _, file := range ch.sources() {
 		if _, err := os.Stat(filepath.Join(c.dir, file)); err != nil {
-			i.Verdict, i.Detail = database.Missing, fmt.Sprintf("version %d, to be made: %s", ch.Version, inFolder(err))
+			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d, to be made: %s", ch.Version, inFolder(err))
 		}
 	}
 	return i
 }
 
 // checkUnknown tells of files of which the database knows nothing.
-func (c *Catalog) checkUnknown(l *lying, tell func(database.Item)) {
+func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
 	if l.gone {
 		return // what is left of a deletion
 	}
-	i := database.Item{Kind: "collection", Name: l.name, Verdict: database.Unknown}
+	i := db.Item{Kind: "collection", Name: l.name, Verdict: db.Unknown}
 	switch {
 	case l.manifest == nil:
 		i.Detail = fmt.Sprintf("files %s.*: %v", l.base, l.why)
@@ -137,11 +137,11 @@ func (c *Catalog) checkUnknown(l *lying, tell func(database.Item)) {
 	default:
 		i.Detail = fmt.Sprintf("version %d is whole, %d rows of %d columns", l.Change.Version, l.Change.Count, l.Change.Dim)
 		if err := c.whole(&l.Change); err != nil {
-			i.Verdict, i.Detail = database.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
+			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
 		}
 	}
 	tell(i)
 }
 
 // inFolder is what an error says, with the name of a file alone.
-func inFolder(err error) string { return spool.WithoutFolder(err) }
+func inFolder(err error) string { return durable.WithoutFolder(err) }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 )
 
 // built gathers ids given as text.
@@ -50,7 +50,7 @@ func TestIDsAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Remove(path)
-		if err := writeIDs(spool.Disk{}, path, made); err != nil {
+		if err := writeIDs(durable.Disk{}, path, made); err != nil {
 			t.Fatal(err)
 		}
 		d, err := readIDs(path)
@@ -100,7 +100,7 @@ func TestDamagedIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	for _, d := range []*IDs{built(t, "", "1", "-5", "3"), built(t, "", "x", "abc")} {
 		os.Remove(path)
-		if err := writeIDs(spool.Disk{}, path, d); err != nil {
+		if err := writeIDs(durable.Disk{}, path, d); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(path)
@@ -123,7 +123,7 @@ func TestDamagedIDs(t *testing.T) {
 func FuzzIDsFile(f *testing.F) {
 	for _, d := range []*IDs{built(f, "", "1", "-5", "3"), built(f, "", "x", "abc")} {
 		path := filepath.Join(f.TempDir(), "ids")
-		if err := writeIDs(spool.Disk{}, path, d); err != nil {
+		if err := writeIDs(durable.Disk{}, path, d); err != nil {
 			f.Fatal(err)
 		}
 		text, err := os.ReadFile(path)

@@ -17,7 +17,7 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -103,7 +103,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 }
 
 // add creates a file of the catalog's folder.
-func (s *staged) add(name string) (*spool.Writer, error) {
+func (s *staged) add(name string) (*durable.Writer, error) {
 	w, err := s.c.o.disk.Create(s.arriving(name))
 	if err == nil {
 		s.names = append(s.names, name)
@@ -293,7 +293,7 @@ func describe(err error, o *origin, path string) *problem.Problem {
 	var vector *dataset.Error
 	var row *collection.RowError
 	switch {
-	case errors.As(spool.Full(err), &known):
+	case errors.As(durable.Full(err), &known):
 		return known
 	case errors.As(err, &vector):
 		text := vector.Error()

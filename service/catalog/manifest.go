@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 )
 
 // manifest is what lies beside a version's files and says all that its record says, so that
@@ -37,11 +37,11 @@ func (c *Catalog) describes(m *manifest) error {
 // described reads the manifest of a base.
 func (c *Catalog) described(base string) (*manifest, error) {
 	m := &manifest{Change: change{Base: base}}
-	if err := spool.Note(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m); err != nil {
+	if err := durable.Note(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m); err != nil {
 		return nil, err
 	}
 	if m.Change.Base != base || checkName(m.Name) != nil || m.Change.Version < 1 {
-		return nil, fmt.Errorf("%s: %w: it is that of version %d of %q", base, spool.ErrNote, m.Change.Version, clip(m.Name))
+		return nil, fmt.Errorf("%s: %w: it is that of version %d of %q", base, durable.ErrNote, m.Change.Version, clip(m.Name))
 	}
 	return m, nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/service/durable"
 	"thresher/service/files"
-	"thresher/service/files/spool"
 )
 
 // Opener makes an engine that searches c, which belongs to the version of that
@@ -46,7 +46,7 @@ type Options struct {
 	Gone func(name string)
 	Log  *slog.Logger // nil means none
 
-	disk spool.Disk
+	disk durable.Disk
 }
 
 // defaults fills in what is zero.

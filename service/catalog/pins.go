@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -112,7 +112,7 @@ func (c *Catalog) PinAgain(name string, version int64, owner string) error {
 func (c *Catalog) pin(o *opened, owner string) error {
 	name := o.name
 	if err := c.o.disk.At("record", name); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	again := false
 	key := pinKey(owner, name, o.change.Version)
@@ -125,7 +125,7 @@ func (c *Catalog) pin(o *opened, owner string) error {
 		return putJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
 	})
 	if err != nil || again {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *Catalog) Unpin(owner string) error {
 		return nil
 	})
 	if err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	for _, o := range dropped {
 		c.mu.Lock()

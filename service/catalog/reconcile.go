@@ -12,14 +12,15 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/once"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
+	"thresher/service/lostfound"
 )
 
 // Found is what Open found in the folder that the database did not know.
 type Found struct {
 	Adopted []string // names of collections that are there again, or in a newer version
-	Kept    []spool.Kept
+	Kept    []lostfound.Moved
 	Missing []string // collections of which the database names files that are not there
 }
 
@@ -68,7 +69,7 @@ func (c *Catalog) reconcile() error {
 		return err
 	}
 	if err := c.db.Update(r.apply); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	return r.tidy()
 }
@@ -396,14 +397,14 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 // recallKey records the idempotency key of a version that was found, unless it is in use.
 func recallKey(tx *bbolt.Tx, m *manifest) error {
 	keys := bucket(tx, keysBucket)
-	if _, found, err := once.Find(keys, m.Key, m.Fingerprint); found || err != nil {
+	if _, found, err := db.FindKey(keys, m.Key, m.Fingerprint); found || err != nil {
 		return nil
 	}
 	text, err := json.Marshal(infoOf(m.Name, &m.Change, Building))
 	if err != nil {
 		return err
 	}
-	return once.Put(keys, m.Key, m.Fingerprint, text, m.Change.CreatedAt)
+	return db.PutKey(keys, m.Key, m.Fingerprint, text, m.Change.CreatedAt)
 }
 
 // tidy sees to the files.
@@ -430,7 +431,7 @@ func (r *reconciliation) tidy() error {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(r.keep)) {
-		k, err := c.o.disk.Keep(spool.LostBeside(c.dir), filepath.Join(c.dir, file), r.keep[file])
+		k, err := lostfound.In(filepath.Dir(c.dir)).Move(c.o.disk, filepath.Join(c.dir, file), r.keep[file])
 		if err != nil {
 			return err
 		}

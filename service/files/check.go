@@ -12,14 +12,14 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/database"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 )
 
-// Check reads every file in dir to its end and compares them with what db knows, which may
+// Check reads every file in dir to its end and compares them with what bolt knows, which may
 // be nil. Nothing is changed.
-func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
-	s := &Store{dir: dir, db: db}
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+	s := &Store{dir: dir, db: bolt}
 	if missing(dir) {
 		return nil
 	}
@@ -28,8 +28,8 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 		return err
 	}
 	known := map[string]File{}
-	if db != nil {
-		err = db.View(func(tx *bbolt.Tx) error {
+	if bolt != nil {
+		err = bolt.View(func(tx *bbolt.Tx) error {
 			if tx.Bucket([]byte("files")) == nil || bucket(tx, recordsBucket) == nil {
 				return nil // of a server that never came so far
 			}
@@ -52,17 +52,17 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 			continue
 		}
 		var a about
-		switch err := spool.Note(filepath.Join(dir, id+aboutSuffix), aboutKind, &a); {
+		switch err := durable.Note(filepath.Join(dir, id+aboutSuffix), aboutKind, &a); {
 		case !l.content && err == nil: // never acknowledged
 		case err != nil:
-			tell(database.Item{Kind: "file", Name: id, Verdict: database.Unknown, Detail: "nothing says what it is: " + spool.WithoutFolder(err)})
+			tell(db.Item{Kind: "file", Name: id, Verdict: db.Unknown, Detail: "nothing says what it is: " + durable.WithoutFolder(err)})
 		default:
 			i, err := s.compare(ctx, File(a.stored))
 			if err != nil {
 				return err
 			}
-			if i.Verdict == database.Whole {
-				i.Verdict = database.Unknown
+			if i.Verdict == db.Whole {
+				i.Verdict = db.Unknown
 			}
 			tell(i)
 		}
@@ -71,32 +71,32 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 }
 
 // compare reads a file.
-func (s *Store) compare(ctx context.Context, f File) (database.Item, error) {
-	i := database.Item{Kind: "file", Name: f.ID, Verdict: database.Whole, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
+func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
+	i := db.Item{Kind: "file", Name: f.ID, Verdict: db.Whole, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
 	r, err := os.Open(filepath.Join(s.dir, f.ID))
 	if os.IsNotExist(err) {
-		i.Verdict = database.Missing
+		i.Verdict = db.Missing
 		return i, nil
 	}
 	if err != nil {
 		return i, err
 	}
 	defer r.Close()
-	n, sum, err := spool.Measure(ctx, r, nil)
+	n, sum, err := durable.Measure(ctx, r, nil)
 	if err != nil {
 		return i, err
 	}
 	if n != f.Bytes || sum != f.SHA256 {
-		i.Verdict = database.Broken
+		i.Verdict = db.Broken
 		i.Detail = fmt.Sprintf("%q has %d bytes of SHA-256 %s, it had %d of %s", f.Name, n, sum, f.Bytes, f.SHA256)
 	}
 	return i, nil
 }
 
-// Repair has db list the files that it knows in their order, and know those that lie in
+// Repair has bolt list the files that it knows in their order, and know those that lie in
 // dir, as Open does.
-func Repair(dir string, db *bbolt.DB, o *Options) (Found, error) {
-	err := db.Update(func(tx *bbolt.Tx) error {
+func Repair(dir string, bolt *bbolt.DB, o *Options) (Found, error) {
+	err := bolt.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func Repair(dir string, db *bbolt.DB, o *Options) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	s, err := Open(dir, db, o)
+	s, err := Open(dir, bolt, o)
 	if err != nil {
 		return Found{}, err
 	}

@@ -11,8 +11,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/once"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
+	"thresher/service/lostfound"
 )
 
 // Beside a file lies the note of what it is, which a file that is being deleted has under
@@ -33,7 +34,7 @@ type about struct {
 // Found is what Open found that the database did not know.
 type Found struct {
 	Adopted []string // ids of files that are there again
-	Kept    []spool.Kept
+	Kept    []lostfound.Moved
 	Missing []string // ids of files whose content is not there
 }
 
@@ -62,7 +63,7 @@ func (s *Store) scan() (all map[string]lying, onTheirWay []string, err error) {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
-		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, spool.NoteTemporary):
+		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, durable.NoteTemporary):
 			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
 			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), goneSuffix)
@@ -150,7 +151,7 @@ func (s *Store) meet(id string, l lying) (*about, error) {
 	var a about
 	why := "the database does not know it, and no note says what it is"
 	if l.about {
-		err := spool.Note(at+aboutSuffix, aboutKind, &a)
+		err := durable.Note(at+aboutSuffix, aboutKind, &a)
 		switch info, lost := os.Stat(at); {
 		case err != nil:
 			why = err.Error()
@@ -170,7 +171,7 @@ func (s *Store) meet(id string, l lying) (*about, error) {
 		if missing(name) {
 			continue
 		}
-		k, err := s.o.disk.Keep(spool.LostBeside(s.dir), name, why)
+		k, err := lostfound.In(filepath.Dir(s.dir)).Move(s.o.disk, name, why)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +204,7 @@ func (s *Store) adopt(all []about) error {
 				return err
 			}
 			if free {
-				if err := once.Put(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
+				if err := db.PutKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
 					return err
 				}
 			}
@@ -211,7 +212,7 @@ func (s *Store) adopt(all []about) error {
 		return nil
 	})
 	if err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	for _, a := range again {
 		at := filepath.Join(s.dir, a.ID)
@@ -231,7 +232,7 @@ func (s *Store) adopt(all []about) error {
 // firstOf is the file that the database has under a's key, nil if there is none; free says
 // that the key was not used, or that what was made under it was deleted.
 func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
-	text, found, err := once.Find(bucket(tx, keysBucket), a.Key, a.Fingerprint)
+	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint)
 	if err != nil {
 		return nil, false, nil // a key of another request is no reason to leave a file out
 	}

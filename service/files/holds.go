@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 )
 
 // Hold keeps a file from being deleted, durably, until owner releases. Holding
@@ -17,7 +17,7 @@ func (s *Store) Hold(id, owner string) error {
 	if owner == "" || strings.Contains(owner, "\x00") {
 		return fmt.Errorf("holding file %s: %q is no name of an owner", id, owner)
 	}
-	return spool.Full(s.db.Update(func(tx *bbolt.Tx) error {
+	return durable.Full(s.db.Update(func(tx *bbolt.Tx) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (s *Store) Hold(id, owner string) error {
 
 // Release drops all holds of owner, of which there may be none.
 func (s *Store) Release(owner string) error {
-	return spool.Full(s.db.Update(func(tx *bbolt.Tx) error {
+	return durable.Full(s.db.Update(func(tx *bbolt.Tx) error {
 		prefix := pair(owner, "")
 		var held []string
 		c := bucket(tx, ownersBucket).Cursor()

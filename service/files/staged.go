@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 )
 
 // Staged is the content of a file that has no name yet: it lies on the disk and counts
 // towards the limits, and Discard takes it away unless Keep made a file of it.
 type Staged struct {
 	s *Store
-	w *spool.Writer
+	w *durable.Writer
 	b budget
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/once"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 )
 
 // Options configure a Store; nil means no limits.
@@ -29,7 +29,7 @@ type Options struct {
 
 	Log *slog.Logger // nil means none
 
-	disk spool.Disk
+	disk durable.Disk
 }
 
 // Store holds files. It is safe for concurrent use.
@@ -50,9 +50,9 @@ const (
 )
 
 // Open takes over dir, which is the store's own and is created if missing, and its
-// bucket of db, which stays the caller's.
-func Open(dir string, db *bbolt.DB, o *Options) (*Store, error) {
-	s := &Store{dir: dir, db: db}
+// bucket of bolt, which stays the caller's.
+func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
+	s := &Store{dir: dir, db: bolt}
 	if o != nil {
 		s.o = *o
 	}
@@ -134,9 +134,9 @@ func (s *Store) measure(ctx context.Context, path string, f *File, allow func(in
 		return fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
 	}
 	if err := file.Sync(); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
-	f.Bytes, f.SHA256, err = spool.Measure(ctx, file, allow)
+	f.Bytes, f.SHA256, err = durable.Measure(ctx, file, allow)
 	return err
 }
 
@@ -164,7 +164,7 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	out, recorded := f, false
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		keys := bucket(tx, keysBucket)
-		value, found, err := once.Find(keys, key, fingerprint)
+		value, found, err := db.FindKey(keys, key, fingerprint)
 		if err != nil {
 			return err
 		}
@@ -175,15 +175,15 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 		}
 		out, recorded = f, true
 		text, err := put(tx, f)
-		return errors.Join(err, once.Put(keys, key, fingerprint, text, f.CreatedAt))
+		return errors.Join(err, db.PutKey(keys, key, fingerprint, text, f.CreatedAt))
 	})
-	return out, recorded && err == nil, spool.Full(err)
+	return out, recorded && err == nil, durable.Full(err)
 }
 
 // known looks for the record of a key, whose file may have been deleted.
 func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		value, ok, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		value, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil || !ok {
 			return err
 		}
@@ -266,7 +266,7 @@ func (s *Store) Delete(id string) error {
 		return errors.Join(free(tx, id), remove(tx, id))
 	})
 	if err != nil {
-		return errors.Join(spool.Full(err), s.rename(at+goneSuffix, at+aboutSuffix))
+		return errors.Join(durable.Full(err), s.rename(at+goneSuffix, at+aboutSuffix))
 	}
 	s.used.Add(-f.Bytes)
 	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+goneSuffix))

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -470,7 +470,7 @@ func TestFullDisk(t *testing.T) {
 			path := filepath.Join(f.dir, "made")
 			write(t, path, "made")
 			left, stepped := at, ""
-			f.Store.o.disk = spool.Disk{Step: func(step, path string) error {
+			f.Store.o.disk = durable.Disk{Step: func(step, path string) error {
 				if step == "remove" {
 					return nil // takes no room
 				}

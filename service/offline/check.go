@@ -9,14 +9,14 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/database"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 )
 
-// Check reads the records of batches in db, which may be nil, and the notes of those that lie
+// Check reads the records of batches in bolt, which may be nil, and the notes of those that lie
 // in dir. Nothing is changed.
-func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Item)) error {
-	m := &Manager{dir: dir, ledger: ledger{db: db, dir: dir}}
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+	m := &Manager{dir: dir, ledger: ledger{db: bolt, dir: dir}}
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
 	}
@@ -25,8 +25,8 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 		return err
 	}
 	known := map[string]bool{}
-	if db != nil {
-		err := db.View(func(tx *bbolt.Tx) error {
+	if bolt != nil {
+		err := bolt.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(bucketName())
 			if b == nil || b.Bucket(recordsName()) == nil {
 				return nil // of a server that never came so far
@@ -34,13 +34,13 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 			return b.Bucket(recordsName()).ForEach(func(_, text []byte) error {
 				rec, err := decodeRecord(text)
 				if err != nil {
-					tell(database.Item{Kind: "batch", Name: "?", Verdict: database.Broken, Detail: err.Error()})
+					tell(db.Item{Kind: "batch", Name: "?", Verdict: db.Broken, Detail: err.Error()})
 					return nil
 				}
 				known[rec.Batch.ID] = true
-				i := database.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: database.Whole, Detail: string(rec.Batch.Status)}
+				i := db.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: db.Whole, Detail: string(rec.Batch.Status)}
 				if rec.Batch.Status == InProgress && !slices.Contains(folders, rec.Batch.ID) {
-					i.Verdict, i.Detail = database.Missing, "in_progress, and its folder is not there: it begins anew"
+					i.Verdict, i.Detail = db.Missing, "in_progress, and its folder is not there: it begins anew"
 				}
 				tell(i)
 				return nil
@@ -55,9 +55,9 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 			continue
 		}
 		rec := &record{}
-		i := database.Item{Kind: "batch", Name: id, Verdict: database.Unknown}
-		if err := spool.Note(m.ledger.note(id), noteKind, rec); err != nil {
-			i.Verdict, i.Detail = database.Broken, spool.WithoutFolder(err)
+		i := db.Item{Kind: "batch", Name: id, Verdict: db.Unknown}
+		if err := durable.Note(m.ledger.note(id), noteKind, rec); err != nil {
+			i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)
 		} else {
 			i.Detail = string(rec.Batch.Status)
 		}
@@ -65,18 +65,18 @@ func Check(ctx context.Context, dir string, db *bbolt.DB, tell func(database.Ite
 	}
 	for _, id := range folders {
 		if !known[id] && !slices.Contains(notes, id) {
-			tell(database.Item{Kind: "batch", Name: id, Verdict: database.Unknown, Detail: fmt.Sprintf("folder %s, and nothing says what it is", filepath.Base(id))})
+			tell(db.Item{Kind: "batch", Name: id, Verdict: db.Unknown, Detail: fmt.Sprintf("folder %s, and nothing says what it is", filepath.Base(id))})
 		}
 	}
 	return ctx.Err()
 }
 
-// Repair has every batch of db be found by its id.
-func Repair(db *bbolt.DB) error {
-	if _, err := openLedger("", db, spool.Disk{}); err != nil {
+// Repair has every batch of bolt be found by its id.
+func Repair(bolt *bbolt.DB) error {
+	if _, err := openLedger("", bolt, durable.Disk{}); err != nil {
 		return err
 	}
-	return db.Update(func(tx *bbolt.Tx) error {
+	return bolt.Update(func(tx *bbolt.Tx) error {
 		records, ids := buckets(tx)
 		return records.ForEach(func(seq, text []byte) error {
 			rec, err := decodeRecord(text)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"thresher/service/durable"
 	"thresher/service/files"
-	"thresher/service/files/spool"
 )
 
 // failingStore fails to take files over, so many times.
@@ -119,7 +119,7 @@ func TestOutputsAreDamaged(t *testing.T) {
 // TestWithoutLinks: where a file has one name only, the input is copied, as a whole.
 func TestWithoutLinks(t *testing.T) {
 	var written []string
-	l := newLab(t, Options{Retry: []time.Duration{}, disk: spool.Disk{Step: func(step, path string) error {
+	l := newLab(t, Options{Retry: []time.Duration{}, disk: durable.Disk{Step: func(step, path string) error {
 		switch step {
 		case "link":
 			return syscall.EXDEV

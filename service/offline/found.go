@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
+	"thresher/service/lostfound"
 )
 
 // Found is what Open found that the database did not know.
 type Found struct {
 	Adopted []string // ids of batches that are there again
-	Kept    []spool.Kept
+	Kept    []lostfound.Moved
 }
 
 // Found tells what Open found.
@@ -43,9 +44,9 @@ func (m *Manager) find() error {
 	var strange []*record
 	for _, id := range notes {
 		rec := &record{}
-		err := spool.Note(m.ledger.note(id), noteKind, rec)
+		err := durable.Note(m.ledger.note(id), noteKind, rec)
 		if err == nil && (rec.Format != recordFormat || rec.Batch.ID != id) {
-			err = spool.ErrNote
+			err = durable.ErrNote
 		}
 		switch was := known[id]; {
 		case err != nil && was != nil:
@@ -102,7 +103,7 @@ func (m *Manager) list() (notes, folders []string, err error) {
 
 // sweepNotes removes notes that were being written.
 func (m *Manager) sweepNotes() error {
-	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+spool.NoteTemporary))
+	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+durable.NoteTemporary))
 	for _, path := range paths {
 		err = errors.Join(err, m.o.disk.Remove(path))
 	}
@@ -152,7 +153,7 @@ func (m *Manager) keep(name, why string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	k, err := m.o.disk.Keep(spool.LostBeside(m.dir), path, why)
+	k, err := lostfound.In(filepath.Dir(m.dir)).Move(m.o.disk, path, why)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"thresher/batch"
 	"thresher/service/catalog"
+	"thresher/service/durable"
 	"thresher/service/files"
-	"thresher/service/files/spool"
 	"thresher/service/wire"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 	Log *slog.Logger
 
 	ended func(id string) // a batch is final
-	disk  spool.Disk
+	disk  durable.Disk
 }
 
 func (o *Options) fill() {

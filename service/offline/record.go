@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/spool"
+	"thresher/service/durable"
 	"thresher/service/problem"
 )
 
@@ -69,7 +69,7 @@ func decodeTally(totals []byte) (tally, error) {
 type ledger struct {
 	db   *bbolt.DB
 	dir  string
-	disk spool.Disk
+	disk durable.Disk
 }
 
 // The note of a batch is a file of its id and noteSuffix.
@@ -89,7 +89,7 @@ func bucketName() []byte  { return []byte("batches") }
 func recordsName() []byte { return []byte("records") }
 func idsName() []byte     { return []byte("ids") }
 
-func openLedger(dir string, db *bbolt.DB, disk spool.Disk) (ledger, error) {
+func openLedger(dir string, db *bbolt.DB, disk durable.Disk) (ledger, error) {
 	err := db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucketName())
 		if err != nil {

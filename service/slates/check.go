@@ -9,34 +9,34 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/database"
+	"thresher/service/db"
 )
 
 // Check reads every record of the database at path, which must not be in use. Nothing is
 // changed.
-func Check(ctx context.Context, path string, tell func(database.Item)) error {
-	if err := database.Check(path); err != nil {
+func Check(ctx context.Context, path string, tell func(db.Item)) error {
+	if err := db.Check(path); err != nil {
 		return err
 	}
-	db, _, err := database.Open(path, nil)
+	bolt, _, err := db.Open(path, nil)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	return db.View(func(tx *bbolt.Tx) error {
+	defer bolt.Close()
+	return bolt.View(func(tx *bbolt.Tx) error {
 		root := tx.Bucket(collectionsBucket())
 		if root == nil {
 			return nil // of a server that never came so far
 		}
 		return root.ForEachBucket(func(name []byte) error {
-			i := database.Item{Kind: "slates", Name: string(name), Verdict: database.Whole}
+			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Whole}
 			n, err := find(tx, string(name)).check(ctx)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			i.Detail = fmt.Sprintf("%d slates, %d users", n.slates, n.users)
 			if err != nil {
-				i.Verdict, i.Detail = database.Broken, fmt.Sprintf("%s: %v", filepath.Base(path), err)
+				i.Verdict, i.Detail = db.Broken, fmt.Sprintf("%s: %v", filepath.Base(path), err)
 			}
 			tell(i)
 			return nil
@@ -104,12 +104,12 @@ func (r *records) recount() (n counts, err error) {
 // Repair has the collections of the database at path, of which parts are lost, have all that
 // they need, and counts right.
 func Repair(path string) error {
-	db, _, err := database.Open(path, nil)
+	bolt, _, err := db.Open(path, nil)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	return db.Update(func(tx *bbolt.Tx) error {
+	defer bolt.Close()
+	return bolt.Update(func(tx *bbolt.Tx) error {
 		root, err := tx.CreateBucketIfNotExists(collectionsBucket())
 		if err != nil {
 			return err

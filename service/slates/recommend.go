@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/files/once"
+	"thresher/service/db"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -239,7 +239,7 @@ func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*hand
 		if err := r.forget(len(all), now.Add(-s.o.Keep), s.o.Slates); err != nil {
 			return err
 		}
-		return once.Put(r.sub(keysBucket), key, fingerprint, value, now)
+		return db.PutKey(r.sub(keysBucket), key, fingerprint, value, now)
 	})
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, er
 	if r == nil {
 		return nil, nil
 	}
-	value, found, err := once.Find(r.sub(keysBucket), key, fingerprint)
+	value, found, err := db.FindKey(r.sub(keysBucket), key, fingerprint)
 	if err != nil || !found {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/semaphore"
 
-	"thresher/service/database"
-	"thresher/service/files/spool"
+	"thresher/service/db"
+	"thresher/service/durable"
 )
 
 // Store holds states and slates. It is safe for concurrent use.
@@ -60,7 +60,7 @@ func Open(path string, o *Options) (*Store, error) {
 		s.users[i] = make(chan struct{}, 1)
 	}
 	var err error
-	if s.db, _, err = database.Open(path, &database.Options{NoSync: s.o.noSync}); err != nil {
+	if s.db, _, err = db.Open(path, &db.Options{NoSync: s.o.noSync}); err != nil {
 		return nil, err
 	}
 	s.db.MaxBatchDelay = batchDelay
@@ -175,7 +175,7 @@ func (s *Store) change(fn func(*bbolt.Tx) error) error {
 		return err
 	}
 	if err := s.db.Batch(fn); err != nil {
-		return spool.Full(err)
+		return durable.Full(err)
 	}
 	return s.at("committed")
 }

@@ -6,17 +6,17 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/database"
+	"thresher/service/db"
 )
 
-// Check plays every tournament of db to where it is. Nothing is changed.
-func Check(ctx context.Context, db *bbolt.DB, tell func(database.Item)) error {
-	return db.View(func(tx *bbolt.Tx) error {
+// Check plays every tournament of bolt to where it is. Nothing is changed.
+func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
+	return bolt.View(func(tx *bbolt.Tx) error {
 		if tx.Bucket([]byte(rootBucket)) == nil || bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
 			return nil // of a server that never came so far
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
-			i := database.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: database.Whole}
+			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Whole}
 			r, err := decodeRecord(text)
 			if err == nil {
 				i.Name = r.ID
@@ -26,7 +26,7 @@ func Check(ctx context.Context, db *bbolt.DB, tell func(database.Item)) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				i.Verdict, i.Detail = database.Broken, err.Error()
+				i.Verdict, i.Detail = db.Broken, err.Error()
 			}
 			tell(i)
 			return nil
@@ -47,9 +47,9 @@ func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
 	return fmt.Sprintf("%d arms, %d calls", len(r.Config.Arms), s.events), nil
 }
 
-// Repair has every tournament of db be found by its id.
-func Repair(db *bbolt.DB) error {
-	return db.Update(func(tx *bbolt.Tx) error {
+// Repair has every tournament of bolt be found by its id.
+func Repair(bolt *bbolt.DB) error {
+	return bolt.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}

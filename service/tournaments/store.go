@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
-	"thresher/service/files/once"
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -30,15 +30,15 @@ type Store struct {
 	done   map[bool]int // tournaments, by whether they are done
 }
 
-// Open opens the tournaments of db, which must outlive the Store.
-func Open(db *bbolt.DB, o *Options) (*Store, error) {
-	s := &Store{db: db, memory: memory{live: map[string]*live{}}, done: map[bool]int{}}
+// Open opens the tournaments of bolt, which must outlive the Store.
+func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
+	s := &Store{db: bolt, memory: memory{live: map[string]*live{}}, done: map[bool]int{}}
 	if o != nil {
 		s.o = *o
 	}
 	s.o.fill()
-	s.journal.db, s.journal.step = db, s.o.step
-	err := db.Update(func(tx *bbolt.Tx) error {
+	s.journal.db, s.journal.step = bolt, s.o.step
+	err := bolt.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		fresh = false
-		id, found, err := once.Find(bucket(tx, keysBucket), key, fingerprint)
+		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil {
 			w.refused = err
 			return nil
@@ -116,7 +116,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 			return nil
 		}
 		made = record{Format: recordFormat, ID: idPrefix + strings.ToLower(rand.Text()), At: s.o.Now().Unix(), Config: config}
-		return errors.Join(made.add(tx), once.Put(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
+		return errors.Join(made.add(tx), db.PutKey(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
 	}
 	s.journal.submit(w)
 	if err := w.wait(ctx); err != nil {

@@ -1,7 +1,6 @@
-package spool
+package durable
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -93,37 +92,4 @@ func FuzzNote(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestWhatIsLostIsKept(t *testing.T) {
-	data := t.TempDir()
-	folder := filepath.Join(data, "files")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l := LostBeside(folder)
-	for _, content := range []string{"one", "two", "three"} {
-		write(t, filepath.Join(folder, "a"), content)
-		if _, err := (Disk{}).Keep(l, filepath.Join(folder, "a"), "nobody knows it"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	has(t, filepath.Join(data, "lost+found", "files", "a"), "one")
-	has(t, filepath.Join(data, "lost+found", "files", "a.1"), "two")
-	has(t, filepath.Join(data, "lost+found", "files", "a.2"), "three")
-	text, err := os.ReadFile(filepath.Join(l.Dir, ListName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	var last Kept
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
-		t.Fatal(err)
-	}
-	if len(lines) != 3 || last.From != filepath.Join("files", "a") || last.To != filepath.Join("lost+found", "files", "a.2") || last.Why == "" {
-		t.Error(string(text))
-	}
-	if _, err := (Disk{}).Keep(l, filepath.Join(t.TempDir(), "a"), ""); err == nil {
-		t.Error("a file of elsewhere was moved")
-	}
 }

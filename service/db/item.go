@@ -1,4 +1,4 @@
-package database
+package db
 
 // Verdict is what a check has found of one thing.
 type Verdict string

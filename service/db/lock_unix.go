@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package database
+package db
 
 import (
 	"errors"

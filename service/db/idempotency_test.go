@@ -1,4 +1,4 @@
-package once
+package db
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"thresher/service/problem"
 )
 
-// update runs f on the bucket of keys.
-func update(t *testing.T, db *bbolt.DB, f func(b *bbolt.Bucket) error) {
+// updateKeys runs f on the bucket of keys.
+func updateKeys(t *testing.T, db *bbolt.DB, f func(b *bbolt.Bucket) error) {
 	t.Helper()
 	err := db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists([]byte("keys"))
@@ -26,7 +26,7 @@ func update(t *testing.T, db *bbolt.DB, f func(b *bbolt.Bucket) error) {
 	}
 }
 
-func open(t *testing.T) *bbolt.DB {
+func openKeys(t *testing.T) *bbolt.DB {
 	db, err := bbolt.Open(filepath.Join(t.TempDir(), "db"), 0o644, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -36,33 +36,33 @@ func open(t *testing.T) *bbolt.DB {
 }
 
 func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
-	db := open(t)
+	db := openKeys(t)
 	begun := time.Unix(1_700_000_000, 0)
 	has := func(b *bbolt.Bucket, key, want string) {
 		t.Helper()
-		value, found, err := Find(b, key, "print of "+key)
+		value, found, err := FindKey(b, key, "print of "+key)
 		if err != nil || found != (want != "") || string(value) != want {
 			t.Errorf("%s: %q, %t, %v", key, value, found, err)
 		}
 	}
-	update(t, db, func(b *bbolt.Bucket) error {
+	updateKeys(t, db, func(b *bbolt.Bucket) error {
 		for i := range 5 {
 			key := fmt.Sprint("k", i)
 			has(b, key, "")
-			if err := Put(b, key, "print of "+key, []byte(key), begun.Add(time.Duration(i)*time.Hour)); err != nil {
+			if err := PutKey(b, key, "print of "+key, []byte(key), begun.Add(time.Duration(i)*time.Hour)); err != nil {
 				return err
 			}
 			has(b, key, key)
 		}
-		_, found, err := Find(b, "k1", "another")
+		_, found, err := FindKey(b, "k1", "another")
 		if p := problem.Of(err); found || p.Kind != problem.KeyReused || p.Field != "Idempotency-Key" {
 			t.Error(found, err)
 		}
 		has(b, "k", "") // no prefix of a key is one
 		return nil
 	})
-	update(t, db, func(b *bbolt.Bucket) error {
-		if err := Put(b, "late", "print of late", []byte("late"), begun.Add(keep+2*time.Hour)); err != nil {
+	updateKeys(t, db, func(b *bbolt.Bucket) error {
+		if err := PutKey(b, "late", "print of late", []byte("late"), begun.Add(keepKeys+2*time.Hour)); err != nil {
 			return err
 		}
 		for key, want := range map[string]string{"k0": "", "k1": "", "k2": "k2", "k4": "k4", "late": "late"} {
@@ -76,31 +76,31 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 }
 
 func TestNoKey(t *testing.T) {
-	update(t, open(t), func(b *bbolt.Bucket) error {
-		if err := Put(b, "", "p", []byte("v"), time.Now()); err != nil {
+	updateKeys(t, openKeys(t), func(b *bbolt.Bucket) error {
+		if err := PutKey(b, "", "p", []byte("v"), time.Now()); err != nil {
 			return err
 		}
-		if _, found, err := Find(b, "", "p"); found || err != nil {
+		if _, found, err := FindKey(b, "", "p"); found || err != nil {
 			t.Error(found, err)
 		}
 		return nil
 	})
-	if _, found, err := Find(nil, "k", "p"); found || err != nil {
+	if _, found, err := FindKey(nil, "k", "p"); found || err != nil {
 		t.Error(found, err)
 	}
 }
 
 // TestKeyPutAgain: the second value lasts as long as if it were the first.
 func TestKeyPutAgain(t *testing.T) {
-	db := open(t)
+	db := openKeys(t)
 	begun := time.Unix(1_700_000_000, 0)
-	update(t, db, func(b *bbolt.Bucket) error {
+	updateKeys(t, db, func(b *bbolt.Bucket) error {
 		for i, key := range []string{"k", "k", "late"} {
-			if err := Put(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(keep/2+time.Hour))); err != nil {
+			if err := PutKey(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(keepKeys/2+time.Hour))); err != nil {
 				return err
 			}
 		}
-		value, found, err := Find(b, "k", "k")
+		value, found, err := FindKey(b, "k", "k")
 		if err != nil || !found || value[0] != 1 {
 			t.Error(value, found, err)
 		}

@@ -1,0 +1,98 @@
+package db
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// keepKeys is how long an idempotency key is remembered.
+const keepKeys = 24 * time.Hour
+
+// keyRecord is what is remembered of an idempotency key.
+type keyRecord struct {
+	Fingerprint string    `json:"fingerprint"`
+	Value       []byte    `json:"value"`
+	At          time.Time `json:"at"`
+}
+
+// A bucket of idempotency keys has two entries for each: 'k' and the key holds the
+// keyRecord; 't', the time in nanoseconds and the key holds nothing, and is what keys are
+// forgotten by, oldest first.
+
+// FindKey returns the value recorded under an idempotency key, and whether there is one. A
+// key recorded with another fingerprint is a problem of kind KeyReused. The key "" means
+// that the client sent none and is never found; b may be nil.
+func FindKey(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool, err error) {
+	if b == nil || key == "" {
+		return nil, false, nil
+	}
+	text := b.Get(append([]byte{'k'}, key...))
+	if text == nil {
+		return nil, false, nil
+	}
+	var r keyRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, false, fmt.Errorf("record of idempotency key %q: %w", key, err)
+	}
+	if r.Fingerprint != fingerprint {
+		return nil, false, problem.New(problem.KeyReused,
+			"the key was used for another request at %s", r.At.UTC().Format(time.RFC3339)).In("Idempotency-Key")
+	}
+	return r.Value, true, nil
+}
+
+// PutKey records a value under an idempotency key, replaces the one that is there, and
+// forgets the keys of more than 24 hours ago. It belongs in the transaction that records
+// what was made, with a fingerprint of the request: a client that asks again after a lost
+// answer or a crash then finds the first result. The key "" records nothing.
+func PutKey(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Time) error {
+	if key == "" {
+		return nil
+	}
+	if err := forgetKeys(b, now.Add(-keepKeys)); err != nil {
+		return err
+	}
+	if former := b.Get(append([]byte{'k'}, key...)); former != nil {
+		var r keyRecord
+		if err := json.Unmarshal(former, &r); err != nil {
+			return fmt.Errorf("record of idempotency key %q: %w", key, err)
+		}
+		if err := b.Delete(append(keyTime(r.At), key...)); err != nil {
+			return err
+		}
+	}
+	if err := PutJSON(b, append([]byte{'k'}, key...), keyRecord{fingerprint, value, now}); err != nil {
+		return err
+	}
+	return b.Put(append(keyTime(now), key...), nil)
+}
+
+// keyTime is the prefix of the entries of a time.
+func keyTime(t time.Time) []byte {
+	return binary.BigEndian.AppendUint64([]byte{'t'}, uint64(t.UnixNano()))
+}
+
+// forgetKeys removes the keys recorded before a time.
+func forgetKeys(b *bbolt.Bucket, before time.Time) error {
+	end := keyTime(before)
+	var old [][]byte
+	c := b.Cursor()
+	for k, _ := c.Seek([]byte{'t'}); k != nil && string(k) < string(end); k, _ = c.Next() {
+		old = append(old, append([]byte(nil), k...))
+	}
+	for _, k := range old {
+		if err := b.Delete(k); err != nil {
+			return err
+		}
+		if err := b.Delete(append([]byte{'k'}, k[len(end):]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package lostfound
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/service/durable"
+)
+
+func TestMovedFilesAreListed(t *testing.T) {
+	data := t.TempDir()
+	folder := filepath.Join(data, "files")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := In(data)
+	for _, content := range []string{"one", "two", "three"} {
+		if err := os.WriteFile(filepath.Join(folder, "a"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Move(durable.Disk{}, filepath.Join(folder, "a"), "nobody knows it"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"a": "one", "a.1": "two", "a.2": "three"} {
+		if got, err := os.ReadFile(filepath.Join(data, "lost+found", "files", name)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+	text, err := os.ReadFile(f.List())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	var last Moved
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) != 3 || last.From != filepath.Join("files", "a") || last.To != filepath.Join("lost+found", "files", "a.2") || last.Why == "" {
+		t.Error(string(text))
+	}
+	if _, err := f.Move(durable.Disk{}, filepath.Join(t.TempDir(), "a"), ""); err == nil {
+		t.Error("a file of elsewhere was moved")
+	}
+}
