@@ -17,14 +17,6 @@ const (
 	MaxDim   = 1 << 21
 )
 
-// maxNorm bounds |v|, maxNormEuclidean |v| where |v|^2 is added to scores: with
-// a query of norm 1 every term and score then fits float32 with room.
-const (
-	maxNormExponent  = 110
-	maxNorm          = 1 << maxNormExponent
-	maxNormEuclidean = 1 << 55
-)
-
 // tinyNorm is the working norm below which an atom is not coded (its float32
 // terms would lose their digits): its radius is its norm.
 const tinyNorm = 1e-30

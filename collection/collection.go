@@ -8,44 +8,6 @@ import (
 	"thresher/bandit"
 )
 
-// Metric says how a query and an atom are compared.
-type Metric uint8
-
-const (
-	// InnerProduct: score q.v; the search maximises it.
-	InnerProduct Metric = iota
-	// Cosine: score q.v/(|q||v|), a zero vector scores 0; the search maximises it.
-	Cosine
-	// Euclidean: score |q-v|^2, smaller is better; the search maximises
-	// -|q-v|^2/2.
-	Euclidean
-)
-
-// ParseMetric reads ip, cosine or l2.
-func ParseMetric(s string) (Metric, error) {
-	switch s {
-	case "ip", "":
-		return InnerProduct, nil
-	case "cosine":
-		return Cosine, nil
-	case "l2":
-		return Euclidean, nil
-	}
-	return 0, fmt.Errorf("metric %q is none of ip, cosine, l2", s)
-}
-
-func (m Metric) String() string {
-	switch m {
-	case InnerProduct:
-		return "ip"
-	case Cosine:
-		return "cosine"
-	case Euclidean:
-		return "l2"
-	}
-	return fmt.Sprintf("Metric(%d)", uint8(m))
-}
-
 // Basis says in which coordinates atoms are looked at.
 type Basis uint8
 

@@ -49,7 +49,7 @@ func (b *builder) head() error {
 			}
 			// norms of a sample spread over e60 would drown all but the largest
 			f := b.working(uint32(i))
-			if c.Metric != Cosine {
+			if !c.Metric.Normalises() {
 				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
 				f *= min(1, norm/float64(c.Norm[0])*1e3)
 			}

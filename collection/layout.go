@@ -76,10 +76,10 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 		c.Order, err = array[uint32](m, "order", c.N)
 	}
 	get32(&c.Norm, "norm", c.N)
-	if c.Metric == Cosine && err == nil {
+	if c.Metric.Normalises() && err == nil {
 		c.RowSquares, err = array[float64](m, rowSquares, c.N)
 	}
-	if c.Metric == Euclidean {
+	if c.Metric.Differences() {
 		get32(&c.Offset, "offset", padded)
 		if c.Basis != Raw && version >= centreVersion && err == nil {
 			c.Centre, err = array[float64](m, "centre", c.Dim)

@@ -27,10 +27,7 @@ func (b *builder) norms() error {
 	c := b.c
 	b.exact = make([]float64, c.N)
 	steps := make([]uint16, c.N)
-	limit := float64(maxNorm)
-	if c.Metric == Euclidean {
-		limit = maxNormEuclidean
-	}
+	limit := c.Metric.maxNorm()
 	chunk := max(1, min(4096, 1<<20/c.Dim))
 	longest := make([]float64, b.threads)
 	err := b.each(c.N, chunk, func(w, lo, hi int) error {
@@ -60,14 +57,14 @@ func (b *builder) norms() error {
 	b.order(steps)
 	for i, row := range c.Order {
 		w := b.exact[row]
-		switch c.Metric {
-		case Cosine:
+		if c.RowSquares != nil {
 			c.RowSquares[row] = kernels.SumSquares(c.Row(int(row)))
 			if w > 0 {
 				w = 1
 			}
-		case Euclidean:
-			c.Offset[i] = upward(-w * w / 2)
+		}
+		if c.Offset != nil {
+			c.Offset[i] = upward(-c.Metric.Lead(w))
 		}
 		c.Norm[i] = upward(w * up)
 	}
@@ -110,11 +107,5 @@ func rowError(row []float32, i int, norm, limit float64) error {
 	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
 }
 
-// working is the factor that makes a row the vector that is coded: 1/|v| for
-// cosine, else 1.
-func (b *builder) working(row uint32) float64 {
-	if b.c.Metric == Cosine && b.exact[row] > 0 {
-		return 1 / b.exact[row]
-	}
-	return 1
-}
+// working is the factor that makes a row the vector that is coded.
+func (b *builder) working(row uint32) float64 { return b.c.Metric.Factor(b.exact[row]) }

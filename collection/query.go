@@ -18,24 +18,6 @@ type Query struct {
 // it is not below the true value.
 const up = 1 + 1e-9
 
-// leastExpEuclidean keeps |v|^2/2, below maxNormEuclidean^2/2 and scaled like the
-// query, within float32: a shorter query stays short.
-const leastExpEuclidean = -16
-
-// Exponent is the power of two e for which a query of this norm, times 2^-e, has
-// a norm in [1/2, 1), so that products of terms neither overflow nor vanish in
-// float32. For Euclidean distance a query of norm below 2^-16 stays shorter.
-func (m Metric) Exponent(norm float64) int {
-	if norm == 0 {
-		return 0
-	}
-	_, e := math.Frexp(norm)
-	if m == Euclidean {
-		e = max(e, leastExpEuclidean)
-	}
-	return e
-}
-
 // PrepareScratch is memory of PrepareBatch, one a goroutine, for any number of
 // calls and collections. The zero value is ready.
 type PrepareScratch struct {

@@ -10,14 +10,21 @@ func (c *Collection) Score(q []float32, i int) float64 {
 	for j, v := range q {
 		wide[j] = float64(v)
 	}
-	switch row := c.Row(i); c.Metric {
-	case Cosine:
-		return CosineOf(kernels.Dot(row, wide), c.RowSquares[i], kernels.SumSquares(q))
-	case Euclidean:
-		return 0 - kernels.SquaredDistance(row, wide)/2 // no -0
-	default:
-		return kernels.Dot(row, wide)
+	sum := kernels.Dot
+	if c.Metric.Differences() {
+		sum = kernels.SquaredDistance
 	}
+	return c.ScoreOf(i, sum(c.Row(i), wide), kernels.SumSquares(q))
+}
+
+// ScoreOf returns the search score of row i from the canonical sum of its products with
+// a query, or of squared differences (Metric.Differences), and the query's squared norm.
+func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
+	var vv float64
+	if c.RowSquares != nil {
+		vv = c.RowSquares[i]
+	}
+	return c.Metric.score(sum, vv, qq)
 }
 
 // CosineOf returns the cosine of vectors whose product is dot and whose squared norms

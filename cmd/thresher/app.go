@@ -13,6 +13,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/config"
 )
 
@@ -112,7 +113,7 @@ func choices() map[string][]string {
 	}
 	return map[string][]string{
 		"method":  methods,
-		"metric":  {"ip", "cosine", "l2"},
+		"metric":  collection.Metrics(),
 		"basis":   {"auto", "raw"},
 		"backend": {"auto", "cpu", "cuda"},
 		"kernels": {"auto", "generic", "avx2", "avx512", "neon"},

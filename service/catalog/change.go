@@ -57,7 +57,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	}
 	metric, err := collection.ParseMetric(o.Metric)
 	if err != nil {
-		return nil, problem.New(problem.InvalidValue, "%v", err).In("metric").Within([]string{"ip", "cosine", "l2"})
+		return nil, problem.New(problem.InvalidValue, "%v", err).In("metric").Within(collection.Metrics())
 	}
 	basis, err := collection.ParseBasis(o.Basis)
 	if err != nil {
