@@ -97,8 +97,8 @@ func TestFarOffset(t *testing.T) {
 					t.Fatalf("dimension %d, %v, query %d: %v", dim, basis, j, err)
 				}
 			}
-			for level := simd.Level(0); level <= simd.Best(); level++ {
-				e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 2, Kernels: &level}), nil)
+			for kern := simd.Kernels(0); kern <= simd.Best(); kern++ {
+				e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 2, Kernels: &kern}), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,14 +113,14 @@ func TestFarOffset(t *testing.T) {
 						t.Fatal(err)
 					}
 					if r.Malformed > 0 || r.WrongSure > 0 || r.Failures > 0 {
-						t.Errorf("dimension %d, %v, %v, %s: %d malformed, %d wrong, %d failures: %+v", dim, basis, level, method, r.Malformed, r.WrongSure, r.Failures, r.Findings)
+						t.Errorf("dimension %d, %v, %v, %s: %d malformed, %d wrong, %d failures: %+v", dim, basis, kern, method, r.Malformed, r.WrongSure, r.Failures, r.Findings)
 					}
 					if g := resp.Answers[0].Certificate.Guarantee; g == batch.GuaranteeHeuristic {
 						continue
 					}
 					for j, a := range resp.Answers {
 						if !slices.Equal(a.IDs, want[j]) {
-							t.Errorf("dimension %d, %v, %v, %s, query %d: rows %v, want %v", dim, basis, level, method, j, a.IDs, want[j])
+							t.Errorf("dimension %d, %v, %v, %s, query %d: rows %v, want %v", dim, basis, kern, method, j, a.IDs, want[j])
 						}
 					}
 				}
@@ -143,7 +143,7 @@ func TestDistancesAreThePromise(t *testing.T) {
 		whole := rapid.Bool().Draw(t, "whole numbers")
 		clusters := rapid.IntRange(1, 3).Draw(t, "clusters")
 		basis := rapid.SampledFrom([]collection.Basis{collection.Rotated, collection.Rotated, collection.Raw}).Draw(t, "basis")
-		level := simd.Level(rapid.IntRange(0, int(simd.Best())).Draw(t, "kernels"))
+		kern := simd.Kernels(rapid.IntRange(0, int(simd.Best())).Draw(t, "kernels"))
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		const m = 2
 		centres, rows := make([]float64, clusters*dim), make([]float32, (n+m)*dim)
@@ -171,7 +171,7 @@ func TestDistancesAreThePromise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1, Kernels: &level}), nil)
+		e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1, Kernels: &kern}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ func TestMinScoreOfDrift(t *testing.T) {
 			rows[i], rows[x.dim+i] = x.value, -x.value
 		}
 		c := build(t, rows, x.dim, &collection.Options{Metric: x.metric, Basis: collection.Raw})
-		for _, l := range simd.Levels() {
+		for _, l := range simd.Available() {
 			e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1, Kernels: &l}), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ KERNELS = "./simd"
 
 # Kernels whose products are of float32; those of others are of bytes.
 FLOAT = re.compile(r"Gemm|Dense|Float|^Dots?\b")
-LEVELS = ("generic", "avx2", "avx512")
+INSTRUCTIONS = ("generic", "avx2", "avx512")
 
 
 def benchmarks(package: str, seconds: float = 0.05, repeats: int = 3) -> list[dict[str, Any]]:
@@ -52,28 +52,29 @@ def rate(metrics: dict[str, float]) -> tuple[float, str]:
     return 0, ""
 
 
-Row = tuple[str, str, dict[str, float], float | None]  # name, unit, rate by level, share of the peak
+Row = tuple[str, str, dict[str, float], float | None]  # name, unit, rate by instruction set, share of the peak
 
 
 def rows(peaks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> list[Row]:
     """For each kernel at the size where it is fastest: its name, unit, rate by
-    level, and the share of the processor's peak that its best level reaches,
-    where that peak is of products."""
+    instruction set, and the share of the processor's peak that the best of them
+    reaches, where that peak is of products."""
     most = {p["name"]: rate(p["metrics"])[0] for p in peaks}
-    # by kernel, then by size: unit and rates by level
+    # by kernel, then by size: unit and rates by instruction set
     table: dict[str, dict[str, tuple[str, dict[str, float]]]] = {}
     for k in kernels:
         value, unit = rate(k["metrics"])
         parts = k["name"].split("/")
-        level = next((p for p in parts if p in LEVELS), LEVELS[0])
-        parts = [p for p in parts if p not in LEVELS]
+        instructions = next((p for p in parts if p in INSTRUCTIONS), INSTRUCTIONS[0])
+        parts = [p for p in parts if p not in INSTRUCTIONS]
         size = parts.pop() if len(parts) > 1 and parts[-1][0].isdigit() else ""
         if unit:
-            table.setdefault("/".join(parts), {}).setdefault(size, (unit, {}))[1][level] = value
+            table.setdefault("/".join(parts), {}).setdefault(size, (unit, {}))[1][instructions] = value
     out = []
     for name, sizes in table.items():
         size, (unit, rates) = max(sizes.items(), key=lambda s: max(s[1][1].values()))
-        level = max(rates, key=rates.__getitem__)
-        peak = most.get(f"Products/{'float32' if FLOAT.search(name) else 'int8'}/{level}") if unit == "GMAC/s" else None
-        out.append((f"{name} {size}".strip(), unit, rates, rates[level] / peak if peak else None))
+        instructions = max(rates, key=rates.__getitem__)
+        of = "float32" if FLOAT.search(name) else "int8"
+        peak = most.get(f"Products/{of}/{instructions}") if unit == "GMAC/s" else None
+        out.append((f"{name} {size}".strip(), unit, rates, rates[instructions] / peak if peak else None))
     return out

@@ -386,14 +386,14 @@ def limits(records: list[Record], by_hand: Path) -> str:
             table(("processor", "rate"), rows),
         ]
     if kernels:
-        levels = [
-            (name, *(digits(rates.get(level)) for level in roofline.LEVELS), unit, f"{share:.0%}" if share else "")
+        speeds = [
+            (name, *(digits(rates.get(i)) for i in roofline.INSTRUCTIONS), unit, f"{share:.0%}" if share else "")
             for name, unit, rates, share in roofline.rows(peaks, kernels)
         ]
         parts += [
-            "Kernels alone, at the size where each is fastest, and the best level's share of the products that the "
-            "processor can do at that level.",
-            table(("kernel", *roofline.LEVELS, "unit", "of the peak"), levels),
+            "Kernels alone, at the size where each is fastest, and the share of the products that the "
+            "processor can do with its best instructions.",
+            table(("kernel", *roofline.INSTRUCTIONS, "unit", "of the peak"), speeds),
         ]
     if by_hand.exists():
         parts.append(by_hand.read_text().strip())

@@ -91,7 +91,7 @@ func (s *state) coarse(w *scratch, dst []int8, width int) (k steps, headBias, re
 
 // encode rounds x to integers of magnitude at most limit and returns the value
 // of a step, a bound of the rounding's norm, and the sum of the codes.
-func encode(k simd.Level, dst []int16, x []float32, limit int32) (step, err float64, sum int64) {
+func encode(k simd.Kernels, dst []int16, x []float32, limit int32) (step, err float64, sum int64) {
 	step = float64(k.MaxAbs(x)) / float64(limit)
 	if step < 1e-30 {
 		clear(dst)

@@ -74,7 +74,7 @@ func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 // measurement holds the trials of a calibration, with the least time of each.
 type measurement struct {
 	c       *collection.Collection
-	kernels simd.Level
+	kernels simd.Kernels
 	// Looks that keep nothing, at two widths of panels and at whole rows; one that
 	// keeps some arms, whose rows are looked at again; one at so few atoms that
 	// queries are what costs.

@@ -18,13 +18,13 @@ type Options struct {
 	// Threads is how many goroutines work at once; 0 means GOMAXPROCS.
 	Threads int
 	// Kernels are the kernels to use, at most simd.Best(); nil means these.
-	Kernels *simd.Level
+	Kernels *simd.Kernels
 }
 
 // Backend runs searches on the processor's cores.
 type Backend struct {
 	threads int
-	kernels simd.Level
+	kernels simd.Kernels
 	closed  atomic.Bool
 }
 
@@ -47,7 +47,7 @@ func (b *Backend) Name() string { return "cpu" }
 func (b *Backend) Threads() int { return b.threads }
 
 // Kernels are the kernels in use.
-func (b *Backend) Kernels() simd.Level { return b.kernels }
+func (b *Backend) Kernels() simd.Kernels { return b.kernels }
 
 // Close has nothing to free; Load refuses from then on.
 func (b *Backend) Close() error {
@@ -65,7 +65,7 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 
 type resident struct {
 	c       *collection.Collection
-	kernels simd.Level
+	kernels simd.Kernels
 	threads int
 	stretch int       // bytes of rows that a group of queries revisits together
 	scratch sync.Pool // *scratch

@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestConformance runs the suite with every set of kernels this processor has;
 // with -short the best one only.
 func TestConformance(t *testing.T) {
-	levels := simd.Levels()
+	sets := simd.Available()
 	if testing.Short() {
-		levels = levels[len(levels)-1:]
+		sets = sets[len(sets)-1:]
 	}
-	for _, l := range levels {
+	for _, l := range sets {
 		t.Run(l.String(), func(t *testing.T) {
 			backendtest.Run(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2, Kernels: &l}) })
 		})

@@ -78,8 +78,8 @@ func TestDenseRounding(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := backendtest.Ladder{Dense: true}
-		for _, level := range simd.Levels() {
-			r, err := cpu.New(cpu.Options{Threads: 1, Kernels: &level}).Load(context.Background(), c)
+		for _, kern := range simd.Available() {
+			r, err := cpu.New(cpu.Options{Threads: 1, Kernels: &kern}).Load(context.Background(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestDenseRounding(t *testing.T) {
 			}
 			for e := range answers {
 				if ids := answers[e].IDs; len(ids) != 1 || ids[0] != x.best {
-					t.Errorf("%s, %v, query %d: best %v, it is %d", name, level, e, ids, x.best)
+					t.Errorf("%s, %v, query %d: best %v, it is %d", name, kern, e, ids, x.best)
 				}
 			}
 		}

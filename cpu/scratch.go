@@ -74,7 +74,7 @@ const overrun = 64
 func (s *survivors) cut(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
 
 // choose appends the entries of from with lo <= bound < hi.
-func (s *survivors) choose(k simd.Level, from survivors, lo, hi float32) {
+func (s *survivors) choose(k simd.Kernels, from survivors, lo, hi float32) {
 	s.room(len(from.ids))
 	n := len(s.ids)
 	all := n + len(from.ids) + overrun

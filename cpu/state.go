@@ -20,7 +20,7 @@ type arm struct {
 // search scores.
 type state struct {
 	c    *collection.Collection
-	k    simd.Level
+	k    simd.Kernels
 	goal backend.Goal
 	exp  int
 	q    []float64 // as given, times a power of two: products with rows are exact; 1 for Euclidean distance

@@ -12,19 +12,19 @@ const drainingQueries = 4
 // Drain appends the lanes that a Scan selected to one list a query. Query q's list
 // is the first counts[q] entries of ids[q*stride:] and of bounds[q*stride:]. For each
 // bit i of masks[q], lowest first, it appends base + i to the ids and
-// values[64 q + i] + add[q] to the bounds, and increments counts[q]. All levels agree
+// values[64 q + i] + add[q] to the bounds, and increments counts[q]. All Kernels agree
 // bit for bit.
 //
 // Every list must have room for 64 more entries before the call, whatever its mask:
 // Drain may overwrite them all. It panics at the first list without that room, after
 // completing the lists before it and before touching any later one.
-func (l Level) Drain(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
+func (kern Kernels) Drain(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
 	base uint32, add []float32) {
 	n, room := len(masks), stride-panelLanes
 	ids, bounds, counts = ids[:n*stride], bounds[:n*stride], counts[:n]
 	values, add = values[:panelLanes*n], add[:n]
 	from := 0
-	if l != Generic && n >= drainingQueries && room >= 0 {
+	if kern != Generic && n >= drainingQueries && room >= 0 {
 		from = drainBlocks(ids, bounds, stride, counts, int32(min(room, math.MaxInt32)), masks, values, base, add)
 	}
 	for q := from; q < n; q++ {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDrain: level/queries/percent of the lanes, of random masks, in ns a
+// BenchmarkDrain: instructions/queries/percent of the lanes, of random masks, in ns a
 // query and panel. Lists fill from their beginning to the end of 64 panels.
 func BenchmarkDrain(b *testing.B) {
 	const panels, chunk, stride = 512, 64, 4160
@@ -23,15 +23,15 @@ func BenchmarkDrain(b *testing.B) {
 					}
 				}
 			}
-			for _, l := range Levels() {
-				b.Run(fmt.Sprintf("%v/%d/%g%%", l, n, percent), func(b *testing.B) {
+			for _, kern := range Available() {
+				b.Run(fmt.Sprintf("%v/%d/%g%%", kern, n, percent), func(b *testing.B) {
 					p := 0
 					for b.Loop() {
 						if p%chunk == 0 {
 							clear(counts)
 							p %= panels
 						}
-						l.Drain(ids, bounds, stride, counts, masks[p*n:][:n], values, uint32(panelLanes*p), add)
+						kern.Drain(ids, bounds, stride, counts, masks[p*n:][:n], values, uint32(panelLanes*p), add)
 						p++
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/query")

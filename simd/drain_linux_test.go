@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDrainEdges: no level reads or writes beyond its slices.
+// TestDrainEdges: no Kernels read or write beyond its slices.
 func TestDrainEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(74, 75))
 	for _, before := range []bool{false, true} {
@@ -15,9 +15,9 @@ func TestDrainEdges(t *testing.T) {
 				masks, values, add := edge(t, before, c.masks), edge(t, before, c.values), edge(t, before, c.add)
 				ids, bounds := edge(t, before, make([]uint32, n*c.stride)), edge(t, before, make([]float32, n*c.stride))
 				counts := edge(t, before, c.counts)
-				for _, l := range Levels() {
+				for _, kern := range Available() {
 					copy(counts, c.counts)
-					l.Drain(ids, bounds, c.stride, counts, masks, values, c.base, add)
+					kern.Drain(ids, bounds, c.stride, counts, masks, values, c.base, add)
 				}
 			}
 		}

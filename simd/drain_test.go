@@ -52,7 +52,7 @@ func (c *drainCase) of(from, to int) *drainCase {
 const untouchedID = 0xa5a5a5a5
 
 // run drains to lists whose entries are all marked, and between guards.
-func (c *drainCase) run(t *testing.T, l Level) (ids []uint32, bounds []float32, counts []int32) {
+func (c *drainCase) run(t *testing.T, kern Kernels) (ids []uint32, bounds []float32, counts []int32) {
 	t.Helper()
 	n := len(c.masks)
 	ids, intactIDs := fenced(n*c.stride, uint32(untouchedID), equal[uint32])
@@ -63,25 +63,25 @@ func (c *drainCase) run(t *testing.T, l Level) (ids []uint32, bounds []float32, 
 	counts, intactCounts := fenced(n, int32(-1), equal[int32])
 	copy(counts, c.counts)
 	masks, values, add := slices.Clone(c.masks), slices.Clone(c.values), slices.Clone(c.add)
-	l.Drain(ids, bounds, c.stride, counts, masks, values, c.base, add)
+	kern.Drain(ids, bounds, c.stride, counts, masks, values, c.base, add)
 	if !intactIDs() || !intactBounds() || !intactCounts() {
-		t.Fatalf("%v, %d queries, stride %d: wrote beyond", l, n, c.stride)
+		t.Fatalf("%v, %d queries, stride %d: wrote beyond", kern, n, c.stride)
 	}
 	if !slices.Equal(masks, c.masks) || !slices.EqualFunc(values, c.values, sameBits32) || !slices.Equal(add, c.add) {
-		t.Fatalf("%v, %d queries: wrote to what it reads", l, n)
+		t.Fatalf("%v, %d queries: wrote to what it reads", kern, n)
 	}
 	return ids, bounds, counts
 }
 
-// check holds a level against the definition.
-func (c *drainCase) check(t *testing.T, l Level) {
+// check holds kern against the definition.
+func (c *drainCase) check(t *testing.T, kern Kernels) {
 	t.Helper()
-	ids, bounds, counts := c.run(t, l)
+	ids, bounds, counts := c.run(t, kern)
 	for q, mask := range c.masks {
 		fail := func(what string, k int, got, want any) {
 			t.Helper()
 			t.Fatalf("%v, query %d of %d, stride %d, %d entries before, mask %x: %s of entry %d: %v, want %v",
-				l, q, len(c.masks), c.stride, c.counts[q], mask, what, k, got, want)
+				kern, q, len(c.masks), c.stride, c.counts[q], mask, what, k, got, want)
 		}
 		n := int(c.counts[q])
 		ids, bounds := ids[q*c.stride:][:c.stride], bounds[q*c.stride:][:c.stride]
@@ -109,7 +109,7 @@ func (c *drainCase) check(t *testing.T, l Level) {
 	}
 }
 
-// TestDrain holds every level against the definition, and calls with some of the
+// TestDrain holds all Kernels against the definition, and calls with some of the
 // queries against the call with all.
 func TestDrain(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
@@ -121,11 +121,11 @@ func TestDrain(t *testing.T) {
 		for n := 0; n <= 600; n += 1 + n/70*37 {
 			for range 3 {
 				c := newDrainCase(r, n, stride)
-				for _, l := range Levels() {
-					c.check(t, l)
+				for _, kern := range Available() {
+					c.check(t, kern)
 					for from, to := 0, 0; from < n; from = to {
 						to = min(n, from+1+r.IntN(1+n/2))
-						c.of(from, to).check(t, l)
+						c.of(from, to).check(t, kern)
 					}
 				}
 			}
@@ -142,8 +142,8 @@ func TestDrainMasks(t *testing.T) {
 			c.masks[2*(panelLanes*i+j)], c.masks[2*(panelLanes*i+j)+1] = m, ^m
 		}
 	}
-	for _, l := range Levels() {
-		c.check(t, l)
+	for _, kern := range Available() {
+		c.check(t, kern)
 	}
 }
 
@@ -163,8 +163,8 @@ func TestDrainSpecial(t *testing.T) {
 		}
 	}
 	for _, c.base = range []uint32{0, math.MaxUint32, math.MaxUint32 - 5} {
-		for _, l := range Levels() {
-			c.check(t, l)
+		for _, kern := range Available() {
+			c.check(t, kern)
 		}
 	}
 }
@@ -174,20 +174,20 @@ func TestDrainSpecial(t *testing.T) {
 func TestDrainRefuses(t *testing.T) {
 	const n, stride = 300, 80
 	c := newDrainCase(rand.New(rand.NewPCG(69, 70)), n, stride)
-	drain := func(l Level, change func(ids *[]uint32, bounds *[]float32, stride *int, c *drainCase)) (message string, counts []int32) {
+	drain := func(kern Kernels, change func(ids *[]uint32, bounds *[]float32, stride *int, c *drainCase)) (message string, counts []int32) {
 		ids, bounds, stride := make([]uint32, n*stride), make([]float32, n*stride), stride
 		d := drainCase{stride, slices.Clone(c.counts), c.masks, c.values, c.base, c.add}
 		change(&ids, &bounds, &stride, &d)
 		defer func() { message, counts = fmt.Sprint(recover()), d.counts }()
-		l.Drain(ids, bounds, stride, d.counts, d.masks, d.values, d.base, d.add)
+		kern.Drain(ids, bounds, stride, d.counts, d.masks, d.values, d.base, d.add)
 		return
 	}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for q := range n {
 			for _, count := range []int32{stride - panelLanes + 1, math.MaxInt32, -1, math.MinInt32} {
-				message, counts := drain(l, func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.counts[q] = count })
+				message, counts := drain(kern, func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.counts[q] = count })
 				if !strings.Contains(message, fmt.Sprintf("list %d holds %d entries of %d", q, count, stride)) {
-					t.Fatalf("%v: list %d of %d entries: %s", l, q, count, message)
+					t.Fatalf("%v: list %d of %d entries: %s", kern, q, count, message)
 				}
 				for k, was := range c.counts {
 					want := was
@@ -195,7 +195,7 @@ func TestDrainRefuses(t *testing.T) {
 						want += int32(bits.OnesCount64(c.masks[k]))
 					}
 					if k != q && counts[k] != want {
-						t.Fatalf("%v: list %d of %d entries: list %d has gone from %d to %d, want %d", l, q, count, k, was, counts[k], want)
+						t.Fatalf("%v: list %d of %d entries: list %d has gone from %d to %d, want %d", kern, q, count, k, was, counts[k], want)
 					}
 				}
 			}
@@ -209,12 +209,12 @@ func TestDrainRefuses(t *testing.T) {
 			"lists too short for any": func(_ *[]uint32, _ *[]float32, s *int, c *drainCase) { *s = 63; clear(c.counts) },
 			"a negative stride":       func(_ *[]uint32, _ *[]float32, s *int, _ *drainCase) { *s = -64 },
 		} {
-			if message, _ := drain(l, change); message == "<nil>" {
-				t.Errorf("%v: went on with %s", l, name)
+			if message, _ := drain(kern, change); message == "<nil>" {
+				t.Errorf("%v: went on with %s", kern, name)
 			}
 		}
-		if message, _ := drain(l, func(*[]uint32, *[]float32, *int, *drainCase) {}); message != "<nil>" {
-			t.Errorf("%v: refused what fits: %s", l, message)
+		if message, _ := drain(kern, func(*[]uint32, *[]float32, *int, *drainCase) {}); message != "<nil>" {
+			t.Errorf("%v: refused what fits: %s", kern, message)
 		}
 	}
 }
@@ -223,17 +223,17 @@ func TestDrainAllocatesNothing(t *testing.T) {
 	const n, stride = 300, 80
 	c := newDrainCase(rand.New(rand.NewPCG(71, 72)), n, stride)
 	ids, bounds := make([]uint32, n*stride), make([]float32, n*stride)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		if allocs := testing.AllocsPerRun(10, func() {
 			clear(c.counts)
-			l.Drain(ids, bounds, stride, c.counts, c.masks, c.values, c.base, c.add)
+			kern.Drain(ids, bounds, stride, c.counts, c.masks, c.values, c.base, c.add)
 		}); allocs != 0 {
-			t.Errorf("%v: %g allocations", l, allocs)
+			t.Errorf("%v: %g allocations", kern, allocs)
 		}
 	}
 }
 
-// FuzzDrain compares the levels with the definition, masks and floats made of
+// FuzzDrain compares the Kernels with the definition, masks and floats made of
 // bytes.
 func FuzzDrain(f *testing.F) {
 	f.Add(uint64(1), uint16(1), uint8(0), []byte{1})
@@ -255,8 +255,8 @@ func FuzzDrain(f *testing.F) {
 				c.values[i] += v
 			}
 		}
-		for _, l := range Levels() {
-			c.check(t, l)
+		for _, kern := range Available() {
+			c.check(t, kern)
 		}
 	})
 }

@@ -4,8 +4,8 @@ package simd
 
 import "slices"
 
-func (l Level) dot(a []float32, q []float64) float64 {
-	switch l {
+func (kern Kernels) dot(a []float32, q []float64) float64 {
+	switch kern {
 	case AVX512:
 		return dotAVX512(a, q)
 	case AVX2:
@@ -14,22 +14,22 @@ func (l Level) dot(a []float32, q []float64) float64 {
 	return Dot(a, q)
 }
 
-func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	if l == Generic || len(ids) == 0 || len(q) == 0 {
+func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		Dots(out, rows, ld, ids, q)
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
 	ahead := max(1, fetched/4/len(q))
-	if l == AVX512 {
+	if kern == AVX512 {
 		dotsAVX512(out, rows, ld, ids, q, ahead)
 		return
 	}
 	dotsAVX2(out, rows, ld, ids, q, ahead)
 }
 
-func (l Level) squaredDistance(a []float32, q []float64) float64 {
-	switch l {
+func (kern Kernels) squaredDistance(a []float32, q []float64) float64 {
+	switch kern {
 	case AVX512:
 		return squaredDistanceAVX512(a, q)
 	case AVX2:
@@ -38,22 +38,22 @@ func (l Level) squaredDistance(a []float32, q []float64) float64 {
 	return SquaredDistance(a, q)
 }
 
-func (l Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	if l == Generic || len(ids) == 0 || len(q) == 0 {
+func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		SquaredDistances(out, rows, ld, ids, q)
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
 	ahead := max(1, fetched/4/len(q))
-	if l == AVX512 {
+	if kern == AVX512 {
 		squaredDistancesAVX512(out, rows, ld, ids, q, ahead)
 		return
 	}
 	squaredDistancesAVX2(out, rows, ld, ids, q, ahead)
 }
 
-func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
-	switch l {
+func (kern Kernels) dotSquares(a, q []float32) (sum, squares float64) {
+	switch kern {
 	case AVX512:
 		return dotSquaresAVX512(a, q)
 	case AVX2:
@@ -62,8 +62,8 @@ func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
 	return DotSquares(a, q)
 }
 
-func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
-	if l == Generic || len(a) == 0 {
+func (kern Kernels) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
+	if kern == Generic || len(a) == 0 {
 		return DotGather(a, perm, q)
 	}
 	n, sum, squares := dotGatherAVX2(a, perm, q, last(a))
@@ -72,8 +72,8 @@ func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 	return sum + s, squares + t
 }
 
-func (l Level) sumSquares(x []float32) float64 {
-	switch l {
+func (kern Kernels) sumSquares(x []float32) float64 {
+	switch kern {
 	case AVX512:
 		return sumSquaresAVX512(x)
 	case AVX2:
@@ -82,8 +82,8 @@ func (l Level) sumSquares(x []float32) float64 {
 	return SumSquares(x)
 }
 
-func (l Level) maxAbs(x []float32) float32 {
-	switch l {
+func (kern Kernels) maxAbs(x []float32) float32 {
+	switch kern {
 	case AVX512:
 		n := len(x) &^ 15
 		return max(maxAbsAVX512(x[:n]), MaxAbs(x[n:]))
@@ -94,8 +94,8 @@ func (l Level) maxAbs(x []float32) float32 {
 	return MaxAbs(x)
 }
 
-func (l Level) quantize(dst []uint8, x []float32, inv float32) {
-	switch l {
+func (kern Kernels) quantize(dst []uint8, x []float32, inv float32) {
+	switch kern {
 	case AVX512:
 		quantizeAVX512(dst, x, inv)
 		return
@@ -107,8 +107,8 @@ func (l Level) quantize(dst []uint8, x []float32, inv float32) {
 	Quantize(dst, x, inv)
 }
 
-func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	switch l {
+func (kern Kernels) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+	switch kern {
 	case AVX512:
 		quantizeSignedAVX512(dst, x, inv, limit)
 		return
@@ -120,8 +120,8 @@ func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32
 	QuantizeSigned(dst, x, inv, limit)
 }
 
-func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
-	switch l {
+func (kern Kernels) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	switch kern {
 	case AVX512:
 		return quantizeErrorAVX512(dst, x, inv, limit, step)
 	case AVX2:
@@ -133,9 +133,9 @@ func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32,
 	return QuantizeError(dst, x, inv, limit, step)
 }
 
-func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
+func (kern Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	n := 0
-	switch l {
+	switch kern {
 	case AVX512:
 		n = len(code) &^ 7
 		co, cc = codeMomentsAVX512(code[:n], o[:n])
@@ -148,8 +148,8 @@ func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
 }
 
 // fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
-func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
-	if l == AVX512 {
+func (kern Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
+	if kern == AVX512 {
 		switch block {
 		case 16:
 			fwht16xAVX512(x, sign, f)
@@ -178,10 +178,10 @@ func (l Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	}
 }
 
-func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+func (kern Kernels) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	n := 0
 	switch {
-	case l == Generic || len(src) == 0:
+	case kern == Generic || len(src) == 0:
 	case scale == nil:
 		n = permuteAVX2(dst, src, perm, scale, last(src))
 	default:

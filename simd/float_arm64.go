@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-func (l Level) dot(a []float32, q []float64) float64 {
-	if l == Generic {
+func (kern Kernels) dot(a []float32, q []float64) float64 {
+	if kern == Generic {
 		return Dot(a, q)
 	}
 	return dotNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
 }
 
-func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	if l == Generic || len(ids) == 0 || len(q) == 0 {
+func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		Dots(out, rows, ld, ids, q)
 		return
 	}
@@ -24,15 +24,15 @@ func (l Level) dots(out []float64, rows []float32, ld int, ids []uint32, q []flo
 	dotsNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
 }
 
-func (l Level) squaredDistance(a []float32, q []float64) float64 {
-	if l == Generic {
+func (kern Kernels) squaredDistance(a []float32, q []float64) float64 {
+	if kern == Generic {
 		return SquaredDistance(a, q)
 	}
 	return squaredDistanceNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
 }
 
-func (l Level) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	if l == Generic || len(ids) == 0 || len(q) == 0 {
+func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		SquaredDistances(out, rows, ld, ids, q)
 		return
 	}
@@ -41,15 +41,15 @@ func (l Level) squaredDistances(out []float64, rows []float32, ld int, ids []uin
 	squaredDistancesNEON(unsafe.SliceData(out), unsafe.SliceData(rows), ld, unsafe.SliceData(ids), len(ids), unsafe.SliceData(q), len(q), ahead)
 }
 
-func (l Level) dotSquares(a, q []float32) (sum, squares float64) {
-	if l == Generic {
+func (kern Kernels) dotSquares(a, q []float32) (sum, squares float64) {
+	if kern == Generic {
 		return DotSquares(a, q)
 	}
 	return dotSquaresNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
 }
 
-func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
-	if l == Generic || len(a) == 0 {
+func (kern Kernels) dotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
+	if kern == Generic || len(a) == 0 {
 		return DotGather(a, perm, q)
 	}
 	left, sum, squares := dotGatherNEON(unsafe.SliceData(a), unsafe.SliceData(perm), unsafe.SliceData(q), len(perm), last(a))
@@ -59,22 +59,22 @@ func (l Level) dotGather(a []float32, perm []uint32, q []float64) (sum, squares 
 	return sum + s, squares + t
 }
 
-func (l Level) sumSquares(x []float32) float64 {
-	if l == Generic {
+func (kern Kernels) sumSquares(x []float32) float64 {
+	if kern == Generic {
 		return SumSquares(x)
 	}
 	return sumSquaresNEON(unsafe.SliceData(x), len(x))
 }
 
-func (l Level) maxAbs(x []float32) float32 {
-	if l == Generic {
+func (kern Kernels) maxAbs(x []float32) float32 {
+	if kern == Generic {
 		return MaxAbs(x)
 	}
 	return maxAbsNEON(unsafe.SliceData(x), len(x))
 }
 
-func (l Level) quantize(dst []uint8, x []float32, inv float32) {
-	if l != Generic {
+func (kern Kernels) quantize(dst []uint8, x []float32, inv float32) {
+	if kern != Generic {
 		n := len(x) &^ 3
 		quantizeNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv)
 		dst, x = dst[n:], x[n:]
@@ -82,8 +82,8 @@ func (l Level) quantize(dst []uint8, x []float32, inv float32) {
 	Quantize(dst, x, inv)
 }
 
-func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	if l != Generic {
+func (kern Kernels) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+	if kern != Generic {
 		n := len(x) &^ 3
 		quantizeSignedNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv, limit)
 		dst, x = dst[n:], x[n:]
@@ -91,8 +91,8 @@ func (l Level) quantizeSigned(dst []int16, x []float32, inv float32, limit int32
 	QuantizeSigned(dst, x, inv, limit)
 }
 
-func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
-	if l == Generic {
+func (kern Kernels) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
+	if kern == Generic {
 		return QuantizeError(dst, x, inv, limit, step)
 	}
 	n := len(x) &^ 3
@@ -101,8 +101,8 @@ func (l Level) quantizeError(dst []int16, x []float32, inv float32, limit int32,
 	return sum + s, err2 + e
 }
 
-func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
-	if l == Generic {
+func (kern Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) {
+	if kern == Generic {
 		return CodeMoments(code, o)
 	}
 	n := len(code) &^ 7
@@ -112,7 +112,7 @@ func (l Level) codeMoments(code []uint8, o []float32) (co, cc float64) {
 }
 
 // fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
-func (Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
+func (Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	p, n := unsafe.SliceData(x), len(x)
 	switch block {
 	case 16:
@@ -128,11 +128,11 @@ func (Level) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	}
 }
 
-func (l Level) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+func (kern Kernels) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
 	n := 0
 	to, from, at := unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(perm)
 	switch {
-	case l == Generic || len(src) == 0:
+	case kern == Generic || len(src) == 0:
 	case scale == nil:
 		n = len(dst) - permuteNEON(to, from, at, len(dst), last(src))
 	default:

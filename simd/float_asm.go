@@ -16,16 +16,16 @@ func last(x []float32) uint32 { return uint32(min(len(x)-1, math.MaxUint32)) }
 // fwhtVisit is the longest block the assembly transforms.
 const fwhtVisit = 256
 
-func (l Level) fwhtScale(x, sign []float32, block int, f float32) {
-	if l == Generic || block < 16 || len(x)%block != 0 {
+func (kern Kernels) fwhtScale(x, sign []float32, block int, f float32) {
+	if kern == Generic || block < 16 || len(x)%block != 0 {
 		fwhtScale(x, sign, block, f)
 		return
 	}
 	if block <= fwhtVisit {
-		l.fwhtBlocks(x, unsafe.SliceData(sign), block, f)
+		kern.fwhtBlocks(x, unsafe.SliceData(sign), block, f)
 		return
 	}
-	l.fwhtBlocks(x, unsafe.SliceData(sign), fwhtVisit, 1)
+	kern.fwhtBlocks(x, unsafe.SliceData(sign), fwhtVisit, 1)
 	for at := 0; at < len(x); at += block {
 		stages(x[at:at+block], fwhtVisit)
 	}

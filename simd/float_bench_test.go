@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFloat: kernel/level/length, in GB/s of floats read.
+// BenchmarkFloat: kernel/instructions/length, in GB/s of floats read.
 func BenchmarkFloat(b *testing.B) {
 	const most = 4096
 	r := rand.New(rand.NewPCG(31, 32))
@@ -23,32 +23,32 @@ func BenchmarkFloat(b *testing.B) {
 	}
 	kernels := []struct {
 		name string
-		run  func(l Level, n int) float64
+		run  func(kern Kernels, n int) float64
 	}{
-		{"Dot", func(l Level, n int) float64 { return l.Dot(x[:n], q[:n]) }},
-		{"SumSquares", func(l Level, n int) float64 { return l.SumSquares(x[:n]) }},
-		{"SquaredDistance", func(l Level, n int) float64 { return l.SquaredDistance(x[:n], q[:n]) }},
-		{"DotSquares", func(l Level, n int) float64 { return both(l.DotSquares(x[:n], y[:n])) }},
-		{"MaxAbs", func(l Level, n int) float64 { return float64(l.MaxAbs(x[:n])) }},
-		{"Quantize", func(l Level, n int) float64 { l.Quantize(bytes[:n], x[:n], 30); return 0 }},
-		{"QuantizeSigned", func(l Level, n int) float64 { l.QuantizeSigned(shorts[:n], x[:n], 7000, 32767); return 0 }},
-		{"QuantizeError", func(l Level, n int) float64 {
-			_, e := l.QuantizeError(shorts[:n], x[:n], 7000, 32767, 1./7000)
+		{"Dot", func(kern Kernels, n int) float64 { return kern.Dot(x[:n], q[:n]) }},
+		{"SumSquares", func(kern Kernels, n int) float64 { return kern.SumSquares(x[:n]) }},
+		{"SquaredDistance", func(kern Kernels, n int) float64 { return kern.SquaredDistance(x[:n], q[:n]) }},
+		{"DotSquares", func(kern Kernels, n int) float64 { return both(kern.DotSquares(x[:n], y[:n])) }},
+		{"MaxAbs", func(kern Kernels, n int) float64 { return float64(kern.MaxAbs(x[:n])) }},
+		{"Quantize", func(kern Kernels, n int) float64 { kern.Quantize(bytes[:n], x[:n], 30); return 0 }},
+		{"QuantizeSigned", func(kern Kernels, n int) float64 { kern.QuantizeSigned(shorts[:n], x[:n], 7000, 32767); return 0 }},
+		{"QuantizeError", func(kern Kernels, n int) float64 {
+			_, e := kern.QuantizeError(shorts[:n], x[:n], 7000, 32767, 1./7000)
 			return e
 		}},
-		{"CodeMoments", func(l Level, n int) float64 { return both(l.CodeMoments(bytes[:n], x[:n])) }},
-		{"FWHTScale", func(l Level, n int) float64 { l.FWHTScale(y[:n], sign[:n], min(n, 256), 1./16); return 0 }},
-		{"PermuteScale", func(l Level, n int) float64 { l.PermuteScale(y[:n], x, perm[:n], sign[:n]); return 0 }},
-		{"Permute", func(l Level, n int) float64 { l.PermuteScale(y[:n], x, perm[:n], nil); return 0 }},
-		{"DotGather", func(l Level, n int) float64 { return both(l.DotGather(x, perm[:n], q[:n])) }},
+		{"CodeMoments", func(kern Kernels, n int) float64 { return both(kern.CodeMoments(bytes[:n], x[:n])) }},
+		{"FWHTScale", func(kern Kernels, n int) float64 { kern.FWHTScale(y[:n], sign[:n], min(n, 256), 1./16); return 0 }},
+		{"PermuteScale", func(kern Kernels, n int) float64 { kern.PermuteScale(y[:n], x, perm[:n], sign[:n]); return 0 }},
+		{"Permute", func(kern Kernels, n int) float64 { kern.PermuteScale(y[:n], x, perm[:n], nil); return 0 }},
+		{"DotGather", func(kern Kernels, n int) float64 { return both(kern.DotGather(x, perm[:n], q[:n])) }},
 	}
 	var sum float64
 	for _, k := range kernels {
-		for _, l := range Levels() {
+		for _, kern := range Available() {
 			for _, n := range []int{32, 256, 1024, 4096} {
-				b.Run(fmt.Sprintf("%s/%v/%d", k.name, l, n), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%v/%d", k.name, kern, n), func(b *testing.B) {
 					for b.Loop() {
-						sum += k.run(l, n)
+						sum += k.run(kern, n)
 					}
 					b.ReportMetric(4*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 				})
@@ -62,11 +62,11 @@ func both(a, b float64) float64 { return a + b }
 
 // BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call out of
 // 128 MB.
-func BenchmarkFloatDots(b *testing.B) { benchmarkRows(b, Level.Dots) }
+func BenchmarkFloatDots(b *testing.B) { benchmarkRows(b, Kernels.Dots) }
 
-func BenchmarkFloatDistances(b *testing.B) { benchmarkRows(b, Level.SquaredDistances) }
+func BenchmarkFloatDistances(b *testing.B) { benchmarkRows(b, Kernels.SquaredDistances) }
 
-func benchmarkRows(b *testing.B, kernel func(l Level, out []float64, rows []float32, ld int, ids []uint32, q []float64)) {
+func benchmarkRows(b *testing.B, kernel func(kern Kernels, out []float64, rows []float32, ld int, ids []uint32, q []float64)) {
 	const list = 64
 	m := make([]float32, 32<<20)
 	for i := range m {
@@ -74,15 +74,15 @@ func benchmarkRows(b *testing.B, kernel func(l Level, out []float64, rows []floa
 	}
 	q, out, ids := make([]float64, 4096), make([]float64, list), make([]uint32, list)
 	r := rand.New(rand.NewPCG(33, 34))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, n := range []int{32, 128, 784, 4096} {
-			b.Run(fmt.Sprintf("%v/%d", l, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/%d", kern, n), func(b *testing.B) {
 				rows := len(m) / n
 				for b.Loop() {
 					for i := range ids {
 						ids[i] = uint32(r.IntN(rows))
 					}
-					kernel(l, out, m, n, ids, q[:n])
+					kernel(kern, out, m, n, ids, q[:n])
 				}
 				b.ReportMetric(4*float64(n)*list*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 			})

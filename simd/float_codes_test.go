@@ -7,20 +7,20 @@ import (
 )
 
 func TestFloatMaxAbs(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		x, _ := fencedFloats(normals(r, n, wild))
-		if got, want := l.MaxAbs(x), MaxAbs(x); !sameBits32(got, want) {
+		if got, want := kern.MaxAbs(x), MaxAbs(x); !sameBits32(got, want) {
 			t.Fatalf("MaxAbs of %d: %g, want %g", n, got, want)
 		}
 		if n == 0 {
 			return
 		}
 		x[r.IntN(n)] = float32(math.Inf(-1))
-		if got := l.MaxAbs(x); !math.IsInf(float64(got), 1) {
+		if got := kern.MaxAbs(x); !math.IsInf(float64(got), 1) {
 			t.Fatalf("MaxAbs of %d with an infinity: %g", n, got)
 		}
 		x[r.IntN(n)] = float32(math.Copysign(math.NaN(), -1))
-		if got := l.MaxAbs(x); got == got {
+		if got := kern.MaxAbs(x); got == got {
 			t.Fatalf("MaxAbs of %d with a NaN: %g", n, got)
 		}
 	})
@@ -42,12 +42,12 @@ func codable(r *rand.Rand, n int, wild bool) []float32 {
 }
 
 func TestFloatQuantize(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		x, _ := fencedFloats(codable(r, n, wild))
 		for _, inv := range []float32{1, .7, 3e-5} {
 			dst, intact := fenced(n, uint8(0xa5), equal[uint8])
 			want := make([]uint8, n)
-			l.Quantize(dst, x, inv)
+			kern.Quantize(dst, x, inv)
 			Quantize(want, x, inv)
 			for i := range want {
 				if dst[i] != want[i] {
@@ -62,7 +62,7 @@ func TestFloatQuantize(t *testing.T) {
 }
 
 func TestFloatQuantizeSigned(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		x, _ := fencedFloats(codable(r, n, wild))
 		for _, limit := range []int32{1, 127, 32767} {
 			want := make([]int16, n)
@@ -81,12 +81,12 @@ func TestFloatQuantizeSigned(t *testing.T) {
 			for _, with := range []bool{false, true} {
 				dst, intact := fenced(n, int16(0x5aa5), equal[int16])
 				if with {
-					sum, err2 := l.QuantizeError(dst, x, .7, limit, step)
+					sum, err2 := kern.QuantizeError(dst, x, .7, limit, step)
 					if sum != wantSum || !wild && !wantErr.within(err2, n+4) {
 						t.Fatalf("QuantizeError of %d: sum %d, want %d; squares %g, want %g", n, sum, wantSum, err2, wantErr.sum)
 					}
 				} else {
-					l.QuantizeSigned(dst, x, .7, limit)
+					kern.QuantizeSigned(dst, x, .7, limit)
 				}
 				for i := range want {
 					if dst[i] != want[i] {
@@ -102,7 +102,7 @@ func TestFloatQuantizeSigned(t *testing.T) {
 }
 
 func TestFloatCodeMoments(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		o, _ := fencedFloats(normals(r, n, wild))
 		code, _ := fenced(n, uint8(255), equal[uint8])
 		co, cc := newExactly(), int64(0)
@@ -115,7 +115,7 @@ func TestFloatCodeMoments(t *testing.T) {
 			co.add(float64(c), float64(o[i]))
 			cc += c * c
 		}
-		a, b := l.CodeMoments(code, o)
+		a, b := kern.CodeMoments(code, o)
 		if !co.within(a, n) || b != float64(cc) {
 			t.Fatalf("CodeMoments of %d: %g and %g, want %g and %d", n, a, b, co.sum, cc)
 		}

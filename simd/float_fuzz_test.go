@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzFloat compares the levels on any bits: codes, their sums, permutations,
+// FuzzFloat compares the Kernels on any bits: codes, their sums, permutations,
 // maxima, transforms and canonical sums bit for bit, other sums where they are finite.
 func FuzzFloat(f *testing.F) {
 	f.Add([]byte{}, float32(1), uint16(127))
@@ -26,10 +26,10 @@ func FuzzFloat(f *testing.F) {
 			q[i], perm[i] = float64(int32(b)), b%uint32(len(x))
 		}
 		want := fuzzed(Generic, x, q, perm, inv, int32(limit&32767))
-		for _, l := range Levels()[1:] {
-			got := fuzzed(l, x, q, perm, inv, int32(limit&32767))
+		for _, kern := range Available()[1:] {
+			got := fuzzed(kern, x, q, perm, inv, int32(limit&32767))
 			if d := want.differs(got); d != "" {
-				t.Errorf("%v: %s differ on %x, inverse %g, limit %d", l, d, data, inv, limit&32767)
+				t.Errorf("%v: %s differ on %x, inverse %g, limit %d", kern, d, data, inv, limit&32767)
 			}
 		}
 	})
@@ -47,16 +47,16 @@ type fuzzResult struct {
 	sums     []float64 // with a sum of magnitudes after each
 }
 
-func fuzzed(l Level, x []float32, q []float64, perm []uint32, inv float32, limit int32) fuzzResult {
+func fuzzed(kern Kernels, x []float32, q []float64, perm []uint32, inv float32, limit int32) fuzzResult {
 	n := len(x)
 	r := fuzzResult{
-		max: float64(l.MaxAbs(x)), bytes: make([]uint8, n), shorts: make([]int16, n), permuted: make([]float32, n),
+		max: float64(kern.MaxAbs(x)), bytes: make([]uint8, n), shorts: make([]int16, n), permuted: make([]float32, n),
 	}
-	l.Quantize(r.bytes, x, inv)
+	kern.Quantize(r.bytes, x, inv)
 	var err2, co float64
-	r.sum, err2 = l.QuantizeError(r.shorts, x, inv, limit, 1/inv)
-	co, r.cc = l.CodeMoments(r.bytes, x)
-	l.PermuteScale(r.permuted, x, perm, x)
+	r.sum, err2 = kern.QuantizeError(r.shorts, x, inv, limit, 1/inv)
+	co, r.cc = kern.CodeMoments(r.bytes, x)
+	kern.PermuteScale(r.permuted, x, perm, x)
 	// finite entries of one size: signs of a NaN are nobody's promise
 	for _, v := range x {
 		if !(math.Abs(float64(v)) < 1e30) {
@@ -73,21 +73,21 @@ func fuzzed(l Level, x []float32, q []float64, perm []uint32, inv float32, limit
 	for i := range sign {
 		sign[i] = 1 - 2*float32(i&1)
 	}
-	l.FWHTScale(r.turned, sign, block, .25)
+	kern.FWHTScale(r.turned, sign, block, .25)
 	shifted := make([]float64, n)
 	for j := range x {
 		shifted[j] = math.Ldexp(float64(x[n-1-j]), -int(limit%64))
 	}
-	r.same = []float64{l.Dot(x, shifted), l.SumSquares(x), l.SquaredDistance(x, shifted)}
-	squares := l.SumSquares(x)
-	_, xx := l.DotSquares(x, x)
-	_, gg := l.DotGather(x, perm, q)
+	r.same = []float64{kern.Dot(x, shifted), kern.SumSquares(x), kern.SquaredDistance(x, shifted)}
+	squares := kern.SumSquares(x)
+	_, xx := kern.DotSquares(x, x)
+	_, gg := kern.DotGather(x, perm, q)
 	var size, size2 float64
 	for j, v := range x {
 		size += math.Abs(float64(v) * q[j])
 		size2 += math.Abs(float64(v)) * 128
 	}
-	r.sums = []float64{l.Dot(x, q), size, co, size2, squares, squares, xx, xx, gg, gg, err2, err2}
+	r.sums = []float64{kern.Dot(x, q), size, co, size2, squares, squares, xx, xx, gg, gg, err2, err2}
 	return r
 }
 

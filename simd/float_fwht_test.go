@@ -8,18 +8,18 @@ import (
 )
 
 func TestFloatFWHT(t *testing.T) {
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		r := rand.New(rand.NewPCG(21, 22))
 		for n := 4; n <= 4096; n *= 2 {
 			for _, wild := range []bool{false, true} {
 				x, intact := fencedFloats(normals(r, n, wild))
 				x[r.IntN(n)] = float32(math.Copysign(0, -1))
 				want := append([]float32(nil), x...)
-				l.FWHT(x)
+				kern.FWHT(x)
 				FWHT(want)
-				sameFloats(t, fmt.Sprintf("%v: FWHT of %d", l, n), x, want)
+				sameFloats(t, fmt.Sprintf("%v: FWHT of %d", kern, n), x, want)
 				if !intact() {
-					t.Fatalf("%v: FWHT of %d wrote beyond", l, n)
+					t.Fatalf("%v: FWHT of %d wrote beyond", kern, n)
 				}
 			}
 		}
@@ -27,7 +27,7 @@ func TestFloatFWHT(t *testing.T) {
 }
 
 func TestFloatFWHTScale(t *testing.T) {
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		r := rand.New(rand.NewPCG(23, 24))
 		for block := 4; block <= 1024; block *= 2 {
 			for blocks := range 4 {
@@ -48,10 +48,10 @@ func TestFloatFWHTScale(t *testing.T) {
 				for i := range want {
 					want[i] *= f
 				}
-				l.FWHTScale(x, sign, block, f)
-				sameFloats(t, fmt.Sprintf("%v: %d blocks of %d", l, blocks, block), x, want)
+				kern.FWHTScale(x, sign, block, f)
+				sameFloats(t, fmt.Sprintf("%v: %d blocks of %d", kern, blocks, block), x, want)
 				if !intact() {
-					t.Fatalf("%v: %d blocks of %d wrote beyond", l, blocks, block)
+					t.Fatalf("%v: %d blocks of %d wrote beyond", kern, blocks, block)
 				}
 			}
 		}

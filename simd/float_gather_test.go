@@ -7,7 +7,7 @@ import (
 )
 
 func TestFloatPermuteScale(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		src, _ := fencedFloats(normals(r, n+3, wild))
 		scale, _ := fencedFloats(normals(r, n, wild))
 		perm, _ := fenced(n, math.MaxUint32, equal[uint32])
@@ -15,13 +15,13 @@ func TestFloatPermuteScale(t *testing.T) {
 			perm[i] = uint32(r.IntN(n + 3))
 		}
 		dst, intact := fenced(n, nan32, sameBits32)
-		l.PermuteScale(dst, src, perm, scale)
+		kern.PermuteScale(dst, src, perm, scale)
 		for i, p := range perm {
 			if want := src[p] * scale[i]; !sameBits32(dst[i], want) {
 				t.Fatalf("entry %d of %d: %g, want %g", i, n, dst[i], want)
 			}
 		}
-		l.PermuteScale(dst, src, perm, nil)
+		kern.PermuteScale(dst, src, perm, nil)
 		for i, p := range perm {
 			if !sameBits32(dst[i], src[p]) {
 				t.Fatalf("entry %d of %d, no scale: %g, want %g", i, n, dst[i], src[p])
@@ -34,7 +34,7 @@ func TestFloatPermuteScale(t *testing.T) {
 }
 
 func TestFloatDotGather(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		a, _ := fencedFloats(normals(r, n+3, wild))
 		q, _ := fenced(n, math.NaN(), equal[float64])
 		perm, _ := fenced(n, math.MaxUint32, equal[uint32])
@@ -45,7 +45,7 @@ func TestFloatDotGather(t *testing.T) {
 			sum.add(v, q[i])
 			squares.add(v*q[i], v*q[i])
 		}
-		s, t2 := l.DotGather(a, perm, q)
+		s, t2 := kern.DotGather(a, perm, q)
 		if !sum.within(s, n+4) || !squares.within(t2, n+4) {
 			t.Fatalf("DotGather of %d: %g and %g, want %g and %g", n, s, t2, sum.sum, squares.sum)
 		}
@@ -58,17 +58,17 @@ func TestFloatGatherRefusesIndex(t *testing.T) {
 	const n = 67
 	src, scale, dst, q := make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
 	perm := make([]uint32, n)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for at := range perm {
 			for _, beyond := range []uint32{n, 1 << 31, math.MaxUint32} {
 				perm[at] = beyond
 				for name, run := range map[string]func(){
-					"PermuteScale":  func() { l.PermuteScale(dst, src, perm, scale) },
-					"without scale": func() { l.PermuteScale(dst, src, perm, nil) },
-					"DotGather":     func() { l.DotGather(src, perm, q) },
+					"PermuteScale":  func() { kern.PermuteScale(dst, src, perm, scale) },
+					"without scale": func() { kern.PermuteScale(dst, src, perm, nil) },
+					"DotGather":     func() { kern.DotGather(src, perm, q) },
 				} {
 					if !panics(run) {
-						t.Errorf("%v: %s followed index %d of %d at %d", l, name, beyond, n, at)
+						t.Errorf("%v: %s followed index %d of %d at %d", kern, name, beyond, n, at)
 					}
 				}
 			}

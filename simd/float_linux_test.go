@@ -58,25 +58,25 @@ func TestFloatEdges(t *testing.T) {
 			}
 			perm = edge(t, before, perm)
 			bytes, shorts := edge(t, before, make([]uint8, n)), edge(t, before, make([]int16, n))
-			for _, l := range Levels() {
-				sums := []float64{l.Dot(x, q), l.SumSquares(x), float64(l.MaxAbs(x))}
+			for _, kern := range Available() {
+				sums := []float64{kern.Dot(x, q), kern.SumSquares(x), float64(kern.MaxAbs(x))}
 				add := func(a, b float64) { sums = append(sums, a, b) }
-				add(l.DotSquares(x, y))
-				add(l.DotGather(x, perm, q))
-				l.Quantize(bytes, x, 30)
-				add(l.CodeMoments(bytes, x))
-				l.QuantizeSigned(shorts, x, 30, 127)
-				l.QuantizeError(shorts, x, 30, 127, 1./30)
-				l.PermuteScale(out, x, perm, nil)
-				l.PermuteScale(out, x, perm, y)
+				add(kern.DotSquares(x, y))
+				add(kern.DotGather(x, perm, q))
+				kern.Quantize(bytes, x, 30)
+				add(kern.CodeMoments(bytes, x))
+				kern.QuantizeSigned(shorts, x, 30, 127)
+				kern.QuantizeError(shorts, x, 30, 127, 1./30)
+				kern.PermuteScale(out, x, perm, nil)
+				kern.PermuteScale(out, x, perm, y)
 				for block := 4; block <= n; block *= 2 {
 					if n%block == 0 {
-						l.FWHTScale(out, sign, block, .5)
+						kern.FWHTScale(out, sign, block, .5)
 					}
 				}
 				for i, s := range sums {
 					if math.IsNaN(s) {
-						t.Errorf("%v: sum %d of %d is %g", l, i, n, s)
+						t.Errorf("%v: sum %d of %d is %g", kern, i, n, s)
 					}
 				}
 			}
@@ -86,8 +86,8 @@ func TestFloatEdges(t *testing.T) {
 			q := edge(t, before, make([]float64, n))
 			ids := edge(t, before, []uint32{4, 0, 3, 4, 2, 1, 4})
 			out := edge(t, before, make([]float64, len(ids)))
-			for _, l := range Levels() {
-				l.Dots(out, rows, n, ids, q)
+			for _, kern := range Available() {
+				kern.Dots(out, rows, n, ids, q)
 			}
 		}
 	}

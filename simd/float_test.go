@@ -93,13 +93,13 @@ func (e exactly) within(got float64, ulps int) bool {
 	return math.Abs(diff) <= float64(ulps)*0x1p-53*size
 }
 
-// eachLevel runs a check for every level, length and kind of data.
-func eachLevel(t *testing.T, check func(t *testing.T, l Level, r *rand.Rand, n int, wild bool)) {
-	for _, l := range Levels() {
-		t.Run(l.String(), func(t *testing.T) {
+// eachKernels runs a check for all Kernels, length and kind of data.
+func eachKernels(t *testing.T, check func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool)) {
+	for _, kern := range Available() {
+		t.Run(kern.String(), func(t *testing.T) {
 			for _, n := range floatLengths() {
 				for _, wild := range []bool{false, true} {
-					check(t, l, rand.New(rand.NewPCG(uint64(n), 11)), n, wild)
+					check(t, kern, rand.New(rand.NewPCG(uint64(n), 11)), n, wild)
 				}
 			}
 		})
@@ -107,7 +107,7 @@ func eachLevel(t *testing.T, check func(t *testing.T, l Level, r *rand.Rand, n i
 }
 
 func TestFloatDot(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		a, _ := fencedFloats(normals(r, n, wild))
 		b, _ := fencedFloats(normals(r, n, wild))
 		q, _ := fenced(n, math.NaN(), equal[float64])
@@ -118,13 +118,13 @@ func TestFloatDot(t *testing.T) {
 			squares.add(float64(a[i]), float64(a[i]))
 			both.add(float64(a[i]), float64(b[i]))
 		}
-		if got := l.Dot(a, q); !dot.within(got, n/32+7) {
+		if got := kern.Dot(a, q); !dot.within(got, n/32+7) {
 			t.Fatalf("Dot of %d: %g, want %g", n, got, dot.sum)
 		}
-		if got := l.SumSquares(a); !squares.within(got, n/32+6) {
+		if got := kern.SumSquares(a); !squares.within(got, n/32+6) {
 			t.Fatalf("SumSquares of %d: %g, want %g", n, got, squares.sum)
 		}
-		x, xx := l.DotSquares(a, b)
+		x, xx := kern.DotSquares(a, b)
 		if !both.within(x, n+2) || !squares.within(xx, n+2) {
 			t.Fatalf("DotSquares of %d: %g and %g, want %g and %g", n, x, xx, both.sum, squares.sum)
 		}
@@ -133,12 +133,12 @@ func TestFloatDot(t *testing.T) {
 
 // TestFloatDotsRefusesRow: a row beyond the matrix is caught before it is read.
 func TestFloatDotsRefusesRow(t *testing.T) {
-	for _, l := range Levels() {
-		for name, rows := range map[string]func(Level, []float64, []float32, int, []uint32, []float64){"Dots": Level.Dots, "SquaredDistances": Level.SquaredDistances} {
+	for _, kern := range Available() {
+		for name, rows := range map[string]func(Kernels, []float64, []float32, int, []uint32, []float64){"Dots": Kernels.Dots, "SquaredDistances": Kernels.SquaredDistances} {
 			if !panics(func() {
-				rows(l, make([]float64, 3), make([]float32, 4*32), 32, []uint32{0, 4, 1}, make([]float64, 32))
+				rows(kern, make([]float64, 3), make([]float32, 4*32), 32, []uint32{0, 4, 1}, make([]float64, 32))
 			}) {
-				t.Errorf("%v: %s took a row beyond the matrix", l, name)
+				t.Errorf("%v: %s took a row beyond the matrix", kern, name)
 			}
 		}
 	}
@@ -163,26 +163,26 @@ func TestFloatAllocatesNothing(t *testing.T) {
 	const n = 67
 	x, y, q, perm := make([]float32, n), make([]float32, n), make([]float64, n), make([]uint32, n)
 	bytes, shorts, out, ids := make([]uint8, n), make([]int16, n), make([]float64, 2), make([]uint32, 2)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		got := testing.AllocsPerRun(10, func() {
-			l.Dot(x, q)
-			l.Dots(out, x, n, ids, q)
-			l.SquaredDistance(x, q)
-			l.SquaredDistances(out, x, n, ids, q)
-			l.DotSquares(x, y)
-			l.DotGather(x, perm, q)
-			l.SumSquares(x)
-			l.MaxAbs(x)
-			l.Quantize(bytes, x, 1)
-			l.QuantizeSigned(shorts, x, 1, 9)
-			l.QuantizeError(shorts, x, 1, 9, 1)
-			l.CodeMoments(bytes, x)
-			l.FWHT(x[:64])
-			l.FWHTScale(x[:64], y[:64], 32, 1)
-			l.PermuteScale(y, x, perm, x)
+			kern.Dot(x, q)
+			kern.Dots(out, x, n, ids, q)
+			kern.SquaredDistance(x, q)
+			kern.SquaredDistances(out, x, n, ids, q)
+			kern.DotSquares(x, y)
+			kern.DotGather(x, perm, q)
+			kern.SumSquares(x)
+			kern.MaxAbs(x)
+			kern.Quantize(bytes, x, 1)
+			kern.QuantizeSigned(shorts, x, 1, 9)
+			kern.QuantizeError(shorts, x, 1, 9, 1)
+			kern.CodeMoments(bytes, x)
+			kern.FWHT(x[:64])
+			kern.FWHTScale(x[:64], y[:64], 32, 1)
+			kern.PermuteScale(y, x, perm, x)
 		})
 		if got != 0 {
-			t.Errorf("%v: %g allocations", l, got)
+			t.Errorf("%v: %g allocations", kern, got)
 		}
 	}
 }

@@ -5,8 +5,8 @@ var PanelWidths = [...]int{16, 32, 64}
 
 // Pack transposes n <= width vectors of k entries, ld floats apart, into a panel:
 // panel[c*width+j] = src[j*ld+c], and zero for n <= j < width.
-func (l Level) Pack(panel, src []float32, ld, n, k, width int) {
-	l.pack(panel[:k*width], src, ld, n, k, width)
+func (kern Kernels) Pack(panel, src []float32, ld, n, k, width int) {
+	kern.pack(panel[:k*width], src, ld, n, k, width)
 }
 
 func packGeneric(panel, src []float32, ld, n, k, width int) {
@@ -31,12 +31,12 @@ func packGeneric(panel, src []float32, ld, n, k, width int) {
 // most while its 4 k width bytes fill at most half the level-2 cache: k <= 1024 at
 // width 64 for 512 KiB. The kernels prefetch rows ahead, also those after the last,
 // where the next call is expected to continue; out should be in a cache.
-func (l Level) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+func (kern Kernels) Gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	if n <= 0 {
 		return
 	}
 	_, _, _ = out[(n-1)*ldo:][:width], rows[(n-1)*ldr:][:k], panel[:k*width]
-	l.gemm(out, ldo, rows, ldr, n, panel, k, width, add)
+	kern.gemm(out, ldo, rows, ldr, n, panel, k, width, add)
 }
 
 // gemmGeneric sums four columns of two rows at a time, so that the sums stay in registers.
@@ -72,14 +72,14 @@ func put4(to *[4]float32, a, b, c, d float32, add bool) {
 //	dots[i*ld+j]*scale[i] + margin[j]*size[i] + offset[i]*factor[j] < tau[j]
 //
 // in float32 with every operation rounded, and set otherwise, also for a NaN. width is
-// one of PanelWidths; masks are the same at every level.
-func (l Level) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
+// one of PanelWidths; masks are the same by all Kernels.
+func (kern Kernels) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
 	n := len(masks)
 	if n == 0 {
 		return
 	}
 	_ = dots[(n-1)*ld:][:width]
-	l.denseTestRows(dots, ld, margin[:width], factor[:width], tau[:width], scale[:n], size[:n], offset[:n], masks)
+	kern.denseTestRows(dots, ld, margin[:width], factor[:width], tau[:width], scale[:n], size[:n], offset[:n], masks)
 }
 
 func denseTestRowsGeneric(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {

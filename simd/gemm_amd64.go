@@ -10,8 +10,8 @@ import (
 // kernelWidth reports whether the assembly takes a width; the portable code takes any.
 func kernelWidth(width int) bool { return slices.Contains(PanelWidths[:], width) }
 
-func (l Level) pack(panel, src []float32, ld, n, k, width int) {
-	if l == Generic || n < 8 || k < 8 || n > width {
+func (kern Kernels) pack(panel, src []float32, ld, n, k, width int) {
+	if kern == Generic || n < 8 || k < 8 || n > width {
 		packGeneric(panel, src, ld, n, k, width)
 		return
 	}
@@ -30,15 +30,15 @@ func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 // that many stay in the level-2 cache. It is a multiple of the kernel's 6.
 const rowsAVX2 = 24
 
-func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+func (kern Kernels) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	switch {
-	case l == AVX512 && width == 64:
+	case kern == AVX512 && width == 64:
 		gemm64AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
-	case l == AVX512 && width == 32:
+	case kern == AVX512 && width == 32:
 		gemm32AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
-	case l == AVX512 && width == 16:
+	case kern == AVX512 && width == 16:
 		gemm16AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
-	case l == AVX2 && kernelWidth(width):
+	case kern == AVX2 && kernelWidth(width):
 		for i := 0; i < n; i += rowsAVX2 {
 			for j := 0; j < width; j += 16 {
 				gemm16AVX2(&out[i*ldo+j], ldo, unsafe.SliceData(rows[i*ldr:]), ldr, min(rowsAVX2, n-i),
@@ -50,16 +50,16 @@ func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []
 	}
 }
 
-func (l Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+func (kern Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
 	width, n := len(margin), len(masks)
-	if l == Generic || !kernelWidth(width) {
+	if kern == Generic || !kernelWidth(width) {
 		denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
 		return
 	}
 	clear(masks)
 	for j := 0; j < width; j += 16 {
 		bits := (*uint16)(unsafe.Add(unsafe.Pointer(&masks[0]), j/8))
-		if l == AVX512 {
+		if kern == AVX512 {
 			denseAVX512(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)
 		} else {
 			denseAVX2(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-func (l Level) pack(panel, src []float32, ld, n, k, width int) {
-	if l == Generic || n < 8 || k < 4 || n > width {
+func (kern Kernels) pack(panel, src []float32, ld, n, k, width int) {
+	if kern == Generic || n < 8 || k < 4 || n > width {
 		packGeneric(panel, src, ld, n, k, width)
 		return
 	}
@@ -29,9 +29,9 @@ func (l Level) pack(panel, src []float32, ld, n, k, width int) {
 // that many stay in the level-2 cache. It is a multiple of the kernel's 6.
 const rowsNEON = 24
 
-func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+func (kern Kernels) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	// The portable code takes any width.
-	if l == Generic || !slices.Contains(PanelWidths[:], width) {
+	if kern == Generic || !slices.Contains(PanelWidths[:], width) {
 		gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
 		return
 	}
@@ -43,9 +43,9 @@ func (l Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []
 	}
 }
 
-func (l Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+func (kern Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
 	width, n := len(margin), len(masks)
-	if l == Generic || !slices.Contains(PanelWidths[:], width) {
+	if kern == Generic || !slices.Contains(PanelWidths[:], width) {
 		denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
 		return
 	}

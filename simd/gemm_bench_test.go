@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkGemm is in GMAC/s; the levels take turns at each k x width x n.
+// BenchmarkGemm is in GMAC/s; Kernels take turns at each k x width x n.
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range []struct{ k, width, n int }{{768, 64, 4096}, {768, 16, 4096}, {64, 64, 4096}, {256, 64, 64}} {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -18,10 +18,10 @@ func BenchmarkGemm(b *testing.B) {
 			return x
 		}
 		rows, panel, out := draw(s.n*s.k), draw(s.k*s.width), make([]float32, s.n*s.width)
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%dx%dx%d", l, s.k, s.width, s.n), func(b *testing.B) {
+		for _, kern := range Available() {
+			b.Run(fmt.Sprintf("%v/%dx%dx%d", kern, s.k, s.width, s.n), func(b *testing.B) {
 				for b.Loop() {
-					l.Gemm(out, s.width, rows, s.k, s.n, panel, s.k, s.width, false)
+					kern.Gemm(out, s.width, rows, s.k, s.n, panel, s.k, s.width, false)
 				}
 				b.ReportMetric(float64(s.k*s.width*s.n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
 			})
@@ -33,10 +33,10 @@ func BenchmarkGemm(b *testing.B) {
 func BenchmarkPack(b *testing.B) {
 	for _, s := range []struct{ k, width int }{{768, 64}, {512, 16}} {
 		src, panel := make([]float32, s.k*s.width), make([]float32, s.k*s.width)
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%dx%d", l, s.k, s.width), func(b *testing.B) {
+		for _, kern := range Available() {
+			b.Run(fmt.Sprintf("%v/%dx%d", kern, s.k, s.width), func(b *testing.B) {
 				for b.Loop() {
-					l.Pack(panel, src, s.k, s.width, s.k, s.width)
+					kern.Pack(panel, src, s.k, s.width, s.k, s.width)
 				}
 				b.ReportMetric(4*float64(s.k*s.width)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 			})
@@ -49,10 +49,10 @@ func BenchmarkDenseTest(b *testing.B) {
 	const n = 128
 	for _, width := range PanelWidths {
 		dots, x, masks := make([]float32, n*width), make([]float32, n), make([]uint64, n)
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%d", l, width), func(b *testing.B) {
+		for _, kern := range Available() {
+			b.Run(fmt.Sprintf("%v/%d", kern, width), func(b *testing.B) {
 				for b.Loop() {
-					l.DenseTestRows(dots, width, x[:width], x[:width], x[:width], width, x, x, x, masks)
+					kern.DenseTestRows(dots, width, x[:width], x[:width], x[:width], width, x, x, x, masks)
 				}
 				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e6, "rows/us")
 			})

@@ -13,12 +13,12 @@ func TestGemmEdges(t *testing.T) {
 					rows, out := floats(n*k), floats(n*width)
 					columns, terms := floats(width), floats(n)
 					masks := edge(t, before, make([]uint64, n))
-					for _, l := range Levels() {
-						l.Pack(panel, src, k, width, k, width)
-						l.Pack(panel, src, k, min(n, width), k, width)
-						l.Gemm(out, width, rows, k, n, panel, k, width, false)
-						l.Gemm(out, width, rows, k, n, panel, k, width, true)
-						l.DenseTestRows(out, width, columns, columns, columns, width, terms, terms, terms, masks)
+					for _, kern := range Available() {
+						kern.Pack(panel, src, k, width, k, width)
+						kern.Pack(panel, src, k, min(n, width), k, width)
+						kern.Gemm(out, width, rows, k, n, panel, k, width, false)
+						kern.Gemm(out, width, rows, k, n, panel, k, width, true)
+						kern.DenseTestRows(out, width, columns, columns, columns, width, terms, terms, terms, masks)
 					}
 				}
 			}

@@ -2,14 +2,14 @@
 
 package simd
 
-func (Level) pack(panel, src []float32, ld, n, k, width int) {
+func (Kernels) pack(panel, src []float32, ld, n, k, width int) {
 	packGeneric(panel, src, ld, n, k, width)
 }
 
-func (Level) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
+func (Kernels) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []float32, k, width int, add bool) {
 	gemmGeneric(out, ldo, rows, ldr, n, panel, k, width, add)
 }
 
-func (Level) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
+func (Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
 	denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
 }

@@ -117,10 +117,10 @@ func TestGemm(t *testing.T) {
 					}
 				}
 				for _, n := range heights {
-					for _, l := range Levels() {
+					for _, kern := range Available() {
 						for _, add := range []bool{false, true} {
 							out := newGrid(n, width, width+n%4, func(i, j int) float32 { return old.row(i)[j] })
-							l.Gemm(out.data, out.ld, rows.data[:max(0, (n-1)*rows.ld+k)], rows.ld, n, panel.data, k, width, add)
+							kern.Gemm(out.data, out.ld, rows.data[:max(0, (n-1)*rows.ld+k)], rows.ld, n, panel.data, k, width, add)
 							var differ [2]int
 							for i := range n {
 								for j, got := range out.row(i) {
@@ -137,10 +137,10 @@ func TestGemm(t *testing.T) {
 							}
 							if min(differ[0], differ[1]) > 0 {
 								t.Fatalf("%v %s width %d k %d n %d add %v: %d entries differ from the chain, %d from the fused one",
-									l, kind.name, width, k, n, add, differ[0], differ[1])
+									kern, kind.name, width, k, n, add, differ[0], differ[1])
 							}
 							if !out.intact() || !rows.intact() || !panel.intact() {
-								t.Fatalf("%v width %d k %d n %d: wrote outside out", l, width, k, n)
+								t.Fatalf("%v width %d k %d n %d: wrote outside out", kern, width, k, n)
 							}
 						}
 					}
@@ -171,15 +171,15 @@ func TestGemmRefuses(t *testing.T) {
 	out, rows, panel := make([]float32, (n-1)*ld+width), make([]float32, (n-1)*ld+k), make([]float32, k*width)
 	masks := make([]uint64, n)
 	short := func(x []float32) []float32 { return x[: len(x)-1 : len(x)-1] }
-	for _, l := range Levels() {
-		gemm := func(out, rows, panel []float32) { l.Gemm(out, ld, rows, ld, n, panel, k, width, false) }
+	for _, kern := range Available() {
+		gemm := func(out, rows, panel []float32) { kern.Gemm(out, ld, rows, ld, n, panel, k, width, false) }
 		dense := func(dots, column, row []float32) {
-			l.DenseTestRows(dots, ld, column, column, column, width, row, row, row, masks)
+			kern.DenseTestRows(dots, ld, column, column, column, width, row, row, row, masks)
 		}
 		column, row := make([]float32, width), make([]float32, n)
 		gemm(out, rows, panel)
 		dense(out, column, row)
-		l.Pack(panel, rows, ld, n, k, width)
+		kern.Pack(panel, rows, ld, n, k, width)
 		for name, call := range map[string]func(){
 			"short out":                 func() { gemm(short(out), rows, panel) },
 			"short rows":                func() { gemm(out, short(rows), panel) },
@@ -187,16 +187,16 @@ func TestGemmRefuses(t *testing.T) {
 			"short dots":                func() { dense(short(out), column, row) },
 			"few column terms":          func() { dense(out, short(column), row) },
 			"few row terms":             func() { dense(out, column, short(row)) },
-			"short packed panel":        func() { l.Pack(short(panel), rows, ld, n, k, width) },
-			"short vectors":             func() { l.Pack(panel, short(rows), ld, n, k, width) },
-			"more vectors than columns": func() { l.Pack(panel, make([]float32, 40*ld), ld, 40, k, width) },
-			"rows going back":           func() { l.Gemm(out, ld, rows, -1, n, panel, k, width, false) },
-			"negative k":                func() { l.Gemm(out, ld, rows, ld, n, panel, -1, width, false) },
+			"short packed panel":        func() { kern.Pack(short(panel), rows, ld, n, k, width) },
+			"short vectors":             func() { kern.Pack(panel, short(rows), ld, n, k, width) },
+			"more vectors than columns": func() { kern.Pack(panel, make([]float32, 40*ld), ld, 40, k, width) },
+			"rows going back":           func() { kern.Gemm(out, ld, rows, -1, n, panel, k, width, false) },
+			"negative k":                func() { kern.Gemm(out, ld, rows, ld, n, panel, -1, width, false) },
 		} {
 			func() {
 				defer func() {
 					if recover() == nil {
-						t.Errorf("%v: accepted: %s", l, name)
+						t.Errorf("%v: accepted: %s", kern, name)
 					}
 				}()
 				call()
@@ -206,13 +206,13 @@ func TestGemmRefuses(t *testing.T) {
 }
 
 func TestPack(t *testing.T) {
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, width := range PanelWidths {
 			for _, k := range []int{0, 1, 5, 7, 8, 9, 15, 16, 23, 40, 67} {
 				for n := range width + 1 {
 					src := newGrid(n, k, k+n%3, func(i, j int) float32 { return float32(1 + i*k + j) })
 					panel := newGrid(k, width, width, func(int, int) float32 { return -1 })
-					l.Pack(panel.data, src.data, src.ld, n, k, width)
+					kern.Pack(panel.data, src.data, src.ld, n, k, width)
 					for c := range k {
 						for j, got := range panel.row(c) {
 							want := float32(0)
@@ -220,12 +220,12 @@ func TestPack(t *testing.T) {
 								want = src.row(j)[c]
 							}
 							if got != want {
-								t.Fatalf("%v width %d k %d n %d: entry %d of vector %d is %g, want %g", l, width, k, n, c, j, got, want)
+								t.Fatalf("%v width %d k %d n %d: entry %d of vector %d is %g, want %g", kern, width, k, n, c, j, got, want)
 							}
 						}
 					}
 					if !panel.intact() || !src.intact() {
-						t.Fatalf("%v width %d k %d n %d: wrote outside the panel", l, width, k, n)
+						t.Fatalf("%v width %d k %d n %d: wrote outside the panel", kern, width, k, n)
 					}
 				}
 			}
@@ -233,7 +233,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestDenseTest: the same mask at every level, at the threshold and one rounding
+// TestDenseTest: the same mask by all Kernels, at the threshold and one rounding
 // from it, where a fused product would show, and for numbers that are none.
 func TestDenseTest(t *testing.T) {
 	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, math.MaxFloat32}
@@ -278,19 +278,19 @@ func TestDenseTest(t *testing.T) {
 			if n > 4 && (bits < n*width/10 || bits > n*width*9/10) {
 				t.Fatalf("width %d n %d: %d bits set, the data test little", width, n, bits)
 			}
-			for _, l := range Levels() {
+			for _, kern := range Available() {
 				masks := make([]uint64, n+2)
 				for i := range masks {
 					masks[i] = 0x5555aaaa5555aaaa
 				}
-				l.DenseTestRows(dots.data, dots.ld, columns.row(0), columns.row(1), columns.row(2), width,
+				kern.DenseTestRows(dots.data, dots.ld, columns.row(0), columns.row(1), columns.row(2), width,
 					terms.row(0), terms.row(1), terms.row(2), masks[1:n+1])
 				if masks[0] != 0x5555aaaa5555aaaa || masks[n+1] != masks[0] || !dots.intact() {
-					t.Fatalf("%v width %d n %d: wrote outside the masks", l, width, n)
+					t.Fatalf("%v width %d n %d: wrote outside the masks", kern, width, n)
 				}
 				for i, m := range masks[1 : n+1] {
 					if m != want[i] {
-						t.Fatalf("%v width %d row %d of %d: mask %x, want %x", l, width, i, n, m, want[i])
+						t.Fatalf("%v width %d row %d of %d: mask %x, want %x", kern, width, i, n, m, want[i])
 					}
 				}
 			}
@@ -301,19 +301,19 @@ func TestDenseTest(t *testing.T) {
 func TestGemmAllocatesNothing(t *testing.T) {
 	const n, k, width = 10, 20, 32
 	x, panel, masks := make([]float32, n*width), make([]float32, k*width), make([]uint64, n)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		got := testing.AllocsPerRun(10, func() {
-			l.Pack(panel, x, k, 16, k, width)
-			l.Gemm(x, width, panel, k, n, panel, k, width, false)
-			l.DenseTestRows(x, width, panel, panel, panel, width, x, x, x, masks)
+			kern.Pack(panel, x, k, 16, k, width)
+			kern.Gemm(x, width, panel, k, n, panel, k, width, false)
+			kern.DenseTestRows(x, width, panel, panel, panel, width, x, x, x, masks)
 		})
 		if got != 0 {
-			t.Errorf("%v: %g allocations", l, got)
+			t.Errorf("%v: %g allocations", kern, got)
 		}
 	}
 }
 
-// FuzzGemm packs vectors of any bits and multiplies rows by them: every level
+// FuzzGemm packs vectors of any bits and multiplies rows by them: all Kernels
 // gives the chain, fused or not, or a NaN where it is one.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), uint8(0), uint8(0), false)
@@ -332,13 +332,13 @@ func FuzzGemm(f *testing.F) {
 		src := newGrid(int(seed)&math.MaxInt%(width+1), k, k+int(gapIn), any)
 		rows := newGrid(n, k, k+int(gapIn), any)
 		old := newGrid(n, width, width, any)
-		for _, l := range Levels() {
+		for _, kern := range Available() {
 			panel := newGrid(k, width, width, any)
-			l.Pack(panel.data, src.data, src.ld, src.rows, k, width)
+			kern.Pack(panel.data, src.data, src.ld, src.rows, k, width)
 			out := newGrid(n, width, width+int(gapOut), func(i, j int) float32 { return old.row(i)[j] })
-			l.Gemm(out.data, out.ld, rows.data, rows.ld, n, panel.data, k, width, add)
+			kern.Gemm(out.data, out.ld, rows.data, rows.ld, n, panel.data, k, width, add)
 			if !out.intact() || !panel.intact() {
-				t.Fatalf("%v: wrote outside", l)
+				t.Fatalf("%v: wrote outside", kern)
 			}
 			for i := range n {
 				for j, got := range out.row(i) {
@@ -347,7 +347,7 @@ func FuzzGemm(f *testing.F) {
 						fused, plain = fused+old.row(i)[j], plain+old.row(i)[j]
 					}
 					if got != fused && got != plain && (got == got || fused == fused && plain == plain) {
-						t.Fatalf("%v row %d column %d: %g, want %g or %g", l, i, j, got, fused, plain)
+						t.Fatalf("%v row %d column %d: %g, want %g or %g", kern, i, j, got, fused, plain)
 					}
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// checkTranspose holds every level against the layout of panel.go, on rows that
+// checkTranspose holds all Kernels against the layout of panel.go, on rows that
 // repeat bytes, where the rows end and where more follow.
 func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	t.Helper()
@@ -15,10 +15,10 @@ func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	for i := range rows {
 		rows[i] = bytes[i%len(bytes)]
 	}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, rows := range [][]uint8{rows, rows[:end:end]} {
 			panel, intact := fenced(panelLanes*width, uint8(0xa5), equal[uint8])
-			l.Transpose(panel, rows, stride, n, width)
+			kern.Transpose(panel, rows, stride, n, width)
 			for i := range panelLanes {
 				for c := range width {
 					want := uint8(Bias)
@@ -26,12 +26,12 @@ func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 						want = rows[i*stride+c]
 					}
 					if got := panel[c/4*quadBytes+4*i+c%4]; got != want {
-						t.Fatalf("%v: code %d of row %d of %d, width %d, stride %d: %d, want %d", l, c, i, n, width, stride, got, want)
+						t.Fatalf("%v: code %d of row %d of %d, width %d, stride %d: %d, want %d", kern, c, i, n, width, stride, got, want)
 					}
 				}
 			}
 			if !intact() {
-				t.Fatalf("%v: %d rows of width %d: wrote beyond", l, n, width)
+				t.Fatalf("%v: %d rows of width %d: wrote beyond", kern, n, width)
 			}
 		}
 	}
@@ -55,18 +55,18 @@ func TestTranspose(t *testing.T) {
 
 // TestTransposeRefuses: rows that end early panic before anything beyond is read.
 func TestTransposeRefuses(t *testing.T) {
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, n := range []int{1, 16, 37, 64} {
 			rows := make([]uint8, (n-1)*36+32-1)
-			if !panics(func() { l.Transpose(make([]uint8, panelLanes*32), rows, 36, n, 32) }) {
-				t.Errorf("%v: went on with a byte of %d rows missing", l, n)
+			if !panics(func() { kern.Transpose(make([]uint8, panelLanes*32), rows, 36, n, 32) }) {
+				t.Errorf("%v: went on with a byte of %d rows missing", kern, n)
 			}
 		}
 	}
 }
 
 // checkLists holds Select, of what a mask lists, against its definition.
-func checkLists(t *testing.T, l Level, mask uint64, values *[panelLanes]float32, base uint32, add, cut float32) {
+func checkLists(t *testing.T, kern Kernels, mask uint64, values *[panelLanes]float32, base uint32, add, cut float32) {
 	t.Helper()
 	var wantIDs []uint32
 	var wantBounds []float32
@@ -76,12 +76,12 @@ func checkLists(t *testing.T, l Level, mask uint64, values *[panelLanes]float32,
 		}
 	}
 	for _, span := range [][2]float32{{cut, float32(math.Inf(1))}, {float32(math.Inf(-1)), cut}, {-1, 1}, {1, -1}, {nan32, 1}, {-1, nan32}} {
-		checkSelect(t, l, wantIDs, wantBounds, span[0], span[1])
+		checkSelect(t, kern, wantIDs, wantBounds, span[0], span[1])
 	}
 }
 
 // checkSelect holds Select, into other memory and in place, against its definition.
-func checkSelect(t *testing.T, l Level, ids []uint32, bounds []float32, lo, hi float32) {
+func checkSelect(t *testing.T, kern Kernels, ids []uint32, bounds []float32, lo, hi float32) {
 	t.Helper()
 	var wantIDs []uint32
 	var wantBounds []float32
@@ -92,25 +92,25 @@ func checkSelect(t *testing.T, l Level, ids []uint32, bounds []float32, lo, hi f
 	}
 	toIDs, intactIDs := fenced(len(ids), uint32(0xa5a5a5a5), equal[uint32])
 	toBounds, intactBounds := fencedFloats(make([]float32, len(ids)))
-	n := l.Select(toIDs, toBounds, ids, bounds, lo, hi)
-	sameList(t, "Select", l, toIDs, toBounds, n, wantIDs, wantBounds)
+	n := kern.Select(toIDs, toBounds, ids, bounds, lo, hi)
+	sameList(t, "Select", kern, toIDs, toBounds, n, wantIDs, wantBounds)
 	copy(toIDs, ids)
 	copy(toBounds, bounds)
-	n = l.Select(toIDs, toBounds, toIDs, toBounds, lo, hi)
-	sameList(t, "Select in place", l, toIDs, toBounds, n, wantIDs, wantBounds)
+	n = kern.Select(toIDs, toBounds, toIDs, toBounds, lo, hi)
+	sameList(t, "Select in place", kern, toIDs, toBounds, n, wantIDs, wantBounds)
 	if !intactIDs() || !intactBounds() {
-		t.Fatalf("%v: Select from %d wrote beyond", l, len(ids))
+		t.Fatalf("%v: Select from %d wrote beyond", kern, len(ids))
 	}
 }
 
-func sameList(t *testing.T, what string, l Level, ids []uint32, bounds []float32, n int, wantIDs []uint32, wantBounds []float32) {
+func sameList(t *testing.T, what string, kern Kernels, ids []uint32, bounds []float32, n int, wantIDs []uint32, wantBounds []float32) {
 	t.Helper()
 	if n != len(wantIDs) {
-		t.Fatalf("%v: %s: %d entries, want %d", l, what, n, len(wantIDs))
+		t.Fatalf("%v: %s: %d entries, want %d", kern, what, n, len(wantIDs))
 	}
 	for k := range n {
 		if ids[k] != wantIDs[k] || !sameBits32(bounds[k], wantBounds[k]) {
-			t.Fatalf("%v: %s: entry %d of %d is %d, %g, want %d, %g", l, what, k, n, ids[k], bounds[k], wantIDs[k], wantBounds[k])
+			t.Fatalf("%v: %s: entry %d of %d is %d, %g, want %d, %g", kern, what, k, n, ids[k], bounds[k], wantIDs[k], wantBounds[k])
 		}
 	}
 }
@@ -118,7 +118,7 @@ func sameList(t *testing.T, what string, l Level, ids []uint32, bounds []float32
 func TestLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	var values [panelLanes]float32
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for n := range 20 * (panelLanes + 1) {
 			var mask uint64 // of n bits, and of all numbers of bits
 			for _, i := range r.Perm(panelLanes)[:n%(panelLanes+1)] {
@@ -128,7 +128,7 @@ func TestLists(t *testing.T) {
 				values[i] = float32(r.NormFloat64())
 			}
 			values[r.IntN(panelLanes)] = float32(math.Inf(1 - 2*r.IntN(2)))
-			checkLists(t, l, mask, &values, r.Uint32(), float32(r.NormFloat64()), 0)
+			checkLists(t, kern, mask, &values, r.Uint32(), float32(r.NormFloat64()), 0)
 		}
 	}
 }
@@ -136,14 +136,14 @@ func TestLists(t *testing.T) {
 func TestSelect(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	inf := float32(math.Inf(1))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for n := range 301 {
 			ids, bounds := make([]uint32, n), make([]float32, n)
 			for k := range ids {
 				ids[k], bounds[k] = r.Uint32(), []float32{0, 1, 2, 3, -inf, inf, nan32, 1.5}[r.IntN(8)]
 			}
 			for _, span := range [][2]float32{{1, 2}, {1, 1}, {-inf, inf}, {2, inf}, {inf, inf}, {0, 3}, {4, 5}} {
-				checkSelect(t, l, ids, bounds, span[0], span[1])
+				checkSelect(t, kern, ids, bounds, span[0], span[1])
 			}
 		}
 	}

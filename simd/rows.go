@@ -28,8 +28,8 @@ type RowSums struct {
 // Rows sets out[i] to the sums of row ids[i] of codes. Rows are stride bytes apart:
 // head codes of the head, then width of the rest; head and width are multiples of 4
 // and at most MaxScan. Rows of later ids are prefetched. len(out) >= len(ids).
-func (l Level) Rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
-	l.rows(out, codes, stride, ids, head, width, q)
+func (kern Kernels) Rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+	kern.rows(out, codes, stride, ids, head, width, q)
 }
 
 // RowSums8 are sums of an atom's biased codes times a query's 8-bit codes, over the
@@ -41,8 +41,8 @@ type RowSums8 struct {
 
 // Rows8 is Rows for a query of 8-bit codes q, those of the head first,
 // len(q) >= head+width: half the arithmetic on the same bytes of codes.
-func (l Level) Rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
-	l.rows8(out, codes, stride, ids, head, width, q)
+func (kern Kernels) Rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
+	kern.rows8(out, codes, stride, ids, head, width, q)
 }
 
 // rowGroup is the number of rows the portable kernels sum at a time.

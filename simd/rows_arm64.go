@@ -4,9 +4,9 @@ package simd
 
 import "slices"
 
-func (l Level) rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+func (kern Kernels) rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	end := head + width
-	if l == Generic || len(ids) == 0 || end == 0 {
+	if kern == Generic || len(ids) == 0 || end == 0 {
 		rowsGeneric(out, codes, stride, ids, head, width, q)
 		return
 	}
@@ -16,9 +16,9 @@ func (l Level) rows(out []RowSums, codes []uint8, stride int, ids []uint32, head
 	rowSumsNEON(&out[0].HeadHi, &codes[0], stride, &ids[0], len(ids), &hi[0], &lo[0], head, end, near, far)
 }
 
-func (l Level) rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
+func (kern Kernels) rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
 	end := head + width
-	if l == Generic || len(ids) == 0 || end == 0 {
+	if kern == Generic || len(ids) == 0 || end == 0 {
 		rows8Generic(out, codes, stride, ids, head, width, q)
 		return
 	}

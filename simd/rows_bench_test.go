@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// BenchmarkRows: kernel/level/head+width/rows/share of rows looked at, in ns a row
+// BenchmarkRows: kernel/instructions/head+width/rows/share of rows looked at, in ns a row
 // and GB/s of codes. Rows lie 832 bytes apart in the second cache, the third or
 // in memory: lists of ids follow each other until they have named all rows about
-// once. Levels take turns at each shape.
+// once. Kernels take turns at each shape.
 func BenchmarkRows(b *testing.B) {
 	const stride, most = 832, 200_000
 	r := rand.New(rand.NewPCG(71, 72))
@@ -28,27 +28,27 @@ func BenchmarkRows(b *testing.B) {
 	} {
 		var lists [][]uint32
 		for range 100 / s.percent {
-			var l []uint32
+			var kern []uint32
 			for i := range s.rows {
 				if r.IntN(100) < s.percent {
-					l = append(l, uint32(i))
+					kern = append(kern, uint32(i))
 				}
 			}
-			lists = append(lists, l)
+			lists = append(lists, kern)
 		}
 		m := codes[:stride*s.rows]
 		for _, kernel := range []struct {
 			name string
-			run  func(l Level, ids []uint32)
+			run  func(kern Kernels, ids []uint32)
 		}{
-			{"16", func(l Level, ids []uint32) { l.Rows(out, m, stride, ids, s.head, s.width, &q) }},
-			{"8", func(l Level, ids []uint32) { l.Rows8(out8, m, stride, ids, s.head, s.width, q.Hi) }},
+			{"16", func(kern Kernels, ids []uint32) { kern.Rows(out, m, stride, ids, s.head, s.width, &q) }},
+			{"8", func(kern Kernels, ids []uint32) { kern.Rows8(out8, m, stride, ids, s.head, s.width, q.Hi) }},
 		} {
-			for _, l := range Levels() {
-				b.Run(fmt.Sprintf("%s/%v/%d+%d/%d/%d%%", kernel.name, l, s.head, s.width, s.rows, s.percent), func(b *testing.B) {
+			for _, kern := range Available() {
+				b.Run(fmt.Sprintf("%s/%v/%d+%d/%d/%d%%", kernel.name, kern, s.head, s.width, s.rows, s.percent), func(b *testing.B) {
 					n, at := 0, 0
 					for b.Loop() {
-						kernel.run(l, lists[at])
+						kernel.run(kern, lists[at])
 						n += len(lists[at])
 						at = (at + 1) % len(lists)
 					}

@@ -15,10 +15,10 @@ func TestRowsEdges(t *testing.T) {
 			c.codes, c.ids = edge(t, before, c.codes), edge(t, before, c.ids)
 			c.q = RowQuery{edge(t, before, c.q.Hi[:end]), edge(t, before, c.q.Lo[:end])}
 			out, out8 := edge(t, before, make([]RowSums, n)), edge(t, before, make([]RowSums8, n))
-			for _, l := range Levels() {
-				c.check(t, l)
-				l.Rows(out, c.codes, c.stride, c.ids, head, width, &c.q)
-				l.Rows8(out8, c.codes, c.stride, c.ids, head, width, c.q.Hi)
+			for _, kern := range Available() {
+				c.check(t, kern)
+				kern.Rows(out, c.codes, c.stride, c.ids, head, width, &c.q)
+				kern.Rows8(out8, c.codes, c.stride, c.ids, head, width, c.q.Hi)
 			}
 		}
 		for _, head := range []int{0, 4, 32, 64} {

@@ -24,25 +24,25 @@ func (c *rowsCase) sum(i uint32, q []int8, from, n int) (s int32) {
 	return s
 }
 
-// check compares a level with plain sums; what lies around the sums must stay.
-func (c *rowsCase) check(t *testing.T, l Level) {
+// check compares kern with plain sums; what lies around the sums must stay.
+func (c *rowsCase) check(t *testing.T, kern Kernels) {
 	t.Helper()
 	out, intact := fenced(len(c.ids), RowSums{1, 2, 3, 4}, equal)
 	out8, intact8 := fenced(len(c.ids), RowSums8{5, 6}, equal)
-	l.Rows(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
-	l.Rows8(out8, c.codes, c.stride, c.ids, c.head, c.width, c.q.Hi)
+	kern.Rows(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
+	kern.Rows8(out8, c.codes, c.stride, c.ids, c.head, c.width, c.q.Hi)
 	for k, i := range c.ids {
 		want := RowSums{c.sum(i, c.q.Hi, 0, c.head), c.sum(i, c.q.Lo, 0, c.head),
 			c.sum(i, c.q.Hi, c.head, c.width), c.sum(i, c.q.Lo, c.head, c.width)}
 		if out[k] != want {
-			t.Fatalf("%v: Rows %d+%d codes, id %d of %d: %v, want %v", l, c.head, c.width, k, len(c.ids), out[k], want)
+			t.Fatalf("%v: Rows %d+%d codes, id %d of %d: %v, want %v", kern, c.head, c.width, k, len(c.ids), out[k], want)
 		}
 		if want := (RowSums8{want.HeadHi, want.RestHi}); out8[k] != want {
-			t.Fatalf("%v: Rows8 %d+%d codes, id %d of %d: %v, want %v", l, c.head, c.width, k, len(c.ids), out8[k], want)
+			t.Fatalf("%v: Rows8 %d+%d codes, id %d of %d: %v, want %v", kern, c.head, c.width, k, len(c.ids), out8[k], want)
 		}
 	}
 	if !intact() || !intact8() {
-		t.Fatalf("%v: %d+%d codes, %d ids: wrote beyond the sums", l, c.head, c.width, len(c.ids))
+		t.Fatalf("%v: %d+%d codes, %d ids: wrote beyond the sums", kern, c.head, c.width, len(c.ids))
 	}
 }
 
@@ -78,15 +78,15 @@ func newRowsCase(r *rand.Rand, rows, head, width, gap, n int) *rowsCase {
 // and some greater, ids in any order.
 func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, head := range []int{0, 4, 16, 32, 60, 64, 92, 128} {
 			for width := 0; width <= 192; width += 4 {
-				newRowsCase(r, 40, head, width, 4*r.IntN(3), 1+r.IntN(9)).check(t, l)
+				newRowsCase(r, 40, head, width, 4*r.IntN(3), 1+r.IntN(9)).check(t, kern)
 			}
 		}
 		for n := range 71 {
-			newRowsCase(r, 100, 64, 256, 0, n).check(t, l)
-			newRowsCase(r, 100, 32, 4*(n%20), 64, n).check(t, l)
+			newRowsCase(r, 100, 64, 256, 0, n).check(t, kern)
+			newRowsCase(r, 100, 32, 4*(n%20), 64, n).check(t, kern)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestRows(t *testing.T) {
 // TestRowsFar takes matrices so large that rows are fetched from afar.
 func TestRowsFar(t *testing.T) {
 	r := rand.New(rand.NewPCG(53, 54))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, shape := range [][2]int{{64, 768}, {32, 256}, {0, 36}, {8, 0}, {64, 4096}} {
 			stride := shape[0] + shape[1] + 64
 			rows := 3 << 20 / 2 / stride
@@ -103,7 +103,7 @@ func TestRowsFar(t *testing.T) {
 			ids := c.ids
 			for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 47, 48, 49, 51, 52, 53, 55, 56, 57, 99, 200} {
 				c.ids = ids[len(ids)-n:]
-				c.check(t, l)
+				c.check(t, kern)
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func TestRowsExtremes(t *testing.T) {
 	c.codes = slices.Repeat([]uint8{255}, 4*MaxScan)
 	for _, q := range [][2]int8{{127, -128}, {-127, 127}, {-127, -127}, {127, 127}} {
 		c.q = RowQuery{slices.Repeat(q[:1], 2*MaxScan), slices.Repeat(q[1:], 2*MaxScan)}
-		for _, l := range Levels() {
-			c.check(t, l)
+		for _, kern := range Available() {
+			c.check(t, kern)
 		}
 	}
 }
@@ -142,12 +142,12 @@ func TestRowsProduct(t *testing.T) {
 		sum += int64(v)
 		want += (int64(code[c]) - Bias) * int64(v)
 	}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		var out [1]RowSums
-		l.Rows(out[:], code, len(code), []uint32{0}, 64, n-64, &RowQuery{hi, lo})
+		kern.Rows(out[:], code, len(code), []uint32{0}, 64, n-64, &RowQuery{hi, lo})
 		s := out[0]
 		if got := 256*(int64(s.HeadHi)+int64(s.RestHi)) + int64(s.HeadLo) + int64(s.RestLo) - Bias*sum; got != want {
-			t.Errorf("%v: product %d, want %d", l, got, want)
+			t.Errorf("%v: product %d, want %d", kern, got, want)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestRowsProduct(t *testing.T) {
 // TestRowsRefuses: what does not fit its slice panics before anything is read.
 func TestRowsRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(57, 58))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for name, spoil := range map[string]func(c *rowsCase) int{
 			"a row beyond the codes": func(c *rowsCase) int { c.ids[2] = 10; return len(c.ids) },
 			"a row cut short":        func(c *rowsCase) int { c.codes = slices.Clip(c.codes[:len(c.codes)-1]); return len(c.ids) },
@@ -165,10 +165,10 @@ func TestRowsRefuses(t *testing.T) {
 			c := newRowsCase(r, 10, 32, 68, 0, 6)
 			n := spoil(c)
 			for kernel, call := range map[string]func(){
-				"Rows":  func() { l.Rows(make([]RowSums, n), c.codes, c.stride, c.ids, 32, 68, &c.q) },
-				"Rows8": func() { l.Rows8(make([]RowSums8, n), c.codes, c.stride, c.ids, 32, 68, c.q.Hi) },
+				"Rows":  func() { kern.Rows(make([]RowSums, n), c.codes, c.stride, c.ids, 32, 68, &c.q) },
+				"Rows8": func() { kern.Rows8(make([]RowSums8, n), c.codes, c.stride, c.ids, 32, 68, c.q.Hi) },
 			} {
-				t.Run(fmt.Sprintf("%v/%s/%s", l, kernel, name), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%v/%s/%s", kern, kernel, name), func(t *testing.T) {
 					defer func() {
 						if recover() == nil {
 							t.Error("went on")
@@ -181,7 +181,7 @@ func TestRowsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRows compares the levels with plain sums.
+// FuzzRows compares the Kernels with plain sums.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte{255, 0, 128, 127}, uint8(16), uint8(64), uint8(0), uint16(9), uint64(1))
 	f.Add([]byte{1}, uint8(0), uint8(1), uint8(1), uint16(1), uint64(2))
@@ -202,8 +202,8 @@ func FuzzRows(f *testing.F) {
 		for i := range c.q.Hi {
 			c.q.Hi[i] += int8(data[i%len(data)])
 		}
-		for _, l := range Levels() {
-			c.check(t, l)
+		for _, kern := range Available() {
+			c.check(t, kern)
 		}
 	})
 }

@@ -42,9 +42,9 @@ type ScanScratch struct {
 // NEON agree bit for bit. If the panel has at most 16 KiB the next one is expected
 // right after it, and is prefetched by calls that have many queries or skip the
 // panel's last codes.
-func (l Level) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+func (kern Kernels) Scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
-	l.scan(w, panel, head, width, codes, stride, queries, t, masks, values)
+	kern.scan(w, panel, head, width, codes, stride, queries, t, masks, values)
 }
 
 // wordsFrom is the number of queries from which expanding a panel (panel.go) pays.
@@ -80,11 +80,11 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 }
 
 // Test is Scan for one query and the first len(sums) <= 64 lanes, from the sums that
-// Rows8 made of their rows: values and mask are those of Scan at the same level, bit
+// Rows8 made of their rows: values and mask are those of Scan by the same Kernels, bit
 // for bit. len(values) >= 64; values of lanes without sums are undefined, and their
 // bits are clear.
-func (l Level) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
-	return l.test(sums, t, q, values)
+func (kern Kernels) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	return kern.test(sums, t, q, values)
 }
 
 func testGeneric(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
@@ -119,8 +119,8 @@ func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[pan
 // Transpose writes the first width codes of n <= 64 rows, stride bytes apart, into a
 // panel; lanes from n on get the code of zero. width is a multiple of 4. The next 64
 // rows are prefetched if rows extends to them.
-func (l Level) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
-	l.transpose(panel, rows, stride, n, width)
+func (kern Kernels) Transpose(panel []uint8, rows []uint8, stride, n, width int) {
+	kern.transpose(panel, rows, stride, n, width)
 }
 
 // transposeGeneric is Transpose for lanes from and up; from lane n on they get zeros.
@@ -140,8 +140,8 @@ func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
 // Select copies the entries with lo <= bound < hi, in order, to the front of toIDs and
 // toBounds and returns their number. toIDs and toBounds may be ids and bounds
 // themselves. All four have room for len(ids) entries, all of which may be overwritten.
-func (l Level) Select(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
-	return l.selects(toIDs, toBounds, ids, bounds, lo, hi)
+func (kern Kernels) Select(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+	return kern.selects(toIDs, toBounds, ids, bounds, lo, hi)
 }
 
 func selectGeneric(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {

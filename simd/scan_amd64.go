@@ -4,10 +4,10 @@ package simd
 
 import "unsafe"
 
-func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	n, all := len(queries), head+width
-	if l == Generic || n == 0 {
+	if kern == Generic || n == 0 {
 		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 		return
 	}
@@ -17,7 +17,7 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	heads, rests, radii, offsets := t.pointers()
 	// A scan without codes has empty slices.
 	atoms, code := unsafe.SliceData(panel), unsafe.SliceData(codes)
-	if l == AVX2 {
+	if kern == AVX2 {
 		scanAVX2(atoms, ahead, head, width, code, stride, &queries[0].Head, n, heads, rests, radii, offsets, &masks[0], &values[0])
 		return
 	}
@@ -32,8 +32,8 @@ func (l Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8
 	}
 }
 
-func (l Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
-	if l == Generic {
+func (kern Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+	if kern == Generic {
 		return testGeneric(sums, t, q, values)
 	}
 	n := len(sums)
@@ -44,15 +44,15 @@ func (l Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float
 	}
 	heads, rests, radii, offsets := t.pointers()
 	_, values = sums[:panelLanes], values[:panelLanes]
-	if l == AVX2 {
+	if kern == AVX2 {
 		return testAVX2(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
 	}
 	return testAVX512(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
 }
 
-func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
+func (kern Kernels) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	i := 0
-	if l != Generic && width >= 16 {
+	if kern != Generic && width >= 16 {
 		panel = panel[:panelLanes*width]
 		for ; i+16 <= n; i += 16 {
 			from, size := rows[i*stride:], 15*stride+width
@@ -66,9 +66,9 @@ func (l Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	transposeGeneric(panel, rows, stride, i, n, width)
 }
 
-func (l Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+func (kern Kernels) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
 	n, eights := 0, len(ids)&^7
-	if l != Generic && eights > 0 {
+	if kern != Generic && eights > 0 {
 		n = selectAVX2(&toIDs[:eights][0], &toBounds[:eights][0], &ids[0], &bounds[:eights][0], eights, lo, hi)
 		toIDs, toBounds, ids, bounds = toIDs[n:], toBounds[n:], ids[eights:], bounds[eights:]
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkScan: level/head+width/queries, in GMAC/s. Panels of up to 16 KiB
+// BenchmarkScan: instructions/head+width/queries, in GMAC/s. Panels of up to 16 KiB
 // follow each other through 64 MiB; wider ones are made in one place.
 func BenchmarkScan(b *testing.B) {
 	const all = 64 << 20
@@ -24,12 +24,12 @@ func BenchmarkScan(b *testing.B) {
 		for _, n := range []int{1, 4, 64, 256} {
 			c := newScanCase(r, s[0], s[1], 0, n, false)
 			masks, values := make([]uint64, n), make([]float32, panelLanes*n)
-			for _, l := range Levels() {
-				b.Run(fmt.Sprintf("%v/%d+%d/%d", l, s[0], s[1], n), func(b *testing.B) {
+			for _, kern := range Available() {
+				b.Run(fmt.Sprintf("%v/%d+%d/%d", kern, s[0], s[1], n), func(b *testing.B) {
 					var w ScanScratch
 					at := 0
 					for b.Loop() {
-						l.Scan(&w, panels[at:at+size], s[0], s[1], c.codes, c.stride, c.queries, &c.terms, masks, values)
+						kern.Scan(&w, panels[at:at+size], s[0], s[1], c.codes, c.stride, c.queries, &c.terms, masks, values)
 						if at += size; at > end {
 							at = 0
 						}
@@ -41,22 +41,22 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkTranspose: level/width, of rows in the second cache.
+// BenchmarkTranspose: instructions/width, of rows in the second cache.
 func BenchmarkTranspose(b *testing.B) {
 	for _, width := range []int{128, 832, 1024} {
 		rows, panel := make([]uint8, panelLanes*width), make([]uint8, panelLanes*width)
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%d", l, width), func(b *testing.B) {
+		for _, kern := range Available() {
+			b.Run(fmt.Sprintf("%v/%d", kern, width), func(b *testing.B) {
 				b.SetBytes(int64(len(rows)))
 				for b.Loop() {
-					l.Transpose(panel, rows, width, panelLanes, width)
+					kern.Transpose(panel, rows, width, panelLanes, width)
 				}
 			})
 		}
 	}
 }
 
-// BenchmarkWholeRows: level/queries/way, in GB/s of rows, 64 of which are tested
+// BenchmarkWholeRows: instructions/queries/way, in GB/s of rows, 64 of which are tested
 // after 64 others through 48 MiB. Transposing is alone with 0 queries; "cut" keeps
 // the rows to come from it, which it then does not fetch. "rows" is Rows8 and Test.
 func BenchmarkWholeRows(b *testing.B) {
@@ -74,11 +74,11 @@ func BenchmarkWholeRows(b *testing.B) {
 	for _, n := range []int{0, 1, 32, 256} {
 		c := newScanCase(r, head, width, 0, n, false)
 		masks, values := make([]uint64, n), make([]float32, panelLanes*n)
-		for _, l := range Levels() {
+		for _, kern := range Available() {
 			var w ScanScratch
 			scan := func(at, end int) {
-				l.Transpose(panel, rows[at:end], stride, panelLanes, stride)
-				l.Scan(&w, panel, head, width, c.codes, stride, c.queries, &c.terms, masks, values)
+				kern.Transpose(panel, rows[at:end], stride, panelLanes, stride)
+				kern.Scan(&w, panel, head, width, c.codes, stride, c.queries, &c.terms, masks, values)
 			}
 			ways := map[string]func(at int){
 				"cut":  func(at int) { scan(at, at+size) },
@@ -86,15 +86,15 @@ func BenchmarkWholeRows(b *testing.B) {
 			}
 			if n == 1 {
 				ways["rows"] = func(at int) {
-					l.Rows8(sums, rows, stride, ids[at/stride:][:panelLanes], head, width, c.codes)
-					masks[0] = l.Test(sums, &c.terms, &c.queries[0], values)
+					kern.Rows8(sums, rows, stride, ids[at/stride:][:panelLanes], head, width, c.codes)
+					masks[0] = kern.Test(sums, &c.terms, &c.queries[0], values)
 				}
 			}
 			for _, way := range []string{"cut", "open", "rows"} {
 				if ways[way] == nil {
 					continue
 				}
-				b.Run(fmt.Sprintf("%v/%d/%s", l, n, way), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%v/%d/%s", kern, n, way), func(b *testing.B) {
 					b.SetBytes(size)
 					at := 0
 					for b.Loop() {
@@ -109,7 +109,7 @@ func BenchmarkWholeRows(b *testing.B) {
 	}
 }
 
-// BenchmarkSelect: level/percent selected of 4,096.
+// BenchmarkSelect: instructions/percent selected of 4,096.
 func BenchmarkSelect(b *testing.B) {
 	const n = 4096
 	r := rand.New(rand.NewPCG(35, 36))
@@ -119,10 +119,10 @@ func BenchmarkSelect(b *testing.B) {
 		bounds[k] = r.Float32()
 	}
 	for _, percent := range []int{1, 10, 50} {
-		for _, l := range Levels() {
-			b.Run(fmt.Sprintf("%v/%d%%", l, percent), func(b *testing.B) {
+		for _, kern := range Available() {
+			b.Run(fmt.Sprintf("%v/%d%%", kern, percent), func(b *testing.B) {
 				for b.Loop() {
-					l.Select(toIDs, toBounds, ids, bounds, 0, float32(percent)/100)
+					kern.Select(toIDs, toBounds, ids, bounds, 0, float32(percent)/100)
 				}
 				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gentries/s")
 			})

@@ -23,15 +23,15 @@ func TestScanEdges(t *testing.T) {
 			sums, one := edge(t, before, make([]RowSums8, 64-k)), edge(t, before, make([]float32, panelLanes))
 			list, bounds := edge(t, before, make([]uint32, s.n)), edge(t, before, make([]float32, s.n))
 			rows := edge(t, before, make([]uint8, (panelLanes-1)*c.stride+all))
-			for _, l := range Levels() {
+			for _, kern := range Available() {
 				for short := range 2 { // as much scratch as a panel's codes take, and less
 					w := ScanScratch{words: edge(t, before, make([]int64, len(panel)/8-short))}
-					l.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
+					kern.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
 				}
-				l.Test(sums, &terms, &queries[s.n-1], one)
-				l.Select(list, bounds, list, bounds, -1, 1)
-				l.Transpose(panel, rows, c.stride, panelLanes, all)
-				l.Transpose(panel, rows[:(s.n-1)*c.stride+all], c.stride, s.n, all)
+				kern.Test(sums, &terms, &queries[s.n-1], one)
+				kern.Select(list, bounds, list, bounds, -1, 1)
+				kern.Transpose(panel, rows, c.stride, panelLanes, all)
+				kern.Transpose(panel, rows[:(s.n-1)*c.stride+all], c.stride, s.n, all)
 			}
 		}
 	}

@@ -2,19 +2,19 @@
 
 package simd
 
-func (Level) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+func (Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 }
 
-func (Level) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
+func (Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
 	return testGeneric(sums, t, q, values)
 }
 
-func (Level) transpose(panel []uint8, rows []uint8, stride, n, width int) {
+func (Kernels) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	transposeGeneric(panel, rows, stride, 0, n, width)
 }
 
-func (Level) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
+func (Kernels) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
 	return selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
 }

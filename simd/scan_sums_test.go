@@ -9,7 +9,7 @@ import (
 
 // checkSums holds Rows8 and Test of n rows, gap codes between them, against the
 // scan of the panel that they make: equal bits, whatever the terms are.
-func (c *scanCase) checkSums(t *testing.T, l Level, n, gap int) {
+func (c *scanCase) checkSums(t *testing.T, kern Kernels, n, gap int) {
 	t.Helper()
 	all := c.head + c.width
 	stride := all + gap
@@ -24,15 +24,15 @@ func (c *scanCase) checkSums(t *testing.T, l Level, n, gap int) {
 		ids[i] = uint32(i)
 	}
 	panel := make([]uint8, panelLanes*all)
-	l.Transpose(panel, rows, stride, n, all)
+	kern.Transpose(panel, rows, stride, n, all)
 	masks, want := make([]uint64, len(c.queries)), make([]float32, panelLanes*len(c.queries))
-	l.Scan(new(ScanScratch), panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, want)
+	kern.Scan(new(ScanScratch), panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, want)
 	for q := range c.queries {
 		sums := make([]RowSums8, n)
-		l.Rows8(sums, rows, stride, ids, c.head, c.width, c.codes[q*c.stride:][:all])
+		kern.Rows8(sums, rows, stride, ids, c.head, c.width, c.codes[q*c.stride:][:all])
 		values, intact := fencedFloats(make([]float32, panelLanes))
-		mask := l.Test(sums, &c.terms, &c.queries[q], values)
-		what := fmt.Sprintf("%v, %d rows of %d+%d codes, query %d of %d", l, n, c.head, c.width, q, len(c.queries))
+		mask := kern.Test(sums, &c.terms, &c.queries[q], values)
+		what := fmt.Sprintf("%v, %d rows of %d+%d codes, query %d of %d", kern, n, c.head, c.width, q, len(c.queries))
 		sameFloats(t, what, values[:n], want[panelLanes*q:][:n])
 		for i := range panelLanes {
 			if got, passed := mask>>i&1 != 0, i < n && masks[q]>>i&1 != 0; got != passed {
@@ -55,8 +55,8 @@ func TestSums(t *testing.T) {
 			if n%4 == 0 {
 				c.wild(r)
 			}
-			for _, l := range Levels() {
-				c.checkSums(t, l, n, n%7)
+			for _, kern := range Available() {
+				c.checkSums(t, kern, n, n%7)
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func TestSums(t *testing.T) {
 	for q := range c.queries {
 		c.queries[q].HeadBias, c.queries[q].RestBias = Bias*127*MaxScan, Bias*127*MaxScan
 	}
-	for _, l := range Levels() {
-		c.checkSums(t, l, panelLanes, 0)
+	for _, kern := range Available() {
+		c.checkSums(t, kern, panelLanes, 0)
 	}
 }
 
@@ -100,15 +100,15 @@ func TestSumsCut(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(63, 64)), 0, 4, 0, 1, false)
 	q := &ScanQuery{Radius: 1}
 	values := make([]float32, panelLanes)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, n := range []int{0, 1, 15, 16, 33, 63, 64} {
 			for i := range panelLanes {
 				c.terms.Radius[i] = float32(i%3) - 1
 			}
-			mask := l.Test(make([]RowSums8, n), &c.terms, q, values)
+			mask := kern.Test(make([]RowSums8, n), &c.terms, q, values)
 			for i := range panelLanes {
 				if want := i < n && i%3 > 0; mask>>i&1 != 0 != want {
-					t.Fatalf("%v: lane %d of %d passes: %v", l, i, n, !want)
+					t.Fatalf("%v: lane %d of %d passes: %v", kern, i, n, !want)
 				}
 			}
 		}
@@ -118,11 +118,11 @@ func TestSumsCut(t *testing.T) {
 // TestSumsRefuses: values have room for all lanes whatever the number of sums.
 func TestSumsRefuses(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(65, 66)), 0, 4, 0, 1, false)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, n := range []int{1, 64} {
 			values := make([]float32, panelLanes-1)
-			if !panics(func() { l.Test(make([]RowSums8, n), &c.terms, &c.queries[0], values) }) {
-				t.Errorf("%v: went on with room for %d values of %d rows", l, len(values), n)
+			if !panics(func() { kern.Test(make([]RowSums8, n), &c.terms, &c.queries[0], values) }) {
+				t.Errorf("%v: went on with room for %d values of %d rows", kern, len(values), n)
 			}
 		}
 	}

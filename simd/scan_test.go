@@ -66,7 +66,7 @@ func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 }
 
 // run scans queries from to to, with guards around what is written.
-func (c *scanCase) run(t *testing.T, l Level, from, to int) ([]uint64, []float32) {
+func (c *scanCase) run(t *testing.T, kern Kernels, from, to int) ([]uint64, []float32) {
 	t.Helper()
 	n := to - from
 	values, intact := fencedFloats(make([]float32, panelLanes*n))
@@ -79,9 +79,9 @@ func (c *scanCase) run(t *testing.T, l Level, from, to int) ([]uint64, []float32
 		codes = codes[from*c.stride:][:(n-1)*c.stride+c.head+c.width]
 	}
 	var w ScanScratch
-	l.Scan(&w, c.panel, c.head, c.width, codes, c.stride, c.queries[from:to], &c.terms, masks, values)
+	kern.Scan(&w, c.panel, c.head, c.width, codes, c.stride, c.queries[from:to], &c.terms, masks, values)
 	if !intact() || !intactMasks() {
-		t.Fatalf("%v, %d+%d codes, %d queries: wrote beyond", l, c.head, c.width, n)
+		t.Fatalf("%v, %d+%d codes, %d queries: wrote beyond", kern, c.head, c.width, n)
 	}
 	return masks, values
 }
@@ -125,7 +125,7 @@ func (c *scanCase) assembled(i, q, dh, dr int) float32 {
 }
 
 // check compares masks and values with the definition.
-func (c *scanCase) check(t *testing.T, l Level, masks []uint64, values []float32) {
+func (c *scanCase) check(t *testing.T, kern Kernels, masks []uint64, values []float32) {
 	t.Helper()
 	for q := range c.queries {
 		s := &c.queries[q]
@@ -145,21 +145,21 @@ func (c *scanCase) check(t *testing.T, l Level, masks []uint64, values []float32
 			}
 			got := values[panelLanes*q+i]
 			if !(math.Abs(float64(got)-want) <= 8*size/(1<<24)) {
-				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d is %g, want %g", l, c.head, c.width, len(c.queries), i, q, got, want)
+				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d is %g, want %g", kern, c.head, c.width, len(c.queries), i, q, got, want)
 			}
-			if bits := c.assembled(i, q, dh, dr); l != Generic && !sameBits32(got, bits) {
+			if bits := c.assembled(i, q, dh, dr); kern != Generic && !sameBits32(got, bits) {
 				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d is %g, want %g to the bit",
-					l, c.head, c.width, len(c.queries), i, q, got, bits)
+					kern, c.head, c.width, len(c.queries), i, q, got, bits)
 			}
 			if passed := masks[q]>>i&1 != 0; passed != (got >= s.Cut) {
 				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d, %g against %g: passed %v",
-					l, c.head, c.width, len(c.queries), i, q, got, s.Cut, passed)
+					kern, c.head, c.width, len(c.queries), i, q, got, s.Cut, passed)
 			}
 		}
 	}
 }
 
-// TestScan holds every level against the definition, those of assembly bit for bit
+// TestScan holds all Kernels against the definition, those of assembly bit for bit
 // against the order of operations they share, and calls with some of the queries
 // against the call with all.
 func TestScan(t *testing.T) {
@@ -169,16 +169,16 @@ func TestScan(t *testing.T) {
 		for _, width := range []int{0, 4, 8, 12, 16, 20, 60, 64, 68, 100, 128, 300} {
 			for k, n := range counts {
 				c := newScanCase(r, head, width, 4*(k%3), n, k%2 == 0)
-				for _, l := range Levels() {
-					masks, values := c.run(t, l, 0, n)
-					c.check(t, l, masks, values)
+				for _, kern := range Available() {
+					masks, values := c.run(t, kern, 0, n)
+					c.check(t, kern, masks, values)
 					for from, to := 0, 0; from < n; from = to {
 						to = min(n, from+1+r.IntN(10))
-						some, part := c.run(t, l, from, to)
-						sameFloats(t, fmt.Sprintf("%v, queries %d to %d of %d", l, from, to, n), part, values[panelLanes*from:panelLanes*to])
+						some, part := c.run(t, kern, from, to)
+						sameFloats(t, fmt.Sprintf("%v, queries %d to %d of %d", kern, from, to, n), part, values[panelLanes*from:panelLanes*to])
 						for j, m := range some {
 							if m != masks[from+j] {
-								t.Fatalf("%v: query %d passes %x among %d, %x among %d", l, from+j, m, to-from, masks[from+j], n)
+								t.Fatalf("%v: query %d passes %x among %d, %x among %d", kern, from+j, m, to-from, masks[from+j], n)
 							}
 						}
 					}
@@ -220,8 +220,8 @@ func TestScanExact(t *testing.T) {
 				for q := range c.queries {
 					c.queries[q].Head, c.queries[q].Rest = 1, 1
 				}
-				for _, l := range Levels() {
-					_, values := c.run(t, l, 0, s.n)
+				for _, kern := range Available() {
+					_, values := c.run(t, kern, 0, s.n)
 					for k, got := range values {
 						var dots [2]int
 						if kind > 0 {
@@ -232,7 +232,7 @@ func TestScanExact(t *testing.T) {
 						}
 						if got != float32(dots[part]) {
 							t.Fatalf("%v, kind %d, %d codes, part %d, lane %d of query %d: %g, want %d",
-								l, kind, all, part, k%panelLanes, k/panelLanes, got, dots[part])
+								kern, kind, all, part, k%panelLanes, k/panelLanes, got, dots[part])
 						}
 					}
 				}
@@ -252,14 +252,14 @@ func TestScanCut(t *testing.T) {
 	for q, v := range special {
 		c.queries[q] = ScanQuery{Radius: 1, Cut: v}
 	}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, to := range []int{len(special), 1} {
-			masks, values := c.run(t, l, 0, to)
+			masks, values := c.run(t, kern, 0, to)
 			for q, mask := range masks {
 				for i := range panelLanes {
 					v := special[i%len(special)]
 					if got := values[panelLanes*q+i]; got != v && v == v || mask>>i&1 != 0 != (v >= special[q]) {
-						t.Fatalf("%v: %g at cut %g has the value %g, mask %x", l, v, special[q], got, mask)
+						t.Fatalf("%v: %g at cut %g has the value %g, mask %x", kern, v, special[q], got, mask)
 					}
 				}
 			}
@@ -267,18 +267,18 @@ func TestScanCut(t *testing.T) {
 	}
 }
 
-// TestScanScratch: one scratch serves panels of all sizes and all levels, in any
+// TestScanScratch: one scratch serves panels of all sizes and all Kernels, in any
 // order.
 func TestScanScratch(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
 	const n = 17
 	var w ScanScratch
 	masks, values := make([]uint64, n), make([]float32, n*panelLanes)
-	for _, l := range slices.Backward(Levels()) {
+	for _, kern := range slices.Backward(Available()) {
 		for _, width := range []int{128, 16, 512, 40} {
 			c := newScanCase(r, 32, width, 0, n, true)
-			l.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
-			c.check(t, l, masks, values)
+			kern.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
+			c.check(t, kern, masks, values)
 		}
 	}
 }
@@ -288,20 +288,20 @@ func TestScanAllocatesNothing(t *testing.T) {
 	var w ScanScratch
 	masks, values := make([]uint64, 9), make([]float32, 9*panelLanes)
 	ids, sums := make([]uint32, panelLanes), make([]RowSums8, panelLanes)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		if n := testing.AllocsPerRun(10, func() {
-			l.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
-			l.Transpose(c.panel, c.panel, 96, 64, 96)
-			l.Test(sums, &c.terms, &c.queries[0], values)
-			l.Test(sums[:9], &c.terms, &c.queries[0], values)
-			l.Select(ids, values, ids, values, 0, 1)
+			kern.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
+			kern.Transpose(c.panel, c.panel, 96, 64, 96)
+			kern.Test(sums, &c.terms, &c.queries[0], values)
+			kern.Test(sums[:9], &c.terms, &c.queries[0], values)
+			kern.Select(ids, values, ids, values, 0, 1)
 		}); n != 0 {
-			t.Errorf("%v: %g allocations", l, n)
+			t.Errorf("%v: %g allocations", kern, n)
 		}
 	}
 }
 
-// FuzzScan compares the levels with each other where they must agree, on codes
+// FuzzScan compares the Kernels with each other where they must agree, on codes
 // and shapes from the input.
 func FuzzScan(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), []byte{1})
@@ -330,13 +330,13 @@ func FuzzScan(f *testing.F) {
 				}
 			}
 		}
-		for _, l := range Levels() {
-			masks, values := c.run(t, l, 0, len(c.queries))
-			c.check(t, l, masks, values)
-			c.checkSums(t, l, int(seed%(panelLanes+1)), int(n%3))
+		for _, kern := range Available() {
+			masks, values := c.run(t, kern, 0, len(c.queries))
+			c.check(t, kern, masks, values)
+			c.checkSums(t, kern, int(seed%(panelLanes+1)), int(n%3))
 			for q, mask := range masks {
 				v := (*[panelLanes]float32)(values[panelLanes*q:])
-				checkLists(t, l, mask, v, uint32(seed), v[0], c.queries[q].Cut)
+				checkLists(t, kern, mask, v, uint32(seed), v[0], c.queries[q].Cut)
 			}
 		}
 		rows := int(n) % (panelLanes + 1)

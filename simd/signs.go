@@ -15,16 +15,18 @@ type SignSums struct {
 // head is a multiple of 4, width of 32, both at most MaxScan. Only the first
 // head+width codes of q are read. Rows of later ids are prefetched.
 // len(out) >= len(ids).
-func (l Level) Signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
-	l.signs(out, codes, stride, ids, head, width, q)
+func (kern Kernels) Signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+	kern.signs(out, codes, stride, ids, head, width, q)
 }
 
 // PackSigns sets bit j%8 of dst[j/8] if the sign bit of x[j] is clear, as it is for +0
 // and not for -0. len(x) is a multiple of 32, len(dst) >= len(x)/8.
-func (l Level) PackSigns(dst []uint8, x []float32) { l.packSigns(dst[:len(x)/8], x[:len(x)&^31]) }
+func (kern Kernels) PackSigns(dst []uint8, x []float32) {
+	kern.packSigns(dst[:len(x)/8], x[:len(x)&^31])
+}
 
 // SumAbs returns sum |x_j| in float64, up to a factor of 1 +- (len(x)+8) 2^-53.
-func (l Level) SumAbs(x []float32) float64 { return l.sumAbs(x) }
+func (kern Kernels) SumAbs(x []float32) float64 { return kern.sumAbs(x) }
 
 func signsGeneric(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	end := head + width

@@ -12,27 +12,27 @@ const (
 	signSpan = 4096
 )
 
-func (l Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+func (kern Kernels) signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	end, size := head+width, head+width/8
-	if l == Generic || len(ids) == 0 || end == 0 {
+	if kern == Generic || len(ids) == 0 || end == 0 {
 		signsGeneric(out, codes, stride, ids, head, width, q)
 		return
 	}
 	out, hi, lo := out[:len(ids)], q.Hi[:end], q.Lo[:head]
 	_ = codes[int(slices.Max(ids))*stride:][:size]
-	l.signsWithin(out, codes, stride, ids, head, min(width, signSpan), hi, lo)
+	kern.signsWithin(out, codes, stride, ids, head, min(width, signSpan), hi, lo)
 	for from := signSpan; from < width; from += signSpan {
 		n := min(signSpan, width-from)
-		l.signsBeyond(out, codes[head+from/8:], stride, ids, hi[head+from:][:n])
+		kern.signsBeyond(out, codes[head+from/8:], stride, ids, hi[head+from:][:n])
 	}
 }
 
 // signsWithin is signs for at most signSpan bits.
-func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, hi, lo []int8) {
+func (kern Kernels) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, hi, lo []int8) {
 	whole, size := len(ids)&^(signGroup-1), head+width/8
 	if whole > 0 {
 		near, far := rowsAhead(len(codes), size)
-		l.signGroups(out, codes, stride, ids, hi, lo, head, size, near, far)
+		kern.signGroups(out, codes, stride, ids, hi, lo, head, size, near, far)
 	}
 	if whole == len(ids) {
 		return
@@ -43,16 +43,16 @@ func (l Level) signsWithin(out []SignSums, codes []uint8, stride int, ids []uint
 	for j := range few {
 		few[j] = ids[min(whole+j, len(ids)-1)]
 	}
-	l.signGroups(sums[:], codes, stride, few[:], hi, lo, head, size, 0, 0)
+	kern.signGroups(sums[:], codes, stride, few[:], hi, lo, head, size, 0, 0)
 	copy(out[whole:], sums[:])
 }
 
 // signsBeyond adds to out the sums over the len(hi) bits at the start of each row.
-func (l Level) signsBeyond(out []SignSums, codes []uint8, stride int, ids []uint32, hi []int8) {
+func (kern Kernels) signsBeyond(out []SignSums, codes []uint8, stride int, ids []uint32, hi []int8) {
 	var sums [64]SignSums
 	for len(ids) > 0 {
 		n := min(len(sums), len(ids))
-		l.signsWithin(sums[:n], codes, stride, ids[:n], 0, len(hi), hi, nil)
+		kern.signsWithin(sums[:n], codes, stride, ids[:n], 0, len(hi), hi, nil)
 		for j := range n {
 			out[j].Rest += sums[j].Rest
 		}

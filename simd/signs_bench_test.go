@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// BenchmarkSigns: level/width/where/rows a call, in ns a row and GB/s of rows. Rows
+// BenchmarkSigns: instructions/width/where/rows a call, in ns a row and GB/s of rows. Rows
 // of a head of 32 and width bits lie in the second cache, the third or in memory;
 // lists of ids, ascending with gaps, follow each other until all rows were named.
 // Beside it, /384 and /whole, are Rows of the head and 384 or width codes, of rows
-// of one byte a coordinate in as much memory. Levels and kernels take turns at each
+// of one byte a coordinate in as much memory. Kernels take turns at each
 // shape.
 func BenchmarkSigns(b *testing.B) {
 	const head, most = 32, 4096
@@ -25,11 +25,11 @@ func BenchmarkSigns(b *testing.B) {
 		q.Hi[c], q.Lo[c] = int8(r.IntN(255)-127), int8(r.IntN(256)-128)
 	}
 	out, rowsOut := make([]SignSums, 2048), make([]RowSums, 2048)
-	signs := func(l Level, codes []uint8, stride int, ids []uint32, width int) {
-		l.Signs(out, codes, stride, ids, head, width, &q)
+	signs := func(kern Kernels, codes []uint8, stride int, ids []uint32, width int) {
+		kern.Signs(out, codes, stride, ids, head, width, &q)
 	}
-	rows := func(l Level, codes []uint8, stride int, ids []uint32, width int) {
-		l.Rows(rowsOut, codes, stride, ids, head, width, &q)
+	rows := func(kern Kernels, codes []uint8, stride int, ids []uint32, width int) {
+		kern.Rows(rowsOut, codes, stride, ids, head, width, &q)
 	}
 	for _, width := range []int{768, 1536, 4096} {
 		for _, place := range []struct {
@@ -40,18 +40,18 @@ func BenchmarkSigns(b *testing.B) {
 				for _, kernel := range []struct {
 					name       string
 					bytes, sum int // of a row, coordinates of it
-					run        func(l Level, codes []uint8, stride int, ids []uint32, width int)
+					run        func(kern Kernels, codes []uint8, stride int, ids []uint32, width int)
 				}{{"signs", width / 8, width, signs}, {"384", width, 384, rows}, {"whole", width, width, rows}} {
 					stride := (head + kernel.bytes + 63) &^ 63
 					lists := gapped(r, place.size/stride, list.n, list.gap)
 					if lists == nil {
 						continue
 					}
-					for _, l := range Levels() {
-						b.Run(fmt.Sprintf("%s/%v/%d/%s/%dx%d", kernel.name, l, width, place.name, list.n, list.gap), func(b *testing.B) {
+					for _, kern := range Available() {
+						b.Run(fmt.Sprintf("%s/%v/%d/%s/%dx%d", kernel.name, kern, width, place.name, list.n, list.gap), func(b *testing.B) {
 							at := 0
 							for b.Loop() {
-								kernel.run(l, memory[:place.size], stride, lists[at], kernel.sum)
+								kernel.run(kern, memory[:place.size], stride, lists[at], kernel.sum)
 								at = (at + 1) % len(lists)
 							}
 							ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N*list.n)

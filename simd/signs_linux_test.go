@@ -16,13 +16,13 @@ func TestSignsEdges(t *testing.T) {
 			c.codes, c.ids = edge(t, before, c.codes), edge(t, before, c.ids)
 			c.q = RowQuery{edge(t, before, c.q.Hi[:head+width]), edge(t, before, c.q.Lo[:head+width])}
 			out := edge(t, before, make([]SignSums, n))
-			for _, l := range Levels() {
-				c.check(t, l)
-				l.Signs(out, c.codes, c.stride, c.ids, head, width, &c.q)
+			for _, kern := range Available() {
+				c.check(t, kern)
+				kern.Signs(out, c.codes, c.stride, c.ids, head, width, &c.q)
 			}
 			c.q.Lo = edge(t, before, c.q.Lo[:head])
-			for _, l := range Levels() {
-				c.check(t, l)
+			for _, kern := range Available() {
+				c.check(t, kern)
 			}
 		}
 		for _, head := range []int{0, 4, 16, 28, 32, 36, 64, 92} {
@@ -45,12 +45,12 @@ func TestPackSignsEdges(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		for n := 0; n <= 320; n++ {
 			x, dst := edge(t, before, normals(r, n, false)), edge(t, before, make([]uint8, n/8))
-			for _, l := range Levels() {
+			for _, kern := range Available() {
 				if n%32 == 0 {
-					l.PackSigns(dst, x)
+					kern.PackSigns(dst, x)
 				}
-				if s := l.SumAbs(x); math.IsNaN(s) {
-					t.Errorf("%v: sum of %d is %g", l, n, s)
+				if s := kern.SumAbs(x); math.IsNaN(s) {
+					t.Errorf("%v: sum of %d is %g", kern, n, s)
 				}
 			}
 		}

@@ -2,10 +2,10 @@
 
 package simd
 
-func (Level) signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+func (Kernels) signs(out []SignSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
 	signsGeneric(out, codes, stride, ids, head, width, q)
 }
 
-func (Level) packSigns(dst []uint8, x []float32) { packSignsGeneric(dst, x) }
+func (Kernels) packSigns(dst []uint8, x []float32) { packSignsGeneric(dst, x) }
 
-func (Level) sumAbs(x []float32) float64 { return sumAbsGeneric(x) }
+func (Kernels) sumAbs(x []float32) float64 { return sumAbsGeneric(x) }

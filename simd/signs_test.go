@@ -31,23 +31,23 @@ func (c *signsCase) sums(i uint32) (s SignSums) {
 	return s
 }
 
-// check compares a level with plain sums; what lies around the sums, and behind
+// check compares kern with plain sums; what lies around the sums, and behind
 // them in a list with room for more, must stay.
-func (c *signsCase) check(t *testing.T, l Level) {
+func (c *signsCase) check(t *testing.T, kern Kernels) {
 	t.Helper()
 	guard := SignSums{1, 2, 3}
 	room, intact := fenced(len(c.ids)+9, guard, equal)
 	for i := range room {
 		room[i] = guard
 	}
-	l.Signs(room, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
+	kern.Signs(room, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
 	for k, i := range c.ids {
 		if want := c.sums(i); room[k] != want {
-			t.Fatalf("%v: head %d, width %d, id %d of %d: %v, want %v", l, c.head, c.width, k, len(c.ids), room[k], want)
+			t.Fatalf("%v: head %d, width %d, id %d of %d: %v, want %v", kern, c.head, c.width, k, len(c.ids), room[k], want)
 		}
 	}
 	if !intact() || slices.ContainsFunc(room[len(c.ids):], func(s SignSums) bool { return s != guard }) {
-		t.Fatalf("%v: head %d, width %d, %d ids: wrote beyond the sums", l, c.head, c.width, len(c.ids))
+		t.Fatalf("%v: head %d, width %d, %d ids: wrote beyond the sums", kern, c.head, c.width, len(c.ids))
 	}
 }
 
@@ -73,23 +73,23 @@ func newSignsCase(r *rand.Rand, rows, head, width, gap, n int) *signsCase {
 // groups.
 func TestSigns(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 82))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for head := 0; head <= 136; head += 4 {
 			for _, width := range []int{0, 32, 64, 96, 128, 160, 480, 512, 544} {
-				newSignsCase(r, 40, head, width, 4*r.IntN(3), 1+r.IntN(20)).check(t, l)
+				newSignsCase(r, 40, head, width, 4*r.IntN(3), 1+r.IntN(20)).check(t, kern)
 			}
 		}
 		for width := 0; width <= 1600; width += 32 {
-			newSignsCase(r, 20, 32, width, 0, 9).check(t, l)
+			newSignsCase(r, 20, 32, width, 0, 9).check(t, kern)
 		}
 		for _, width := range []int{4064, 4096, 4128, 4192, 8192, 8224, 12320} {
-			newSignsCase(r, 5, 32, width, 8, 7).check(t, l)
-			newSignsCase(r, 100, 0, width, 0, 131).check(t, l)
+			newSignsCase(r, 5, 32, width, 8, 7).check(t, kern)
+			newSignsCase(r, 100, 0, width, 0, 131).check(t, kern)
 		}
 		for n := range 71 {
-			newSignsCase(r, 100, 32, 768, 0, n).check(t, l)
-			newSignsCase(r, 100, 4*(n%20), 32*(n%7), 64, n).check(t, l)
-			newSignsCase(r, 1, 32, 96, 0, n).check(t, l)
+			newSignsCase(r, 100, 32, 768, 0, n).check(t, kern)
+			newSignsCase(r, 100, 4*(n%20), 32*(n%7), 64, n).check(t, kern)
+			newSignsCase(r, 1, 32, 96, 0, n).check(t, kern)
 		}
 	}
 }
@@ -105,15 +105,15 @@ func TestSignsBits(t *testing.T) {
 		c.codes[j*c.stride+head+j/8] = 1 << (j % 8)
 		c.ids = append(c.ids, uint32(j))
 	}
-	for _, l := range Levels() {
-		c.check(t, l)
+	for _, kern := range Available() {
+		c.check(t, kern)
 	}
 }
 
 // TestSignsFar takes matrices so large that rows are fetched from afar.
 func TestSignsFar(t *testing.T) {
 	r := rand.New(rand.NewPCG(85, 86))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, shape := range [][2]int{{32, 768}, {32, 4096}, {0, 32}, {64, 0}, {28, 1536}} {
 			stride := shape[0] + shape[1]/8 + 64
 			c := newSignsCase(r, 3<<20/2/stride, shape[0], shape[1], 64, 200)
@@ -121,7 +121,7 @@ func TestSignsFar(t *testing.T) {
 			ids := c.ids
 			for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 55, 56, 57, 63, 64, 65, 99, 200} {
 				c.ids = ids[len(ids)-n:]
-				c.check(t, l)
+				c.check(t, kern)
 			}
 		}
 	}
@@ -135,8 +135,8 @@ func TestSignsExtremes(t *testing.T) {
 		c.codes = slices.Repeat([]uint8{code}, 2*c.stride)
 		for _, q := range [][]int8{{127, -128}, {-127, 127}, {-128, -128}, {127, -127, -128, 1}} {
 			c.q = RowQuery{slices.Repeat(q, 2*MaxScan/len(q)), slices.Repeat(q[1:2], 2*MaxScan)}
-			for _, l := range Levels() {
-				c.check(t, l)
+			for _, kern := range Available() {
+				c.check(t, kern)
 			}
 		}
 	}
@@ -157,12 +157,12 @@ func TestSignsEstimate(t *testing.T) {
 		}
 		want += int32(q[j])
 	}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		row, out := make([]uint8, width/8), make([]SignSums, 1)
-		l.PackSigns(row, x)
-		l.Signs(out, row, len(row), []uint32{0}, 0, width, &RowQuery{q, make([]int8, width)})
+		kern.PackSigns(row, x)
+		kern.Signs(out, row, len(row), []uint32{0}, 0, width, &RowQuery{q, make([]int8, width)})
 		if got := 2*out[0].Rest - all; got != want {
-			t.Errorf("%v: product %d, want %d", l, got, want)
+			t.Errorf("%v: product %d, want %d", kern, got, want)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestSignsEstimate(t *testing.T) {
 // TestSignsRefuses: what does not fit its slice panics before anything is read.
 func TestSignsRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(89, 90))
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for name, spoil := range map[string]func(c *signsCase) int{
 			"a row beyond the codes": func(c *signsCase) int { c.ids[2] = 10; return len(c.ids) },
 			"a row cut short":        func(c *signsCase) int { c.codes = slices.Clip(c.codes[:len(c.codes)-1]); return len(c.ids) },
@@ -181,8 +181,8 @@ func TestSignsRefuses(t *testing.T) {
 			for _, n := range []int{6, 8, 19} {
 				c := newSignsCase(r, 10, 32, 96, 0, n)
 				out := make([]SignSums, spoil(c))
-				t.Run(fmt.Sprintf("%v/%d/%s", l, n, name), func(t *testing.T) {
-					if !panics(func() { l.Signs(out, c.codes, c.stride, c.ids, 32, 96, &c.q) }) {
+				t.Run(fmt.Sprintf("%v/%d/%s", kern, n, name), func(t *testing.T) {
+					if !panics(func() { kern.Signs(out, c.codes, c.stride, c.ids, 32, 96, &c.q) }) {
 						t.Error("went on")
 					}
 				})
@@ -195,7 +195,7 @@ func TestSignsRefuses(t *testing.T) {
 func TestPackSigns(t *testing.T) {
 	r := rand.New(rand.NewPCG(91, 92))
 	special := []uint32{0, 1 << 31, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 1, 1<<31 | 1}
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for n := 0; n <= 512; n += 32 {
 			x, _ := fenced(n, float32(math.Copysign(0, -1)), sameBits32)
 			for i := range x {
@@ -205,24 +205,24 @@ func TestPackSigns(t *testing.T) {
 				}
 			}
 			dst, intact := fenced(n/8+3, uint8(0xa5), equal[uint8])
-			l.PackSigns(dst, x)
+			kern.PackSigns(dst, x)
 			for j, v := range x {
 				if got, want := dst[j/8]>>(j%8)&1 == 1, !math.Signbit(float64(v)); got != want {
-					t.Fatalf("%v: bit %d of %d, of %g: %v", l, j, n, v, got)
+					t.Fatalf("%v: bit %d of %d, of %g: %v", kern, j, n, v, got)
 				}
 			}
 			if !intact() || dst[n/8] != 0xa5 || dst[n/8+1] != 0xa5 || dst[n/8+2] != 0xa5 {
-				t.Fatalf("%v: %d signs: wrote beyond", l, n)
+				t.Fatalf("%v: %d signs: wrote beyond", kern, n)
 			}
 		}
-		if !panics(func() { l.PackSigns(make([]uint8, 7), make([]float32, 64)) }) {
-			t.Errorf("%v: 64 signs in 7 bytes", l)
+		if !panics(func() { kern.PackSigns(make([]uint8, 7), make([]float32, 64)) }) {
+			t.Errorf("%v: 64 signs in 7 bytes", kern)
 		}
 	}
 }
 
 func TestSumAbs(t *testing.T) {
-	eachLevel(t, func(t *testing.T, l Level, r *rand.Rand, n int, wild bool) {
+	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		x, _ := fencedFloats(normals(r, n, wild))
 		sum := newExactly()
 		for i, v := range x {
@@ -231,12 +231,12 @@ func TestSumAbs(t *testing.T) {
 			}
 			sum.add(math.Abs(float64(v)), 1)
 		}
-		if got := l.SumAbs(x); !sum.within(got, n+8) {
+		if got := kern.SumAbs(x); !sum.within(got, n+8) {
 			t.Fatalf("SumAbs of %d: %g, want %g", n, got, sum.sum)
 		}
 		for i := range min(n, 40) {
 			x[n-1-i] = nan32
-			if got := l.SumAbs(x); !math.IsNaN(got) {
+			if got := kern.SumAbs(x); !math.IsNaN(got) {
 				t.Fatalf("SumAbs of %d, with a NaN at %d: %g", n, n-1-i, got)
 			}
 			x[n-1-i] = 1
@@ -248,16 +248,16 @@ func TestSumAbs(t *testing.T) {
 // moves, with the sums of a group that is not whole. Here it does at many depths.
 func TestSignsStacks(t *testing.T) {
 	c := newSignsCase(rand.New(rand.NewPCG(101, 102)), 10, 32, 96, 0, 7)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for depth := range 40 {
 			out, done := make([]SignSums, len(c.ids)), make(chan int)
 			go func() {
-				done <- deep(depth, func() { l.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q) })
+				done <- deep(depth, func() { kern.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q) })
 			}()
 			<-done
 			for k, i := range c.ids {
 				if want := c.sums(i); out[k] != want {
-					t.Fatalf("%v: depth %d, id %d: %v, want %v", l, depth, k, out[k], want)
+					t.Fatalf("%v: depth %d, id %d: %v, want %v", kern, depth, k, out[k], want)
 				}
 			}
 		}
@@ -278,18 +278,18 @@ func deep(frames int, f func()) int {
 func TestSignsAllocateNothing(t *testing.T) {
 	c := newSignsCase(rand.New(rand.NewPCG(93, 94)), 10, 32, 96, 0, 21)
 	x, bits, out := make([]float32, 96), make([]uint8, 12), make([]SignSums, 21)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		if got := testing.AllocsPerRun(10, func() {
-			l.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
-			l.PackSigns(bits, x)
-			l.SumAbs(x[:95])
+			kern.Signs(out, c.codes, c.stride, c.ids, c.head, c.width, &c.q)
+			kern.PackSigns(bits, x)
+			kern.SumAbs(x[:95])
 		}); got != 0 {
-			t.Errorf("%v: %g allocations", l, got)
+			t.Errorf("%v: %g allocations", kern, got)
 		}
 	}
 }
 
-// FuzzSigns compares the levels with plain sums.
+// FuzzSigns compares the Kernels with plain sums.
 func FuzzSigns(f *testing.F) {
 	f.Add([]byte{255, 0, 128, 127}, uint8(8), uint8(24), uint8(0), uint16(9), uint64(1))
 	f.Add([]byte{1}, uint8(0), uint8(1), uint8(1), uint16(1), uint64(2))
@@ -310,8 +310,8 @@ func FuzzSigns(f *testing.F) {
 		for i := range c.q.Hi {
 			c.q.Hi[i] += int8(data[i%len(data)])
 		}
-		for _, l := range Levels() {
-			c.check(t, l)
+		for _, kern := range Available() {
+			c.check(t, kern)
 		}
 	})
 }

@@ -53,12 +53,12 @@ var sumKinds = []struct {
 	}},
 }
 
-// eachSum runs a check for every level, kind of entries and length, on a row a and
+// eachSum runs a check for all Kernels, kind of entries and length, on a row a and
 // a query q between fences of NaN.
-func eachSum(t *testing.T, check func(t *testing.T, l Level, a, b []float32, q []float64)) {
-	for _, l := range Levels() {
+func eachSum(t *testing.T, check func(t *testing.T, kern Kernels, a, b []float32, q []float64)) {
+	for _, kern := range Available() {
 		for _, kind := range sumKinds {
-			t.Run(l.String()+"/"+kind.name, func(t *testing.T) {
+			t.Run(kern.String()+"/"+kind.name, func(t *testing.T) {
 				for _, n := range sumLengths() {
 					r := rand.New(rand.NewPCG(uint64(n), 17))
 					a, _ := fencedFloats(make([]float32, n))
@@ -68,7 +68,7 @@ func eachSum(t *testing.T, check func(t *testing.T, l Level, a, b []float32, q [
 						a[j], b[j] = kind.draw(r), kind.draw(r)
 						q[j] = math.Ldexp(float64(b[j]), kind.exp)
 					}
-					check(t, l, a, b, q)
+					check(t, kern, a, b, q)
 				}
 			})
 		}
@@ -78,17 +78,17 @@ func eachSum(t *testing.T, check func(t *testing.T, l Level, a, b []float32, q [
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // TestDotIsCanonical: the products of a float32 with one times a power of two are
-// exact, so that it does not matter which level fuses them with additions.
+// exact, so that it does not matter which Kernels fuse them with additions.
 func TestDotIsCanonical(t *testing.T) {
-	eachSum(t, func(t *testing.T, l Level, a, b []float32, q []float64) {
+	eachSum(t, func(t *testing.T, kern Kernels, a, b []float32, q []float64) {
 		products, squares := make([]float64, len(a)), make([]float64, len(a))
 		for j, v := range a {
 			products[j], squares[j] = float64(v)*q[j], float64(v)*float64(v)
 		}
-		if got, want := l.Dot(a, q), canonical(products); !sameBits(got, want) {
+		if got, want := kern.Dot(a, q), canonical(products); !sameBits(got, want) {
 			t.Fatalf("Dot of %d: %x, want %x", len(a), got, want)
 		}
-		if got, want := l.SumSquares(a), canonical(squares); !sameBits(got, want) {
+		if got, want := kern.SumSquares(a), canonical(squares); !sameBits(got, want) {
 			t.Fatalf("SumSquares of %d: %x, want %x", len(a), got, want)
 		}
 	})
@@ -97,27 +97,27 @@ func TestDotIsCanonical(t *testing.T) {
 // TestSumsOfZeros: a sum of products of -0 is +0, as if kernels had padded them.
 func TestSumsOfZeros(t *testing.T) {
 	minus := math.Copysign(0, -1)
-	for _, l := range Levels() {
+	for _, kern := range Available() {
 		for _, n := range sumLengths() {
 			a, q := make([]float32, n), make([]float64, n)
 			for j := range a {
 				a[j], q[j] = float32(minus), 1
 			}
-			if got := l.Dot(a, q); !sameBits(got, 0) {
-				t.Fatalf("%v: Dot of %d times -0 is %g", l, n, got)
+			if got := kern.Dot(a, q); !sameBits(got, 0) {
+				t.Fatalf("%v: Dot of %d times -0 is %g", kern, n, got)
 			}
 		}
 	}
 }
 
 func TestSquaredDistanceIsCanonical(t *testing.T) {
-	eachSum(t, func(t *testing.T, l Level, a, _ []float32, q []float64) {
+	eachSum(t, func(t *testing.T, kern Kernels, a, _ []float32, q []float64) {
 		terms := make([]float64, len(a))
 		for j, v := range a {
 			d := q[j] - float64(v)
 			terms[j] = float64(d * d)
 		}
-		if got, want := l.SquaredDistance(a, q), canonical(terms); !sameBits(got, want) {
+		if got, want := kern.SquaredDistance(a, q), canonical(terms); !sameBits(got, want) {
 			t.Fatalf("%d entries: %x, want %x", len(a), got, want)
 		}
 	})
@@ -126,12 +126,12 @@ func TestSquaredDistanceIsCanonical(t *testing.T) {
 // TestSquaredDistances: every row's is what SquaredDistance says, in lists of any
 // length, with rows twice, apart and the last of the matrix.
 func TestSquaredDistances(t *testing.T) {
-	eachRows(t, Level.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
+	eachRows(t, Kernels.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
 }
 
-// TestDotsAreDot: every row's is what Dot says, of any level, in lists likewise.
+// TestDotsAreDot: every row's is what Dot says, of any Kernels, in lists likewise.
 func TestDotsAreDot(t *testing.T) {
-	eachRows(t, Level.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
+	eachRows(t, Kernels.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
 }
 
 // TestSumErrors: canonical sums keep the bounds that are stated of them.
@@ -158,9 +158,9 @@ func TestSumErrors(t *testing.T) {
 	}
 }
 
-// eachRows compares rows by their numbers with each row alone, at every level.
-func eachRows(t *testing.T, rows func(l Level, out []float64, rows []float32, ld int, ids []uint32, q []float64), row func(a []float32, q []float64) float64) {
-	for _, l := range Levels() {
+// eachRows compares rows by their numbers with each row alone, by all Kernels.
+func eachRows(t *testing.T, rows func(kern Kernels, out []float64, rows []float32, ld int, ids []uint32, q []float64), row func(a []float32, q []float64) float64) {
+	for _, kern := range Available() {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, n := range sumLengths() {
 			ld := n + n%3
@@ -179,14 +179,14 @@ func eachRows(t *testing.T, rows func(l Level, out []float64, rows []float32, ld
 					ids[k-1] = count - 1
 				}
 				out, intact := fenced(k, -7, equal[float64])
-				rows(l, out, m, ld, ids, q)
+				rows(kern, out, m, ld, ids, q)
 				for i, id := range ids {
 					if want := row(m[int(id)*ld:][:n], q); !sameBits(out[i], want) {
-						t.Fatalf("%v: row %d of %d floats, %d of %d in the list: %x, alone %x", l, id, n, i, k, out[i], want)
+						t.Fatalf("%v: row %d of %d floats, %d of %d in the list: %x, alone %x", kern, id, n, i, k, out[i], want)
 					}
 				}
 				if !intact() {
-					t.Fatalf("%v: %d rows of %d: wrote beyond the list", l, k, n)
+					t.Fatalf("%v: %d rows of %d: wrote beyond the list", kern, k, n)
 				}
 			}
 		}

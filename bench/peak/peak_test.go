@@ -12,8 +12,8 @@ import (
 // loop is one that multiplies.
 type loop struct {
 	name     string
-	level    simd.Level // that it needs
-	products int        // of a turn
+	kernels  simd.Kernels // that it needs
+	products int          // of a turn
 	run      func(turns int)
 }
 
@@ -22,8 +22,8 @@ func BenchmarkProducts(b *testing.B) {
 	const turns = 1000
 	for _, l := range loops() {
 		b.Run(l.name, func(b *testing.B) {
-			if simd.Best() < l.level {
-				b.Skipf("this processor lacks %v", l.level)
+			if simd.Best() < l.kernels {
+				b.Skipf("this processor lacks %v", l.kernels)
 			}
 			for b.Loop() {
 				l.run(turns)

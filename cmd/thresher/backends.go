@@ -33,7 +33,7 @@ func (a *app) openBackend() (backend.Backend, error) {
 }
 
 func (a *app) openCPU() (*cpu.Backend, error) {
-	kernels, err := simd.ParseLevel(a.config.Kernels)
+	kernels, err := simd.Parse(a.config.Kernels)
 	if err != nil {
 		return nil, err
 	}

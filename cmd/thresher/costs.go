@@ -62,7 +62,7 @@ func backendKernels(b backend.Backend) string {
 	if d, ok := b.(interface{ Device() string }); ok {
 		return d.Device()
 	}
-	if k, ok := b.(interface{ Kernels() simd.Level }); ok {
+	if k, ok := b.(interface{ Kernels() simd.Kernels }); ok {
 		return k.Kernels().String()
 	}
 	return ""

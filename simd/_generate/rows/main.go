@@ -50,19 +50,19 @@ type kernel struct {
 	labels   int
 }
 
-// emit writes the kernel of a method for one level.
+// emit writes the kernel of a method for one instruction set.
 func emit(name, method string, avx512 bool, halves ...string) {
 	k := &kernel{avx512: avx512}
-	level, prepare, sum := "AVX2", k.prepareAVX2, k.sumAVX2
+	set, prepare, sum := "AVX2", k.prepareAVX2, k.sumAVX2
 	if avx512 {
-		level, prepare, sum = "AVX512", k.prepareAVX512, k.sumAVX512
+		set, prepare, sum = "AVX512", k.prepareAVX512, k.sumAVX512
 	}
 	query := ""
 	for _, h := range halves {
 		query += h + " *int8, "
 	}
-	TEXT(name+level, NOSPLIT, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, "+query+"head, end, near, far int)")
-	Doc(fmt.Sprintf("%s%s is %s of n rows, whose rest ends at end. The rows near places ahead", name, level, method),
+	TEXT(name+set, NOSPLIT, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, "+query+"head, end, near, far int)")
+	Doc(fmt.Sprintf("%s%s is %s of n rows, whose rest ends at end. The rows near places ahead", name, set, method),
 		"are fetched to the first cache, those far ahead to the second unless far is 0.")
 	Pragma("noescape")
 	k.load(halves)

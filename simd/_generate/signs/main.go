@@ -37,7 +37,7 @@ func main() {
 	Generate()
 }
 
-// kernel is the part of Signs that does not depend on the level.
+// kernel is the part of Signs that does not depend on the instruction set.
 type kernel struct {
 	head, end Mem         // where the bits begin in a row, and where they end
 	at        GPVirtual   // place in the row
@@ -51,15 +51,15 @@ type kernel struct {
 	labels    int
 }
 
-// level is what one level does.
-type level interface {
+// instructions are what one instruction set does.
+type instructions interface {
 	prepare()           // what does not depend on the row
 	order(from, to Mem) // codes for the bits from at on
 	sum()               // stores the sums of the rows
 }
 
 // signSums writes Signs of whole groups.
-func (k *kernel) signSums(name string, l level) {
+func (k *kernel) signSums(name string, l instructions) {
 	TEXT("signSums"+name, 0, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head, end, near, far int)")
 	Doc("signSums"+name+" is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.",
 		fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places", span),
@@ -163,7 +163,7 @@ func (k *kernel) fetchFirst() {
 }
 
 // orderAll puts the query's codes for the bits in order.
-func (k *kernel) orderAll(l level) {
+func (k *kernel) orderAll(l instructions) {
 	Label("order")
 	from, head := GP64(), GP64()
 	MOVQ(k.head, k.at)

@@ -20,7 +20,7 @@ func (s *scan) headTerm() {
 }
 
 // otherTerms makes values of sums of rest codes, and returns their registers. The
-// order of operations is that of the other levels' assembly.
+// order of operations is that of the other Kernels' assembly.
 func (s *scan) otherTerms() (v [][]neon.V) {
 	s.factors()
 	// a value is what its head term becomes, and the register of the sum it took

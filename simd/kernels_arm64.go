@@ -4,9 +4,9 @@ package simd
 
 import "golang.org/x/sys/cpu"
 
-func detect() []Level {
+func detect() []Kernels {
 	if !cpu.ARM64.HasASIMD || !cpu.ARM64.HasASIMDDP {
-		return []Level{Generic}
+		return []Kernels{Generic}
 	}
-	return []Level{Generic, NEON}
+	return []Kernels{Generic, NEON}
 }

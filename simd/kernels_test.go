@@ -9,52 +9,52 @@ import (
 	"testing"
 )
 
-func TestParseLevel(t *testing.T) {
+func TestParse(t *testing.T) {
 	for _, name := range []string{"", "auto"} {
-		if l, err := ParseLevel(name); err != nil || l != Best() {
-			t.Errorf("%q: %v, %v, want %v", name, l, err, Best())
+		if kern, err := Parse(name); err != nil || kern != Best() {
+			t.Errorf("%q: %v, %v, want %v", name, kern, err, Best())
 		}
 	}
-	for l := Generic; l <= NEON; l++ {
-		got, err := ParseLevel(l.String())
-		if !slices.Contains(Levels(), l) {
-			if err == nil || !strings.Contains(err.Error(), `"`+l.String()+`"`) || !strings.Contains(err.Error(), "runs "+join(Levels())) {
-				t.Errorf("%v on a processor of %v: %v, %v", l, Best(), got, err)
+	for kern := Generic; kern <= NEON; kern++ {
+		got, err := Parse(kern.String())
+		if !slices.Contains(Available(), kern) {
+			if err == nil || !strings.Contains(err.Error(), `"`+kern.String()+`"`) || !strings.Contains(err.Error(), "runs "+join(Available())) {
+				t.Errorf("%v on a processor of %v: %v, %v", kern, Best(), got, err)
 			}
 			continue
 		}
-		if got != l || err != nil {
-			t.Errorf("%v: %v, %v", l, got, err)
+		if got != kern || err != nil {
+			t.Errorf("%v: %v, %v", kern, got, err)
 		}
 	}
 	for _, name := range []string{"AVX2", "sse", " avx2", "avx"} {
-		_, err := ParseLevel(name)
+		_, err := Parse(name)
 		if err == nil || !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "auto, generic, avx2, avx512, neon") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-func TestLevels(t *testing.T) {
-	l := Levels()
-	if l[0] != Generic || l[len(l)-1] != Best() || !slices.IsSorted(l) {
-		t.Errorf("levels %v, best %v", l, Best())
+func TestAvailable(t *testing.T) {
+	all := Available()
+	if all[0] != Generic || all[len(all)-1] != Best() || !slices.IsSorted(all) {
+		t.Errorf("available %v, best %v", all, Best())
 	}
-	l[0] = NEON
-	if Levels()[0] != Generic {
-		t.Error("Levels hands out its own slice")
+	all[0] = NEON
+	if Available()[0] != Generic {
+		t.Error("Available hands out its own slice")
 	}
 }
 
 // wantBest is the variable in which TestBestLowered tells this test's binary
-// the best level it has to find.
+// the best Kernels it has to find.
 const wantBest = "THRESHER_TEST_WANT_BEST"
 
 // TestBestLowered runs this binary again with more features switched off.
 func TestBestLowered(t *testing.T) {
 	if want := os.Getenv(wantBest); want != "" {
 		if Best().String() != want {
-			t.Fatalf("best level %v, want %s", Best(), want)
+			t.Fatalf("best %v, want %s", Best(), want)
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func TestBestLowered(t *testing.T) {
 	}
 	type off struct {
 		features string
-		want     Level
+		want     Kernels
 	}
 	var cases []off
 	if runtime.GOARCH == "arm64" {

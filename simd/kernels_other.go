@@ -2,4 +2,4 @@
 
 package simd
 
-func detect() []Level { return []Level{Generic} }
+func detect() []Kernels { return []Kernels{Generic} }
