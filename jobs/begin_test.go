@@ -246,7 +246,7 @@ func TestLocked(t *testing.T) {
 	spec := half(t, dir)
 	st := newDiskStorage()
 	st.lockWait = 1 // the first refusal counts
-	holder, err := st.open(spec.Progress)
+	holder, _, err := st.open(spec.Progress)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,10 @@
 // # What is durable when
 //
 // A chunk counts once three steps are done, in this order: its bytes are
-// appended to every output, the outputs are flushed to the disk, and one
-// transaction of the progress database (bbolt) records the items done, the
-// length of every output and the caller's running totals. A run that dies at
+// appended to every output, the outputs are flushed to the disk, and a record
+// in the progress file counts the items done, the length of every output and the
+// caller's running totals. The file keeps the last two records, each with a
+// checksum, and a new one is written over the older of them and flushed. A run that dies at
 // any instant therefore leaves outputs that are at least as long as recorded.
 // Resuming cuts each of them back to its recorded length and begins at the
 // first item after the recorded ones, so that no item is answered twice, none
@@ -24,7 +25,7 @@
 //
 // # One run at a time
 //
-// The progress database is locked while a job runs; a second run of the same
+// The progress file is locked while a job runs; a second run of the same
 // job is refused with [ErrLocked]. Outputs are protected by nothing else, so two
 // jobs must not share one.
 package jobs

@@ -32,12 +32,12 @@ func (h hooked) create(path string, s state, replace bool) error {
 	return errors.Join(h.storage.create(path, s, replace), h.hook("created", path))
 }
 
-func (h hooked) open(path string) (journal, error) {
+func (h hooked) open(path string) (journal, state, error) {
 	if err := h.hook("open", path); err != nil {
-		return nil, err
+		return nil, state{}, err
 	}
-	j, err := h.storage.open(path)
-	return hookedJournal{j, path, h.hook}, err
+	j, s, err := h.storage.open(path)
+	return hookedJournal{j, path, h.hook}, s, err
 }
 
 func (h hooked) remove(path string) error {

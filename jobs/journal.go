@@ -1,147 +1,98 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime/debug"
-	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-
 	"thresher/internal/atomicfile"
+	"thresher/internal/filelock"
 )
 
-const (
-	bucketName = "thresher job"
-	stateKey   = "state"
-)
-
-// create builds the database under another name and then gives it its own, so
+// create builds the progress file under another name and then gives it its own, so
 // that a crash never leaves half of one.
 func (d diskStorage) create(path string, s state, replace bool) error {
 	if replace {
-		// The former database stays locked until it is replaced: a run that
-		// still uses it must not lose it. One that cannot be opened has no user.
-		former, err := d.open(path)
+		// The former file stays locked until it is replaced: a run that still
+		// uses it must not lose it. One that cannot be opened has no user.
+		former, _, err := d.open(path)
 		if err == nil {
 			defer former.close()
 		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 	}
-
-	tmp, err := atomicfile.Create(path, 0o600)
-	if err != nil {
-		return fmt.Errorf("creating %s: %w", path, err)
-	}
-	defer tmp.Discard()
-	if err = d.fill(tmp.Name(), s); err == nil {
-		err = tmp.Commit(replace)
-	}
-	if err != nil {
+	if err := writeFile(path, s, replace); err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
 	}
 	return nil
 }
 
-func (d diskStorage) fill(path string, s state) error {
-	j := &diskJournal{path: path}
-	if err := j.openDB(d.lockWait, os.OpenFile); err != nil {
+func writeFile(path string, s state, replace bool) error {
+	f, err := atomicfile.Create(path, 0o600)
+	if err != nil {
 		return err
 	}
-	return errors.Join(j.save(s), j.close())
+	defer f.Discard()
+	record, err := s.encode()
+	if err != nil {
+		return err
+	}
+	if err := writeSlot(f, 0, record); err != nil {
+		return err
+	}
+	return f.Commit(replace)
 }
 
-// open locks and checks the database at path. Errors wrap fs.ErrNotExist,
+// open locks and reads the progress file at path. Errors wrap fs.ErrNotExist,
 // ErrLocked or ErrDamaged where they apply.
-func (d diskStorage) open(path string) (journal, error) {
-	j := &diskJournal{path: path}
-	err := j.openDB(d.lockWait, openChecked)
+func (d diskStorage) open(path string) (journal, state, error) {
+	j, err := lockFile(path, d.lockWait)
+	if err != nil {
+		return nil, state{}, err
+	}
+	s, err := j.read()
+	if errors.Is(err, errFormer) {
+		// That version takes the same lock, so it is not using the file.
+		if err = writeFile(path, s, true); err == nil {
+			return d.open(path)
+		}
+	}
+	if err != nil {
+		return nil, state{}, errors.Join(fmt.Errorf("%s: %w", path, err), j.close())
+	}
+	return j, s, nil
+}
+
+// diskJournal is an open, locked progress file.
+type diskJournal struct {
+	path     string
+	file     *os.File
+	sequence uint64 // of the newest record
+}
+
+func lockFile(path string, wait time.Duration) (*diskJournal, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.checkName(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	j := &diskJournal{path: path, file: f}
+	err = filelock.Wait(ctx, f)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%s: %w", path, ErrLocked)
+	}
+	if err == nil {
+		err = j.checkName()
+	}
+	if err != nil {
 		return nil, errors.Join(err, j.close())
 	}
 	return j, nil
-}
-
-// openChecked opens an existing file for bbolt, which would otherwise create a
-// missing one, take over an empty one and believe a damaged one.
-func openChecked(path string, flag int, perm os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, flag&^os.O_CREATE, perm)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkDatabase(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func checkDatabase(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: not a regular file (%s)", ErrDamaged, info.Mode().Type())
-	}
-	// This comes before the lock, so another run may be writing. It leaves the
-	// pages alone that its last header leads to until its next record but one;
-	// the second look is for one that got so far during the first.
-	if checkPages(f, info.Size()) == nil {
-		return nil
-	}
-	if err := checkPages(f, info.Size()); err != nil {
-		return fmt.Errorf("%w: not a progress database: %w", ErrDamaged, err)
-	}
-	return nil
-}
-
-type diskJournal struct {
-	path string
-	db   *bbolt.DB
-	file *os.File // db's own
-	// broken says that bbolt panicked. Its locks may still be held, so db must
-	// not be touched again.
-	broken bool
-}
-
-func (j *diskJournal) openDB(wait time.Duration, openFile func(string, int, os.FileMode) (*os.File, error)) error {
-	err := j.guard(func() (err error) {
-		j.db, err = bbolt.Open(j.path, 0o666, &bbolt.Options{
-			Timeout:      wait,
-			PageSize:     pageSize,
-			NoStatistics: true,
-			OpenFile: func(path string, flag int, perm os.FileMode) (*os.File, error) {
-				f, err := openFile(path, flag, perm)
-				j.file = f
-				return f, err
-			},
-		})
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	if j.broken && j.file != nil {
-		err = errors.Join(err, unlock(j.file)) // else bbolt has closed it
-	}
-
-	var refused syscall.Errno // by the system, which says nothing of the content
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return fmt.Errorf("%s: %w", j.path, ErrLocked)
-	case errors.Is(err, ErrDamaged), errors.As(err, &refused):
-		return fmt.Errorf("%s: %w", j.path, err)
-	}
-	return fmt.Errorf("%s: %w: not a progress database: %w", j.path, ErrDamaged, err)
 }
 
 // checkName says whether the locked file still has its name. While this run
@@ -150,11 +101,11 @@ func (j *diskJournal) openDB(wait time.Duration, openFile func(string, int, os.F
 func (j *diskJournal) checkName() error {
 	locked, err := j.file.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %w", j.path, err)
+		return err
 	}
 	named, err := os.Stat(j.path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", j.path, err)
+		return err
 	}
 	if !os.SameFile(locked, named) {
 		return fmt.Errorf("%s: %w: it was replaced a moment ago", j.path, ErrLocked)
@@ -162,72 +113,54 @@ func (j *diskJournal) checkName() error {
 	return nil
 }
 
-func (j *diskJournal) load() (state, error) {
-	var s state
-	err := j.guard(func() error {
-		return j.db.View(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte(bucketName))
-			if b == nil {
-				return errors.New("database of another program")
-			}
-			record := b.Get([]byte(stateKey))
-			if record == nil {
-				return errors.New("no record")
-			}
-			var err error
-			s, err = decodeState(record)
-			return err
-		})
-	})
-	if errors.Is(err, ErrDamaged) {
-		return state{}, fmt.Errorf("%s: %w", j.path, err)
+// read returns the newest state, or errFormer and the state that an earlier version
+// recorded.
+func (j *diskJournal) read() (state, error) {
+	info, err := j.file.Stat()
+	if err != nil {
+		return state{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return state{}, fmt.Errorf("%w: not a regular file (%s)", ErrDamaged, info.Mode().Type())
+	}
+	sequence, record, err := newestRecord(j.file, info.Size())
+	if errors.Is(err, errNoRecord) {
+		if s, ok := formerState(j.file, info.Size()); ok {
+			return s, errFormer
+		}
+		return state{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if err != nil {
-		return state{}, fmt.Errorf("%s: %w: not a progress database: %w", j.path, ErrDamaged, err)
+		return state{}, err
 	}
-	return s, nil
+	s, err := decodeState(record)
+	if err != nil {
+		return state{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	j.sequence = sequence
+	// The run that wrote this record may have been killed before it was flushed, and
+	// the older one is written over next.
+	return s, j.file.Sync()
 }
 
 func (j *diskJournal) save(s state) error {
 	record, err := s.encode()
-	if err != nil {
-		return fmt.Errorf("%s: %w", j.path, err)
+	if err == nil {
+		err = writeSlot(j.file, j.sequence+1, record)
 	}
-	err = j.guard(func() error {
-		return j.db.Update(func(tx *bbolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists([]byte(bucketName))
-			if err != nil {
-				return err
-			}
-			return b.Put([]byte(stateKey), record)
-		})
-	})
+	if err == nil {
+		err = j.file.Sync()
+	}
 	if err != nil {
 		return fmt.Errorf("recording progress in %s: %w", j.path, err)
 	}
+	j.sequence++
 	return nil
 }
 
 func (j *diskJournal) close() error {
-	shut := j.db.Close
-	if j.broken {
-		shut = func() error { return unlock(j.file) }
-	}
-	if err := j.guard(shut); err != nil {
+	if err := j.file.Close(); err != nil {
 		return fmt.Errorf("closing %s: %w", j.path, err)
 	}
 	return nil
-}
-
-// guard turns bbolt's panics on corrupted pages into errors, and so the faults
-// of reading a mapped file that is shorter than its header says.
-func (j *diskJournal) guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			j.broken = true
-			err = fmt.Errorf("%w: corrupted: %v", ErrDamaged, r)
-		}
-	}()
-	return f()
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.etcd.io/bbolt"
 )
 
 func exampleState() state {
@@ -22,35 +22,6 @@ func exampleState() state {
 		Chunks:      3,
 		Items:       11,
 		Totals:      []byte{0, 255, '"'},
-	}
-}
-
-func TestStateSurvives(t *testing.T) {
-	want := exampleState()
-	record, err := want.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := decodeState(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	for i := range record {
-		for bit := range 8 {
-			record[i] ^= 1 << bit
-			if _, err := decodeState(record); err == nil {
-				t.Errorf("bit %d of byte %d flipped unnoticed", bit, i)
-			}
-			record[i] ^= 1 << bit
-		}
-	}
-	for n := range record {
-		if _, err := decodeState(record[:n]); err == nil {
-			t.Errorf("cut to %d bytes unnoticed", n)
-		}
 	}
 }
 
@@ -79,76 +50,20 @@ func TestStateOutOfRange(t *testing.T) {
 	}
 }
 
-func FuzzDecodeState(f *testing.F) {
-	s := exampleState()
-	record, err := s.encode()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(record)
-	f.Add(record[:7])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, record []byte) {
-		s, err := decodeState(record)
-		if err != nil {
-			return
-		}
-		again, err := s.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := decodeState(again); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-// TestForeignProgress puts things that are no progress database in its place.
+// TestForeignProgress puts things that are no progress file in its place.
 func TestForeignProgress(t *testing.T) {
-	foreign := func(t *testing.T, path string, fill func(*bbolt.Tx) error) {
-		db, err := bbolt.Open(path, 0o666, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(db.Update(fill), db.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		name string
-		make func(t *testing.T, path string)
-	}{
-		{"empty", func(t *testing.T, path string) { write(t, path, "") }},
-		{"short text", func(t *testing.T, path string) { write(t, path, "my notes\n") }},
-		{"long text", func(t *testing.T, path string) { write(t, path, strings.Repeat("my notes\n", 1e4)) }},
-		{"zeros", func(t *testing.T, path string) { write(t, path, string(make([]byte, 1<<15))) }},
-		{"another program's database", func(t *testing.T, path string) {
-			foreign(t, path, func(tx *bbolt.Tx) error {
-				_, err := tx.CreateBucket([]byte("accounts"))
-				return err
-			})
-		}},
-		{"no record", func(t *testing.T, path string) {
-			foreign(t, path, func(tx *bbolt.Tx) error {
-				_, err := tx.CreateBucket([]byte(bucketName))
-				return err
-			})
-		}},
-		{"broken record", func(t *testing.T, path string) {
-			foreign(t, path, func(tx *bbolt.Tx) error {
-				b, err := tx.CreateBucket([]byte(bucketName))
-				if err != nil {
-					return err
-				}
-				return b.Put([]byte(stateKey), []byte("{}"))
-			})
-		}},
+	for name, content := range map[string]string{
+		"empty":      "",
+		"short text": "my notes\n",
+		"long text":  strings.Repeat("my notes\n", 1e4),
+		"zeros":      string(make([]byte, 1<<15)),
+		"magic":      slotMagic,
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			spec := specIn(dir)
 			spec.Resume = true
-			c.make(t, spec.Progress)
+			write(t, spec.Progress, content)
 			before := tree(t, dir)
 			_, err := Run(context.Background(), spec, &numbers{n: 23, size: 4}, answerNumbers())
 			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), spec.Progress) {
@@ -161,8 +76,8 @@ func TestForeignProgress(t *testing.T) {
 	}
 }
 
-// TestDamagedProgress cuts and flips a progress database: the job is refused
-// by name, or, where the damage hit nothing in use, comes out right.
+// TestDamagedProgress cuts and flips a progress file. Either record gone, the job
+// comes out right from the other one; both gone, it is refused by name.
 func TestDamagedProgress(t *testing.T) {
 	origin := t.TempDir()
 	half(t, origin)
@@ -171,32 +86,21 @@ func TestDamagedProgress(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)
 	spec.Resume = true
-	for _, path := range spec.Outputs {
-		write(t, path, files[filepath.Base(path)])
-	}
-
-	refused, fine := 0, 0
-	check := func(what string, at int, damaged string) {
+	check := func(name string, fine bool, damaged []byte) {
 		t.Helper()
-		write(t, spec.Progress, damaged)
+		write(t, spec.Progress, string(damaged))
 		for _, path := range spec.Outputs {
 			write(t, path, files[filepath.Base(path)])
 		}
 		_, err := Run(context.Background(), spec, &numbers{n: 23, size: 4}, answerNumbers())
-		if err == nil {
-			fine++
+		if fine && err == nil {
 			checkOutputs(t, readDisk(t), spec, 23)
-			return
-		}
-		refused++
-		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), spec.Progress) {
-			t.Errorf("%s %d: error %v", what, at, err)
+		} else if fine || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), spec.Progress) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
-
-	page := os.Getpagesize()
-	for _, size := range []int{1, 20, page - 1, page, 2 * page, 3*page - 5, 3 * page, 4 * page} {
-		check("cut to", size, whole[:min(size, len(whole))])
+	for _, size := range []int{1, 20, 200, slotBlock - 1, slotBlock, slotBlock + 200, len(whole) - 1} {
+		check(fmt.Sprint("cut to ", size), size >= slotBlock-1, []byte(whole[:size]))
 	}
 	flips := 150
 	if testing.Short() {
@@ -204,20 +108,17 @@ func TestDamagedProgress(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(4, 0))
 	for range flips {
-		// Bits that matter lie at the beginning of the pages.
-		at := r.IntN(len(whole)/page)*page + r.IntN(160)
-		damaged := []byte(whole)
-		damaged[at] ^= byte(1 << r.IntN(8))
-		check("flip in byte", at, string(damaged))
-	}
-	t.Logf("%d refused, %d fine", refused, fine)
-	if refused < 10 || fine < 10 {
-		t.Errorf("%d refused, %d fine: the damage misses its aim", refused, fine)
+		once, twice := []byte(whole), []byte(whole)
+		first, second := r.IntN(slotHeader+100), slotBlock+r.IntN(slotHeader+100)
+		once[[]int{first, second}[r.IntN(2)]] ^= 1 << r.IntN(8)
+		check("one record flipped", true, once)
+		twice[first] ^= 1 << r.IntN(8)
+		twice[second] ^= 1 << r.IntN(8)
+		check(fmt.Sprint("both records flipped, in ", first, " and ", second), false, twice)
 	}
 }
 
-// TestLongRecords has records of every size between one page and several, as
-// the check of the pages must take all that bbolt makes of them.
+// TestLongRecords has records of less than a block and of many.
 func TestLongRecords(t *testing.T) {
 	st := newDiskStorage()
 	path := filepath.Join(t.TempDir(), "out.progress")
@@ -227,11 +128,7 @@ func TestLongRecords(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(5, 0))
 	for range 20 {
-		j, err := st.open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := j.load()
+		j, got, err := st.open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,15 +159,11 @@ func TestCreateTwice(t *testing.T) {
 	if err := st.create(path, state{}, false); !errors.Is(err, fs.ErrExist) {
 		t.Fatalf("second create: %v", err)
 	}
-	j, err := st.open(path)
+	j, got, err := st.open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.close()
-	got, err := j.load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if diff := cmp.Diff(exampleState(), got); diff != "" {
 		t.Error(diff)
 	}
@@ -279,7 +172,7 @@ func TestCreateTwice(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileOpening gives a run the lock of a database that has lost its
+// TestReplacedWhileOpening gives a run the lock of a file that has lost its
 // name to another one meanwhile.
 func TestReplacedWhileOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.progress")
@@ -287,14 +180,11 @@ func TestReplacedWhileOpening(t *testing.T) {
 	if err := st.create(path, exampleState(), false); err != nil {
 		t.Fatal(err)
 	}
-	j := &diskJournal{path: path}
-	if err := j.openDB(st.lockWait, openChecked); err != nil {
+	j, err := lockFile(path, st.lockWait)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.close()
-	if err := j.checkName(); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}

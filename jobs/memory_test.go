@@ -21,7 +21,7 @@ func newMemory() *memory {
 type memoryFile struct{ data, flushed []byte }
 
 type memoryJournal struct {
-	record []byte
+	state  state
 	locked bool
 }
 
@@ -74,21 +74,20 @@ func (m *memory) create(path string, s state, replace bool) error {
 	if j := m.journals[path]; j != nil && !replace {
 		return os.ErrExist
 	}
-	j := &memoryJournal{}
-	m.journals[path] = j
-	return j.save(s)
+	m.journals[path] = &memoryJournal{state: s}
+	return nil
 }
 
-func (m *memory) open(path string) (journal, error) {
+func (m *memory) open(path string) (journal, state, error) {
 	j := m.journals[path]
 	if j == nil {
-		return nil, os.ErrNotExist
+		return nil, state{}, os.ErrNotExist
 	}
 	if j.locked {
-		return nil, ErrLocked
+		return nil, state{}, ErrLocked
 	}
 	j.locked = true
-	return j, nil
+	return j, j.state, nil
 }
 
 func (m *memory) remove(path string) error {
@@ -118,11 +117,9 @@ func (f *memoryFile) Close() error { return nil }
 
 func (f *memoryFile) size() (int64, error) { return int64(len(f.data)), nil }
 
-func (j *memoryJournal) load() (state, error) { return decodeState(j.record) }
-
-func (j *memoryJournal) save(s state) (err error) {
-	j.record, err = s.encode()
-	return err
+func (j *memoryJournal) save(s state) error {
+	j.state = s
+	return nil
 }
 
 func (j *memoryJournal) close() error {

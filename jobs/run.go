@@ -37,10 +37,10 @@ func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Su
 	return sum, nil
 }
 
-// Finish removes the progress database of a complete job, once the caller has
+// Finish removes the progress file of a complete job, once the caller has
 // made of the outputs what it wants; from then on the job cannot be resumed. A
 // job that is not complete is left alone and ErrIncomplete returned. If there
-// is no such database the error wraps fs.ErrNotExist.
+// is no such file the error wraps fs.ErrNotExist.
 func Finish(progress string) error {
 	if err := finish(progress, newDiskStorage()); err != nil {
 		return fmt.Errorf("jobs: %w", err)
@@ -49,15 +49,11 @@ func Finish(progress string) error {
 }
 
 func finish(progress string, st storage) (err error) {
-	j, err := st.open(progress)
+	j, s, err := st.open(progress)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.close()) }()
-	s, err := j.load()
-	if err != nil {
-		return err
-	}
 	if !s.Complete {
 		return fmt.Errorf("%s: %w: %d items are answered", progress, ErrIncomplete, s.Items)
 	}
@@ -107,13 +103,9 @@ func begin(spec *Spec, st storage) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := st.open(spec.Progress)
+	j, s, err := st.open(spec.Progress)
 	if err != nil {
 		return nil, err
-	}
-	s, err := j.load()
-	if err != nil {
-		return nil, errors.Join(err, j.close())
 	}
 	if err := s.matches(spec); err != nil {
 		return nil, errors.Join(err, j.close())
@@ -129,7 +121,7 @@ func begin(spec *Spec, st storage) (*job, error) {
 	return &job{spec: spec, journal: j, outs: outs, state: s, fresh: fresh}, nil
 }
 
-// prepare makes the progress database unless the job is to go on with one. It
+// prepare makes the progress file unless the job is to go on with one. It
 // says whether the outputs are still to be created.
 func prepare(spec *Spec, st storage) (fresh bool, err error) {
 	if spec.Force {

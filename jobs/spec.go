@@ -14,9 +14,9 @@ var (
 	// ErrFingerprint says that the recorded progress belongs to other inputs
 	// or settings than those of the Spec.
 	ErrFingerprint = errors.New("progress of another job")
-	// ErrLocked says that another run holds the progress database.
+	// ErrLocked says that another run holds the progress file.
 	ErrLocked = errors.New("progress is in use by another run")
-	// ErrDamaged says that a progress database is corrupted or foreign, or
+	// ErrDamaged says that a progress file is corrupted or foreign, or
 	// that an output is missing or shorter than recorded.
 	ErrDamaged = errors.New("damaged")
 	// ErrIncomplete says that a job has not answered its whole input.
@@ -25,7 +25,7 @@ var (
 
 // StoppedError says that a job that had begun ended before its input did.
 type StoppedError struct {
-	Progress string // the database
+	Progress string // the file
 	Items    int64  // items durable
 	Err      error  // why
 }
@@ -39,9 +39,9 @@ func (e *StoppedError) Unwrap() error { return e.Err }
 
 // Spec names the files of one job and says how to begin.
 type Spec struct {
-	// Progress is the path of the progress database, for instance the path of
+	// Progress is the path of the progress file, for instance the path of
 	// the final result with ".progress" behind it. It must lie on a file system
-	// that supports locks. A run that is killed while it creates the database
+	// that supports locks. A run that is killed while it creates the file
 	// can leave a file of that name with a dot before it and ".new-" and more behind
 	// it, which nothing needs.
 	Progress string
@@ -108,7 +108,7 @@ type Work[T any] func(ctx context.Context, chunk T, first int64, totals []byte) 
 
 func (s *Spec) check() error {
 	if s.Progress == "" {
-		return errors.New("no path for the progress database")
+		return errors.New("no path for the progress file")
 	}
 	if len(s.Outputs) == 0 {
 		return fmt.Errorf("%s: no outputs", s.Progress)

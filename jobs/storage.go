@@ -18,12 +18,12 @@ type storage interface {
 	// output opens path for reading and writing; flag holds os.O_CREATE and
 	// os.O_EXCL or neither. A created name is durable on return.
 	output(path string, flag int) (file, error)
-	// create makes a progress database that holds s, all at once: after a crash
+	// create makes a progress file that holds s, all at once: after a crash
 	// it is there with s in it or it is not there. An existing one is replaced
 	// if replace, else refused with fs.ErrExist.
 	create(path string, s state, replace bool) error
-	// open locks an existing progress database.
-	open(path string) (journal, error)
+	// open locks an existing progress file and returns its state.
+	open(path string) (journal, state, error)
 	// remove deletes a file; the caller names it in errors.
 	remove(path string) error
 }
@@ -37,9 +37,8 @@ type file interface {
 	size() (int64, error)
 }
 
-// journal is an open, locked progress database.
+// journal is an open, locked progress file.
 type journal interface {
-	load() (state, error)
 	// save makes s the durable state. After an error the durable state may be
 	// the former one or s.
 	save(s state) error

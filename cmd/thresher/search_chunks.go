@@ -100,6 +100,8 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", items)}
 	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
 		return fmt.Errorf("%w; --resume goes on with a run that stopped, --force overwrites", err)
+	case errors.Is(err, jobs.ErrDamaged):
+		return fmt.Errorf("%w; --force begins anew", err)
 	case errors.Is(err, jobs.ErrFingerprint):
 		return fmt.Errorf("%s: was begun with other vectors or settings; --force begins anew", s.out.progress())
 	case done.Items > 0:

@@ -65,7 +65,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	return o, nil
 }
 
-// progress is the database of durable progress.
+// progress is the file of durable progress.
 func (o *answerFiles) progress() string { return o.out + ".progress" }
 
 // outputs are the files that the job appends to.

@@ -1,0 +1,30 @@
+//go:build unix && !solaris && !aix
+
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported says whether Try locks on this system.
+const Supported = true
+
+// Try locks f, a file or a folder, unless another open file holds the lock. f may hold
+// it already.
+func Try(f *os.File) (taken bool, err error) {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		case err != nil:
+			return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+		default:
+			return true, nil
+		}
+	}
+}
