@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 
+	"thresher/service/db"
 	"thresher/service/offline"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) listBatches(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, offline.MostPage, offline.DefaultPage)
+	limit, err := r.params.whole("limit", 1, db.MostPage, db.DefaultPage)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 	"thresher/service/tournaments"
 )
@@ -57,7 +58,7 @@ func (s *Server) listTournaments(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, tournaments.MostPage, tournaments.DefaultPage)
+	limit, err := r.params.whole("limit", 1, db.MostPage, db.DefaultPage)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 		tell(i)
 	}
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte("catalog")) == nil || bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
+		if bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
 			return nil // of a server that never came so far
 		}
 		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {

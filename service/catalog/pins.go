@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/durable"
 	"thresher/service/problem"
 )
@@ -72,7 +73,7 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 	if pins == 0 {
 		return nil
 	}
-	return putJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
+	return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
 }
 
 // Pin keeps a version, durably, until owner unpins; 0 is the ready one. An owner may
@@ -122,7 +123,7 @@ func (c *Catalog) pin(o *opened, owner string) error {
 		if err := pins.Put(key, []byte{}); err != nil || !o.retired {
 			return err
 		}
-		return putJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
+		return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
 	})
 	if err != nil || again {
 		return durable.Full(err)

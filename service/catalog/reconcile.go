@@ -378,7 +378,7 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 	for name, rec := range r.put {
 		old := r.records[name].Ready
 		if old != nil && rec.Ready != nil && old.Base != rec.Ready.Base && r.pinned(name, old.Version) {
-			if err := putJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
+			if err := db.PutJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
 				return err
 			}
 		}

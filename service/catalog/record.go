@@ -1,14 +1,12 @@
 package catalog
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -16,6 +14,7 @@ import (
 // because of pins, by name and number; the last number that each name has used, also
 // of those deleted; pins; idempotency keys.
 const (
+	rootBucket    = "catalog"
 	namesBucket   = "collections"
 	retiredBucket = "retired"
 	numbersBucket = "numbers"
@@ -111,18 +110,12 @@ func (c *change) files() []string {
 }
 
 func createBuckets(tx *bbolt.Tx) error {
-	root, err := tx.CreateBucketIfNotExists([]byte("catalog"))
-	for _, name := range []string{namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket} {
-		if err == nil {
-			_, err = root.CreateBucketIfNotExists([]byte(name))
-		}
-	}
-	return err
+	return db.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
 }
 
 // bucket is one of those that createBuckets made.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return tx.Bucket([]byte("catalog")).Bucket([]byte(name))
+	return db.Bucket(tx, rootBucket, name)
 }
 
 func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
@@ -130,22 +123,12 @@ func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
 	if text == nil {
 		return r, false, nil
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, false, fmt.Errorf("record of collection %s: %w", name, err)
-	}
-	return r, true, nil
-}
-
-func putJSON(b *bbolt.Bucket, key []byte, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, text)
+	err = db.ReadJSON("collection "+name, text, &r)
+	return r, err == nil, err
 }
 
 func putRecord(tx *bbolt.Tx, name string, r record) error {
-	return putJSON(bucket(tx, namesBucket), []byte(name), r)
+	return db.PutJSON(bucket(tx, namesBucket), []byte(name), r)
 }
 
 // lastNumber is the greatest version that a name has used, 0 if none.
@@ -154,7 +137,7 @@ func lastNumber(tx *bbolt.Tx, name string) int64 {
 	if last == nil {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(last))
+	return int64(db.Number(last))
 }
 
 // useNumber records that a name has used a version.
@@ -162,12 +145,12 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	if version <= lastNumber(tx, name) {
 		return nil
 	}
-	return bucket(tx, numbersBucket).Put([]byte(name), binary.BigEndian.AppendUint64(nil, uint64(version)))
+	return bucket(tx, numbersBucket).Put([]byte(name), db.Key(uint64(version)))
 }
 
 // versionKey is the key of one version of a name.
 func versionKey(name string, version int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(name+"\x00"), uint64(version))
+	return append([]byte(name+"\x00"), db.Key(uint64(version))...)
 }
 
 // cutVersionKey reads a versionKey.
@@ -175,5 +158,5 @@ func cutVersionKey(key []byte) (name string, version int64, err error) {
 	if len(key) < 9 || key[len(key)-9] != 0 {
 		return "", 0, errors.New("record of a version without a number")
 	}
-	return string(key[:len(key)-9]), int64(binary.BigEndian.Uint64(key[len(key)-8:])), nil
+	return string(key[:len(key)-9]), int64(db.Number(key[len(key)-8:])), nil
 }

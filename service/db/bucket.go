@@ -2,9 +2,30 @@ package db
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"go.etcd.io/bbolt"
 )
+
+// CreateBuckets creates a store's bucket and those in it, as far as they are missing.
+func CreateBuckets(tx *bbolt.Tx, store string, names ...string) error {
+	root, err := tx.CreateBucketIfNotExists([]byte(store))
+	for _, name := range names {
+		if err == nil {
+			_, err = root.CreateBucketIfNotExists([]byte(name))
+		}
+	}
+	return err
+}
+
+// Bucket is a bucket of a store; nil if it was never created.
+func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
+	root := tx.Bucket([]byte(store))
+	if root == nil {
+		return nil
+	}
+	return root.Bucket([]byte(name))
+}
 
 // PutJSON records v as JSON.
 func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
@@ -13,4 +34,21 @@ func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
 		return err
 	}
 	return b.Put(key, text)
+}
+
+// ReadJSON reads a record into v. Errors name what it is the record of.
+func ReadJSON(what string, text []byte, v any) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("record of %s: %w", what, err)
+	}
+	return nil
+}
+
+// CheckFormat refuses a record whose format this program does not read. A format's number
+// changes whenever an older program would misunderstand a record.
+func CheckFormat(what string, have, want int) error {
+	if have != want {
+		return fmt.Errorf("record of %s has format %d, want %d", what, have, want)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,7 +29,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	known := map[string]File{}
 	if bolt != nil {
 		err = bolt.View(func(tx *bbolt.Tx) error {
-			if tx.Bucket([]byte("files")) == nil || bucket(tx, recordsBucket) == nil {
+			if bucket(tx, recordsBucket) == nil {
 				return nil // of a server that never came so far
 			}
 			return eachFile(tx, func(f File) { known[f.ID] = f })
@@ -100,7 +99,7 @@ func Repair(dir string, bolt *bbolt.DB, o *Options) (Found, error) {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
-		root := tx.Bucket([]byte("files"))
+		root := tx.Bucket([]byte(rootBucket))
 		if err := root.DeleteBucket([]byte(orderBucket)); err != nil {
 			return err
 		}
@@ -110,10 +109,10 @@ func Repair(dir string, bolt *bbolt.DB, o *Options) (Found, error) {
 		}
 		return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
 			var r record
-			if err := json.Unmarshal(text, &r); err != nil {
-				return fmt.Errorf("record of file %s: %w", id, err)
+			if err := db.ReadJSON("file "+string(id), text, &r); err != nil {
+				return err
 			}
-			return errors.Join(order.SetSequence(max(order.Sequence(), r.Number)), order.Put(number(r.Number), id))
+			return errors.Join(order.SetSequence(max(order.Sequence(), r.Number)), order.Put(db.Key(r.Number), id))
 		})
 	})
 	if err != nil {

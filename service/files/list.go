@@ -3,6 +3,7 @@ package files
 import (
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -11,20 +12,17 @@ import (
 func (s *Store) List(after string, limit int, purpose string) (list []File, more bool, err error) {
 	list = []File{}
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		c := bucket(tx, orderBucket).Cursor()
-		k, id := c.Last()
+		var before []byte
 		if after != "" {
 			if _, err := get(tx, after); err != nil {
 				return problem.New(problem.UnknownFile, "there is no file %q to go on behind", after).In("after")
 			}
-			at, err := place(tx, after)
-			if err != nil {
+			var err error
+			if before, err = orderKey(tx, after); err != nil {
 				return err
 			}
-			c.Seek(at)
-			k, id = c.Prev()
 		}
-		for ; k != nil; k, id = c.Prev() {
+		for _, id := range db.Backward(bucket(tx, orderBucket), before) {
 			f, err := get(tx, string(id))
 			if err != nil {
 				return err

@@ -2,19 +2,19 @@ package files
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
 // The bucket "files" holds: records by id; their order, ids by a number that counts up;
 // idempotency keys; holds by id and owner, and by owner and id.
 const (
+	rootBucket    = "files"
 	recordsBucket = "records"
 	orderBucket   = "order"
 	keysBucket    = "keys"
@@ -32,18 +32,12 @@ type record struct {
 type stored File
 
 func createBuckets(tx *bbolt.Tx) error {
-	root, err := tx.CreateBucketIfNotExists([]byte("files"))
-	for _, name := range []string{recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket} {
-		if err == nil {
-			_, err = root.CreateBucketIfNotExists([]byte(name))
-		}
-	}
-	return err
+	return db.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
 }
 
 // bucket is one of those that createBuckets made.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return tx.Bucket([]byte("files")).Bucket([]byte(name))
+	return db.Bucket(tx, rootBucket, name)
 }
 
 func eachFile(tx *bbolt.Tx, visit func(File)) error {
@@ -59,19 +53,15 @@ func eachFile(tx *bbolt.Tx, visit func(File)) error {
 // decode reads a record of what is called name.
 func decode(name string, text []byte) (File, error) {
 	var r record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return File{}, fmt.Errorf("record of file %s: %w", name, err)
-	}
-	return File(r.stored), nil
+	err := db.ReadJSON("file "+name, text, &r)
+	return File(r.stored), err
 }
 
-// place is that of a file in the order.
-func place(tx *bbolt.Tx, id string) ([]byte, error) {
+// orderKey is the key of a file in the order.
+func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
 	var r record
-	if err := json.Unmarshal(bucket(tx, recordsBucket).Get([]byte(id)), &r); err != nil {
-		return nil, fmt.Errorf("record of file %s: %w", id, err)
-	}
-	return number(r.Number), nil
+	err := db.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
+	return db.Key(r.Number), err
 }
 
 func get(tx *bbolt.Tx, id string) (File, error) {
@@ -95,18 +85,16 @@ func put(tx *bbolt.Tx, f File) (text []byte, err error) {
 	if text, err = json.Marshal(record{stored(f), n}); err != nil {
 		return nil, err
 	}
-	return text, errors.Join(order.Put(number(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
+	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
 }
 
 func remove(tx *bbolt.Tx, id string) error {
-	at, err := place(tx, id)
+	at, err := orderKey(tx, id)
 	if err != nil {
 		return err
 	}
 	return errors.Join(bucket(tx, orderBucket).Delete(at), bucket(tx, recordsBucket).Delete([]byte(id)))
 }
-
-func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // pair is a key of two names, neither of which holds a zero byte.
 func pair(a, b string) []byte { return []byte(a + "\x00" + b) }

@@ -132,11 +132,5 @@ type Page struct {
 	HasMore bool    `json:"has_more"`
 }
 
-// Limits of List, those of the API.
-const (
-	DefaultPage = 20
-	MostPage    = 100
-)
-
 // defaultWindow is how long a batch may take that does not say.
 const defaultWindow = 24 * time.Hour

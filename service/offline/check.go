@@ -27,11 +27,11 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	known := map[string]bool{}
 	if bolt != nil {
 		err := bolt.View(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(bucketName())
-			if b == nil || b.Bucket(recordsName()) == nil {
+			records := sequence(tx).Records
+			if records == nil {
 				return nil // of a server that never came so far
 			}
-			return b.Bucket(recordsName()).ForEach(func(_, text []byte) error {
+			return records.ForEach(func(_, text []byte) error {
 				rec, err := decodeRecord(text)
 				if err != nil {
 					tell(db.Item{Kind: "batch", Name: "?", Verdict: db.Broken, Detail: err.Error()})
@@ -77,16 +77,12 @@ func Repair(bolt *bbolt.DB) error {
 		return err
 	}
 	return bolt.Update(func(tx *bbolt.Tx) error {
-		records, ids := buckets(tx)
-		return records.ForEach(func(seq, text []byte) error {
+		return sequence(tx).Reindex(func(text []byte) (string, error) {
 			rec, err := decodeRecord(text)
 			if err != nil {
-				return nil // Check names it
+				return "", err // Check names it
 			}
-			if err := records.SetSequence(max(records.Sequence(), rec.Seq)); err != nil {
-				return err
-			}
-			return ids.Put([]byte(rec.Batch.ID), seq)
+			return rec.Batch.ID, nil
 		})
 	})
 }

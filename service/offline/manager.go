@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -172,11 +172,11 @@ func (m *Manager) Get(id string) (Batch, error) {
 }
 
 // List returns the batches created before the batch after ("" = from the newest on),
-// newest first, at most limit (0 = DefaultPage; 1..MostPage).
+// newest first, at most limit (0 = db.DefaultPage; 1..db.MostPage).
 func (m *Manager) List(after string, limit int) (Page, error) {
-	limit = cmp.Or(limit, DefaultPage)
-	if limit < 1 || limit > MostPage {
-		return Page{}, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	limit, err := db.PageSize(limit)
+	if err != nil {
+		return Page{}, err
 	}
 	records, more, err := m.ledger.before(after, limit)
 	if err != nil {

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/durable"
 	"thresher/service/problem"
 )
@@ -85,36 +85,28 @@ func (l ledger) putNote(rec *record) error {
 	return l.disk.PutNote(l.note(rec.Batch.ID), noteKind, rec)
 }
 
-func bucketName() []byte  { return []byte("batches") }
-func recordsName() []byte { return []byte("records") }
-func idsName() []byte     { return []byte("ids") }
+const (
+	rootBucket    = "batches"
+	recordsBucket = "records"
+	idsBucket     = "ids"
+)
 
-func openLedger(dir string, db *bbolt.DB, disk durable.Disk) (ledger, error) {
-	err := db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bucketName())
-		if err != nil {
-			return err
-		}
-		if _, err := b.CreateBucketIfNotExists(recordsName()); err != nil {
-			return err
-		}
-		_, err = b.CreateBucketIfNotExists(idsName())
-		return err
+func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
+	err := bolt.Update(func(tx *bbolt.Tx) error {
+		return db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket)
 	})
-	return ledger{db, dir, disk}, err
+	return ledger{bolt, dir, disk}, err
 }
 
-// buckets are the two of a transaction.
-func buckets(tx *bbolt.Tx) (records, ids *bbolt.Bucket) {
-	b := tx.Bucket(bucketName())
-	return b.Bucket(recordsName()), b.Bucket(idsName())
+// sequence is the records of a transaction.
+func sequence(tx *bbolt.Tx) db.Sequence {
+	return db.Sequence{Records: db.Bucket(tx, rootBucket, recordsBucket), IDs: db.Bucket(tx, rootBucket, idsBucket)}
 }
 
 // add gives rec a sequence number and records it. Batches are added one at a time.
 func (l ledger) add(rec *record) error {
 	err := l.db.View(func(tx *bbolt.Tx) error {
-		records, _ := buckets(tx)
-		rec.Seq = records.Sequence() + 1
+		rec.Seq = sequence(tx).Next()
 		return nil
 	})
 	if err != nil {
@@ -132,17 +124,11 @@ func (l ledger) add(rec *record) error {
 // insert records a batch under its sequence number, or the next if that is another's.
 func (l ledger) insert(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error {
-		records, ids := buckets(tx)
-		if records.Get(key(rec.Seq)) != nil || rec.Seq == 0 {
-			rec.Seq = records.Sequence() + 1
+		s := sequence(tx)
+		if s.Records.Get(db.Key(rec.Seq)) != nil || rec.Seq == 0 {
+			rec.Seq = s.Next()
 		}
-		if err := records.SetSequence(max(records.Sequence(), rec.Seq)); err != nil {
-			return err
-		}
-		if err := put(records, rec); err != nil {
-			return err
-		}
-		return ids.Put([]byte(rec.Batch.ID), key(rec.Seq))
+		return rec.put(s)
 	})
 }
 
@@ -151,33 +137,27 @@ func (l ledger) save(rec *record) error {
 	if err := l.putNote(rec); err != nil {
 		return err
 	}
-	return l.db.Update(func(tx *bbolt.Tx) error {
-		records, _ := buckets(tx)
-		return put(records, rec)
-	})
+	return l.db.Update(func(tx *bbolt.Tx) error { return rec.put(sequence(tx)) })
 }
 
-func put(records *bbolt.Bucket, rec *record) error {
+func (rec *record) put(s db.Sequence) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	return records.Put(key(rec.Seq), text)
+	return s.Put(rec.Seq, rec.Batch.ID, text)
 }
-
-func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
 // get finds a record; problem.UnknownBatch if there is none.
 func (l ledger) get(id string) (*record, error) {
 	var rec *record
 	err := l.db.View(func(tx *bbolt.Tx) error {
-		records, ids := buckets(tx)
-		seq := ids.Get([]byte(id))
-		if seq == nil {
+		text := sequence(tx).Get(id)
+		if text == nil {
 			return unknown(id)
 		}
 		var err error
-		rec, err = decodeRecord(records.Get(seq))
+		rec, err = decodeRecord(text)
 		return err
 	})
 	return rec, err
@@ -189,13 +169,10 @@ func unknown(id string) *problem.Problem {
 
 func decodeRecord(text []byte) (*record, error) {
 	rec := &record{}
-	if err := json.Unmarshal(text, rec); err != nil {
-		return nil, fmt.Errorf("record of a batch: %w", err)
+	if err := db.ReadJSON("a batch", text, rec); err != nil {
+		return nil, err
 	}
-	if rec.Format != recordFormat {
-		return nil, fmt.Errorf("record of batch %s has format %d, want %d", rec.Batch.ID, rec.Format, recordFormat)
-	}
-	return rec, nil
+	return rec, db.CheckFormat("batch "+rec.Batch.ID, rec.Format, recordFormat)
 }
 
 // remove forgets a batch: first its note, so that it does not come back.
@@ -206,17 +183,13 @@ func (l ledger) remove(rec *record) error {
 	if err := l.disk.FlushFolder(l.dir); err != nil {
 		return err
 	}
-	return l.db.Update(func(tx *bbolt.Tx) error {
-		records, ids := buckets(tx)
-		return errors.Join(records.Delete(key(rec.Seq)), ids.Delete([]byte(rec.Batch.ID)))
-	})
+	return l.db.Update(func(tx *bbolt.Tx) error { return sequence(tx).Remove(rec.Seq, rec.Batch.ID) })
 }
 
 // each hands every record to do, oldest first.
 func (l ledger) each(do func(*record) error) error {
 	return l.db.View(func(tx *bbolt.Tx) error {
-		records, _ := buckets(tx)
-		return records.ForEach(func(_, text []byte) error {
+		return sequence(tx).Records.ForEach(func(_, text []byte) error {
 			rec, err := decodeRecord(text)
 			if err != nil {
 				return err
@@ -230,18 +203,11 @@ func (l ledger) each(do func(*record) error) error {
 // first, and whether there are more.
 func (l ledger) before(after string, limit int) (page []*record, more bool, err error) {
 	err = l.db.View(func(tx *bbolt.Tx) error {
-		records, ids := buckets(tx)
-		c := records.Cursor()
-		k, text := c.Last()
-		if after != "" {
-			seq := ids.Get([]byte(after))
-			if seq == nil {
-				return problem.New(problem.UnknownBatch, "after: there is no batch %q", after).In("after")
-			}
-			c.Seek(seq)
-			k, text = c.Prev()
+		older, found := sequence(tx).Before(after)
+		if !found {
+			return problem.New(problem.UnknownBatch, "after: there is no batch %q", after).In("after")
 		}
-		for ; k != nil; k, text = c.Prev() {
+		for _, text := range older {
 			if len(page) == limit {
 				more = true
 				return nil

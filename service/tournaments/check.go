@@ -12,7 +12,7 @@ import (
 // Check plays every tournament of bolt to where it is. Nothing is changed.
 func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(rootBucket)) == nil || bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
+		if bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
 			return nil // of a server that never came so far
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
@@ -53,16 +53,12 @@ func Repair(bolt *bbolt.DB) error {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
-		records := bucket(tx, recordsBucket)
-		return records.ForEach(func(n, text []byte) error {
+		return sequence(tx).Reindex(func(text []byte) (string, error) {
 			r, err := decodeRecord(text)
 			if err != nil {
-				return nil // Check names it
+				return "", err // Check names it
 			}
-			if err := records.SetSequence(max(records.Sequence(), r.Number)); err != nil {
-				return err
-			}
-			return bucket(tx, idsBucket).Put([]byte(r.ID), n)
+			return r.ID, nil
 		})
 	})
 }

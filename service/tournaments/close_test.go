@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/service/db"
+
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 )
@@ -43,14 +45,14 @@ func (h *house) damage(id string) (text []byte) {
 		}
 		log := game.Bucket([]byte(logBucket))
 		var e event
-		if err := unseal(log.Get(number(1)), &e); err != nil {
+		if err := unseal(log.Get(db.Key(1)), &e); err != nil {
 			return err
 		}
 		e.Count = 2
 		if text, err = sealed(e); err != nil {
 			return err
 		}
-		return log.Put(number(1), text)
+		return log.Put(db.Key(1), text)
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"thresher/duel"
 	"thresher/internal/crashtest"
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -153,7 +154,7 @@ func final(t *testing.T, dir string, look func(*Store)) {
 // states are those of all tournaments, oldest first.
 func states(t *testing.T, s *Store) (ids []string, all []State) {
 	t.Helper()
-	page, err := s.List("", MostPage)
+	page, err := s.List("", db.MostPage)
 	if err != nil {
 		t.Fatal(err)
 	}

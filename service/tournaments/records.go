@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -46,21 +46,18 @@ type record struct {
 const recordFormat = 1
 
 func createBuckets(tx *bbolt.Tx) error {
-	root, err := tx.CreateBucketIfNotExists([]byte(rootBucket))
-	for _, name := range []string{recordsBucket, idsBucket, keysBucket, gamesBucket} {
-		if err == nil {
-			_, err = root.CreateBucketIfNotExists([]byte(name))
-		}
-	}
-	return err
+	return db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket, keysBucket, gamesBucket)
 }
 
 // bucket is one of those that createBuckets made.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return tx.Bucket([]byte(rootBucket)).Bucket([]byte(name))
+	return db.Bucket(tx, rootBucket, name)
 }
 
-func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+// sequence is the records of a transaction.
+func sequence(tx *bbolt.Tx) db.Sequence {
+	return db.Sequence{Records: bucket(tx, recordsBucket), IDs: bucket(tx, idsBucket)}
+}
 
 func unknown(id string) *problem.Problem {
 	return problem.New(problem.UnknownTournament, "there is no tournament %q", id)
@@ -68,11 +65,11 @@ func unknown(id string) *problem.Problem {
 
 // find reads a record; problem.UnknownTournament if there is none.
 func find(tx *bbolt.Tx, id string) (*record, error) {
-	n := bucket(tx, idsBucket).Get([]byte(id))
-	if n == nil {
+	text := sequence(tx).Get(id)
+	if text == nil {
 		return nil, unknown(id)
 	}
-	r, err := decodeRecord(bucket(tx, recordsBucket).Get(n))
+	r, err := decodeRecord(text)
 	if err != nil {
 		return nil, unplayable(&record{ID: id}, "its record is damaged", err)
 	}
@@ -84,27 +81,20 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := unseal(text, r); err != nil {
 		return nil, fmt.Errorf("record of a tournament: %w", err)
 	}
-	if r.Format != recordFormat {
-		return nil, fmt.Errorf("record of tournament %s has format %d, want %d", r.ID, r.Format, recordFormat)
-	}
-	return r, nil
+	return r, db.CheckFormat("tournament "+r.ID, r.Format, recordFormat)
 }
 
 // add records a new tournament as the newest, with an empty log.
 func (r *record) add(tx *bbolt.Tx) error {
-	records := bucket(tx, recordsBucket)
-	var err error
-	if r.Number, err = records.NextSequence(); err != nil {
-		return err
-	}
-	game, err := bucket(tx, gamesBucket).CreateBucket(number(r.Number))
+	r.Number = sequence(tx).Next()
+	game, err := bucket(tx, gamesBucket).CreateBucket(db.Key(r.Number))
 	if err != nil {
 		return err
 	}
 	if _, err := game.CreateBucket([]byte(logBucket)); err != nil {
 		return err
 	}
-	return errors.Join(bucket(tx, idsBucket).Put([]byte(r.ID), number(r.Number)), r.save(tx))
+	return r.save(tx)
 }
 
 // save replaces the record.
@@ -113,19 +103,18 @@ func (r *record) save(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	return bucket(tx, recordsBucket).Put(number(r.Number), text)
+	return sequence(tx).Put(r.Number, r.ID, text)
 }
 
 // remove forgets the tournament and its game.
 func (r *record) remove(tx *bbolt.Tx) error {
-	n := number(r.Number)
-	return errors.Join(bucket(tx, gamesBucket).DeleteBucket(n), bucket(tx, recordsBucket).Delete(n), bucket(tx, idsBucket).Delete([]byte(r.ID)))
+	return errors.Join(bucket(tx, gamesBucket).DeleteBucket(db.Key(r.Number)), sequence(tx).Remove(r.Number, r.ID))
 }
 
 // game is the bucket of the tournament's game; problem.UnknownTournament if it was
 // deleted.
 func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
-	b := bucket(tx, gamesBucket).Bucket(number(r.Number))
+	b := bucket(tx, gamesBucket).Bucket(db.Key(r.Number))
 	if b == nil {
 		return nil, unknown(r.ID)
 	}
@@ -146,14 +135,14 @@ func (r *record) log(tx *bbolt.Tx, n uint64, event []byte) error {
 	}
 	log := game.Bucket([]byte(logBucket))
 	log.FillPercent = .9 // keys only go up
-	return log.Put(number(n), event)
+	return log.Put(db.Key(n), event)
 }
 
 // lastEvent is the number of the last event that is in a game's log or snapshot, 0 if
 // there is none.
 func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	if n, _ := game.Bucket([]byte(logBucket)).Cursor().Last(); n != nil {
-		return binary.BigEndian.Uint64(n), nil
+		return db.Number(n), nil
 	}
 	rest := game.Get([]byte(restKey))
 	if rest == nil {
@@ -215,7 +204,7 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	}
 	t := &texts{state: bytes.Clone(game.Get([]byte(stateKey))), rest: bytes.Clone(game.Get([]byte(restKey)))}
 	err = game.Bucket([]byte(logBucket)).ForEach(func(n, text []byte) error {
-		t.numbers = append(t.numbers, binary.BigEndian.Uint64(n))
+		t.numbers = append(t.numbers, db.Number(n))
 		t.events = append(t.events, bytes.Clone(text))
 		return nil
 	})

@@ -1,10 +1,8 @@
 package tournaments
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,7 +43,7 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			r, err := decodeRecord(text)
 			if err != nil { // of one, which keeps no other from being played
-				s.o.Log.Error("a tournament cannot be played; its record stays as it is", "number", binary.BigEndian.Uint64(n), "error", err)
+				s.o.Log.Error("a tournament cannot be played; its record stays as it is", "number", db.Number(n), "error", err)
 				return nil
 			}
 			s.done[r.Done]++
@@ -167,26 +165,21 @@ func (s *Store) state(l *live, standings bool) State {
 }
 
 // List returns the tournaments created before the tournament after ("" = from the
-// newest on), newest first, without their states: at most limit (0 = DefaultPage;
-// 1..MostPage), and none after the first with which they take more than pageBytes.
+// newest on), newest first, without their states: at most limit (0 = db.DefaultPage;
+// 1..db.MostPage), and none after the first with which they take more than pageBytes.
 func (s *Store) List(after string, limit int) (Page, error) {
-	limit = cmp.Or(limit, DefaultPage)
-	if limit < 1 || limit > MostPage {
-		return Page{}, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	limit, err := db.PageSize(limit)
+	if err != nil {
+		return Page{}, err
 	}
 	page := Page{Object: "list", Data: []Tournament{}}
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		c := bucket(tx, recordsBucket).Cursor()
-		k, text := c.Last()
-		if after != "" {
-			n := bucket(tx, idsBucket).Get([]byte(after))
-			if n == nil {
-				return problem.New(problem.UnknownTournament, "after: there is no tournament %q", after).In("after")
-			}
-			c.Seek(n)
-			k, text = c.Prev()
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		older, found := sequence(tx).Before(after)
+		if !found {
+			return problem.New(problem.UnknownTournament, "after: there is no tournament %q", after).In("after")
 		}
-		for bytes := 0; k != nil; k, text = c.Prev() {
+		bytes := 0
+		for _, text := range older {
 			if bytes += len(text); len(page.Data) == limit || len(page.Data) > 0 && bytes > pageBytes {
 				page.HasMore = true
 				return nil
@@ -226,7 +219,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		r, err := find(tx, id)
 		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
-			return (&record{ID: id, Number: binary.BigEndian.Uint64(n)}).remove(tx)
+			return (&record{ID: id, Number: db.Number(n)}).remove(tx)
 		}
 		if err != nil {
 			w.refused = err

@@ -97,13 +97,8 @@ type Page struct {
 	HasMore bool         `json:"has_more"`
 }
 
-// DefaultPage and MostPage are how many tournaments a page lists; one that is full of
-// long names has fewer.
-const (
-	DefaultPage = 20
-	MostPage    = 100
-	pageBytes   = 1 << 20
-)
+// pageBytes is how many bytes of records a page lists at most: names may be long.
+const pageBytes = 1 << 20
 
 // viewState names the arms of a state; standings on request.
 func viewState(arms []string, s duel.State, standings bool) State {

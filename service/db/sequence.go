@@ -1,0 +1,100 @@
+package db
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"iter"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/problem"
+)
+
+// Key is a number as a key. Keys sort as their numbers do.
+func Key(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// Number is the number of a Key.
+func Number(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
+
+// Sequence holds records in the order in which they were made, numbered from 1: Records has
+// them by number, IDs their numbers by id. It lives as long as the transaction.
+type Sequence struct{ Records, IDs *bbolt.Bucket }
+
+// Next is the number that the next record gets.
+func (s Sequence) Next() uint64 { return s.Records.Sequence() + 1 }
+
+// Put adds or replaces the record of that number and id.
+func (s Sequence) Put(n uint64, id string, text []byte) error {
+	return errors.Join(
+		s.Records.SetSequence(max(s.Records.Sequence(), n)),
+		s.Records.Put(Key(n), text),
+		s.IDs.Put([]byte(id), Key(n)))
+}
+
+// Get is the record of an id, nil if there is none.
+func (s Sequence) Get(id string) []byte {
+	n := s.IDs.Get([]byte(id))
+	if n == nil {
+		return nil
+	}
+	return s.Records.Get(n)
+}
+
+// Remove removes the record of that number and id.
+func (s Sequence) Remove(n uint64, id string) error {
+	return errors.Join(s.Records.Delete(Key(n)), s.IDs.Delete([]byte(id)))
+}
+
+// Before iterates over the records made before that of an id, newest first; over all of
+// them for the id "". found is false if there is no record of that id.
+func (s Sequence) Before(id string) (entries iter.Seq2[[]byte, []byte], found bool) {
+	if id == "" {
+		return Backward(s.Records, nil), true
+	}
+	n := s.IDs.Get([]byte(id))
+	return Backward(s.Records, n), n != nil
+}
+
+// Reindex has every record found by its id, which idOf reads from it; records that idOf
+// cannot read are left out.
+func (s Sequence) Reindex(idOf func(text []byte) (string, error)) error {
+	return s.Records.ForEach(func(n, text []byte) error {
+		id, err := idOf(text)
+		if err != nil {
+			return nil
+		}
+		return errors.Join(s.Records.SetSequence(max(s.Records.Sequence(), Number(n))), s.IDs.Put([]byte(id), n))
+	})
+}
+
+// Backward iterates over the entries of a bucket before a key, last first; over all of them
+// if the key is nil.
+func Backward(b *bbolt.Bucket, before []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := b.Cursor()
+		k, v := c.Last()
+		if before != nil {
+			c.Seek(before)
+			k, v = c.Prev()
+		}
+		for ; k != nil && yield(k, v); k, v = c.Prev() {
+		}
+	}
+}
+
+// DefaultPage is how many entries a page of a list has unless the client says, MostPage how
+// many it may ask for.
+const (
+	DefaultPage = 20
+	MostPage    = 100
+)
+
+// PageSize checks how many entries a client asks for; 0 means DefaultPage.
+func PageSize(limit int) (int, error) {
+	limit = cmp.Or(limit, DefaultPage)
+	if limit < 1 || limit > MostPage {
+		return 0, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
+	}
+	return limit, nil
+}
