@@ -3,8 +3,8 @@ package bandit
 import "math"
 
 const (
-	// unit is the unit roundoff of float32, 2^-24: |fl(x) - x| <= unit |x|.
-	unit = 0x1p-24
+	// Unit is the unit roundoff of float32, 2^-24: |fl(x) - x| <= Unit |x|.
+	Unit = 0x1p-24
 	// unit64 is the unit roundoff of float64.
 	unit64 = 0x1p-53
 	// HeadChunk is the number of coordinates in one float32 chain of a head
@@ -30,7 +30,7 @@ const (
 
 // CentreSlack is what comes on top of Slack where atom and query are taken relative
 // to a centre: each coordinate of either is rounded once more.
-const CentreSlack = 2.1 * unit
+const CentreSlack = 2.1 * Unit
 
 // AccumulateError returns gamma_n = n u/(1 - n u), u = 2^-24: a sum of n
 // products computed in float32, in any order, with or without fused operations,
@@ -39,7 +39,7 @@ const CentreSlack = 2.1 * unit
 // It is +Inf for n >= 2^24, where float32 sums promise nothing. Products must not
 // underflow: |a||b| above 2^-100 or so.
 func AccumulateError(terms int) float64 {
-	return chainError(terms, unit)
+	return chainError(terms, Unit)
 }
 
 func chainError(terms int, unit float64) float64 {

@@ -13,6 +13,11 @@ const (
 	stepCount      = stepsPerOctave*(maxNormExponent+149) + 2 // 2^-149 is the least float32
 )
 
+// NormStep is the greatest that the norms of two atoms of a step can differ by, and so
+// how much longer than the first atom any other can be: 2^(1/stepsPerOctave), rounded
+// upward.
+const NormStep = 1.0443
+
 // normStep is the step of a working norm below maxNorm; zero has the last.
 func normStep(w float64) uint16 {
 	if w == 0 {

@@ -14,9 +14,11 @@ type Query struct {
 	RestNorm float64   // |Rest|, rounded upward
 }
 
-// up is what a sum or norm of rounded float64 terms is multiplied by so that
+// Up is what a sum or norm of rounded float64 terms is multiplied by so that
 // it is not below the true value.
-const up = 1 + 1e-9
+const Up = 1 + 1e-9
+
+const up = Up
 
 // PrepareScratch is memory of PrepareBatch, one a goroutine, for any number of
 // calls and collections. The zero value is ready.

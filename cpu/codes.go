@@ -3,26 +3,21 @@ package cpu
 import (
 	"math"
 
+	"thresher/backend/looks"
+	"thresher/collection"
 	"thresher/simd"
 )
 
-// steps say what one step of a query's integer codes is worth and what rounding
-// to them can cost: |w - coded w|, rounded upward.
-type steps struct {
-	headStep, restStep float64
-	headErr, restErr   float64
-}
-
 // rowCodes are a query's 16-bit codes of head and rest for looks at rows.
 type rowCodes struct {
-	steps
+	looks.Steps
 	ready    bool
 	codes    simd.RowQuery
 	headBias float64   // 128 sum of the head's codes
 	levels   []float64 // 128 sum of the rest's codes up to each level
 	// For looks at signs, which take the rest's high halves alone: what these are
 	// worth, and their sum.
-	high  steps
+	high  looks.Steps
 	highs float64
 }
 
@@ -41,9 +36,9 @@ func (s *state) fine(w *scratch) {
 	}
 	w.small = grow(w.small, all)
 	var sum int64
-	r.headStep, r.headErr, sum = encode(s.k, w.small[:c.R], s.prep.Head, simd.MaxRow)
+	r.HeadStep, r.HeadErr, sum = encode(s.k, w.small[:c.R], s.prep.Head, simd.MaxRow)
 	r.headBias = simd.Bias * float64(sum)
-	r.restStep, r.restErr, _ = encode(s.k, w.small[c.R:], s.prep.Rest, simd.MaxRow)
+	r.RestStep, r.RestErr, _ = encode(s.k, w.small[c.R:], s.prep.Rest, simd.MaxRow)
 	simd.SplitCodes(r.codes.Hi, r.codes.Lo, w.small)
 	sum = 0
 	from := 0
@@ -70,19 +65,19 @@ func (r *rowCodes) halve(from, end int) {
 		l := int64(lows[j])
 		sum, squares = sum+int64(v), squares+l*l
 	}
-	r.high, r.highs = r.steps, float64(sum)
-	r.high.restStep = 256 * r.restStep
-	r.high.restErr = (r.restErr + r.restStep*math.Sqrt(float64(squares))) * up
+	r.high, r.highs = r.Steps, float64(sum)
+	r.high.RestStep = 256 * r.RestStep
+	r.high.RestErr = (r.RestErr + r.RestStep*math.Sqrt(float64(squares))) * collection.Up
 }
 
 // coarse writes the 8-bit codes of the head and the first width rest
 // coordinates to dst and returns 128 times the sums of either.
-func (s *state) coarse(w *scratch, dst []int8, width int) (k steps, headBias, restBias int32) {
+func (s *state) coarse(w *scratch, dst []int8, width int) (k looks.Steps, headBias, restBias int32) {
 	r := s.c.R
 	w.small = grow(w.small, r+width)
 	var h, o int64
-	k.headStep, k.headErr, h = encode(s.k, w.small[:r], s.prep.Head, 127)
-	k.restStep, k.restErr, o = encode(s.k, w.small[r:], s.prep.Rest[:width], 127)
+	k.HeadStep, k.HeadErr, h = encode(s.k, w.small[:r], s.prep.Head, 127)
+	k.RestStep, k.RestErr, o = encode(s.k, w.small[r:], s.prep.Rest[:width], 127)
 	for j, v := range w.small {
 		dst[j] = int8(v)
 	}
@@ -93,11 +88,11 @@ func (s *state) coarse(w *scratch, dst []int8, width int) (k steps, headBias, re
 // of a step, a bound of the rounding's norm, and the sum of the codes.
 func encode(k simd.Kernels, dst []int16, x []float32, limit int32) (step, err float64, sum int64) {
 	step = float64(k.MaxAbs(x)) / float64(limit)
-	if step < 1e-30 {
+	if step < looks.LeastStep {
 		clear(dst)
-		return 0, math.Sqrt(k.SumSquares(x)) * up, 0
+		return 0, math.Sqrt(k.SumSquares(x)) * collection.Up, 0
 	}
 	f := float32(step)
 	sum, err2 := k.QuantizeError(dst, x, float32(1/step), limit, f)
-	return float64(f), math.Sqrt(err2) * up, sum
+	return float64(f), math.Sqrt(err2) * collection.Up, sum
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/simd"
 )
@@ -60,7 +61,7 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, kernels: b.kernels, threads: b.threads, stretch: cachedRows}, nil
+	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, stretch: cachedRows}, nil
 }
 
 type resident struct {
@@ -79,10 +80,7 @@ type resident struct {
 	hi   float64
 	rows denseTerms
 
-	mu     sync.Mutex
-	looks  map[termsKey]*terms
-	strips map[stripKey][]strip
-	side   [][]side // per level
+	looks *looks.Set // of coded collections
 }
 
 // squares returns |o|^2 of each rotated float32 row.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
 )
@@ -85,7 +86,7 @@ func (r *resident) denseTerms() *denseTerms {
 				}
 			case collection.Euclidean:
 				// an upper bound of the true offset after the test's roundings
-				t.offset[row] = up32(float64(c.Offset[i]) * (1 - slop))
+				t.offset[row] = up32(float64(c.Offset[i]) * (1 - looks.Slop))
 			}
 		}
 	})
@@ -284,7 +285,7 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		q.compared(row)
-		s.margin[e] = up32(roundings * unit * math.Sqrt(k.SumSquares(row)) * up)
+		s.margin[e] = up32(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
 	for e := len(js); e < width; e++ {
@@ -357,7 +358,7 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 		gap := 2 * float64(s.margin[e]) * float64(t.size[row])
 		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
 			norm := float64(q.c.Norm[t.inverse[row]])
-			gap += (float64(t.offset[row]) + norm*norm/2*(1+slop)) * float64(s.factor[e])
+			gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
 		}
 		s.lower[i] = float64(x.bounds[i]) - gap
 	}

@@ -29,7 +29,12 @@ func TestRevisitGoesOn(t *testing.T) {
 	looks := []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Cauchy},
 		{Rep: backend.Rows, To: c.Levels[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}}
 	answer := func(threads, every int) (a backend.Answers, strikes int) {
-		r := &resident{c: c, kernels: New(Options{}).kernels, threads: threads, stretch: 64 * (c.R + c.D)}
+		loaded, err := New(Options{Threads: threads}).Load(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := loaded.(*resident)
+		r.stretch = 64 * (c.R + c.D)
 		run, err := r.Begin(t.Context(), queries, goals)
 		if err != nil {
 			t.Fatal(err)

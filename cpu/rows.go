@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/simd"
 )
 
@@ -36,7 +37,7 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 // revisiting is one query's look at its list.
 type revisiting struct {
 	*state
-	bound
+	looks.Bound
 	list    survivors // being looked at; what is kept moves to its front
 	at      int       // of those, the first not looked at yet
 	kept    int
@@ -47,14 +48,14 @@ type revisiting struct {
 
 // revisitBlock walks a block of queries through the atoms together, so that a row
 // that several of them look at is in the cache.
-func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []state) error {
+func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, states []state) error {
 	var qs []revisiting
 	for j := range states {
 		s := &states[j]
-		if s.dense || s.toDense || s.taken == t.look {
+		if s.dense || s.toDense || s.taken == t.Look {
 			continue
 		}
-		if h := s.again; h != nil && h.look == t.look {
+		if h := s.again; h != nil && h.Look == t.Look {
 			s.again = nil
 			qs = append(qs, *h)
 			continue
@@ -65,14 +66,14 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 			continue
 		}
 		s.fine(w)
-		worth := s.rows.steps
-		if t.look.Rep == backend.Signs {
+		worth := s.rows.Steps
+		if t.Look.Rep == backend.Signs {
 			worth = s.rows.high
 		}
-		qs = append(qs, revisiting{state: s, bound: s.bound(t, worth), list: s.list})
+		qs = append(qs, revisiting{state: s, Bound: t.Bound(&s.prep, worth), list: s.list})
 	}
 	row := x.c.R + x.c.D
-	if t.look.Rep == backend.Signs {
+	if t.Look.Rep == backend.Signs {
 		row = x.c.SignStride
 	}
 	step := max(64, x.r.stretch/row)
@@ -92,7 +93,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *terms, states []s
 				continue
 			}
 			q.leave()
-			q.taken = t.look
+			q.taken = t.Look
 		}
 		qs = live
 	}
@@ -106,7 +107,7 @@ func (s *state) everybody() {
 	}
 	for i := range s.beyond(s.next) {
 		s.list.ids = append(s.list.ids, uint32(i))
-		s.list.bounds = append(s.list.bounds, up32(s.prep.Norm*float64(s.c.Norm[i])*up+s.offset(i)+slop*math.Abs(s.offset(i))))
+		s.list.bounds = append(s.list.bounds, up32(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
 	}
 	s.listed = true
 }
@@ -127,11 +128,11 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
 	ids := w.picked.ids
 	q.seen += len(ids)
-	w.fetched = q.bound.fetch(ids)
+	w.fetched = fetch(&q.Bound, ids)
 	wide := q.read(w, ids)
 	w.hot.cut(0)
 	w.hot.room(len(ids))
-	whole := q.bound.whole
+	whole := q.Law == looks.Whole
 	for k, i := range ids {
 		estimate, upper := q.sized(w, k, i, wide)
 		switch {
@@ -158,9 +159,9 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 
 // read sums rows ids as the look has them.
 func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
-	if q.look.Rep != backend.Signs {
+	if q.Look.Rep != backend.Signs {
 		w.sums = grow(w.sums, len(ids))
-		return q.sums(w, ids, q.look.To)
+		return q.sums(w, ids, q.Look.To)
 	}
 	w.signs = grow(w.signs, len(ids))
 	c := q.c
@@ -170,10 +171,10 @@ func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
 
 // sized bounds atom i, entry k of what read summed.
 func (q *revisiting) sized(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.look.Rep == backend.Signs {
-		return q.signs(&q.bound, int(i), &w.signs[k])
+	if q.Look.Rep == backend.Signs {
+		return q.signs(&q.Bound, int(i), &w.signs[k])
 	}
-	return q.state.sized(&q.bound, w, k, i, wide)
+	return q.state.sized(&q.Bound, w, k, i, wide)
 }
 
 // sums reads rows ids, head and width rest codes each, into w.sums. It reports
@@ -188,7 +189,7 @@ func (s *state) sums(w *scratch, ids []uint32, width int) (wide bool) {
 }
 
 // sized bounds atom i, entry k of w.sums.
-func (s *state) sized(b *bound, w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
+func (s *state) sized(b *looks.Bound, w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
 	if wide {
 		return s.wideRow(b, int(i))
 	}
@@ -219,12 +220,12 @@ func (q *revisiting) leave() {
 	before := len(q.state.list.ids)
 	q.prune()
 	q.dropped += before - len(q.state.list.ids)
-	if q.bound.random {
+	if q.Random() {
 		q.state.random = q.state.random || q.dropped > 0
 		q.owe()
 	}
-	q.account(q.width(q.c), q.seen)
-	q.report(q.look, q.seen, 0, len(q.state.list.ids)+q.left)
+	q.account(q.Width, q.seen)
+	q.report(q.Look, q.seen, 0, len(q.state.list.ids)+q.left)
 }
 
 // lift scores arms by source, in order, which may raise the threshold: exactly,
@@ -237,10 +238,10 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 		return
 	}
 	b := s.wholeBound(w)
-	w.fetched = b.fetch(a.ids)
+	w.fetched = fetch(b, a.ids)
 	w.sums = grow(w.sums, len(a.ids))
 	wide := s.sums(w, a.ids, s.c.D)
-	s.account(b.width(s.c), len(a.ids))
+	s.account(b.Width, len(a.ids))
 	for k, i := range a.ids {
 		estimate, upper := s.sized(b, w, k, i, wide)
 		s.finalist(source, int(i), estimate, upper)
@@ -248,10 +249,10 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 }
 
 // wholeBound readies the bound of whole rows.
-func (s *state) wholeBound(w *scratch) *bound {
+func (s *state) wholeBound(w *scratch) *looks.Bound {
 	s.fine(w)
-	if s.whole.terms == nil {
-		s.whole = s.bound(s.wholeTerms, s.rows.steps)
+	if s.whole.Compiled == nil {
+		s.whole = s.wholeTerms.Bound(&s.prep, s.rows.Steps)
 	}
 	return &s.whole
 }

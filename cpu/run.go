@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -15,10 +16,10 @@ type run struct {
 	r      *resident
 	c      *collection.Collection
 	states []state
-	scaled []float64 // [queries][Dim]
-	heads  []float32 // [queries][R]
-	rests  []float32 // [queries][D]
-	whole  *terms    // of looks at whole rows
+	scaled []float64       // [queries][Dim]
+	heads  []float32       // [queries][R]
+	rests  []float32       // [queries][D]
+	whole  *looks.Compiled // of looks at whole rows
 	raise  backend.RaiseSpec
 	first  int // panels the first raise scored
 	closed bool

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/simd"
 )
 
@@ -54,7 +55,7 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 }
 
 // scanFrom scans for queries that all stand at the same panel.
-func (x *run) scanFrom(ctx context.Context, t *terms, live []int) error {
+func (x *run) scanFrom(ctx context.Context, t *looks.Compiled, live []int) error {
 	// queries are shared out; of fewer queries than threads, the panels of each
 	// chunk are
 	if len(live) < x.r.threads {
@@ -68,7 +69,7 @@ func (x *run) scanFrom(ctx context.Context, t *terms, live []int) error {
 // scanning is one query's scan.
 type scanning struct {
 	*state
-	bound
+	looks.Bound
 	codes  []int8   // of the look's width
 	plain  bool     // every atom may be returned
 	filter []uint64 // of the goal, or nothing
@@ -87,7 +88,7 @@ type part struct {
 
 // scanBlock walks a block of queries through all panels, chunk by chunk; the
 // panels of a chunk are split over par goroutines.
-func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error {
+func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par int) error {
 	parts := make([]part, par)
 	for p := range parts {
 		parts[p].w = x.r.get()
@@ -108,10 +109,10 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 	full = full[begin:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(x.first, max(1, t.look.First/64), lo, panels)
+		hi := chunkEnd(x.first, max(1, t.Look.First/64), lo, panels)
 		end, _ := slices.BinarySearch(full, uint32(hi))
 		chunk := full[:end]
-		n := max(1, min(par, end, 1+end*64*t.width(x.c)*len(qs)/splitBytes))
+		n := max(1, min(par, end, 1+end*64*t.Width*len(qs)/splitBytes))
 		for p := range n {
 			parts[p].panels = chunk[end*p/n : end*(p+1)/n]
 		}
@@ -143,7 +144,7 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 			}
 			q.next = hi
 			q.count(lo, hi, chunk)
-			q.settle(w, x.raise.Source, hits, &t.strips[lo/stripPanels])
+			q.settle(w, x.raise.Source, hits, &t.Strips[lo/looks.StripPanels])
 			if !q.ended(panels) {
 				live = append(live, q)
 			}
@@ -155,8 +156,8 @@ func (x *run) scanBlock(ctx context.Context, t *terms, js []int, par int) error 
 }
 
 // scanners readies the queries js for look t.
-func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
-	width := t.width(x.c)
+func (x *run) scanners(w *scratch, t *looks.Compiled, js []int) []*scanning {
+	width := t.Width
 	w.codes = grow(w.codes, len(js)*width)
 	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
 	for k, j := range js {
@@ -164,20 +165,20 @@ func (x *run) scanners(w *scratch, t *terms, js []int) []*scanning {
 		q := &all[k]
 		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
 			plain: s.goal.Filter == nil && s.goal.Skip < 0, filter: s.filter()}
-		if h := s.scan; h != nil && h.look == t.look {
+		if h := s.scan; h != nil && h.Look == t.Look {
 			q.before, q.seen, q.read, q.lifted, s.scan = h.before, h.seen, h.read, h.lifted, nil
 		}
-		worth, headBias, restBias := s.coarse(w, q.codes, t.look.To)
-		q.bound = s.bound(t, worth)
-		q.test = simd.ScanQuery{Head: float32(worth.headStep), Rest: float32(worth.restStep), Radius: float32(q.radiusFactor),
-			Offset: float32(q.offsetFactor), HeadBias: headBias, RestBias: restBias}
+		worth, headBias, restBias := s.coarse(w, q.codes, t.Look.To)
+		q.Bound = t.Bound(&s.prep, worth)
+		q.test = simd.ScanQuery{Head: float32(worth.HeadStep), Rest: float32(worth.RestStep), Radius: float32(q.RadiusFactor),
+			Offset: float32(q.OffsetFactor), HeadBias: headBias, RestBias: restBias}
 		qs[k] = q
 	}
 	return qs
 }
 
 // scanPanels lists what passes of a part's panels in its hits, per query.
-func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
+func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 	w := p.w
 	w.hits.reset(len(qs), len(p.panels)*64)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
@@ -188,29 +189,29 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 		plain = plain && q.plain
 	}
 	// the codes of those left may have gaps between them
-	stride := t.width(x.c)
+	stride := t.Width
 	codes := qs[0].codes
 	if len(qs) > 1 {
 		codes = w.gather(qs, stride)
 	}
 	for left := p.panels; len(left) > 0; {
 		// the panels of a strip
-		number, n := left[0]/stripPanels, 1
-		for n < len(left) && left[n]/stripPanels == number {
+		number, n := left[0]/looks.StripPanels, 1
+		for n < len(left) && left[n]/looks.StripPanels == number {
 			n++
 		}
 		panels := left[:n]
 		left = left[n:]
-		s := &t.strips[number]
+		s := &t.Strips[number]
 		for k, q := range qs {
-			e := q.stripRounding(s)
+			e := q.StripRounding(s)
 			w.slacks[k] = up32(e)
 			w.tests[k].Cut = float32(q.tau - e)
 		}
 		// whole rows of one query need no panels made of them
-		rows := len(qs) == 1 && t.look.To > x.c.PanelWidth
+		rows := len(qs) == 1 && t.Look.To > x.c.PanelWidth
 		if rows {
-			x.sumRows(w, codes, t.look.To, panels)
+			x.sumRows(w, codes, t.Look.To, panels)
 		}
 		for at, panel := range panels {
 			lo := int(panel)
@@ -233,23 +234,23 @@ func (x *run) scanPanels(p *part, t *terms, qs []*scanning) {
 }
 
 // scanPanel tests the atoms of one panel.
-func (x *run) scanPanel(w *scratch, t *terms, codes []int8, stride, p int) {
+func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p int) {
 	c := x.c
 	lo := p * 64
 	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
-	if t.look.To > c.PanelWidth {
+	if t.Look.To > c.PanelWidth {
 		w.panel = grow(w.panel, 64*stride)
 		row := c.R + c.D
 		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(64, c.N-lo), stride)
 		panel = w.panel
 	}
-	x.r.kernels.Scan(&w.scan, panel, c.R, t.look.To, codes, stride, w.tests, x.lanes(w, t, p), w.masks, w.values)
+	x.r.kernels.Scan(&w.scan, panel, c.R, t.Look.To, codes, stride, w.tests, x.lanes(w, t, p), w.masks, w.values)
 }
 
 // lanes are the terms of panel p.
-func (x *run) lanes(w *scratch, t *terms, p int) *simd.PanelTerms {
+func (x *run) lanes(w *scratch, t *looks.Compiled, p int) *simd.PanelTerms {
 	c, lo, lanes := x.c, p*64, &w.lanes
-	*lanes = simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.scale[lo:]), Radius: (*[64]float32)(t.radius[lo:])}
+	*lanes = simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.Scale[lo:]), Radius: (*[64]float32)(t.Radius[lo:])}
 	if c.Offset != nil {
 		lanes.Offset = (*[64]float32)(c.Offset[lo:])
 	}
@@ -281,7 +282,7 @@ func (w *scratch) gather(qs []*scanning, stride int) []int8 {
 // settle takes what passed of one chunk: arms whose estimate reaches the
 // threshold are looked at at once, which lifts it; the others wait in the list
 // with their bound.
-func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *strip) {
+func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *looks.Strip) {
 	top := float32(math.Inf(1))
 	if cut := q.opening(w, hits); cut < top {
 		// among the first k: they make the threshold
@@ -293,7 +294,7 @@ func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *
 	hot := top
 	if q.goal.K > 0 {
 		// those of greatest bound first: they may lift the threshold past others
-		e, radius := q.stripRounding(s), s.meanRadius*q.radiusFactor
+		e, radius := q.StripRounding(s), s.MeanRadius*q.RadiusFactor
 		w.picked.cut(0)
 		w.picked.choose(q.k, hits, max(float32(q.tau+e+radius), q.least32()), top)
 		for _, f := range hotSteps {
@@ -364,7 +365,7 @@ func (q *scanning) take(w *scratch, source backend.Source, a survivors) {
 // where so much is kept that the dense path is cheaper.
 func (q *scanning) ended(panels int) bool {
 	end := q.next >= panels || q.cap(q.next) < q.tau
-	most := q.look.MaxSurvivors * float64(q.goal.Allowed)
+	most := q.Look.MaxSurvivors * float64(q.goal.Allowed)
 	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most {
 		q.prune()
 		q.toDense = float64(len(q.list.ids)) > most
@@ -388,9 +389,9 @@ func (q *scanning) leave() {
 		return
 	}
 	kept := len(q.list.ids) + q.lifted
-	q.account(q.width(q.c), q.read)
-	q.report(q.look, q.seen, q.read-q.seen, kept)
-	if q.bound.random {
+	q.account(q.Width, q.read)
+	q.report(q.Look, q.seen, q.read-q.seen, kept)
+	if q.Random() {
 		q.state.random = q.state.random || kept < q.before+q.seen
 		q.owe()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
 )
@@ -51,7 +52,7 @@ func (s *state) beginSlab() {
 				sum += l.q[j-1] * l.q[j-1]
 				most = max(most, math.Abs(l.q[j-1]))
 			}
-			l.scaled[b], l.most[b] = math.Sqrt(sum)*up, most
+			l.scaled[b], l.most[b] = math.Sqrt(sum)*collection.Up, most
 		}
 	}
 	s.slab, s.listed = l, true
@@ -126,7 +127,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 	// kept coordinates below the normal numbers are off by half a step each, at
 	// most sqrt(D)/2 steps in norm, which CodeSlack's ten errors and |x~| <= |o|/kappa
 	// turn into less than this
-	tiny := least * float64(c.D) * rest
+	tiny := looks.Least * float64(c.D) * rest
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
 		row := c.Rotated32[int(a.i)*c.D:]
 		sum, squares := s.k.DotSquares(row[l.From:l.To], s.prep.Rest[l.From:l.To])
@@ -140,7 +141,7 @@ func (x *run) student(s *state, l backend.Look) rule {
 		}
 		off := s.offset(int(a.i))
 		a.estimate = t.Scale*a.sum + off
-		a.bound = min(a.bound, t.Upper(a.sum, reach, rest)+off+slack+slop*math.Abs(off))
+		a.bound = min(a.bound, t.Upper(a.sum, reach, rest)+off+slack+looks.Slop*math.Abs(off))
 	}
 }
 
@@ -214,7 +215,7 @@ func (x *run) mean(s *state, l backend.Look) rule {
 // exactSlack covers float64 sums over all coordinates, here and in the score, what
 // else either rounds, and the offset.
 func (s *state) exactSlack(i uint32) float64 {
-	return float64(s.c.Dim+16)*0x1p-52*2*float64(s.c.Norm[i])*2 + slop*math.Abs(s.offset(int(i)))
+	return float64(s.c.Dim+16)*0x1p-52*2*float64(s.c.Norm[i])*2 + looks.Slop*math.Abs(s.offset(int(i)))
 }
 
 // slabLook reads the look's coordinates of every survivor of one query and
@@ -371,13 +372,13 @@ func (q *slab) open(s *state) (n int, most float64) {
 func (s *state) normCap() float64 {
 	if s.c.Metric == collection.Euclidean {
 		// lead is half the square of the query's norm, scaled
-		return math.Sqrt(math.Ldexp(2*s.lead, -s.exp)) * float64(s.c.Norm[0]) * 1.0443 * up
+		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.lead, -s.exp)))
 	}
 	var norm float64
 	for _, v := range s.q {
 		norm += v * v
 	}
-	return s.unit * math.Sqrt(norm) * float64(s.c.Norm[0]) * 1.0443 * up
+	return looks.CapAll(s.c, s.unit*math.Sqrt(norm))
 }
 
 // release hands the survivors to the exact scoring at the end.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/simd"
 )
@@ -35,12 +36,12 @@ type state struct {
 	tau            float64
 
 	rows        rowCodes
-	wholeTerms  *terms    // of deterministic looks at whole rows
-	whole       bound     // by them, once rows are ready
-	list        survivors // arms that a look on part of their coordinates kept
-	finalists   []arm     // arms whose whole row was read, to be scored exactly
-	listed      bool      // some look has seen everybody
-	next        int       // first panel not scanned
+	wholeTerms  *looks.Compiled // of deterministic looks at whole rows
+	whole       looks.Bound     // by them, once rows are ready
+	list        survivors       // arms that a look on part of their coordinates kept
+	finalists   []arm           // arms whose whole row was read, to be scored exactly
+	listed      bool            // some look has seen everybody
+	next        int             // first panel not scanned
 	dense       bool
 	toDense     bool // a look sent the query to the dense path
 	random      bool
@@ -58,18 +59,6 @@ type state struct {
 	taken backend.Look // the last later look that came to its end
 	left  bool         // answered before the others
 }
-
-const (
-	up   = 1 + 1e-9
-	unit = 1.0 / (1 << 24)
-	// slop covers the float32 operations of one panel test and of the lists
-	// that keep its bounds: at most twelve roundings of terms no greater than
-	// their norms' product.
-	slop = 12 * unit
-	// least covers what those operations lose below the normal numbers, half a
-	// step each.
-	least = 12 * math.SmallestNonzeroFloat32
-)
 
 // begin readies queries lo..hi-1 of a batch.
 func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {
@@ -159,20 +148,17 @@ func (s *state) offsetWidth(i int) float64 {
 		return 0
 	}
 	n := float64(s.c.Norm[i])
-	return max(0, s.offset(i)+math.Ldexp(n*n/2, -s.exp)*up)
+	return max(0, s.offset(i)+math.Ldexp(n*n/2, -s.exp)*collection.Up)
 }
 
 // cap bounds the scores of all atoms from panel p on: NormCaps covers their
 // norms, and offsets are never positive.
 func (s *state) cap(p int) float64 {
-	if p >= s.c.PanelCount() {
-		return math.Inf(-1)
-	}
-	return s.prep.Norm * float64(s.c.NormCaps[p]) * up
+	return looks.Cap(s.c, s.prep.Norm, p)
 }
 
 // least32 is the least float32 a list's bound may have and still reach the
-// threshold; the roundings of both are in slop.
+// threshold; the roundings of both are in looks.Slop.
 func (s *state) least32() float32 { return float32(s.tau) }
 
 // report notes what a look did.

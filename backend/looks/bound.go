@@ -1,0 +1,100 @@
+package looks
+
+import (
+	"math"
+
+	"thresher/collection"
+)
+
+// Steps say what one step of a query's integer codes is worth and what rounding to them
+// can cost: |w - coded w|, rounded upward. docs/guarantee.md, int8 codes.
+type Steps struct {
+	HeadStep, RestStep float64
+	HeadErr, RestErr   float64
+}
+
+// Factors are what a query multiplies the terms of each atom by.
+type Factors struct {
+	RadiusFactor float64
+	HN           float64 // of HeadNorm: rounding of the query's head, and float32
+	HE           float64 // of HeadErr: rounding of the atom's head
+	XN           float64 // of XNorm: rounding of the query's rest, float32, and CodeSlack
+	NN           float64 // of Norm: Slack and CodeSlack
+	WE           float64 // of WholeErr: rounding of the atom's prefix
+	OffsetFactor float64
+}
+
+// Factors are those of a query whose codes are off by headErr and restErr (Steps), in
+// units of 2^-q.Exp. docs/guarantee.md: the radius by the look's Law, HN to XN from int8
+// codes, Slop, Slack and CodeSlack from float32 arithmetic.
+func (t *Compiled) Factors(q *collection.Query, headErr, restErr float64) Factors {
+	f := Factors{OffsetFactor: math.Ldexp(1, -q.Exp)}
+	switch t.Law {
+	case Whole:
+		f.RadiusFactor = q.RestNorm
+	case Student:
+		f.RadiusFactor = t.Reach * q.RestNorm
+	case Cauchy:
+		f.RadiusFactor = collection.Norm(q.Rest[t.Look.To:]) * collection.Up
+		f.WE = collection.Norm(q.Rest[:t.Look.To]) * collection.Up
+	}
+	f.HN = headErr + Slop*(q.HeadNorm+headErr)
+	f.HE = q.HeadNorm
+	f.XN = restErr + Slop*(q.RestNorm+restErr) + t.CodeSlack*q.RestNorm
+	f.NN = t.Slack*q.Norm + t.CodeSlack*q.RestNorm
+	return f
+}
+
+// Bound is a look for one query.
+type Bound struct {
+	*Compiled
+	Steps Steps
+	Factors
+	radius, size float64 // factors of a Side's Radius, with its slop, and Size
+}
+
+// Bound is t for query q, whose codes are worth k.
+func (t *Compiled) Bound(q *collection.Query, k Steps) Bound {
+	return NewBound(t, k, t.Factors(q, k.HeadErr, k.RestErr))
+}
+
+// NewBound is a bound by factors that are known.
+func NewBound(t *Compiled, k Steps, f Factors) Bound {
+	return Bound{Compiled: t, Steps: k, Factors: f, radius: (1 + Slop) * f.RadiusFactor, size: f.HN + f.XN + f.NN}
+}
+
+// Of bounds atom i from its integer products with head and rest: the score lies below
+// upper, and estimate is the middle.
+func (b *Bound) Of(i int, dh, dr float64) (estimate, upper float64) {
+	estimate = float64(b.HeadScale[i])*b.Steps.HeadStep*dh + float64(b.Scale[i])*b.Steps.RestStep*dr
+	if b.Offset != nil {
+		estimate += float64(b.Offset[i]) * b.OffsetFactor
+	}
+	return estimate, estimate + float64(b.Radius[i])*b.RadiusFactor + b.rounding(i)
+}
+
+// rounding bounds atom i's rounding.
+func (b *Bound) rounding(i int) float64 {
+	e := Least + b.HN*float64(b.HeadNorm[i]) + b.HE*float64(b.HeadErr[i]) + b.XN*float64(b.XNorm[i]) + b.NN*float64(b.Norm[i]) +
+		Slop*b.RadiusFactor*float64(b.Radius[i])
+	if b.WE > 0 {
+		e += b.WE * float64(b.WholeErr[i])
+	}
+	if b.Offset != nil {
+		e -= Slop * b.OffsetFactor * float64(b.Offset[i])
+	}
+	return e
+}
+
+// StripRounding bounds the rounding of every atom of a strip.
+func (b *Bound) StripRounding(t *Strip) float64 {
+	return Least + b.HN*t.HeadNorm + b.HE*t.HeadErr + b.XN*t.XNorm + b.NN*t.Norm +
+		Slop*(b.RadiusFactor*t.Radius+b.OffsetFactor*t.Offset) + b.WE*t.WholeErr
+}
+
+// Beside is Of by the terms that stand side by side, and no less.
+func (b *Bound) Beside(p *Side, dh, dr float64) (estimate, upper float64) {
+	estimate = float64(p.HeadScale)*b.Steps.HeadStep*dh + float64(p.Scale)*b.Steps.RestStep*dr + float64(p.Offset)*b.OffsetFactor
+	return estimate, estimate + float64(p.Radius)*b.radius + float64(p.HeadErr)*b.HE + float64(p.Size)*b.size +
+		float64(p.WholeErr)*b.WE - Slop*b.OffsetFactor*float64(p.Offset) + Least
+}

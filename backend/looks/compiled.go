@@ -1,0 +1,112 @@
+package looks
+
+import (
+	"fmt"
+
+	"thresher/backend"
+	"thresher/bandit"
+	"thresher/collection"
+)
+
+// Law is how a look bounds what it has not read.
+type Law uint8
+
+const (
+	// Whole reads all codes of a row; what they are off by bounds the rest with
+	// certainty. docs/guarantee.md, int8 codes.
+	Whole Law = iota
+	// Student is the linear test, which fails with the look's Alpha. docs/guarantee.md,
+	// the linear test.
+	Student
+	// Cauchy bounds what is beyond a prefix by norms, with certainty, and what is
+	// within it by the error of its codes. docs/guarantee.md, certain.
+	Cauchy
+)
+
+// Codes says which integer codes of a query a look multiplies, and so what the query's
+// rounding costs. docs/guarantee.md, int8 codes.
+type Codes uint8
+
+const (
+	// Codes8 are of 8 bits: of panels.
+	Codes8 Codes = iota
+	// Codes16 are of 16 bits: of rows.
+	Codes16
+	// CodesHigh are of 16 bits for the head, and their high halves for the rest: of
+	// signs.
+	CodesHigh
+)
+
+// Terms are what a look reads of each atom besides codes, in internal order. The
+// slices are the collection's; Offset and WholeErr may be nil.
+type Terms struct {
+	HeadScale, HeadNorm, HeadErr, Norm, Offset []float32
+	Scale, Radius, XNorm, WholeErr             []float32
+}
+
+// Compiled is a backend.Look made ready for a collection: all that does not depend on
+// the query.
+type Compiled struct {
+	Look  backend.Look
+	Level int // of the collection's Levels
+	Law   Law
+	Codes Codes
+	Width int     // codes an atom is looked at with; eight signs count as one
+	Reach float64 // of Student: how many radii its alpha costs
+	Terms
+	// Slack and CodeSlack are the collection's.
+	Slack, CodeSlack float64
+	Strips           []Strip // of looks at panels
+	Sides            []Side  // once Set.Side has made them
+}
+
+// Random reports whether the look's bound can fail.
+func (t *Compiled) Random() bool { return t.Law == Student }
+
+// compile says how look l is taken, or why it is not.
+func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
+	switch {
+	case l.Rep != backend.Panels && l.Rep != backend.Rows && l.Rep != backend.Signs:
+		return nil, fmt.Errorf("codes of representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
+	case !c.Coded():
+		return nil, fmt.Errorf("codes of a collection that has none: %w", backend.ErrRuleUnsupported)
+	case l.Rule != backend.Student && l.Rule != backend.Cauchy:
+		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
+	}
+	t := &Compiled{Look: l, Level: c.Level(l.To), Codes: Codes16, Width: c.R + l.To, Slack: c.Slack, CodeSlack: c.CodeSlack}
+	switch l.Rep {
+	case backend.Panels:
+		t.Codes = Codes8
+	case backend.Signs:
+		t.Level, t.Codes, t.Width = c.SignLevel(), CodesHigh, c.R+l.To/8
+		if t.Level < 0 || l.Rule != backend.Student {
+			return nil, fmt.Errorf("rule %d on signs: %w", l.Rule, backend.ErrRuleUnsupported)
+		}
+	}
+	if t.Level < 0 || l.From != 0 || l.To != c.Levels[t.Level].Width {
+		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
+	}
+	last := len(c.Levels) - 1
+	at, whole := &c.Levels[t.Level], &c.Levels[last]
+	t.Terms = Terms{HeadScale: c.HeadScale, HeadNorm: c.HeadNorm, HeadErr: c.HeadErr, Norm: c.Norm, Offset: c.Offset,
+		Scale: at.Scale, XNorm: at.XNorm}
+	switch {
+	case t.Level == last:
+		// the code is of all of the rest o: |o - x| |q_rest| is all that is left open
+		t.Law, t.Radius = Whole, at.Beyond
+	case l.Rule == backend.Student:
+		t.Law, t.Radius, t.Reach = Student, at.Radius, bandit.Reach(l.Alpha, c.Kappa, c.D)
+	default:
+		t.Law, t.Radius = Cauchy, at.Beyond
+		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond
+	}
+	return t, nil
+}
+
+func widths(c *collection.Collection) []int {
+	w := make([]int, len(c.Levels))
+	for i := range c.Levels {
+		w[i] = c.Levels[i].Width
+	}
+	return w
+}

@@ -1,0 +1,83 @@
+package looks
+
+import (
+	"sync"
+
+	"thresher/backend"
+	"thresher/collection"
+)
+
+// setMost is how many looks a Set keeps; plans are few.
+const setMost = 256
+
+// Set compiles looks for one collection, each once for all batches that take it. It is
+// safe for concurrent use.
+type Set struct {
+	c      *collection.Collection
+	mu     sync.Mutex
+	looks  map[backend.Look]*Compiled
+	strips map[stripsKey][]Strip
+	sides  [][]Side // by level
+}
+
+// stripsKey is what strips depend on.
+type stripsKey struct {
+	level int
+	law   Law
+}
+
+// NewSet returns an empty Set; c must outlive it.
+func NewSet(c *collection.Collection) *Set {
+	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Levels))}
+}
+
+// Compile readies look l, with strips where it is at panels. It fails with
+// backend.ErrRuleUnsupported for what no codes serve. The caller owns the result but
+// for its slices, which are read only.
+func (s *Set) Compile(l backend.Look) (*Compiled, error) {
+	// what a look does with its bounds is no part of them
+	key := backend.Look{Rep: l.Rep, Rule: l.Rule, From: l.From, To: l.To, Alpha: l.Alpha}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, ok := s.looks[key]
+	if !ok {
+		var err error
+		if kept, err = compile(s.c, key); err != nil {
+			return nil, err
+		}
+		if kept.Codes == Codes8 {
+			kept.Strips = s.stripsOf(kept)
+		}
+		if len(s.looks) >= setMost {
+			clear(s.looks)
+		}
+		s.looks[key] = kept
+	}
+	t := *kept
+	t.Look = l
+	return &t, nil
+}
+
+// stripsOf returns the strips of a look. s.mu is held.
+func (s *Set) stripsOf(t *Compiled) []Strip {
+	key := stripsKey{t.Level, t.Law}
+	if s.strips[key] == nil {
+		s.strips[key] = t.strips(s.c.N)
+	}
+	return s.strips[key]
+}
+
+// LayOut gives t its Sides, which are kept for other looks at the level. t is none of
+// Cauchy's, whose terms a level shares with another look.
+func (s *Set) LayOut(t *Compiled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sides[t.Level] == nil {
+		all := make([]Side, s.c.N)
+		for i := range all {
+			all[i] = t.Side(i)
+		}
+		s.sides[t.Level] = all
+	}
+	t.Sides = s.sides[t.Level]
+}
