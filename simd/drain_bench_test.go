@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkDrain: instructions/queries/percent of the lanes, of random masks, in ns a
-// query and panel. Lists fill from their beginning to the end of 64 panels.
+// random masks. Lists start empty and are reset every 64 panels.
 func BenchmarkDrain(b *testing.B) {
 	const panels, chunk, stride = 512, 64, 4160
 	r := rand.New(rand.NewPCG(63, 64))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// drainCase is everything a drain reads.
+// drainCase holds the inputs of a Drain.
 type drainCase struct {
 	stride int
 	counts []int32
@@ -20,11 +20,11 @@ type drainCase struct {
 	add    []float32
 }
 
-// manyBits is the number of bits beyond which the kernel takes a mask another way.
+// manyBits is the number of bits beyond which the kernel treats a mask differently.
 const manyBits = 16
 
-// newDrainCase draws a case: masks of all numbers of bits, of few or of many,
-// lists that are empty, as full as may be, or in between.
+// newDrainCase draws masks with few, many or any number of bits, and lists that are
+// empty, as full as allowed, or in between.
 func newDrainCase(r *rand.Rand, n, stride int) *drainCase {
 	c := &drainCase{stride: stride, counts: make([]int32, n), masks: make([]uint64, n), values: normals(r, panelLanes*n, true),
 		base: r.Uint32(), add: normals(r, n, true)}
@@ -44,14 +44,14 @@ func newDrainCase(r *rand.Rand, n, stride int) *drainCase {
 	return c
 }
 
-// of is the case of queries from to to.
+// of returns the part of the case for queries from to to.
 func (c *drainCase) of(from, to int) *drainCase {
 	return &drainCase{c.stride, c.counts[from:to], c.masks[from:to], c.values[panelLanes*from : panelLanes*to], c.base, c.add[from:to]}
 }
 
 const untouchedID = 0xa5a5a5a5
 
-// run drains to lists whose entries are all marked, and between guards.
+// run drains into lists filled with markers and surrounded by guards.
 func (c *drainCase) run(t *testing.T, kern Kernels) (ids []uint32, bounds []float32, counts []int32) {
 	t.Helper()
 	n := len(c.masks)
@@ -110,7 +110,7 @@ func (c *drainCase) check(t *testing.T, kern Kernels) {
 }
 
 // TestDrain holds all Kernels against the definition, and calls with some of the
-// queries against the call with all.
+// queries with the call for all.
 func TestDrain(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	strides := []int{64, 71, 200, 65, 128, 1000}
@@ -133,7 +133,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainMasks: every mask of up to two bits, and every mask without them.
+// TestDrainMasks tries every mask of at most two set bits and of at most two clear bits.
 func TestDrainMasks(t *testing.T) {
 	c := newDrainCase(rand.New(rand.NewPCG(65, 66)), 2*panelLanes*panelLanes, 70)
 	for i := range panelLanes {
@@ -147,7 +147,7 @@ func TestDrainMasks(t *testing.T) {
 	}
 }
 
-// TestDrainSpecial: sums are those of float32, whatever they are.
+// TestDrainSpecial asserts that bounds are float32 sums for infinities, NaN and extremes too.
 func TestDrainSpecial(t *testing.T) {
 	inf := float32(math.Inf(1))
 	special := []float32{0, float32(math.Copysign(0, -1)), 1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, inf, -inf}
@@ -157,7 +157,7 @@ func TestDrainSpecial(t *testing.T) {
 		for i := range panelLanes {
 			w := special[i%len(special)]
 			if sum := v + w; sum != sum {
-				w = 0 // which NaN an infinity less itself gives is of no interest
+				w = 0 // NaN payloads are unspecified
 			}
 			c.values[panelLanes*q+i] = w
 		}
@@ -169,8 +169,8 @@ func TestDrainSpecial(t *testing.T) {
 	}
 }
 
-// TestDrainRefuses: a list without room, wherever it stands, and what does not
-// fit its slice.
+// TestDrainRefuses asserts the panic for a list without room, at any position, and for
+// arguments that do not fit their slices.
 func TestDrainRefuses(t *testing.T) {
 	const n, stride = 300, 80
 	c := newDrainCase(rand.New(rand.NewPCG(69, 70)), n, stride)

@@ -55,13 +55,12 @@ func BenchmarkFloat(b *testing.B) {
 			}
 		}
 	}
-	runtime.KeepAlive(sum) // what nothing reads need not be computed
+	runtime.KeepAlive(sum) // keeps the compiler from dropping the computation
 }
 
 func both(a, b float64) float64 { return a + b }
 
-// BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call out of
-// 128 MB.
+// BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call from 128 MB.
 func BenchmarkFloatDots(b *testing.B) { benchmarkRows(b, Kernels.Dots) }
 
 func BenchmarkFloatDistances(b *testing.B) { benchmarkRows(b, Kernels.SquaredDistances) }

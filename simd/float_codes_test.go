@@ -26,8 +26,8 @@ func TestFloatMaxAbs(t *testing.T) {
 	})
 }
 
-// codable draws n floats to be coded: in range and far out of it, ties, zeros
-// of both signs, and at times infinities and NaN.
+// codable draws n floats to be coded: in range and far out of range, ties, zeros of both
+// signs and, if wild, infinities and NaN.
 func codable(r *rand.Rand, n int, wild bool) []float32 {
 	x := normals(r, n, false)
 	odd := []float32{0, float32(math.Copysign(0, -1)), .5, 1.5, 2.5, -2.5, 127.5, -127.5, 1e9, -1e9, 4e6, -4e6,

@@ -7,7 +7,7 @@ import (
 )
 
 // FuzzFloat compares the Kernels on any bits: codes, their sums, permutations,
-// maxima, transforms and canonical sums bit for bit, other sums where they are finite.
+// maxima, transforms and canonical sums bit for bit; other sums if they are finite.
 func FuzzFloat(f *testing.F) {
 	f.Add([]byte{}, float32(1), uint16(127))
 	f.Add(make([]byte, 4*33), float32(.5), uint16(32767))
@@ -35,7 +35,7 @@ func FuzzFloat(f *testing.F) {
 	})
 }
 
-// fuzzResult is what the kernels make of one input.
+// fuzzResult holds the kernels' results for one input.
 type fuzzResult struct {
 	max, cc  float64
 	sum      int64
@@ -44,7 +44,7 @@ type fuzzResult struct {
 	permuted []float32
 	turned   []float32
 	same     []float64 // canonical sums
-	sums     []float64 // with a sum of magnitudes after each
+	sums     []float64 // each followed by the sum of its terms' magnitudes
 }
 
 func fuzzed(kern Kernels, x []float32, q []float64, perm []uint32, inv float32, limit int32) fuzzResult {
@@ -57,7 +57,7 @@ func fuzzed(kern Kernels, x []float32, q []float64, perm []uint32, inv float32, 
 	r.sum, err2 = kern.QuantizeError(r.shorts, x, inv, limit, 1/inv)
 	co, r.cc = kern.CodeMoments(r.bytes, x)
 	kern.PermuteScale(r.permuted, x, perm, x)
-	// finite entries of one size: signs of a NaN are nobody's promise
+	// Only finite entries of bounded size: the sign of a NaN is unspecified.
 	for _, v := range x {
 		if !(math.Abs(float64(v)) < 1e30) {
 			v = 1
@@ -91,7 +91,7 @@ func fuzzed(kern Kernels, x []float32, q []float64, perm []uint32, inv float32, 
 	return r
 }
 
-// differs names what differs beyond what is promised.
+// differs names the first promised equality that fails, "" if none does.
 func (r fuzzResult) differs(o fuzzResult) string {
 	for i := range r.bytes {
 		if r.bytes[i] != o.bytes[i] || r.shorts[i] != o.shorts[i] {
@@ -110,7 +110,7 @@ func (r fuzzResult) differs(o fuzzResult) string {
 		return "maxima or sums of codes"
 	}
 	for i, a := range r.same {
-		if b := o.same[i]; !sameBits(a, b) && (a == a || b == b) { // payloads of a NaN are nobody's promise
+		if b := o.same[i]; !sameBits(a, b) && (a == a || b == b) { // NaN payloads are unspecified
 			return "canonical sums"
 		}
 	}

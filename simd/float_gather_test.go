@@ -52,8 +52,8 @@ func TestFloatDotGather(t *testing.T) {
 	})
 }
 
-// TestFloatGatherRefusesIndex: an index beyond the array, wherever it stands,
-// is caught before it is followed.
+// TestFloatGatherRefusesIndex asserts that an index beyond the array, at any position,
+// panics before it is followed.
 func TestFloatGatherRefusesIndex(t *testing.T) {
 	const n = 67
 	src, scale, dst, q := make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)

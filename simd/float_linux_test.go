@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// edge copies x to where memory ends, or with before set to where it begins:
-// touching an entry beyond x there kills the test.
+// edge copies x to the end of a mapping, or with before set to its start: touching an
+// entry beyond x there kills the test.
 func edge[T any](t *testing.T, before bool, x []T) []T {
 	t.Helper()
 	if len(x) == 0 {
@@ -41,7 +41,7 @@ func edge[T any](t *testing.T, before bool, x []T) []T {
 	return y
 }
 
-// TestFloatEdges: no kernel reads or writes beyond its slices.
+// TestFloatEdges asserts that no kernel reads or writes beyond its slices.
 func TestFloatEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	for _, before := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// floatLengths are every remainder of every vector length, and rows.
+// floatLengths returns every remainder of every vector length, and lengths of rows.
 func floatLengths() []int {
 	var n []int
 	for i := range 71 {
@@ -16,13 +16,13 @@ func floatLengths() []int {
 	return append(n, 96, 100, 127, 128, 129, 255, 256, 257, 300, 784, 1000, 1024, 4096)
 }
 
-// fence is what stands before and behind every slice under test.
+// fence is the number of guard entries before and after every slice under test.
 const fence = 80
 
 var nan32 = float32(math.NaN())
 
-// fenced returns n entries that lie between fences of guard entries, and
-// whether those still stand.
+// fenced returns n entries between fences of guard entries, and a function that
+// reports whether the fences are unchanged.
 func fenced[T any](n int, guard T, same func(a, b T) bool) (inside []T, intact func() bool) {
 	all := make([]T, n+2*fence)
 	for i := range all {
@@ -62,7 +62,7 @@ func normals(r *rand.Rand, n int, wild bool) []float32 {
 	return x
 }
 
-// exactly adds up products without error and tells the sum of their magnitudes.
+// exactly accumulates products without rounding, and the sum of their magnitudes.
 type exactly struct{ sum, size *big.Float }
 
 func newExactly() exactly {
@@ -83,7 +83,7 @@ func (e exactly) addSquare(a, b float64) {
 	e.size.Add(e.size, d)
 }
 
-// within reports whether got is the sum up to ulps 2^-53 of the magnitudes.
+// within reports whether got differs from the sum by at most ulps 2^-53 of the magnitudes.
 func (e exactly) within(got float64, ulps int) bool {
 	if math.IsNaN(got) {
 		return false
@@ -131,7 +131,7 @@ func TestFloatDot(t *testing.T) {
 	})
 }
 
-// TestFloatDotsRefusesRow: a row beyond the matrix is caught before it is read.
+// TestFloatDotsRefusesRow asserts that a row beyond the matrix panics before it is read.
 func TestFloatDotsRefusesRow(t *testing.T) {
 	for _, kern := range Available() {
 		for name, rows := range map[string]func(Kernels, []float64, []float32, int, []uint32, []float64){"Dots": Kernels.Dots, "SquaredDistances": Kernels.SquaredDistances} {

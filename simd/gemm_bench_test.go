@@ -29,7 +29,7 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// BenchmarkPack is in GB/s of panel written.
+// BenchmarkPack reports GB/s of panel written.
 func BenchmarkPack(b *testing.B) {
 	for _, s := range []struct{ k, width int }{{768, 64}, {512, 16}} {
 		src, panel := make([]float32, s.k*s.width), make([]float32, s.k*s.width)
@@ -44,7 +44,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 }
 
-// BenchmarkDenseTest is in rows a microsecond, a tile of 128 rows a call.
+// BenchmarkDenseTest reports rows a microsecond, for tiles of 128 rows.
 func BenchmarkDenseTest(b *testing.B) {
 	const n = 128
 	for _, width := range PanelWidths {

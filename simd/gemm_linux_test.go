@@ -2,7 +2,7 @@ package simd
 
 import "testing"
 
-// TestGemmEdges: no kernel reads or writes past the rows it is given.
+// TestGemmEdges asserts that no kernel reads or writes beyond the rows it is given.
 func TestGemmEdges(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		floats := func(n int) []float32 { return edge(t, before, make([]float32, n)) }

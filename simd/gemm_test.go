@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// foreign fills all memory of a grid that is not its rows: a NaN, so that it
-// shows in any sum it gets into.
+// foreign fills the memory of a grid outside its rows. It is a NaN, so that a sum that
+// reads it shows it.
 var foreign = math.Float32frombits(0x7fc0beef)
 
-// grid is rows of width floats, ld apart, in data, which ends with the last of
-// them and lies amid foreign memory.
+// grid holds rows of width floats, ld apart, in data, which ends with the last row and
+// is surrounded by foreign memory.
 type grid struct {
 	all, data       []float32
 	rows, width, ld int
@@ -35,7 +35,7 @@ func newGrid(rows, width, ld int, at func(i, j int) float32) grid {
 
 func (g grid) row(i int) []float32 { return g.data[i*g.ld:][:g.width] }
 
-// intact tells whether the memory around and between the rows is as it was.
+// intact reports whether the memory around and between the rows is unchanged.
 func (g grid) intact() bool {
 	n := 0
 	for _, v := range g.all {
@@ -46,8 +46,8 @@ func (g grid) intact() bool {
 	return n == len(g.all)-g.rows*g.width
 }
 
-// fma is x y + z rounded once: the sum is rounded to odd in float64, whose digits
-// are more than two more than those of the result.
+// fma returns x y + z rounded once: the float64 sum is rounded to odd, which makes the
+// second rounding exact since float64 has more than two digits more than float32.
 func fma(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	s := p + c
@@ -65,7 +65,7 @@ func fma(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// chain is the product Gemm promises, fused or not, but for the addition to out.
+// chain returns the product that Gemm promises, fused or not, without the addition to out.
 func chain(row []float32, panel []float32, width, j int, fused bool) float32 {
 	var s float32
 	for c, x := range row {
@@ -78,7 +78,7 @@ func chain(row []float32, panel []float32, width, j int, fused bool) float32 {
 	return s
 }
 
-// gemmKinds are the entries of rows and panels under test.
+// gemmKinds are the kinds of entries of rows and panels under test.
 var gemmKinds = []struct {
 	name string
 	draw func(r *rand.Rand) float32
@@ -93,9 +93,9 @@ var gemmKinds = []struct {
 	}},
 }
 
-// TestGemm: each entry is, bit for bit, one chain in the order of c, fused in all
-// entries or in none, whatever n is; it is off by no more than promised; nothing
-// else is read or written.
+// TestGemm asserts that each entry is, bit for bit, one chain in the order of c, fused
+// in all entries or in none, for every n; that it keeps the stated error; and that
+// nothing outside is read or written.
 func TestGemm(t *testing.T) {
 	heights := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 23, 24, 25, 31, 50}
 	for _, kind := range gemmKinds {
@@ -159,13 +159,13 @@ func checkError(t *testing.T, got float32, row, panel []float32, width, j int) {
 		sum, size = sum+p, size+math.Abs(p)
 	}
 	k := float64(len(row))
-	// the last term is that of the sums in float64
+	// The last term is the rounding of the float64 reference.
 	if e := math.Abs(float64(got) - sum); !(e <= k*0x1p-24*size+k*0x1p-150+k*0x1p-52*size) {
 		t.Fatalf("a chain of %d is off by %g, its terms' size is %g", len(row), e, size)
 	}
 }
 
-// TestGemmRefuses: what would leave a slice is refused before the kernel runs.
+// TestGemmRefuses asserts a panic before the kernel runs if it would leave a slice.
 func TestGemmRefuses(t *testing.T) {
 	const n, k, width, ld = 9, 10, 32, 40
 	out, rows, panel := make([]float32, (n-1)*ld+width), make([]float32, (n-1)*ld+k), make([]float32, k*width)
@@ -234,7 +234,7 @@ func TestPack(t *testing.T) {
 }
 
 // TestDenseTest: the same mask by all Kernels, at the threshold and one rounding
-// from it, where a fused product would show, and for numbers that are none.
+// from it (where a fused product would show), and for NaN and infinities.
 func TestDenseTest(t *testing.T) {
 	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, math.MaxFloat32}
 	for _, width := range PanelWidths {
@@ -251,13 +251,13 @@ func TestDenseTest(t *testing.T) {
 			want := make([]uint64, n)
 			var bits int
 			for j := range width {
-				// each column's threshold is the value of one of the rows, or its neighbour
+				// Each column's threshold is the value of one of the rows, or a float next to it.
 				i := 0
 				if n > 0 {
 					i = r.IntN(n)
 				}
 				value := func(i int) float32 {
-					// the conversions keep compilers from fusing products and sums
+					// The conversions keep compilers from fusing products with sums.
 					s := float32(dots.row(i)[j]*terms.row(0)[i]) + float32(columns.row(0)[j]*terms.row(1)[i])
 					return s + float32(columns.row(1)[j]*terms.row(2)[i])
 				}
@@ -314,7 +314,7 @@ func TestGemmAllocatesNothing(t *testing.T) {
 }
 
 // FuzzGemm packs vectors of any bits and multiplies rows by them: all Kernels
-// gives the chain, fused or not, or a NaN where it is one.
+// must give the chain, fused or not, or a NaN where that is one.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), uint8(0), uint8(0), false)
 	f.Add(uint64(2), uint8(1), uint8(33), uint8(17), uint8(2), uint8(5), true)
@@ -325,7 +325,7 @@ func FuzzGemm(f *testing.F) {
 		any := func(int, int) float32 {
 			u := r.Uint32()
 			if seed%2 == 0 {
-				u = u&0x807fffff | uint32(64+r.IntN(128))<<23 // neither none nor extreme
+				u = u&0x807fffff | uint32(64+r.IntN(128))<<23 // neither NaN nor extreme
 			}
 			return math.Float32frombits(u)
 		}

@@ -50,7 +50,7 @@ func TestAvailable(t *testing.T) {
 // the best Kernels it has to find.
 const wantBest = "THRESHER_TEST_WANT_BEST"
 
-// TestBestLowered runs this binary again with more features switched off.
+// TestBestLowered runs this binary again with processor features hidden.
 func TestBestLowered(t *testing.T) {
 	if want := os.Getenv(wantBest); want != "" {
 		if Best().String() != want {

@@ -7,7 +7,7 @@ import (
 )
 
 // checkTranspose holds all Kernels against the layout of panel.go, on rows that
-// repeat bytes, where the rows end and where more follow.
+// of their slice and for rows that others follow.
 func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	t.Helper()
 	end := max(0, (n-1)*stride+width)
@@ -53,7 +53,7 @@ func TestTranspose(t *testing.T) {
 	checkTranspose(t, panelLanes, 1020, 1024, bytes)
 }
 
-// TestTransposeRefuses: rows that end early panic before anything beyond is read.
+// TestTransposeRefuses asserts that rows that end early panic before anything beyond is read.
 func TestTransposeRefuses(t *testing.T) {
 	for _, kern := range Available() {
 		for _, n := range []int{1, 16, 37, 64} {
@@ -65,7 +65,7 @@ func TestTransposeRefuses(t *testing.T) {
 	}
 }
 
-// checkLists holds Select, of what a mask lists, against its definition.
+// checkLists compares Select, on the entries that a mask lists, with its definition.
 func checkLists(t *testing.T, kern Kernels, mask uint64, values *[panelLanes]float32, base uint32, add, cut float32) {
 	t.Helper()
 	var wantIDs []uint32
@@ -80,7 +80,7 @@ func checkLists(t *testing.T, kern Kernels, mask uint64, values *[panelLanes]flo
 	}
 }
 
-// checkSelect holds Select, into other memory and in place, against its definition.
+// checkSelect compares Select, into other memory and in place, with its definition.
 func checkSelect(t *testing.T, kern Kernels, ids []uint32, bounds []float32, lo, hi float32) {
 	t.Helper()
 	var wantIDs []uint32
@@ -120,7 +120,7 @@ func TestLists(t *testing.T) {
 	var values [panelLanes]float32
 	for _, kern := range Available() {
 		for n := range 20 * (panelLanes + 1) {
-			var mask uint64 // of n bits, and of all numbers of bits
+			var mask uint64 // of n bits, for every n
 			for _, i := range r.Perm(panelLanes)[:n%(panelLanes+1)] {
 				mask |= 1 << i
 			}

@@ -22,8 +22,8 @@ func randomPanel(r *rand.Rand, width int) ([]uint8, [][]int32) {
 	return panel, codes
 }
 
-// TestPanelDots compares both scans with a plain loop, extreme codes included:
-// a whole block of 127 times -127 must not spill into the next lane.
+// TestPanelDots compares both scans with a plain loop. A whole block of products
+// 127 times -127 must not overflow into the next lane.
 func TestPanelDots(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, width := range []int{4, 32, 64, 96, 192, 256} {

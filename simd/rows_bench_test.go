@@ -7,8 +7,8 @@ import (
 )
 
 // BenchmarkRows: kernel/instructions/head+width/rows/share of rows looked at, in ns a row
-// and GB/s of codes. Rows lie 832 bytes apart in the second cache, the third or
-// in memory: lists of ids follow each other until they have named all rows about
+// of rows visited. Rows are 832 bytes apart, in the level-2 cache, the level-3 cache or
+// memory; successive lists of ids name all rows about once. The levels alternate at
 // once. Kernels take turns at each shape.
 func BenchmarkRows(b *testing.B) {
 	const stride, most = 832, 200_000

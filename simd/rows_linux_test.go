@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRowsEdges: no kernel reads or writes beyond the rows it is given.
+// TestRowsEdges asserts that no kernel reads or writes beyond the rows it is given.
 func TestRowsEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	for _, before := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rowsCase is one call of Rows, and of Rows8 with the high halves.
+// rowsCase holds the inputs of a call of Rows, and of Rows8 with the high halves.
 type rowsCase struct {
 	codes               []uint8
 	stride, head, width int
@@ -15,7 +15,7 @@ type rowsCase struct {
 	q                   RowQuery
 }
 
-// sum is the plain sum of n codes of row i, from one on, times codes of the query.
+// sum returns the plain sum of n codes of row i, from index from on, times the query's.
 func (c *rowsCase) sum(i uint32, q []int8, from, n int) (s int32) {
 	row := c.codes[int(i)*c.stride:]
 	for j := from; j < from+n; j++ {
@@ -46,7 +46,7 @@ func (c *rowsCase) check(t *testing.T, kern Kernels) {
 	}
 }
 
-// rowCodes draws codes, of rows or of queries: of all values, or extreme ones.
+// rowCodes draws codes of rows or queries: from all values, or extreme ones only.
 func rowCodes[T uint8 | int8](r *rand.Rand, n int, extreme bool) []T {
 	x := make([]T, n)
 	for i := range x {
@@ -58,8 +58,8 @@ func rowCodes[T uint8 | int8](r *rand.Rand, n int, extreme bool) []T {
 	return x
 }
 
-// newRowsCase draws a call on rows that have gap codes between them, which end
-// where the last row does. The query goes on after the codes looked at.
+// newRowsCase draws a call on rows separated by gap codes; the slice ends with the last
+// row. The query is longer than the codes looked at.
 func newRowsCase(r *rand.Rand, rows, head, width, gap, n int) *rowsCase {
 	extreme := r.IntN(2) == 0
 	end := head + width
@@ -74,8 +74,8 @@ func newRowsCase(r *rand.Rand, rows, head, width, gap, n int) *rowsCase {
 	return c
 }
 
-// TestRows takes all tails of head and rest, all numbers of rows up to two groups
-// and some greater, ids in any order.
+// TestRows tries all tails of head and rest, all numbers of rows up to two groups and
+// some greater, with ids in any order.
 func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	for _, kern := range Available() {
@@ -91,7 +91,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsFar takes matrices so large that rows are fetched from afar.
+// TestRowsFar uses matrices large enough for prefetching to the level-2 cache.
 func TestRowsFar(t *testing.T) {
 	r := rand.New(rand.NewPCG(53, 54))
 	for _, kern := range Available() {
@@ -109,7 +109,7 @@ func TestRowsFar(t *testing.T) {
 	}
 }
 
-// TestRowsExtremes: the greatest sums there may be fit.
+// TestRowsExtremes asserts that the greatest possible sums fit.
 func TestRowsExtremes(t *testing.T) {
 	c := &rowsCase{stride: 2 * MaxScan, head: MaxScan, width: MaxScan, ids: []uint32{0, 1, 0, 1, 1, 0}}
 	c.codes = slices.Repeat([]uint8{255}, 4*MaxScan)
@@ -121,8 +121,8 @@ func TestRowsExtremes(t *testing.T) {
 	}
 }
 
-// TestRowsProduct: the sums make up the product of the codes, for every code of a
-// query that SplitCodes takes.
+// TestRowsProduct asserts that the sums give the product of the codes, for every code
+// that SplitCodes takes.
 func TestRowsProduct(t *testing.T) {
 	q := make([]int16, 0, 2*MaxRow+2)
 	for v := -MaxRow; v <= MaxRow; v++ {
@@ -135,7 +135,7 @@ func TestRowsProduct(t *testing.T) {
 			t.Fatalf("code %d split in %d and %d", v, hi[c], lo[c])
 		}
 	}
-	code := rowCodes[uint8](rand.New(rand.NewPCG(55, 56)), len(q)-1, false) // of 2^16-2 codes, 2 short of a multiple of 4
+	code := rowCodes[uint8](rand.New(rand.NewPCG(55, 56)), len(q)-1, false) // 2^16-2 codes, 2 short of a multiple of 4
 	n := len(code) &^ 3
 	var sum, want int64
 	for c, v := range q[:n] {
@@ -152,7 +152,7 @@ func TestRowsProduct(t *testing.T) {
 	}
 }
 
-// TestRowsRefuses: what does not fit its slice panics before anything is read.
+// TestRowsRefuses asserts that arguments beyond their slices panic before anything is read.
 func TestRowsRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(57, 58))
 	for _, kern := range Available() {
@@ -192,7 +192,7 @@ func FuzzRows(f *testing.F) {
 		}
 		r := rand.New(rand.NewPCG(seed, 59))
 		rows := 1 + r.IntN(30)
-		if seed%8 == 0 { // enough for them to be fetched from afar
+		if seed%8 == 0 { // large enough for prefetching to the level-2 cache
 			rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
 		}
 		c := newRowsCase(r, rows, 4*int(head), 4*int(width), 4*int(gap), int(n%300))

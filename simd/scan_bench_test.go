@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkScan: instructions/head+width/queries, in GMAC/s. Panels of up to 16 KiB
-// follow each other through 64 MiB; wider ones are made in one place.
+// follow each other through 64 MiB; wider ones are all the same memory.
 func BenchmarkScan(b *testing.B) {
 	const all = 64 << 20
 	r := rand.New(rand.NewPCG(31, 32))
@@ -57,8 +57,8 @@ func BenchmarkTranspose(b *testing.B) {
 }
 
 // BenchmarkWholeRows: instructions/queries/way, in GB/s of rows, 64 of which are tested
-// after 64 others through 48 MiB. Transposing is alone with 0 queries; "cut" keeps
-// the rows to come from it, which it then does not fetch. "rows" is Rows8 and Test.
+// level/queries/way. With 0 queries rows are transposed only; "cut" hides the next rows
+// from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test.
 func BenchmarkWholeRows(b *testing.B) {
 	const head, width, all = 64, 768, 48 << 20
 	const stride, size = head + width, panelLanes * (head + width)

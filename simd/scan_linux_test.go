@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScanEdges: no kernel reads or writes beyond its slices.
+// TestScanEdges asserts that no kernel reads or writes beyond its slices.
 func TestScanEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	for _, before := range []bool{false, true} {
@@ -24,7 +24,7 @@ func TestScanEdges(t *testing.T) {
 			list, bounds := edge(t, before, make([]uint32, s.n)), edge(t, before, make([]float32, s.n))
 			rows := edge(t, before, make([]uint8, (panelLanes-1)*c.stride+all))
 			for _, kern := range Available() {
-				for short := range 2 { // as much scratch as a panel's codes take, and less
+				for short := range 2 { // as much scratch as a panel's codes need, and too little
 					w := ScanScratch{words: edge(t, before, make([]int64, len(panel)/8-short))}
 					kern.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
 				}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// checkSums holds Rows8 and Test of n rows, gap codes between them, against the
-// scan of the panel that they make: equal bits, whatever the terms are.
+// checkSums compares Rows8 and Test on n rows, gap codes apart, with the scan of the
+// panel made of them: equal bits for any terms.
 func (c *scanCase) checkSums(t *testing.T, kern Kernels, n, gap int) {
 	t.Helper()
 	all := c.head + c.width
@@ -45,8 +45,8 @@ func (c *scanCase) checkSums(t *testing.T, kern Kernels, n, gap int) {
 	}
 }
 
-// TestSums takes all numbers of rows, random and extreme codes, and terms of all
-// sizes, which round, overflow and vanish.
+// TestSums tries all numbers of rows, random and extreme codes, and terms that round,
+// overflow and underflow.
 func TestSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	for n := range panelLanes + 1 {
@@ -75,8 +75,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// wild draws the floats of a case anew, of all sizes, some neither finite nor
-// numbers, and some equal to each other.
+// wild redraws the floats of a case from all magnitudes, with NaN, infinities and
+// duplicates.
 func (c *scanCase) wild(r *rand.Rand) {
 	draw := func() float32 {
 		if r.IntN(20) == 0 {
@@ -95,7 +95,7 @@ func (c *scanCase) wild(r *rand.Rand) {
 	}
 }
 
-// TestSumsCut: equal passes, and what no lane of sums has does not.
+// TestSumsCut asserts that a value equal to the cut passes and lanes without sums do not.
 func TestSumsCut(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(63, 64)), 0, 4, 0, 1, false)
 	q := &ScanQuery{Radius: 1}
@@ -115,7 +115,7 @@ func TestSumsCut(t *testing.T) {
 	}
 }
 
-// TestSumsRefuses: values have room for all lanes whatever the number of sums.
+// TestSumsRefuses asserts that values must have room for all lanes, however few the sums.
 func TestSumsRefuses(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(65, 66)), 0, 4, 0, 1, false)
 	for _, kern := range Available() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scanCase is everything a scan reads.
+// scanCase holds the inputs of a Scan.
 type scanCase struct {
 	head, width, stride int
 	panel               []uint8
@@ -17,8 +17,8 @@ type scanCase struct {
 	terms               PanelTerms
 }
 
-// newScanCase draws a case: codes small, extreme, or all of one product's sign
-// and greatest magnitude.
+// newScanCase draws codes that are small, extreme, or such that every product has the
+// same sign and the greatest magnitude.
 func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 	all := head + width
 	c := &scanCase{head: head, width: width, stride: all + gap, panel: make([]uint8, panelLanes*all), queries: make([]ScanQuery, n)}
@@ -65,7 +65,7 @@ func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 	return c
 }
 
-// run scans queries from to to, with guards around what is written.
+// run scans queries from to to and checks the guards around the results.
 func (c *scanCase) run(t *testing.T, kern Kernels, from, to int) ([]uint64, []float32) {
 	t.Helper()
 	n := to - from
@@ -86,7 +86,7 @@ func (c *scanCase) run(t *testing.T, kern Kernels, from, to int) ([]uint64, []fl
 	return masks, values
 }
 
-// products returns the exact products of lane i with query q.
+// products returns the exact products of lane i and query q.
 func (c *scanCase) products(i, q int) (dh, dr int) {
 	for k, v := range c.codes[q*c.stride:][:c.head+c.width] {
 		p := (int(c.panel[k/4*quadBytes+i*4+k%4]) - Bias) * int(v)
@@ -101,10 +101,10 @@ func (c *scanCase) products(i, q int) (dh, dr int) {
 
 const quadBytes = 4 * panelLanes
 
-// fused is a b + c, rounded once: to odd in float64, which leaves the second
-// rounding what it were without the first.
+// fused returns a b + c rounded once: the float64 sum is rounded to odd, so the second
+// rounding gives what a single one would.
 func fused(a, b, c float32) float32 {
-	p, d := float64(a)*float64(b), float64(c) // exact
+	p, d := float64(a)*float64(b), float64(c) // the product is exact
 	sum := p + d
 	t := sum - p
 	if rest := (p - (sum - t)) + (d - t); rest != 0 && math.Float64bits(sum)&1 == 0 {
@@ -113,7 +113,7 @@ func fused(a, b, c float32) float32 {
 	return float32(sum)
 }
 
-// assembled is lane i's value with query q as all assembly computes it.
+// assembled returns lane i's value for query q in the order of operations of all assembly.
 func (c *scanCase) assembled(i, q, dh, dr int) float32 {
 	s := &c.queries[q]
 	v := fused(c.terms.Rest[i], s.Rest*float32(dr), c.terms.Head[i]*(s.Head*float32(dh)))
@@ -188,8 +188,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanExact: the products of codes are exact whatever their signs, up to
-// the greatest sums there are.
+// TestScanExact asserts exact products for any signs, up to the greatest possible sums.
 func TestScanExact(t *testing.T) {
 	const long = MaxScan
 	r := rand.New(rand.NewPCG(13, 14))
@@ -241,7 +240,7 @@ func TestScanExact(t *testing.T) {
 	}
 }
 
-// TestScanCut: equal passes, NaN never does, infinities compare as they are.
+// TestScanCut asserts that equal passes, NaN does not, and infinities compare as usual.
 func TestScanCut(t *testing.T) {
 	inf := float32(math.Inf(1))
 	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, inf, -inf, nan32}

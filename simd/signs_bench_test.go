@@ -39,7 +39,7 @@ func BenchmarkSigns(b *testing.B) {
 			for _, list := range []struct{ n, gap int }{{32, 2}, {32, 20}, {2000, 2}, {2000, 20}} {
 				for _, kernel := range []struct {
 					name       string
-					bytes, sum int // of a row, coordinates of it
+					bytes, sum int // bytes of a row, coordinates summed
 					run        func(kern Kernels, codes []uint8, stride int, ids []uint32, width int)
 				}{{"signs", width / 8, width, signs}, {"384", width, 384, rows}, {"whole", width, width, rows}} {
 					stride := (head + kernel.bytes + 63) &^ 63
@@ -66,8 +66,8 @@ func BenchmarkSigns(b *testing.B) {
 	runtime.KeepAlive(out)
 }
 
-// gapped are lists of n ids below rows, ascending, every gap-th on average, so many
-// that they name about as many rows as there are.
+// gapped returns lists of n ascending ids below rows, gap apart on average, as many as
+// name about every row once.
 func gapped(r *rand.Rand, rows, n, gap int) (lists [][]uint32) {
 	for range gap {
 		for from := 0; from+(2*gap-1)*n <= rows; from += gap * n {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSignsEdges: no kernel reads or writes beyond the rows, the codes of head and
-// rest, the ids and the sums it is given.
+// TestSignsEdges asserts that no kernel reads or writes beyond the rows, codes, ids and
+// sums it is given.
 func TestSignsEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(97, 98))
 	for _, before := range []bool{false, true} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// signsCase is one call of Signs.
+// signsCase holds the inputs of a call of Signs.
 type signsCase struct {
 	codes               []uint8
 	stride, head, width int
@@ -16,7 +16,7 @@ type signsCase struct {
 	q                   RowQuery
 }
 
-// sums are the plain sums of row i.
+// sums returns the plain sums of row i.
 func (c *signsCase) sums(i uint32) (s SignSums) {
 	row := c.codes[int(i)*c.stride:]
 	for j := range c.head {
@@ -32,7 +32,7 @@ func (c *signsCase) sums(i uint32) (s SignSums) {
 }
 
 // check compares kern with plain sums; what lies around the sums, and behind
-// them in a list with room for more, must stay.
+// longer list, must not change.
 func (c *signsCase) check(t *testing.T, kern Kernels) {
 	t.Helper()
 	guard := SignSums{1, 2, 3}
@@ -51,9 +51,8 @@ func (c *signsCase) check(t *testing.T, kern Kernels) {
 	}
 }
 
-// newSignsCase draws a call on rows that have gap bytes between them, which end
-// where the last row does, ids in any order and some of them twice. The query goes
-// on after the codes looked at.
+// newSignsCase draws a call on rows separated by gap bytes; the slice ends with the last
+// row. Ids come in any order, some twice. The query is longer than the codes looked at.
 func newSignsCase(r *rand.Rand, rows, head, width, gap, n int) *signsCase {
 	extreme := r.IntN(2) == 0
 	size := head + width/8
@@ -69,8 +68,7 @@ func newSignsCase(r *rand.Rand, rows, head, width, gap, n int) *signsCase {
 	return c
 }
 
-// TestSigns takes all tails of head and rest and all numbers of rows up to several
-// groups.
+// TestSigns tries all tails of head and rest and all numbers of rows up to several groups.
 func TestSigns(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 82))
 	for _, kern := range Available() {
@@ -94,7 +92,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// TestSignsBits: each bit alone brings the one code that is its coordinate's.
+// TestSignsBits asserts that each single bit selects its own coordinate's code.
 func TestSignsBits(t *testing.T) {
 	const head, width = 4, 608
 	r := rand.New(rand.NewPCG(83, 84))
@@ -110,7 +108,7 @@ func TestSignsBits(t *testing.T) {
 	}
 }
 
-// TestSignsFar takes matrices so large that rows are fetched from afar.
+// TestSignsFar uses matrices large enough for prefetching to the level-2 cache.
 func TestSignsFar(t *testing.T) {
 	r := rand.New(rand.NewPCG(85, 86))
 	for _, kern := range Available() {
@@ -127,8 +125,8 @@ func TestSignsFar(t *testing.T) {
 	}
 }
 
-// TestSignsExtremes: the greatest sums there may be fit, and those of lanes that
-// pull in opposite directions.
+// TestSignsExtremes asserts that the greatest possible sums fit, also when neighbouring
+// lanes have opposite signs.
 func TestSignsExtremes(t *testing.T) {
 	c := &signsCase{stride: MaxScan + MaxScan/8, head: MaxScan, width: MaxScan, ids: []uint32{0, 1, 0, 1, 1, 0, 1, 0, 1}}
 	for _, code := range []uint8{255, 0, 0x55, 0xaa, 0xf0, 0x81} {
@@ -142,7 +140,7 @@ func TestSignsExtremes(t *testing.T) {
 	}
 }
 
-// TestSignsEstimate: bits that PackSigns made give the product with the signs.
+// TestSignsEstimate asserts that bits from PackSigns give the product with the signs.
 func TestSignsEstimate(t *testing.T) {
 	const width = 416
 	r := rand.New(rand.NewPCG(87, 88))
@@ -167,7 +165,7 @@ func TestSignsEstimate(t *testing.T) {
 	}
 }
 
-// TestSignsRefuses: what does not fit its slice panics before anything is read.
+// TestSignsRefuses asserts that arguments beyond their slices panic before anything is read.
 func TestSignsRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(89, 90))
 	for _, kern := range Available() {
@@ -191,7 +189,7 @@ func TestSignsRefuses(t *testing.T) {
 	}
 }
 
-// TestPackSigns takes zeros, infinities and NaNs of both signs too.
+// TestPackSigns includes zeros, infinities and NaN of both signs.
 func TestPackSigns(t *testing.T) {
 	r := rand.New(rand.NewPCG(91, 92))
 	special := []uint32{0, 1 << 31, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 1, 1<<31 | 1}
@@ -244,8 +242,8 @@ func TestSumAbs(t *testing.T) {
 	})
 }
 
-// TestSignsStacks: kernels keep codes on the stack, which grows for them and so
-// moves, with the sums of a group that is not whole. Here it does at many depths.
+// TestSignsStacks runs the kernels, which keep codes in their stack frame, at many
+// stack depths: growing the stack moves it, and with it the sums of a partial group.
 func TestSignsStacks(t *testing.T) {
 	c := newSignsCase(rand.New(rand.NewPCG(101, 102)), 10, 32, 96, 0, 7)
 	for _, kern := range Available() {
@@ -264,7 +262,7 @@ func TestSignsStacks(t *testing.T) {
 	}
 }
 
-// deep calls f below some frames of half a kilobyte.
+// deep calls f below a number of frames of half a kilobyte.
 func deep(frames int, f func()) int {
 	var frame [64]int
 	if frames == 0 {
@@ -300,7 +298,7 @@ func FuzzSigns(f *testing.F) {
 		}
 		r := rand.New(rand.NewPCG(seed, 95))
 		rows := 1 + r.IntN(30)
-		if seed%8 == 0 { // enough for them to be fetched from afar
+		if seed%8 == 0 { // large enough for prefetching to the level-2 cache
 			rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
 		}
 		c := newSignsCase(r, rows, 4*int(head), 32*int(width), 4*int(gap), int(n%300))

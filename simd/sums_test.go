@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// canonical adds up terms as sums.go defines it.
+// canonical adds terms as sums.go defines it.
 func canonical(terms []float64) float64 {
 	lane := make([]float64, 32)
 	for j, x := range terms {
@@ -22,7 +22,7 @@ func canonical(terms []float64) float64 {
 	return lane[0]
 }
 
-// sumLengths are those of sums: each up to four turns of the lanes, and rows.
+// sumLengths returns every length up to four rounds of the lanes, and lengths of rows.
 func sumLengths() []int {
 	var n []int
 	for i := range 131 {
@@ -31,8 +31,8 @@ func sumLengths() []int {
 	return append(n, 160, 255, 256, 257, 300, 784, 1000, 1024, 4097)
 }
 
-// sumKinds are the kinds of entries that sums are tried on, each with a power of two
-// that may stand beside those of a query.
+// sumKinds are the kinds of entries that sums are tested on, each with a power of two
+// by which a query's entries may be scaled.
 var sumKinds = []struct {
 	name string
 	exp  int
@@ -54,7 +54,7 @@ var sumKinds = []struct {
 }
 
 // eachSum runs a check for all Kernels, kind of entries and length, on a row a and
-// a query q between fences of NaN.
+// between fences of NaN.
 func eachSum(t *testing.T, check func(t *testing.T, kern Kernels, a, b []float32, q []float64)) {
 	for _, kern := range Available() {
 		for _, kind := range sumKinds {
@@ -77,7 +77,7 @@ func eachSum(t *testing.T, check func(t *testing.T, kern Kernels, a, b []float32
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// TestDotIsCanonical: the products of a float32 with one times a power of two are
+// TestDotIsCanonical uses queries of float32 times a power of two: the products are
 // exact, so that it does not matter which Kernels fuse them with additions.
 func TestDotIsCanonical(t *testing.T) {
 	eachSum(t, func(t *testing.T, kern Kernels, a, b []float32, q []float64) {
@@ -94,7 +94,7 @@ func TestDotIsCanonical(t *testing.T) {
 	})
 }
 
-// TestSumsOfZeros: a sum of products of -0 is +0, as if kernels had padded them.
+// TestSumsOfZeros asserts that a sum of -0 products is +0, as if padded.
 func TestSumsOfZeros(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for _, kern := range Available() {
@@ -123,8 +123,8 @@ func TestSquaredDistanceIsCanonical(t *testing.T) {
 	})
 }
 
-// TestSquaredDistances: every row's is what SquaredDistance says, in lists of any
-// length, with rows twice, apart and the last of the matrix.
+// TestSquaredDistances compares every row with SquaredDistance, in lists of any length,
+// with repeated, distant and last rows.
 func TestSquaredDistances(t *testing.T) {
 	eachRows(t, Kernels.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
 }
@@ -134,7 +134,7 @@ func TestDotsAreDot(t *testing.T) {
 	eachRows(t, Kernels.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
 }
 
-// TestSumErrors: canonical sums keep the bounds that are stated of them.
+// TestSumErrors asserts the stated error bounds of canonical sums.
 func TestSumErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 9))
 	for _, n := range sumLengths() {
