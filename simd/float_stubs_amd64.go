@@ -4,24 +4,24 @@
 
 package simd
 
-// dotAVX512 is Dot of slices of one length.
+// dotAVX512 is Dot of slices of equal lengths.
 //
 //go:noescape
 func dotAVX512(a []float32, q []float64) float64
 
-// dotsAVX512 is Dots, whose rows are all inside rows; neither ids nor q is empty.
-// The row ahead places later, at least one, is fetched while one is summed.
+// dotsAVX512 is Dots; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func dotsAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
-// squaredDistanceAVX512 is SquaredDistance of slices of one length.
+// squaredDistanceAVX512 is SquaredDistance of slices of equal lengths.
 //
 //go:noescape
 func squaredDistanceAVX512(a []float32, q []float64) float64
 
-// squaredDistancesAVX512 is SquaredDistances, whose rows are all inside rows; neither ids nor q is empty.
-// The row ahead places later, at least one, is fetched while one is summed.
+// squaredDistancesAVX512 is SquaredDistances; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func squaredDistancesAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
@@ -86,24 +86,24 @@ func fwht128xAVX512(x []float32, sign *float32, f float32)
 //go:noescape
 func fwht256xAVX512(x []float32, sign *float32, f float32)
 
-// dotAVX2 is Dot of slices of one length.
+// dotAVX2 is Dot of slices of equal lengths.
 //
 //go:noescape
 func dotAVX2(a []float32, q []float64) float64
 
-// dotsAVX2 is Dots, whose rows are all inside rows; neither ids nor q is empty.
-// The row ahead places later, at least one, is fetched while one is summed.
+// dotsAVX2 is Dots; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func dotsAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 
-// squaredDistanceAVX2 is SquaredDistance of slices of one length.
+// squaredDistanceAVX2 is SquaredDistance of slices of equal lengths.
 //
 //go:noescape
 func squaredDistanceAVX2(a []float32, q []float64) float64
 
-// squaredDistancesAVX2 is SquaredDistances, whose rows are all inside rows; neither ids nor q is empty.
-// The row ahead places later, at least one, is fetched while one is summed.
+// squaredDistancesAVX2 is SquaredDistances; all ids are valid, neither ids nor q is empty.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func squaredDistancesAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
@@ -168,22 +168,23 @@ func fwht128xAVX2(x []float32, sign *float32, f float32)
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)
 
-// permuteScaleAVX2 is PermuteScale of whole sixteens, and tells how
-// many entries it did: it stops before sixteen of perm with one beyond last,
-// the last of src.
+// permuteScaleAVX2 is PermuteScale of whole sixteens. It stops before sixteen
+// indices of which one is beyond last, the greatest valid one, and returns
+// the number of entries done.
 //
 //go:noescape
 func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
 
-// permuteAVX2 is PermuteScale of whole sixteens without a scale, and tells how
-// many entries it did: it stops before sixteen of perm with one beyond last,
-// the last of src.
+// permuteAVX2 is PermuteScale of whole sixteens without a scale. It stops before sixteen
+// indices of which one is beyond last, the greatest valid one, and returns
+// the number of entries done.
 //
 //go:noescape
 func permuteAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
 
-// dotGatherAVX2 is DotGather of whole sixteens, and tells how many entries
-// it did: it stops before sixteen of perm with one beyond last, the last of a.
+// dotGatherAVX2 is DotGather of whole sixteens. It stops before sixteen
+// indices of which one is beyond last, the greatest valid one, and returns
+// the number of entries done.
 //
 //go:noescape
 func dotGatherAVX2(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)

@@ -9,8 +9,8 @@ package simd
 //go:noescape
 func dotNEON(a *float32, q *float64, n int) (sum float64)
 
-// dotsNEON is Dots of count rows of n floats, which are all inside rows; neither is 0.
-// The row ahead places later, at least one, is fetched while one is summed.
+// dotsNEON is Dots of count rows of n floats, neither 0; all ids are valid.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func dotsNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
@@ -20,8 +20,8 @@ func dotsNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *fl
 //go:noescape
 func squaredDistanceNEON(a *float32, q *float64, n int) (sum float64)
 
-// squaredDistancesNEON is SquaredDistances of count rows of n floats, which are all inside rows; neither is 0.
-// The row ahead places later, at least one, is fetched while one is summed.
+// squaredDistancesNEON is SquaredDistances of count rows of n floats, neither 0; all ids are valid.
+// The row ahead places later, at least one, is prefetched while one is summed.
 //
 //go:noescape
 func squaredDistancesNEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)
@@ -86,20 +86,23 @@ func fwht128xNEON(x *float32, n int, sign *float32, f float32)
 //go:noescape
 func fwht256xNEON(x *float32, n int, sign *float32, f float32)
 
-// permuteScaleNEON is PermuteScale of whole sixteens of n entries, and tells how many
-// it left: it stops before sixteen of perm with one beyond last, the last of src.
+// permuteScaleNEON is PermuteScale of whole sixteens of n entries. It stops
+// before sixteen indices of which one is beyond last, the greatest valid one, and
+// returns the number of entries left.
 //
 //go:noescape
 func permuteScaleNEON(dst, src *float32, perm *uint32, scale *float32, n int, last uint32) (left int)
 
-// permuteNEON is PermuteScale of whole sixteens without a scale of n entries, and tells how many
-// it left: it stops before sixteen of perm with one beyond last, the last of src.
+// permuteNEON is PermuteScale of whole sixteens without a scale of n entries. It stops
+// before sixteen indices of which one is beyond last, the greatest valid one, and
+// returns the number of entries left.
 //
 //go:noescape
 func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)
 
-// dotGatherNEON is DotGather of whole sixteens of n entries, and tells how many it
-// left: it stops before sixteen of perm with one beyond last, the last of a.
+// dotGatherNEON is DotGather of whole sixteens of n entries. It stops before sixteen
+// indices of which one is beyond last, the greatest valid one, and returns the number
+// of entries left.
 //
 //go:noescape
 func dotGatherNEON(a *float32, perm *uint32, q *float64, n int, last uint32) (left int, sum, squares float64)

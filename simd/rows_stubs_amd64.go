@@ -5,25 +5,25 @@
 package simd
 
 // rowSumsAVX512 is Rows of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSumsAVX512(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)
 
 // rowSums8AVX512 is Rows8 of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSums8AVX512(out *int32, codes *uint8, stride int, ids *uint32, n int, q *int8, head int, end int, near int, far int)
 
 // rowSumsAVX2 is Rows of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSumsAVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)
 
 // rowSums8AVX2 is Rows8 of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSums8AVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, q *int8, head int, end int, near int, far int)

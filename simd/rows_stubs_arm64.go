@@ -5,13 +5,13 @@
 package simd
 
 // rowSumsNEON is Rows of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSumsNEON(out *int32, codes *uint8, stride int, ids *uint32, n int, hi, lo *int8, head, end, near, far int)
 
 // rowSums8NEON is Rows8 of n rows, whose rest ends at end. The rows near places ahead
-// are fetched to the first cache, those far ahead to the second unless far is 0.
+// are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func rowSums8NEON(out *int32, codes *uint8, stride int, ids *uint32, n int, q *int8, head, end, near, far int)

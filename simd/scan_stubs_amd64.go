@@ -4,14 +4,14 @@
 
 package simd
 
-// scanAVX512 is Scan for groups of 4 queries; lines ahead bytes on are fetched on
-// the way. groups >= 1, offsets may be nil.
+// scanAVX512 is Scan for groups of 4 queries; lines ahead bytes later are
+// prefetched. groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
 
-// scanOneAVX512 is Scan for groups queries; lines ahead bytes on are fetched on
-// the way. groups >= 1, offsets may be nil.
+// scanOneAVX512 is Scan for groups queries; lines ahead bytes later are
+// prefetched. groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanOneAVX512(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
@@ -21,8 +21,8 @@ func scanOneAVX512(panel *uint8, ahead int, head int, width int, codes *int8, st
 //go:noescape
 func testAVX512(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
 
-// scanAVX2 is Scan for groups queries; lines ahead bytes on are fetched on
-// the way. groups >= 1, offsets may be nil.
+// scanAVX2 is Scan for groups queries; lines ahead bytes later are
+// prefetched. groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanAVX2(panel *uint8, ahead int, head int, width int, codes *int8, stride int, queries *float32, groups int, heads *float32, rests *float32, radii *float32, offsets *float32, masks *uint64, values *float32)
@@ -33,7 +33,7 @@ func scanAVX2(panel *uint8, ahead int, head int, width int, codes *int8, stride 
 func testAVX2(sums *int32, query *float32, heads *float32, rests *float32, radii *float32, offsets *float32, values *float32) uint64
 
 // transposeAVX2 is Transpose of 16 rows to 16 lanes, from panel's first on;
-// the rows ahead bytes on are fetched on the way. width >= 16.
+// the rows ahead bytes later are prefetched. width >= 16.
 //
 //go:noescape
 func transposeAVX2(panel *uint8, rows *uint8, stride int, width int, ahead int)

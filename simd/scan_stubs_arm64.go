@@ -4,29 +4,29 @@
 
 package simd
 
-// scanKeepingNEON is Scan for groups of 8 queries; lines ahead bytes on are fetched
-// on the way, and the panel's signed codes kept for scanKeptNEON.
+// scanKeepingNEON is Scan for groups of 8 queries; lines ahead bytes later are
+// prefetched, and the panel's signed codes are kept for scanKeptNEON.
 // groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanKeepingNEON(panel *uint8, keep *int64, ahead int, head, width int, codes *int8, stride int, queries *float32, groups int, heads, rests, radii, offsets *float32, masks *uint64, values *float32)
 
-// scanKeptNEON is Scan for groups of 8 queries; their atoms are what scanKeepingNEON
-// kept.
+// scanKeptNEON is Scan for groups of 8 queries; their atoms are those that
+// scanKeepingNEON kept.
 // groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanKeptNEON(keep *int64, head, width int, codes *int8, stride int, queries *float32, groups int, heads, rests, radii, offsets *float32, masks *uint64, values *float32)
 
-// scanFourNEON is Scan for groups of 4 queries; lines ahead bytes on are fetched on
-// the way.
+// scanFourNEON is Scan for groups of 4 queries; lines ahead bytes later are
+// prefetched.
 // groups >= 1, offsets may be nil.
 //
 //go:noescape
 func scanFourNEON(panel *uint8, ahead int, head, width int, codes *int8, stride int, queries *float32, groups int, heads, rests, radii, offsets *float32, masks *uint64, values *float32)
 
-// scanOneNEON is Scan for groups queries; lines ahead bytes on are fetched on
-// the way.
+// scanOneNEON is Scan for groups queries; lines ahead bytes later are
+// prefetched.
 // groups >= 1, offsets may be nil.
 //
 //go:noescape
@@ -38,7 +38,7 @@ func scanOneNEON(panel *uint8, ahead int, head, width int, codes *int8, stride i
 func testNEON(sums *int32, query, heads, rests, radii, offsets, values *float32) (mask uint64)
 
 // transposeNEON is Transpose of 16 rows to 16 lanes, from panel's first on; the rows
-// ahead bytes on are fetched on the way. width >= 16.
+// ahead bytes later are prefetched. width >= 16.
 //
 //go:noescape
 func transposeNEON(panel, rows *uint8, stride, width, ahead int)

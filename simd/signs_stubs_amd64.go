@@ -4,16 +4,16 @@
 
 package simd
 
-// signSumsAVX512 is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.
+// signSumsAVX512 is Signs of n >= 4 rows; the last n%4 are only prefetched.
 // The bits of a row, 4096 at most, begin at head and end at end. The rows near places
-// ahead are fetched to the first cache, those far ahead to the second.
+// ahead are prefetched to level 1, those far ahead to level 2.
 //
 //go:noescape
 func signSumsAVX512(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)
 
-// signSumsAVX2 is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.
+// signSumsAVX2 is Signs of n >= 4 rows; the last n%4 are only prefetched.
 // The bits of a row, 4096 at most, begin at head and end at end. The rows near places
-// ahead are fetched to the first cache, those far ahead to the second.
+// ahead are prefetched to level 1, those far ahead to level 2.
 //
 //go:noescape
 func signSumsAVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head int, end int, near int, far int)

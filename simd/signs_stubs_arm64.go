@@ -4,9 +4,9 @@
 
 package simd
 
-// signSumsNEON is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.
+// signSumsNEON is Signs of n >= 4 rows; the last n%4 are only prefetched.
 // The bits of a row, 4096 at most, begin at head and end at end. The rows near places
-// ahead are fetched to the first cache, those far ahead to the second unless far is 0.
+// ahead are prefetched to level 1, those far ahead to level 2 unless far is 0.
 //
 //go:noescape
 func signSumsNEON(out *int32, codes *uint8, stride int, ids *uint32, n int, hi, lo *int8, head, end, near, far int)

@@ -6,9 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// Places is the table of the numbers of the bits set in a byte, lowest first:
-// which of eight lanes to move to the front. Moving them by it takes about as
-// long as compressing sixteen with AVX-512, and less for short lists.
+// Places returns a table of the positions of the bits set in a byte, lowest first: the
+// lanes of eight to move to the front. Moving eight by it takes about as long as
+// compressing sixteen with AVX-512, and less for short lists.
 func Places() Mem {
 	table := GLOBL("places", RODATA|NOPTR)
 	for mask := range 256 {

@@ -1,11 +1,11 @@
-// Command drain writes the kernel of package simd that lists what a panel's scan
-// selected, for all queries at once.
+// Command drain writes the amd64 kernel of package simd that lists a scan's selected
+// lanes for all queries at once.
 //
 //	go run ./drain -out ../drain_amd64.s -stubs ../drain_stubs_amd64.go -pkg simd
 //
-// Most queries get nothing of a panel, or an entry or two, and no branch on how
-// many can be foreseen. So those that get something are listed first without a
-// branch, and then given four entries each whether there are as many or not.
+// Most queries select nothing of a panel, or an entry or two, and a branch on how many
+// would be mispredicted. So the queries that select something are listed first, without
+// a branch; then each stores four entries whether it has as many or not.
 package main
 
 import (
@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	block = 256 // queries a call takes at most, for their numbers are bytes
-	lanes = 64  // entries a mask can give
-	few   = 16  // entries up to which taking four after four is faster than eight lanes after eight
+	block = 256 // most queries of a call: their numbers are bytes
+	lanes = 64  // most entries of a mask
+	few   = 16  // entries up to which four at a time is faster than eight lanes at a time
 )
 
 func main() {
@@ -50,8 +50,8 @@ func drain(places Mem) {
 	VMOVD(eight, d.eight.AsX())
 	VPBROADCASTD(d.eight.AsX(), d.eight)
 
-	// The last query that gets something takes its lanes by eights, however few,
-	// for taking fours may read an entry beyond a query's.
+	// The last active query takes its lanes by eights, however few they are: taking fours may
+	// read an entry of the next query's values, and it has none.
 	most := AllocLocal(8)
 	MOVQ(U32(0), most)
 	d.mask, d.left, d.tail = GP64(), GP64(), GP64()
@@ -77,21 +77,20 @@ func drain(places Mem) {
 	d.returns(0)
 }
 
-// drainage is a drain's place in its lists.
+// drainage is a drain's position in its lists.
 type drainage struct {
-	active                             Mem        // numbers of the queries that get something
-	at                                 GPVirtual  // how many of them are still to come
+	active                             Mem        // numbers of the queries that select something
+	at                                 GPVirtual  // how many of them are left
 	counts, masks, ids, stride, values GPVirtual  // stride in bytes
-	bounds                             GPVirtual  // from ids
+	bounds                             GPVirtual  // relative to ids
 	adds                               GPVirtual  // of every query
-	lane, eight                        VecVirtual // base, and what leads on by a group
-	query                              GPVirtual  // the one at hand: its number, then its values
-	mask, left, tail                   GPVirtual  // what it still gets, how much that is, and where
+	lane, eight                        VecVirtual // base, and the step to the next group
+	query                              GPVirtual  // the current query: its number, then its values
+	mask, left, tail                   GPVirtual  // its remaining mask and count, and its place in the lists
 	add                                VecVirtual
 }
 
-// list lists the active queries, the last of which comes first, and sees to it
-// that there is room.
+// list lists the active queries, the last one first, and jumps away if a list lacks room.
 func (d *drainage) list() {
 	n, room, full := pointer("n"), Load(Param("room"), GP32()), GP32()
 	XORL(d.query.As32(), d.query.As32())
@@ -99,9 +98,9 @@ func (d *drainage) list() {
 	XORL(full, full)
 	Label("list")
 	MOVB(d.query.As8(), d.active.Idx(d.at, 1))
-	CMPQ(Mem{Base: d.masks, Index: d.query, Scale: 8}, U8(1)) // borrows when there are none
+	CMPQ(Mem{Base: d.masks, Index: d.query, Scale: 8}, U8(1)) // borrows if the mask is 0
 	SBBQ(I8(-1), d.at)
-	CMPL(room, Mem{Base: d.counts, Index: d.query, Scale: 4}) // borrows when they are more
+	CMPL(room, Mem{Base: d.counts, Index: d.query, Scale: 4}) // borrows if the count is greater
 	ADCL(U8(0), full)
 	INCQ(d.query)
 	CMPQ(d.query, n)
@@ -112,7 +111,7 @@ func (d *drainage) list() {
 	JE(LabelRef("none"))
 }
 
-// next turns to the next active query and counts what it gets.
+// next moves to the next active query and counts its entries.
 func (d *drainage) next() {
 	count := GP64()
 	MOVBLZX(d.active.Idx(d.at, 1).Offset(-1), d.query.As32())
@@ -126,12 +125,12 @@ func (d *drainage) next() {
 	POPCNTQ(d.mask, d.left)
 	ADDL(d.left.As32(), count.As32())
 	MOVL(count.As32(), Mem{Base: d.counts, Index: d.query, Scale: 4})
-	SHLQ(U8(8), d.query) // of 64 values, 4 bytes each
+	SHLQ(U8(8), d.query) // 64 values, 4 bytes each
 	ADDQ(d.values, d.query)
 }
 
-// four stores the entries of the mask's lowest four bits. Where there are fewer
-// the others are of lane 64, the first of the next query's.
+// four stores the entries of the mask's lowest four bits. If there are fewer, the rest are
+// of lane 64, the first of the next query's.
 func (d *drainage) four() {
 	id, bound := XMM(), XMM()
 	var low GPVirtual
@@ -163,8 +162,8 @@ func (d *drainage) four() {
 	ADDQ(U8(16), d.tail)
 }
 
-// eights stores eight entries for each byte of the mask, from where those of the
-// bytes before end.
+// eights stores eight entries for each byte of the mask, each group where the previous
+// one's entries end.
 func (d *drainage) eights(places Mem) {
 	lane, table := YMM(), d.left
 	VMOVDQA(d.lane, lane)
@@ -204,7 +203,7 @@ func (d *drainage) returns(v uint64) {
 // pointer loads a parameter of 64 bits.
 func pointer(param string) GPVirtual { return Load(Param(param), GP64()).(GPVirtual) }
 
-// argument is where a parameter lies.
+// argument returns the address of a parameter.
 func argument(param string) Mem {
 	p, err := Param(param).Resolve()
 	if err != nil {

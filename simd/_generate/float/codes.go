@@ -9,10 +9,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// round is what the generic kernels add to round to a whole number, as bits.
+// round holds the bits of the constant by which the portable code rounds (quantize.go).
 var round = math.Float32bits(12582912)
 
-// coder turns floats into whole numbers as the generic kernels do.
+// coder rounds floats to integers exactly as the portable code does.
 type coder struct {
 	set
 	inv, round VecVirtual
@@ -24,7 +24,7 @@ func (s set) coder() coder {
 	return c
 }
 
-// argument is the place of an argument of one word.
+// argument returns the address of a one-word argument.
 func argument(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -33,7 +33,7 @@ func argument(name string) Mem {
 	return b.Addr
 }
 
-// broadcast fills a wide vector with doublewords of v.
+// broadcast returns a wide vector with v in every doubleword.
 func (s set) broadcast(v uint32) VecVirtual {
 	t, x := GP32(), s.wide()
 	MOVL(U32(v), t)
@@ -42,8 +42,7 @@ func (s set) broadcast(v uint32) VecVirtual {
 	return x
 }
 
-// whole is the whole number nearest to x inv, of each lane of a wide vector in
-// memory.
+// whole returns the integers nearest to x inv, for the wide vector x at from.
 func (c coder) whole(m *mask, from Mem) VecVirtual {
 	v := c.wide()
 	if m == nil {
@@ -56,13 +55,13 @@ func (c coder) whole(m *mask, from Mem) VecVirtual {
 	return v
 }
 
-// cut cuts v to [lo, hi].
+// cut clamps v to [lo, hi].
 func cut(v, lo, hi VecVirtual) {
 	VPMAXSD(lo, v, v)
 	VPMINSD(hi, v, v)
 }
 
-// limits is a pair of vectors of -limit and limit.
+// limits returns vectors of -limit and limit.
 func (s set) limits() (lo, hi VecVirtual) {
 	lo, hi = s.wide(), s.wide()
 	VBROADCASTSS(argument("limit"), hi)
@@ -70,8 +69,8 @@ func (s set) limits() (lo, hi VecVirtual) {
 	return lo, hi
 }
 
-// quantize: Quantize. Four vectors of whole numbers are packed into one of
-// bytes, saturated, and put in order; with opmasks the rest goes 16 at a time.
+// quantize emits Quantize. It packs four vectors of integers into one of bytes, with
+// saturation, and restores their order; opmasks take the remainder 16 at a time.
 func quantize(s set) {
 	s.text("quantize", "func(dst []uint8, x []float32, inv float32)", s.rest("Quantize", 32))
 	x, dst := param("x", 4), param("dst", 1)
@@ -130,7 +129,7 @@ func quantize(s set) {
 	done()
 }
 
-// rest says which lengths a kernel of codes takes: masks take any.
+// rest states the lengths a kernel of codes takes: any if the set has opmasks.
 func (s set) rest(name string, lanes int) string {
 	if s.bytes == 64 {
 		return "is " + name + "."
@@ -138,7 +137,7 @@ func (s set) rest(name string, lanes int) string {
 	return fmt.Sprintf("is %s of a multiple of %d entries.", name, lanes)
 }
 
-// shorts stores 16-bit codes of a wide vector of whole numbers that fit.
+// shorts stores a wide vector of integers that fit 16 bits as 16-bit codes.
 func (s set) shorts(v VecVirtual, m *mask, to Mem) {
 	if s.bytes == 64 {
 		y := YMM()
@@ -156,7 +155,7 @@ func (s set) shorts(v VecVirtual, m *mask, to Mem) {
 	VMOVDQU(x, to)
 }
 
-// quantizeSigned: QuantizeSigned.
+// quantizeSigned emits QuantizeSigned.
 func quantizeSigned(s set) {
 	s.text("quantizeSigned", "func(dst []int16, x []float32, inv float32, limit int32)", s.rest("QuantizeSigned", 8))
 	x, dst := param("x", 4), param("dst", 2)
@@ -172,7 +171,7 @@ func quantizeSigned(s set) {
 	done()
 }
 
-// codes is a loop over wide vectors of floats, with opmasks the rest too.
+// codes emits a loop over wide vectors of floats and, with opmasks, over the remainder.
 func (s set) codes(n GPVirtual, many int, step func(k, disp int, m *mask), move ...stream) {
 	loop(n, s.bytes/4, many, func(k, disp int) { step(k, disp, nil) }, nil, move...)
 	if s.bytes == 64 {
@@ -183,8 +182,8 @@ func (s set) codes(n GPVirtual, many int, step func(k, disp int, m *mask), move 
 	}
 }
 
-// quantizeError: QuantizeError. The codes are added up as float64, where their
-// sums are exact, as is the product of a step and a code.
+// quantizeError emits QuantizeError. It adds codes as float64, where their sums are
+// exact, as is the product of step and a code.
 func quantizeError(s set) {
 	s.text("quantizeError", "func(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64)",
 		s.rest("QuantizeError", 8))

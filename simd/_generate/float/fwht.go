@@ -9,10 +9,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// fwht: blocks of n floats, each multiplied by sign (when there is one),
-// transformed and multiplied by f. As many vectors as half the registers hold
-// go through all their stages in one visit; what is left of the stages, two
-// at most, takes a second.
+// fwht emits the transform of blocks of n floats: multiply by sign (if there is one),
+// transform, multiply by f. Vectors for half the registers go through all their stages
+// between one load and one store; the remaining stages, two at most, take a second pass.
 //
 // A stage within a vector adds the swapped lanes to the lanes themselves, the
 // upper of each pair negated: one shuffle and one fused multiply-add by +-1,
@@ -81,7 +80,7 @@ func fwht(s set, n int) {
 		}
 	}
 	ADDQ(I32(4*n), x.p)
-	// sign stays nil when it is
+	// A sign of nil must stay nil.
 	TESTQ(sign, sign)
 	JZ(LabelRef("next"))
 	ADDQ(I32(4*n), sign)
@@ -107,7 +106,7 @@ func across(s set, v []VecVirtual) {
 	}
 }
 
-// within is the stage of lanes h apart of one vector; pm is alternating(h).
+// within does the stage at distance h within one vector; pm is alternating(h).
 func (s set) within(v, pm VecVirtual, h int) VecVirtual {
 	d := s.wide()
 	switch h {
@@ -130,7 +129,7 @@ func (s set) within(v, pm VecVirtual, h int) VecVirtual {
 
 var signTables = map[int]Mem{}
 
-// alternating is a vector of h times 1, h times -1 and so on.
+// alternating returns a vector of h times 1, h times -1 and so on.
 func (s set) alternating(h int) VecVirtual {
 	if _, ok := signTables[h]; !ok {
 		signTables[h] = GLOBL(fmt.Sprintf("signs%d", h), RODATA|NOPTR)

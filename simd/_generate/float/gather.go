@@ -6,15 +6,15 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Gathers by single loads and inserts: half the time of VGATHERDPS on Zen 4
-// and no slower elsewhere. One version serves every set, and it looks at the
-// indices before it follows them.
+// Gathers are done by single loads and inserts: half the time of VGATHERDPS on Zen 4
+// and no slower elsewhere. One version serves every instruction set. Indices are
+// checked before they are followed.
 
-// indices is a list of positions in an array of floats.
+// indices is a list of indices into an array of floats.
 type indices struct {
 	list  stream
 	array GPVirtual
-	last  VecVirtual // the greatest position there is, in each lane
+	last  VecVirtual // the greatest valid index, in each lane
 }
 
 func newIndices(list, array string) indices {
@@ -23,7 +23,7 @@ func newIndices(list, array string) indices {
 	return indices{param(list, 4), Load(Param(array).Base(), GP64()).(GPVirtual), last}
 }
 
-// refuse goes to label unless the next 16 positions are within the array.
+// refuse jumps to label unless the next 16 indices are valid.
 func (x indices) refuse(label string) {
 	v, bits := YMM(), GP32()
 	VMOVDQU(x.list.at(0), v)
@@ -35,7 +35,7 @@ func (x indices) refuse(label string) {
 	JNE(LabelRef(label))
 }
 
-// four loads the floats at the four positions from the disp-th on.
+// four loads the floats at the four indices from the disp-th on.
 func (x indices) four(disp int) VecVirtual {
 	var pair [2]VecVirtual
 	for i := range pair {
@@ -51,12 +51,12 @@ func (x indices) four(disp int) VecVirtual {
 	return pair[0]
 }
 
-// permute: PermuteScale, with or without a scale.
+// permute emits PermuteScale, with or without a scale.
 func permute(name, doc string, scaled bool) {
 	avx2.text(name, "func(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)",
-		"is PermuteScale "+doc+", and tells how",
-		"many entries it did: it stops before sixteen of perm with one beyond last,",
-		"the last of src.")
+		"is PermuteScale "+doc+". It stops before sixteen",
+		"indices of which one is beyond last, the greatest valid one, and returns",
+		"the number of entries done.")
 	x := newIndices("perm", "src")
 	dst, scale := param("dst", 4), stream{}
 	move := []stream{x.list, dst}
@@ -80,8 +80,7 @@ func permute(name, doc string, scaled bool) {
 	did(n, "dst")
 }
 
-// did returns how much of a slice is done when n entries are left, and then
-// the results.
+// did returns the length of a slice less n, the entries left, followed by results.
 func did(n GPVirtual, slice string, results ...Register) {
 	total := GP64()
 	Load(Param(slice).Len(), total)
@@ -89,11 +88,12 @@ func did(n GPVirtual, slice string, results ...Register) {
 	done(append([]Register{total}, results...)...)
 }
 
-// dotGather: DotGather.
+// dotGather emits DotGather.
 func dotGather() {
 	avx2.text("dotGather", "func(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)",
-		"is DotGather of whole sixteens, and tells how many entries",
-		"it did: it stops before sixteen of perm with one beyond last, the last of a.")
+		"is DotGather of whole sixteens. It stops before sixteen",
+		"indices of which one is beyond last, the greatest valid one, and returns",
+		"the number of entries done.")
 	x := newIndices("perm", "a")
 	q := param("q", 8)
 	n := Load(Param("perm").Len(), GP64()).(GPVirtual)

@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: its widest vectors, those half as wide, and the
-// bytes of a wide one.
+// set is an instruction set: its widest vectors, vectors half as wide, and the bytes of a wide one.
 type set struct {
 	name  string
 	wide  func() VecVirtual
@@ -20,15 +19,15 @@ var (
 	avx2   = set{"AVX2", YMM, XMM, 32}
 )
 
-// text begins a function without pointers kept: name with the set appended.
+// text begins the function name+set, whose pointer arguments do not escape.
 func (s set) text(name, signature string, doc ...string) {
 	TEXT(name+s.name, NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(append([]string{name + s.name + " " + doc[0]}, doc[1:]...)...)
 }
 
-// done ends a function that used wide registers and returns these. What
-// stores them is an older instruction, which wide registers in use make slow.
+// done stores the results and returns. It clears the upper halves first: results are
+// stored by legacy instructions, which those halves would slow down.
 func done(results ...Register) {
 	VZEROUPPER()
 	for i, r := range results {
@@ -37,7 +36,7 @@ func done(results ...Register) {
 	RET()
 }
 
-// zero returns n wide vectors of zeros.
+// zero returns n zeroed wide vectors.
 func (s set) zero(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {
@@ -48,15 +47,14 @@ func (s set) zero(n int) []VecVirtual {
 	return v
 }
 
-// mask holds the first n lanes: an opmask, or without those a vector of
+// mask selects the first n lanes: an opmask or, without opmasks, a vector of
 // doublewords and one of quadwords.
 type mask struct {
 	k    OpmaskVirtual
 	d, q VecVirtual
 }
 
-// first returns the mask of the first n of the lanes of a wide vector of
-// quadwords; n is below their count.
+// first returns the mask of the first n lanes of a wide vector of quadwords; n is below their number.
 func (s set) first(n GPVirtual) *mask {
 	if s.bytes == 64 {
 		return &mask{k: lowBits(n)}
@@ -70,7 +68,7 @@ func (s set) first(n GPVirtual) *mask {
 	return m
 }
 
-// lowBits returns an opmask of n < 64 low bits.
+// lowBits returns an opmask with the n < 64 low bits set.
 func lowBits(n GPVirtual) OpmaskVirtual {
 	bits, k := GP64(), K()
 	MOVQ(n, RCX)
@@ -83,7 +81,7 @@ func lowBits(n GPVirtual) OpmaskVirtual {
 
 var laneTable *Mem
 
-// laneMasks is a table of four doublewords of ones and four of zeros.
+// laneMasks returns a table of four doublewords of ones, then four of zeros.
 func laneMasks() Mem {
 	if laneTable == nil {
 		m := GLOBL("lanes", RODATA|NOPTR)
@@ -99,8 +97,8 @@ func laneMasks() Mem {
 	return *laneTable
 }
 
-// doubles converts a half vector of floats in memory to float64; lanes beyond
-// mask m, when there is one, are zero and not read.
+// doubles converts the floats of half a vector in memory to float64. With a mask m,
+// other lanes are zero and not read.
 func (s set) doubles(m *mask, from Mem) VecVirtual {
 	v := s.wide()
 	switch {
@@ -116,7 +114,7 @@ func (s set) doubles(m *mask, from Mem) VecVirtual {
 	return v
 }
 
-// load64 is a wide vector of float64, masked likewise, as an operand.
+// load64 returns a wide vector of float64 in memory as an operand, masked like doubles.
 func (s set) load64(m *mask, from Mem) Op {
 	if m == nil {
 		return from
@@ -130,7 +128,7 @@ func (s set) load64(m *mask, from Mem) Op {
 	return v
 }
 
-// sum64 adds vectors of float64 and then the lanes of what is left.
+// sum64 adds vectors of float64, then the lanes of the result.
 func (s set) sum64(v []VecVirtual) Register {
 	for len(v) > 1 {
 		h := len(v) / 2
@@ -152,7 +150,7 @@ func (s set) sum64(v []VecVirtual) Register {
 	return x
 }
 
-// lower is the lower half of a wide vector.
+// lower returns the lower half of a wide vector.
 func (s set) lower(v VecVirtual) VecVirtual {
 	if s.bytes == 64 {
 		return v.AsY().(VecVirtual)

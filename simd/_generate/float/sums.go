@@ -8,14 +8,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// unroll is how many vectors a turn of a loop of sums takes, each with sums of
-// its own: what the latency of an addition asks for.
+// unroll is how many vectors one round of a summing loop takes, each into its own
+// accumulator, to hide the latency of additions.
 const unroll = 4
 
-// lanes is how many sums a canonical sum is made of (simd/sums.go).
+// lanes is the number of lanes of a canonical sum (simd/sums.go).
 const lanes = 32
 
-// stream is a pointer that moves on by size bytes an entry.
+// stream is a pointer that advances by size bytes an entry.
 type stream struct {
 	p    GPVirtual
 	size int
@@ -25,12 +25,13 @@ func param(name string, size int) stream {
 	return stream{Load(Param(name).Base(), GP64()).(GPVirtual), size}
 }
 
-// at is the operand disp entries on.
+// at is the operand disp entries ahead.
 func (x stream) at(disp int) Mem { return Mem{Base: x.p, Disp: disp * x.size} }
 
-// loop emits loops over n entries: step does the lanes entries from disp on
-// with the k-th sums, first many steps a turn, then one. n ends as what is
-// left, the streams move on. each, when given, is called once a turn of many.
+// loop emits loops over n entries. step handles the entries of one vector, disp entries
+// ahead, with the k-th accumulators; rounds of many steps come first, then single
+// steps. n ends as the number of entries left; the streams advance. each, if given, is
+// called once in a round of many.
 func loop(n GPVirtual, lanes, many int, step func(k, disp int), each func(), move ...stream) {
 	turns := func(steps int, label, next string) {
 		Label(label)
@@ -55,8 +56,8 @@ func loop(n GPVirtual, lanes, many int, step func(k, disp int), each func(), mov
 	Label("tail")
 }
 
-// sums is a loop over vectors of float64 with its tail: step does only the
-// entries of mask m when there is one.
+// sums is a loop over vectors of float64 and the remainder, for which step gets the
+// mask m of the entries to take.
 func (s set) sums(n GPVirtual, step func(k, disp int, m *mask), each func(), move ...stream) {
 	loop(n, s.bytes/8, unroll, func(k, disp int) { step(k, disp, nil) }, each, move...)
 	TESTQ(n, n)
@@ -65,9 +66,9 @@ func (s set) sums(n GPVirtual, step func(k, disp int, m *mask), each func(), mov
 	Label("end")
 }
 
-// canonical returns the canonical sum of n entries; term adds what the vector of
-// entries from disp on gives to acc, only the entries of mask m when there is one.
-// each and move are as in loop.
+// canonical returns the canonical sum of n entries. term adds the vector of entries
+// disp ahead to acc, or only the entries of mask m if there is one. each and move are
+// as in loop.
 func (s set) canonical(n GPVirtual, term func(acc VecVirtual, disp int, m *mask), each func(), move ...stream) Register {
 	width := s.bytes / 8
 	acc := s.zero(lanes / width)
@@ -112,7 +113,7 @@ func (s set) product(a, q stream) func(acc VecVirtual, disp int, m *mask) {
 	}
 }
 
-// squaredDifference adds (a-q)^2 to acc: the square is rounded by itself.
+// squaredDifference adds (a-q)^2 to acc and rounds the square first.
 func (s set) squaredDifference(a, q stream) func(acc VecVirtual, disp int, m *mask) {
 	return func(acc VecVirtual, disp int, m *mask) {
 		d := s.doubles(m, a.at(disp))
@@ -122,33 +123,32 @@ func (s set) squaredDifference(a, q stream) func(acc VecVirtual, disp int, m *ma
 	}
 }
 
-// term is what a canonical sum of a row and a query adds.
+// term makes what a canonical sum of a row and a query adds.
 type term func(s set, a, q stream) func(acc VecVirtual, disp int, m *mask)
 
-// dot: Dot and SquaredDistance.
+// dot emits Dot or SquaredDistance.
 func dot(s set, name, of string, t term) {
-	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of one length.")
+	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of equal lengths.")
 	a, q := param("a", 4), param("q", 8)
 	n := Load(Param("a").Len(), GP64()).(GPVirtual)
 	done(s.canonical(n, t(s, a, q), nil, a, q))
 }
 
-// dots: Dot and SquaredDistance of rows found by their number. Rows lie anywhere in
-// memory, and the processor by itself follows a run of addresses no further than the
-// page's end, so the first rows are asked for at once and, while a row is
-// summed, the one ahead places later. They are asked into the second cache:
-// more lines can be on their way there than to the first.
+// dots emits Dots or SquaredDistances. Rows lie anywhere in memory, and hardware
+// prefetchers do not cross a page's end, so the first rows are prefetched at once and
+// then, while a row is summed, the row ahead places later. They go to the level-2
+// cache, which can have more misses outstanding than level 1.
 func dots(s set, name, of string, t term) {
 	s.text(name, "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
-		"is "+of+", whose rows are all inside rows; neither ids nor q is empty.",
-		"The row ahead places later, at least one, is fetched while one is summed.")
+		"is "+of+"; all ids are valid, neither ids nor q is empty.",
+		"The row ahead places later, at least one, is prefetched while one is summed.")
 	out, ids := param("out", 8), param("ids", 4)
 	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
 	ld := Load(Param("ld"), GP64()).(GPVirtual)
 	SHLQ(U8(2), ld)
 	left := Load(Param("ids").Len(), GP64()).(GPVirtual)
 	ahead := Load(Param("ahead"), GP64()).(GPVirtual)
-	// row is the address of the row index places on in the list
+	// row returns the address of the row index places ahead in the list.
 	row := func(index GPVirtual) GPVirtual {
 		p := GP64()
 		MOVL(Mem{Base: ids.p, Index: index, Scale: 4}, p.As32())
@@ -175,7 +175,7 @@ func dots(s set, name, of string, t term) {
 	JNZ(LabelRef("early"))
 
 	Label("row")
-	// ahead on, but not beyond the last
+	// Advance by ahead, but not beyond the last row.
 	n, zero := GP64(), GP64()
 	MOVQ(left, n)
 	DECQ(n)
@@ -202,7 +202,7 @@ func dots(s set, name, of string, t term) {
 	done()
 }
 
-// sumSquares: SumSquares.
+// sumSquares emits SumSquares.
 func sumSquares(s set) {
 	s.text("sumSquares", "func(x []float32) float64", "is SumSquares.")
 	x := param("x", 4)
@@ -213,7 +213,7 @@ func sumSquares(s set) {
 	}, nil, x))
 }
 
-// dotSquares: DotSquares.
+// dotSquares emits DotSquares.
 func dotSquares(s set) {
 	s.text("dotSquares", "func(a []float32, q []float32) (sum float64, squares float64)",
 		"is DotSquares of slices of one length.")
@@ -228,8 +228,8 @@ func dotSquares(s set) {
 	done(s.sum64(sum), s.sum64(squares))
 }
 
-// codeMoments: CodeMoments. Both sums are of exact products; that of squares
-// is a whole number and exact too.
+// codeMoments emits CodeMoments. All products are exact; the sum of squares is an
+// integer and exact too.
 func codeMoments(s set) {
 	s.text("codeMoments", "func(code []uint8, o []float32) (co float64, cc float64)",
 		"is CodeMoments of slices of one length, a multiple of the lanes of a vector of float64.")
@@ -253,8 +253,8 @@ func codeMoments(s set) {
 	done(s.sum64(co), s.sum64(cc))
 }
 
-// maxAbs: MaxAbs. Without its sign a float orders like the unsigned integer
-// of its bits, and every NaN is above infinity.
+// maxAbs emits MaxAbs. Without its sign a float orders like its bits as an unsigned
+// integer, and every NaN is above infinity.
 func maxAbs(s set) {
 	s.text("maxAbs", "func(x []float32) float32", "is MaxAbs of a multiple of the lanes of a vector.")
 	x := param("x", 4)

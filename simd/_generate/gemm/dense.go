@@ -6,12 +6,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// notLess is the predicate of VCMPPS for "not less, or NaN", quiet.
+// notLess is the quiet predicate of VCMPPS for "not less, or NaN".
 const notLess = 0x15
 
-// dense tests 16 columns, in one vector or two, in n rows. The columns' terms
-// stay in registers; a row's bits go to its mask's place in memory. No product is
-// fused with a sum, as in the generic test.
+// dense tests 16 columns, in one vector or two, in n rows. The columns' terms stay in
+// registers; a row's bits go to its mask's place in memory. No product is fused with a
+// sum, as in the portable test.
 func dense(name string, vector func() VecVirtual, vectors int) {
 	TEXT(name, NOSPLIT, "func(dots *float32, ld int, margin, factor, tau, scale, size, offset *float32, n int, masks *uint16)")
 	Doc(name + " tests 16 columns of n rows; masks are 8 bytes apart.")

@@ -8,25 +8,24 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// shape is a multiplication of rows by a panel. It goes over the rows in tiles
-// whose sums stay in registers for all of k, so that every sum is one chain of
-// fused multiply-adds in the order of c, whatever the tile's height.
+// shape describes a multiplication of rows by a panel. It takes the rows in tiles whose
+// sums stay in registers for all of k: every sum is one chain of fused multiply-adds in
+// the order of c, for any tile height.
 type shape struct {
 	name    string
 	vector  func() VecVirtual
 	bytes   int   // of a vector
-	vectors int   // of a step of the panel
+	vectors int   // vectors of a panel's step
 	width   int   // floats from step to step of the panel; 0: an argument
-	tiles   []int // heights, at most 8 rows: the first repeats, the others finish
-	hold    int   // steps whose vectors stay in registers while rows pass
-	unroll  int   // steps of a turn of the loop, a multiple of hold
+	tiles   []int // heights, at most 8 rows: the first is used while it fits, the others for the remainder
+	hold    int   // steps whose vectors stay in registers for all rows
+	unroll  int   // steps of a round, a multiple of hold
 }
 
-// A tile reads a step's vectors and one entry a row for vectors * height
-// multiply-adds, of which 8 must be in flight (two units, four cycles). Tiles of
-// 8 rows hold several steps: rows that are a multiple of 4 KiB apart compete for
-// the same 8 lines of the first cache, so all of a line that fits is used at
-// once.
+// A tile reads a step's vectors and one entry a row for vectors * height multiply-adds,
+// of which 8 must be in flight (two units, latency four). Tiles of 8 rows hold several
+// steps: rows a multiple of 4 KiB apart compete for the same 8 lines of the level-1
+// cache, so as much of a line as fits registers is used at once.
 var shapes = []shape{
 	{"gemm64AVX512", ZMM, 64, 4, 64, []int{6, 4, 2, 1}, 1, 4},
 	{"gemm32AVX512", ZMM, 64, 2, 32, []int{8, 4, 2, 1}, 4, 4},
@@ -40,9 +39,9 @@ type product struct {
 	out, ldo  GPVirtual
 	rows      GPVirtual    // of the next tile
 	stride    [4]GPVirtual // 1, 3, 5 and 7 times the distance of rows
-	ldp, ldp3 GPVirtual    // 1 and 3 times that of steps when it is an argument
+	ldp, ldp3 GPVirtual    // 1 and 3 times the distance of steps, if an argument
 
-	// of the tile
+	// Of the current tile:
 	at    GPVirtual // its rows
 	panel GPVirtual
 	sums  [][]VecVirtual
@@ -92,7 +91,7 @@ func multiply(s shape) {
 
 func argument(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// distance is an argument in floats, in bytes.
+// distance returns an argument in floats converted to bytes.
 func distance(name string) GPVirtual {
 	v := argument(name)
 	SHLQ(U8(2), v)
@@ -106,7 +105,7 @@ func times(base, index GPVirtual, scale uint8) GPVirtual {
 	return v
 }
 
-// row is the place disp bytes into row r < 8 from the one at base.
+// row is the place disp bytes into row r < 8 from the row at base.
 func (p *product) row(base GPVirtual, r, disp int) Mem {
 	if r == 0 {
 		return Mem{Base: base, Disp: disp}
@@ -118,8 +117,8 @@ func (p *product) row(base GPVirtual, r, disp int) Mem {
 	return Mem{Base: base, Index: p.stride[r/2], Scale: uint8(scale), Disp: disp}
 }
 
-// step is the place of vector j of the panel's step u < 4, any u when its width
-// is known.
+// step is the place of vector j of the panel's step u, where u < 4 if the width is an
+// argument.
 func (p *product) step(u, j int) Mem {
 	m := Mem{Base: p.panel, Disp: 4*p.width*u + p.bytes*j}
 	if p.width > 0 {
@@ -134,8 +133,8 @@ func (p *product) step(u, j int) Mem {
 	return m
 }
 
-// tile multiplies the next rows. While it does, it fetches as many behind them
-// into the second cache if more is set.
+// tile multiplies the next rows. With more set it prefetches as many rows behind them
+// into the level-2 cache.
 func (p *product) tile(height int, more bool) {
 	label := func(name string) string { return fmt.Sprint(name, height) }
 	p.at, p.panel = GP64(), argument("panel")
@@ -206,8 +205,8 @@ func (p *product) tile(height int, more bool) {
 	}
 }
 
-// steps adds the products of count steps from u on to the sums: rows in groups
-// of 8 chains, which hide each other's latency.
+// steps adds the products of count steps from u on to the sums: rows in groups of 8
+// chains, which hide each other's latency.
 func (p *product) steps(u, count int) {
 	held := make([][]VecVirtual, count)
 	for i := range held {
@@ -240,7 +239,7 @@ func (p *product) entry(x Mem, columns, sums []VecVirtual) {
 	}
 }
 
-// advance moves rows and panel by some steps: 1 or unroll.
+// advance moves rows and panel by a number of steps: 1 or unroll.
 func (p *product) advance(steps int) {
 	ADDQ(U8(4*steps), p.at)
 	if p.width > 0 {

@@ -6,9 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// pack transposes blocks of 8 vectors by 8 entries: pairs and then quads of
-// vectors are interleaved within the halves of registers, then halves change
-// places.
+// pack transposes blocks of 8 vectors by 8 entries: it interleaves pairs and then quads
+// of vectors within the halves of registers, then exchanges halves.
 func pack() {
 	TEXT("packAVX2", NOSPLIT, "func(panel *float32, width int, src *float32, ld, blocks int)")
 	Doc("packAVX2 writes 8 vectors, of 8 entries a block, into 8 columns of a panel.")

@@ -1,7 +1,7 @@
-// Package neon writes Go assembly for arm64: what the generators of the NEON
-// kernels share. Go's assembler knows few vector instructions of floats and none
-// that multiplies bytes, so those are written as words, with what they are beside
-// them (words.go); everything else is Go's own assembly, line by line.
+// Package neon writes Go assembly for arm64; the generators of the NEON kernels share it.
+// Go's assembler has few vector instructions of floats and none that multiplies bytes:
+// those are written as words with ARM's syntax in a comment (words.go). Everything else
+// is Go's own assembly.
 package neon
 
 import (
@@ -22,7 +22,7 @@ import (
 // constraint is the build constraint of both files.
 const constraint = "arm64 && !noasm && !purego"
 
-// File is a file of assembly and one of the stubs that declare its functions.
+// File is a file of assembly and the file of stubs that declares its functions.
 type File struct {
 	asm, stubs bytes.Buffer
 	params     *types.Tuple
@@ -31,8 +31,7 @@ type File struct {
 	labels     int
 }
 
-// Write makes the file of a generator, whose flags are -out and -stubs: of the
-// files it writes.
+// Write runs a generator and writes the files its flags -out and -stubs name.
 func Write(body func(*File)) {
 	out := flag.String("out", "", "the file of assembly")
 	stubs := flag.String("stubs", "", "the file of stubs")
@@ -53,17 +52,17 @@ func Write(body func(*File)) {
 	}
 }
 
-// Func begins a function without a frame: its declaration, as Go has it, of
-// parameters and results of basic types and pointers, and its comment.
+// Func begins a function without a frame. declaration is Go's, with parameters and
+// results of basic types and pointers; comment is the stub's.
 func (f *File) Func(declaration, comment string) {
 	f.Framed(0, declaration, comment)
 }
 
-// smallFrame is the size of frames up to which a function leaves the stack as it is.
+// smallFrame is the greatest frame for which NOSPLIT is set.
 const smallFrame = 256
 
-// Framed is Func of a function with a frame of so many bytes, a multiple of 16,
-// from 8(RSP) on. For more than smallFrame the stack may have to grow first.
+// Framed is Func with a frame of so many bytes, a multiple of 16, at 8(RSP). Beyond
+// smallFrame the function checks the stack first.
 func (f *File) Framed(frame int, declaration, comment string) {
 	name, signature := check(declaration)
 	f.params, f.results = signature.Params(), signature.Results()
@@ -78,7 +77,7 @@ func (f *File) Framed(frame int, declaration, comment string) {
 	f.offsets = sizes.Offsetsof(vars)
 	var size int64
 	for i, v := range vars {
-		if i >= f.params.Len() { // results begin at a word of their own
+		if i >= f.params.Len() { // results begin at a word boundary
 			if i == f.params.Len() {
 				size = (size + 7) &^ 7
 			}
@@ -109,8 +108,8 @@ func check(declaration string) (string, *types.Signature) {
 	return name, p.Scope().Lookup(name).Type().(*types.Signature)
 }
 
-// Args loads parameters, each "name register": general registers R0 to R15 and R19
-// to R25, F0 to F31 for floats. Integers below 8 bytes are extended by their sign.
+// Args loads parameters, each "name register": general registers R0 to R15 and R19 to
+// R25, F0 to F31 for floats. Integers below 8 bytes are sign-extended.
 func (f *File) Args(loads ...string) {
 	for _, load := range loads {
 		name, register, _ := strings.Cut(load, " ")
@@ -174,19 +173,18 @@ func (f *File) Go(line string, args ...any) {
 	fmt.Fprintf(&f.asm, "\t"+line+"\n", args...)
 }
 
-// Label is a name for a place of this file that no other has.
+// Label returns a name that is unique in this file.
 func (f *File) Label(of string) string {
 	f.labels++
 	return fmt.Sprintf("%s%d", of, f.labels)
 }
 
-// At puts a label here.
+// At places a label here.
 func (f *File) At(label string) { fmt.Fprintf(&f.asm, "\n%s:\n", label) }
 
-// Comment writes a line that says what comes next.
 func (f *File) Comment(line string) { f.Go("// %s", line) }
 
-// word writes an instruction that Go's assembler does not know.
+// word writes an instruction that Go's assembler lacks, with ARM's syntax as its comment.
 func (f *File) word(w uint32, is string, args ...any) {
 	f.Go("WORD $0x%08x // %s", w, fmt.Sprintf(is, args...))
 }

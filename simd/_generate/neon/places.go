@@ -5,12 +5,11 @@ import (
 	"math/bits"
 )
 
-// HowMany is where in places<> the numbers of lanes of the 16 sets are, a byte each.
+// HowMany is the offset in places<> of the sizes of the 16 sets, a byte each.
 const HowMany = 256
 
-// Places writes a table places<> of the bytes that move lanes of 4 bytes to the
-// front, for the 16 sets of four lanes: 16 bytes a set, for Table. What comes after
-// the lanes that are moved is any of the four.
+// Places writes the table places<> for Table: for each of the 16 sets of four lanes, the
+// 16 byte indices that move its lanes to the front. The lanes after those are arbitrary.
 func (f *File) Places() {
 	var table [HowMany + 16]uint8
 	for set := range 16 {

@@ -11,8 +11,8 @@ type V uint32
 // Arrangement is how a vector register is divided into lanes.
 type Arrangement uint32
 
-// The arrangements: their lowest bit says that the register is used whole, the
-// bits above it are the binary logarithm of a lane's bytes.
+// The arrangements. The lowest bit is set for whole registers; the bits above it are the
+// binary logarithm of a lane's bytes.
 const (
 	B8 Arrangement = iota
 	B16
@@ -27,16 +27,16 @@ const (
 func (a Arrangement) q() uint32    { return uint32(a) & 1 }
 func (a Arrangement) size() uint32 { return uint32(a) >> 1 }
 
-// String is the suffix of a register in ARM's syntax.
+// String returns the arrangement in ARM's syntax.
 func (a Arrangement) String() string {
 	return [...]string{"8b", "16b", "4h", "8h", "2s", "4s", "1d", "2d"}[a]
 }
 
-// wide is the arrangement of a whole register of lanes twice as wide.
+// wide returns the arrangement of a whole register with lanes twice as wide.
 func (a Arrangement) wide() Arrangement { return a&^1 + 3 }
 
-// of is an instruction's bits: U, the bits above the size of lanes where floats
-// set them, and the opcode. Float says that lanes are floats, 4 or 8 bytes each.
+// of holds an instruction's bits: U, the bits above the lane size that float
+// instructions set, and the opcode. float is set if lanes are floats of 4 or 8 bytes.
 type of struct {
 	u, high, opcode uint32
 	float           bool
@@ -53,7 +53,7 @@ func (o of) bits(a Arrangement) uint32 {
 	return a.q()<<30 | o.u<<29 | size<<22
 }
 
-// Instructions of three registers whose lanes are as wide.
+// Instructions of three registers with lanes of equal width.
 var same = map[string]of{
 	"add": {0, 0, 0b10000, false}, "sub": {1, 0, 0b10000, false}, "addp": {0, 0, 0b10111, false},
 	"mul": {0, 0, 0b10011, false}, "mla": {0, 0, 0b10010, false}, "mls": {1, 0, 0b10010, false},
@@ -71,8 +71,8 @@ var same = map[string]of{
 	"facge": {1, 0, 0b11101, true}, "facgt": {1, 1, 0b11101, true},
 }
 
-// Same is an instruction of three registers, d = n op m lane by lane ("fmla" and
-// its like add to d; pairs of "addp" and "faddp" are those of n and then of m).
+// Same emits d = n op m, lane by lane. "fmla" and its like add to d; "addp" and "faddp"
+// add pairs of n, then pairs of m.
 func (f *File) Same(op string, a Arrangement, d, n, m V) {
 	o, ok := same[op]
 	if !ok {
@@ -87,8 +87,8 @@ var bitwise = map[string]uint32{
 	"eor": 0x2e201c00, "bsl": 0x2e601c00, "bit": 0x2ea01c00, "bif": 0x2ee01c00,
 }
 
-// Bits is an instruction of three whole registers that knows no lanes; "bsl" takes
-// n where d has ones and m where it has zeros.
+// Bits emits a bitwise instruction of three whole registers. "bsl" takes n where d has
+// ones and m where it has zeros.
 func (f *File) Bits(op string, d, n, m V) {
 	w, ok := bitwise[op]
 	if !ok {
@@ -106,8 +106,8 @@ var widen = map[string]of{
 	"sabdl": {0, 0, 0b0111, false}, "uabdl": {1, 0, 0b0111, false},
 }
 
-// Widen is an instruction of lanes a of n and m with results twice as wide; whole
-// registers stand for their upper halves (smull2 and its like).
+// Widen emits an instruction on lanes a of n and m with results twice as wide; a whole
+// register stands for its upper half (smull2 and its like).
 func (f *File) Widen(op string, a Arrangement, d, n, m V) {
 	o, ok := widen[op]
 	if !ok {
@@ -119,7 +119,7 @@ func (f *File) Widen(op string, a Arrangement, d, n, m V) {
 // Instructions that add lanes to others twice as wide.
 var wider = map[string]of{"saddw": {0, 0, 0b0001, false}, "uaddw": {1, 0, 0b0001, false}, "ssubw": {0, 0, 0b0011, false}, "usubw": {1, 0, 0b0011, false}}
 
-// Wider is an instruction of lanes twice as wide of n, and lanes a of m.
+// Wider emits n op m, where the lanes of n and d are twice as wide as the lanes a of m.
 func (f *File) Wider(op string, a Arrangement, d, n, m V) {
 	o, ok := wider[op]
 	if !ok {
@@ -135,7 +135,7 @@ func second(a Arrangement) string {
 	return ""
 }
 
-// Instructions of one register. How wide the other's lanes are differs.
+// Instructions of one source register. Which lanes are wider differs.
 var misc = map[string]of{
 	"abs": {0, 0, 0b01011, false}, "neg": {1, 0, 0b01011, false}, "cnt": {0, 0, 0b00101, false}, "not": {1, 0, 0b00101, false},
 	"rev64": {0, 0, 0b00000, false}, "clz": {1, 0, 0b00100, false},
@@ -147,7 +147,7 @@ var misc = map[string]of{
 	"fcmgt": {0, 1, 0b01100, true}, "fcmge": {1, 1, 0b01100, true}, "fcmeq": {0, 1, 0b01101, true}, "fcmlt": {0, 1, 0b01110, true},
 }
 
-// Misc is an instruction of one register, lane by lane. Comparisons are with zero.
+// Misc emits an instruction of one source register, lane by lane. Comparisons are with zero.
 func (f *File) Misc(op string, a Arrangement, d, n V) {
 	o, ok := misc[op]
 	if !ok {
@@ -168,7 +168,7 @@ var pairwise = map[string]of{
 	"saddlp": {0, 0, 0b00010, false}, "uaddlp": {1, 0, 0b00010, false}, "sadalp": {0, 0, 0b00110, false}, "uadalp": {1, 0, 0b00110, false},
 }
 
-// Pairwise adds neighbours among the lanes a of n ("sadalp", "uadalp": to d's).
+// Pairwise adds neighbouring lanes a of n; "sadalp" and "uadalp" add them to d.
 func (f *File) Pairwise(op string, a Arrangement, d, n V) {
 	o, ok := pairwise[op]
 	if !ok {
@@ -180,8 +180,8 @@ func (f *File) Pairwise(op string, a Arrangement, d, n V) {
 // Instructions whose results are half as wide.
 var narrow = map[string]of{"xtn": {0, 0, 0b10010, false}, "sqxtn": {0, 0, 0b10100, false}, "sqxtun": {1, 0, 0b10010, false}, "uqxtn": {1, 0, 0b10100, false}}
 
-// Narrow makes lanes a of d of lanes twice as wide; whole registers stand for
-// their upper halves, and the lower stay (xtn2).
+// Narrow converts lanes twice as wide to lanes a of d; a whole register stands for its
+// upper half, and keeps its lower half (xtn2).
 func (f *File) Narrow(op string, a Arrangement, d, n V) {
 	o, ok := narrow[op]
 	if !ok {
@@ -190,13 +190,13 @@ func (f *File) Narrow(op string, a Arrangement, d, n V) {
 	f.word(0x0e200800|o.bits(a)|o.opcode<<12|uint32(n)<<5|uint32(d), "%s%s v%d.%v, v%d.%v", op, second(a), d, a, n, a.wide())
 }
 
-// Double makes float64 of the float32 in lanes a of n, S2 the lower two or S4 the
-// upper two (fcvtl, fcvtl2).
+// Double converts float32 lanes of n to float64: the lower two for S2, the upper two for
+// S4 (fcvtl, fcvtl2).
 func (f *File) Double(a Arrangement, d, n V) {
 	f.word(0x0e617800|a.q()<<30|uint32(n)<<5|uint32(d), "fcvtl%s v%d.2d, v%d.%v", second(a), d, n, a)
 }
 
-// Single is the way back: float32 in lanes a of d, S2 or S4, of two float64 of n.
+// Single converts two float64 of n to float32 in the lower (S2) or upper (S4) lanes of d.
 func (f *File) Single(a Arrangement, d, n V) {
 	f.word(0x0e616800|a.q()<<30|uint32(n)<<5|uint32(d), "fcvtn%s v%d.%v, v%d.2d", second(a), d, a, n)
 }
@@ -207,8 +207,7 @@ var across = map[string]of{
 	"smaxv": {0, 0, 0b01010, false}, "umaxv": {1, 0, 0b01010, false}, "sminv": {0, 0, 0b11010, false}, "uminv": {1, 0, 0b11010, false},
 }
 
-// Across makes one number, the lowest lane of d, of all lanes of n. "fmaxv" takes
-// S4 alone.
+// Across reduces all lanes of n to the lowest lane of d. "fmaxv" takes S4 only.
 func (f *File) Across(op string, a Arrangement, d, n V) {
 	if op == "fmaxv" && a == S4 {
 		f.word(0x6e30f800|uint32(n)<<5|uint32(d), "fmaxv s%d, v%d.4s", d, n)
@@ -225,14 +224,13 @@ func (f *File) Across(op string, a Arrangement, d, n V) {
 	f.word(0x0e300800|o.bits(a)|o.opcode<<12|uint32(n)<<5|uint32(d), "%s %c%d, v%d.%v", op, "bhsd"[to], d, n, a)
 }
 
-// Dot adds to the four int32 of d the products of four bytes each of n and m, which
-// both have signs ("sdot") or have none ("udot"). It takes FEAT_DotProd.
+// Dot adds to each of the four int32 of d the products of four bytes of n and m, all
+// signed ("sdot") or all unsigned ("udot"). It needs FEAT_DotProd.
 func (f *File) Dot(op string, d, n, m V) {
 	f.word(0x4e809400|unsigned(op)<<29|uint32(m)<<16|uint32(n)<<5|uint32(d), "%s v%d.4s, v%d.16b, v%d.16b", op, d, n, m)
 }
 
-// DotLane is Dot with the same four bytes of m, those of its lane i of four, for
-// all of n.
+// DotLane is Dot with the same four bytes of m, those of its lane i of four, for all of n.
 func (f *File) DotLane(op string, d, n, m V, i int) {
 	f.word(0x4f80e000|unsigned(op)<<29|uint32(i&1)<<21|uint32(i>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d),
 		"%s v%d.4s, v%d.16b, v%d.4b[%d]", op, d, n, m, i)
@@ -249,8 +247,7 @@ func unsigned(op string) uint32 {
 	return 0
 }
 
-// Lane is an instruction of floats with one lane of m for all of n: "fmul", "fmla"
-// or "fmls".
+// Lane emits "fmul", "fmla" or "fmls" with one lane of m for all lanes of n.
 func (f *File) Lane(op string, a Arrangement, d, n, m V, i int) {
 	opcode, ok := map[string]uint32{"fmul": 0b1001, "fmla": 0b0001, "fmls": 0b0101}[op]
 	if !ok || a.size() < 2 {
@@ -264,9 +261,8 @@ func (f *File) Lane(op string, a Arrangement, d, n, m V, i int) {
 		"%s v%d.%v, v%d.%v, v%d.%c[%d]", op, d, a, n, a, m, "sd"[a.size()&1], i)
 }
 
-// Shift moves lanes by so many bits: "shl", "sshr", "ushr", "sli", "sri", or to
-// lanes twice as wide "sshll" and "ushll", where whole registers stand for their
-// upper halves.
+// Shift shifts lanes by a number of bits: "shl", "sshr", "ushr", "sli", "sri", or to lanes
+// twice as wide "sshll" and "ushll", where a whole register stands for its upper half.
 func (f *File) Shift(op string, a Arrangement, d, n V, by int) {
 	bits := 8 << a.size()
 	var u, opcode, imm uint32
@@ -301,7 +297,7 @@ func (f *File) Zip(op string, a Arrangement, d, n, m V) {
 	f.word(0x0e000800|a.q()<<30|a.size()<<22|uint32(m)<<16|opcode<<12|uint32(n)<<5|uint32(d), "%s v%d.%v, v%d.%v, v%d.%v", op, d, a, n, a, m, a)
 }
 
-// Table looks bytes of n's up in so many registers from t on, 1 to 4; places beyond
+// Table looks up the bytes of n in the registers t, t+1, .. (1 to 4); indices beyond
 // them give zero.
 func (f *File) Table(d, t V, tables int, n V) {
 	last := fmt.Sprintf("v%d.16b", t)
@@ -311,7 +307,7 @@ func (f *File) Table(d, t V, tables int, n V) {
 	f.word(0x4e000000|uint32(n)<<16|uint32(tables-1)<<13|uint32(t)<<5|uint32(d), "tbl v%d.16b, {%s}, v%d.16b", d, last, n)
 }
 
-// Dup puts lane i of n into all lanes a of d.
+// Dup copies lane i of n to all lanes a of d.
 func (f *File) Dup(a Arrangement, d, n V, i int) {
 	f.word(0x0e000400|a.q()<<30|(uint32(i)<<1|1)<<a.size()<<16|uint32(n)<<5|uint32(d), "dup v%d.%v, v%d.%c[%d]", d, a, n, "bhsd"[a.size()], i)
 }
@@ -319,8 +315,8 @@ func (f *File) Dup(a Arrangement, d, n V, i int) {
 // Move copies a whole register.
 func (f *File) Move(d, n V) { f.Bits("orr", d, n, n) }
 
-// Prefetch fetches the line at base + offset, general registers by their numbers, to
-// cache 1 or 2. Go's assembler knows no such address of it.
+// Prefetch prefetches the line at base + offset, both numbers of general registers, into
+// the level-1 or level-2 cache. Go's assembler lacks this addressing mode.
 func (f *File) Prefetch(cache, base, offset uint32) {
 	f.word(0xf8a06800|offset<<16|base<<5|(cache-1)<<1, "prfm pldl%dkeep, [x%d, x%d]", cache, base, offset)
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// every writes one of each instruction and arrangement, of registers whose numbers
-// have different bits.
+// every writes each instruction and arrangement once, with register numbers that differ
+// in their bits.
 func every(f *File) {
 	const d, n, m = 5, 19, 26
 	bytes, halves, words, floats := []Arrangement{B8, B16}, []Arrangement{H4, H8}, []Arrangement{S2, S4}, []Arrangement{S2, S4, D2}
@@ -115,9 +115,9 @@ func every(f *File) {
 	f.Prefetch(2, d, n)
 }
 
-// TestWords compares words with those GNU as 2.40 makes of what is written beside
-// them: testdata/words.txt, a line of both each. An instruction it lacks is added
-// there by that assembler, not by this package.
+// TestWords compares each word with GNU as 2.40's for the syntax beside it; both are a
+// line of testdata/words.txt. A new instruction's line comes from that assembler, not
+// from this package.
 func TestWords(t *testing.T) {
 	file, err := os.Open("testdata/words.txt")
 	if err != nil {
@@ -142,7 +142,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestPlaces is about where parameters and results lie.
+// TestPlaces checks the offsets of parameters and results.
 func TestPlaces(t *testing.T) {
 	f := new(File)
 	f.Func("func kernel(a *float32, n int32, x float32, y float64, flag bool) (sum float32, ok bool)", "kernel is one.")

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// across adds up the lanes of each of up to as many vectors as a vector has lanes
-// and returns the sums side by side, in order. There are a power of two of them.
+// across adds the lanes of each of at most as many vectors as a vector has lanes, a power
+// of two, and returns the sums side by side, in order.
 func (k *kernel) across(v []VecVirtual) VecVirtual {
 	stages := 3
 	if k.avx512 {
@@ -23,9 +23,9 @@ func (k *kernel) across(v []VecVirtual) VecVirtual {
 	return v[0]
 }
 
-// fold halves the lanes that two vectors take: the sums of a and then those of b,
-// in each 128 bits at the first two stages and then in the whole. It returns a.
-// Where half of each is in its place, merging takes a port that shuffles leave.
+// fold halves the lanes of two vectors into a: the sums of a, then those of b, in each 128
+// bits at the first two stages and then in the whole. It returns a. Merging halves that
+// are in place uses a port that shuffles do not.
 func (k *kernel) fold(stage int, a, b VecVirtual) VecVirtual {
 	t := k.vector()
 	switch {

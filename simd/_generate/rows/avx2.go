@@ -9,7 +9,7 @@ import (
 // words is the number of codes that fill a vector as 16-bit words.
 const words = 16
 
-// prepareAVX2 sets up what does not depend on the row.
+// prepareAVX2 sets registers that do not depend on the row.
 func (k *kernel) prepareAVX2(name string) {
 	k.ones = GLOBL(name+"Ones", RODATA|NOPTR)
 	for i := range 8 {
@@ -22,8 +22,8 @@ func (k *kernel) prepareAVX2(name string) {
 	}
 }
 
-// sumAVX2 stores all sums of the rows. Bytes are widened to words: the sum of two
-// products of bytes would not fit the words in which AVX2 can add it.
+// sumAVX2 stores all sums of the rows. Bytes are widened to words, since AVX2 adds pairs
+// of byte products in words, which they overflow.
 func (k *kernel) sumAVX2() {
 	n := len(k.query)
 	var sums [2]VecVirtual
@@ -65,7 +65,7 @@ func (k *kernel) sumAVX2() {
 	k.storeAVX2(sums[0], sums[1], n)
 }
 
-// storeAVX2 stores the sums of head and rest by turns, n each a row.
+// storeAVX2 stores the sums of head and rest alternately, n each a row.
 func (k *kernel) storeAVX2(head, rest VecVirtual, n int) {
 	lo, hi := YMM(), YMM()
 	low, high := VPUNPCKLDQ, VPUNPCKHDQ
@@ -91,7 +91,7 @@ func (k *kernel) storeAVX2(head, rest VecVirtual, n int) {
 	k.done(2 * n * len(k.rows))
 }
 
-// words loads codes and widens them, those that mask leaves of them.
+// words loads codes and widens them, or the part that mask selects.
 func (k *kernel) words(widen func(...Op), base Register, disp int, mask VecVirtual) VecVirtual {
 	x, from := YMM(), Mem{Base: base, Index: k.at, Scale: 1, Disp: disp}
 	if mask == nil {
@@ -103,7 +103,7 @@ func (k *kernel) words(widen func(...Op), base Register, disp int, mask VecVirtu
 	return x
 }
 
-// tail is the mask of the doublewords from the place in the row to its end.
+// tail returns the mask of the doublewords from the place in the row to its end.
 func (k *kernel) tail(end Mem) VecVirtual {
 	left, at, mask := GP64(), GP64(), YMM()
 	MOVQ(end, left)

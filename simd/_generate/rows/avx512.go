@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// prepareAVX512 sets up what does not depend on the row.
+// prepareAVX512 sets registers that do not depend on the row.
 func (k *kernel) prepareAVX512(string) {
 	k.zero = ZMM()
 	VPXORD(k.zero, k.zero, k.zero)
@@ -32,8 +32,8 @@ func (k *kernel) prepareAVX512(string) {
 	}
 }
 
-// sumAVX512 stores all sums of the rows: four products of unsigned and signed
-// bytes are added to a lane at once.
+// sumAVX512 stores all sums of the rows. It adds four products of unsigned and signed
+// bytes to a lane at once.
 func (k *kernel) sumAVX512() {
 	n := len(k.query)
 	acc := k.zeros(len(k.rows) * 2 * n) // in the order they are stored
@@ -76,7 +76,7 @@ func (k *kernel) sumAVX512() {
 	k.done(len(acc))
 }
 
-// codes loads a line of codes, or what mask leaves of it.
+// codes loads a line of codes, or the part that mask selects.
 func (k *kernel) codes(base, mask Register) VecVirtual {
 	x, from := ZMM(), Mem{Base: base, Index: k.at, Scale: 1}
 	if mask == nil {

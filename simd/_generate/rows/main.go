@@ -2,10 +2,9 @@
 //
 //	go run ./rows -out ../rows_amd64.s -stubs ../rows_stubs_amd64.go -pkg simd
 //
-// All come of one program. Rows are summed four at a time, so that a load of the
-// query's codes serves four, and the last one to three singly. Meanwhile the rows
-// to come are fetched twice: from afar to the second cache, which can wait for
-// many more lines at once than the first, and from near to the first.
+// Rows are summed four at a time, so that one load of the query's codes serves four, and
+// the last one to three singly. Later rows are prefetched twice: from far to the level-2
+// cache, which can have more misses outstanding, and from near to the level-1 cache.
 package main
 
 import (
@@ -30,21 +29,21 @@ func main() {
 	Generate()
 }
 
-// kernel is the one being written: of each row it sums the head and the rest
-// with each half of the query's codes.
+// kernel is the kernel being written. For each row it sums the head and the rest with
+// each half of the query's codes.
 type kernel struct {
 	avx512   bool
 	query    []Register  // halves of the query's codes
 	at       GPVirtual   // place in the row
 	ends     [2]Mem      // of head and of rest in a row
-	rows     []GPVirtual // those being summed
-	near     []GPVirtual // as many to fetch to the first cache
-	far      []Mem       // as many to fetch to the second
-	ids, out Register    // where to go on
+	rows     []GPVirtual // being summed
+	near     []GPVirtual // as many to prefetch to level 1
+	far      []Mem       // as many to prefetch to level 2
+	ids, out Register    // the next group
 	last     Mem         // end of ids
 	fulls    [2][]Mem    // where the last whole steps of head and of rest begin
 	zero     VecVirtual
-	tails    [2]Register // AVX-512: what head and rest leave of a line
+	tails    [2]Register // AVX-512: the remainders of head and of rest in a line
 	uppers   [2]Register // AVX-512: the upper half of each 128 bits, and of all
 	ones     Mem         // AVX2: four doublewords of ones, then four of zeros
 	labels   int
@@ -63,7 +62,7 @@ func emit(name, method string, avx512 bool, halves ...string) {
 	}
 	TEXT(name+set, NOSPLIT, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, "+query+"head, end, near, far int)")
 	Doc(fmt.Sprintf("%s%s is %s of n rows, whose rest ends at end. The rows near places ahead", name, set, method),
-		"are fetched to the first cache, those far ahead to the second unless far is 0.")
+		"are prefetched to level 1, those far ahead to level 2 unless far is 0.")
 	Pragma("noescape")
 	k.load(halves)
 	prepare(name)
@@ -100,7 +99,7 @@ func emit(name, method string, avx512 bool, halves ...string) {
 	RET()
 }
 
-// load takes the arguments that are not left in memory.
+// load loads the arguments that do not stay in memory.
 func (k *kernel) load(halves []string) {
 	k.ends = [2]Mem{argument("head"), argument("end")}
 	k.ids, k.out, k.at = Load(Param("ids"), GP64()), Load(Param("out"), GP64()), GP64()
@@ -114,7 +113,7 @@ func (k *kernel) load(halves []string) {
 	MOVQ(end, k.last)
 }
 
-// argument is the place of an argument of one word.
+// argument returns the address of a one-word argument.
 func argument(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -123,7 +122,7 @@ func argument(name string) Mem {
 	return b.Addr
 }
 
-// address is where n rows begin, from a place in ids.
+// address loads the addresses of n rows, from a place in ids.
 func (k *kernel) address(ids Register, n int) []GPVirtual {
 	var rows []GPVirtual
 	for i := range n {
@@ -143,8 +142,8 @@ func (k *kernel) within(at Register) {
 	CMPQ(end, k.last)
 }
 
-// ahead is the place in ids of the group some places ahead, with the flags of
-// within.
+// ahead returns the place in ids of the group some places ahead, with the flags that
+// within sets.
 func (k *kernel) ahead(places Mem) GPVirtual {
 	at := GP64()
 	MOVQ(places, at)
@@ -153,8 +152,8 @@ func (k *kernel) ahead(places Mem) GPVirtual {
 	return at
 }
 
-// rowsNear addresses the group to be summed and the one to fetch to the first
-// cache, the same where ids end before.
+// rowsNear addresses the group to sum and the group to prefetch to level 1, which is the
+// same one if ids end before that.
 func (k *kernel) rowsNear() {
 	k.rows = k.address(k.ids, group)
 	at := k.ahead(argument("near"))
@@ -162,7 +161,7 @@ func (k *kernel) rowsNear() {
 	k.near = k.address(at, group)
 }
 
-// rowsFar addresses the group to fetch to the second cache.
+// rowsFar addresses the group to prefetch to level 2.
 func (k *kernel) rowsFar(at Register) {
 	slots := AllocLocal(8 * group)
 	for i, r := range k.address(at, group) {
@@ -171,8 +170,8 @@ func (k *kernel) rowsFar(at Register) {
 	}
 }
 
-// fetchFirst fetches the first far rows to the second cache, the first one
-// instead of those past the last.
+// fetchFirst prefetches the first far rows to level 2, and the first row in place of those
+// past the last.
 func (k *kernel) fetchFirst(far Mem) {
 	next, stop := GP64(), GP64()
 	MOVQ(far, stop)
@@ -203,9 +202,8 @@ func (k *kernel) fetchFirst(far Mem) {
 	JMP(LabelRef("first"))
 }
 
-// fetch fetches a line of the rows to come: that in which the step at hand ends.
-// Behind a head that does not fill its last line, the step before fetched the one
-// in which it begins.
+// fetch prefetches the line of the later rows in which the current step ends. If the head
+// does not fill its last line, the step before prefetched the line in which this begins.
 func (k *kernel) fetch() {
 	place := func(row Register) Mem { return Mem{Base: row, Index: k.at, Scale: 1, Disp: line - 4} }
 	for _, slot := range k.far {
@@ -218,7 +216,7 @@ func (k *kernel) fetch() {
 	}
 }
 
-// before is a place that holds end - n.
+// before returns memory that holds end - n.
 func before(end Mem, n int) Mem {
 	t, m := GP64(), AllocLocal(8)
 	MOVQ(end, t)
@@ -227,14 +225,14 @@ func before(end Mem, n int) Mem {
 	return m
 }
 
-// label is a name not used yet.
+// label returns an unused name.
 func (k *kernel) label(name string) string {
 	k.labels++
 	return fmt.Sprint(name, k.labels)
 }
 
-// steps runs body at every step codes of the row from at on, the last time at
-// full or before.
+// steps emits a loop of body over steps of step codes of the row from at on, while at is
+// at most full.
 func (k *kernel) steps(step int, full Mem, body func()) {
 	loop, past := k.label("loop"), k.label("past")
 	CMPQ(k.at, full)
@@ -260,8 +258,8 @@ func (k *kernel) vector() VecVirtual {
 	return YMM()
 }
 
-// zeros are n vectors of zeros. Copying one costs nothing, and avo does not know
-// that a VPXORD of a register with itself forgets what was there.
+// zeros returns n zeroed vectors. Copying one is free, and avo does not know that a
+// VPXORD of a register with itself does not depend on its old value.
 func (k *kernel) zeros(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {

@@ -6,11 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// atLeast is the ordered, quiet comparison >=.
+// atLeast is the ordered, quiet predicate >=.
 const atLeast = 29
 
-// everySecond is the numbers of the even doublewords of two vectors of sixteen,
-// and then of the odd ones.
+// everySecond returns the indices of the even, then the odd doublewords of two vectors of sixteen.
 func everySecond() Mem {
 	table := GLOBL("everySecond", RODATA|NOPTR)
 	for which := range 2 {
@@ -79,13 +78,12 @@ func (a avx512) every2(from Mem, which int) VecVirtual {
 	return v
 }
 
-// avx2 multiplies with VPMADDUBSW, whose 16 bits do not hold two products of a
-// biased code: it takes the bias off and the query's code q by its magnitude, and
-// multiplies |q| with the atom's code x or, where q < 0, with its complement
-// ~x = -x-1 (one operation, together with the bias, where -x were two); two
-// products, 2*127*128 at most, fit. What the -1 added is the same for every atom:
-// it is what an atom of zeros would get, is summed up like one and taken off at
-// the end.
+// avx2 multiplies with VPMADDUBSW, whose 16-bit results overflow for two products of a
+// biased code. So it removes the bias, replaces the query's code q by |q|, and multiplies
+// |q| with the atom's code x, or where q < 0 with the complement ~x = -x-1, which takes
+// one operation together with the bias where -x takes two. Two products, 2*127*128 at
+// most, fit. The error from -x-1 is the same for every atom: an atom of zeros would get
+// just that, so its sum is computed alongside and subtracted at the end.
 type avx2 struct {
 	bias, ones, zero VecVirtual
 	nothing          VecVirtual // the sums of an atom of zeros

@@ -6,10 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// below is the ordered, quiet comparison <.
+// below is the ordered, quiet predicate <.
 const below = 17
 
-// everywhere returns a parameter of 32 bits in every lane.
+// everywhere broadcasts a parameter of 32 bits to every lane.
 func everywhere(param string) VecVirtual {
 	p, err := Param(param).Resolve()
 	if err != nil {

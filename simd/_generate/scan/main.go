@@ -1,5 +1,5 @@
-// Command scan writes the kernels of package simd that walk panels: the scan,
-// the making of panels, and the lists of what passed.
+// Command scan writes the amd64 kernels of package simd that walk panels: the scan, the
+// making of panels and the selection of entries.
 //
 //	go run ./scan -out ../scan_amd64.s -stubs ../scan_stubs_amd64.go -pkg simd
 package main

@@ -8,9 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// test writes what a tile of one query does after its sums, for sums that lie in
-// memory, an atom's head and rest beside each other. What is computed from them
-// is written by the same routines, and so has the same bits.
+// test emits what a tile of one query does after its sums, for sums in memory, an atom's
+// head and rest side by side. The same routines write the arithmetic, so the bits are
+// the same.
 func (t tile) test(name string) {
 	TEXT(name, NOSPLIT, "func(sums *int32, query, heads, rests, radii, offsets, values *float32) uint64")
 	Pragma("noescape")
@@ -34,8 +34,8 @@ func (t tile) test(name string) {
 	RET()
 }
 
-// stored takes the head sums (which = 0) or the rest sums (1) from memory, and
-// their bias off.
+// stored loads the head sums (which = 0) or the rest sums (1) from memory and subtracts
+// the bias.
 func (s *scan) stored(sums Register, which, bias int) [][]VecVirtual {
 	b := s.factor(0, bias)
 	v := make([]VecVirtual, s.vectors)

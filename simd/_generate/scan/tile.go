@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The layout of simd.ScanQuery: bytes of its fields, and its size.
+// The layout of simd.ScanQuery: byte offsets of its fields, and its size.
 const (
 	queryHead = 4 * iota
 	queryRest
@@ -21,42 +21,41 @@ const (
 )
 
 const (
-	// quad is the bytes of four codes of 64 atoms, what one step multiplies.
+	// quad is the bytes of four codes of 64 atoms, the operand of one step.
 	quad = 256
-	// lanes is the bytes of a float an atom.
+	// lanes is the bytes of one float an atom.
 	lanes = 256
 )
 
-// tile is a scan of all 64 atoms of a panel whose sums stay in registers: those
-// of queries queries, in vectors vectors each.
+// tile is a scan of all 64 atoms of a panel whose sums, of queries queries in vectors
+// vectors each, stay in registers.
 type tile struct {
 	name             string
 	queries, vectors int
-	// fetch has each step prefetch its lines of a panel to come.
+	// fetch says that each step prefetches its lines of a later panel.
 	fetch bool
 	dots
 }
 
-// dots is how an instruction set multiplies codes: unsigned and biased ones of
-// atoms with signed ones of queries, sums in 32 bits.
+// dots is an instruction set's way to multiply codes, biased ones of atoms with signed
+// ones of queries, with 32-bit sums.
 type dots interface {
 	vector() VecVirtual
 	bytes() int // of a vector
 	constants()
-	// begin sets a query's sums to zero less the bias at bias, or where
-	// products have none to zero.
+	// begin sets a query's sums to minus the bias at bias, or to zero if step's products have
+	// no bias.
 	begin(sums []VecVirtual, bias Mem)
-	// step adds the products of four codes, panel's of 64 atoms and queries'.
+	// step adds the products of four codes of panel's 64 atoms and of the queries.
 	step(sums [][]VecVirtual, panel Mem, queries []Mem)
-	end(sums []VecVirtual) // of a query, after its last step
-	// every2 takes the even (which = 0) or odd (1) doublewords of the two vectors
-	// at from.
+	end(sums []VecVirtual) // after a query's last step
+	// every2 returns the even (which = 0) or odd (1) doublewords of the two vectors at from.
 	every2(from Mem, which int) VecVirtual
-	// mask writes the bits of values >= cut, and may write over values.
+	// mask writes the bits of values >= cut and may overwrite values.
 	mask(to Mem, values []VecVirtual, cut VecVirtual)
 }
 
-// scan is one tile's code in the making: its pointers and addresses.
+// scan is the code of a tile being written.
 type scan struct {
 	tile
 	panel, ahead, code Register
@@ -68,8 +67,8 @@ func (s *scan) field(i, field int) Mem { return Mem{Base: s.query, Disp: querySi
 
 func (s *scan) value(i, j int) Mem { return Mem{Base: s.values, Disp: lanes*i + s.bytes()*j} }
 
-// emit writes the kernel. Sums of head codes make their term first, which waits
-// for the others where the value will be.
+// emit writes the kernel. The sums of head codes are finished first; their term waits
+// where the value will be.
 func (t tile) emit() {
 	TEXT(t.name, NOSPLIT, "func(panel *uint8, ahead, head, width int, codes *int8, stride int, queries *float32, groups int, "+
 		"heads, rests, radii, offsets *float32, masks *uint64, values *float32)")
@@ -79,7 +78,7 @@ func (t tile) emit() {
 		doc = fmt.Sprintf("%s is Scan for groups queries", t.name)
 	}
 	if t.fetch {
-		Doc(doc+"; lines ahead bytes on are fetched on", "the way. groups >= 1, offsets may be nil.")
+		Doc(doc+"; lines ahead bytes later are", "prefetched. groups >= 1, offsets may be nil.")
 	} else {
 		Doc(doc+"; ahead is not used. groups >= 1,", "offsets may be nil.")
 	}
@@ -126,8 +125,7 @@ func (t tile) emit() {
 	RET()
 }
 
-// sums adds up the products of the next codes, as many as param says, and goes
-// past them.
+// sums adds the products of the next codes, as many as param says, and advances.
 func (s *scan) sums(param string, bias int) [][]VecVirtual {
 	v := make([][]VecVirtual, s.queries)
 	for i := range v {
@@ -169,7 +167,7 @@ func (s *scan) steps(sums [][]VecVirtual, n int) {
 	ADDQ(I8(4*n), s.code)
 }
 
-// headTerm writes Head_i (q.Head dh) to values.
+// headTerm stores Head_i (q.Head dh) in values.
 func (s *scan) headTerm(dh [][]VecVirtual) {
 	heads := s.terms("heads")
 	for i := range dh {
@@ -183,7 +181,7 @@ func (s *scan) headTerm(dh [][]VecVirtual) {
 	}
 }
 
-// otherTerms turns sums of rest codes into values.
+// otherTerms computes values from the sums of rest codes.
 func (s *scan) otherTerms(dr [][]VecVirtual) {
 	rests, radii := s.terms("rests"), s.terms("radii")
 	for i := range dr {
@@ -210,8 +208,8 @@ func (s *scan) otherTerms(dr [][]VecVirtual) {
 	Label("test")
 }
 
-// terms returns where the atoms' terms param are: in registers when several
-// queries need them and in memory otherwise.
+// terms returns the atoms' terms param: in registers if several queries need them, in
+// memory otherwise.
 func (s *scan) terms(param string) []Op {
 	p := Load(Param(param), GP64())
 	var terms []Op
@@ -228,7 +226,7 @@ func (s *scan) terms(param string) []Op {
 	return terms
 }
 
-// factor returns a field of query i in every lane.
+// factor broadcasts a field of query i to every lane.
 func (s *scan) factor(i, field int) VecVirtual {
 	v := s.vector()
 	VBROADCASTSS(s.field(i, field), v)

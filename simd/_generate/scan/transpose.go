@@ -6,20 +6,20 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// transpose writes sixteen lanes of a panel, sixteen codes of sixteen rows at a
-// time: a line of each quad. Registers hold four codes of a row as a doubleword,
-// and four rows beside the four rows after them. AVX-512 has no more shuffles a
-// cycle, so there is one kernel.
+// transpose writes sixteen lanes of a panel from sixteen codes of sixteen rows at a
+// time: a line of each quad. Registers hold four codes of a row as a doubleword, and four
+// rows beside the next four. AVX-512 has no more shuffles a cycle, so there is one
+// kernel.
 //
-// Rows to come are fetched on the way, a line of each row while as much of sixteen
-// rows is transposed: four lines a step. Each is asked for again four steps later,
-// since a processor that waits for many lines may ignore such requests; rows come
-// from memory a fifth faster for it.
+// It prefetches one line of each later row while it transposes as many bytes of sixteen
+// rows: four lines a step. Each line is prefetched again four steps later, since a
+// processor may drop prefetches while many misses are outstanding; rows come from memory
+// a fifth faster for it.
 func transpose() {
 	TEXT("transposeAVX2", NOSPLIT, "func(panel, rows *uint8, stride, width, ahead int)")
 	Pragma("noescape")
 	Doc("transposeAVX2 is Transpose of 16 rows to 16 lanes, from panel's first on;",
-		"the rows ahead bytes on are fetched on the way. width >= 16.")
+		"the rows ahead bytes later are prefetched. width >= 16.")
 	panel := Load(Param("panel"), GP64())
 	rows := Load(Param("rows"), GP64())
 	stride := Load(Param("stride"), GP64())
@@ -83,7 +83,7 @@ func transpose() {
 			VMOVDQU(v, to(2*k+1))
 		}
 	}
-	// the last step may go back to end where the rows end
+	// The last step may go back so that it ends where the rows end.
 	TESTQ(left, left)
 	JEQ(LabelRef("done"))
 	step := GP64()

@@ -13,11 +13,11 @@ type set struct {
 	bytes int
 }
 
-// floats is how many floats the kernels of floats take a turn.
+// floats is how many floats the kernels of floats take a round.
 const floats = 32
 
-// text begins a kernel of x, whose length is a multiple of floats, and a loop over
-// turns of it; done ends the loop.
+// text begins a kernel of x, whose length is a multiple of floats, and a loop over x,
+// floats at a time; done ends the loop.
 func (s set) text(name, signature, doc string) (x Register, done func()) {
 	TEXT(name+s.name, NOSPLIT, signature)
 	Pragma("noescape")
@@ -31,7 +31,7 @@ func (s set) text(name, signature, doc string) (x Register, done func()) {
 	}
 }
 
-// packSigns: PackSigns.
+// packSigns emits PackSigns.
 func packSigns(s set) {
 	x, done := s.text("packSigns", "func(dst []uint8, x []float32)", "PackSigns of at least 32 entries.")
 	dst := Load(Param("dst").Base(), GP64())
@@ -52,7 +52,7 @@ func packSigns(s set) {
 		KUNPCKWD(k[0], k[1], k[0])
 		KMOVD(k[0], signs)
 	} else {
-		// packed with their signs, four vectors become one of bytes
+		// Packed with saturation, which keeps signs, four vectors become one of bytes.
 		var v [4]VecVirtual
 		for i := range v {
 			v[i] = YMM()
@@ -72,7 +72,7 @@ func packSigns(s set) {
 	RET()
 }
 
-// sumAbs: SumAbs. Four sums are what the latency of an addition asks for.
+// sumAbs emits SumAbs. Four accumulators hide the latency of additions.
 func sumAbs(s set) {
 	x, done := s.text("sumAbs", "func(x []float32) float64", "SumAbs of a multiple of 32 entries, and of 32 at least.")
 	lanes := s.bytes / 8

@@ -6,15 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// avx2 adds pairs of products of unsigned and signed bytes up in words. A vector
-// holds 32 coordinates: quadword b those of bit b of eight bytes, or of bit b+4
-// moved to b, so that products stay small enough for the sums of a line of bits to
-// fit.
+// avx2 adds pairs of products of unsigned and signed bytes in words. A vector holds 32
+// coordinates: quadword b has bit b of eight bytes, or bit b+4 moved to b, which keeps
+// products small enough for the sums of a line of bits to fit.
 type avx2 struct {
 	*kernel
 	bits     VecVirtual // bit b of each byte of quadword b
-	bytes    Mem        // what brings codes to that order
-	weights  Mem        // what makes all bits weigh 8
+	bytes    Mem        // the permutation that reorders codes
+	weights  Mem        // factors that give all bits the weight 8
 	ones     Mem        // four doublewords of ones, then four of zeros
 	fullHead Mem        // where the last 16 codes of the head begin
 	full8    Mem        // where the last 8 bytes of bits begin
@@ -47,9 +46,9 @@ func (a *avx2) sum() {
 	}
 }
 
-// sumHead sums the head with both halves of the query's codes. Bytes are widened
-// to words: the sum of two products of bytes would not fit the words in which AVX2
-// can add it. Sums of high halves come in the lower half, of low halves in the upper.
+// sumHead sums the head with both halves of the query's codes. Bytes are widened to
+// words, since AVX2 adds pairs of byte products in words, which they overflow. Sums of
+// high halves are in the lower half, of low halves in the upper.
 func (a *avx2) sumHead() VecVirtual {
 	sums := zeros(2 * group)
 	add := func(load func(base Register) Op) {
@@ -90,8 +89,8 @@ func (a *avx2) sumHead() VecVirtual {
 	return hi
 }
 
-// sumRest sums the codes where bits are set: in words for a line of bits, 2^15 at
-// most, then in doublewords.
+// sumRest sums the codes whose bits are set: in words for a line of bits, 2^15 at most,
+// then in doublewords.
 func (a *avx2) sumRest() Register {
 	sums := zeros(group)
 	widen := func(words []VecVirtual) {
@@ -125,7 +124,7 @@ func (a *avx2) sumRest() Register {
 	return t
 }
 
-// add adds to the words of the rows what eight bytes have, or four, which broadcast
+// add adds to the rows' words the codes for eight bytes of bits, or four, which broadcast
 // copies to every quadword.
 func (a *avx2) add(words []VecVirtual, broadcast func(...Op)) {
 	lower, upper := YMM(), YMM()
@@ -144,8 +143,8 @@ func (a *avx2) add(words []VecVirtual, broadcast func(...Op)) {
 	}
 }
 
-// order goes from eight bytes of eight bits to four bits of eight bytes, the lower
-// and then the upper.
+// order transposes eight bytes of eight bits to four bits of eight bytes, the lower and
+// then the upper.
 func (a *avx2) order(from, to Mem) {
 	store := func(pairs int) {
 		v := zeros(4)
@@ -164,8 +163,7 @@ func (a *avx2) order(from, to Mem) {
 	a.left(a.end, func() { store(2) })
 }
 
-// fold adds up the lanes of each 128 bits of four vectors, and returns the sums
-// side by side.
+// fold adds the lanes of each 128 bits of four vectors and returns the sums side by side.
 func fold(v []VecVirtual) VecVirtual {
 	VPHADDD(v[1], v[0], v[0])
 	VPHADDD(v[3], v[2], v[2])
@@ -173,7 +171,7 @@ func fold(v []VecVirtual) VecVirtual {
 	return v[0]
 }
 
-// zeros are n vectors of zeros.
+// zeros returns n zeroed vectors.
 func zeros(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {

@@ -6,19 +6,19 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// avx512 adds four products of unsigned and signed bytes to a lane at once. A
-// vector holds 64 coordinates: quadword b those of bit b of eight bytes.
+// avx512 adds four products of unsigned and signed bytes to a lane at once. A vector
+// holds 64 coordinates: quadword b has bit b of eight bytes.
 type avx512 struct {
 	*kernel
 	zero           VecVirtual
 	bits           VecVirtual    // bit b of each byte of quadword b
-	words, bytes   VecVirtual    // what brings codes to that order
-	weights        VecVirtual    // the numbers of the bits after two rows are folded
+	words, bytes   VecVirtual    // permutations that reorder codes
+	weights        VecVirtual    // the bits' weights after two rows are folded
 	stored         VecVirtual    // the order of sums in memory
 	half           OpmaskVirtual // the doublewords of 32 bytes
-	tail           OpmaskVirtual // those which the head leaves of 32 bytes
+	tail           OpmaskVirtual // the head's remainder of 32 bytes
 	fullHead       Mem           // where the last 32 codes of the head begin
-	full64, full16 Mem           // where the last 64 bytes of bits begin, the last 16
+	full64, full16 Mem           // where the last 64 and the last 16 bytes of bits begin
 	full8          Mem           // and the last 8
 }
 
@@ -50,7 +50,7 @@ func (a *avx512) prepare() {
 	KMOVQ(t, a.tail)
 }
 
-// order goes from eight bytes of eight bits to eight bits of eight bytes.
+// order transposes eight bytes of eight bits to eight bits of eight bytes.
 func (a *avx512) order(from, to Mem) {
 	store := func(q VecVirtual) {
 		VPERMW(q, a.words, q)
@@ -70,7 +70,7 @@ func (a *avx512) order(from, to Mem) {
 
 func (a *avx512) sum() {
 	head, rest := a.sumHead(), a.sumRest()
-	// as long as lanes hold sums of bits that weigh the same, the weight can go
+	// Lanes still hold sums of bits of one weight, so the weight is removed here.
 	a.fold(rest)
 	VPSRAVD(a.weights, rest[0], rest[0])
 	VPSRAVD(a.weights, rest[1], rest[1])
@@ -83,15 +83,15 @@ func (a *avx512) sum() {
 	VSHUFI64X2(U8(0x88), r, h, t)
 	VSHUFI64X2(U8(0xdd), r, h, h)
 	VPADDD(t, h, h)
-	// now of four rows each the high halves, the low halves and the rest twice
+	// Combine four rows' high halves, low halves and rest, the rest twice.
 	VPERMD(h, a.stored, h)
 	out := Mem{Base: Load(Param("out"), GP64())}
 	VMOVDQU32(h.AsY(), out)
 	VEXTRACTI32X4(U8(2), h, out.Offset(32))
 }
 
-// sumHead sums the head with both halves of the query's codes: those of high
-// halves come in the lower half of a row's vector, of low halves in the upper.
+// sumHead sums the head with both halves of the query's codes: sums of high halves in the
+// lower half of a row's vector, of low halves in the upper.
 func (a *avx512) sumHead() []VecVirtual {
 	sums := a.zeros(group)
 	XORQ(a.at, a.at)
@@ -116,7 +116,7 @@ func (a *avx512) sumHead() []VecVirtual {
 	return sums
 }
 
-// tails is what the head leaves of 32 codes at two places.
+// tails loads the head's remainder of 32 codes at two places.
 func (a *avx512) tails(low, high Register) VecVirtual {
 	x, y := ZMM(), ZMM()
 	VMOVDQU32_Z(a.place(low), a.tail, x)
@@ -125,8 +125,8 @@ func (a *avx512) tails(low, high Register) VecVirtual {
 	return x
 }
 
-// sumRest sums the codes where bits are set, each times its bit's weight. What a
-// sum waits for is halved by two sums for each row.
+// sumRest sums the codes whose bits are set, each times its bit's weight. Two
+// accumulators a row halve the latency.
 func (a *avx512) sumRest() []VecVirtual {
 	sums := a.zeros(2 * group)
 	add := func(and func(...Op), disp int, sums []VecVirtual) {
@@ -159,8 +159,8 @@ func (a *avx512) sumRest() []VecVirtual {
 	return sums[:group]
 }
 
-// fold adds neighbours: of each two vectors x and y to x in each 128 bits those of
-// x and then those of y. The results come to the front.
+// fold adds neighbouring lanes. In each 128 bits, two vectors x and y become the sums of
+// x followed by those of y. The results move to the front.
 func (a *avx512) fold(v []VecVirtual) {
 	for i := 0; i < len(v); i += 2 {
 		x, y, t := v[i], v[i+1], ZMM()
@@ -170,8 +170,8 @@ func (a *avx512) fold(v []VecVirtual) {
 	}
 }
 
-// zeros are n vectors of zeros. Copying one costs nothing, and avo does not know
-// that a VPXORD of a register with itself forgets what was there.
+// zeros returns n zeroed vectors. Copying one is free, and avo does not know that a
+// VPXORD of a register with itself does not depend on its old value.
 func (a *avx512) zeros(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {

@@ -2,12 +2,12 @@
 //
 //	go run ./signs -out ../signs_amd64.s -stubs ../signs_stubs_amd64.go -pkg simd
 //
-// A coordinate's bit says whether its code of the query counts. To spread bits over
-// bytes would take longer than the sums do. Instead eight bytes of a row are copied
-// to every quadword of a vector, and each quadword keeps the bits of one number,
-// where they are: bit b of a byte weighs 2^b, all of a quadword the same, and a
-// shift takes that out of the sums, which are multiples of it. The query's codes
-// are put in the order of those bits once for all rows.
+// A coordinate's bit says whether its code of the query counts. Expanding bits to bytes
+// would take longer than the sums do. Instead eight bytes of a row are copied to every
+// quadword of a vector, and each quadword keeps the bits of one position in place: bit b
+// of a byte has weight 2^b, the same throughout a quadword, and a shift removes it from
+// the sums, which are multiples of it. The query's codes are reordered to match once for
+// all rows.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	group = 4    // rows summed at a time
 	line  = 64   // bytes of a cache line
-	span  = 4096 // bits a row has at most: signSpan of the package
+	span  = 4096 // most bits of a row: signSpan of the package
 )
 
 func main() {
@@ -41,29 +41,29 @@ func main() {
 type kernel struct {
 	head, end Mem         // where the bits begin in a row, and where they end
 	at        GPVirtual   // place in the row
-	hi, lo    Register    // the query's codes for the head are at hi[at] and lo[at]
-	rest      GPVirtual   // those for the bits at rest[8 at], in order
-	ids       Register    // where to go on
+	hi, lo    Register    // the query's codes for the head: hi[at] and lo[at]
+	rest      GPVirtual   // its reordered codes for the bits: rest[8 at]
+	ids       Register    // the next group
 	last      Mem         // the last group of ids
-	rows      []GPVirtual // those being summed
-	near      []GPVirtual // as many to fetch to the first cache
-	far       []Mem       // as many to fetch to the second
+	rows      []GPVirtual // being summed
+	near      []GPVirtual // as many to prefetch to level 1
+	far       []Mem       // as many to prefetch to level 2
 	labels    int
 }
 
 // instructions are what one instruction set does.
 type instructions interface {
-	prepare()           // what does not depend on the row
-	order(from, to Mem) // codes for the bits from at on
+	prepare()           // sets registers that do not depend on the row
+	order(from, to Mem) // reorders the codes for the bits from at on
 	sum()               // stores the sums of the rows
 }
 
-// signSums writes Signs of whole groups.
+// signSums emits Signs for whole groups.
 func (k *kernel) signSums(name string, l instructions) {
 	TEXT("signSums"+name, 0, "func(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *int8, lo *int8, head, end, near, far int)")
-	Doc("signSums"+name+" is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.",
+	Doc("signSums"+name+" is Signs of n >= 4 rows; the last n%4 are only prefetched.",
 		fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places", span),
-		"ahead are fetched to the first cache, those far ahead to the second.")
+		"ahead are prefetched to level 1, those far ahead to level 2.")
 	Pragma("noescape")
 	k.load()
 	l.prepare()
@@ -86,7 +86,7 @@ func (k *kernel) signSums(name string, l instructions) {
 	RET()
 }
 
-// load takes the arguments that are not left in memory.
+// load loads the arguments that do not stay in memory.
 func (k *kernel) load() {
 	k.head, k.end, k.at = argument("head"), argument("end"), GP64()
 	k.ids, k.hi, k.lo = Load(Param("ids"), GP64()), Load(Param("hi"), GP64()), Load(Param("lo"), GP64())
@@ -97,7 +97,7 @@ func (k *kernel) load() {
 	MOVQ(last, k.last)
 }
 
-// argument is the place of an argument of one word.
+// argument returns the address of a one-word argument.
 func argument(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -106,7 +106,7 @@ func argument(name string) Mem {
 	return b.Addr
 }
 
-// address is where the rows of a group begin, from a place in ids.
+// address loads the addresses of a group's rows, from a place in ids.
 func (k *kernel) address(ids Register) []GPVirtual {
 	var rows []GPVirtual
 	for i := range group {
@@ -119,7 +119,7 @@ func (k *kernel) address(ids Register) []GPVirtual {
 	return rows
 }
 
-// ahead is the place in ids of the group some places ahead, or of the last one.
+// ahead returns the place in ids of the group some places ahead, at most the last one.
 func (k *kernel) ahead(places string) GPVirtual {
 	at := GP64()
 	MOVQ(argument(places), at)
@@ -129,7 +129,7 @@ func (k *kernel) ahead(places string) GPVirtual {
 	return at
 }
 
-// addressFar addresses the group to fetch to the second cache.
+// addressFar addresses the group to prefetch to level 2.
 func (k *kernel) addressFar() {
 	slots := AllocLocal(8 * group)
 	for i, r := range k.address(k.ahead("far")) {
@@ -138,7 +138,7 @@ func (k *kernel) addressFar() {
 	}
 }
 
-// fetchFirst fetches the first far rows to the second cache.
+// fetchFirst prefetches the first far rows to level 2.
 func (k *kernel) fetchFirst() {
 	next, stop := GP64(), GP64()
 	MOVQ(k.ids, next)
@@ -162,7 +162,7 @@ func (k *kernel) fetchFirst() {
 	JMP(LabelRef("first"))
 }
 
-// orderAll puts the query's codes for the bits in order.
+// orderAll reorders the query's codes for all bits.
 func (k *kernel) orderAll(l instructions) {
 	Label("order")
 	from, head := GP64(), GP64()
@@ -179,7 +179,7 @@ func (k *kernel) orderAll(l instructions) {
 	l.order(Mem{Base: from, Index: k.at, Scale: 8}, k.restPlace())
 }
 
-// fetch fetches the line of row i to come that is disp bytes after at.
+// fetch prefetches the line of later row i that is disp bytes after at.
 func (k *kernel) fetch(i int, at Register, disp int) {
 	far := GP64()
 	MOVQ(k.far[i], far)
@@ -187,7 +187,7 @@ func (k *kernel) fetch(i int, at Register, disp int) {
 	PREFETCHT0(Mem{Base: k.near[i], Index: at, Scale: 1, Disp: disp})
 }
 
-// fetchLast fetches the line of the rows to come in which they end.
+// fetchLast prefetches the last line of the later rows.
 func (k *kernel) fetchLast() {
 	end := GP64()
 	MOVQ(k.end, end)
@@ -196,13 +196,13 @@ func (k *kernel) fetchLast() {
 	}
 }
 
-// place is the place in a row, or in the codes for its head.
+// place is the current place in a row, or in the codes for its head.
 func (k *kernel) place(base Register) Mem { return Mem{Base: base, Index: k.at, Scale: 1} }
 
-// restPlace is the place of the codes in order for the bits at at.
+// restPlace is the place of the reordered codes for the bits at at.
 func (k *kernel) restPlace() Mem { return Mem{Base: k.rest, Index: k.at, Scale: 8} }
 
-// before is a place that holds end - n.
+// before returns memory that holds end - n.
 func before(end Mem, n int) Mem {
 	t, m := GP64(), AllocLocal(8)
 	MOVQ(end, t)
@@ -211,14 +211,14 @@ func before(end Mem, n int) Mem {
 	return m
 }
 
-// label is a name not used yet.
+// label returns an unused name.
 func (k *kernel) label(name string) string {
 	k.labels++
 	return fmt.Sprint(name, k.labels)
 }
 
-// steps runs body at every step bytes of the row from at on, the last time at
-// full or before.
+// steps emits a loop of body over steps bytes of the row from at on, while at is at most
+// full.
 func (k *kernel) steps(step int, full Op, body func()) {
 	k.while(full, func() {
 		body()
@@ -226,7 +226,7 @@ func (k *kernel) steps(step int, full Op, body func()) {
 	})
 }
 
-// while runs body, which moves at on, until at is beyond full.
+// while emits a loop of body, which advances at, until at is beyond full.
 func (k *kernel) while(full Op, body func()) {
 	loop, past := k.label("loop"), k.label("past")
 	CMPQ(k.at, full)
@@ -247,7 +247,7 @@ func (k *kernel) left(end Mem, body func()) {
 	Label(past)
 }
 
-// table is a constant of n entries.
+// table emits a constant of n entries.
 func table(name string, n int, entry func(i int) Constant) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i := range n {

@@ -1,19 +1,19 @@
-// Command drain writes the kernel of package simd that lists what a panel's scan
-// selected, for all queries at once, for arm64.
+// Command drain writes the arm64 kernel of package simd that lists a scan's selected
+// lanes for all queries at once.
 //
 //	go run ./neon/drain -out ../drain_arm64.s -stubs ../drain_stubs_arm64.go
 //
-// Most queries get nothing of a panel, or an entry or two, and no branch on how
-// many can be foreseen. So those that get something are listed first without a
-// branch, and then given four entries each whether there are as many or not.
+// Most queries select nothing of a panel, or an entry or two, and a branch on how many
+// would be mispredicted. So the queries that select something are listed first, without
+// a branch; then each stores four entries whether it has as many or not.
 package main
 
 import "thresher/simd/_generate/neon"
 
 const (
-	block = 256 // queries a call takes at most, for their numbers are bytes
-	lanes = 64  // entries a mask can give
-	few   = 16  // entries up to which one after the other takes fewer instructions than four lanes after four
+	block = 256 // most queries of a call: their numbers are bytes
+	lanes = 64  // most entries of a mask
+	few   = 16  // entries up to which one at a time takes fewer instructions than four lanes at a time
 )
 
 // General registers.
@@ -26,29 +26,29 @@ const (
 	values   = "R5"
 	adds     = "R6"
 	base     = "R7"
-	active   = "R8" // numbers of the queries that get something
-	at       = "R9" // how many of them are still to come
+	active   = "R8" // numbers of the queries that select something
+	at       = "R9" // how many of them are left
 	places   = "R10"
 	howMany  = "R11"
-	query    = "R12" // the one at hand
-	mask     = "R13" // what it still gets,
-	left     = "R14" // how much that is,
-	of       = "R15" // its values,
-	toIDs    = "R19" // and where they go
+	query    = "R12" // the current query:
+	mask     = "R13" // its remaining mask,
+	left     = "R14" // its remaining count,
+	of       = "R15" // its values
+	toIDs    = "R19" // and its lists
 	toBounds = "R20"
 	n        = "R21"
 	room     = "R22"
 	full     = "R23"
-	some     = "R24" // and others
+	some     = "R24" // scratch
 	other    = "R25"
 	third    = "R26"
 )
 
 // Vector registers.
 const (
-	add   neon.V = 16 // of the query at hand, everywhere
-	first neon.V = 17 // numbers of the first four atoms
-	four  neon.V = 18 // what leads to the next
+	add   neon.V = 16 // add of the current query in every lane
+	first neon.V = 17 // ids of the first four atoms
+	four  neon.V = 18 // the step to the next four
 )
 
 func main() {
@@ -98,8 +98,8 @@ func drain(f *neon.File) {
 	f.Return("ok ZR")
 }
 
-// list lists the active queries, the last of which comes first, and sees to it
-// that there is room.
+// list lists the active queries, the last one first, and jumps to refused if a list lacks
+// room.
 func list(f *neon.File, none, refused string) {
 	loop := f.Label("list")
 	f.Args("counts "+counts, "room "+room, "masks "+masks, "n "+n)
@@ -114,7 +114,7 @@ func list(f *neon.File, none, refused string) {
 	f.Go("CMP $0, %s", mask)
 	f.Go("CINC NE, %s, %s", at, at)
 	f.Go("CMPW %s, %s", room, left)
-	f.Go("CINC HI, %s, %s", full, full) // a negative count too
+	f.Go("CINC HI, %s, %s", full, full) // negative counts too
 	f.Go("ADD $1, %s", query)
 	f.Go("CMP %s, %s", n, query)
 	f.Go("BNE %s", loop)
@@ -122,7 +122,7 @@ func list(f *neon.File, none, refused string) {
 	f.Go("CBZ %s, %s", at, none)
 }
 
-// next turns to the next active query and counts what it gets.
+// next moves to the next active query and counts its entries.
 func next(f *neon.File) {
 	const bits neon.V = 0
 	f.Go("SUB $1, %s", at)
@@ -144,8 +144,8 @@ func next(f *neon.File) {
 	f.Go("ADD %s<<8, %s, %s", query, values, of) // 64 values, 4 bytes each
 }
 
-// takeFour stores the entries of the mask's lowest four bits. Where there are fewer
-// the others are of lane 0.
+// takeFour stores the entries of the mask's lowest four bits. If there are fewer, the
+// rest are of lane 0.
 func takeFour(f *neon.File) {
 	for j := range 4 {
 		i := []string{some, other}[j%2]
@@ -164,8 +164,8 @@ func takeFour(f *neon.File) {
 	}
 }
 
-// takeLanes stores four entries for each four bits of the mask, from where those of
-// the bits before end.
+// takeLanes stores four entries for each four bits of the mask, each group where the
+// previous one's entries end.
 func takeLanes(f *neon.File) {
 	const number, order, id, bound neon.V = 0, 1, 2, 3
 	f.Move(number, first)

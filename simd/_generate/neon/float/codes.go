@@ -6,12 +6,11 @@ import (
 	"thresher/simd/_generate/neon"
 )
 
-// What turns floats into whole numbers as the generic kernels do. The instructions
-// that convert would be one fewer, but they part from those where a product is out
-// of range or no number.
+// Rounding floats to integers as the portable code does. Converting instructions would
+// save one instruction, but give other results for products out of range and NaN.
 const (
 	inv   = neon.V(31)
-	round = neon.V(30) // what is added to round, and taken off as bits
+	round = neon.V(30) // added to round, and subtracted as bits
 )
 
 func coder(f *neon.File) {
@@ -21,8 +20,8 @@ func coder(f *neon.File) {
 	f.Go("VDUP R9, V%d.S4", round)
 }
 
-// whole makes of so many registers of floats from x on the whole numbers nearest to
-// their products with inv, from v on.
+// whole sets count registers from v on to the integers nearest to inv times the floats
+// in the registers from x on.
 func whole(f *neon.File, v, x neon.V, count int) {
 	for i := range neon.V(count) {
 		f.Same("fmul", neon.S4, v+i, x+i, inv)
@@ -35,14 +34,13 @@ func whole(f *neon.File, v, x neon.V, count int) {
 	}
 }
 
-// shorts makes eight int16 of v and the register behind it, in v, cut to what these
-// hold.
+// shorts saturates the eight integers in v and the register after it to int16, into v.
 func shorts(f *neon.File, v neon.V) {
 	f.Narrow("sqxtn", neon.H4, v, v)
 	f.Narrow("sqxtn", neon.H8, v, v+1)
 }
 
-// quantize: Quantize.
+// quantize emits Quantize.
 func quantize(f *neon.File) {
 	const least, bias = neon.V(29), neon.V(28)
 	f.Func("func quantizeNEON(dst *uint8, x *float32, n int, inv float32)", "quantizeNEON is Quantize of n entries, a multiple of 4.")
@@ -74,13 +72,13 @@ func quantize(f *neon.File) {
 	f.Return()
 }
 
-// store writes what fills a register or its lower part.
+// store writes count entries: a whole register or its lower part.
 func store(f *neon.File, x stream, count int, v neon.V) {
 	f.Go("%s F%d, (%s)", map[int]string{16: "FMOVQ", 8: "FMOVD", 4: "FMOVS"}[count*x.size], v, x.p)
 }
 
-// quantizeSigned: QuantizeSigned. limit is one of an int16's, so that numbers may be
-// cut to those first, and half as many registers to limit.
+// quantizeSigned emits QuantizeSigned. limit fits an int16, so saturating to int16 first
+// loses nothing and halves the registers left to clamp.
 func quantizeSigned(f *neon.File) {
 	const lo, hi = neon.V(29), neon.V(28)
 	f.Func("func quantizeSignedNEON(dst *int16, x *float32, n int, inv float32, limit int32)",
@@ -112,14 +110,14 @@ func quantizeSigned(f *neon.File) {
 	f.Return()
 }
 
-// quantizeError: QuantizeError. The product of a step and a code is exact in
-// float64, and so is a code in either float.
+// quantizeError emits QuantizeError. The product of step and a code is exact in
+// float64, and a code is exact in both float types.
 func quantizeError(f *neon.File) {
 	const (
 		lo, hi = neon.V(29), neon.V(28)
 		step   = neon.V(27)
-		sum    = neon.V(20) // two of int64
-		err2   = neon.V(16) // four
+		sum    = neon.V(20) // two registers of int64
+		err2   = neon.V(16) // four registers
 		c, cc  = neon.V(0), neon.V(4)
 		x, xx  = neon.V(2), neon.V(6)
 		packed = neon.V(8)

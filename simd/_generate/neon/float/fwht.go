@@ -6,21 +6,21 @@ import (
 	"thresher/simd/_generate/neon"
 )
 
-// What general registers hold in a transform.
+// General registers of a transform.
 const (
 	data  = "R0"
-	left  = "R1" // entries
+	left  = "R1" // entries left
 	signs = "R2" // 0 for none
 	turns = "R3"
 	pass  = "R4"
 )
 
 // visit is how many floats go through all their stages between a load and a store:
-// sixteen registers, the most that is a power of two and leaves some to work in.
+// sixteen registers, the greatest power of two that leaves scratch registers.
 const visit = 64
 
-// fwht: blocks of n floats, each multiplied by sign (when there is one), transformed
-// and multiplied by f. Stages of entries a visit and more apart take a second pass.
+// fwht emits the transform of blocks of n floats: multiply by sign (if there is one),
+// transform, multiply by f. Stages at distances of visit and more take a second pass.
 //
 // A stage within a vector adds the swapped lanes to the lanes themselves, the upper
 // of each pair negated: one permutation and one fused multiply-add by +-1, which
@@ -59,12 +59,12 @@ func fwht(f *neon.File, n int) {
 	f.Return()
 }
 
-// Registers that stay as they are.
+// Registers that keep their value.
 const factor = neon.V(31)
 
 var ones = [2]neon.V{30, 29} // 1, -1, 1, -1 and 1, 1, -1, -1
 
-// pool hands out registers, those that have been free for longest first.
+// pool hands out registers, the longest free first.
 type pool struct{ free []neon.V }
 
 func newPool(n int) *pool {
@@ -83,7 +83,7 @@ func (p *pool) take() neon.V {
 
 func (p *pool) put(v ...neon.V) { p.free = append(p.free, v...) }
 
-// near takes n floats through their stages and moves on, with signs.
+// near takes n floats through their stages and advances data and signs.
 func near(f *neon.File, p *pool, n int, scaled bool) {
 	v := make([]neon.V, n/4)
 	for i := range v {
@@ -129,8 +129,8 @@ func near(f *neon.File, p *pool, n int, scaled bool) {
 	p.put(v...)
 }
 
-// far does the stages of entries a visit and more apart in a block of so many
-// visits, which begins at pass, eight of each visit a turn.
+// far does the stages at distances of visit and more, in a block of visits * visit
+// floats that begins at pass; a round takes eight floats of each visit.
 func far(f *neon.File, p *pool, visits int) {
 	again := f.Label("pass")
 	f.Go("MOVD $%d, %s", visit/8, turns)

@@ -2,17 +2,17 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-// Gathers are single loads, which a vector is put together from. The indices are
-// looked at before they are followed, sixteen at once.
+// Gathers are single loads put together into vectors. Sixteen indices at a time are
+// checked before they are followed.
 
-// indices is a list of positions in an array of floats; last is the greatest there
-// is. It works in registers from V16 and R10 on.
+// indices is a list of indices into an array of floats; last is the greatest valid one.
+// It uses registers from V16 and R10 on.
 type indices struct {
 	list        stream
 	array, last string
 }
 
-// refuse goes to label unless the next 16 positions are within the array.
+// refuse jumps to label unless the next 16 indices are valid.
 func (x indices) refuse(f *neon.File, label string) {
 	load(f, x.list, 0, 16, 16)
 	halve(f, "umax", neon.S4, 16, 4)
@@ -22,8 +22,8 @@ func (x indices) refuse(f *neon.File, label string) {
 	f.Go("BHI %s", label)
 }
 
-// pairs loads the floats at the four positions from the from-th on, two each into
-// the lower halves of v and the register behind it.
+// pairs loads the floats at the four indices from the from-th on, two each into the
+// lower halves of v and of the register after it.
 func (x indices) pairs(f *neon.File, from int, v neon.V) {
 	f.Go("LDP %d(%s), (R10, R11)", 4*from, x.list.p)
 	for i, two := range []string{"R10", "R11"} {
@@ -35,8 +35,8 @@ func (x indices) pairs(f *neon.File, from int, v neon.V) {
 	}
 }
 
-// sixteens is a loop over whole sixteens of n entries that goes on to what follows
-// where refuse says so, with n entries left.
+// sixteens loops over n entries, 16 at a time. It ends when fewer are left or refuse
+// finds an invalid index, with n entries left.
 func (x indices) sixteens(f *neon.File, n string, step func(), streams ...stream) {
 	many, end := f.Label("many"), f.Label("end")
 	f.At(many)
@@ -50,7 +50,7 @@ func (x indices) sixteens(f *neon.File, n string, step func(), streams ...stream
 	f.At(end)
 }
 
-// permute: PermuteScale, with or without a scale.
+// permute emits PermuteScale, with or without a scale.
 func permute(f *neon.File, name, doc string, scaled bool) {
 	dst, scales, x := stream{"R0", 4}, stream{"R3", 4}, indices{stream{"R2", 4}, "R1", "R5"}
 	params, args, move := "", []string{"dst R0", "src R1", "perm R2", "n R4", "last R5"}, []stream{dst}
@@ -58,8 +58,9 @@ func permute(f *neon.File, name, doc string, scaled bool) {
 		params, args, move = " scale *float32,", append(args, "scale R3"), append(move, scales)
 	}
 	f.Func("func "+name+"NEON(dst, src *float32, perm *uint32,"+params+" n int, last uint32) (left int)",
-		name+"NEON is PermuteScale "+doc+" of n entries, and tells how many\n"+
-			"it left: it stops before sixteen of perm with one beyond last, the last of src.")
+		name+"NEON is PermuteScale "+doc+" of n entries. It stops\n"+
+			"before sixteen indices of which one is beyond last, the greatest valid one, and\n"+
+			"returns the number of entries left.")
 	f.Args(args...)
 	x.sixteens(f, "R4", func() {
 		for v := range neon.V(4) {
@@ -78,12 +79,13 @@ func permute(f *neon.File, name, doc string, scaled bool) {
 	f.Return("left R4")
 }
 
-// dotGather: DotGather.
+// dotGather emits DotGather.
 func dotGather(f *neon.File) {
-	const q, sum, squares = neon.V(8), neon.V(20), neon.V(24) // four of each
+	const q, sum, squares = neon.V(8), neon.V(20), neon.V(24) // four registers each
 	f.Func("func dotGatherNEON(a *float32, perm *uint32, q *float64, n int, last uint32) (left int, sum, squares float64)",
-		"dotGatherNEON is DotGather of whole sixteens of n entries, and tells how many it\n"+
-			"left: it stops before sixteen of perm with one beyond last, the last of a.")
+		"dotGatherNEON is DotGather of whole sixteens of n entries. It stops before sixteen\n"+
+			"indices of which one is beyond last, the greatest valid one, and returns the number\n"+
+			"of entries left.")
 	f.Args("a R0", "perm R1", "q R2", "n R4", "last R5")
 	zero(f, sum, 8)
 	x, queries := indices{stream{"R1", 4}, "R0", "R5"}, stream{"R2", 8}

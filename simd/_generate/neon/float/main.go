@@ -1,5 +1,5 @@
-// Command float writes the NEON kernels of package simd for floats: sums, codes,
-// the Walsh-Hadamard transform and what follows a list of positions.
+// Command float writes the NEON kernels of package simd for floats: sums, codes, the
+// Walsh-Hadamard transform and gathers.
 //
 //	go run ./neon/float -out ../float_arm64.s -stubs ../float_stubs_arm64.go
 package main
@@ -38,8 +38,8 @@ type stream struct {
 	size int
 }
 
-// load fills registers from v on with count entries, the first of them from on. A
-// register that they do not fill has zeros above.
+// load fills registers from v on with count entries, from entry from on. The unfilled
+// part of a register is zero.
 func load(f *neon.File, x stream, from, count int, v neon.V) {
 	for at, end := from*x.size, (from+count)*x.size; at < end; {
 		switch left := end - at; {
@@ -59,9 +59,9 @@ func load(f *neon.File, x stream, from, count int, v neon.V) {
 	}
 }
 
-// loop runs step over n entries: turn of them at a time and, of what is left,
-// rests, falling powers of two; each may be nil and comes once a turn. The streams
-// move on, and n is lost.
+// loop runs step over n entries: turn at a time, then the remainder in the falling
+// powers of two rests. rests and each may be nil; each is called once a round. The
+// streams advance, and n is destroyed.
 func loop(f *neon.File, n string, turn int, rests []int, each func(), step func(count int), streams ...stream) {
 	many, rest := f.Label("many"), f.Label("rest")
 	f.Go("SUBS $%d, %s, %s", turn, n, n)
@@ -75,7 +75,7 @@ func loop(f *neon.File, n string, turn int, rests []int, each func(), step func(
 	f.Go("SUBS $%d, %s, %s", turn, n, n)
 	f.Go("BGE %s", many)
 	f.At(rest)
-	for _, count := range rests { // n is negative, but its low bits are what is left
+	for _, count := range rests { // n is negative, but its low bits count the entries left
 		none := f.Label("none")
 		f.Go("TBZ $%d, %s, %s", bits.TrailingZeros(uint(count)), n, none)
 		step(count)
@@ -90,16 +90,15 @@ func forward(f *neon.File, count int, streams []stream) {
 	}
 }
 
-// zero clears so many registers from v on. It takes an instruction that does not
-// wait for what they held.
+// zero clears count registers from v on, by an instruction that does not depend on
+// their old values.
 func zero(f *neon.File, v neon.V, count int) {
 	for i := range neon.V(count) {
 		f.Go("VMOVI $0, V%d.B16", v+i)
 	}
 }
 
-// halve adds, or what op does, the upper half of so many registers from v on to the
-// lower until one is left.
+// halve combines (op) count registers from v on in halves until one is left.
 func halve(f *neon.File, op string, a neon.Arrangement, v neon.V, count int) {
 	for h := neon.V(count / 2); h >= 1; h /= 2 {
 		for i := range h {

@@ -6,17 +6,17 @@ import (
 	"thresher/simd/_generate/neon"
 )
 
-// Sums that are not canonical go 16 entries a turn into eight registers of two, so that as many
-// multiply-adds are under way as four units of a latency of four ask for when every
-// other instruction of theirs converts. What is left of the entries goes in eights,
-// fours, twos and ones, each into sums of its own.
+// Sums that are not canonical take 16 entries a round into eight registers of two. That
+// many multiply-adds are in flight with four units of latency four, when every other
+// instruction converts. The remainder is taken in eights, fours, twos and ones, each
+// into its own accumulators.
 const (
 	turn = 16
 	sums = 8 // registers of a sum
 )
 
-// parts is a loop of turns over n entries with its rest, of step over at most eight
-// of them, the first of them from on, whose sums are from acc on.
+// parts loops over n entries and the remainder. step takes count entries, at most
+// eight, from entry from on, into the accumulators from acc on.
 func parts(f *neon.File, n string, each func(), step func(count, from int, acc neon.V), streams ...stream) {
 	loop(f, n, turn, []int{8, 4, 2, 1}, each, func(count int) {
 		switch count {
@@ -35,8 +35,8 @@ func parts(f *neon.File, n string, each func(), step func(count, from int, acc n
 	}, streams...)
 }
 
-// doubles makes float64 of count floats in registers from v on, in these and others
-// from upper on, and tells where they are, in order.
+// doubles converts count floats in registers from v on to float64, into these and
+// registers from upper on. It returns the registers in order.
 func doubles(f *neon.File, count int, v, upper neon.V) (in []neon.V) {
 	for ; count > 0; count, v, upper = count-4, v+1, upper+1 {
 		if count > 2 {
@@ -51,21 +51,21 @@ func doubles(f *neon.File, count int, v, upper neon.V) (in []neon.V) {
 	return in
 }
 
-// total adds up the sums from acc on, which leaves one number in both lanes.
+// total adds the accumulators from acc on; both lanes hold the sum.
 func total(f *neon.File, acc neon.V) {
 	halve(f, "fadd", neon.D2, acc, sums)
 	f.Same("faddp", neon.D2, acc, acc, acc)
 }
 
-// A canonical sum (simd/sums.go) has as many lanes as half the registers hold,
-// two in each, so that a turn over lanes entries has as many additions under way.
+// A canonical sum (simd/sums.go) has lanes for half the registers, two in each, so a
+// round over lanes entries keeps as many additions in flight.
 const lanes = 32
 
-// term adds to sums from acc on what count entries give, the first of them from on.
+// term adds count entries, from entry from on, to the accumulators from acc on.
 type term func(count, from int, acc neon.V)
 
-// canonical leaves the canonical sum of n entries in both lanes of register 0. each
-// may be nil and comes once a turn. The streams move on, and n is lost.
+// canonical leaves the canonical sum of n entries in both lanes of register 0. each may
+// be nil and is called once a round. The streams advance, and n is destroyed.
 func canonical(f *neon.File, n string, each func(), t term, streams ...stream) {
 	zero(f, 0, lanes/2)
 	many, tail, end := f.Label("turn"), f.Label("tail"), f.Label("end")
@@ -84,7 +84,7 @@ func canonical(f *neon.File, n string, each func(), t term, streams ...stream) {
 	f.At(tail)
 	f.Go("ADDS $%d, %s, %s", lanes, n, n)
 	f.Go("BEQ %s", end)
-	var rest [lanes / 8]string // where fewer than eight are left
+	var rest [lanes / 8]string // labels for fewer than eight entries left
 	for k := range rest {
 		rest[k] = f.Label("rest")
 	}
@@ -96,7 +96,7 @@ func canonical(f *neon.File, n string, each func(), t term, streams ...stream) {
 		}
 	}
 	for k := len(rest) - 1; k >= 0; k-- {
-		f.At(rest[k]) // of all but the last n is less by eight, and its low bits are what is left
+		f.At(rest[k]) // n is less by eight, but its low bits count the entries left
 		fewer(f, n, 4, 8*k, t, end)
 	}
 	f.At(end)
@@ -104,8 +104,8 @@ func canonical(f *neon.File, n string, each func(), t term, streams ...stream) {
 	f.Same("faddp", neon.D2, 0, 0, 0)
 }
 
-// fewer goes to end after t of the entries that the bits of n below 2 most say, of
-// which there may be none.
+// fewer takes the remaining entries, whose number is the bits of n below 2 most and may
+// be 0, by t and jumps to end.
 func fewer(f *neon.File, n string, most, from int, t term, end string) {
 	if most == 0 {
 		f.Go("B %s", end)
@@ -122,10 +122,10 @@ func fewer(f *neon.File, n string, most, from int, t term, end string) {
 // Registers of terms.
 const (
 	query = neon.V(16) // four
-	row   = neon.V(20) // two, and two more for what does not fit them as float64
+	row   = neon.V(20) // two, and two more for their float64
 )
 
-// of is a term of a row and a query; kind is product or squaredDifference.
+// of returns the term of a row and a query; kind is product or squaredDifference.
 func of(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q stream) term {
 	return func(count, from int, acc neon.V) {
 		load(f, q, from, count, query)
@@ -138,14 +138,14 @@ func of(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q stre
 
 func product(f *neon.File, acc, row, query neon.V) { f.Same("fmla", neon.D2, acc, row, query) }
 
-// squaredDifference rounds the square by itself.
+// squaredDifference rounds the square before it is added.
 func squaredDifference(f *neon.File, acc, row, query neon.V) {
 	f.Same("fsub", neon.D2, row, query, row)
 	f.Same("fmul", neon.D2, row, row, row)
 	f.Same("fadd", neon.D2, acc, acc, row)
 }
 
-// dot: Dot and SquaredDistance.
+// dot emits Dot or SquaredDistance.
 func dot(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query neon.V)) {
 	f.Func("func "+name+"NEON(a *float32, q *float64, n int) (sum float64)", name+"NEON is "+is+" of n entries.")
 	f.Args("a R0", "q R1", "n R2")
@@ -154,11 +154,10 @@ func dot(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query 
 	f.Return("sum F0")
 }
 
-// dots: Dot and SquaredDistance of rows found by their number. Rows lie anywhere in
-// memory, and the processor by itself follows a run of addresses no further than the
-// page's end, so the first rows are asked for at once and, while one is summed, the
-// one ahead places later. They are asked into the second cache: more lines can be on
-// their way there than to the first.
+// dots emits Dots or SquaredDistances. Rows lie anywhere in memory, and hardware
+// prefetchers do not cross a page's end, so the first rows are prefetched at once and
+// then, while a row is summed, the row ahead places later. They go to the level-2
+// cache, which can have more misses outstanding than level 1.
 func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query neon.V)) {
 	const (
 		out, rows, ld, ids = "R0", "R1", "R2", "R3"
@@ -168,11 +167,11 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 		line               = 64
 	)
 	f.Func("func "+name+"NEON(out *float64, rows *float32, ld int, ids *uint32, count int, q *float64, n, ahead int)",
-		name+"NEON is "+is+" of count rows of n floats, which are all inside rows; neither is 0.\n"+
-			"The row ahead places later, at least one, is fetched while one is summed.")
+		name+"NEON is "+is+" of count rows of n floats, neither 0; all ids are valid.\n"+
+			"The row ahead places later, at least one, is prefetched while one is summed.")
 	f.Args("out "+out, "rows "+rows, "ld "+ld, "ids "+ids, "count "+left, "ahead "+ahead)
 	f.Go("LSL $2, %s, %s", ld, ld)
-	// address is that of the row whose place in the list is in at
+	// address loads the address of the row at place at of the list.
 	address := func(to string) {
 		f.Go("MOVWU (%s)(%s<<2), %s", ids, at, to)
 		f.Go("MADD %s, %s, %s, %s", ld, rows, to, to)
@@ -194,7 +193,7 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 	f.Go("CBNZ %s, %s", at, early)
 
 	f.At(next)
-	// ahead on, but not beyond the last
+	// Advance by ahead, but not beyond the last row.
 	f.Go("SUB $1, %s, %s", left, n)
 	f.Go("CMP %s, %s", ahead, n)
 	f.Go("CSEL LT, %s, %s, %s", n, ahead, at)
@@ -248,15 +247,15 @@ func dotSquares(f *neon.File) {
 	f.Return("sum F0", "squares F8")
 }
 
-// codeMoments: CodeMoments. Both sums are of exact products; that of squares is of
-// whole numbers, in 64 bits.
+// codeMoments emits CodeMoments. All products are exact; squares are summed as 64-bit
+// integers.
 func codeMoments(f *neon.File) {
 	const (
 		squares = neon.V(8)
 		bias    = neon.V(9)
 		codes   = neon.V(16)
 		short   = neon.V(17)
-		code, o = neon.V(18), neon.V(22) // with their uppers two registers on
+		code, o = neon.V(18), neon.V(22) // with their float64 in the two registers after each
 	)
 	f.Func("func codeMomentsNEON(code *uint8, o *float32, n int) (co, cc float64)",
 		"codeMomentsNEON is CodeMoments of n entries, a multiple of 8.")
@@ -289,8 +288,8 @@ func codeMoments(f *neon.File) {
 	f.Return("co F0", "cc F8")
 }
 
-// maxAbs: MaxAbs. Without its sign a float orders like the unsigned integer of its
-// bits, and every NaN is above infinity.
+// maxAbs emits MaxAbs. Without its sign a float orders like its bits as an unsigned
+// integer, and every NaN is above infinity.
 func maxAbs(f *neon.File) {
 	const v = neon.V(16)
 	f.Func("func maxAbsNEON(x *float32, n int) (m float32)", "maxAbsNEON is MaxAbs of n entries.")

@@ -3,8 +3,8 @@ package main
 import "thresher/simd/_generate/neon"
 
 // dense tests 16 columns, in four vectors, in n rows. The columns' terms stay in
-// registers; a row's bits go to its mask's place in memory. No product is fused
-// with a sum, as in the generic test.
+// registers; a row's bits go to its mask's place in memory. No product is fused with a
+// sum, as in the portable test.
 func dense(f *neon.File) {
 	f.Func("func denseNEON(dots *float32, ld int, margin, factor, tau, scale, size, offset *float32, n int, masks *uint16)",
 		"denseNEON tests 16 columns of n rows; masks are 8 bytes apart.")
@@ -14,9 +14,9 @@ func dense(f *neon.File) {
 		n, masks, apart     = "R5", "R6", "R7"
 		column              = "R8"
 
-		sum, term           = neon.V(0), neon.V(4) // four of each
+		sum, term           = neon.V(0), neon.V(4) // four registers each
 		margin, factor, tau = neon.V(8), neon.V(12), neon.V(16)
-		row                 = neon.V(20) // its scale, size and offset
+		row                 = neon.V(20) // the row's scale, size and offset
 		powers              = neon.V(23)
 	)
 	f.Args("dots "+dots, "ld "+ld)
@@ -47,10 +47,10 @@ func dense(f *neon.File) {
 		f.Same("fadd", neon.S4, sum, sum, term)
 		f.Same("fmul", neon.S4, term, factor+j, row+2)
 		f.Same("fadd", neon.S4, sum, sum, term)
-		f.Same("fcmgt", neon.S4, sum, tau+j, sum) // never for a NaN
+		f.Same("fcmgt", neon.S4, sum, tau+j, sum) // false for a NaN
 	}
-	// of each lane one byte remains, of which the powers make a bit, and of eight
-	// bytes their sum
+	// One byte of each lane remains; masked with powers of two they are bits, which eight
+	// bytes' sum collects.
 	f.Zip("uzp1", neon.H8, sum, sum, sum+1)
 	f.Zip("uzp1", neon.H8, sum+2, sum+2, sum+3)
 	f.Zip("uzp1", neon.B16, sum, sum, sum+2)

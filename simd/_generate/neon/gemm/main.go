@@ -14,7 +14,7 @@ func main() {
 	})
 }
 
-// bytes makes bytes of distances in floats.
+// bytes converts distances from floats to bytes.
 func bytes(f *neon.File, registers ...string) {
 	for _, r := range registers {
 		f.Go("LSL $2, %s, %s", r, r)

@@ -6,38 +6,37 @@ import (
 	"thresher/simd/_generate/neon"
 )
 
-// A tile is up to 6 rows of 4 vectors of sums, which stay in registers for all of
-// k: every sum is one chain of fused multiply-adds in the order of c, whatever the
-// tile's height. 24 sums keep four units of a latency of four cycles busy, and of
-// the other registers 6 hold four entries of a row each, from which multiply-adds
-// take one by its lane, and 2 pass the panel by: four steps are 14 loads for 96
-// multiply-adds.
+// A tile is up to 6 rows of 4 vectors of sums, which stay in registers for all of k:
+// every sum is one chain of fused multiply-adds in the order of c, for any tile height.
+// 24 sums keep four units of latency four busy. Of the other registers, 6 hold four
+// entries of a row each, which multiply-adds take by lane, and 2 stream the panel: four
+// steps are 14 loads for 96 multiply-adds.
 const (
-	vectors = 4 // of a step of the panel: 16 columns
-	held    = 4 // entries of a row in a register: steps of a turn of the loop
+	vectors = 4 // vectors of a panel's step: 16 columns
+	held    = 4 // entries of a row in a register: steps of a round
 	entries = neon.V(24)
 	columns = neon.V(30) // and 31
 )
 
-// heights of tiles: the first repeats, the others finish.
+// heights of tiles: the first is used while it fits, the others for the remainder.
 var heights = []int{6, 4, 2, 1}
 
-// What general registers hold; of the tile from "at" on.
+// General registers, from "at" on for the current tile.
 const (
 	out, ldo  = "R0", "R1"
-	rows, ldr = "R2", "R3" // rows: of the next tile
+	rows, ldr = "R2", "R3" // of the next tile
 	n         = "R4"
 	ldp, k    = "R5", "R6"
 	add       = "R8"
-	at        = "R9" // in the panel
+	at        = "R9" // place in the panel
 	steps     = "R10"
 )
 
-// Numbers of general registers: of the first row's place in the tile, and of the
-// distance from a tile's rows to the next one's.
+// Numbers of general registers: the place in the tile's first row, and the distance from
+// a tile's rows to the next tile's.
 const first, ahead = 19, 7
 
-// row is the register of the place in the tile's row r.
+// row returns the register that points into the tile's row r.
 func row(r int) string { return fmt.Sprint("R", first+r) }
 
 func sum(r, j int) neon.V { return neon.V(vectors*r + j) }
@@ -64,8 +63,8 @@ func multiply(f *neon.File) {
 	f.Return()
 }
 
-// tile multiplies the next rows. While it does, it fetches as many behind them
-// into the second cache if more is set.
+// tile multiplies the next rows. With more set it prefetches as many rows behind them
+// into the level-2 cache.
 func tile(f *neon.File, height int, more bool) {
 	few, many, one, last, store := f.Label("few"), f.Label("many"), f.Label("one"), f.Label("last"), f.Label("store")
 	for r := range height {
@@ -86,7 +85,7 @@ func tile(f *neon.File, height int, more bool) {
 		f.Go("FMOVQ.P %d(%s), F%d", 4*held, row(r), entries+neon.V(r))
 	}
 	for i := range held {
-		// where a load might keep multiply-adds waiting, others are yet to start
+		// Loads are spread, so that multiply-adds are ready while one is pending.
 		step(f, height, i)
 		for r := i; more && r < height; r += held {
 			f.Prefetch(2, uint32(first+r), ahead)
@@ -127,8 +126,8 @@ func tile(f *neon.File, height int, more bool) {
 	}
 }
 
-// step adds the products of the rows' entries in a lane and the panel's next step
-// to the sums.
+// step multiplies the rows' entries in a lane by the panel's next step and adds the
+// products to the sums.
 func step(f *neon.File, height, lane int) {
 	for j := 0; j < vectors; j += 2 {
 		f.Go("FLDPQ %d(%s), (F%d, F%d)", 16*j, at, columns, columns+1)

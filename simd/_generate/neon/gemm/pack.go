@@ -6,8 +6,8 @@ import (
 	"thresher/simd/_generate/neon"
 )
 
-// pack transposes blocks of 8 vectors by 4 entries, each half of them in 4
-// registers: pairs of entries are exchanged, then pairs of pairs.
+// pack transposes blocks of 8 vectors by 4 entries, each half in 4 registers: it
+// exchanges pairs of entries, then pairs of pairs.
 func pack(f *neon.File) {
 	f.Func("func packNEON(panel *float32, width int, src *float32, ld, blocks int)",
 		"packNEON writes 8 vectors, of 4 entries a block, into 8 columns of a panel.")

@@ -2,29 +2,28 @@ package group
 
 import "thresher/simd/_generate/neon"
 
-// The vector registers of Codes besides its sums.
+// Vector registers of Codes besides its sums.
 const (
 	query neon.V = 16 // two for each half of the query's codes
-	coded neon.V = 20 // two for a row, and for the next one two others
+	coded neon.V = 20 // two for a row, two others for the next
 	Flip  neon.V = 31 // 0x80 in all bytes
 )
 
-// chains is how many sums go on at a time: one of them has to wait for its
-// instruction before, others have not.
+// chains is how many sums are under way at a time: an instruction waits for the previous
+// one of its own sum only.
 const chains = 8
 
-// Prepare sets what Codes expects.
+// Prepare sets the registers that Codes expects.
 func (k *Kernel) Prepare() { k.Go("VMOVI $128, V%d.B16", Flip) }
 
-// Codes adds up the products of the codes from At to end, of the rows and of so
-// many halves of the query's, at most chains vectors from sums on. It returns the
-// vectors whose lanes add up to the sums of the first row, one for each half, of
-// the next row and so on.
+// Codes sums the products of the codes from At to end, of the rows with one or both
+// halves of the query's, in at most chains vectors from sums on. It returns the vectors
+// whose lanes add up to the first row's sums, one for each half, then the next row's and
+// so on.
 //
-// There are products of bytes that both have signs, or have none, and the query's
-// have them: so 128 is taken off the rows' codes, which a flip of their highest
-// bit does, and the sums are short of 128 times the sum of the query's codes. Where
-// there are no rows, Codes gives -128 times that sum.
+// Products of bytes take two signed or two unsigned operands. The query's codes are
+// signed, so the rows' highest bits are flipped, which subtracts 128: the sums lack 128
+// times the sum of the query's codes. Without rows, Codes returns -128 times that sum.
 func (k *Kernel) Codes(end R, halves int, sums neon.V) []neon.V {
 	c := &part{Kernel: k, rows: max(len(k.Rows), 1), halves: halves, sums: sums}
 	c.slots = min(chains/(c.rows*halves), Line/16)
@@ -51,15 +50,15 @@ func (k *Kernel) Codes(end R, halves int, sums neon.V) []neon.V {
 	return c.fold()
 }
 
-// part is a call of Codes. A sum has slots: vectors that take turns at the products
-// of 16 codes.
+// part is a call of Codes. A sum has slots, vectors that alternate over the products of
+// 16 codes.
 type part struct {
 	*Kernel
 	rows, halves, slots int
 	sums                neon.V
 }
 
-// sum is the vector of a slot of the sum of a row and a half.
+// sum returns the vector of a slot of the sum of a row and a half.
 func (c *part) sum(row, half, slot int) neon.V {
 	return c.sums + neon.V((row*c.halves+half)*c.slots+slot)
 }
@@ -78,13 +77,13 @@ func (c *part) line() {
 	}
 }
 
-// few takes as many codes as a load has bytes. Those of the query beyond are zero.
+// few takes as many codes as one load reads. The query's codes beyond them are zero.
 func (c *part) few(load string, bytes int) {
 	c.take(func(at R, to neon.V) { c.Go("%s.P %d(%v), F%d", load, bytes, at, to) }, 0, 1)
 }
 
-// take adds the products of so many vectors of codes, which load gives, from a
-// number on.
+// take adds the products of vectors of codes that load provides; the vectors are numbered
+// from from on.
 func (c *part) take(load func(at R, to neon.V), from, vectors int) {
 	for h, at := range []R{High, Low}[:c.halves] {
 		load(at, query+neon.V(2*h))
@@ -111,7 +110,7 @@ func (c *part) take(load func(at R, to neon.V), from, vectors int) {
 	}
 }
 
-// fold adds up the slots of each sum.
+// fold adds the slots of each sum.
 func (c *part) fold() (sums []neon.V) {
 	for row := range c.rows {
 		for h := range c.halves {

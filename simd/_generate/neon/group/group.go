@@ -1,7 +1,7 @@
-// Package group holds what the kernels of rows at given ids share. They take a
-// group of rows at a time, so that a load of the query's codes serves all of them,
-// and meanwhile fetch the rows to come twice: from afar to the second cache, which
-// can wait for many more lines at once than the first, and from near to the first.
+// Package group holds what the kernels that sum rows at given ids share. They take a
+// group of rows at a time, so that one load of the query's codes serves all of them.
+// Later rows are prefetched twice: from far to the level-2 cache, which can have more
+// misses outstanding, and from near to the level-1 cache.
 package group
 
 import (
@@ -12,53 +12,53 @@ import (
 
 const (
 	Size = 4  // rows of a group
-	Line = 64 // bytes that are fetched at once; lines may be longer
+	Line = 64 // bytes prefetched at once; cache lines may be longer
 )
 
 // R is the number of a general register.
 type R uint32
 
-// String is the register's name in Go's assembly.
+// String returns the register's name in Go's assembly.
 func (r R) String() string { return fmt.Sprintf("R%d", uint32(r)) }
 
-// The general registers and what they hold.
+// General registers.
 const (
-	IDs    R = 0  // place in the ids: the group at hand
+	IDs    R = 0  // place in the ids: the current group
 	Last   R = 1  // where the last whole group of ids begins
-	Out    R = 2  // where the next sums go
+	Out    R = 2  // where the next sums are stored
 	Head   R = 3  // bytes of a row's head
 	End    R = 4  // bytes of a row
-	At     R = 5  // place in the rows at hand
+	At     R = 5  // place in the current rows
 	High   R = 6  // place in the query's codes, or in their high halves
 	Low    R = 7  // place in their low halves
-	row    R = 8  // Size of them: the place in each row at hand
-	near   R = 12 // Size of them: rows to fetch to the first cache, ahead bytes on
-	far    R = 19 // Size of them: rows to fetch to the second cache, ahead bytes on
+	row    R = 8  // Size of them: place in each current row
+	near   R = 12 // Size of them: rows to prefetch to level 1, less ahead bytes
+	far    R = 19 // Size of them: rows to prefetch to level 2, less ahead bytes
 	codes  R = 23 // the first row
 	stride R = 24 // bytes from row to row
-	T      R = 25 // for a few instructions
-	U      R = 26 // likewise
+	T      R = 25 // scratch
+	U      R = 26 // scratch
 )
 
-// ahead is where in a row to come the line is that a step at its beginning fetches:
-// that in which the step ends. The line in which a row begins is fetched before.
+// ahead is the offset, within a row to prefetch, of the line that a step at its start
+// prefetches: the line in which the step ends. The row's first line was prefetched before.
 const ahead = Line - 4
 
-// Kernel is the one being written.
+// Kernel is the kernel being written.
 type Kernel struct {
 	*neon.File
-	Rows    []R // the places in the rows being summed
+	Rows    []R // places in the rows being summed
 	fetched []fetched
 }
 
-// fetched are rows fetched to one cache.
+// fetched are the rows being prefetched to one cache.
 type fetched struct {
 	cache uint32
 	first R
 }
 
-// Load takes the arguments that all groups need; "end" is the bytes of a row, "n"
-// the number of ids.
+// Load loads the arguments that all groups need; "end" is the bytes of a row, "n" the
+// number of ids.
 func (k *Kernel) Load() {
 	k.Args("out "+Out.String(), "codes "+codes.String(), "stride "+stride.String(), "ids "+IDs.String(),
 		"n "+T.String(), "head "+Head.String(), "end "+End.String())
@@ -66,8 +66,8 @@ func (k *Kernel) Load() {
 	k.Go("SUB $%d, %v, %v", 4*Size, Last, Last)
 }
 
-// Walk has sum write the sums of the whole groups, first of those with rows far
-// ahead and then of the others. At the end IDs are those which no group took.
+// Walk emits the loop over whole groups, first those with far rows to prefetch, then the
+// others; sum emits the storing of a group's sums. At its end IDs points at the ids left.
 func (k *Kernel) Walk(sum func()) {
 	afar, group, left := k.Label("afar"), k.Label("group"), k.Label("left")
 	k.Args("far " + T.String())
@@ -93,8 +93,8 @@ func (k *Kernel) Walk(sum func()) {
 	k.At(left)
 }
 
-// group sums the group at IDs and fetches the one near places ahead to the first
-// cache, or itself where ids end before.
+// group sums the group at IDs and prefetches the one near places ahead to level 1, or
+// itself if ids end before that.
 func (k *Kernel) group(sum func()) {
 	k.Args("near " + T.String())
 	k.Go("ADD %v<<2, %v, %v", T, IDs, T)
@@ -106,7 +106,7 @@ func (k *Kernel) group(sum func()) {
 	k.Go("ADD $%d, %v", 4*Size, IDs)
 }
 
-// Singles has sum write the sums of the ids which no group took, one by one.
+// Singles emits the loop over the ids left, one by one.
 func (k *Kernel) Singles(sum func()) {
 	single, done := k.Label("single"), k.Label("done")
 	k.Go("ADD $%d, %v", 4*Size, Last)
@@ -121,7 +121,7 @@ func (k *Kernel) Singles(sum func()) {
 	k.At(done)
 }
 
-// take addresses n rows from IDs on, to be summed.
+// take addresses the next n rows to be summed.
 func (k *Kernel) take(n int) {
 	k.Rows = nil
 	for i := range n {
@@ -131,7 +131,7 @@ func (k *Kernel) take(n int) {
 	}
 }
 
-// begin begins to fetch the group at a place in the ids.
+// begin prefetches the first lines of the group at a place in the ids.
 func (k *Kernel) begin(cache uint32, first, ids R) {
 	for i := range Size {
 		r := first + R(i)
@@ -142,13 +142,13 @@ func (k *Kernel) begin(cache uint32, first, ids R) {
 	k.fetched = append(k.fetched, fetched{cache, first})
 }
 
-// address is where the row of the i-th id from a place on begins.
+// address loads the address of the row of the i-th id from a place on.
 func (k *Kernel) address(ids R, i int, to R) {
 	k.Go("MOVWU %d(%v), %v", 4*i, ids, to)
 	k.Go("MADD %v, %v, %v, %v", stride, codes, to, to)
 }
 
-// fetchFirst fetches the first far rows to the second cache.
+// fetchFirst prefetches the first far rows to level 2.
 func (k *Kernel) fetchFirst() {
 	const next, stop, at, last = U, T, row, row + 1
 	first, line, past := k.Label("first"), k.Label("line"), k.Label("past")
@@ -174,7 +174,7 @@ func (k *Kernel) fetchFirst() {
 	k.At(past)
 }
 
-// Fetch fetches the line of the rows to come that belongs to the step at a place.
+// Fetch prefetches the line of the later rows that belongs to the step at a place.
 func (k *Kernel) Fetch(at R) {
 	for _, f := range k.fetched {
 		for i := range R(Size) {
@@ -183,7 +183,7 @@ func (k *Kernel) Fetch(at R) {
 	}
 }
 
-// FetchLast fetches the line of the rows to come in which a part ends.
+// FetchLast prefetches the line of the later rows in which a part ends.
 func (k *Kernel) FetchLast(end R) {
 	if len(k.fetched) > 0 {
 		k.Go("SUB $%d, %v, %v", Line, end, T)
@@ -191,8 +191,8 @@ func (k *Kernel) FetchLast(end R) {
 	}
 }
 
-// Steps runs body for so many bytes from At on at a time, as long as a part that
-// ends at end has as many. Body leaves T as it is.
+// Steps emits a loop of body over steps of so many bytes from At to end, as long as a
+// whole step is left. Body preserves T.
 func (k *Kernel) Steps(bytes int, end R, body func()) {
 	loop, past := k.Label("loop"), k.Label("past")
 	k.Go("SUB $%d, %v, %v", bytes, end, T)

@@ -2,7 +2,7 @@
 //
 //	go run ./neon/rows -out ../rows_arm64.s -stubs ../rows_stubs_arm64.go
 //
-// Rows are summed in groups, and the last one to three singly.
+// Rows are summed in groups, the last one to three singly.
 package main
 
 import (
@@ -13,9 +13,8 @@ import (
 	"thresher/simd/_generate/neon/group"
 )
 
-// The vector registers that hold sums, and short, what sums of rows lack: -128
-// times the sums of the query's codes, as a row's sums are stored, twice where
-// there is room.
+// Vector registers of sums, and short, the bias to add: -128 times the sums of the
+// query's codes, laid out like a row's sums, twice if there is room.
 const (
 	head  neon.V = 0
 	rest  neon.V = 8
@@ -29,7 +28,7 @@ func main() {
 	})
 }
 
-// kernel is the one being written.
+// kernel is the kernel being written.
 type kernel struct {
 	*group.Kernel
 	halves []string // the arguments that hold the query's codes
@@ -39,7 +38,7 @@ type kernel struct {
 func emit(f *neon.File, name, method string, halves ...string) {
 	k := &kernel{&group.Kernel{File: f}, halves}
 	f.Func(fmt.Sprintf("func %s(out *int32, codes *uint8, stride int, ids *uint32, n int, %s *int8, head, end, near, far int)", name, strings.Join(halves, ", ")),
-		fmt.Sprintf("%s is %s of n rows, whose rest ends at end. The rows near places ahead\nare fetched to the first cache, those far ahead to the second unless far is 0.", name, method))
+		fmt.Sprintf("%s is %s of n rows, whose rest ends at end. The rows near places ahead\nare prefetched to level 1, those far ahead to level 2 unless far is 0.", name, method))
 	k.Load()
 	k.Prepare()
 	f.Move(short, k.sums()[0])
@@ -48,8 +47,8 @@ func emit(f *neon.File, name, method string, halves ...string) {
 	f.Return()
 }
 
-// sums adds up the rows, head and rest. The sums of a row lie side by side in the
-// vectors it returns, and those of two where they take half of one.
+// sums sums the rows, head and rest. The sums of a row share a vector, and those of two
+// rows do if they fill half of one each.
 func (k *kernel) sums() (sums []neon.V) {
 	for i, h := range k.halves {
 		k.Args(h + " " + (group.High + group.R(i)).String())

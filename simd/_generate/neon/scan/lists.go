@@ -2,7 +2,7 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-// selects moves eight entries at a time to the front, in two fours.
+// selects moves eight entries at a time to the front, as two fours.
 func selects(f *neon.File) {
 	f.Func("func selectNEON(toIDs *uint32, toBounds *float32, ids *uint32, bounds *float32, n int, lo, hi float32) (selected int)",
 		"selectNEON is Select for n a multiple of 8, n >= 8.")

@@ -1,5 +1,5 @@
-// Command scan writes the kernels of package simd that walk panels, for arm64: the
-// scan, the making of panels, and the lists of what passed.
+// Command scan writes the arm64 kernels of package simd that walk panels: the scan, the
+// making of panels and the selection of entries.
 //
 //	go run ./neon/scan -out ../scan_arm64.s -stubs ../scan_stubs_arm64.go
 package main

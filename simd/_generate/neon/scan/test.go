@@ -2,9 +2,9 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-// test writes what a tile of one query does after its sums, for sums that lie in
-// memory, an atom's head and rest beside each other. What is computed from them
-// is written by the same routines, and so has the same bits.
+// test emits what a tile of one query does after its sums, for sums in memory, an atom's
+// head and rest side by side. The same routines write the arithmetic, so the bits are
+// the same.
 func (s *scan) test() {
 	s.Func("func testNEON(sums *int32, query, heads, rests, radii, offsets, values *float32) (mask uint64)",
 		"testNEON is Test of 64 atoms. offsets may be nil.")
@@ -18,8 +18,8 @@ func (s *scan) test() {
 	s.Return("mask " + bits)
 }
 
-// stored takes the head sums (which = 0) or the rest sums (1) from memory, and
-// their bias off.
+// stored loads the head sums (which = 0) or the rest sums (1) from memory and subtracts
+// the bias.
 func (s *scan) stored(which neon.V, bias int) {
 	b := s.everywhere(biasV, 0, bias)
 	s.Args("sums " + address)

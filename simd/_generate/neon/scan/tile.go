@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// sums is the number of registers with sums, four of them each. The two pipes
-	// of a small core need eight to hide what a multiplication takes, the four of a
-	// large one twelve.
+	// sums is the number of registers of sums, four each. A small core's two pipes need
+	// eight to hide the latency of multiplications, a large core's four need twelve.
 	sums = 16
-	// panelBytes is the bytes of four codes of a panel's 64 atoms; a float an atom
-	// takes as many.
+	// panelBytes is the bytes of four codes of a panel's 64 atoms; so many bytes also hold a
+	// float an atom.
 	panelBytes = 256
 )
 
-// The layout of simd.ScanQuery: bytes of its fields, and its size. The first four
-// are loaded together, so that each is a lane.
+// The layout of simd.ScanQuery: byte offsets of its fields, and its size. The first four
+// are loaded together, a lane each.
 const (
 	queryCut      = 16
 	queryHeadBias = 20
@@ -33,21 +32,21 @@ const (
 	offsetLane
 )
 
-// source says where a tile's atoms come from. Codes in a panel are biased, and
-// losing the bias takes an instruction for each sixteen: as many as products where
-// there is one query, an eighth of them where there are eight. The first eight
-// queries of many keep the signed codes, tile after tile, for the others.
+// source says where a tile's atoms come from. Codes in a panel are biased; removing the
+// bias takes an instruction for 16 codes: as many as products if there is one query, an
+// eighth of them if there are eight. With many queries, the first eight keep the signed
+// codes, tile after tile, for the others.
 type source int
 
 const (
 	biased  source = iota
-	keeping        // biased, and their signed codes are kept
+	keeping        // biased, and the signed codes are kept
 	kept
 )
 
-// tile is a scan whose sums stay in registers: those of queries queries and of the
-// atoms for which there are registers left, 64 of one query's or 8 of eight queries'.
-// Sixteen codes of each query, in a register, meet sixteen of each atom, in four.
+// tile is a scan whose sums stay in registers: those of queries queries and of 64 atoms
+// for one query, 8 atoms for eight queries. Registers of sixteen codes of each query meet
+// registers of four codes of four atoms.
 type tile struct {
 	name    string
 	queries int
@@ -57,10 +56,10 @@ type tile struct {
 // vectors is the number of registers for a query's sums.
 func (t tile) vectors() int { return sums / t.queries }
 
-// bytes is what a tile takes of panelBytes.
+// bytes is the part of panelBytes that a tile takes.
 func (t tile) bytes() int { return 16 * t.vectors() }
 
-// General registers. cursors are those of up to eight queries' next codes.
+// General registers. cursors point at the next codes of up to eight queries.
 const (
 	atoms   = "R0"
 	ahead   = "R1"
@@ -73,21 +72,21 @@ const (
 	at      = "R15" // the tile's place in panelBytes
 	masks   = "R19"
 	values  = "R20" // of all atoms
-	value   = "R21" // of this tile's
+	value   = "R21" // of this tile
 	keep    = "R22"
-	address = "R23" // of anything
+	address = "R23" // scratch address
 	bits    = "R24"
 )
 
-// Vector registers. Those of sums come first, query after query.
+// Vector registers. Sums come first, query after query.
 const (
-	codeV  neon.V = sums // of each query: its codes, then its factors
-	termV  neon.V = 24   // what the atoms have to be multiplied by
+	codeV  neon.V = sums // each query's codes, then its factors
+	termV  neon.V = 24   // the atoms' terms to multiply by
 	spareV neon.V = 27
 	biasV  neon.V = 31
 )
 
-// scan is one tile's code in the making.
+// scan is the code of a tile being written.
 type scan struct {
 	*neon.File
 	tile
@@ -97,20 +96,20 @@ func (s *scan) sum(i, j int) neon.V { return neon.V(i*s.vectors() + j) }
 
 func (s *scan) value(i, j int) string { return fmt.Sprintf("%d(%s)", panelBytes*i+16*j, value) }
 
-// emit writes the kernel. Sums of head codes make their term first, which waits
-// for the others where the value will be.
+// emit writes the kernel. The sums of head codes are finished first; their term waits
+// where the value will be.
 func (s *scan) emit() {
 	of := fmt.Sprintf("groups of %d", s.queries)
 	if s.queries == 1 {
 		of = "groups"
 	}
-	panel, doc := "panel *uint8, ahead int", "lines ahead bytes on are fetched on\nthe way."
+	panel, doc := "panel *uint8, ahead int", "lines ahead bytes later are\nprefetched."
 	switch s.atoms {
 	case keeping:
 		panel = "panel *uint8, keep *int64, ahead int"
-		doc = "lines ahead bytes on are fetched\non the way, and the panel's signed codes kept for scanKeptNEON."
+		doc = "lines ahead bytes later are\nprefetched, and the panel's signed codes are kept for scanKeptNEON."
 	case kept:
-		panel, doc = "keep *int64", "their atoms are what scanKeepingNEON\nkept."
+		panel, doc = "keep *int64", "their atoms are those that\nscanKeepingNEON kept."
 	}
 	s.Func(fmt.Sprintf("func %s(%s, head, width int, codes *int8, stride int, queries *float32, groups int, "+
 		"heads, rests, radii, offsets *float32, masks *uint64, values *float32)", s.name, panel),
@@ -144,7 +143,7 @@ func (s *scan) emit() {
 	s.Go("ADD $%d, %s", s.bytes(), at)
 	s.Go("CMP $%d, %s", panelBytes, at)
 	s.Go("BNE %s", next)
-	s.Go("ADD $%d, %s", 8*(s.queries-1), masks) // the tiles have gone through one
+	s.Go("ADD $%d, %s", 8*(s.queries-1), masks) // the tiles advanced by one query
 	s.Go("ADD %s<<%d, %s", stride, mathbits.TrailingZeros(uint(s.queries)), codes)
 	s.Go("ADD $%d, %s", s.queries*querySize, query)
 	s.Go("ADD $%d, %s", s.queries*panelBytes, values)
@@ -153,7 +152,7 @@ func (s *scan) emit() {
 	s.Return()
 }
 
-// begin goes to the beginning of all codes.
+// begin resets all codes to their beginning.
 func (s *scan) begin() {
 	if s.atoms != kept {
 		s.Args("panel " + atoms)
@@ -166,8 +165,7 @@ func (s *scan) begin() {
 	}
 }
 
-// products adds up the products of the next codes, as many as param says, and
-// goes past them.
+// products adds the products of the next codes, as many as param says, and advances.
 func (s *scan) products(param string) {
 	for v := range sums {
 		s.Go("VMOVI $0, V%d.B16", v)
@@ -199,7 +197,7 @@ func (s *scan) products(param string) {
 	s.At(done)
 }
 
-// steps multiplies four codes n times, those in n lanes of the queries'.
+// steps multiplies four codes n times, using n lanes of the queries' registers.
 func (s *scan) steps(n int) {
 	from, apart := atoms, panelBytes
 	if s.atoms == kept {
@@ -207,7 +205,7 @@ func (s *scan) steps(n int) {
 	} else {
 		s.Go("ADD %s, %s, %s", ahead, atoms, address)
 	}
-	pairs := int(biasV-codeV-neon.V(s.queries)) / 2 // of registers for atoms
+	pairs := int(biasV-codeV-neon.V(s.queries)) / 2 // register pairs for atoms
 	for k := range n {
 		if s.atoms != kept {
 			for line := 0; line < s.bytes(); line += 64 {

@@ -2,16 +2,16 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-// transpose writes sixteen lanes of a panel, sixteen codes of sixteen rows at a
-// time: a line of four codes of all, four times. A register holds sixteen codes of
-// a row, as four words; those of four rows change places.
+// transpose writes sixteen lanes of a panel from sixteen codes of sixteen rows at a
+// time: four lines, each of four codes of all rows. A register holds sixteen codes of a
+// row, as four words; those of four rows are transposed.
 //
-// Rows to come are fetched on the way, a line of each row while as much of sixteen
-// rows is transposed: four lines a step.
+// It prefetches one line of each later row while it transposes as many bytes of sixteen
+// rows: four lines a step.
 func transpose(f *neon.File) {
 	f.Func("func transposeNEON(panel, rows *uint8, stride, width, ahead int)",
 		"transposeNEON is Transpose of 16 rows to 16 lanes, from panel's first on; the rows\n"+
-			"ahead bytes on are fetched on the way. width >= 16.")
+			"ahead bytes later are prefetched. width >= 16.")
 	rows := []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21} // registers
 	const (
 		panel   = "R0"
@@ -40,7 +40,7 @@ func transpose(f *neon.File) {
 	f.Go("ADD $64, %s", fetched)
 	f.Go("MOVD $4, %s", turn)
 	f.At(same)
-	// the last step may go back to end where the rows end
+	// The last step may go back so that it ends where the rows end.
 	f.Go("MOVD $16, %s", step)
 	f.Go("CMP %s, %s", step, left)
 	f.Go("CSEL LT, %s, %s, %s", left, step, step)
@@ -61,8 +61,8 @@ func transpose(f *neon.File) {
 	f.Return()
 }
 
-// exchange takes registers r to r+3 for the rows of a matrix of words and returns
-// its columns, for which it takes 8 registers from to on.
+// exchange transposes the 4 x 4 words of registers r to r+3 into new registers; it uses
+// 8 registers from to on.
 func exchange(f *neon.File, r, to neon.V) [4]neon.V {
 	for pair := range neon.V(2) {
 		f.Zip("trn1", neon.S4, to+2*pair, r+2*pair, r+2*pair+1)

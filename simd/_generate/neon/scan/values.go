@@ -2,7 +2,7 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-// headTerm writes Head_i (q.Head dh) to values.
+// headTerm stores Head_i (q.Head dh) in values.
 func (s *scan) headTerm() {
 	s.factors()
 	s.Args("heads " + address)
@@ -19,12 +19,11 @@ func (s *scan) headTerm() {
 	}
 }
 
-// otherTerms makes values of sums of rest codes, and returns their registers. The
-// order of operations is that of the other Kernels' assembly.
+// otherTerms computes the values from sums of rest codes and returns their registers. The
+// order of operations is that of all assembly.
 func (s *scan) otherTerms() (v [][]neon.V) {
 	s.factors()
-	// a value is what its head term becomes, and the register of the sum it took
-	// is there for a later one
+	// A value replaces its head term in that register; the register of its sum becomes spare.
 	var spare []neon.V
 	for r := spareV; r <= biasV; r++ {
 		spare = append(spare, r)
@@ -71,7 +70,7 @@ func (s *scan) factors() {
 
 func (s *scan) factor(i int) neon.V { return codeV + neon.V(i) }
 
-// toTile leads from the first of the atoms' terms to the tile's.
+// toTile moves from the first of the atoms' terms to the tile's.
 func (s *scan) toTile() {
 	if s.queries > 1 {
 		s.Go("ADD %s, %s", at, address)
@@ -92,8 +91,8 @@ func (s *scan) store(v [][]neon.V) {
 	}
 }
 
-// mask makes the bits of values that reach the cuts, query after query from the
-// lowest on, and writes over values.
+// mask makes the bits of values that reach the cuts, query after query from the lowest
+// bit on, and overwrites values.
 func (s *scan) mask(v [][]neon.V) {
 	var all []neon.V
 	for i := range v {
@@ -125,7 +124,7 @@ func (s *scan) mask(v [][]neon.V) {
 	s.Go("VMOV V%d.D[0], %s", all[0], bits)
 }
 
-// everywhere puts a field of query i in every lane.
+// everywhere broadcasts a field of query i to every lane.
 func (s *scan) everywhere(to neon.V, i, field int) neon.V {
 	s.Go("ADD $%d, %s, %s", querySize*i+field, query, address)
 	s.Go("VLD1R (%s), [V%d.S4]", address, to)

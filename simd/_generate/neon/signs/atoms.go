@@ -2,9 +2,9 @@ package main
 
 import "thresher/simd/_generate/neon"
 
-const floats = 32 // how many floats the kernels of floats take a turn
+const floats = 32 // floats a round of the kernels of floats takes
 
-// turns runs body for each turn of the floats at R1, of which there are R2.
+// turns runs body once for every 32 floats; R1 points at them, R2 counts them.
 func turns(f *neon.File, body func()) {
 	loop := f.Label("loop")
 	f.At(loop)
@@ -13,7 +13,7 @@ func turns(f *neon.File, body func()) {
 	f.Go("BNE %s", loop)
 }
 
-// packSigns: PackSigns. The highest bytes of 32 floats have their signs.
+// packSigns emits PackSigns. The highest bytes of 32 floats hold their signs.
 func packSigns(f *neon.File) {
 	const x, weights = 0, 16
 	f.Func("func packSignsNEON(dst *uint8, x *float32, n int)", "packSignsNEON is PackSigns of a multiple of 32 entries, and of 32 at least.")
@@ -31,7 +31,7 @@ func packSigns(f *neon.File) {
 			f.Misc("cmge", neon.B16, x+i, x+i)
 			f.Bits("and", x+i, x+i, weights)
 		}
-		// a byte's bits are eight neighbours
+		// A byte's bits are eight neighbours.
 		f.Same("addp", neon.B16, x, x, x+1)
 		f.Same("addp", neon.B16, x, x, x)
 		f.Same("addp", neon.B16, x, x, x)
@@ -40,7 +40,7 @@ func packSigns(f *neon.File) {
 	f.Return()
 }
 
-// sumAbs: SumAbs. Eight sums are what the latency of an addition asks for.
+// sumAbs emits SumAbs. Eight accumulators hide the latency of additions.
 func sumAbs(f *neon.File) {
 	const sums, x, wide neon.V = 0, 8, 16
 	f.Func("func sumAbsNEON(x *float32, n int) (sum float64)", "sumAbsNEON is SumAbs of a multiple of 32 entries, and of 32 at least.")

@@ -2,11 +2,11 @@
 //
 //	go run ./neon/signs -out ../signs_arm64.s -stubs ../signs_stubs_arm64.go
 //
-// A coordinate's bit says whether its code of the query counts. Bits are not spread
-// over bytes: a test of 16 bytes of a row for one bit each makes 16 masks where the
-// bytes are, 0 or -1, which a product of bytes takes as they are. That is one test
-// and one product for 16 coordinates, and all sums weigh the same. The query's codes
-// are put in the order of those bits once for all rows.
+// A coordinate's bit says whether its code of the query counts. Bits are not expanded to
+// bytes in order: a test of 16 bytes of a row for one bit each gives 16 masks in place,
+// 0 or -1, which a product of bytes takes as they are. That is one test and one product
+// for 16 coordinates, and all sums have the same weight. The query's codes are reordered
+// to match once for all rows.
 package main
 
 import (
@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	span  = 4096 // bits a row has at most: signSpan of the package
+	span  = 4096 // most bits of a row: signSpan of the package
 	chunk = 16   // bytes of bits taken at a time
 )
 
-// The vector registers. Those from 16 to 23 have other uses where codes are summed.
+// Vector registers. V16 to V23 are reused while codes are summed.
 const (
 	sums  neon.V = 0  // two for each row
 	codes neon.V = 8  // four
-	heads neon.V = 12 // sums of the heads, both halves of one row and of the next
-	short neon.V = 14 // what they lack: -128 times the sums of the query's codes
+	heads neon.V = 12 // sums of the heads: both halves of one row, then of the next
+	short neon.V = 14 // the bias to add: -128 times the sums of the query's codes
 	bits  neon.V = 16 // one for each row
 	masks neon.V = 20 // one for each row
-	bit   neon.V = 24 // eight: a bit in all bytes, the last one's is Flip
+	bit   neon.V = 24 // eight: one bit in all bytes, the last one's is Flip
 )
 
 func main() {
@@ -40,15 +40,15 @@ func main() {
 	})
 }
 
-// kernel is Signs of whole groups.
+// kernel emits Signs for whole groups.
 type kernel struct{ *group.Kernel }
 
 func signSums(f *neon.File) {
 	k := kernel{&group.Kernel{File: f}}
 	f.Framed(span+group.Line, "func signSumsNEON(out *int32, codes *uint8, stride int, ids *uint32, n int, hi, lo *int8, head, end, near, far int)",
-		"signSumsNEON is Signs of n >= 4 rows, but those which n%4 leaves over are fetched only.\n"+
+		"signSumsNEON is Signs of n >= 4 rows; the last n%4 are only prefetched.\n"+
 			fmt.Sprintf("The bits of a row, %d at most, begin at head and end at end. The rows near places\n", span)+
-			"ahead are fetched to the first cache, those far ahead to the second unless far is 0.")
+			"ahead are prefetched to level 1, those far ahead to level 2 unless far is 0.")
 	k.Load()
 	k.Prepare()
 	for i := range group.Flip - bit {
@@ -62,22 +62,22 @@ func signSums(f *neon.File) {
 	f.Return()
 }
 
-// ordered points at the query's codes in order: for every chunk of a row 16 codes of
-// the lowest bit of each byte, then of the next bit and so on.
+// ordered points at to the reordered codes of the query: for every chunk of a row, 16
+// codes of the lowest bit of each byte, then of the next bit and so on.
 func (k kernel) ordered(at group.R) {
 	k.Go("ADD $%d, RSP, %v", 8+group.Line-1, at)
 	k.Go("AND $~%d, %v", group.Line-1, at)
 }
 
-// order puts the query's codes in order. They go on where those of the head end.
-// What no code is put to is multiplied by bits that are not set.
+// order reorders the query's codes, starting where those of the head end. Places without
+// a code are multiplied by bits that are clear.
 func (k kernel) order() {
 	const to, left = group.Low, group.U
 	four, past := k.Label("four"), k.Label("ordered")
 	k.ordered(to)
 	k.Go("MOVD %v, %v", group.Head, group.At)
 	k.Steps(chunk, group.End, func() {
-		// the codes of bits b and b+4 of bytes by turns, then apart
+		// Codes of bits b and b+4 of bytes alternate at first, and are then separated.
 		for i := range neon.V(2) {
 			k.Go("VLD4.P 64(%v), [V%d.B16, V%d.B16, V%d.B16, V%d.B16]", group.High, 4*i, 4*i+1, 4*i+2, 4*i+3)
 		}
@@ -131,8 +131,7 @@ func (k kernel) store() {
 	}
 }
 
-// rest sums the codes where bits are set, and leaves the sums of the rows side by
-// side in one vector.
+// rest sums the codes whose bits are set; the sums of the rows share one vector.
 func (k kernel) rest() {
 	const left = group.U
 	for i := range neon.V(2 * group.Size) {
@@ -169,7 +168,7 @@ func (k kernel) rest() {
 	k.Misc("neg", neon.S4, sums, sums)
 }
 
-// lines takes whole chunks of bits, and at each line of them fetches one.
+// lines takes whole chunks of bits and prefetches one line for each line of them.
 func (k kernel) lines() {
 	const full, stop = group.T, group.U
 	line, inner, past := k.Label("line"), k.Label("chunk"), k.Label("past")
@@ -194,8 +193,8 @@ func (k kernel) lines() {
 	k.At(past)
 }
 
-// add takes the codes where the bits of a chunk are set off the sums, each with its
-// own of two for even bits and for odd ones.
+// add subtracts from the sums the masked codes of a chunk. Each row has two sums, one for
+// even bits and one for odd.
 func (k kernel) add() {
 	for b := range neon.V(8) {
 		if b%2 == 0 {
