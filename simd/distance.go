@@ -1,7 +1,7 @@
 package simd
 
 // SquaredDistance returns the canonical sum (sums.go) of (q_j - a_j)^2. It is the
-// same bit for bit by all Kernels: the difference is rounded to float64, then its
+// same bit for bit with every instruction set: the difference is rounded to float64, then its
 // square, then each addition. The slices have equal lengths. The error is below
 // (len(a)/32+9) 2^-53 times the sum for len(a) below 2^40.
 func SquaredDistance(a []float32, q []float64) float64 {

@@ -2,8 +2,8 @@
 // transforms, quantisation, dot products of codes, signs and floats, matrix products
 // and the fused scan of a panel. It knows nothing of collections or searches.
 //
-// A Kernels names an instruction set. The portable Go of every kernel is always
-// compiled and defines what all Kernels compute. NAME.go has a kernel's contract and
+// Kernels is the set of them for one instruction set. The portable Go of every kernel
+// is always compiled and defines what all sets compute. NAME.go has a kernel's contract and
 // portable code; NAME_amd64.go and NAME_arm64.go check slices and choose the
 // assembly, NAME_asm.go has what both share. The programs in ../_generate write the
 // .s files (make generate).

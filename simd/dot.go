@@ -1,8 +1,8 @@
 package simd
 
 // Dot returns the canonical sum (sums.go) of a_j q_j. It is the same bit for bit at
-// all Kernels if the float64 products are exact, that is if every q_j is a float32
-// times one common power of two; otherwise Kernels may round products or fuse them.
+// every instruction set if the float64 products are exact, that is if every q_j is a float32
+// times one common power of two; otherwise a set may round products or fuse them.
 // The slices have equal lengths. The error is below (len(a)/32+7) 2^-53 sum |a_j q_j|
 // for len(a) below 2^40.
 func Dot(a []float32, q []float64) float64 {
@@ -44,7 +44,7 @@ func Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 }
 
 // SumSquares returns the canonical sum (sums.go) of x_j^2. Squares of float32 are
-// exact in float64, so it is the same bit for bit by all Kernels. The error is below
+// exact in float64, so it is the same bit for bit with every instruction set. The error is below
 // (len(x)/32+6) 2^-53 times the sum for len(x) below 2^40.
 func SumSquares(x []float32) float64 {
 	var s [lanes]float64

@@ -12,7 +12,7 @@ const drainingQueries = 4
 // Drain appends the lanes that a Scan selected to one list a query. Query q's list
 // is the first counts[q] entries of ids[q*stride:] and of bounds[q*stride:]. For each
 // bit i of masks[q], lowest first, it appends base + i to the ids and
-// values[64 q + i] + add[q] to the bounds, and increments counts[q]. All Kernels agree
+// values[64 q + i] + add[q] to the bounds, and increments counts[q]. All instruction sets agree
 // bit for bit.
 //
 // Every list must have room for 64 more entries before the call, whatever its mask:

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDrain: instructions/queries/percent of the lanes, of random masks, in ns a
-// random masks. Lists start empty and are reset every 64 panels.
+// BenchmarkDrain reports ns a query and panel, by instructions/queries/percent of bits
+// set in random masks. Lists start empty and are reset every 64 panels.
 func BenchmarkDrain(b *testing.B) {
 	const panels, chunk, stride = 512, 64, 4160
 	r := rand.New(rand.NewPCG(63, 64))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDrainEdges: no Kernels read or write beyond its slices.
+// TestDrainEdges asserts that no kernel reads or writes beyond its slices.
 func TestDrainEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(74, 75))
 	for _, before := range []bool{false, true} {

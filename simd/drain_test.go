@@ -109,7 +109,7 @@ func (c *drainCase) check(t *testing.T, kern Kernels) {
 	}
 }
 
-// TestDrain holds all Kernels against the definition, and calls with some of the
+// TestDrain compares all Kernels with the definition, and calls for some of the
 // queries with the call for all.
 func TestDrain(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
@@ -233,8 +233,7 @@ func TestDrainAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDrain compares the Kernels with the definition, masks and floats made of
-// bytes.
+// FuzzDrain compares all Kernels with the definition on masks and floats made from bytes.
 func FuzzDrain(f *testing.F) {
 	f.Add(uint64(1), uint16(1), uint8(0), []byte{1})
 	f.Add(uint64(2), uint16(9), uint8(1), []byte{0, 0, 0, 1, 0, 128})

@@ -59,7 +59,7 @@ func (kern Kernels) CodeMoments(code []uint8, o []float32) (co, cc float64) {
 	return kern.codeMoments(code, o[:len(code)])
 }
 
-// FWHT is the function FWHT by kern, bit for bit: all Kernels do the same additions.
+// FWHT is the function FWHT by kern, bit for bit: every set does the same additions.
 func (kern Kernels) FWHT(x []float32) { kern.fwhtScale(x, nil, len(x), 1) }
 
 // FWHTScale is the function FWHTScale by kern, bit for bit.

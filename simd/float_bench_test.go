@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFloat: kernel/instructions/length, in GB/s of floats read.
+// BenchmarkFloat reports GB/s of floats read, by kernel/instructions/length.
 func BenchmarkFloat(b *testing.B) {
 	const most = 4096
 	r := rand.New(rand.NewPCG(31, 32))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzFloat compares the Kernels on any bits: codes, their sums, permutations,
+// FuzzFloat compares all Kernels on arbitrary bits: codes, their sums, permutations,
 // maxima, transforms and canonical sums bit for bit; other sums if they are finite.
 func FuzzFloat(f *testing.F) {
 	f.Add([]byte{}, float32(1), uint16(127))

@@ -93,7 +93,7 @@ func (e exactly) within(got float64, ulps int) bool {
 	return math.Abs(diff) <= float64(ulps)*0x1p-53*size
 }
 
-// eachKernels runs a check for all Kernels, length and kind of data.
+// eachKernels runs a check for all Kernels, lengths and kinds of data.
 func eachKernels(t *testing.T, check func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool)) {
 	for _, kern := range Available() {
 		t.Run(kern.String(), func(t *testing.T) {

@@ -72,7 +72,7 @@ func put4(to *[4]float32, a, b, c, d float32, add bool) {
 //	dots[i*ld+j]*scale[i] + margin[j]*size[i] + offset[i]*factor[j] < tau[j]
 //
 // in float32 with every operation rounded, and set otherwise, also for a NaN. width is
-// one of PanelWidths; masks are the same by all Kernels.
+// one of PanelWidths; masks are the same with every instruction set.
 func (kern Kernels) DenseTestRows(dots []float32, ld int, margin, factor, tau []float32, width int, scale, size, offset []float32, masks []uint64) {
 	n := len(masks)
 	if n == 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkGemm is in GMAC/s; Kernels take turns at each k x width x n.
+// BenchmarkGemm reports GMAC/s; Kernels alternate at each k x width x n.
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range []struct{ k, width, n int }{{768, 64, 4096}, {768, 16, 4096}, {64, 64, 4096}, {256, 64, 64}} {
 		r := rand.New(rand.NewPCG(1, 2))

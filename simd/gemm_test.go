@@ -233,7 +233,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestDenseTest: the same mask by all Kernels, at the threshold and one rounding
+// TestDenseTest asserts the same masks from all Kernels: at the threshold, one rounding
 // from it (where a fused product would show), and for NaN and infinities.
 func TestDenseTest(t *testing.T) {
 	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, math.MaxFloat32}
@@ -313,7 +313,7 @@ func TestGemmAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzGemm packs vectors of any bits and multiplies rows by them: all Kernels
+// FuzzGemm packs vectors of arbitrary bits and multiplies rows by them: all Kernels
 // must give the chain, fused or not, or a NaN where that is one.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), uint8(0), uint8(0), false)

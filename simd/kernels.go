@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Kernels is an instruction set and names its kernels. All Kernels compute the same
-// integers bit for bit, and floats within the bounds each kernel states.
+// Kernels is the set of kernels for one instruction set. All sets compute the same
+// integers bit for bit, and floats within the bounds that each kernel states.
 type Kernels uint8
 
 const (
@@ -21,16 +21,16 @@ const (
 	NEON
 )
 
-// available are those this processor runs, slowest first. GODEBUG hides some:
+// available are the sets this processor runs, slowest first. GODEBUG hides some:
 // cpu.avx512f=off leaves AVX2; cpu.avx2=off and cpu.asimddp=off leave Generic.
 var available = detect()
 
 var best = available[len(available)-1]
 
-// Best returns the fastest Kernels this processor runs.
+// Best returns the fastest set this processor runs.
 func Best() Kernels { return best }
 
-// Available lists the Kernels this processor runs, the slowest, Generic, first.
+// Available lists the sets this processor runs, slowest first; the first is Generic.
 func Available() []Kernels { return slices.Clone(available) }
 
 var kernelNames = [...]string{"generic", "avx2", "avx512", "neon"}
@@ -38,8 +38,8 @@ var kernelNames = [...]string{"generic", "avx2", "avx512", "neon"}
 // String returns the name that Parse takes.
 func (kern Kernels) String() string { return kernelNames[kern] }
 
-// Parse returns the named Kernels; "" and "auto" stand for Best. It fails for an
-// unknown name and for Kernels this processor does not run.
+// Parse returns the named set; "" and "auto" stand for Best. It fails for an
+// unknown name and for a set this processor does not run.
 func Parse(name string) (Kernels, error) {
 	if name == "" || name == "auto" {
 		return best, nil

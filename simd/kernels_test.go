@@ -46,8 +46,8 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-// wantBest is the variable in which TestBestLowered tells this test's binary
-// the best Kernels it has to find.
+// wantBest is the environment variable by which TestBestLowered passes the expected
+// best Kernels.
 const wantBest = "THRESHER_TEST_WANT_BEST"
 
 // TestBestLowered runs this binary again with processor features hidden.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// checkTranspose holds all Kernels against the layout of panel.go, on rows that
+// checkTranspose compares all Kernels with the layout of panel.go, for rows at the end
 // of their slice and for rows that others follow.
 func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	t.Helper()

@@ -181,7 +181,7 @@ func TestRowsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRows compares the Kernels with plain sums.
+// FuzzRows compares all Kernels with plain sums.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte{255, 0, 128, 127}, uint8(16), uint8(64), uint8(0), uint16(9), uint64(1))
 	f.Add([]byte{1}, uint8(0), uint8(1), uint8(1), uint16(1), uint64(2))

@@ -80,7 +80,7 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 }
 
 // Test is Scan for one query and the first len(sums) <= 64 lanes, from the sums that
-// Rows8 made of their rows: values and mask are those of Scan by the same Kernels, bit
+// Rows8 made of their rows: values and mask are those of Scan with the same kernels, bit
 // for bit. len(values) >= 64; values of lanes without sums are undefined, and their
 // bits are clear.
 func (kern Kernels) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {

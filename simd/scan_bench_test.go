@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkScan: instructions/head+width/queries, in GMAC/s. Panels of up to 16 KiB
-// follow each other through 64 MiB; wider ones are all the same memory.
+// BenchmarkScan reports GMAC/s, by instructions/head+width/queries. Panels of up to 16
+// KiB follow each other through 64 MiB; wider ones are all the same memory.
 func BenchmarkScan(b *testing.B) {
 	const all = 64 << 20
 	r := rand.New(rand.NewPCG(31, 32))
@@ -41,7 +41,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkTranspose: instructions/width, of rows in the second cache.
+// BenchmarkTranspose transposes rows in the level-2 cache, by instructions/width.
 func BenchmarkTranspose(b *testing.B) {
 	for _, width := range []int{128, 832, 1024} {
 		rows, panel := make([]uint8, panelLanes*width), make([]uint8, panelLanes*width)
@@ -56,9 +56,9 @@ func BenchmarkTranspose(b *testing.B) {
 	}
 }
 
-// BenchmarkWholeRows: instructions/queries/way, in GB/s of rows, 64 of which are tested
-// level/queries/way. With 0 queries rows are transposed only; "cut" hides the next rows
-// from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test.
+// BenchmarkWholeRows reports GB/s of rows tested 64 at a time through 48 MiB, by
+// instructions/queries/way. With 0 queries rows are transposed only; "cut" hides the next
+// rows from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test.
 func BenchmarkWholeRows(b *testing.B) {
 	const head, width, all = 64, 768, 48 << 20
 	const stride, size = head + width, panelLanes * (head + width)
@@ -109,7 +109,7 @@ func BenchmarkWholeRows(b *testing.B) {
 	}
 }
 
-// BenchmarkSelect: instructions/percent selected of 4,096.
+// BenchmarkSelect selects from 4,096 entries, by instructions/percent selected.
 func BenchmarkSelect(b *testing.B) {
 	const n = 4096
 	r := rand.New(rand.NewPCG(35, 36))

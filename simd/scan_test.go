@@ -159,9 +159,8 @@ func (c *scanCase) check(t *testing.T, kern Kernels, masks []uint64, values []fl
 	}
 }
 
-// TestScan holds all Kernels against the definition, those of assembly bit for bit
-// against the order of operations they share, and calls with some of the queries
-// against the call with all.
+// TestScan compares all Kernels with the definition, assembly bit for bit with its common
+// order of operations, and calls for some queries with the call for all.
 func TestScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	counts := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 31, 70}
@@ -266,8 +265,7 @@ func TestScanCut(t *testing.T) {
 	}
 }
 
-// TestScanScratch: one scratch serves panels of all sizes and all Kernels, in any
-// order.
+// TestScanScratch reuses one scratch for panels of all sizes and all Kernels, in any order.
 func TestScanScratch(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
 	const n = 17
@@ -300,8 +298,7 @@ func TestScanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzScan compares the Kernels with each other where they must agree, on codes
-// and shapes from the input.
+// FuzzScan compares Kernels where they must agree, on codes and shapes from the input.
 func FuzzScan(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(1), []byte{1})
 	f.Add(uint64(2), uint8(8), uint8(16), uint8(9), []byte{0, 255, 128, 1})

@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// BenchmarkSigns: instructions/width/where/rows a call, in ns a row and GB/s of rows. Rows
-// of a head of 32 and width bits lie in the second cache, the third or in memory;
-// lists of ids, ascending with gaps, follow each other until all rows were named.
-// Beside it, /384 and /whole, are Rows of the head and 384 or width codes, of rows
-// of one byte a coordinate in as much memory. Kernels take turns at each
-// shape.
+// BenchmarkSigns reports ns a row and GB/s of rows, by instructions/width/place/rows a
+// call. Rows have a head of 32 codes and width bits, in the level-2 cache, the level-3
+// cache or memory; successive lists of ascending ids with gaps name all rows once. /384
+// and /whole are Rows of the head and 384 or width codes, for comparison, on rows of one
+// byte a coordinate in as much memory. Kernels alternate at each shape.
 func BenchmarkSigns(b *testing.B) {
 	const head, most = 32, 4096
 	r := rand.New(rand.NewPCG(73, 74))

@@ -287,7 +287,7 @@ func TestSignsAllocateNothing(t *testing.T) {
 	}
 }
 
-// FuzzSigns compares the Kernels with plain sums.
+// FuzzSigns compares all Kernels with plain sums.
 func FuzzSigns(f *testing.F) {
 	f.Add([]byte{255, 0, 128, 127}, uint8(8), uint8(24), uint8(0), uint16(9), uint64(1))
 	f.Add([]byte{1}, uint8(0), uint8(1), uint8(1), uint16(1), uint64(2))

@@ -53,7 +53,7 @@ var sumKinds = []struct {
 	}},
 }
 
-// eachSum runs a check for all Kernels, kind of entries and length, on a row a and
+// eachSum runs a check for all Kernels, kinds and lengths, on a row a and a query q
 // between fences of NaN.
 func eachSum(t *testing.T, check func(t *testing.T, kern Kernels, a, b []float32, q []float64)) {
 	for _, kern := range Available() {
@@ -78,7 +78,7 @@ func eachSum(t *testing.T, check func(t *testing.T, kern Kernels, a, b []float32
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // TestDotIsCanonical uses queries of float32 times a power of two: the products are
-// exact, so that it does not matter which Kernels fuse them with additions.
+// exact, so fusing them with additions changes nothing.
 func TestDotIsCanonical(t *testing.T) {
 	eachSum(t, func(t *testing.T, kern Kernels, a, b []float32, q []float64) {
 		products, squares := make([]float64, len(a)), make([]float64, len(a))
@@ -129,7 +129,7 @@ func TestSquaredDistances(t *testing.T) {
 	eachRows(t, Kernels.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
 }
 
-// TestDotsAreDot: every row's is what Dot says, of any Kernels, in lists likewise.
+// TestDotsAreDot compares every row with Dot, for all Kernels, in such lists.
 func TestDotsAreDot(t *testing.T) {
 	eachRows(t, Kernels.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
 }
@@ -158,7 +158,7 @@ func TestSumErrors(t *testing.T) {
 	}
 }
 
-// eachRows compares rows by their numbers with each row alone, by all Kernels.
+// eachRows compares lists of rows with each row alone, for all Kernels.
 func eachRows(t *testing.T, rows func(kern Kernels, out []float64, rows []float32, ld int, ids []uint32, q []float64), row func(a []float32, q []float64) float64) {
 	for _, kern := range Available() {
 		r := rand.New(rand.NewPCG(3, 4))
