@@ -6,23 +6,24 @@ import (
 	"time"
 
 	"thresher/backend"
+	"thresher/batch/plan"
 )
 
 // Method names a way to search; see docs/guarantee.md for what each promises.
 type Method string
 
 const (
-	Auto            Method = "auto"             // the planner picks adaptive, certain or exact
-	Exact           Method = "exact"            // dense scan
-	Certain         Method = "certain"          // elimination by deterministic bounds only
-	Strict          Method = "strict"           // time-uniform martingale bound, basis raw
-	Adaptive        Method = "adaptive"         // rotated codes, Student bound
-	BanditMIPS      Method = "banditmips"       // arXiv 2212.07551, algorithm 1
-	BanditMIPSAlpha Method = "banditmips-alpha" // coordinates by |q_j|, heuristic
-	BanditMIPSBeta  Method = "banditmips-beta"  // coordinates drawn by weight
-	BucketAE        Method = "bucket-ae"        // bins by estimated norm
-	BoundedME       Method = "boundedme"        // median elimination without replacement
-	PrefixF32       Method = "prefix-f32"       // adaptive on float32 prefixes, for comparison of pulls
+	Auto                   = Method(plan.Auto)     // the planner picks adaptive, certain or exact
+	Exact                  = Method(plan.Exact)    // dense scan
+	Certain                = Method(plan.Certain)  // elimination by deterministic bounds only
+	Strict          Method = "strict"              // time-uniform martingale bound, basis raw
+	Adaptive               = Method(plan.Adaptive) // rotated codes, Student bound
+	BanditMIPS      Method = "banditmips"          // arXiv 2212.07551, algorithm 1
+	BanditMIPSAlpha Method = "banditmips-alpha"    // coordinates by |q_j|, heuristic
+	BanditMIPSBeta  Method = "banditmips-beta"     // coordinates drawn by weight
+	BucketAE        Method = "bucket-ae"           // bins by estimated norm
+	BoundedME       Method = "boundedme"           // median elimination without replacement
+	PrefixF32       Method = "prefix-f32"          // adaptive on float32 prefixes, for comparison of pulls
 )
 
 // Methods lists every name that Request.Method accepts.

@@ -228,7 +228,7 @@ func (c *Coalescer) size(w *work) int {
 // nil, and the group counts as full.
 func (c *Coalescer) roomFor(w *work, n int) *group {
 	for _, g := range slices.Backward(c.queue) {
-		if first := g.members[0]; first.e != w.e || !first.plan.like(w.plan) {
+		if first := g.members[0]; first.e != w.e || !first.plan.sameRounds(w.plan) {
 			continue
 		}
 		if g.room < n {
@@ -238,11 +238,6 @@ func (c *Coalescer) roomFor(w *work, n int) *group {
 		return g
 	}
 	return nil
-}
-
-// like reports whether the rounds of two plans are the same.
-func (p *plan) like(q *plan) bool {
-	return p.reference == nil && q.reference == nil && p.dense == q.dense && p.raise == q.raise && slices.Equal(p.looks, q.looks)
 }
 
 // proceed begins what may begin. What waits after it does so until its window ends.

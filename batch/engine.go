@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"thresher/backend"
+	"thresher/batch/plan"
 	"thresher/collection"
 )
 
@@ -20,8 +21,7 @@ type Engine struct {
 	inverse []uint32 // row number to internal index
 	maxNorm float64  // greatest working norm
 	costs   backend.Costs
-	curves  *curves
-	plans   plans
+	planner *plan.Planner
 
 	values func() (lo, hi float64) // range of the working coordinates, taken once
 
@@ -58,18 +58,24 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.first.Name(), err)
 		}
 	}
-	e.resident, e.costs = r, e.opt.costsOf(e.first)
+	e.resident = r
+	e.planBy(e.opt.costsOf(e.first))
 	return e, nil
 }
 
-// newEngine is an engine that can plan and has no backend yet.
+// newEngine is an engine that has no backend and no costs yet.
 func newEngine(c *collection.Collection) *Engine {
-	e := &Engine{c: c, curves: newCurves(&c.Pilot), values: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
+	e := &Engine{c: c, values: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
 	for i, row := range c.Order {
 		e.inverse[row] = uint32(i)
 		e.maxNorm = max(e.maxNorm, float64(c.Norm[i]))
 	}
 	return e
+}
+
+// planBy has plans compared by costs.
+func (e *Engine) planBy(costs backend.Costs) {
+	e.costs, e.planner = costs, plan.New(e.c, costs)
 }
 
 // longest is the greatest norm of an atom as given, or for cosine as it is compared.
@@ -89,7 +95,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 		return 0, err
 	}
 	e := newEngine(c)
-	e.costs = *costs
+	e.planBy(*costs)
 	if len(req.Queries) == 0 {
 		req.Queries = make([]float32, c.Dim)
 	}
@@ -97,7 +103,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	if err != nil {
 		return 0, err
 	}
-	return w.plan.cost, nil
+	return w.plan.Cost, nil
 }
 
 // costsOf are the costs that plans for b are compared by.
@@ -178,9 +184,9 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, curves: e.curves, values: e.values, first: b, resident: r}
+	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, values: e.values, first: b, resident: r}
 	s.opt.Fallback, s.opt.Costs = nil, nil
-	s.costs = s.opt.costsOf(b)
+	s.planBy(s.opt.costsOf(b))
 	e.substitute = s
 	return s, nil
 }
@@ -286,11 +292,11 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 // answer runs a plan's rounds on the first backend that can, and names it. When ctx
 // ends before they begin there are no answers, and no error. A group's members may leave
 // before the end.
-func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals []backend.Goal, g *group) (backend.Answers, string, error) {
+func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goals []backend.Goal, g *group) (backend.Answers, string, error) {
 	if err := e.open(); err != nil {
 		return nil, "", err
 	}
-	answers, err := rounds(ctx, g.share(e.resident, e.first.Name()), p, q, goals)
+	answers, err := rounds(ctx, g.share(e.resident, e.first.Name()), p.Plan, q, goals)
 	if err == nil || stopped(err) {
 		return answers, e.first.Name(), nil
 	}
@@ -302,7 +308,7 @@ func (e *Engine) answer(ctx context.Context, p *plan, q backend.Queries, goals [
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
 		e.fellBack(e.first, err)
 	}
-	if answers, err = rounds(ctx, g.share(s.resident, s.first.Name()), p, q, goals); err != nil && !stopped(err) {
+	if answers, err = rounds(ctx, g.share(s.resident, s.first.Name()), p.Plan, q, goals); err != nil && !stopped(err) {
 		return nil, "", err
 	}
 	return answers, s.first.Name(), nil
@@ -322,12 +328,12 @@ func (w *work) conclude(lo int, out []Answer, answers backend.Answers, by string
 }
 
 // most is how many queries one run takes of a plan.
-func (e *Engine) most(p *plan) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
+func (e *Engine) most(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
 
 // queryBytes is about what one query takes in a backend's memory.
-func (p *plan) queryBytes(c *collection.Collection) int {
+func (s *strategy) queryBytes(c *collection.Collection) int {
 	b := 24*c.Dim + 256
-	if p.perArm {
+	if s.perArm {
 		b += 96 * c.N
 	}
 	return b

@@ -14,6 +14,7 @@ import (
 
 	"thresher/backend"
 	"thresher/bandit"
+	"thresher/batch/plan"
 	"thresher/collection"
 )
 
@@ -21,7 +22,7 @@ import (
 // looks are the same for all arms run through the rounds like every plan; the
 // others run as the plain references of package bandit.
 
-func (e *Engine) published(w *work, m Method, k int) (*plan, error) {
+func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	c := e.c
 	bad := func(field, format string, a ...any) error {
 		return &RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, a...)}
@@ -53,14 +54,14 @@ func (e *Engine) published(w *work, m Method, k int) (*plan, error) {
 	if m == BanditMIPS && c.Metric != collection.Euclidean {
 		return e.banditMIPS(w), nil
 	}
-	p := &plan{name: string(m), method: m, guarantee: GuaranteeProbabilistic}
+	p := &strategy{Plan: &plan.Plan{Name: string(m)}, method: m, guarantee: GuaranteeProbabilistic}
 	switch m {
 	case BanditMIPSAlpha, BucketAE:
 		p.guarantee = GuaranteeHeuristic
 	case BoundedME:
 		if !(w.req.Epsilon > 0) {
 			// t_l = d for every round: it reads everything
-			p.name += ", epsilon 0 reads every coordinate"
+			p.Name += ", epsilon 0 reads every coordinate"
 		}
 	}
 	if c.Metric == collection.Euclidean && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
@@ -82,50 +83,46 @@ func float32Looks(bounds []int, rule backend.Rule, alpha float64) []backend.Look
 	return looks
 }
 
-// armAlpha divides delta over the true arms: k of them; for k = 0, a range, each
-// has all of it.
-func armAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) }
-
 // leaders is how many arms are scored exactly after a look.
 func leaders(k int) int { return k + (k+1)/2 }
 
 // strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
-func (e *Engine) strict(w *work, k int) *plan {
-	return &plan{name: "float32 coordinates 16, 32, 64, ..", method: Strict, guarantee: GuaranteeProbabilistic, perArm: true,
-		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Martingale, armAlpha(w.delta, k))}
+func (e *Engine) strict(w *work, k int) *strategy {
+	return &strategy{method: Strict, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
+		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k))}}
 }
 
 // certainRaw is certain on raw coordinates: what is unseen counts by its norm.
-func (e *Engine) certainRaw(k int) *plan {
-	return &plan{name: "float32 coordinates 16, 32, 64, ..", method: Certain, guarantee: GuaranteeCertain, perArm: true,
-		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: float32Looks(e.c.Bounds, backend.Cauchy, 0)}
+func (e *Engine) certainRaw(k int) *strategy {
+	return &strategy{method: Certain, guarantee: GuaranteeCertain, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
+		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0)}}
 }
 
 // prefix is adaptive on float32 prefixes without head, for comparison of pulls.
-func (e *Engine) prefix(w *work, k int) *plan {
+func (e *Engine) prefix(w *work, k int) *strategy {
 	bounds := []int{0}
 	for b := 16; b < e.c.D; b *= 2 {
 		bounds = append(bounds, b)
 	}
 	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0)
 	for i := range looks {
-		looks[i].Alpha = armAlpha(w.delta, k) / float64(max(1, len(looks)-1))
+		looks[i].Alpha = plan.ArmAlpha(w.delta, k) / float64(max(1, len(looks)-1))
 	}
-	return &plan{name: "float32 rotated coordinates 16, 32, 64, ..", method: PrefixF32, guarantee: GuaranteeProbabilistic, perArm: true,
-		raise: backend.RaiseSpec{PerQuery: leaders(k)}, looks: looks}
+	return &strategy{method: PrefixF32, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 rotated coordinates 16, 32, 64, ..",
+		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: looks}}
 }
 
 // banditMIPS is Algorithm 1 of arXiv 2212.07551 with coordinates in one random
 // order, without replacement, tested at 16, 32, 64, ... of them: its radius
 // covers every s, so fewer tests cost no delta. All queries of a collection
 // begin with the same coordinates, the paper's warm start.
-func (e *Engine) banditMIPS(w *work) *plan {
+func (e *Engine) banditMIPS(w *work) *strategy {
 	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta)
 	for i := range looks {
 		looks[i].Sigma = w.req.Sigma
 	}
-	return &plan{name: "float32 coordinates 16, 32, 64, .. without replacement", method: BanditMIPS, guarantee: GuaranteeProbabilistic,
-		perArm: true, looks: looks}
+	return &strategy{method: BanditMIPS, guarantee: GuaranteeProbabilistic, perArm: true,
+		Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, .. without replacement", Looks: looks}}
 }
 
 // reference answers queries from.. with package bandit's plain algorithms,

@@ -4,24 +4,25 @@ import (
 	"context"
 
 	"thresher/backend"
+	"thresher/batch/plan"
 )
 
 // rounds is the elimination loop: begin; for each look of the plan { raise;
 // pull; stop when the tally says so }; finish.
-func rounds(ctx context.Context, r backend.Resident, p *plan, q backend.Queries, goals []backend.Goal) (backend.Answers, error) {
+func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Queries, goals []backend.Goal) (backend.Answers, error) {
 	run, err := r.Begin(ctx, q, goals)
 	if err != nil {
 		return nil, err
 	}
 	defer run.Close()
-	if p.dense {
+	if p.Dense() {
 		if err := run.Dense(ctx, indexes(q.M)...); err != nil && !stopped(err) {
 			return nil, err
 		}
 		return run.Finish(ctx)
 	}
-	for i, look := range p.looks {
-		raise := p.raise
+	for i, look := range p.Looks {
+		raise := p.Raise
 		if i == 0 { // the first look makes its own threshold, from the same source
 			raise.PerQuery = 0
 		}

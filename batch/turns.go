@@ -47,7 +47,7 @@ func (w *work) parts() *parts {
 // expected is what one query of many is expected to take of the whole machine, in ns:
 // by the plan's forecast, or where there is none as a dense scan.
 func (w *work) expected() float64 {
-	cost := w.plan.cost
+	cost := w.plan.Cost
 	if cost <= 0 {
 		cost = w.e.costs.DenseTest + w.e.costs.Dense*float64(w.e.c.Dim)
 	}

@@ -20,7 +20,7 @@ type work struct {
 	arms     int // the same, and the panels that hold them, as the plan goes by them
 	panels   int
 	delta    float64
-	plan     *plan
+	plan     *strategy
 	goals    []backend.Goal
 	norms    []float64 // |q|
 	warnings []string
@@ -86,12 +86,12 @@ func (e *Engine) work(req *Request) (*work, error) {
 			w.arms = coarse(w.allowed)
 		}
 	}
-	if w.plan, err = e.plan(w); err != nil {
+	if w.plan, err = e.strategy(w); err != nil {
 		return nil, err
 	}
-	gather := w.plan.gather
-	if filter != nil && !w.plan.dense { // for queries that the looks send dense
-		gather = e.problem(w).gathers()
+	gather := w.plan.Gather
+	if filter != nil && !w.plan.Dense() { // for queries that the looks send dense
+		gather = e.planner.Gathers(w.question())
 	}
 	w.goals = make([]backend.Goal, w.m)
 	for j := range w.goals {
@@ -216,8 +216,8 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	p := w.plan
 	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
-		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.name,
-		Predicted: p.predicted, PredictedCost: p.cost}
+		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.Name,
+		Predicted: p.predicted(), PredictedCost: p.Cost}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		cert.Delta = 0
 	}
@@ -231,7 +231,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 		cert.StoppedBy = stop
 		cert.OpenBound = &a.Open
 	}
-	if a.Dense && !p.dense {
+	if a.Dense && !p.Dense() {
 		cert.Fallback = "exact"
 	}
 	for _, l := range a.Looks {

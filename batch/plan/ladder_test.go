@@ -1,4 +1,4 @@
-package batch
+package plan
 
 import (
 	"cmp"
@@ -448,29 +448,29 @@ func TestLooks(t *testing.T) {
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method")
 		for _, l := range p.ladders(m) {
 			l, _ = p.lifted(l)
-			plan := p.plan(l, m)
+			plan := p.plan(l)
 			spent := 0.
-			for i, look := range plan.looks {
+			for i, look := range plan.Looks {
 				spent += look.Alpha
 				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
-					t.Errorf("%s: look %+v", plan.name, look)
+					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.First > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
-					t.Errorf("%s: look %d %+v", plan.name, i, look)
+					t.Errorf("%s: look %d %+v", plan.Name, i, look)
 				}
 				if look.MaxSurvivors < 0 || look.MaxSurvivors >= 1 || look.First%64 != 0 || i == 0 && look.First < 4*p.k {
-					t.Errorf("%s: look %+v", plan.name, look)
+					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 			}
-			promised := plan.guarantee == GuaranteeProbabilistic
-			if share := p.delta / float64(max(1, p.k)); promised && math.Abs(spent-share) > 1e-12*share || !promised && spent != 0 {
-				t.Errorf("%s, %s: looks spend %g of %g an arm", plan.name, plan.guarantee, spent, share)
+			certain := m == Certain || l.dense() || p.random(l) == 0
+			if share := p.delta / float64(max(1, p.k)); !certain && math.Abs(spent-share) > 1e-12*share || certain && spent != 0 || plan.Certain() != certain {
+				t.Errorf("%s: looks spend %g of %g an arm, certain %v", plan.Name, spent, share, plan.Certain())
 			}
-			if plan.dense != (len(plan.looks) == 0) || plan.dense != (plan.name == "dense" || plan.name == "gather") || plan.gather != (plan.name == "gather") {
-				t.Errorf("%s: dense %v with %d looks", plan.name, plan.dense, len(plan.looks))
+			if plan.Dense() != (plan.Name == "dense" || plan.Name == "gather") || plan.Gather != (plan.Name == "gather") {
+				t.Errorf("%s: dense %v with %d looks", plan.Name, plan.Dense(), len(plan.Looks))
 			}
-			if m != Auto && plan.method != m || m == Certain && !plan.dense && plan.guarantee != GuaranteeCertain || plan.dense != (plan.guarantee == GuaranteeExact) {
-				t.Errorf("%s for %s: method %s, guarantee %s", plan.name, m, plan.method, plan.guarantee)
+			if f := p.forecast(l, p.rank(l.source)); len(plan.Survivors) != len(plan.Looks) || plan.Cost != f.total() {
+				t.Errorf("%s: forecast %v, %g ns", plan.Name, plan.Survivors, plan.Cost)
 			}
 		}
 	})
@@ -483,8 +483,8 @@ func TestLimit(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
 		for _, l := range p.climbs(false) {
 			limit, usual, wider := p.limit(l), p.rank(l.source), p.wider(l)
-			if made := p.plan(l, Adaptive); made.looks[0].MaxSurvivors != limit {
-				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.looks[0].MaxSurvivors)
+			if made := p.plan(l); made.Looks[0].MaxSurvivors != limit {
+				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.Looks[0].MaxSurvivors)
 			}
 			if limit == 0 {
 				continue
@@ -529,11 +529,10 @@ func TestNames(t *testing.T) {
 		for _, m := range []Method{Auto, Adaptive, Certain, Exact} {
 			seen := map[string]bool{}
 			for _, l := range p.ladders(m) {
-				if made := p.plan(l, m); seen[made.name+string(made.method)] {
-					t.Errorf("%s of %s is there twice for %s", made.name, made.method, m)
-				} else {
-					seen[made.name+string(made.method)] = true
+				if seen[p.name(l)] {
+					t.Errorf("%s is there twice for %s", p.name(l), m)
 				}
+				seen[p.name(l)] = true
 				got, err := p.parse(p.name(l), m)
 				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain || got.gather != l.gather {
 					t.Errorf("%s for %s: read as %+v, %v", p.name(l), m, got, err)

@@ -1,4 +1,4 @@
-package batch
+package plan
 
 import (
 	"errors"
@@ -235,26 +235,17 @@ func (p *problem) random(l ladder) int {
 
 // alpha is the failure probability that each such look may spend on an arm.
 func (p *problem) alpha(l ladder) float64 {
-	return armAlpha(p.delta, p.k) / float64(max(1, p.random(l)))
+	return ArmAlpha(p.delta, p.k) / float64(max(1, p.random(l)))
 }
 
-// plan makes a ladder what backends run for a method.
-func (p *problem) plan(l ladder, m Method) *plan {
+// ArmAlpha divides delta over the true arms: k of them; for k = 0, a range, each
+// has all of it.
+func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) }
+
+// plan makes a ladder what backends run.
+func (p *problem) plan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
-	out := &plan{name: p.name(l), method: m, cost: f.total(), dense: l.dense(), gather: l.gather, raise: backend.RaiseSpec{Source: l.source}}
-	certain := p.random(l) == 0
-	switch {
-	case m == Auto && l.dense():
-		out.method, out.guarantee = Exact, GuaranteeExact
-	case l.dense():
-		out.guarantee = GuaranteeExact
-	case certain && m == Auto:
-		out.method, out.guarantee = Certain, GuaranteeCertain
-	case certain:
-		out.guarantee = GuaranteeCertain
-	default:
-		out.method, out.guarantee = Adaptive, GuaranteeProbabilistic
-	}
+	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.levels)]), Raise: backend.RaiseSpec{Source: l.source}}
 	for i, level := range l.levels {
 		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l)}
 		switch {
@@ -264,10 +255,9 @@ func (p *problem) plan(l ladder, m Method) *plan {
 			look.Rep = backend.Signs
 		}
 		if i == 0 {
-			out.predicted = f.kept[0]
 			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.opening(), p.limit(l)
 		}
-		out.looks = append(out.looks, look)
+		out.Looks = append(out.Looks, look)
 	}
 	return out
 }

@@ -1,9 +1,10 @@
-package batch
+package plan
 
 import (
 	"math"
 
 	"thresher/backend"
+	"thresher/bandit"
 )
 
 // problem is all that a plan depends on: no code of this rotation, no query and
@@ -137,14 +138,11 @@ func (p *problem) later(level int) float64 {
 	return cost
 }
 
-// haarLimit is the greatest dimension that is rotated by a matrix.
-const haarLimit = 256
-
 // prepare is what a query costs before its first look, in ns.
 func (p *problem) prepare() float64 {
 	c := &p.costs
 	products := 2 * p.head * p.dim // the head, and its removal from the rest
-	if p.rest <= haarLimit {
+	if p.rest <= bandit.HaarMaxDim {
 		products += p.rest * p.rest
 	}
 	return c.Turn*float64(p.rest) + c.Dense*float64(products)
