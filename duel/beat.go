@@ -7,30 +7,30 @@ import (
 	"slices"
 )
 
-// beat is Beat-the-Mean (Yue and Joachims, ICML 2011, Algorithm 1): every active
-// arm meets arms drawn uniformly from all active ones, itself among them, so that
-// its rate of wins estimates how it does against the mean arm.
+// beat is Beat-the-Mean (Yue and Joachims, ICML 2011, Algorithm 1). Every active arm
+// meets arms drawn uniformly from all active ones, itself included, so its rate of wins
+// estimates its chance against the mean arm.
 type beat struct {
 	tally
 	k     int
 	scale float64 // of the radius
-	limit int64   // N: it ends when every arm has so many comparisons
+	limit int64   // N: the algorithm ends once every arm has that many comparisons
 	sweep bool
 	rng   *rand.Rand
 
 	active []int  // W, ascending
-	cells  []cell // [a*k+b]: duels that a began against b
+	cells  []cell // [a*k+b]: duels of b that a began
 	n, w   []int64
-	// planned counts n_b with the duels not told yet, due is the arms of least
-	// planned count, in the order that their draws left them in.
+	// planned is n_b including duels in flight. due holds the arms of least planned count,
+	// in the order left by the draws.
 	planned []int64
 	due     []int
-	end     int64 // with sweep: the duel after which arms are tested
+	end     int64 // with sweep testing: the duel after which arms are tested
 
 	least  int64 // n*
-	at     int   // active arms with n_b = n*
+	at     int   // number of active arms with n_b = n*
 	radius float64
-	// All rates lie in [lo, hi]: a cheap test that is right when it says no.
+	// All rates lie in [lo, hi], which may be wider than necessary.
 	lo, hi float64
 }
 
@@ -53,7 +53,7 @@ func (s *beat) ended() bool {
 	return len(s.active) == 1 || s.told >= s.horizon || s.least >= s.limit
 }
 
-// sweepEnd is the end of a sweep that begins with everything told.
+// sweepEnd returns the last duel of a sweep that starts with no duel in flight.
 func (s *beat) sweepEnd() int64 { return s.told + int64(len(s.active)) }
 
 func (s *beat) draw() (pair, bool) {
@@ -63,7 +63,7 @@ func (s *beat) draw() (pair, bool) {
 	if len(s.due) == 0 && !s.findDue() {
 		return pair{}, false
 	}
-	// One number chooses both: who is due, and the opponent.
+	// One random number chooses both the arm that is due and its opponent.
 	choice := s.rng.IntN(len(s.due) * len(s.active))
 	i, last := choice/len(s.active), len(s.due)-1
 	a := s.due[i]
@@ -73,8 +73,8 @@ func (s *beat) draw() (pair, bool) {
 	return pair{a, s.active[choice%len(s.active)]}, true
 }
 
-// findDue lists the arms whose planned count is least. It is false if they have
-// all the comparisons that they may get.
+// findDue lists the arms of least planned count. It returns false if they have reached
+// the limit of comparisons.
 func (s *beat) findDue() bool {
 	least := int64(math.MaxInt64)
 	for _, b := range s.active {
@@ -124,7 +124,7 @@ func (s *beat) tell(d pair, won bool) change {
 	return all
 }
 
-// refresh finds n*, its radius and the range of rates anew.
+// refresh recomputes n*, its radius and the range of rates.
 func (s *beat) refresh() {
 	s.least = math.MaxInt64
 	for _, b := range s.active {
@@ -139,7 +139,7 @@ func (s *beat) refresh() {
 	s.extremes()
 }
 
-// extremes finds the worst and the best rate; of equals, the first arm's.
+// extremes returns the arms of worst and best rate, the first of equals.
 func (s *beat) extremes() (worst, best int) {
 	s.lo, s.hi = math.Inf(1), math.Inf(-1)
 	for _, b := range s.active {
@@ -154,7 +154,7 @@ func (s *beat) extremes() (worst, best int) {
 	return worst, best
 }
 
-// test is line 16: min P + c* <= max P - c*. It removes at most one arm.
+// test is line 16: min P + c* <= max P - c*. It eliminates at most one arm.
 func (s *beat) test() change {
 	if len(s.active) == 1 || s.lo+s.radius > s.hi-s.radius {
 		return change{}
@@ -172,9 +172,9 @@ func (s *beat) test() change {
 	return change{eliminated: []Elimination{e}, withdraw: withdraw}
 }
 
-// remove takes z out of W, and the comparisons with it out of all sums: lines 18
-// and 19. What its column held is gone from n_b and w_b; duels that z began
-// counted for z alone. Duels in flight are forgotten.
+// remove takes z out of W and its comparisons out of all sums (lines 18 and 19). Duels
+// against z leave n_b and w_b; duels that z began counted for z alone. Duels in flight
+// are dropped.
 func (s *beat) remove(z int) {
 	i, _ := slices.BinarySearch(s.active, z)
 	s.active = slices.Delete(s.active, i, i+1)
@@ -259,7 +259,7 @@ func (s *beat) load(p progress, drawn []pair) error {
 	return s.loadDue(p, drawn)
 }
 
-// loadDue checks that the arms due are what the duels in flight left.
+// loadDue checks the saved due list against the duels in flight.
 func (s *beat) loadDue(p progress, drawn []pair) error {
 	copy(s.planned, s.n)
 	for _, d := range drawn {

@@ -11,7 +11,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// A naive Beat-the-Mean: it keeps the history and counts everything anew.
+// naive is a Beat-the-Mean that keeps the history and recounts everything.
 type naive struct {
 	active  []int
 	history []told
@@ -35,7 +35,7 @@ func (o *naive) counts(b int) (n, w int64) {
 	return n, w
 }
 
-// test is one look at line 16. It is true if it removed an arm.
+// test applies line 16 once and reports whether it eliminated an arm.
 func (o *naive) test(scale float64) bool {
 	var rates []float64
 	var duels []int64
@@ -57,10 +57,10 @@ func (o *naive) test(scale float64) bool {
 	return true
 }
 
-// Beat-the-Mean's running sums equal a recount of the whole history, after every
-// duel, and arms go out exactly when the published test says so: under strict
-// testing after every duel, else at the end of sweeps of as many duels as arms.
-// Who begins has the least comparisons.
+// Beat-the-Mean's running sums equal a recount of the whole history after every duel,
+// and arms are eliminated exactly when the published test says so: after every duel
+// with strict testing, otherwise at the end of sweeps of as many duels as arms. The arm
+// that begins a duel has the fewest comparisons.
 func TestBeatAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "k")

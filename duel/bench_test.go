@@ -8,8 +8,8 @@ import (
 	"thresher/internal/philox"
 )
 
-// BenchmarkConstant plays figure 1, top, at K = 100 on one core: with skip-ahead
-// and duel by duel. duels/s counts the duels of the tournaments played.
+// BenchmarkConstant plays figure 1, top, at K = 100 on one core, with skip-ahead and
+// duel by duel. duels/s counts the duels of the tournaments, played or skipped.
 func BenchmarkConstant(b *testing.B) {
 	f := Constant(100, .1)
 	d, err := Design{Horizon: 1e10}.complete(100)
@@ -38,8 +38,8 @@ func BenchmarkConstant(b *testing.B) {
 	}
 }
 
-// BenchmarkEach plays tournaments of 100 arms duel by duel on one core, by each
-// algorithm that is not skipped ahead for.
+// BenchmarkEach plays tournaments of 100 arms duel by duel on one core, with each
+// algorithm that has no skip-ahead.
 func BenchmarkEach(b *testing.B) {
 	f := Constant(100, .1)
 	for _, d := range []Design{

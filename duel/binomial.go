@@ -7,11 +7,11 @@ import (
 	"thresher/internal/philox"
 )
 
-// binomial draws the number of successes in n trials of chance p, exactly but for
-// rounding of p and of logarithms: trial by trial if they are few, by inversion if
-// the mean is small, else by BTRS (Hormann, "The generation of binomial random variates", 1993), whose cost
-// does not depend on n. gonum's distuv.Binomial takes several logarithms of gamma
-// functions a draw, and its skip-ahead would be an order slower.
+// binomial draws the number of successes in n trials of probability p, exact up to
+// rounding of p and of logarithms: trial by trial for few trials, by inversion for a
+// small mean, else by BTRS (Hormann, "The generation of binomial random variates",
+// 1993), whose cost does not depend on n. gonum's distuv.Binomial takes several
+// log-gammas a draw; with it the skip-ahead would be an order of magnitude slower.
 func binomial(r *philox.Source, n int64, p float64) int64 {
 	switch {
 	case n <= 0 || p <= 0:
@@ -28,25 +28,26 @@ func binomial(r *philox.Source, n int64, p float64) int64 {
 	return binomialRejection(r, float64(n), p)
 }
 
-// binomialBits makes n <= 64 trials side by side, a bit each of 64. Each compares p,
-// digit by digit, with a uniform number, whose digits go on while they are those of p:
-// chance 1/2. Else the trial is over, and won if the digit of p was the greater.
+// binomialBits runs n <= 64 trials side by side, one bit each. Each compares p, binary
+// digit by digit, with a uniform number whose digits are drawn while they equal p's,
+// with probability 1/2 each time. At the first difference the trial ends, and succeeds
+// if p's digit is greater.
 func binomialBits(r *philox.Source, n int, p float64) int64 {
 	open := ^uint64(0) >> (64 - n)
 	var won uint64
 	for digits := uint64(p*(1<<63)) << 1; open != 0 && digits != 0; digits <<= 1 {
 		alike := r.Uint64()
-		one := uint64(int64(digits) >> 63) // all ones if the digit of p is 1
+		one := uint64(int64(digits) >> 63) // all ones if p's digit is 1
 		won |= open &^ alike & one
 		open &= alike
 	}
 	return int64(bits.OnesCount64(won))
 }
 
-// binomialInversion walks up the distribution, for n p < 10 and p <= 1/2.
+// binomialInversion inverts the distribution from 0 upwards, for n p < 10 and p <= 1/2.
 func binomialInversion(r *philox.Source, n int64, p float64) int64 {
 	odds := p / (1 - p)
-	mass := math.Exp(float64(n) * math.Log1p(-p)) // of 0 successes, above e^-14
+	mass := math.Exp(float64(n) * math.Log1p(-p)) // probability of 0 successes, above e^-14
 	u := uniform(r)
 	for k := int64(0); ; k++ {
 		if u < mass || k == n {
@@ -82,16 +83,16 @@ func binomialRejection(r *philox.Source, n, p float64) int64 {
 	}
 }
 
-// underMass says that v is at most the chance of k successes over that of the
-// mode.
+// underMass reports whether v is at most the probability of k successes divided by that
+// of the mode.
 func underMass(v, n, p, k float64) bool {
-	const near = 20 // as far as products are cheaper than logarithms
+	const near = 20 // distance up to which products are cheaper than logarithms
 	mode := math.Floor((n + 1) * p)
 	odds := p / (1 - p)
 	if math.Abs(k-mode) <= near {
 		ratio := 1.
 		for i := min(k, mode) + 1; i <= max(k, mode); i++ {
-			ratio *= odds * ((n+1)/i - 1) // chance of i over that of i-1
+			ratio *= odds * ((n+1)/i - 1) // probability of i over that of i-1
 		}
 		if k < mode {
 			return v*ratio <= 1
@@ -104,8 +105,8 @@ func underMass(v, n, p, k float64) bool {
 		stirling(mode)+stirling(n-mode)-stirling(k)-stirling(n-k)
 }
 
-// stirling is ln k! - (k + 1/2) ln(k+1) + (k+1) - ln(2 pi)/2: what Stirling's
-// formula lacks; from 10 on by its series, to 1e-10.
+// stirling returns ln k! - (k + 1/2) ln(k+1) + (k+1) - ln(2 pi)/2, the error of
+// Stirling's formula; from 10 on by its series, to 1e-10.
 func stirling(k float64) float64 {
 	if k < 10 {
 		return [...]float64{
@@ -117,5 +118,5 @@ func stirling(k float64) float64 {
 	return x * (1./12 - x*x*(1./360-x*x/1260))
 }
 
-// uniform draws from [0, 1).
+// uniform draws uniformly from [0, 1).
 func uniform(r *philox.Source) float64 { return float64(r.Uint64()>>11) / (1 << 53) }

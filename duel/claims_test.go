@@ -7,9 +7,9 @@ import (
 	"thresher/internal/philox"
 )
 
-// Interleaved Filter 2 with the tight radius: that its pruning spares the best arm is not
-// proven. Of 20,000 tournaments at each horizon none loses it. Seeded, so it passes or
-// fails for good.
+// Interleaved Filter 2 with the tight radius: it is not proven that its pruning spares
+// the best arm. Of 20,000 tournaments at each horizon none loses it. The seed is fixed,
+// so the result is deterministic.
 func TestPruningSparesTheBestArm(t *testing.T) {
 	for _, horizon := range []int64{100, 1000, 10_000} {
 		lost, ended := 0, 0
@@ -34,9 +34,9 @@ func TestPruningSparesTheBestArm(t *testing.T) {
 	}
 }
 
-// How much later than strict testing a sweep removes the first arm: mostly less than a
-// sweep, as the end of the sweep that the test first held in; more where it does not hold
-// there any more.
+// The delay of the first elimination by sweep testing relative to strict testing: mostly
+// less than a sweep, to the end of the sweep in which the test first held; more if the
+// test does not hold there any more.
 func TestSweepDelay(t *testing.T) {
 	const arms, tournaments = 3, 3000
 	f := Constant(arms, .2)
@@ -48,7 +48,7 @@ func TestSweepDelay(t *testing.T) {
 		}
 		s := newBeat(arms, d, rand.New(philox.New(seed, 0)))
 		results := rand.New(philox.New(seed, 1))
-		strict := int64(0) // the duel after which a test first holds
+		strict := int64(0) // the duel after which the test first holds
 		for removed := false; !removed && !s.ended(); {
 			duel, ok := s.draw()
 			if !ok {
@@ -76,7 +76,7 @@ func TestSweepDelay(t *testing.T) {
 	}
 }
 
-// holds is line 16 of Algorithm 1, of the rates as they are.
+// holds evaluates line 16 of Algorithm 1 on the present rates.
 func (s *beat) holds() bool {
 	worst, best := s.extremes()
 	return rate(s.w[worst], s.n[worst])+s.radius <= rate(s.w[best], s.n[best])-s.radius

@@ -7,10 +7,10 @@ import (
 	"math/bits"
 )
 
-// Algorithm decides which arms meet next and who is out.
+// Algorithm chooses the next duels and eliminates arms.
 type Algorithm string
 
-// The algorithms, by the names that Design and its JSON take.
+// The algorithms, by their names in Design and its JSON.
 const (
 	BeatTheMean        Algorithm = "beat-the-mean"
 	InterleavedFilter1 Algorithm = "interleaved-filter-1"
@@ -19,18 +19,18 @@ const (
 	Knockout           Algorithm = "knockout"
 )
 
-// Algorithms are all of them.
+// Algorithms lists all algorithms.
 func Algorithms() []Algorithm {
 	return []Algorithm{BeatTheMean, InterleavedFilter1, InterleavedFilter2, DoubleThompson, Knockout}
 }
 
-// Goal is what a tournament is for.
+// Goal is the objective of a tournament.
 type Goal string
 
 const (
 	// Online keeps the regret over Horizon duels small.
 	Online Goal = "online"
-	// PAC finds an arm within Epsilon of the best, but with probability Delta.
+	// PAC finds an arm within Epsilon of the best with probability at least 1 - Delta.
 	PAC Goal = "pac"
 )
 
@@ -38,61 +38,60 @@ const (
 type Radius string
 
 const (
-	// Tight is sqrt(ln(1/delta)/n): equation (9) of Beat-the-Mean, proven for
-	// gamma = 1, and by its footnote 7 equivalent to that of Interleaved Filter.
+	// Tight is sqrt(ln(1/delta)/n): equation (9) of Beat-the-Mean, proven for gamma = 1,
+	// and for Interleaved Filter by footnote 7 of that paper.
 	Tight Radius = "tight"
-	// Wide is 3 gamma^2 sqrt(ln(1/delta)/n) for Beat-the-Mean, equation (4), and
-	// sqrt(4 ln(1/delta)/n) for Interleaved Filter, as its own paper has it.
+	// Wide is 3 gamma^2 sqrt(ln(1/delta)/n) for Beat-the-Mean (its equation (4)), and
+	// sqrt(4 ln(1/delta)/n) for Interleaved Filter (its own paper).
 	Wide Radius = "wide"
 )
 
-// Testing says when eliminations are decided.
+// Testing says after which duels arms are tested for elimination.
 type Testing string
 
 const (
-	// Strict tests after every duel, as published. Duels handed out ahead are
-	// withdrawn when a result before them eliminates an arm.
+	// Strict tests after every duel, as published. If a result eliminates an arm, duels
+	// issued after it are withdrawn.
 	Strict Testing = "strict"
-	// Sweep hands out as many duels as arms are active and tests once all are
-	// answered; nothing is ever withdrawn. docs/duels.md: why the bound holds.
+	// Sweep issues as many duels as arms are active and tests once all are answered;
+	// nothing is ever withdrawn. docs/duels.md shows that the bound still holds.
 	Sweep Testing = "sweep"
 )
 
-// MaxArms bounds K, for what is kept is a matrix of K x K counts.
+// MaxArms bounds K: a tournament keeps K x K counts.
 const MaxArms = 2048
 
-// maxCount bounds horizons and counts, so that they are exact as float64 and in
-// the JSON of any language.
+// maxCount bounds horizons and counts, so that they are exact in float64, and hence in
+// every language's JSON.
 const maxCount = 1 << 53
 
 // maxGamma keeps radii finite.
 const maxGamma = 1e6
 
-// Design is the algorithm with its parameters. Zero values are defaults where
-// there are any.
+// Design is an algorithm with its parameters. Zero values stand for the defaults, if any.
 type Design struct {
 	Algorithm Algorithm `json:"algorithm,omitempty"` // default: beat-the-mean
-	// Goal defaults to online if there is a horizon.
+	// Goal defaults to online if Horizon is set.
 	Goal Goal `json:"goal,omitempty"`
-	// Horizon is T, the duels that regret is counted over, at least K. Online only.
+	// Horizon is T, the number of duels that regret is summed over, at least K. Online only.
 	Horizon int64 `json:"horizon,omitempty"`
-	// Epsilon in (0, 1/2) and Delta in (0, 1): P(eps(best, winner) > Epsilon) is
-	// at most Delta. PAC only.
+	// Epsilon in (0, 1/2) and Delta in (0, 1) bound the failure probability:
+	// P(eps(best, winner) > Epsilon) <= Delta. PAC only.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Only
-	// Beat-the-Mean and Knockout know it.
+	// Beat-the-Mean and Knockout support values above 1.
 	Gamma float64 `json:"gamma,omitempty"`
-	// Radius defaults to Tight where it is proven. Beat-the-Mean online and
-	// Interleaved Filter only.
+	// Radius defaults to Tight where that is proven. Beat-the-Mean online and Interleaved
+	// Filter only.
 	Radius  Radius  `json:"radius,omitempty"`
 	Testing Testing `json:"testing,omitempty"` // default: strict
 	// Alpha > 1/2 is the exponent of Double Thompson's bounds; default 0.51.
 	Alpha float64 `json:"alpha,omitempty"`
 }
 
-// complete fills in defaults and refuses what has no proof or no meaning for k
-// arms.
+// complete fills in defaults for k arms and rejects values out of range and combinations
+// without a proof.
 func (d Design) complete(k int) (Design, error) {
 	if k < 2 {
 		return d, fmt.Errorf("duel: %d arms; a tournament has at least 2", k)
@@ -185,7 +184,7 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 	return d, fmt.Errorf("duel: algorithm %q is none of %v", d.Algorithm, Algorithms())
 }
 
-// only refuses other goals, and a gamma that the algorithm's proof has not got.
+// only rejects goals other than goal, and gamma other than 1, which the proof lacks.
 func (d Design) only(goal Goal) error {
 	if d.Goal != goal {
 		return fmt.Errorf("duel: %s is for %s, not for %s", d.Algorithm, goal, d.Goal)
@@ -227,12 +226,12 @@ func (d Design) completePAC(k int) (Design, error) {
 	return d, err
 }
 
-// completeKnockout refuses what makes a match endless, or longer than counts go.
+// completeKnockout rejects parameters with which a match may not end, or exceeds maxCount.
 func (d Design) completeKnockout(k int) (Design, error) {
 	if err := d.noRadius(); err != nil {
 		return d, err
 	}
-	if d.Delta < 0x1p-1022 { // 2/delta may be infinite
+	if d.Delta < 0x1p-1022 { // 2/delta might be infinite
 		return d, fmt.Errorf("duel: delta %g is not in [2^-1022, 1), as %s needs it", d.Delta, d.Algorithm)
 	}
 	if last := bits.Len(uint(k - 1)); !(matchOf(d, last).longest < maxCount) {

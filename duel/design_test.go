@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The values of spec and paper: the smallest fixed point of equation (8).
+// Values of the specification and the paper: the smallest fixed point of equation (8).
 func TestPACComparisons(t *testing.T) {
 	for _, c := range []struct {
 		k                     int
@@ -23,7 +23,7 @@ func TestPACComparisons(t *testing.T) {
 			t.Errorf("K=%d gamma=%g epsilon=%g delta=%g: N = %d, %v; want %d", c.k, c.gamma, c.epsilon, c.delta, n, err, c.want)
 		}
 	}
-	// No smaller integer is one: search all of them where that is cheap.
+	// No smaller integer is a fixed point: search all where that is cheap.
 	n, err := pacComparisons(2, 1, .49, .9)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 // Package duel finds the best of K alternatives by comparing them two at a time:
 // the dueling bandits problem of Yue, Broder, Kleinberg and Joachims (COLT 2009).
 //
-// A Tournament is asked for duels and told who won them; in between it can be
-// saved as JSON or as bytes, and goes on from there exactly as it would have.
-// Its Design says which algorithm decides, and what is promised:
+// A Tournament issues duels and takes their results. In between it can be saved, as JSON
+// or in a binary form, and continues from there exactly as it would have. Its Design
+// selects the algorithm and with it the guarantee:
 //
 //   - Beat-the-Mean (Yue and Joachims, ICML 2011), online and PAC
 //   - Interleaved Filter 1 and 2 (Yue, Broder, Kleinberg, Joachims, JCSS 2012)
@@ -11,9 +11,9 @@
 //     arXiv 1604.07101)
 //   - Knockout (Falahatgar, Orlitsky, Pichapati, Suresh, arXiv 1705.05366)
 //
-// A Simulation plays whole tournaments against known Preferences, Beat-the-Mean
-// with an exact skip-ahead over the duels that cannot eliminate anybody.
+// A Simulation plays whole tournaments against known Preferences. For Beat-the-Mean it
+// skips duels that cannot eliminate an arm; the outcomes have the same distribution.
 //
-// An arm is a number from 0 to K-1; P(b > b') = 1/2 + eps(b, b') is the chance
-// that b wins against b'. docs/duels.md has the assumptions and the proofs.
+// Arms are numbered from 0 to K-1. P(b > b') = 1/2 + eps(b, b') is the probability that b
+// wins against b'. docs/duels.md has assumptions and proofs.
 package duel

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// saved is a tournament at rest.
+// saved is the serialised form of a tournament.
 type saved struct {
 	Version    int           `json:"version"`
 	Config     Config        `json:"config"`
@@ -24,10 +24,10 @@ type saved struct {
 	Queue      []entry       `json:"queue,omitempty"`
 	Withdrawn  []withdrawal  `json:"withdrawn,omitempty"`
 	Eliminated []Elimination `json:"eliminated,omitempty"`
-	// Progress is the strategy's; in the binary form it follows the rest.
+	// Progress is the strategy's state; the binary form stores it separately.
 	Progress progress `json:"progress,omitempty"`
-	// Checksum is that of the JSON without it, as json.Marshal writes it, so that
-	// spaces and the order of members do not count. States of before have none.
+	// Checksum is the CRC-32C of json.Marshal's output without it, so that white space and
+	// the order of members do not matter. Older states have none.
 	Checksum string `json:"crc32c,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func (t *Tournament) saved() *saved {
 	}
 }
 
-// MarshalJSON saves the tournament, leases and all, with a CRC-32C.
+// MarshalJSON saves the tournament including leases, with a CRC-32C.
 func (t *Tournament) MarshalJSON() ([]byte, error) {
 	s := t.saved()
 	sum, err := s.sum()
@@ -62,15 +62,15 @@ func (t *Tournament) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// sum is the checksum of s, which has none, or another.
+// sum returns the checksum of s, ignoring the one it has.
 func (s saved) sum() (string, error) {
 	s.Checksum = ""
 	b, err := json.Marshal(s)
 	return fmt.Sprintf("%08x", checksum(b)), err
 }
 
-// UnmarshalJSON goes on with a saved tournament; the clock stays. After an error
-// the tournament is what it was.
+// UnmarshalJSON restores a saved tournament; the receiver's clock stays. On an error the
+// receiver is unchanged.
 func (t *Tournament) UnmarshalJSON(data []byte) error {
 	var s saved
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -93,9 +93,9 @@ func (t *Tournament) UnmarshalJSON(data []byte) error {
 	return t.restore(&s)
 }
 
-// MarshalBinary saves the tournament, leases and all: a line that names the
-// format, the length and JSON of all but the counts, the counts as varints under
-// their names, and a CRC-32C.
+// MarshalBinary saves the tournament including leases: a line that names the format, the
+// length and JSON of everything but the counts, the counts as named varints, and a
+// CRC-32C.
 func (t *Tournament) MarshalBinary() ([]byte, error) {
 	s := t.saved()
 	p := s.Progress
@@ -116,8 +116,8 @@ func (t *Tournament) MarshalBinary() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, checksum(b)), nil
 }
 
-// UnmarshalBinary goes on with a saved tournament; the clock stays. After an
-// error the tournament is what it was.
+// UnmarshalBinary restores a saved tournament; the receiver's clock stays. On an error
+// the receiver is unchanged.
 func (t *Tournament) UnmarshalBinary(data []byte) error {
 	body, ok := bytes.CutPrefix(data, []byte(magic))
 	if version, ours := bytes.CutPrefix(data, []byte(family)); ours && !ok && len(version) > 1 {
@@ -150,13 +150,13 @@ func appendBlock(b, block []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(block))), block...)
 }
 
-// reader takes bytes off the front; once bad it gives zeros.
+// reader consumes bytes from the front; after an error it returns zeros.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// length reads the length of something that takes a byte an element at least.
+// length reads the length of something that takes at least one byte an element.
 func (r *reader) length() int {
 	n, used := binary.Uvarint(r.b)
 	if r.bad = r.bad || used <= 0 || n > uint64(len(r.b)-used); r.bad {
@@ -182,7 +182,7 @@ func (r *reader) varint() int64 {
 	return x
 }
 
-// state is what the binary form has between its first line and its checksum.
+// state reads what the binary form has between its first line and its checksum.
 func (r *reader) state() (head []byte, p progress) {
 	head, p = r.block(), progress{}
 	for range r.length() {
@@ -196,8 +196,8 @@ func (r *reader) state() (head []byte, p progress) {
 	return head, p
 }
 
-// Split finds where a tournament saved in either form ends that something follows. Data
-// in which no end is found are all state, for Restore to say what is wrong with them.
+// Split returns a tournament saved in either form and the data after it. If it finds no
+// end, all data are state, and Restore reports the error.
 func Split(data []byte) (state, rest []byte) {
 	if !isBinary(data) {
 		d := json.NewDecoder(bytes.NewReader(data))
@@ -223,7 +223,8 @@ func isBinary(data []byte) bool {
 	return bytes.HasPrefix(data, []byte(family)) || bytes.HasPrefix([]byte(family), data)
 }
 
-// Restore goes on with a tournament saved in either form. clock is as for New.
+// Restore returns a tournament saved in either form. clock tells the time for leases;
+// nil is time.Now.
 func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 	if clock == nil {
 		clock = time.Now
@@ -239,7 +240,7 @@ func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 	return t, nil
 }
 
-// restore checks what was saved and becomes it.
+// restore validates s and makes t the tournament it describes.
 func (t *Tournament) restore(s *saved) error {
 	if s.Version != savedVersion {
 		return fmt.Errorf("duel: saved tournament of version %d, not %d", s.Version, savedVersion)
@@ -268,7 +269,7 @@ func (t *Tournament) restore(s *saved) error {
 	return nil
 }
 
-// everyArmIsSomewhere refuses arms that are neither active nor eliminated, or both.
+// everyArmIsSomewhere rejects a state in which an arm is neither active nor eliminated, or both.
 func everyArmIsSomewhere(of strategy, eliminated []Elimination, k int) error {
 	var st State
 	of.describe(&st)
@@ -283,7 +284,7 @@ func everyArmIsSomewhere(of strategy, eliminated []Elimination, k int) error {
 	return nil
 }
 
-// drawn lists the duels in the queue.
+// drawn returns the duels in the queue.
 func (s *saved) drawn() ([]pair, error) {
 	pairs := make([]pair, len(s.Queue))
 	if s.Issued > maxCount || uint64(len(s.Queue)) > s.Issued {
@@ -305,7 +306,7 @@ func (s *saved) drawn() ([]pair, error) {
 	return pairs, nil
 }
 
-// check finds numbers that no tournament saves.
+// check rejects numbers that no saved tournament has.
 func (s *saved) check() error {
 	k := len(s.Config.Arms)
 	if told := s.Progress["told"]; len(told) != 1 || told[0] != s.Taken {

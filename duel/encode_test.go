@@ -14,7 +14,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// midway is a tournament with duels out and, mostly, arms eliminated.
+// midway returns a tournament with duels in flight and, mostly, arms eliminated.
 func midway(t testing.TB, d Design, duels int) *Tournament {
 	t.Helper()
 	f := Constant(5, .45)
@@ -60,7 +60,7 @@ func TestBothFormsAgree(t *testing.T) {
 	}
 }
 
-// The format on disk: a file of the first version must be read for ever.
+// The stored format: a file of the first version must remain readable for ever.
 func TestStoredStatesAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/state-1.*")
 	if err != nil || len(files) != 2 {
@@ -85,13 +85,13 @@ func TestStoredStatesAreRead(t *testing.T) {
 	}
 }
 
-// unsealed is JSON without its checksum.
+// unsealed returns JSON without its checksum.
 func unsealed(text []byte) []byte {
 	i := bytes.LastIndex(text, []byte(`,"crc32c":"`))
 	return append(bytes.Clone(text[:i]), '}')
 }
 
-// A state is found at the beginning of whatever it begins.
+// Split finds a state in front of any other data.
 func TestSplit(t *testing.T) {
 	a := midway(t, designs()["beat sweep"], 60)
 	text, err := json.Marshal(a)
@@ -137,10 +137,10 @@ func TestDamagedStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Any character that changes what the JSON says is found, by the checksum at the latest.
+	// Any character that changes what the JSON says is detected, at the latest by the checksum.
 	for i := range sealed {
 		bad := bytes.Clone(sealed)
-		bad[i] ^= 1 // another digit for a digit
+		bad[i] ^= 1 // one digit becomes another
 		if b, err := Restore(bad, nil); err == nil {
 			t.Fatalf("%q for %q at %d of %s, and no error: %v", bad[i], sealed[i], i, sealed, b)
 		}
@@ -152,7 +152,7 @@ func TestDamagedStates(t *testing.T) {
 	if _, err := Restore(spaced.Bytes(), nil); err != nil {
 		t.Errorf("indented: %v", err)
 	}
-	text := unsealed(sealed) // states of before have no checksum, and must add up too
+	text := unsealed(sealed) // older states have no checksum, and must be consistent too
 	if _, err := Restore(text, nil); err != nil {
 		t.Errorf("without a checksum: %v", err)
 	}
@@ -178,8 +178,8 @@ func TestDamagedStates(t *testing.T) {
 	}
 }
 
-// States that are whole, and that no tournament writes, are refused: what they say
-// would be believed, or be an index out of range.
+// States that are intact but that no tournament writes are rejected: they would lead to
+// wrong results or indices out of range.
 func TestImpossibleStates(t *testing.T) {
 	saved := func(d Design, out bool) string {
 		a := begin(t, Config{Arms: names(3), Design: d, Seed: 1}, nil)
@@ -216,8 +216,8 @@ func TestImpossibleStates(t *testing.T) {
 	}
 }
 
-// Whatever is restored can be played on and saved again, and bytes that are no
-// state are refused without a panic.
+// Whatever is restored can be played on and saved again; bytes that are no state are
+// rejected without a panic.
 func FuzzRestore(f *testing.F) {
 	for _, d := range designs() {
 		a := midway(f, d, 30)
@@ -234,7 +234,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if rest, ok := bytes.CutPrefix(data, []byte(magic)); ok && len(rest) >= 4 {
-			// Past the checksum is where there is something to find.
+			// With the checksum corrected, the fuzzer gets beyond it.
 			end := len(data) - 4
 			data = binary.LittleEndian.AppendUint32(bytes.Clone(data[:end]), checksum(data[:end]))
 		}

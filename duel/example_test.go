@@ -9,8 +9,8 @@ import (
 	"thresher/duel"
 )
 
-// Three texts of which a judge always likes the shorter one. Two duels are handed out at
-// a time; a result that comes after its duel has become superfluous is dropped.
+// A judge prefers the shortest of three texts. Two duels are issued at a time; a result
+// that arrives after its duel was withdrawn is dropped.
 func Example() {
 	texts := []string{"a long text, and no end to it", "a short text", "a text of some length"}
 	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Epsilon: .3, Delta: .1}, Seed: 1}, nil)
@@ -27,13 +27,13 @@ func Example() {
 			log.Fatal(err)
 		}
 		for _, d := range duels {
-			result := t.Coin(d) // Beat-the-Mean has an arm meet itself now and then
+			result := t.Coin(d) // Beat-the-Mean sometimes lets an arm meet itself
 			if d.A != d.B {
 				result.AWon = len(texts[d.A]) < len(texts[d.B])
 			}
 			_, err := t.Report(result)
 			if errors.Is(err, duel.ErrWithdrawn) {
-				superfluous++ // the result before it eliminated an arm
+				superfluous++ // an earlier result eliminated an arm
 				continue
 			}
 			if err != nil {
@@ -56,7 +56,7 @@ func Example() {
 	// 2 duels were asked ahead for nothing
 }
 
-// A tournament is saved with duels out, and goes on elsewhere.
+// A tournament is saved with duels in flight and continues elsewhere.
 func ExampleRestore() {
 	t, err := duel.New(duel.Config{Arms: []string{"x", "y", "z"}, Design: duel.Design{Horizon: 1e5, Testing: duel.Sweep}, Seed: 2}, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func ExampleRestore() {
 	// duel: saved tournament: its checksum is wrong
 }
 
-// How many judgments will it take to find the best of ten, if it wins six duels of ten?
+// How many judgments does it take to find the best of ten, if it wins six duels of ten?
 func ExampleSimulation_Forecast() {
 	s := &duel.Simulation{
 		Design: duel.Design{Algorithm: duel.Knockout, Epsilon: .1, Delta: .05},

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Settings of the simulations of Beat-the-Mean, section 5.
+// Parameters of the simulations in section 5 of Beat-the-Mean.
 const (
 	figureHorizon = 1e10
 	figureGap     = .1
@@ -16,30 +16,30 @@ const (
 	figureArms    = 500
 )
 
-// Figure is figure 1 or 2 of Beat-the-Mean, to be simulated again. Panel 0 is the
-// top, 1 the bottom.
+// Figure simulates figure 1 or 2 of Beat-the-Mean. Its panels are numbered 0 (top) and 1
+// (bottom).
 type Figure struct {
 	Number int
 	Trials int // the paper has 100
 	Seed   uint64
 	// Workers is as in Simulation.
 	Workers int
-	// Arms are the values of K on the axis; Gammas those of the lower panel of
-	// figure 2, at K = FixedArms. Empty or 0 is a default; the paper's text gives
-	// 500 for the last, and the others not at all.
+	// Arms are the values of K on the axis. Gammas are those of the lower panel of figure 2,
+	// at K = FixedArms. Empty or 0 selects a default; the paper's text gives 500 for the
+	// last and no value for the others.
 	Arms      []int
 	Gammas    []float64
 	FixedArms int
-	// FilterRadii are the radii of Interleaved Filter, each an algorithm of its own;
-	// empty is both: Wide, which its authors published and have the proof for, and
-	// Tight, which footnote 7 of Beat-the-Mean says that it has.
+	// FilterRadii are the radii of Interleaved Filter, each shown as an algorithm. Empty is
+	// both: Wide, published and proven by its authors, and Tight, by footnote 7 of
+	// Beat-the-Mean.
 	FilterRadii []Radius
-	// Progress hears how many trials are done of the first point that is not, from
-	// any goroutine.
+	// Progress, if set, is called with the number of trials done at the first incomplete
+	// point, from any goroutine.
 	Progress func(label string, done, total int)
 }
 
-// Point is one mark with its error bar.
+// Point is one mark of a figure with its error bar.
 type Point struct {
 	Figure    int       `json:"figure"`
 	Panel     int       `json:"panel"`
@@ -51,13 +51,13 @@ type Point struct {
 	Radius    Radius    `json:"radius"`
 	Trials    int       `json:"trials"`
 	Right     int       `json:"right"` // trials that found the best arm
-	// Regret and its standard deviation over the trials (not of the mean).
+	// Regret is the mean over the trials, RegretSD their standard deviation (not the mean's).
 	Regret   float64 `json:"regret"`
 	RegretSD float64 `json:"regret_sd"`
 	Duels    float64 `json:"duels"` // mean until the winner is found
 }
 
-// X is the place on the axis.
+// X returns the position on the axis.
 func (p *Point) X() float64 {
 	if p.Axis == "gamma" {
 		return p.Gamma
@@ -65,7 +65,7 @@ func (p *Point) X() float64 {
 	return float64(p.Arms)
 }
 
-// setting is what one point is simulated with.
+// setting is the parameters of one point.
 type setting struct {
 	panel      int
 	name, axis string
@@ -75,10 +75,10 @@ type setting struct {
 	model      Model
 }
 
-// Trials of all points are kept until the last of them is done.
+// outcomeBytes is the memory of one trial: all are kept until the last one is done.
 const outcomeBytes = 48
 
-// Bytes is about how much memory Run takes, a multiple of all trials of all points.
+// Bytes estimates Run's memory, which is proportional to all trials of all points.
 func (g *Figure) Bytes() (float64, error) {
 	settings, err := g.settings()
 	if err != nil {
@@ -93,7 +93,8 @@ func (g *Figure) Bytes() (float64, error) {
 	return total + float64(workersOf(g.Workers))*8*widest*widest, nil
 }
 
-// Run simulates every point of all algorithms and hands it over as it is done.
+// Run simulates all algorithms at all points and calls each with every point as it is
+// complete, in order.
 func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 	settings, err := g.settings()
 	if err != nil {
@@ -113,7 +114,7 @@ func (g *Figure) Run(ctx context.Context, each func(Point) error) error {
 	}
 	var points []Point
 	var all []*Simulation
-	var front atomic.Int64 // the first point that is not done
+	var front atomic.Int64 // the first incomplete point
 	for _, s := range settings {
 		designs := []Design{{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: s.gamma, Radius: s.radius}}
 		for _, radius := range radii {
@@ -187,7 +188,7 @@ func (g *Figure) settings() ([]setting, error) {
 	return all, nil
 }
 
-// sum takes the outcomes of the point's trials.
+// sum summarises the outcomes of the point's trials.
 func (p *Point) sum(outcomes []Outcome) {
 	n := float64(len(outcomes))
 	p.Trials = len(outcomes)

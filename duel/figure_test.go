@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Points come in order, and are those of simulations played alone, at any number
-// of workers.
+// Points come in order and equal those of separate simulations, for any number of
+// workers.
 func TestFigure(t *testing.T) {
 	const trials = 5
 	var want []Point
@@ -44,10 +44,10 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// Figure 2 shows what the paper says of it: the regret of Interleaved Filter, run with
-// the radius of its own paper, grows faster than K and passes that of Beat-the-Mean,
-// which is linear. 100 trials have factors of 26 and 5.1 from 20 arms to 100. Seeded,
-// so it passes or fails for good.
+// Figure 2 shows what the paper says: the regret of Interleaved Filter with the radius
+// of its own paper grows faster than K and exceeds that of Beat-the-Mean, which is
+// linear. 100 trials have factors of 26 and 5.1 from 20 arms to 100. The seed is fixed,
+// so the result is deterministic.
 func TestFigureTwo(t *testing.T) {
 	g := &Figure{Number: 2, Trials: 10, Seed: 1, Arms: []int{20, 100}, Gammas: []float64{1}, FixedArms: 2, FilterRadii: []Radius{Wide}}
 	regret := map[Algorithm][]float64{}
@@ -91,8 +91,8 @@ func TestFigureRadii(t *testing.T) {
 
 func near(a, b float64) bool { return a-b <= 1e-6*b && b-a <= 1e-6*b }
 
-// A worker that has nothing left to do of one simulation goes on with the next:
-// the only trial of the first one waits here for the second to begin.
+// A worker that has no trial left in one simulation continues with the next: here the
+// only trial of the first waits until the second has begun.
 func TestSimulationsOverlap(t *testing.T) {
 	begun := make(chan struct{})
 	f := Constant(3, .4)

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// filter is Interleaved Filter (Yue, Broder, Kleinberg, Joachims, JCSS 78 (2012)
-// 1538): a champion meets all challengers in turn; those surely worse are out,
-// and one surely better takes its place. Filter 2 then also prunes challengers
-// that the old champion led. Tests come once a sweep, as published.
+// filter is Interleaved Filter (Yue, Broder, Kleinberg, Joachims, JCSS 78 (2012) 1538).
+// A champion meets all challengers in turn. Challengers that are worse with confidence
+// are eliminated, and one that is better with confidence replaces the champion; Filter
+// 2 then also eliminates ("prunes") the challengers that the old champion led. Tests
+// follow each sweep, as published.
 type filter struct {
 	tally
 	k     int
@@ -19,8 +20,8 @@ type filter struct {
 	champion int
 	active   []int   // challengers, ascending
 	n, w     []int64 // duels and wins of the champion against each, this round
-	next     int     // place in active of the next challenger to draw
-	heard    int     // duels told of this sweep
+	next     int     // index in active of the next challenger to draw
+	heard    int     // results of this sweep taken so far
 }
 
 func newFilter(k int, d Design, rng *rand.Rand) *filter {
@@ -57,11 +58,11 @@ func (s *filter) tell(d pair, won bool) change {
 	return change{eliminated: s.test()}
 }
 
-// rate is how the champion does against b.
+// rate returns the champion's rate of wins against b.
 func (s *filter) rate(b int) float64 { return rate(s.w[b], s.n[b]) }
 
-// test removes challengers that are surely worse, and then the champion if some
-// challenger is surely better; of several, the best takes its place.
+// test eliminates challengers that are worse with confidence, then the champion if some
+// challenger is better with confidence; the best such challenger replaces it.
 func (s *filter) test() []Elimination {
 	var out []Elimination
 	radius := radiusAt(s.scale, s.n[s.active[0]])
@@ -69,7 +70,7 @@ func (s *filter) test() []Elimination {
 	if len(s.active) == 0 {
 		return out
 	}
-	better := slices.MinFunc(s.active, func(a, b int) int { return int(s.w[a] - s.w[b]) }) // all n are equal
+	better := slices.MinFunc(s.active, func(a, b int) int { return int(s.w[a] - s.w[b]) }) // all have the same n
 	if s.rate(better)+radius >= .5 {
 		return out
 	}
@@ -88,7 +89,7 @@ func (s *filter) test() []Elimination {
 	return out
 }
 
-// keep eliminates the challengers at which stays is false.
+// keep eliminates the challengers for which stays is false.
 func (s *filter) keep(out *[]Elimination, radius float64, stays func(b int) bool) {
 	s.active = slices.DeleteFunc(s.active, func(b int) bool {
 		if stays(b) {

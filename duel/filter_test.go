@@ -10,7 +10,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// A filter whose champion is arm 1, of four, at c(n) = 1/sqrt(n).
+// fixedFilter returns a filter of four arms with champion 1 and c(n) = 1/sqrt(n).
 func fixedFilter(prune bool) *filter {
 	s := newFilter(4, Design{Goal: Online, Horizon: 1e6, Algorithm: InterleavedFilter2}, rand.New(philox.New(1, 0)))
 	s.champion, s.active = 1, []int{0, 2, 3}
@@ -37,9 +37,9 @@ func (s *filter) sweepOf(t *testing.T, wins ...int) []Elimination {
 	return out
 }
 
-// Worse challengers go out when 1/2 leaves their interval; a better one takes the
-// champion's place, and the round begins anew. With pruning, those that the old
-// champion merely led go with it.
+// Worse challengers are eliminated when 1/2 leaves their interval; a better one becomes
+// the champion, and a new round begins. With pruning, the challengers that the old
+// champion merely led are eliminated with it.
 func TestFilterRounds(t *testing.T) {
 	for _, prune := range []bool{false, true} {
 		s := fixedFilter(prune)
@@ -55,8 +55,8 @@ func TestFilterRounds(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
 		}
-		// The champion wins against 0 no more: 2/10 + 1/sqrt(10) > 1/2, but 2/11 +
-		// 1/sqrt(11) < 1/2. Against 2 it wins every other duel, and leads by 7 of 11.
+		// The champion loses to 0 from now on: 2/10 + 1/sqrt(10) > 1/2, but 2/11 + 1/sqrt(11)
+		// < 1/2. Against 2 it wins every other duel, and leads by 7 of 11.
 		for n := 6; n <= 10; n++ {
 			var wins []int
 			if n%2 == 0 {

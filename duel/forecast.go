@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// Forecast says how many judgments a design takes, by simulation.
+// Forecast summarises a simulation: how many judgments a design takes.
 type Forecast struct {
 	Trials    int        `json:"trials"`
 	Mean      float64    `json:"mean"`
 	Quantiles []Quantile `json:"quantiles"`
-	// Best counts trials that found the best arm, Near those within the design's
-	// epsilon of it (online: the best itself).
+	// Best counts trials that found the best arm, Near those that found one within the
+	// design's epsilon of it (online: the best arm).
 	Best int `json:"best"`
 	Near int `json:"near"`
-	// AtHorizon counts trials in which the horizon came before there was a winner; what
-	// they found is a guess.
+	// AtHorizon counts trials that reached the horizon without a winner; their result is a
+	// guess.
 	AtHorizon int `json:"at_horizon,omitempty"`
 }
 
-// Quantile: the share Share of all trials took at most Duels duels.
+// Quantile says that the share Share of trials took at most Duels duels.
 type Quantile struct {
 	Share float64 `json:"share"`
 	Duels int64   `json:"duels"`
 }
 
-// Forecast plays the simulation and sums it up.
+// Forecast runs the simulation and summarises its outcomes.
 func (s *Simulation) Forecast(ctx context.Context) (*Forecast, error) {
 	outcomes, err := s.Run(ctx)
 	if err != nil {
@@ -52,14 +52,14 @@ func sumUp(outcomes []Outcome, d Design) *Forecast {
 	}
 	slices.Sort(duels)
 	for _, share := range []float64{.05, .25, .5, .75, .95, .99} {
-		// The least number that is enough for the share of trials.
+		// The least number of duels that suffices for the share of trials.
 		i := max(0, ceil(share*float64(len(duels)))-1)
 		f.Quantiles = append(f.Quantiles, Quantile{share, duels[i]})
 	}
 	return f
 }
 
-// ceil rounds up, but for what rounding of a product added.
+// ceil rounds up, tolerating the rounding error of a product.
 func ceil(x float64) int {
 	i := int(x)
 	if x-float64(i) > 1e-9 {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// knockout is Knockout (Falahatgar, Orlitsky, Pichapati, Suresh, arXiv
-// 1705.05366, Algorithms 1 to 3): rounds of random matches, each settled to the
-// accuracy of its round. A sweep is one duel of every match that is open.
+// knockout is Knockout (Falahatgar, Orlitsky, Pichapati, Suresh, arXiv 1705.05366,
+// Algorithms 1 to 3): rounds of random matches, each decided to the accuracy of its
+// round. A sweep is one duel of every open match.
 //
-// Radii, accuracies, stopping and who wins an even match were compared with a program
-// in JAX (stephen-huan/dueling-bandit, knockout.py) and are the same. duelpy's has
-// the same accuracies and stopping, but plays all pairs of a round, and delta for
-// delta_i in its radius. What is new here is that the matches of a round go on side
-// by side, which changes nothing: each has duels of its own.
+// Radii, accuracies, stopping and the winner of an even match agree with an
+// implementation in JAX (stephen-huan/dueling-bandit, knockout.py). duelpy's has the
+// same accuracies and stopping, but plays all pairs of a round, and uses delta in place
+// of delta_i in its radius. Here the matches of a round are interleaved, which changes
+// nothing: no match depends on another's duels.
 type knockout struct {
 	tally
 	k      int
@@ -25,31 +25,31 @@ type knockout struct {
 	round   int // from 1
 	of      accuracy
 	matches []match
-	bye     int   // the arm without a match, -1 if there is none
-	seat    []int // of an arm: its match
-	next    int   // the match to look at first for the next duel
+	bye     int   // the arm without a match, -1 if none
+	seat    []int // each arm's match
+	next    int   // the match from which the next duel is searched
 	open    []int // matches without a winner, ascending
-	at      int   // place in open of the first match from next on; len(open) if there is none
+	at      int   // index in open of the first match from next on; len(open) if none
 	calm    calm
 }
 
-// match is Compare (Algorithm 1) under way.
+// match is a Compare (Algorithm 1) in progress.
 type match struct {
 	a, b   int
 	n, w   int64 // duels, and wins of a
-	flying bool  // a duel is drawn and not told
+	flying bool  // a duel is in flight
 	winner int   // -1 while open
 }
 
-// calm is up to how many duels a match surely goes on while its rate is near 1/2:
-// up to the count until, the radius is more than margin above the accuracy.
+// calm bounds when a match cannot end: up to until duels, the radius exceeds the accuracy
+// by more than margin, so a rate within margin of 1/2 decides nothing.
 type calm struct {
 	until  int64
 	margin float64
 }
 
-// accuracy is that of the matches of a round: e_i = (2^(1/3)-1) epsilon/(gamma 2^(i/3))
-// and ln(2/d_i) for d_i = delta/2^i.
+// accuracy is the accuracy of a round's matches: e_i = (2^(1/3)-1) epsilon/(gamma
+// 2^(i/3)), and ln(2/d_i) for d_i = delta/2^i.
 type accuracy struct{ epsilon, log, longest float64 }
 
 func matchOf(d Design, round int) accuracy {
@@ -57,17 +57,17 @@ func matchOf(d Design, round int) accuracy {
 		epsilon: (math.Cbrt(2) - 1) * d.Epsilon / (d.Gamma * math.Cbrt(math.Exp2(float64(round)))),
 		log:     math.Log(2/d.Delta) + float64(round)*math.Ln2,
 	}
-	a.longest = a.log / (2 * a.epsilon * a.epsilon) // duels after which a match is over
+	a.longest = a.log / (2 * a.epsilon * a.epsilon) // duels after which a match ends
 	return a
 }
 
-// radius is that of the rate of n duels. It falls with n.
+// radius is the confidence radius of the rate of n duels. It decreases with n.
 func (a accuracy) radius(n int64) float64 {
 	return math.Sqrt((a.log + math.Log(2*float64(n)*float64(n))) / (2 * float64(n)))
 }
 
-// calmAfter looks as far ahead of n duels as takes little from the radius. Rounding moves
-// radii and rates by far less than slack.
+// calmAfter looks ahead from n duels by a share that changes the radius little. slack
+// covers the rounding of radii and rates.
 func (a accuracy) calmAfter(n int64) calm {
 	ahead := n + n/16 + 1
 	if !(float64(ahead) <= a.longest) {
@@ -84,7 +84,7 @@ func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
 	return s
 }
 
-// pair begins a round.
+// pair starts a round.
 func (s *knockout) pair(arms []int) {
 	s.round++
 	s.of, s.calm = matchOf(s.design, s.round), calm{}
@@ -114,7 +114,7 @@ func (s *knockout) seats() {
 func (s *knockout) ended() bool { return len(s.matches) == 0 }
 
 func (s *knockout) draw() (pair, bool) {
-	if s.inFlight() == len(s.open) { // a match has one at a time
+	if s.inFlight() == len(s.open) { // a match has one duel in flight at a time
 		return pair{}, false
 	}
 	for {
@@ -143,8 +143,8 @@ func (s *knockout) tell(d pair, won bool) change {
 		m.w++
 	}
 	p := rate(m.w, m.n)
-	// Matches are about equally long: what is sure of one is sure of those a little
-	// longer, and of all that are shorter.
+	// Matches have about the same length: what holds for one holds for slightly longer and
+	// all shorter ones.
 	if m.n <= s.calm.until && math.Abs(p-.5) <= s.calm.margin {
 		return change{}
 	}
@@ -170,7 +170,7 @@ func (s *knockout) tell(d pair, won bool) change {
 	return change{eliminated: []Elimination{e}}
 }
 
-// close takes a match that has a winner out of those that are open.
+// close removes a decided match from the open ones.
 func (s *knockout) close(match int) {
 	i, _ := slices.BinarySearch(s.open, match)
 	s.open = slices.Delete(s.open, i, i+1)
@@ -179,7 +179,7 @@ func (s *knockout) close(match int) {
 	}
 }
 
-// alive lists the arms that are in, in the order of their matches.
+// alive returns the arms not eliminated, in the order of their matches.
 func (s *knockout) alive() []int {
 	var arms []int
 	for _, m := range s.matches {

@@ -11,7 +11,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// The length of a match by the formulas of the paper: Compare goes on while
+// The length of a match by the paper's formulas: Compare continues while
 // |p - 1/2| <= c - e and r <= ln(2/d)/(2 e^2), with c = sqrt(ln(4 r^2/d)/(2r)),
 // e = (2^(1/3)-1) epsilon/(gamma 2^(i/3)), d = delta/2^i in round i.
 func TestKnockoutMatches(t *testing.T) {
@@ -35,7 +35,7 @@ func TestKnockoutMatches(t *testing.T) {
 	inTurn := func(r int) int { return r / 2 }
 	for _, c := range []struct {
 		name string
-		won  func(r int) bool // by the first of the pair, in its duel r from 1
+		won  func(r int) bool // whether the first of the pair wins its duel r, from 1
 		wins func(r int) int
 	}{
 		{"clear", func(r int) bool { return true }, always},
@@ -65,8 +65,7 @@ func TestKnockoutMatches(t *testing.T) {
 	}
 }
 
-// An even match is lost by the first arm: p <= 1/2. With an odd number of arms one
-// waits.
+// The first arm loses an even match: p <= 1/2. With an odd number of arms one has a bye.
 func TestKnockoutWinners(t *testing.T) {
 	d, err := Design{Algorithm: Knockout, Epsilon: .4, Delta: .5}.complete(5)
 	if err != nil {
@@ -92,8 +91,8 @@ func TestKnockoutWinners(t *testing.T) {
 	}
 }
 
-// At the ends of what it takes a tournament ends, with finite figures: also if all
-// matches are even, after which they go on longest.
+// Tournaments with parameters at the ends of their ranges end with finite figures, even
+// if all matches are even, which makes them longest.
 func TestKnockoutExtremes(t *testing.T) {
 	most := math.Nextafter(.5, 0)
 	for _, d := range []Design{
@@ -127,8 +126,7 @@ func TestKnockoutExtremes(t *testing.T) {
 	}
 }
 
-// What releases before played of a seed is what this one plays: winner and duels of
-// three trials each.
+// A seed gives what earlier releases gave: winner and duels of three trials each.
 func TestKnockoutPlaysAsBefore(t *testing.T) {
 	type played struct {
 		winner int
@@ -156,8 +154,8 @@ func TestKnockoutPlaysAsBefore(t *testing.T) {
 	}
 }
 
-// plainKnockout draws and tests as its definition says: it looks at one match after the
-// other, and has the radius of every duel.
+// plainKnockout draws and tests as defined: it scans the matches one by one and computes
+// the radius for every duel.
 type plainKnockout struct{ *knockout }
 
 func (s plainKnockout) draw() (pair, bool) {
@@ -178,8 +176,8 @@ func (s plainKnockout) tell(d pair, won bool) change {
 	return s.knockout.tell(d, won)
 }
 
-// However many duels are handed out ahead, and wherever a tournament is saved and
-// restored, Knockout draws and eliminates as plainKnockout does, to the last bit.
+// Knockout draws and eliminates as plainKnockout does, to the last bit, however many
+// duels are issued ahead and wherever a tournament is saved and restored.
 func TestKnockoutIsPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 20).Draw(t, "k")

@@ -13,14 +13,14 @@ import (
 	"thresher/internal/philox"
 )
 
-// falseAlarm is the chance, under fresh seeds, that one statistical comparison of
-// this package fails a program that is right; there are about 100. Seeded as they
-// are, they pass or fail for good. It is the same with -short, which plays fewer
-// trials (see trials) and would miss smaller errors: about three times as large.
+// falseAlarm is the probability, over random seeds, that one statistical comparison of
+// this package fails a correct program; there are about 100. Seeds are fixed, so results
+// are deterministic. It is the same with -short, which plays fewer trials (see trials)
+// and misses errors about three times as large.
 const falseAlarm = 1e-7
 
-// trials is how many trials a test plays: with -short, as under the race detector
-// in CI, a tenth. What races is seen in a few; the law is for the full test.
+// trials is the number of trials a test plays: a tenth with -short, which CI's race
+// detector uses. Races show in a few trials; the distributions need the full test.
 func trials(full int) int {
 	if testing.Short() {
 		return max(4, full/10)
@@ -28,8 +28,8 @@ func trials(full int) int {
 	return full
 }
 
-// sameLaw is the two-sample test of Kolmogorov and Smirnov, at falseAlarm or
-// less: ties make it stricter than need be.
+// sameLaw is the two-sample Kolmogorov-Smirnov test at level falseAlarm; ties make it
+// conservative.
 func sameLaw(t *testing.T, what string, x, y []float64) {
 	t.Helper()
 	slices.Sort(x)
@@ -51,7 +51,7 @@ func sameLaw(t *testing.T, what string, x, y []float64) {
 	}
 }
 
-// sameShare compares two shares of so many trials, within what falseAlarm allows.
+// sameShare compares two shares of n trials within what falseAlarm allows.
 func sameShare(t *testing.T, what string, x, y, n float64) {
 	t.Helper()
 	p := (x + y) / (2 * n)
@@ -61,9 +61,9 @@ func sameShare(t *testing.T, what string, x, y, n float64) {
 	}
 }
 
-// Skipping ahead has the law of playing every duel: of the number of duels, of the
-// regret, of the winner. The cases end in all ways: one arm left, the horizon in
-// mid-sweep, N comparisons.
+// Skipping ahead gives the same distribution as playing every duel: of the number of
+// duels, the regret and the winner. The cases end in all ways: one arm left, the horizon
+// in mid-sweep, N comparisons.
 func TestSkipAheadHasTheSameLaw(t *testing.T) {
 	uneven, err := NewPreferences([][]float64{
 		{.5, .55, .9, .7}, {.45, .5, .8, .95}, {.1, .2, .5, .35}, {.3, .05, .65, .5},
@@ -114,7 +114,7 @@ func winners(o []Outcome, arm int) float64 {
 	return n
 }
 
-// Draws are tested against the exact chances by Pearson's chi-square, in cells of
+// Draws are tested against the exact probabilities by Pearson's chi-square, in cells of
 // at least 20.
 func TestBinomial(t *testing.T) {
 	draws := trials(200000)
@@ -168,8 +168,8 @@ func TestBinomial(t *testing.T) {
 	}
 }
 
-// atMost fails if wrong trials are too many for a bound on their chance: if so
-// many have a chance below falseAlarm at the bound itself.
+// atMost fails if the number of wrong trials contradicts a bound on their probability:
+// if so many or more have a probability below falseAlarm at the bound itself.
 func atMost(t *testing.T, what string, wrong, trials int, bound float64) {
 	t.Helper()
 	exact := distuv.Binomial{N: float64(trials), P: bound}
@@ -210,8 +210,8 @@ func mistakes(t *testing.T, d Design, f *Preferences, trials int) (wrong int) {
 	return wrong
 }
 
-// The best arm is eliminated with probability at most 1/T (Lemma 2), under either
-// testing. T is small, for a bound that trials can contradict.
+// The best arm is eliminated with probability at most 1/T (Lemma 2), with either
+// testing. T is small, so that trials can contradict the bound.
 func TestMistakesOnline(t *testing.T) {
 	trials := trials(4000)
 	for name, c := range map[string]struct {
@@ -277,7 +277,7 @@ func TestThompsonRegret(t *testing.T) {
 	}
 }
 
-// Outcomes are functions of the seed and the trial, at any number of workers.
+// Outcomes are functions of the seed and the trial, for any number of workers.
 func TestSimulationIsDeterministic(t *testing.T) {
 	s := Simulation{Design: Design{Horizon: 1e6}, Arms: 10, Model: RandomLogistic(10), Trials: 20, Seed: 8, Workers: 1}
 	want := runAll(t, &s)
@@ -357,7 +357,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// An arm that is worse by exactly epsilon is near, whatever rounding makes of it.
+// An arm that is worse by exactly epsilon counts as near despite rounding.
 func TestForecastNear(t *testing.T) {
 	for _, gap := range []float64{.1, .15, .2, .3, .4} {
 		o := outcome(Design{Goal: PAC}, Constant(3, gap), 2, 5, 0)
@@ -370,8 +370,8 @@ func TestForecastNear(t *testing.T) {
 	}
 }
 
-// After the last duel a wrong winner costs its gap in every duel to the horizon;
-// without a horizon there is nothing after it.
+// After the last duel a wrong winner costs its gap in every duel up to the horizon;
+// without a horizon, nothing.
 func TestRegretAfterTheWinner(t *testing.T) {
 	f := Constant(3, .2)
 	if o := outcome(Design{Goal: Online, Horizon: 100}, f, 2, 40, 5); math.Abs(o.Regret-17) > 1e-12 || math.Abs(o.Gap-.2) > 1e-12 || o.Best != 0 {
@@ -382,7 +382,7 @@ func TestRegretAfterTheWinner(t *testing.T) {
 	}
 }
 
-// Trials that the horizon ended are counted: what they found is a guess.
+// Trials that reached the horizon are counted: their result is a guess.
 func TestForecastAtHorizon(t *testing.T) {
 	f := sumUp([]Outcome{{Duels: 99}, {Duels: 100}, {Duels: 100, Winner: 1}}, Design{Horizon: 100})
 	if f.AtHorizon != 2 {

@@ -6,17 +6,17 @@ import (
 	"math/rand/v2"
 )
 
-// Preferences are the chances of all duels. They are safe for concurrent use.
+// Preferences are the probabilities of all duels. They are safe for concurrent use.
 type Preferences struct {
 	k int
 	p []float64 // [i*k+j]: i wins against j
 }
 
-// slack is what chances may be off by rounding.
+// slack is the tolerance for rounding of probabilities.
 const slack = 1e-9
 
-// NewPreferences takes a square matrix of P(i > j), which it copies: in [0, 1],
-// P(i > j) + P(j > i) = 1 and P(i > i) = 1/2, all to 1e-9.
+// NewPreferences copies a square matrix of P(i > j). It requires probabilities in
+// [0, 1], P(i > j) + P(j > i) = 1 and P(i > i) = 1/2, all to 1e-9.
 func NewPreferences(matrix [][]float64) (*Preferences, error) {
 	k := len(matrix)
 	if k < 2 || k > MaxArms {
@@ -44,7 +44,7 @@ func NewPreferences(matrix [][]float64) (*Preferences, error) {
 	return f, nil
 }
 
-// newPreferences makes a matrix of eps(i, j) for i < j.
+// newPreferences builds the matrix from eps(i, j) for i < j.
 func newPreferences(k int, eps func(i, j int) float64) *Preferences {
 	f := &Preferences{k: k, p: make([]float64, k*k)}
 	for i := range k {
@@ -57,14 +57,14 @@ func newPreferences(k int, eps func(i, j int) float64) *Preferences {
 	return f
 }
 
-// Constant prefers every arm to all that follow by the same gap in [0, 1/2]:
-// figure 1, top.
+// Constant prefers every arm to all later ones by the same gap in [0, 1/2] (figure 1,
+// top).
 func Constant(k int, gap float64) *Preferences {
 	return newPreferences(k, func(i, j int) float64 { return gap })
 }
 
-// Chain is Constant but for neighbours, the first two aside, where the gap is
-// gamma times as large (at most 1/2): figure 2. It is relaxed by exactly gamma.
+// Chain is Constant, but with gamma times the gap (at most 1/2) between neighbours
+// other than the first two (figure 2). Its transitivity is relaxed by exactly gamma.
 func Chain(k int, gap, gamma float64) *Preferences {
 	return newPreferences(k, func(i, j int) float64 {
 		if i >= 1 && j == i+1 {
@@ -74,22 +74,21 @@ func Chain(k int, gap, gamma float64) *Preferences {
 	})
 }
 
-// Logistic prefers by utility, P(i > j) = 1/(1 + exp(u_j - u_i)): figure 1,
-// bottom.
+// Logistic prefers by utility: P(i > j) = 1/(1 + exp(u_j - u_i)) (figure 1, bottom).
 func Logistic(utilities []float64) *Preferences {
 	return newPreferences(len(utilities), func(i, j int) float64 {
 		return 1/(1+math.Exp(utilities[j]-utilities[i])) - .5
 	})
 }
 
-// Arms is K.
+// Arms returns K.
 func (f *Preferences) Arms() int { return f.k }
 
-// At is the chance that i wins against j.
+// At returns the probability that i wins against j.
 func (f *Preferences) At(i, j int) float64 { return f.p[i*f.k+j] }
 
-// Best is the arm that beats or ties with every other, -1 if there is none; of
-// several, the first.
+// Best returns the first arm that wins against every other with probability at least
+// 1/2, -1 if there is none.
 func (f *Preferences) Best() int {
 arms:
 	for i := range f.k {
@@ -103,7 +102,7 @@ arms:
 	return -1
 }
 
-// losses are eps(best, b) of every arm b, for a best arm that exists.
+// losses returns eps(best, b) for every arm b. A best arm must exist.
 func (f *Preferences) losses() []float64 {
 	best := f.Best()
 	r := make([]float64, f.k)
@@ -116,12 +115,12 @@ func (f *Preferences) losses() []float64 {
 // Model draws the preferences of one trial.
 type Model func(*rand.Rand) *Preferences
 
-// Always is the model of preferences that are known.
+// Always returns the model that is always f.
 func Always(f *Preferences) Model {
 	return func(*rand.Rand) *Preferences { return f }
 }
 
-// RandomLogistic draws the utilities of k arms from N(0, 1): figure 1, bottom.
+// RandomLogistic draws the utilities of k arms from N(0, 1) (figure 1, bottom).
 func RandomLogistic(k int) Model {
 	return func(r *rand.Rand) *Preferences {
 		utilities := make([]float64, k)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// progress is the state of a strategy: whole numbers under names.
+// progress is the state of a strategy: named vectors of integers.
 type progress map[string][]int64
 
 // scalar reads one number.
@@ -17,7 +17,7 @@ func (p progress) scalar(name string) (int64, error) {
 	return v[0], nil
 }
 
-// vector reads exactly n numbers; they stay p's.
+// vector returns the named vector, of exactly n numbers. It is not a copy.
 func (p progress) vector(name string, n int) ([]int64, error) {
 	v, ok := p[name]
 	if !ok {
@@ -29,7 +29,7 @@ func (p progress) vector(name string, n int) ([]int64, error) {
 	return v, nil
 }
 
-// counts reads n pairs of duels and wins among them, of told duels in all.
+// counts reads n pairs of duels and wins that add up to told duels.
 func (p progress) counts(duels, wins string, n int, told int64) (d, w []int64, err error) {
 	if d, err = p.vector(duels, n); err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (p progress) arms(name string, k int) ([]int, error) {
 	return arms, nil
 }
 
-// ascending reads distinct arms in order, at least one.
+// ascending reads at least one arm, distinct and in ascending order.
 func (p progress) ascending(name string, k int) ([]int, error) {
 	arms, err := p.arms(name, k)
 	if err == nil && (len(arms) == 0 || !slices.IsSorted(arms)) {

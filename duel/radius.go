@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// All radii are c(n) = scale/sqrt(n), with c(0) = 1; these are the scales.
+// All radii are c(n) = scale/sqrt(n), with c(0) = 1; this file has the scales.
 
-// beatScale is the scale of Beat-the-Mean for a completed design: equations (4),
+// beatScale returns the scale of Beat-the-Mean for a completed design: equations (4),
 // (7) and (9). limit is the N of Algorithm 3, or math.MaxInt64 online.
 func beatScale(k int, d Design) (scale float64, limit int64) {
 	if d.Goal == PAC {
 		n, err := pacComparisons(k, d.Gamma, d.Epsilon, d.Delta)
 		if err != nil {
-			n = maxCount // completing the design refuses this
+			n = maxCount // unreachable for a completed design
 		}
 		return 3 * d.Gamma * d.Gamma * math.Sqrt(pacLog(k, float64(n), d.Delta)), n
 	}
@@ -24,7 +24,7 @@ func beatScale(k int, d Design) (scale float64, limit int64) {
 	return scale, math.MaxInt64
 }
 
-// filterScale is the scale of Interleaved Filter, with delta = 1/(T K^2).
+// filterScale returns the scale of Interleaved Filter, with delta = 1/(T K^2).
 func filterScale(k int, d Design) float64 {
 	log := math.Log(float64(d.Horizon)) + 2*math.Log(float64(k))
 	if d.Radius == Wide {
@@ -33,10 +33,10 @@ func filterScale(k int, d Design) float64 {
 	return math.Sqrt(log)
 }
 
-// pacComparisons is the smallest positive integer N with
-// N = ceil((36 gamma^6/epsilon^2) ln(K^3 N/delta)), equation (8). The right side
-// does not fall with N and at 1 lies above it, so iterating it from 1 climbs to
-// the smallest fixed point.
+// pacComparisons returns the smallest positive integer N with
+// N = ceil((36 gamma^6/epsilon^2) ln(K^3 N/delta)), equation (8). The right side does
+// not decrease with N and exceeds 1 at N = 1, so iteration from 1 climbs to the smallest
+// fixed point.
 func pacComparisons(k int, gamma, epsilon, delta float64) (int64, error) {
 	factor := 36 * math.Pow(gamma, 6) / (epsilon * epsilon)
 	for n := 1.; n <= maxCount; {
@@ -49,7 +49,7 @@ func pacComparisons(k int, gamma, epsilon, delta float64) (int64, error) {
 	return 0, fmt.Errorf("duel: gamma %g with epsilon %g wants more than 2^53 comparisons an arm", gamma, epsilon)
 }
 
-// pacLog is ln(K^3 N/delta).
+// pacLog returns ln(K^3 N/delta).
 func pacLog(k int, n, delta float64) float64 {
 	return 3*math.Log(float64(k)) + math.Log(n) - math.Log(delta)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// moments are the mean and the standard deviation.
+// moments returns the mean and the standard deviation.
 func moments(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v
@@ -18,7 +18,7 @@ func moments(x []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(len(x)-1))
 }
 
-// regrets are rounded to 1e-6, for sums in different orders differ.
+// regrets rounds to 1e-6, since sums in different orders differ.
 func regrets(o []Outcome) []float64 {
 	x := make([]float64, len(o))
 	for i := range o {
@@ -44,11 +44,10 @@ func runAll(t testing.TB, s *Simulation) []Outcome {
 	return o
 }
 
-// What an independent program, which plays every duel, found of the settings of
-// figures 1 and 2: mean and standard deviation of the regret over its trials.
-// Every mean must lie within 3 standard errors of both programs together. Seeded,
-// so it passes or fails for good; under fresh seeds one of the nine would fail in
-// one run out of forty.
+// Results of an independent program, which plays every duel, for the settings of figures
+// 1 and 2: mean and standard deviation of the regret over its trials. Every mean must be
+// within 3 standard errors of both programs combined. The seed is fixed, so the result is
+// deterministic; with random seeds one of the nine would fail in one run out of forty.
 func TestReferenceNumbers(t *testing.T) {
 	const gap, horizon = .1, 1e10
 	beat := Design{Algorithm: BeatTheMean, Horizon: horizon}
@@ -60,7 +59,7 @@ func TestReferenceNumbers(t *testing.T) {
 		arms     int
 		model    Model
 		mean, sd float64
-		their    float64 // trials
+		their    float64 // number of trials
 		trials   int
 	}{
 		{"beat constant 20", beat, 20, Always(Constant(20, gap)), 12195, 689, 50, 200},

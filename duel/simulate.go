@@ -15,39 +15,41 @@ import (
 // Simulation plays whole tournaments against known preferences.
 type Simulation struct {
 	Design Design
-	// Arms is K, Model draws preferences of as many arms, one of which must be best.
+	// Arms is K. Model draws the preferences of K arms, which must have a best arm.
 	Arms  int
 	Model Model
-	// Trials, at most ten million, are independent; each is a function of Seed and its number alone.
+	// Trials, at most ten million, are independent; each is a function of Seed and its
+	// number alone.
 	Trials int
 	Seed   uint64
-	// Workers is how many trials are played at a time; 0 = one a core.
+	// Workers is the number of trials played concurrently; 0 is one a core.
 	Workers int
-	// OneByOne plays every duel. Without it, Interleaved Filter, and Beat-the-Mean
-	// under strict testing, skip ahead; the law of an Outcome is the same.
+	// OneByOne plays every duel. Without it, Interleaved Filter, and Beat-the-Mean with
+	// strict testing, skip ahead; the distribution of an Outcome is the same.
 	OneByOne bool
-	// Progress hears after every trial how many are done, from any goroutine.
+	// Progress, if set, is called after every trial with the number done, from any
+	// goroutine.
 	Progress func(done, total int)
 }
 
-// Outcome is one tournament played to its end.
+// Outcome is the result of one tournament.
 type Outcome struct {
 	Winner int `json:"winner"`
 	Best   int `json:"best"`
 	// Gap is eps(best, winner).
 	Gap float64 `json:"gap"`
-	// Duels were played to find the winner.
+	// Duels is the number played to find the winner.
 	Duels int64 `json:"duels"`
-	// Regret is (1/2) sum of eps(best, a) + eps(best, b) over all duels a-b, to the
-	// horizon if there is one: equation (1) of Beat-the-Mean. After the last duel
-	// the winner plays itself.
+	// Regret is (1/2) sum of eps(best, a) + eps(best, b) over all duels a-b, up to the
+	// horizon if there is one: equation (1) of Beat-the-Mean. After the last duel the winner
+	// is counted as playing itself.
 	Regret float64 `json:"regret"`
 }
 
-// maxTrials bounds the outcomes of a simulation, which are kept.
+// maxTrials bounds the outcomes that a simulation keeps.
 const maxTrials = 10_000_000
 
-// Streams of a trial's seed.
+// Random streams of a trial's seed.
 const (
 	modelStream = iota
 	choiceStream
@@ -55,7 +57,7 @@ const (
 	trialStreams
 )
 
-// Run plays all trials. The outcomes are in their order.
+// Run plays all trials and returns their outcomes in the trials' order.
 func (s *Simulation) Run(ctx context.Context) (outcomes []Outcome, err error) {
 	err = together(ctx, s.Workers, []*Simulation{s}, func(_ int, o []Outcome) error {
 		outcomes = o
@@ -64,10 +66,9 @@ func (s *Simulation) Run(ctx context.Context) (outcomes []Outcome, err error) {
 	return outcomes, err
 }
 
-// together plays the trials of several simulations, as many at a time as there are
-// workers (0 = one a core), and hands over the outcomes of each, in order, as soon
-// as they are complete. Workers do not wait for the last trials of a simulation
-// before they begin the next.
+// together plays the trials of several simulations with workers goroutines (0 is one a
+// core) and calls each with the outcomes of a simulation, in order, as soon as they are
+// complete. Workers start a simulation without waiting for the end of the one before.
 func together(ctx context.Context, workers int, all []*Simulation, each func(i int, outcomes []Outcome) error) error {
 	if workers < 0 {
 		return fmt.Errorf("duel: %d workers", workers)
@@ -115,7 +116,7 @@ func together(ctx context.Context, workers int, all []*Simulation, each func(i i
 	return nil
 }
 
-// workersOf is as many, or one a core.
+// workersOf returns workers, or the number of cores if that is 0.
 func workersOf(workers int) int {
 	if workers == 0 {
 		return runtime.GOMAXPROCS(0)
@@ -123,18 +124,18 @@ func workersOf(workers int) int {
 	return workers
 }
 
-// Bytes is about how much memory Run takes: an outcome a trial, and for each worker
-// preferences and counts of every pair of arms.
+// Bytes estimates Run's memory: an outcome a trial and, a worker, preferences and counts
+// of every pair of arms.
 func (s *Simulation) Bytes() float64 {
 	k := float64(max(s.Arms, 0))
 	return outcomeBytes*float64(min(max(s.Trials, 0), maxTrials)) + (8+40*float64(max(workersOf(s.Workers), 0)))*k*k
 }
 
-// run is a simulation under way.
+// run is a simulation in progress.
 type run struct {
 	*Simulation
 	design   Design // completed
-	first    int    // place of its first trial among those of all simulations
+	first    int    // index of its first trial among those of all simulations
 	outcomes []Outcome
 	done     atomic.Int64
 	complete chan struct{} // closed with the last outcome
@@ -190,7 +191,7 @@ func (s *Simulation) trial(ctx context.Context, d Design, i int) (Outcome, error
 
 // play plays every duel of a completed design.
 func play(ctx context.Context, d Design, f *Preferences, choices, results *rand.Rand) (Outcome, error) {
-	between := int64(1 << 16) // duels between two looks at the context
+	between := int64(1 << 16) // duels between two checks of the context
 	if d.Algorithm == DoubleThompson {
 		between /= int64(f.k * f.k) // each draws as many variates
 	}
@@ -208,7 +209,7 @@ func play(ctx context.Context, d Design, f *Preferences, choices, results *rand.
 			}
 		}
 		if len(sweep) == 0 {
-			break // it waits for nothing, so it has ended
+			break // nothing is pending, so it has ended
 		}
 		for _, duel := range sweep {
 			strategy.tell(duel, results.Float64() < f.p[duel.a*f.k+duel.b])
@@ -227,7 +228,7 @@ func play(ctx context.Context, d Design, f *Preferences, choices, results *rand.
 	return outcome(d, f, st.Leader, duels, regret/2), nil
 }
 
-// outcome adds what the winner costs from the last duel to the horizon.
+// outcome adds the winner's regret from the last duel to the horizon.
 func outcome(d Design, f *Preferences, winner int, duels int64, regret float64) Outcome {
 	best := f.Best()
 	gap := f.At(best, winner) - .5

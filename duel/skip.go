@@ -10,20 +10,18 @@ import (
 	"thresher/internal/philox"
 )
 
-// skip plays Beat-the-Mean under strict testing without playing every duel. It
-// keeps n_b and w_b alone: given W, a duel that b begins is won with the mean
-// chance of b over W, whatever came before, so that many of them are one binomial
-// draw; who the opponents were is drawn when it matters, at a removal.
+// skip plays Beat-the-Mean with strict testing without playing every duel. It keeps only
+// n_b and w_b. Given W, a duel that b begins is won with b's mean probability over W,
+// independent of the past, so a run of them is one binomial draw; the opponents are
+// drawn only when they matter, at an elimination.
 //
-// The level is n*. Arms have max(n_b, level) comparisons for all that tests can
-// see, and are brought up to the level lazily: with a centre C anywhere, no test
-// can fire while all rates lie strictly within C -+ c(level), because max - min
-// is then below 2c. For each arm there is a level up to which this is certain,
-// however its duels go; the earliest of these is where to look again (advance).
-// When looking does not help, the next sweep is played (sweep). Both look at the
-// near arms alone, which may be worst or best within the next sweeps: tests see no
-// others. So tests fire exactly when they would have, and outcomes have the same
-// law.
+// The level is n*. To the tests an arm has max(n_b, level) comparisons; arms are drawn
+// up to the level lazily. For any centre C no test can fire while all rates are strictly
+// within C -+ c(level), since then max - min < 2c. Each arm has a level up to which that
+// is certain whatever its duels bring; advance goes to the earliest of these. If that
+// does not get ahead, sweep plays the next sweep. Both consider only the near arms,
+// those that may be worst or best within the next sweeps: tests see no others. So tests
+// fire exactly when they would have, and outcomes have the same distribution.
 type skip struct {
 	f      *Preferences
 	d      Design
@@ -33,14 +31,14 @@ type skip struct {
 	limit  int64       // N
 	active []contender // W, by loss
 	level  int64       // n*
-	gone   int64       // comparisons that were removed
-	regret float64     // of comparisons that were removed, times 2
+	gone   int64       // comparisons that eliminations removed
+	regret float64     // regret of removed comparisons, times 2
 
-	near  []int // ascending places in active; tests see no others below the level until
+	near  []int // ascending indices in active; below level until, tests see no others
 	until int64
 
 	// Scratch.
-	safe   []int64 // in the order of near: the level up to which an arm surely stays within the bounds
+	safe   []int64 // parallel to near: the level up to which the arm stays within the bounds for certain
 	rivals []int
 	turns  []int
 }
@@ -49,7 +47,7 @@ type skip struct {
 type contender struct {
 	arm  int
 	n, w int64   // as of its last draw
-	sum  float64 // of its chances over W
+	sum  float64 // sum of its probabilities over W
 	mean float64 // sum/|W|
 	loss float64 // eps(best, arm)
 }
@@ -101,7 +99,7 @@ func (s *skip) ended() bool {
 	return len(s.active) == 1 || s.level >= s.limit || s.duels() >= s.horizon()
 }
 
-// duels is t, at the present level.
+// duels returns t at the present level.
 func (s *skip) duels() int64 {
 	t := s.gone
 	for i := range s.active {
@@ -112,7 +110,7 @@ func (s *skip) duels() int64 {
 
 func (c *contender) rate() float64 { return rate(c.w, c.n) }
 
-// draw brings an arm up to a level.
+// draw draws an arm's duels up to a level.
 func (s *skip) draw(c *contender, level int64) {
 	if more := level - c.n; more > 0 {
 		c.w += binomial(s.source, more, c.mean)
@@ -120,7 +118,7 @@ func (s *skip) draw(c *contender, level int64) {
 	}
 }
 
-// step goes on by a sweep or more, or to a removal.
+// step advances by at least a sweep, or to an elimination.
 func (s *skip) step() {
 	if s.level < s.until {
 		if !s.advance() {
@@ -130,7 +128,7 @@ func (s *skip) step() {
 	}
 	s.everybodyIsNear()
 	gained := s.advance()
-	const share = 256 // of the level, as far as the near are found: they are few then, and seldom to be found
+	const share = 256 // share of the level for which the near arms are computed: they are few then, and seldom recomputed
 	s.findNear(s.level + 1 + s.level/share)
 	if !gained {
 		s.sweep()
@@ -146,7 +144,7 @@ func (s *skip) everybodyIsNear() {
 
 // findNear finds the arms that may be worst or best before a level is reached.
 func (s *skip) findNear(until int64) {
-	most, least := 0., 1. // the best rate never falls below most, nor the worst rises above least
+	most, least := 0., 1. // the best rate never falls below most, the worst never rises above least
 	for i := range s.active {
 		lo, hi := s.active[i].reach(until)
 		most, least = max(most, lo), min(least, hi)
@@ -159,7 +157,7 @@ func (s *skip) findNear(until int64) {
 	}
 }
 
-// reach are the least and the greatest rate that an arm may have before it has more
+// reach returns the least and the greatest rate that an arm may have before it has more
 // than n comparisons.
 func (c *contender) reach(n int64) (lo, hi float64) {
 	if c.n >= n {
@@ -168,10 +166,10 @@ func (c *contender) reach(n int64) (lo, hi float64) {
 	return float64(c.w) / float64(n), float64(c.w+n-c.n) / float64(n)
 }
 
-// advance raises the level as far as no test can fire. It is false if that is not
-// one whole sweep.
+// advance raises the level as far as no test can fire. It returns false if that is less
+// than a whole sweep.
 func (s *skip) advance() bool {
-	// As far as the horizon and N allow, counted as if no arm were ahead.
+	// The horizon and N limit the level, counted as if no arm were ahead.
 	most := s.level + (s.horizon()-s.duels())/int64(len(s.active))
 	most = min(most, s.limit, s.until)
 	begun := s.level
@@ -188,7 +186,7 @@ func (s *skip) advance() bool {
 			break
 		}
 		if safe[i] <= s.level && next.n < s.level {
-			s.draw(next, s.level) // what it did since may have been less
+			s.draw(next, s.level) // the draw may have fallen short of the level
 			safe[i] = b.hold(next.n, next.w)
 			continue
 		}
@@ -203,9 +201,9 @@ func (s *skip) advance() bool {
 	return s.level > begun
 }
 
-// centre is the middle between the best and the worst rate at this level, as far as
-// arms are drawn, and as expected where they are not. Any other would do; from this
-// one it is far to the bounds.
+// centre returns the midpoint of the best and the worst rate at this level, using
+// expected wins for arms not drawn yet. Any centre is valid; this one is far from the
+// bounds.
 func (s *skip) centre() float64 {
 	if s.level == 0 {
 		return .5
@@ -222,7 +220,7 @@ func (s *skip) centre() float64 {
 	return (lo + hi) / 2
 }
 
-// smallest is the place of the smallest of some numbers; of equals, the first.
+// smallest returns the index of the smallest number, the first of equals.
 func smallest(x []int64) (at int) {
 	least := x[0]
 	for i, v := range x {
@@ -246,10 +244,10 @@ func boundsAbout(centre, scale float64) bounds {
 	return bounds{centre, scale, side{4 * (1 - centre), .5 / (1 - centre)}, side{4 * centre, .5 / centre}}
 }
 
-// hold is the greatest level at which the rate of an arm with w wins in n, whatever
-// its duels bring, surely lies strictly within the bounds; below the present level if
-// it does not now. With x = sqrt(level), the upper bound holds while w + x^2 - n <
-// centre x^2 + scale x, the lower while w > centre x^2 - scale x.
+// hold returns the greatest level at which the rate of an arm with w wins in n is
+// strictly within the bounds whatever its duels bring; it is below the present level if
+// the rate is outside now. With x = sqrt(level), the upper bound holds while w + x^2 - n
+// < centre x^2 + scale x, the lower while w > centre x^2 - scale x.
 func (b *bounds) hold(n, w int64) int64 {
 	square := b.scale * b.scale
 	up := (b.scale + math.Sqrt(square+b.above.four*float64(n-w))) * b.above.half
@@ -258,11 +256,11 @@ func (b *bounds) hold(n, w int64) int64 {
 	if sure >= n {
 		return sure
 	}
-	// Before its next duel, the rate is what it is.
+	// Up to n comparisons the rate does not change.
 	return min(n, belowSquare(b.scale/math.Abs(float64(w)/float64(n)-b.centre)))
 }
 
-// belowSquare is a whole number below x^2, for all but rounding the greatest.
+// belowSquare returns the greatest integer below x^2, up to rounding.
 func belowSquare(x float64) int64 {
 	const slack = 1e-12
 	x *= x * (1 - slack)
@@ -276,8 +274,9 @@ func belowSquare(x float64) int64 {
 	return whole
 }
 
-// remove takes the arm at a place out of W; all are drawn. Of the w_b wins, those
-// against it are as many as its share in the chances of b, likewise of the losses.
+// remove takes the arm at index place out of W; all arms are drawn. Of w_b wins, the
+// number against that arm is binomial with its share in b's probabilities; likewise for
+// losses.
 func (s *skip) remove(place int) {
 	z := s.active[place]
 	s.account(&z)
@@ -299,9 +298,9 @@ func (s *skip) remove(place int) {
 	}
 }
 
-// account removes the comparisons that b began, and their regret: its opponents
-// are multinomial, apart for wins and losses, and drawn only as far as they differ
-// in what they lose.
+// account adds the comparisons that b began to gone, and their regret. Opponents are
+// multinomial, separately for wins and losses, and drawn only as far as their losses
+// differ.
 func (s *skip) account(b *contender) {
 	s.gone += b.n
 	s.regret += float64(b.n) * b.loss

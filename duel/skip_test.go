@@ -9,20 +9,20 @@ import (
 	"thresher/internal/philox"
 )
 
-// The level up to which an arm is safe: its rate stays strictly within the bounds if it
-// loses all of its duels up to there, or wins them, and one level more might do.
+// The safe level of an arm: up to it, its rate stays strictly within the bounds whether it
+// loses all further duels or wins them all; one level more may leave them.
 func TestSafeLevels(t *testing.T) {
 	for _, c := range []struct {
 		n, w          int64
 		centre, scale float64
 	}{
 		{100, 50, .5, 4}, {100, 58, .5, 4}, {1000, 300, .3, 2}, {7, 7, .6, 5}, {0, 0, .5, 3},
-		{100, 90, .5, 2}, {100, 5, .5, 2}, // ahead of a level at which they are outside
+		{100, 90, .5, 2}, {100, 5, .5, 2}, // before a level at which they are outside
 	} {
 		b := boundsAbout(c.centre, c.scale)
 		within := func(level int64) bool {
 			n := max(c.n, level)
-			worst := min(rate(c.w, n)-c.centre, 0) // of the rates that it may have
+			worst := min(rate(c.w, n)-c.centre, 0) // of the rates it may have
 			best := max(float64(c.w+n-c.n)/float64(max(n, 1))-c.centre, 0)
 			return max(-worst, best) < c.scale/math.Sqrt(float64(level))
 		}
@@ -38,10 +38,10 @@ func TestSafeLevels(t *testing.T) {
 	}
 }
 
-// The first two removals come after as many duels, and leave the same counts behind,
-// as when every duel is played. Whose turn it was decides both: n_b, and the number of
-// duels modulo the arms, show an order that is not random and turns that are lost or
-// counted twice.
+// The first two eliminations have the same distribution of times and of remaining counts
+// as when every duel is played. Both depend on the order of turns: n_b, and the number of
+// duels modulo the arms, would reveal an order that is not random and turns that are lost
+// or counted twice.
 func TestRemovalsHaveTheSameLaw(t *testing.T) {
 	for name, f := range map[string]*Preferences{"constant": Constant(12, .35), "chain": Chain(8, .3, 1.5)} {
 		k := f.Arms()
@@ -90,7 +90,7 @@ func TestRemovalsHaveTheSameLaw(t *testing.T) {
 	}
 }
 
-// add adds what is compared: see TestRemovalsHaveTheSameLaw.
+// add appends the figures that TestRemovalsHaveTheSameLaw compares.
 func add(to *[5][]float64, first, next int64, n, w []int64) {
 	var wins int64
 	for _, x := range w {
@@ -101,8 +101,8 @@ func add(to *[5][]float64, first, next int64, n, w []int64) {
 	}
 }
 
-// A test that would fire again after a removal does so at the next duel, whoever's it
-// is: here an arm's that is neither best nor worst, one of two due.
+// If a test would fire again after an elimination, it does so at the next duel, whoever's
+// that is: here the turn of an arm that is neither best nor worst, one of two due.
 func TestSweepBeginsWithATest(t *testing.T) {
 	const k = 5
 	d, err := Design{Horizon: 1e5}.complete(k)

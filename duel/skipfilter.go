@@ -8,12 +8,11 @@ import (
 	"thresher/internal/philox"
 )
 
-// skipFilter plays Interleaved Filter without playing sweeps at whose ends no test
-// can fire, however their duels go: those are one binomial draw a challenger. The
-// law of the outcome is that of play. Two arms that are nearly the same would
-// otherwise take up to the horizon.
+// skipFilter plays Interleaved Filter and replaces sweeps after which no test can fire,
+// whatever their duels bring, by one binomial draw a challenger. The distribution of the
+// outcome is that of play. Two nearly equal arms would otherwise take up to the horizon.
 func skipFilter(ctx context.Context, d Design, f *Preferences, choices *rand.Rand, results *philox.Source) (Outcome, error) {
-	const worthwhile = 8 // sweeps, from which on a draw is cheaper than duels
+	const worthwhile = 8 // sweeps from which a draw is cheaper than duels
 	losses := f.losses()
 	s := newFilter(f.k, d, choices)
 	var regret float64 // times 2
@@ -33,15 +32,15 @@ func skipFilter(ctx context.Context, d Design, f *Preferences, choices *rand.Ran
 			regret += losses[duel.a] + losses[duel.b]
 			s.tell(duel, uniform(results) < f.p[duel.a*f.k+duel.b])
 			if s.heard == 0 {
-				break // that was the sweep
+				break // the sweep is complete
 			}
 		}
 	}
 	return outcome(d, f, s.champion, s.told, regret/2), nil
 }
 
-// certain is a number of sweeps at whose ends no test can fire: all rates stay
-// within c of 1/2.
+// certain returns a number of sweeps after which no test can fire: all rates stay within
+// c of 1/2.
 func (s *filter) certain() int64 {
 	sure := int64(maxCount)
 	for _, b := range s.active {
@@ -61,7 +60,7 @@ func (s *filter) skip(sweeps int64, f *Preferences, r *philox.Source) {
 	s.drawn = s.told
 }
 
-// root is the positive root of a x^2 - b x - c for a > 0 and b, c >= 0.
+// root returns the positive root of a x^2 - b x - c for a > 0 and b, c >= 0.
 func root(a, b, c float64) float64 {
 	return (b + math.Sqrt(b*b+4*a*c)) / (2 * a)
 }

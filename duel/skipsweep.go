@@ -2,10 +2,9 @@ package duel
 
 import "math"
 
-// sweep plays the duels that raise the level by one, each followed by its test, and
-// stops at a removal or at the horizon. Arms that are neither worst nor best whatever
-// happens have their turns like the others; how they did is drawn only if that ends
-// the sweep.
+// sweep plays the duels that raise the level by one, each followed by its test, and stops
+// at an elimination or at the horizon. Arms that cannot become worst or best take their
+// turns like the others, but their results are drawn only if the sweep ends early.
 func (s *skip) sweep() {
 	s.findRivals()
 	due := 0
@@ -30,7 +29,7 @@ func (s *skip) sweep() {
 			}
 			lo, hi = min(lo, c.rate()), max(hi, c.rate())
 		} else if others++; turn > 0 && !last {
-			continue // the test before saw the same; that of the first turn is due after a removal
+			continue // unchanged since the last test; the first turn's test may follow an elimination
 		}
 		if last {
 			radius = radiusAt(s.scale, s.level+1)
@@ -53,8 +52,8 @@ func (s *skip) sweep() {
 	s.settle(others, due-known)
 }
 
-// findRivals finds those of the near that may be worst or best in the course of the
-// next sweep, and brings them up to the level.
+// findRivals finds the near arms that may become worst or best during the next sweep and
+// draws them up to the level.
 func (s *skip) findRivals() {
 	most, least := 0., 1. // as in findNear
 	for _, i := range s.near {
@@ -76,8 +75,8 @@ func (s *skip) findRivals() {
 	}
 }
 
-// order puts those of the arms due into a random order: places of rivals, and -1 for
-// every other arm. It returns the number of rivals due.
+// order shuffles the arms due: indices of rivals, and -1 for every other arm. It returns
+// the number of rivals due.
 func (s *skip) order(due int) (known int) {
 	s.turns = s.turns[:0]
 	for _, i := range s.rivals {
@@ -89,7 +88,7 @@ func (s *skip) order(due int) (known int) {
 	for len(s.turns) < due {
 		s.turns = append(s.turns, -1)
 	}
-	// A shuffle from the back: what it does behind the rivals changes nothing.
+	// A shuffle from the back can stop once all rivals are placed.
 	for i := known - 1; i >= 0; i-- {
 		j := i + s.rng.IntN(due-i)
 		s.turns[i], s.turns[j] = s.turns[j], s.turns[i]
@@ -97,8 +96,8 @@ func (s *skip) order(due int) (known int) {
 	return known
 }
 
-// extremes are the places of worst and best rate among some; of equals, the first by
-// number.
+// extremes returns, of the arms at places, those of worst and best rate, the first of
+// equals.
 func (s *skip) extremes(places []int) (worst, best int) {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, i := range places {
@@ -114,8 +113,8 @@ func (s *skip) extremes(places []int) (worst, best int) {
 	return worst, best
 }
 
-// settle draws the arms that are no rivals, after had of the due among them have had
-// their turn: any as likely as the others.
+// settle draws the arms that are no rivals, after had of the due among them took their
+// turn: a uniformly random subset.
 func (s *skip) settle(had, due int) {
 	rivals := s.rivals
 	for i := range s.active {
@@ -125,7 +124,7 @@ func (s *skip) settle(had, due int) {
 		}
 		c := &s.active[i]
 		if c.n > s.level {
-			continue // ahead
+			continue // ahead of the level
 		}
 		level := s.level
 		if uniform(s.source)*float64(due) < float64(had) {

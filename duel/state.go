@@ -8,14 +8,14 @@ const (
 	OneLeft End = "one arm left"
 	// Accurate: all active arms are within epsilon of the best.
 	Accurate End = "accuracy reached"
-	// HorizonReached: there are no duels left; the leader has no guarantee.
+	// HorizonReached: no duels are left; the leader has no guarantee.
 	HorizonReached End = "horizon reached"
 )
 
-// State is where a tournament stands.
+// State is a snapshot of a tournament.
 type State struct {
-	// Duels counts results that were taken, Open duels handed out whose leases
-	// run and that are not answered, Waiting answers that wait for an earlier one.
+	// Duels counts the results taken, Open the duels issued with a running lease and no
+	// result, Waiting the results that wait for an earlier one.
 	Duels   int64 `json:"duels"`
 	Open    int   `json:"open"`
 	Waiting int   `json:"waiting"`
@@ -23,21 +23,20 @@ type State struct {
 	Active     []int         `json:"active"`
 	Standings  []Standing    `json:"standings"`
 	Eliminated []Elimination `json:"eliminated"` // in order
-	// Radius is the present confidence radius of a rate; 0 if there is none that
-	// all arms share.
+	// Radius is the present confidence radius of a rate, 0 if the arms do not share one.
 	Radius float64 `json:"radius,omitempty"`
-	// Leader does best so far; it is the winner once Done.
+	// Leader is the best arm so far; once Done, it is the winner.
 	Leader int  `json:"leader"`
 	Done   bool `json:"done"`
 	End    End  `json:"end,omitempty"`
-	// Guarantee is what is known of the winner; nil before the end, if the horizon
-	// came first, and for Interleaved Filter 2 with the tight radius.
+	// Guarantee is the winner's guarantee: nil before the end, if the horizon came first, and
+	// for Interleaved Filter 2 with the tight radius.
 	Guarantee *Guarantee `json:"guarantee,omitempty"`
 }
 
-// Standing is how an active arm does, by the duels that count for it at present:
-// against active arms (Beat-the-Mean), against the champion (Interleaved Filter),
-// in its present match (Knockout), against all (Double Thompson).
+// Standing is an active arm's record over the duels that count for it now: against active
+// arms (Beat-the-Mean), the champion (Interleaved Filter), its opponent in this round
+// (Knockout), all arms (Double Thompson).
 type Standing struct {
 	Arm   int     `json:"arm"`
 	Duels int64   `json:"duels"`
@@ -45,12 +44,12 @@ type Standing struct {
 	Rate  float64 `json:"rate"` // 1/2 without duels
 }
 
-// Elimination says by which figures an arm went out.
+// Elimination says on which figures an arm was eliminated.
 type Elimination struct {
 	Arm int   `json:"arm"`
 	At  int64 `json:"at"` // results taken by then
-	// Rate is over Duels of the arm; against the mean arm for Beat-the-Mean, else
-	// against Rival.
+	// Rate is over Duels of the arm, against the mean arm for Beat-the-Mean and against
+	// Rival otherwise.
 	Rate      float64 `json:"rate"`
 	Duels     int64   `json:"duels"`
 	Rival     int     `json:"rival"`
@@ -58,14 +57,14 @@ type Elimination struct {
 	Radius    float64 `json:"radius"`
 }
 
-// Guarantee is the proven promise, under the assumptions of its algorithm:
+// Guarantee is a bound proven under the assumptions of the algorithm:
 // P(eps(best, winner) > Epsilon) <= Failure.
 type Guarantee struct {
 	Epsilon float64 `json:"epsilon"`
 	Failure float64 `json:"failure"`
 }
 
-// guarantee is that of an ended tournament; nil without.
+// guarantee returns the guarantee of a tournament that ended so, nil if there is none.
 func (d Design) guarantee(end End) *Guarantee {
 	switch {
 	case end == "" || end == HorizonReached:
@@ -73,11 +72,11 @@ func (d Design) guarantee(end End) *Guarantee {
 	case d.Goal == PAC:
 		return &Guarantee{Epsilon: d.Epsilon, Failure: d.Delta}
 	case d.Algorithm == InterleavedFilter2 && d.Radius == Tight:
-		return nil // that pruning spares the best arm is proven for the wide one
+		return nil // only with the wide radius is pruning proven to spare the best arm
 	}
 	g := &Guarantee{Failure: 1 / float64(d.Horizon)}
 	if d.Algorithm == InterleavedFilter2 {
-		g.Failure *= 2 // pruning errs with 1/T by itself
+		g.Failure *= 2 // pruning adds a failure probability of 1/T
 	}
 	return g
 }

@@ -6,35 +6,35 @@ import (
 	"math/rand/v2"
 )
 
-// pair is a duel of a against b; a began it, and a "win" is a's.
+// pair is a duel of a against b, begun by a; a win is a's.
 type pair struct{ a, b int }
 
-// strategy is an algorithm at work. Duels are drawn one after the other; results
-// come back in the order in which the duels were drawn.
+// strategy is an algorithm in progress. Duels are drawn one by one; results are told in
+// the order of the draws.
 type strategy interface {
-	// draw makes the next duel. It is false if results of earlier duels must be
-	// told first, or if the strategy has ended.
+	// draw returns the next duel. ok is false if results of earlier duels must be told
+	// first, or if the strategy has ended.
 	draw() (pair, bool)
-	// tell takes the result of the earliest duel that was drawn and not told.
+	// tell takes the result of the earliest duel in flight.
 	tell(d pair, won bool) change
-	// ended says that no more duels are wanted.
+	// ended reports that no more duels are wanted.
 	ended() bool
-	// describe fills in active arms, standings, radius, leader and why it ended.
+	// describe sets active arms, standings, radius, leader and why the strategy ended.
 	describe(s *State)
-	// save and load are the state in whole numbers. load gets the duels drawn and
-	// not told, in order, and refuses what save never writes.
+	// save and load convert the state to and from integers. load also gets the duels in
+	// flight, in order, and rejects states that save never writes.
 	save() progress
 	load(p progress, drawn []pair) error
 }
 
-// change is what a result changed.
+// change is the effect of a result.
 type change struct {
-	eliminated []Elimination // nil if nobody
-	// withdraw says that all duels drawn and not told are void.
+	eliminated []Elimination // nil if none
+	// withdraw voids all duels in flight.
 	withdraw bool
 }
 
-// newStrategy begins a completed design with k arms.
+// newStrategy starts a completed design with k arms.
 func newStrategy(k int, d Design, rng *rand.Rand) strategy {
 	switch d.Algorithm {
 	case InterleavedFilter1, InterleavedFilter2:
@@ -50,7 +50,7 @@ func newStrategy(k int, d Design, rng *rand.Rand) strategy {
 // tally counts the duels of a strategy.
 type tally struct {
 	drawn, told int64
-	horizon     int64 // math.MaxInt64 without
+	horizon     int64 // math.MaxInt64 if none
 }
 
 func newTally(d Design) tally {
@@ -60,10 +60,10 @@ func newTally(d Design) tally {
 	return tally{horizon: math.MaxInt64}
 }
 
-// inFlight is how many duels are drawn and not told.
+// inFlight returns the number of duels drawn and not told.
 func (t *tally) inFlight() int { return int(t.drawn - t.told) }
 
-// load takes the counts of a saved strategy.
+// load sets the counts of a saved strategy.
 func (t *tally) load(told int64, drawn int) error {
 	if told < 0 || told > t.horizon-int64(drawn) || told > maxCount {
 		return fmt.Errorf("%d duels told and %d drawn of %d", told, drawn, t.horizon)
@@ -72,7 +72,7 @@ func (t *tally) load(told int64, drawn int) error {
 	return nil
 }
 
-// rate is w/n, or 1/2 if there was no duel.
+// rate returns w/n, 1/2 if n is 0.
 func rate(w, n int64) float64 {
 	if n == 0 {
 		return .5
@@ -80,7 +80,7 @@ func rate(w, n int64) float64 {
 	return float64(w) / float64(n)
 }
 
-// radiusAt is scale/sqrt(n), or 1 if n is 0.
+// radiusAt returns scale/sqrt(n), 1 if n is 0.
 func radiusAt(scale float64, n int64) float64 {
 	if n == 0 {
 		return 1
@@ -88,7 +88,7 @@ func radiusAt(scale float64, n int64) float64 {
 	return scale / math.Sqrt(float64(n))
 }
 
-// everybody lists the arms.
+// everybody lists all k arms.
 func everybody(k int) []int {
 	arms := make([]int, k)
 	for i := range arms {

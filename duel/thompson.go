@@ -9,24 +9,23 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// thompson is Double Thompson Sampling (Wu and Liu, arXiv 1604.07101, Algorithm
-// 1) with the tie-breaking of D-TS+: both arms of a duel are chosen by samples of
-// the posterior of the preferences. It seeks a Copeland winner, eliminates nobody
-// and goes on to the horizon.
+// thompson is Double Thompson Sampling (Wu and Liu, arXiv 1604.07101, Algorithm 1) with
+// the tie-breaking of D-TS+: both arms of a duel are chosen by posterior samples of the
+// preferences. It seeks a Copeland winner, eliminates no arm and runs to the horizon.
 //
-// Compared line by line with the program of the paper's authors (HuasenWu/
-// DuelingBandits, Alg_DTS2.cpp) and with one in JAX (stephen-huan/dueling-bandit,
-// d_ts.py). Bounds, posterior, second arm and the rule for theta = 1/2 are the same.
-// In breaking ties the authors' program takes the loss of a duel from the greatest
-// sampled score among the optimists, this one from the greatest of all arms, as the
-// Copeland score is defined and as the one in JAX does, so that no loss is negative;
-// the one in JAX breaks ties among all arms. An upper bound of exactly 1/2 counts
-// there and not here, where the paper has "> 1/2".
+// It was compared line by line with the authors' program (HuasenWu/DuelingBandits,
+// Alg_DTS2.cpp) and with one in JAX (stephen-huan/dueling-bandit, d_ts.py). Bounds,
+// posterior, second arm and the rule for theta = 1/2 are the same. For ties, the authors'
+// program takes the loss of a duel relative to the greatest sampled score among the
+// optimists; this one, like that in JAX, relative to the greatest of all arms, as the
+// Copeland score is defined, so that no loss is negative. The one in JAX breaks ties
+// among all arms. An upper bound of exactly 1/2 counts there and not here: the paper has
+// "> 1/2".
 type thompson struct {
 	tally
 	k     int
 	alpha float64
-	size  int   // of a sweep, whose duels are chosen by the same posterior
+	size  int   // duels of a sweep, all chosen by the same posterior
 	end   int64 // of the present sweep
 	rng   *rand.Rand
 	wins  []int64 // [i*k+j]: of i over j
@@ -60,7 +59,7 @@ func (s *thompson) draw() (pair, bool) {
 	return pair{a, s.second(a, width)}, true
 }
 
-// bounds are l_ij and u_ij.
+// bounds returns l_ij and u_ij.
 func (s *thompson) bounds(i, j int, width float64) (lower, upper float64) {
 	if i == j {
 		return .5, .5
@@ -73,8 +72,8 @@ func (s *thompson) bounds(i, j int, width float64) (lower, upper float64) {
 	return p - c, p + c
 }
 
-// first chooses among the arms of greatest optimistic Copeland score the one of
-// greatest score in a sample; of equals, that of least estimated regret.
+// first chooses, among the arms of greatest optimistic Copeland score, the arm of
+// greatest score in a sample; of equals, the one of least estimated regret.
 func (s *thompson) first(width float64) int {
 	possible := s.optimists(width)
 	s.sample()
@@ -92,7 +91,7 @@ func (s *thompson) first(width float64) int {
 	return chosen
 }
 
-// optimists are the arms that may beat the most others.
+// optimists returns the arms of greatest optimistic Copeland score.
 func (s *thompson) optimists(width float64) []int {
 	var arms []int
 	most := -1
@@ -113,7 +112,7 @@ func (s *thompson) optimists(width float64) []int {
 	return arms
 }
 
-// sample draws preferences from the posterior and scores the arms by them.
+// sample draws preferences from the posterior and computes the arms' scores.
 func (s *thompson) sample() {
 	clear(s.scores)
 	for i := range s.k {
@@ -135,9 +134,9 @@ func (s *thompson) posterior(i, j int) float64 {
 	}.Rand()
 }
 
-// regret is what D-TS+ breaks ties by: over all others j, the loss of a duel of i
-// and j by the sampled scores, over KL(theta_ij, 1/2), which says how many such
-// duels it takes.
+// regret is D-TS+'s tie-breaker: the sum over all j other than i of the loss of a duel
+// i-j by the sampled scores, divided by KL(theta_ij, 1/2), to which the number of such
+// duels is inversely proportional.
 func (s *thompson) regret(i, top int) float64 {
 	var sum float64
 	for j := range s.k {
@@ -151,7 +150,7 @@ func (s *thompson) regret(i, top int) float64 {
 	return sum
 }
 
-// divergence is KL(p, 1/2). Near 1/2 its terms cancel, and the series in 2p - 1 is
+// divergence returns KL(p, 1/2). Near 1/2 its terms cancel; there a series in 2p - 1 is
 // exact.
 func divergence(p float64) float64 {
 	if x := 2*p - 1; math.Abs(x) < .01 {
@@ -168,10 +167,10 @@ func xlogx(x float64) float64 {
 	return x * math.Log(x)
 }
 
-// second chooses, among arms that the first may not surely beat, the one that
-// does best against it in a second sample.
+// second chooses, among the arms that the first does not beat with confidence, the one
+// that does best against it in a second sample.
 func (s *thompson) second(a int, width float64) int {
-	chosen, best := a, .5 // the first arm itself has 1/2
+	chosen, best := a, .5 // the first arm against itself has 1/2
 	for i := range s.k {
 		if lower, _ := s.bounds(i, a, width); i == a || lower > .5 {
 			continue
@@ -197,7 +196,7 @@ func (s *thompson) tell(d pair, won bool) change {
 	return change{}
 }
 
-// describe ranks by empirical Copeland scores, then by rate.
+// describe ranks by empirical Copeland score, then by rate.
 func (s *thompson) describe(st *State) {
 	st.Active = everybody(s.k)
 	most, best := -1, -1.

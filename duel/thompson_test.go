@@ -9,7 +9,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// thompsonOf knows wins[i][j], of i over j.
+// thompsonOf returns a strategy with wins[i][j] wins of i over j.
 func thompsonOf(t *testing.T, wins [][]int64) *thompson {
 	t.Helper()
 	k := len(wins)
@@ -22,7 +22,7 @@ func thompsonOf(t *testing.T, wins [][]int64) *thompson {
 	return s
 }
 
-// 0 surely beats 1, 2 and 3; 1 and 2 are even; 3 has met 0 only.
+// 0 beats 1, 2 and 3 with confidence; 1 and 2 are even; 3 has met 0 only.
 func someWins() [][]int64 {
 	return [][]int64{{0, 400, 400, 400}, {100, 0, 250, 0}, {100, 250, 0, 0}, {100, 0, 0, 0}}
 }
@@ -44,8 +44,8 @@ func TestThompsonBounds(t *testing.T) {
 	}
 }
 
-// The first arm is one that may beat the most others. The second is none that
-// surely beats it: when 1 is first, 0 would do best against it, and is left out.
+// The first arm is one that may beat the most others. The second is none that beats it
+// with confidence: if 1 is first, 0 would do best against it and is excluded.
 func TestThompsonChoices(t *testing.T) {
 	s := thompsonOf(t, someWins())
 	const width = .51 * 9
@@ -59,19 +59,19 @@ func TestThompsonChoices(t *testing.T) {
 		}
 		seen[s.second(1, width)]++
 	}
-	// Theta of 2 against 1 is above 1/2 half of the time, and that of 3 as well: 1
-	// itself comes second when neither is, 3 mostly, as nothing is known of it.
+	// Theta of 2 against 1 exceeds 1/2 half of the time, and so does that of 3. If neither
+	// does, 1 itself is second; mostly 3 is, since least is known of it.
 	if seen[0] != 0 || seen[1] == 0 || seen[2] == 0 || seen[3] < seen[2] {
 		t.Errorf("against 1: %v", seen)
 	}
-	// Nobody may beat 0: it meets itself.
+	// No arm may beat 0: it meets itself.
 	if b := s.second(0, width); b != 0 {
 		t.Errorf("%d against 0", b)
 	}
 }
 
-// Of arms with the same score, the one whose duels cost least: losses of the
-// scores over the divergence from 1/2.
+// Among arms of equal score, the one whose duels cost least is chosen: losses of scores
+// divided by the divergence from 1/2.
 func TestThompsonTies(t *testing.T) {
 	s := thompsonOf(t, [][]int64{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}})
 	s.theta = []float64{.5, .6, .3, .4, .5, .9, .7, .1, .5} // 0 > 1 > 2 > 0
@@ -80,7 +80,7 @@ func TestThompsonTies(t *testing.T) {
 	if r := s.regret(0, 1); r != 0 {
 		t.Errorf("no arm has a lower score, and the regret is %g", r)
 	}
-	// Nearly even preferences cost the most to tell apart, whatever rounding does.
+	// Nearly even preferences cost the most to tell apart, despite rounding.
 	for _, x := range []float64{1e-3, 1e-6, 1e-8, 1e-12, 4e-16} {
 		want := 2 * x * x * (1 + 2*x*x/3)
 		if got := divergence(.5 + x); math.Abs(got-want) > 1e-3*want && x > 1e-15 || got <= 0 { // 1/2 + x is rounded

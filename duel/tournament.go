@@ -12,31 +12,31 @@ import (
 )
 
 var (
-	// ErrEnded: the tournament has a winner and wants no more duels.
+	// ErrEnded: the tournament has a winner and issues no more duels.
 	ErrEnded = errors.New("the tournament has ended")
-	// ErrUnknown: no such duel has been handed out.
+	// ErrUnknown: no duel of this ID was issued.
 	ErrUnknown = errors.New("no such duel was handed out")
-	// ErrWithdrawn: an arm was eliminated while the duel was under way, and its
-	// result would not count.
+	// ErrWithdrawn: an arm was eliminated while the duel was under way; its result does not
+	// count.
 	ErrWithdrawn = errors.New("the duel was withdrawn")
 )
 
-// Config is a tournament. All of it is part of the saved state.
+// Config describes a tournament. All of it is part of the saved state.
 type Config struct {
 	// Arms are K distinct names in UTF-8.
 	Arms []string `json:"arms"`
 	Design
-	// Seed decides all random choices.
+	// Seed determines all random choices.
 	Seed uint64 `json:"seed"`
-	// Lease is how long a duel that was handed out is kept from others, at most a
-	// century; 0 is for ever.
+	// Lease is how long an issued duel is reserved for its judge, at most a century; 0 is for
+	// ever.
 	Lease time.Duration `json:"lease_ns,omitempty"`
 }
 
 // maxLease is a century: times after 2262 have no UnixNano.
 const maxLease = 100 * 365 * 24 * time.Hour
 
-// complete fills in defaults and finds what is wrong.
+// complete fills in defaults and rejects invalid values.
 func (c Config) complete() (Config, error) {
 	var err error
 	if c.Design, err = c.Design.complete(len(c.Arms)); err != nil {
@@ -62,32 +62,32 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Duel is one to be judged: A against B. A began it, which matters to
-// Beat-the-Mean, where it may also be B; such a duel is to be a fair coin's.
+// Duel is a duel to be judged, begun by A. In Beat-the-Mean B may be A; such a duel must
+// be decided by a fair coin.
 type Duel struct {
 	ID uint64 `json:"duel"`
 	A  int    `json:"a"`
 	B  int    `json:"b"`
-	// Expires is when the duel may be handed out again; zero without a lease.
+	// Expires is when the duel may be issued again; zero without a lease.
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-// Result is how a duel went.
+// Result is the result of a duel.
 type Result struct {
 	Duel uint64 `json:"duel"`
 	AWon bool   `json:"a_won"`
 }
 
-// Status is what became of a result.
+// Status is how a result was received.
 type Status string
 
 const (
 	Accepted    Status = "accepted"
 	Repeated    Status = "repeated"    // the same result was there; nothing changed
 	Conflicting Status = "conflicting" // another result was there, and stays
-	Settled     Status = "settled"     // the duel is long decided; nothing changed
-	// Void: taken, but another result of the same or an earlier report eliminated
-	// an arm, which withdrew the duel.
+	Settled     Status = "settled"     // the duel was decided before; nothing changed
+	// Void: taken, but another result of the same or an earlier report eliminated an arm,
+	// which withdrew the duel.
 	Void Status = "void"
 )
 
@@ -97,42 +97,41 @@ type Receipt struct {
 	Status Status `json:"status"`
 }
 
-// Tournament hands out duels and takes their results. It is not safe for
-// concurrent use.
+// Tournament issues duels and takes their results. It is not safe for concurrent use.
 type Tournament struct {
 	config   Config
 	clock    func() time.Time
 	source   *philox.Source
 	strategy strategy
 
-	issued     uint64  // IDs are 1, 2, ...; this is the last
-	queue      []entry // drawn and not told, in order, with IDs up to issued
+	issued     uint64  // the last ID; IDs are 1, 2, ...
+	queue      []entry // duels in flight, in order, with IDs up to issued
 	taken      int64
 	withdrawn  []withdrawal
 	eliminated []Elimination
 }
 
-// entry is a duel between its draw and the telling of its result.
+// entry is a duel in flight: drawn, its result not yet told to the strategy.
 type entry struct {
 	ID       uint64 `json:"id"`
 	A        int    `json:"a"`
 	B        int    `json:"b"`
-	Leased   bool   `json:"leased,omitempty"`  // has been handed out
-	Expires  int64  `json:"expires,omitempty"` // of the lease, Unix ns; 0 is never
+	Leased   bool   `json:"leased,omitempty"`  // has been issued
+	Expires  int64  `json:"expires,omitempty"` // end of the lease in Unix ns; 0 is never
 	Answered bool   `json:"answered,omitempty"`
 	AWon     bool   `json:"a_won,omitempty"`
 }
 
-// withdrawal says that the duels From to To were withdrawn as Arm went out.
+// withdrawal records that the duels From to To were withdrawn when Arm was eliminated.
 type withdrawal struct {
 	From     uint64   `json:"from"`
 	To       uint64   `json:"to"`
 	Arm      int      `json:"arm"`
 	At       int64    `json:"at"`
-	Answered []uint64 `json:"answered,omitempty"` // those with a result by then
+	Answered []uint64 `json:"answered,omitempty"` // those that had a result
 }
 
-// New begins a tournament. clock tells the time for leases; nil is time.Now.
+// New starts a tournament. clock tells the time for leases; nil is time.Now.
 func New(config Config, clock func() time.Time) (*Tournament, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -146,16 +145,16 @@ func New(config Config, clock func() time.Time) (*Tournament, error) {
 	return t, nil
 }
 
-// Config is what the tournament was begun with, defaults filled in.
+// Config returns the tournament's configuration, defaults filled in.
 func (t *Tournament) Config() Config {
 	c := t.config
 	c.Arms = slices.Clone(c.Arms)
 	return c
 }
 
-// Next hands out up to count duels: first those whose lease is over, then new
-// ones. It gives fewer, or none, while the tournament waits for results of duels
-// that are out. The error is ErrEnded at the end.
+// Next issues at most count duels, first those whose lease has expired, then new ones. It
+// returns fewer, or none, while the tournament waits for results of issued duels, and
+// ErrEnded at the end.
 func (t *Tournament) Next(count int) ([]Duel, error) {
 	if count < 1 {
 		return nil, fmt.Errorf("duel: %d duels asked for", count)
@@ -163,7 +162,7 @@ func (t *Tournament) Next(count int) ([]Duel, error) {
 	if t.strategy.ended() {
 		return nil, ErrEnded
 	}
-	// In sweeps the order of asking and telling has no say in what is drawn.
+	// A sweep is drawn whole, so that the order of calls does not affect the draws.
 	for whole := t.config.Testing == Sweep; whole && t.draw(); {
 	}
 	now := t.clock()
@@ -184,16 +183,16 @@ func (t *Tournament) Next(count int) ([]Duel, error) {
 	return out, nil
 }
 
-// past is an expiry that is long ago.
+// past is an expiry long ago.
 const past = 1
 
-// held says that the lease of a duel runs.
+// held reports whether the duel's lease is running.
 func (e *entry) held(now time.Time) bool {
 	return e.Leased && (e.Expires == 0 || now.UnixNano() < e.Expires)
 }
 
-// Duel finds a duel that was handed out and is not settled: it is not answered, or
-// waits for an earlier one.
+// Duel returns an issued duel that is not settled: it has no result, or one that waits
+// for an earlier duel's.
 func (t *Tournament) Duel(id uint64) (d Duel, ok bool) {
 	e := t.entry(id)
 	if e == nil || !e.Leased && !e.Answered {
@@ -206,7 +205,7 @@ func (t *Tournament) Duel(id uint64) (d Duel, ok bool) {
 	return d, true
 }
 
-// Drawn is how many duels were drawn; the last has this ID.
+// Drawn returns the number of duels drawn, which is the last one's ID.
 func (t *Tournament) Drawn() uint64 { return t.issued }
 
 // draw adds the next duel to the queue, if there is one.
@@ -219,18 +218,17 @@ func (t *Tournament) draw() bool {
 	return ok
 }
 
-// Recall ends all leases: what is not answered will be handed out again. Results
-// of the duels recalled still count, if they come first.
+// Recall ends all leases: duels without a result will be issued again. The first result
+// of such a duel counts, whoever reports it.
 func (t *Tournament) Recall() {
 	for i := range t.queue {
 		t.queue[i].Expires = past
 	}
 }
 
-// Report takes results, in any order and more than once: the first result of a
-// duel counts, also after its lease. A duel that was never handed out, or was
-// withdrawn, makes an error that wraps ErrUnknown or ErrWithdrawn; no result of
-// the call is then taken.
+// Report takes results, in any order and more than once: the first result of a duel
+// counts, even after its lease. If any duel was never issued or was withdrawn, Report
+// takes none of the results and its error wraps ErrUnknown or ErrWithdrawn.
 func (t *Tournament) Report(results ...Result) ([]Receipt, error) {
 	for _, r := range results {
 		if err := t.known(r.Duel); err != nil {
@@ -253,7 +251,7 @@ func (t *Tournament) Report(results ...Result) ([]Receipt, error) {
 
 func (w *withdrawal) holds(id uint64) bool { return w.From <= id && id <= w.To }
 
-// withdrawal finds the withdrawal of a duel; nil if there was none.
+// withdrawal returns the withdrawal of a duel, nil if there was none.
 func (t *Tournament) withdrawal(id uint64) *withdrawal {
 	for i := range t.withdrawn {
 		if t.withdrawn[i].holds(id) {
@@ -263,7 +261,7 @@ func (t *Tournament) withdrawal(id uint64) *withdrawal {
 	return nil
 }
 
-// entry finds a duel in the queue; nil if it is settled or withdrawn.
+// entry returns a duel in the queue, nil if it is settled or withdrawn.
 func (t *Tournament) entry(id uint64) *entry {
 	i, ok := slices.BinarySearchFunc(t.queue, id, func(e entry, id uint64) int {
 		switch {
@@ -280,7 +278,7 @@ func (t *Tournament) entry(id uint64) *entry {
 	return &t.queue[i]
 }
 
-// known finds what is wrong with reporting a duel.
+// known returns the error that reporting a duel would give.
 func (t *Tournament) known(id uint64) error {
 	e := t.entry(id)
 	if id == 0 || id > t.issued || e != nil && !e.Leased && !e.Answered {
@@ -292,8 +290,8 @@ func (t *Tournament) known(id uint64) error {
 	return nil
 }
 
-// Check says what Report would make of one result, and changes nothing: a status,
-// or the error. A result that is Accepted may turn out Void.
+// Check returns what Report would make of one result, a status or an error, and changes
+// nothing. A result that is Accepted may still turn out Void.
 func (t *Tournament) Check(r Result) (Status, error) {
 	if err := t.known(r.Duel); err != nil {
 		return "", err
@@ -301,7 +299,7 @@ func (t *Tournament) Check(r Result) (Status, error) {
 	return t.status(r), nil
 }
 
-// record notes the result of a duel that is known.
+// record stores the result of a known duel.
 func (t *Tournament) record(r Result) Status {
 	s := t.status(r)
 	if s == Accepted {
@@ -311,7 +309,7 @@ func (t *Tournament) record(r Result) Status {
 	return s
 }
 
-// status is what becomes of the result of a duel that is known.
+// status returns how the result of a known duel would be received.
 func (t *Tournament) status(r Result) Status {
 	e := t.entry(r.Duel)
 	switch {
@@ -327,7 +325,7 @@ func (t *Tournament) status(r Result) Status {
 	return Conflicting
 }
 
-// take tells the strategy all results that have no open duel before them.
+// take tells the strategy all results that no open duel precedes.
 func (t *Tournament) take() {
 	for len(t.queue) > 0 && t.queue[0].Answered {
 		e := t.queue[0]
@@ -353,7 +351,7 @@ func (t *Tournament) withdraw(arm int) {
 	t.queue = nil
 }
 
-// State says where the tournament stands. The caller owns it.
+// State returns a snapshot, which the caller owns.
 func (t *Tournament) State() State {
 	s := State{Duels: t.taken, Eliminated: append([]Elimination{}, t.eliminated...)}
 	now := t.clock()
@@ -371,8 +369,8 @@ func (t *Tournament) State() State {
 	return s
 }
 
-// Coin decides a duel by a fair coin that is a function of the seed and of the
-// duel alone; it is for arms that meet themselves.
+// Coin decides a duel by a fair coin, a function of the seed and the duel alone. It is
+// meant for arms that meet themselves.
 func (t *Tournament) Coin(d Duel) Result {
 	const coinStream = 1 // choices are drawn from stream 0
 	return Result{Duel: d.ID, AWon: philox.New(t.config.Seed, coinStream).At(d.ID)&1 == 1}

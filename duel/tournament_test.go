@@ -25,7 +25,7 @@ func names(k int) []string {
 	return arms
 }
 
-// clockAt is a clock that only the test moves.
+// clockAt is a clock that only the test advances.
 type clockAt struct{ now time.Time }
 
 func newClock() *clockAt { return &clockAt{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
@@ -63,9 +63,9 @@ func judge(seed uint64, f *Preferences, d Duel) Result {
 	return Result{d.ID, rand.New(philox.New(seed, d.ID)).Float64() < f.At(d.A, d.B)}
 }
 
-// A tournament that is saved and restored between any two calls, as JSON or as
-// bytes, does what one does that lives on; whatever is asked, reported twice,
-// late, in another order or after its lease.
+// A tournament that is saved and restored between any two calls, as JSON or in binary,
+// does what one that stays in memory does, whatever is asked, reported twice, late, in
+// another order or after its lease.
 func TestSavedTournamentsGoOn(t *testing.T) {
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSavedTournamentsGoOn(t *testing.T) {
 	}
 }
 
-// reborn saves and restores: 0 as JSON, 1 as bytes, 2 not at all.
+// reborn saves and restores: 0 as JSON, 1 in binary, 2 not at all.
 func reborn(t rapid.TB, from *Tournament, form int, clock func() time.Time) *Tournament {
 	var data []byte
 	var err error
@@ -143,8 +143,8 @@ func reborn(t rapid.TB, from *Tournament, form int, clock func() time.Time) *Tou
 	return to
 }
 
-// finish plays a tournament to its end, asking for count duels at a time, and
-// reporting them in an order of its own.
+// finish plays a tournament to its end, asking for count duels at a time and reporting
+// them in a random order.
 func finish(t testing.TB, tournament *Tournament, f *Preferences, count int, order *rand.Rand) State {
 	t.Helper()
 	seed := tournament.Config().Seed + 1000
@@ -165,8 +165,8 @@ func finish(t testing.TB, tournament *Tournament, f *Preferences, count int, ord
 	}
 }
 
-// With sweeps neither the size of a batch nor the order of reports changes
-// anything; one that always waits for its duel sees the same, strict or not.
+// With sweeps neither the size of requests nor the order of reports changes anything; one
+// who always waits for each result sees the same with either testing.
 func TestOrderOfReports(t *testing.T) {
 	f := Constant(6, .45)
 	for name, d := range designs() {
@@ -194,7 +194,7 @@ func TestEveryDesignEnds(t *testing.T) {
 			if !s.Done || s.End == "" || s.Open+s.Waiting != 0 {
 				t.Errorf("%+v", s)
 			}
-			unproven := d.Algorithm == InterleavedFilter2 // by the tight radius
+			unproven := d.Algorithm == InterleavedFilter2 // with the tight radius
 			if (s.Guarantee == nil) != (s.End == HorizonReached || unproven) {
 				t.Errorf("guarantee %+v at %q", s.Guarantee, s.End)
 			}
@@ -246,7 +246,7 @@ func TestLeases(t *testing.T) {
 		t.Fatalf("after the lease: %+v, was %+v", again, first)
 	}
 	clock.now = clock.now.Add(time.Hour)
-	report(Accepted, Result{2, true}) // late, and the first to come
+	report(Accepted, Result{2, true}) // late, and the first result
 	report(Repeated, Result{2, true})
 	report(Conflicting, Result{2, false})
 	if d, ok := tournament.Duel(2); !ok || d.A != first[1].A || d.B != first[1].B || !d.Expires.Equal(again[1].Expires) {
@@ -257,10 +257,10 @@ func TestLeases(t *testing.T) {
 	}
 	report(Accepted, Result{3, false})
 	tournament.Recall()
-	report(Accepted, Result{1, false}) // recalled, not given out anew
+	report(Accepted, Result{1, false}) // recalled, not issued again
 	report(Settled, Result{1, true})
 	report(Settled, Result{2, false})
-	for _, id := range []uint64{2, 4} { // settled, not handed out
+	for _, id := range []uint64{2, 4} { // settled, not issued
 		if d, ok := tournament.Duel(id); ok {
 			t.Fatalf("%+v is open", d)
 		}
@@ -270,7 +270,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// Without a lease a duel stays with who took it, until it is recalled.
+// Without a lease a duel stays with its judge until it is recalled.
 func TestNoLease(t *testing.T) {
 	clock := newClock()
 	tournament := begin(t, Config{Arms: names(2), Design: Design{Algorithm: DoubleThompson, Horizon: 10}}, clock.time)
@@ -288,8 +288,8 @@ func TestNoLease(t *testing.T) {
 	}
 }
 
-// Duels that were handed out ahead are withdrawn when an earlier result
-// eliminates an arm; who repeats a report hears no error.
+// Duels issued ahead are withdrawn when an earlier result eliminates an arm; repeating an
+// accepted report is no error.
 func TestWithdrawnDuels(t *testing.T) {
 	c := Config{Arms: names(8), Design: Design{Horizon: 10000}, Seed: 1}
 	f := Constant(8, .5)
@@ -310,7 +310,7 @@ func TestWithdrawnDuels(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, last := judge(1, f, duels[0]), judge(1, f, duels[len(duels)-1])
-		// What waits keeps its answer, also where this very report has it withdrawn.
+		// A waiting duel keeps its answer, even if this very report withdraws it.
 		receipts, err := tournament.Report(append(rest, first)...)
 		if err != nil {
 			t.Fatal(err)
@@ -358,7 +358,7 @@ func TestBadReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []uint64{0, 3, 4, 1 << 60} { // 3 is drawn and not handed out
+	for _, id := range []uint64{0, 3, 4, 1 << 60} { // 3 is drawn and not issued
 		receipts, err := tournament.Report(Result{duels[0].ID, true}, Result{id, true})
 		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), fmt.Sprintf("duel %d:", id)) || receipts != nil {
 			t.Errorf("duel %d: %v, %v", id, receipts, err)
@@ -396,8 +396,8 @@ func TestBadConfigs(t *testing.T) {
 	}
 }
 
-// TestCheckForetells: Check changes nothing and says what Report then makes of a
-// result, of any duel at any time.
+// TestCheckForetells asserts that Check changes nothing and returns what Report then
+// makes of a result, of any duel at any time.
 func TestCheckForetells(t *testing.T) {
 	for name, d := range designs() {
 		t.Run(name, func(t *testing.T) {
@@ -408,7 +408,7 @@ func TestCheckForetells(t *testing.T) {
 				if _, err := tournament.Next(1 + r.IntN(4)); errors.Is(err, ErrEnded) {
 					break
 				}
-				// Mostly of those out; some are long settled, some are yet to come.
+				// Mostly duels in flight; some are settled, some not drawn yet.
 				id := tournament.issued + 2 - min(uint64(r.IntN(10)), tournament.issued+2)
 				result := judge(1, f, Duel{ID: id, A: 0, B: 1})
 				result.AWon = result.AWon != (r.IntN(4) == 0)
