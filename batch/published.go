@@ -51,7 +51,7 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	if math.IsNaN(w.req.Beta) || w.req.Beta < 0 || math.IsInf(w.req.Beta, 0) {
 		return nil, bad("beta", "%g is not a finite number from 0 on", w.req.Beta)
 	}
-	if m == BanditMIPS && c.Metric != collection.Euclidean {
+	if m == BanditMIPS && !c.Metric.Differences() {
 		return e.banditMIPS(w), nil
 	}
 	p := &strategy{Plan: &plan.Plan{Name: string(m)}, method: m, guarantee: GuaranteeProbabilistic}
@@ -64,8 +64,8 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 			p.Name += ", epsilon 0 reads every coordinate"
 		}
 	}
-	if c.Metric == collection.Euclidean && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
-		return nil, bad("method", "%s is defined for inner products, the metric is l2", m)
+	if c.Metric.Differences() && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
+		return nil, bad("method", "%s is defined for inner products, the metric is %v", m, c.Metric)
 	}
 	lo, hi := e.values()
 	p.reference = func(ctx context.Context, w *work, from, to int, out []Answer) error {
@@ -204,7 +204,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 		return w.certify(j, &backend.Answer{Open: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
 	}
 	q := slices.Clone(w.query(j))
-	if c.Metric == collection.Cosine && w.norms[j] > 0 {
+	if c.Metric.Normalises() && w.norms[j] > 0 {
 		for i := range q {
 			q[i] = float32(float64(q[i]) / w.norms[j])
 		}
@@ -264,10 +264,9 @@ func fingerprint(q []float32) uint64 {
 
 // solve runs one published algorithm.
 func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (bandit.Outcome, error) {
-	euclidean := e.c.Metric == collection.Euclidean
 	var arms bandit.Arms
 	var rlo, rhi float64
-	if euclidean {
+	if e.c.Metric.Differences() {
 		d, err := bandit.NewDistances(a, q, lo, hi)
 		if err != nil {
 			return bandit.Outcome{}, err

@@ -126,15 +126,7 @@ func (w *work) checkQueries() error {
 				}
 			}
 		}
-		most := n * w.e.maxNorm
-		switch c.Metric {
-		case collection.Cosine:
-			most = n
-		case collection.Euclidean:
-			most = c.WorkingNorm(q) + w.e.maxNorm
-			most *= most
-		}
-		if most >= math.MaxFloat32/2 {
+		if c.Metric.Greatest(c.WorkingNorm(q), w.e.maxNorm) >= math.MaxFloat32/2 {
 			return &RequestError{Field: "queries", Query: j, Err: fmt.Errorf("norm %g: scores could overflow float32", n)}
 		}
 	}
@@ -147,19 +139,14 @@ func (w *work) gap(j int) float64 {
 		return w.req.Epsilon
 	}
 	scale := w.e.longest()
-	if w.e.c.Metric != collection.Cosine {
+	if !w.e.c.Metric.Normalises() {
 		scale *= w.norms[j]
 	}
 	return w.req.Epsilon * scale
 }
 
 // epsilon is the allowed gap of query j in search-score units.
-func (w *work) epsilon(j int) float64 {
-	if w.e.c.Metric == collection.Euclidean {
-		return w.gap(j) / 2 // the search score is -|q-v|^2/2
-	}
-	return w.gap(j)
-}
+func (w *work) epsilon(j int) float64 { return w.e.c.Metric.Gap(w.gap(j)) }
 
 // rounding bounds what float64 sums of products lose, over the norms' product, of
 // a score and of the limit it is held against. Sums of equal terms drift: no less
@@ -167,29 +154,24 @@ func (w *work) epsilon(j int) float64 {
 func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
 
 // floor is the least search score wanted of query j, less what the rounding of
-// float64 sums can take from an atom that reaches it: a duplicate has cosine 1.
+// float64 sums can take from an atom that reaches it.
 func (w *work) floor(j int) float64 {
 	if w.req.MinScore == nil {
 		return math.Inf(-1)
 	}
-	rounding := w.rounding()
-	q, v := w.norms[j], w.e.maxNorm
-	switch w.e.c.Metric {
-	case collection.Euclidean:
-		return 0 - *w.req.MinScore*(1+1e-12+rounding)/2
-	case collection.Cosine:
-		return *w.req.MinScore - rounding
-	}
-	return *w.req.MinScore - rounding*q*v
+	return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], w.e.maxNorm)
 }
 
-// above drops from an answer in inner products, best first, what reaches query j's
-// floor but not its limit: the floor allows for the longest atom, and beside one
-// that is far longer than others these may lie well below.
+// above drops from an answer, best first, what reaches query j's floor but not its
+// limit: the floor allows for the longest atom, and beside one that is far longer than
+// others these may lie well below.
 func (w *work) above(j int, a *backend.Answer) {
-	n := 0
+	floor := func(norm float64) float64 {
+		return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], norm)
+	}
+	n, greatest := 0, floor(0)
 	for i, s := range a.Scores {
-		if s < *w.req.MinScore && s < *w.req.MinScore-w.rounding()*w.norms[j]*collection.Norm(w.e.c.Row(int(a.IDs[i]))) {
+		if s < greatest && s < floor(collection.Norm(w.e.c.Row(int(a.IDs[i])))) {
 			continue
 		}
 		a.IDs[n], a.Scores[n] = a.IDs[i], s
@@ -200,13 +182,7 @@ func (w *work) above(j int, a *backend.Answer) {
 
 // unseen is the answer to a query that no look reached: nothing, with all open.
 func (w *work) unseen(j int, stop Stop) Answer {
-	a := backend.Answer{Open: w.norms[j] * w.e.maxNorm, Tau: math.Inf(-1)}
-	switch w.e.c.Metric {
-	case collection.Cosine:
-		a.Open = w.e.maxNorm
-	case collection.Euclidean:
-		a.Open = 0
-	}
+	a := backend.Answer{Open: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
 	return w.certify(j, &a, stop)
 }
 
@@ -237,15 +213,12 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	for _, l := range a.Looks {
 		cert.Looks = append(cert.Looks, w.record(l))
 	}
-	if w.req.MinScore != nil && c.Metric == collection.InnerProduct {
+	if w.req.MinScore != nil {
 		w.above(j, a)
 	}
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
 	for i, s := range a.Scores {
-		if c.Metric == collection.Euclidean {
-			s = 0 - 2*s // no -0
-		}
-		out.Scores[i] = float32(s)
+		out.Scores[i] = float32(c.Metric.Shown(s))
 	}
 	return out
 }

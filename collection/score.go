@@ -27,6 +27,26 @@ func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
 	return c.Metric.score(sum, vv, qq)
 }
 
+// leastNorm is the norm below which float32 products of a row with a query of norm 1
+// may be too far off to be divided by it.
+const leastNorm = 0x1p-100
+
+// ProductFactor returns what float32 products with row i as given are multiplied by
+// to be those of the working vector. bounded is false where they may have vanished:
+// then the factor is 0, and they say nothing of the score.
+func (c *Collection) ProductFactor(i int) (factor float32, bounded bool) {
+	if !c.Metric.Normalises() {
+		return 1, true
+	}
+	switch n := c.RowNorm(i); {
+	case n >= leastNorm:
+		return float32(1 / n), true
+	case n > 0:
+		return 0, false
+	}
+	return 0, true
+}
+
 // CosineOf returns the cosine of vectors whose product is dot and whose squared norms
 // are vv and qq; 0 where dot is. It uses operations alone that IEEE 754 rounds in one
 // way, so equal sums give equal cosines on every processor, and where dot and vv are

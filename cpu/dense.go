@@ -21,9 +21,6 @@ const (
 	// denseBlock is how many coordinates are summed in float32 before a sum is
 	// added to the others; 64 queries of them fill half a second-level cache.
 	denseBlock = 512
-	// leastNorm is the norm below which float32 products of a row with a query of
-	// norm 1 may be too far off for cosines.
-	leastNorm = 0x1p-100
 	// denseFirst is how many rows the first tile has, at least.
 	denseFirst = 16
 	// denseFew queries are scored exactly at once: reading the rows is the cost.
@@ -73,18 +70,13 @@ func (r *resident) denseTerms() *denseTerms {
 		}
 		for i, row := range c.Order {
 			t.inverse[row] = uint32(i)
-			t.scale[row], t.size[row] = 1, up32(float64(c.Norm[i])+given)
-			switch c.Metric {
-			case collection.Cosine:
-				switch n := c.RowNorm(int(row)); {
-				case n >= leastNorm:
-					t.scale[row] = float32(1 / n)
-				case n > 0: // its products may have vanished: never out of reach
-					t.scale[row], t.size[row] = 0, float32(math.Inf(1))
-				default:
-					t.scale[row] = 0
-				}
-			case collection.Euclidean:
+			var bounded bool
+			t.scale[row], bounded = c.ProductFactor(int(row))
+			t.size[row] = up32(float64(c.Norm[i]) + given)
+			if !bounded {
+				t.size[row] = float32(math.Inf(1)) // never out of reach
+			}
+			if c.Offset != nil {
 				// an upper bound of the true offset after the test's roundings
 				t.offset[row] = up32(float64(c.Offset[i]) * (1 - looks.Slop))
 			}
@@ -356,7 +348,7 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 	for i, row := range x.ids {
 		// the margin covers as much below the product as above it
 		gap := 2 * float64(s.margin[e]) * float64(t.size[row])
-		if q.c.Metric == collection.Euclidean { // the stored offset is an upper bound
+		if q.c.Offset != nil { // the stored offset is an upper bound
 			norm := float64(q.c.Norm[t.inverse[row]])
 			gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
 		}

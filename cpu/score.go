@@ -1,12 +1,8 @@
 package cpu
 
-import (
-	"math"
+import "math"
 
-	"thresher/collection"
-)
-
-// Scores of a query are kept in two scales that differ for Euclidean distance alone.
+// Scores of a query are kept in two scales that differ for squared differences alone.
 // Answers are ranked by the search score itself, -|q-v|^2/2, a sum of squared
 // differences. Bounds are of the product form: with q and v relative to the
 // collection's centre they are of q.v - |v|^2/2, which is |q|^2/2 more. lead is that
@@ -15,7 +11,7 @@ import (
 
 // exacts writes the search scores of rows, by number, to out.
 func (s *state) exacts(out []float64, rows []uint32) {
-	if s.c.Metric == collection.Euclidean {
+	if s.c.Metric.Differences() {
 		s.k.SquaredDistances(out, s.c.Rows, s.c.Dim, rows, s.q)
 	} else {
 		s.k.Dots(out, s.c.Rows, s.c.Dim, rows, s.q)
@@ -27,29 +23,23 @@ func (s *state) exacts(out []float64, rows []uint32) {
 
 // exact is the search score of a row.
 func (s *state) exact(row uint32) float64 {
-	if s.c.Metric == collection.Euclidean {
+	if s.c.Metric.Differences() {
 		return s.scoreOf(row, s.k.SquaredDistance(s.c.Row(int(row)), s.q))
 	}
 	return s.scoreOf(row, s.k.Dot(s.c.Row(int(row)), s.q))
 }
 
-// scoreOf turns a row's product with the query, or squared distance from it, into
-// its search score.
+// scoreOf turns a row's product with q, or squared distance from it, into its search
+// score.
 func (s *state) scoreOf(row uint32, x float64) float64 {
-	switch s.c.Metric {
-	case collection.Cosine:
-		return math.Ldexp(collection.CosineOf(x, s.c.RowSquares[row], s.qq), -s.exp)
-	case collection.Euclidean:
-		return 0 - math.Ldexp(x/2, -s.exp) // no -0
-	}
-	return x
+	return s.c.ScoreOf(int(row), x, s.qq) * s.toScore
 }
 
 // convert sets what turns scores into thresholds of bounds, for a query of the given
 // working norm.
 func (s *state) convert(norm float64) {
-	if s.c.Metric == collection.Euclidean {
-		s.lead = math.Ldexp(norm*norm/2, -s.exp)
+	if s.c.Metric.Differences() {
+		s.lead = math.Ldexp(s.c.Metric.Lead(norm), -s.exp)
 		s.give = float64(s.c.Dim+32) * 0x1p-52
 	}
 }
@@ -76,7 +66,7 @@ func (s *state) surely(lower float64) bool {
 
 // outward turns a bound into one of search scores.
 func (s *state) outward(bound float64) float64 {
-	if s.c.Metric != collection.Euclidean || math.IsInf(bound, 0) {
+	if !s.c.Metric.Differences() || math.IsInf(bound, 0) {
 		return bound
 	}
 	return min(0, bound-s.lead+s.give*(2*s.lead+math.Abs(bound)))

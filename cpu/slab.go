@@ -102,7 +102,7 @@ func (x *run) slabRule(l backend.Look) (func(s *state) (rule, error), error) {
 			return func(s *state) (rule, error) { return cauchy(s, l, to), nil }, nil
 		}
 		return func(s *state) (rule, error) { return martingale(s, l, from) }, nil
-	case (l.Rule == backend.MeanRadius || l.Rule == backend.Rank) && raw && c.Metric != collection.Euclidean:
+	case (l.Rule == backend.MeanRadius || l.Rule == backend.Rank) && raw && !c.Metric.Differences():
 		return func(s *state) (rule, error) { return x.mean(s, l), nil }, nil
 	}
 	return nil, fmt.Errorf("rule %d on float32 coordinates of a %v basis: %w", l.Rule, c.Basis, backend.ErrRuleUnsupported)
@@ -110,12 +110,7 @@ func (x *run) slabRule(l backend.Look) (func(s *state) (rule, error), error) {
 
 // working is the factor of an atom's coordinates.
 func (s *state) working(i uint32) float64 {
-	if s.c.Metric == collection.Cosine {
-		if n := s.c.RowNorm(int(s.c.Order[i])); n > 0 {
-			return 1 / n
-		}
-	}
-	return 1
+	return s.c.Metric.Factor(s.c.RowNorm(int(s.c.Order[i])))
 }
 
 // student is the law on a rotated float32 prefix, which is its own code.
@@ -370,7 +365,7 @@ func (q *slab) open(s *state) (n int, most float64) {
 
 // normCap bounds every score by the norms.
 func (s *state) normCap() float64 {
-	if s.c.Metric == collection.Euclidean {
+	if s.c.Metric.Differences() {
 		// lead is half the square of the query's norm, scaled
 		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.lead, -s.exp)))
 	}

@@ -20,14 +20,15 @@ type arm struct {
 // bounds and thresholds are of the product form (score.go); they leave it unscaled, as
 // search scores.
 type state struct {
-	c    *collection.Collection
-	k    simd.Kernels
-	goal backend.Goal
-	exp  int
-	q    []float64 // as given, times a power of two: products with rows are exact; 1 for Euclidean distance
-	unit float64   // what makes q the query that is compared: scaled, and normalised for cosine
-	qq   float64   // |q|^2, a canonical sum
-	prep collection.Query
+	c       *collection.Collection
+	k       simd.Kernels
+	goal    backend.Goal
+	exp     int
+	q       []float64 // as given, times a power of two, 1 for squared differences: products with rows are exact
+	unit    float64   // what makes q the query that is compared: scaled, and normalised if the metric does
+	toScore float64   // what makes scores of q scores times 2^-exp
+	qq      float64   // |q|^2, a canonical sum
+	prep    collection.Query
 
 	epsilon, floor float64
 	lead, give     float64 // from search scores to bounds
@@ -70,11 +71,7 @@ func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi 
 		if c.Centre != nil {
 			norm = c.WorkingNorm(q.Row(j))
 		}
-		w.scales[k] = 1
-		if c.Metric == collection.Cosine && norm > 0 {
-			w.scales[k] = 1 / norm
-		}
-		w.norms[k] = norm
+		w.scales[k], w.norms[k] = c.Metric.Factor(norm), norm
 		// of a coded collection, PrepareBatch decides: both must scale alike
 		w.queries[k] = collection.Query{Exp: c.Metric.Exponent(norm * w.scales[k])}
 		if c.Coded() {
@@ -99,14 +96,14 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 		best: top{k: g.K, heap: s.best.heap[:0]}, lower: lowest{k: g.K, heap: s.lower.heap[:0]},
 		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
-	s.unit, s.qq = 1, x.r.kernels.SumSquares(q)
-	power := exp
-	switch s.c.Metric {
-	case collection.Cosine: // whose exp is that of a query of norm 1
+	s.qq = x.r.kernels.SumSquares(q)
+	power := 0 // differences are of the query as given
+	if !s.c.Metric.Differences() {
 		_, power = math.Frexp(math.Sqrt(s.qq))
-		s.unit = math.Ldexp(scale, power-exp)
-	case collection.Euclidean:
-		power, s.unit = 0, math.Ldexp(1, -exp)
+	}
+	s.unit, s.toScore = math.Ldexp(scale, power-exp), math.Ldexp(1, power-exp)
+	if s.c.Metric.Normalises() { // a score does not depend on power
+		s.toScore = math.Ldexp(1, -exp)
 	}
 	f := math.Ldexp(1, -power)
 	s.qq *= f * f

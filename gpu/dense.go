@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"thresher/backend"
-	"thresher/collection"
 )
 
 const (
@@ -28,9 +27,6 @@ const (
 	// denseTile is how many rows and how many queries a block multiplies, and
 	// denseShared the shared memory it takes.
 	denseTile, denseShared = 128, 98304
-	// leastNorm is the norm below which float32 products of a row with a query of
-	// norm 1 may be too far off for cosines.
-	leastNorm = 0x1p-100
 )
 
 // denseTerms are what the dense path needs of each row, in the order given.
@@ -57,18 +53,12 @@ func (r *resident) makeDenseTerms(ctx context.Context, t *Thread) (*denseTerms, 
 	c, d := r.c, &denseTerms{}
 	inverse, scale, size, offset := make([]uint32, c.N), make([]float32, c.N), make([]float32, c.N), make([]float32, c.N)
 	for i, row := range c.Order {
-		inverse[row], scale[row], size[row] = uint32(i), 1, c.Norm[i]
-		switch c.Metric {
-		case collection.Cosine:
-			switch n := c.RowNorm(int(row)); {
-			case n >= leastNorm:
-				scale[row] = float32(1 / n)
-			case n > 0: // its products may have vanished: never out of reach
-				scale[row], size[row] = 0, float32(math.Inf(1))
-			default:
-				scale[row] = 0
-			}
-		case collection.Euclidean:
+		var bounded bool
+		inverse[row], size[row] = uint32(i), c.Norm[i]
+		if scale[row], bounded = c.ProductFactor(int(row)); !bounded {
+			size[row] = float32(math.Inf(1)) // never out of reach
+		}
+		if c.Offset != nil {
 			// an upper bound of the true offset after the test's roundings
 			offset[row] = up32(float64(c.Offset[i]) * (1 - slop))
 		}
