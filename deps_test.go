@@ -18,14 +18,14 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu", "verify", "internal/atomicfile"},
+	"cmd/thresher":        {"config", "service", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu", "verify", "internal/atomicfile", "internal/filelock"},
 	"config":              {},
 	"service/fair":        {},
 	"service":             {"slate", "service/offline", "service/catalog", "service/db", "service/durable", "service/lostfound", "service/fair", "service/files", "service/metrics", "service/slates", "service/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "batch", "dataset"},
 	"service/offline":     {"service/db", "service/durable", "service/lostfound", "service/catalog", "service/files", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/db", "service/durable", "service/files", "service/lostfound", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {},
-	"service/db":          {"service/problem", "internal/atomicfile"},
+	"service/db":          {"service/problem", "internal/atomicfile", "internal/filelock"},
 	"service/durable":     {"service/problem", "internal/atomicfile"},
 	"service/lostfound":   {"service/durable"},
 	"service/files":       {"service/db", "service/durable", "service/lostfound", "service/problem"},

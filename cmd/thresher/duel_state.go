@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"thresher/internal/atomicfile"
+	"thresher/internal/filelock"
 )
 
 // duelFile is the file of a tournament. One run has it at a time: a second one would
@@ -47,7 +48,7 @@ func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
 
 // readLocked locks f and reads it. named says that f is still the file at path.
 func readLocked(f *os.File, path string) (content []byte, named bool, err error) {
-	ok, err := tryLock(f)
+	ok, err := filelock.Try(f)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: cannot be locked: %w", path, err)
 	}
@@ -76,7 +77,7 @@ func (d *duelFile) save(content []byte) error {
 	if _, err := next.Write(content); err != nil {
 		return err
 	}
-	if !locks { // an open file may not be replaced
+	if !filelock.Supported { // an open file may not be replaced
 		if err := d.close(); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (d *duelFile) save(content []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = tryLock(held); err == nil {
+	if _, err = filelock.Try(held); err == nil {
 		err = next.Commit(true)
 	}
 	if err != nil {

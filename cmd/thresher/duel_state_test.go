@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"thresher/duel"
+	"thresher/internal/filelock"
 )
 
 // A run that is killed, before or while a judgment is saved, has kept every judgment
@@ -91,7 +92,7 @@ func TestDuelTakenTwice(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b")
 	duelRun(t, "", "--arms", arms, quickly).wantCode(t, exitOK)
-	if !locks {
+	if !filelock.Supported {
 		t.Skip("no locks on this system")
 	}
 	first, _, err := openDuelFile(arms+".duel", false)
@@ -123,7 +124,7 @@ func TestDuelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	duelRun(t, "q\n", "--arms", arms, quickly, "--state", state).wantCode(t, exitOK)
-	if info, err := os.Stat(state); err != nil || locks && info.Mode().Perm() != 0o600 || info.Size() == 0 {
+	if info, err := os.Stat(state); err != nil || filelock.Supported && info.Mode().Perm() != 0o600 || info.Size() == 0 {
 		t.Errorf("%v, %v", info, err)
 	}
 }

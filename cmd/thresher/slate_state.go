@@ -11,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"thresher/internal/atomicfile"
+	"thresher/internal/filelock"
 	"thresher/slate"
 )
 
@@ -246,20 +246,8 @@ func lockFolder(ctx context.Context, dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		ok, err := tryLock(f)
-		if err == nil && !ok {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: cannot be locked: %w", dir, err), f.Close())
-		}
-		if ok {
-			return f, nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(5 * time.Millisecond):
-		}
+	if err := filelock.Wait(ctx, f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: cannot be locked: %w", dir, err), f.Close())
 	}
+	return f, nil
 }

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"thresher/internal/atomicfile"
+	"thresher/internal/filelock"
 )
 
 // ErrInUse says that another process has the database open.
@@ -128,18 +130,16 @@ func openChecked(path string, wait time.Duration) (*os.File, error) {
 	return f, nil
 }
 
+// lockWithin takes the lock that bbolt takes on the same open file, so that bbolt gets it again at
+// once. Where filelock has none, bbolt alone locks.
 func lockWithin(f *os.File, wait time.Duration) error {
-	for until := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		taken, err := lock(f)
-		switch {
-		case err != nil:
-			return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
-		case taken:
-			return nil
-		case time.Now().After(until):
-			return ErrInUse
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	err := filelock.Wait(ctx, f)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ErrInUse
 	}
+	return err
 }
 
 // checkFile says what is wrong with a database.
