@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"thresher/collection"
 )
@@ -34,13 +35,13 @@ type Resident interface {
 // stays valid, and Finish then gives the best answers so far with their open
 // upper bound.
 type Run interface {
-	// Raise lifts each query's threshold by scoring atoms chosen by spec.
-	Raise(ctx context.Context, spec RaiseSpec) error
-	// Pull takes the next looks at the survivors and drops every arm that
-	// cannot reach the threshold. It may raise in between. Looks on codes that
-	// a context stopped may be asked for again and go on; looks on float32
-	// coordinates may not, after them only Finish.
-	Pull(ctx context.Context, looks ...Look) (Tally, error)
+	// Pull takes the next look at the survivors: it drops every arm that cannot
+	// reach its query's threshold, which rises on the way by the arms that the look
+	// itself finds best. A query of which a first look keeps more than its share is
+	// answered by the dense path at once. A look on codes that a context stopped may
+	// be asked for again and goes on where it was; one on float32 coordinates may not,
+	// after it only Finish.
+	Pull(ctx context.Context, look Look) (Survivors, error)
 	// Dense scores all atoms allowed for these queries exactly. It reads the rows
 	// that a goal's Filter allows if the goal says Gather, and all rows otherwise.
 	Dense(ctx context.Context, queries ...int) error
@@ -93,24 +94,16 @@ type Goal struct {
 	Gather bool
 }
 
-// Source says how the atoms that lift a threshold are scored.
+// Source says how the arms that raise a threshold during a look are scored.
 type Source uint8
 
 const (
 	// Exact scores original rows in float64.
 	Exact Source = iota
-	// LowerBound takes deterministic lower bounds of int8 rows.
+	// LowerBound takes deterministic lower bounds from the whole row of int8 codes,
+	// and leaves the exact scores for Finish. A backend may score exactly instead.
 	LowerBound
 )
-
-// RaiseSpec says how a threshold is lifted: before the first Pull by the first
-// PerQuery atoms in collection order (those of greatest norm; 0 scores none) or some
-// more, later by the PerQuery survivors of greatest upper bound. The last spec's
-// Source also rules the raises a Pull makes on its way.
-type RaiseSpec struct {
-	Source   Source
-	PerQuery int
-}
 
 // Representation says which copy of the atoms a look reads.
 type Representation uint8
@@ -143,8 +136,6 @@ const (
 	Martingale
 	// MeanRadius is BanditMIPS: running mean plus and minus a radius.
 	MeanRadius
-	// Rank is BoundedME: the worse half by running mean goes.
-	Rank
 )
 
 // Look is one more glance at the survivors.
@@ -160,9 +151,13 @@ type Look struct {
 	// Sigma is the sub-Gaussian parameter of MeanRadius, in units of one
 	// product; 0 takes half the range the data and the query allow.
 	Sigma float64
-	// Keep is how many arms Rank keeps.
-	Keep int
-	// First is how many atoms a first look sees before it lifts the threshold,
+	// Source is how a look on codes scores the arms that raise the threshold.
+	Source Source
+	// Leaders is how many survivors of greatest estimate a look at float32
+	// coordinates, other than the first, scores exactly before it reads any: they
+	// raise the threshold.
+	Leaders int
+	// First is how many atoms a first look sees before it raises the threshold,
 	// by the k of greatest bound among them; then as many again, twice as
 	// many, and so on. Whole panels; 0 means one.
 	First int
@@ -172,22 +167,13 @@ type Look struct {
 	MaxSurvivors float64
 }
 
-// Tally is what the driver sees after a Pull, one entry a query.
-type Tally struct {
-	Survivors []int     // arms still in play
-	Tau       []float64 // threshold in search-score units
-	Open      []float64 // largest upper bound still open; -Inf when nothing is
-	Dense     []bool    // answered by the dense path
-}
+// Survivors is how many arms of each query are in play after a Pull; 0 for queries
+// that the dense path has answered and those that have left.
+type Survivors []int
 
-// Done reports whether no query has an arm left to look at.
-func (t Tally) Done() bool {
-	for _, s := range t.Survivors {
-		if s > 0 {
-			return false
-		}
-	}
-	return true
+// None reports whether no query has an arm left to look at.
+func (s Survivors) None() bool {
+	return !slices.ContainsFunc(s, func(n int) bool { return n > 0 })
 }
 
 // LookReport is what one look did for one query.

@@ -3,9 +3,9 @@
 //
 // A backend loads a collection once and then runs batches of queries over it.
 // The state of a batch (survivors, thresholds, exact scores so far) stays in
-// the backend's memory; the driver sees tallies only:
+// the backend's memory; the driver sees how many arms survive:
 //
-//	begin; for each look of the plan { raise; pull; stop when the tally says so }; finish
+//	begin; for each look of the plan { pull; stop when nothing survives }; finish
 //
 // Every backend forms the same scores, bit for bit: canonical sums of float64 as
 // docs/guarantee.md defines them. Answers without chance, gap or deadline are the

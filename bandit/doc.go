@@ -19,7 +19,7 @@
 //     raw coordinates (rule Martingale).
 //
 // The published ones are BanditMIPS with its variants (rule MeanRadius), Bucket_AE
-// and Matching Pursuit (arXiv 2212.07551), and BoundedME (rule Rank; Liu, Wu and
+// and Matching Pursuit (arXiv 2212.07551), and BoundedME (Liu, Wu and
 // Mozafari, AAAI 2019).
 //
 // One decision binds the first three files: the coded prefix itself is x. The

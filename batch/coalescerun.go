@@ -84,14 +84,14 @@ type sharedRun struct {
 	began time.Time
 }
 
-func (s *sharedRun) Pull(ctx context.Context, looks ...backend.Look) (t backend.Tally, err error) {
+func (s *sharedRun) Pull(ctx context.Context, look backend.Look) (left backend.Survivors, err error) {
 	for struck := true; struck; {
 		struck, err = s.try(ctx, func(ctx context.Context) (err error) {
-			t, err = s.Leaver.Pull(ctx, looks...)
+			left, err = s.Leaver.Pull(ctx, look)
 			return err
 		})
 	}
-	return t, err
+	return left, err
 }
 
 // denseLeast is how many queries share a dense scan at least.

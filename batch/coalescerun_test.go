@@ -72,9 +72,9 @@ func (s *stay) halt(ctx context.Context, call func(context.Context) error) error
 	return call(ctx)
 }
 
-func (s *stay) Pull(ctx context.Context, l ...backend.Look) (t backend.Tally, err error) {
+func (s *stay) Pull(ctx context.Context, l backend.Look) (t backend.Survivors, err error) {
 	err = s.halt(ctx, func(ctx context.Context) (err error) {
-		t, err = s.Leaver.Pull(ctx, l...)
+		t, err = s.Leaver.Pull(ctx, l)
 		return err
 	})
 	return t, err

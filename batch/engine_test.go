@@ -114,8 +114,6 @@ func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookR
 			l.Rule = backend.Martingale
 		case "mean-radius":
 			l.Rule = backend.MeanRadius
-		case "rank":
-			l.Rule = backend.Rank
 		default:
 			l.Rule = backend.Cauchy
 		}

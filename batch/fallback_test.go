@@ -59,18 +59,11 @@ type brokenRun struct {
 	b *broken
 }
 
-func (r *brokenRun) Raise(ctx context.Context, s backend.RaiseSpec) error {
-	if err := r.b.fails("raise"); err != nil {
-		return err
-	}
-	return r.Run.Raise(ctx, s)
-}
-
-func (r *brokenRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+func (r *brokenRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if err := r.b.fails("pull"); err != nil {
-		return backend.Tally{}, err
+		return nil, err
 	}
-	return r.Run.Pull(ctx, l...)
+	return r.Run.Pull(ctx, l)
 }
 
 func (r *brokenRun) Finish(ctx context.Context) (backend.Answers, error) {
@@ -113,7 +106,7 @@ func TestFallback(t *testing.T) {
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
 	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain}
 	want := search(t, over(t, c, 1, nil), req)
-	for _, at := range []string{"load", "begin", "raise", "pull", "finish"} {
+	for _, at := range []string{"load", "begin", "pull", "finish"} {
 		for _, with := range []error{errBroken, backend.ErrRuleUnsupported, backend.ErrMemory} {
 			var w watcher
 			e, err := batch.Open(t.Context(), c, &broken{cpu.New(cpu.Options{Threads: 1}), at, with},

@@ -47,11 +47,11 @@ type mortalRun struct {
 	m *mortal
 }
 
-func (r *mortalRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+func (r *mortalRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if *r.m.tell > r.m.runs {
-		return backend.Tally{}, fmt.Errorf("pull: %w", backend.ErrUnavailable)
+		return nil, fmt.Errorf("pull: %w", backend.ErrUnavailable)
 	}
-	return r.Run.Pull(ctx, l...)
+	return r.Run.Pull(ctx, l)
 }
 
 // TestLost checks that a backend which is lost is told of once, not asked again,

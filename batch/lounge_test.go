@@ -98,8 +98,8 @@ type gatedRun struct {
 	looked bool
 }
 
-func (r *gatedRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
-	t, err := r.Run.Pull(ctx, l...)
+func (r *gatedRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
+	t, err := r.Run.Pull(ctx, l)
 	if !r.looked && err == nil {
 		r.looked, err = true, r.g.wait(ctx)
 	}

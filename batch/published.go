@@ -74,11 +74,16 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	return p, nil
 }
 
-// float32Looks are looks at the coordinates between bounds.
-func float32Looks(bounds []int, rule backend.Rule, alpha float64) []backend.Look {
+// float32Looks are looks at the coordinates between bounds; before each but the first
+// so many leaders are scored.
+func float32Looks(bounds []int, rule backend.Rule, alpha float64, leaders int) []backend.Look {
 	var looks []backend.Look
 	for i := 1; i < len(bounds); i++ {
-		looks = append(looks, backend.Look{Rep: backend.Float32, From: bounds[i-1], To: bounds[i], Rule: rule, Alpha: alpha})
+		look := backend.Look{Rep: backend.Float32, From: bounds[i-1], To: bounds[i], Rule: rule, Alpha: alpha}
+		if i > 1 {
+			look.Leaders = leaders
+		}
+		looks = append(looks, look)
 	}
 	return looks
 }
@@ -89,13 +94,13 @@ func leaders(k int) int { return k + (k+1)/2 }
 // strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
 func (e *Engine) strict(w *work, k int) *strategy {
 	return &strategy{method: Strict, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
-		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k))}}
+		Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k), leaders(k))}}
 }
 
 // certainRaw is certain on raw coordinates: what is unseen counts by its norm.
 func (e *Engine) certainRaw(k int) *strategy {
 	return &strategy{method: Certain, guarantee: GuaranteeCertain, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
-		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0)}}
+		Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0, leaders(k))}}
 }
 
 // prefix is adaptive on float32 prefixes without head, for comparison of pulls.
@@ -104,12 +109,12 @@ func (e *Engine) prefix(w *work, k int) *strategy {
 	for b := 16; b < e.c.D; b *= 2 {
 		bounds = append(bounds, b)
 	}
-	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0)
+	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0, leaders(k))
 	for i := range looks {
 		looks[i].Alpha = plan.ArmAlpha(w.delta, k) / float64(max(1, len(looks)-1))
 	}
 	return &strategy{method: PrefixF32, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 rotated coordinates 16, 32, 64, ..",
-		Raise: backend.RaiseSpec{PerQuery: leaders(k)}, Looks: looks}}
+		Looks: looks}}
 }
 
 // banditMIPS is Algorithm 1 of arXiv 2212.07551 with coordinates in one random
@@ -117,7 +122,7 @@ func (e *Engine) prefix(w *work, k int) *strategy {
 // covers every s, so fewer tests cost no delta. All queries of a collection
 // begin with the same coordinates, the paper's warm start.
 func (e *Engine) banditMIPS(w *work) *strategy {
-	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta)
+	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta, 0)
 	for i := range looks {
 		looks[i].Sigma = w.req.Sigma
 	}

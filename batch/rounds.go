@@ -7,8 +7,8 @@ import (
 	"thresher/batch/plan"
 )
 
-// rounds is the elimination loop: begin; for each look of the plan { raise;
-// pull; stop when the tally says so }; finish.
+// rounds is the elimination loop: begin; for each look of the plan { pull; stop when
+// nothing survives }; finish. Where ctx ends, Finish makes the best of what there is.
 func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Queries, goals []backend.Goal) (backend.Answers, error) {
 	run, err := r.Begin(ctx, q, goals)
 	if err != nil {
@@ -21,19 +21,12 @@ func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Que
 		}
 		return run.Finish(ctx)
 	}
-	for i, look := range p.Looks {
-		raise := p.Raise
-		if i == 0 { // the first look makes its own threshold, from the same source
-			raise.PerQuery = 0
-		}
-		if err := run.Raise(ctx, raise); err != nil && !stopped(err) {
-			return nil, err
-		}
-		tally, err := run.Pull(ctx, look)
+	for _, look := range p.Looks {
+		survivors, err := run.Pull(ctx, look)
 		if err != nil && !stopped(err) {
 			return nil, err
 		}
-		if err != nil || tally.Done() {
+		if err != nil || survivors.None() {
 			break
 		}
 	}

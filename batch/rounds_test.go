@@ -12,7 +12,7 @@ import (
 	"thresher/cpu"
 )
 
-// counting is a backend that does what cpu does, and counts. Its tallies are as told.
+// counting is a backend that does what cpu does, and counts. Survivors are as told.
 type counting struct {
 	*cpu.Backend
 	left    []int // survivors that a query has after each pull; after more, the last
@@ -42,18 +42,18 @@ type countingRun struct {
 	b *counting
 }
 
-func (r *countingRun) Pull(ctx context.Context, l ...backend.Look) (backend.Tally, error) {
+func (r *countingRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	b := r.b
 	b.pulls++
 	if b.pulls == b.stop {
-		return backend.Tally{}, context.DeadlineExceeded
+		return nil, context.DeadlineExceeded
 	}
-	tally, err := r.Run.Pull(ctx, l...)
+	left, err := r.Run.Pull(ctx, l)
 	if err == nil {
-		clear(tally.Survivors)
-		tally.Survivors[0] = b.left[min(b.pulls, len(b.left))-1]
+		clear(left)
+		left[0] = b.left[min(b.pulls, len(b.left))-1]
 	}
-	return tally, err
+	return left, err
 }
 
 // gaussian is n rows.

@@ -261,8 +261,6 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Rule = "martingale"
 	case l.Look.Rule == backend.MeanRadius:
 		r.Rule = "mean-radius"
-	case l.Look.Rule == backend.Rank:
-		r.Rule = "rank"
 	}
 	return r
 }

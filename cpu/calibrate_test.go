@@ -319,11 +319,11 @@ func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tall
 			x.states[0] = fresh // as if no look had been taken
 			look := l.look
 			look.Alpha = delta / float64(c.k)
-			t, err := x.Pull(ctx, look)
+			left, err := x.Pull(ctx, look)
 			if err != nil {
 				return err
 			}
-			if t.Survivors[0] < c.k {
+			if left[0] < c.k {
 				l.fails[i].Add(1)
 			}
 		}

@@ -166,8 +166,8 @@ func TestExactIsHonest(t *testing.T) {
 				{K: 0, Floor: 20, Allowed: n, Skip: -1},
 			} {
 				q := rows[j*dim : (j+1)*dim]
-				l := backendtest.Ladder{Raise: backend.RaiseSpec{Source: source, PerQuery: 64}, Looks: []backend.Look{
-					{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .4}}}
+				l := backendtest.Ladder{Looks: []backend.Look{
+					{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .4, Source: source}}}
 				a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 				ds := o.Explain(q, g, a, o.Answer(q, g))
 				if backendtest.Count(ds, backendtest.Wrong) > 0 {
@@ -228,7 +228,9 @@ func TestExactCountsLeaders(t *testing.T) {
 			if !l.Random {
 				continue
 			}
-			l.Raise.PerQuery = 1
+			for k := range l.Looks[1:] {
+				l.Looks[k+1].Leaders = 1
+			}
 			a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 			if a.Rows == n {
 				continue

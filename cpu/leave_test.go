@@ -41,9 +41,6 @@ func TestRevisitGoesOn(t *testing.T) {
 		}
 		defer run.Close()
 		for i, l := range looks {
-			if err := run.Raise(t.Context(), backend.RaiseSpec{PerQuery: 8}); err != nil {
-				t.Fatal(err)
-			}
 			err := context.Canceled
 			for ; err != nil && i > 0; strikes++ {
 				_, err = run.Pull(backendtest.NewCountdown(every, context.Canceled), l)

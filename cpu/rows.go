@@ -87,7 +87,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 		live := qs[:0]
 		for k := range qs {
 			q := &qs[k]
-			q.stretch(w, x.raise.Source, uint32(min(end, x.c.N)))
+			q.stretch(w, t.Look.Source, uint32(min(end, x.c.N)))
 			if q.at < len(q.list.ids) {
 				live = append(live, *q)
 				continue

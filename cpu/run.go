@@ -20,8 +20,6 @@ type run struct {
 	heads  []float32       // [queries][R]
 	rests  []float32       // [queries][D]
 	whole  *looks.Compiled // of looks at whole rows
-	raise  backend.RaiseSpec
-	first  int // panels the first raise scored
 	closed bool
 }
 
@@ -37,7 +35,7 @@ func (x *run) reset(m int) (err error) {
 		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
 		x.whole, err = x.r.terms(backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
 	}
-	x.raise, x.first, x.closed = backend.RaiseSpec{}, 0, false
+	x.closed = false
 	return err
 }
 
@@ -52,98 +50,27 @@ func (x *run) Close() error {
 	return nil
 }
 
-// Raise scores the first atoms in collection order, or the leaders among the
-// survivors once there are some.
-func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
+// Pull takes a look at the survivors.
+func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if x.closed {
-		return backend.ErrClosed
-	}
-	x.raise = spec
-	if x.c.Coded() && x.first == 0 {
-		x.first = min((spec.PerQuery+63)/64, x.c.PanelCount())
-	}
-	return x.r.each(ctx, len(x.states), func(w *scratch, j int) error {
-		s := &x.states[j]
-		switch {
-		case s.dense:
-		case s.slab != nil:
-			s.slab.leaders(s, spec.PerQuery)
-		case !x.c.Coded():
-		case s.listed:
-			s.conclude()
-			s.leaders(w, spec)
-		case s.next == 0 && x.first > 0:
-			w.picked.cut(0)
-			for i := range s.beyond(0) {
-				if i >= x.first*64 {
-					break
-				}
-				w.picked.ids = append(w.picked.ids, uint32(i))
-			}
-			s.lift(w, spec.Source, w.picked)
-			s.next = x.first
-		}
-		return nil
-	})
-}
-
-// leaders looks at the listed survivors of greatest bound, of equal ones at the
-// first, and drops what falls below the lifted threshold.
-func (s *state) leaders(w *scratch, spec backend.RaiseSpec) {
-	s.prune()
-	n := min(spec.PerQuery, len(s.list.ids))
-	if n <= 0 {
-		return
-	}
-	best := &w.top
-	best.k, best.heap = n, best.heap[:0]
-	for k, b := range s.list.bounds {
-		best.push(scored{float64(b), uint32(k)})
-	}
-	gone := make([]bool, len(s.list.ids))
-	w.hot.cut(0)
-	for _, b := range best.sorted() {
-		gone[b.row] = true
-		w.hot.ids = append(w.hot.ids, s.list.ids[b.row])
-	}
-	kept := 0
-	for k, i := range s.list.ids {
-		if !gone[k] {
-			s.list.ids[kept], s.list.bounds[kept] = i, s.list.bounds[k]
-			kept++
-		}
-	}
-	s.list.cut(kept)
-	s.lift(w, spec.Source, w.hot)
-	s.prune()
-}
-
-// Pull takes the looks in order.
-func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
-	if x.closed {
-		return backend.Tally{}, backend.ErrClosed
+		return nil, backend.ErrClosed
 	}
 	var err error
-	for _, l := range looks {
-		switch l.Rep {
-		case backend.Panels:
-			err = x.scan(ctx, l)
-		case backend.Rows, backend.Signs:
-			err = x.revisit(ctx, l)
-		case backend.Float32:
-			err = x.slabs(ctx, l)
-			x.oweSlabs(l)
-		default:
-			err = fmt.Errorf("representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
-		}
-		if err == nil {
-			err = x.sendDense(ctx)
-		}
-		if err != nil {
-			break
-		}
+	switch l.Rep {
+	case backend.Panels:
+		err = x.scan(ctx, l)
+	case backend.Rows, backend.Signs:
+		err = x.revisit(ctx, l)
+	case backend.Float32:
+		err = x.slabs(ctx, l)
+		x.oweSlabs(l)
+	default:
+		err = fmt.Errorf("representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
 	}
-	return x.tally(), err
+	if err == nil {
+		err = x.sendDense(ctx)
+	}
+	return x.survivors(), err
 }
 
 // oweSlabs notes for each query that arms can be dropped from here on by what a
@@ -173,16 +100,12 @@ func (x *run) sendDense(ctx context.Context) error {
 	return x.Dense(ctx, js...)
 }
 
-func (x *run) tally() backend.Tally {
-	m := len(x.states)
-	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
+func (x *run) survivors() backend.Survivors {
+	left := make(backend.Survivors, len(x.states))
 	for j := range x.states {
-		s := &x.states[j]
-		t.Survivors[j], t.Open[j] = s.open()
-		t.Tau[j], t.Dense[j] = math.Ldexp(s.threshold(), s.exp), s.dense && !s.left
-		t.Open[j] = math.Ldexp(s.outward(t.Open[j]), s.exp)
+		left[j], _ = x.states[j].open()
 	}
-	return t
+	return left
 }
 
 // open counts the survivors that still reach the threshold and the greatest

@@ -16,10 +16,9 @@ import (
 // which thresholds are lifted. The boundaries depend on the plan alone.
 const mostPanels = 64
 
-// chunkEnd is where the chunk that begins at panel lo ends; the scan began at
-// panel base.
-func chunkEnd(base, first, lo, panels int) int {
-	return min(lo+max(first, min(lo-base, mostPanels)), panels)
+// chunkEnd is where the chunk that begins at panel lo ends.
+func chunkEnd(first, lo, panels int) int {
+	return min(lo+max(first, min(lo, mostPanels)), panels)
 }
 
 // splitBytes is how much of a chunk is worth a goroutine.
@@ -98,18 +97,12 @@ func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par in
 	qs := x.scanners(w, t, js)
 	panels := x.c.PanelCount()
 	lo := qs[0].next
-	if lo == panels { // a raise has seen everybody
-		for _, q := range qs {
-			q.ended(panels)
-		}
-		return nil
-	}
 	full := x.panelsOf(qs)
 	begin, _ := slices.BinarySearch(full, uint32(lo))
 	full = full[begin:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(x.first, max(1, t.Look.First/64), lo, panels)
+		hi := chunkEnd(max(1, t.Look.First/64), lo, panels)
 		end, _ := slices.BinarySearch(full, uint32(hi))
 		chunk := full[:end]
 		n := max(1, min(par, end, 1+end*64*t.Width*len(qs)/splitBytes))
@@ -144,7 +137,7 @@ func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par in
 			}
 			q.next = hi
 			q.count(lo, hi, chunk)
-			q.settle(w, x.raise.Source, hits, &t.Strips[lo/looks.StripPanels])
+			q.settle(w, t.Look.Source, hits, &t.Strips[lo/looks.StripPanels])
 			if !q.ended(panels) {
 				live = append(live, q)
 			}

@@ -102,7 +102,7 @@ func (x *run) slabRule(l backend.Look) (func(s *state) (rule, error), error) {
 			return func(s *state) (rule, error) { return cauchy(s, l, to), nil }, nil
 		}
 		return func(s *state) (rule, error) { return martingale(s, l, from) }, nil
-	case (l.Rule == backend.MeanRadius || l.Rule == backend.Rank) && raw && !c.Metric.Differences():
+	case l.Rule == backend.MeanRadius && raw && !c.Metric.Differences():
 		return func(s *state) (rule, error) { return x.mean(s, l), nil }, nil
 	}
 	return nil, fmt.Errorf("rule %d on float32 coordinates of a %v basis: %w", l.Rule, c.Basis, backend.ErrRuleUnsupported)
@@ -178,26 +178,20 @@ func martingale(s *state, l backend.Look, from int) (rule, error) {
 	}, nil
 }
 
-// mean is BanditMIPS's running mean plus its radius; for Rank the mean alone
-// decides.
+// mean is BanditMIPS's running mean plus its radius.
 func (x *run) mean(s *state, l backend.Look) rule {
 	c, q := s.c, s.slab
-	radius := math.Inf(1)
-	if l.Rule == backend.MeanRadius {
-		sigma := l.Sigma
-		if sigma > 0 {
-			sigma = math.Ldexp(sigma, -s.exp)
-		} else {
-			lo, hi := x.r.values()
-			var a, b float64
-			for _, v := range s.q {
-				v *= s.unit
-				a, b = min(a, v*lo, v*hi), max(b, v*lo, v*hi)
-			}
-			sigma = bandit.BoundedSigma(a, b)
+	sigma := math.Ldexp(l.Sigma, -s.exp)
+	if !(l.Sigma > 0) {
+		lo, hi := x.r.values()
+		var a, b float64
+		for _, v := range s.q {
+			v *= s.unit
+			a, b = min(a, v*lo, v*hi), max(b, v*lo, v*hi)
 		}
-		radius = bandit.MeanRadius(sigma, max(s.goal.Allowed, 1), l.To, l.Alpha)
+		sigma = bandit.BoundedSigma(a, b)
 	}
+	radius := bandit.MeanRadius(sigma, max(s.goal.Allowed, 1), l.To, l.Alpha)
 	return func(s *state, a *slabArm, _ *bandit.MartingaleState) {
 		sum, _ := s.k.DotGather(c.Row(int(c.Order[a.i])), c.Perm[l.From:l.To], q.q[l.From:l.To])
 		a.sum += sum * s.working(a.i)
@@ -226,6 +220,7 @@ func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*st
 	if q.seen != l.From {
 		return fmt.Errorf("look at coordinates %d to %d after %d", l.From, l.To, q.seen)
 	}
+	q.leaders(s, l.Leaders)
 	r, err := f(s)
 	if err != nil {
 		return err
@@ -262,8 +257,6 @@ func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*st
 		q.arms = q.arms[:0]
 	case l.Rule == backend.MeanRadius && s.goal.K > 0:
 		s.tau = max(s.tau, q.kthLower(s.goal.K)+s.epsilon)
-	case l.Rule == backend.Rank:
-		q.rank(l.Keep)
 	}
 	q.prune(s.tau)
 	if l.Rule != backend.Cauchy && l.To < max(s.c.Dim, s.c.D) && len(q.arms) < n {
@@ -301,26 +294,9 @@ func (q *slab) kthLower(k int) float64 {
 	return lower[len(lower)-k]
 }
 
-// rank keeps the n arms of greatest mean, of equal means those of lower index.
-func (q *slab) rank(n int) {
-	if len(q.arms) <= n {
-		return
-	}
-	slices.SortFunc(q.arms, func(a, b slabArm) int {
-		switch {
-		case a.estimate > b.estimate:
-			return -1
-		case a.estimate < b.estimate:
-			return 1
-		}
-		return int(a.i) - int(b.i)
-	})
-	q.arms = q.arms[:n]
-}
-
 // leaders scores the n arms of greatest estimate exactly.
 func (q *slab) leaders(s *state, n int) {
-	if q.seen == 0 || n <= 0 {
+	if n <= 0 {
 		return
 	}
 	order := make([]int, len(q.arms))
@@ -357,7 +333,7 @@ func (q *slab) open(s *state) (n int, most float64) {
 		}
 	}
 	if n > 0 {
-		// before any look, and for ranks, no bound is finite: the norms' is
+		// before any look no bound is finite: the norms' is
 		most = max(min(most, s.normCap()), s.tau)
 	}
 	return n, most

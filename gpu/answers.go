@@ -61,24 +61,16 @@ func (x *run) open(p int) (n int, most float64) {
 	return n, most
 }
 
-func (x *run) tally() backend.Tally {
-	m := x.q.M
-	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
-	for j := range m {
-		p := x.place[j]
+func (x *run) survivors() backend.Survivors {
+	left := make(backend.Survivors, x.q.M)
+	for j, p := range x.place {
 		if x.b == nil || !x.b.seen {
-			t.Survivors[j], t.Tau[j], t.Open[j] = x.r.c.N, math.Inf(-1), math.Inf(1)
-			continue
+			left[j] = x.r.c.N
+		} else {
+			left[j], _ = x.open(p)
 		}
-		s, a := &x.b.states[p], &x.asked[p]
-		n, open := x.open(p)
-		if next := x.next(p); n > 0 && next > 0 && next < x.r.c.N { // stopped: what was listed last is not in s.open
-			open = x.r.cap(s.norm, 0)
-		}
-		t.Survivors[j], t.Dense[j] = n, a.dense && !a.left
-		t.Tau[j], t.Open[j] = math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), math.Ldexp(s.outward(open), int(s.exp))
 	}
-	return t
+	return left
 }
 
 // threshold is tau as a search score, rounding aside.

@@ -386,13 +386,13 @@ type haltingRun struct {
 	halted bool
 }
 
-func (x *haltingRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+func (x *haltingRun) Pull(ctx context.Context, look backend.Look) (backend.Survivors, error) {
 	if x.halted {
-		return x.Leaver.Pull(ctx, looks...)
+		return x.Leaver.Pull(ctx, look)
 	}
 	x.halted = true
 	amid, unhook := endsAt(ctx, x.of, "raise", 1)
-	t, err := x.Leaver.Pull(amid, looks...)
+	t, err := x.Leaver.Pull(amid, look)
 	unhook()
 	if errors.Is(err, context.Canceled) {
 		<-ctx.Done()

@@ -53,13 +53,10 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if err := run.Raise(ctx, backend.RaiseSpec{PerQuery: 64}); err != nil {
-		return nil, err
-	}
 	first := backend.Look{Rep: backend.Panels, To: e.c.Levels[0].Width, Rule: backend.Cauchy}
 	whole := backend.Look{Rep: backend.Rows, To: e.c.D, Rule: backend.Cauchy}
 	amid, unhook := endsAt(ctx, r, "raise", 1)
-	_, err = run.Pull(amid, first, whole)
+	_, err = run.Pull(amid, first)
 	unhook()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
@@ -72,8 +69,10 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 	if err != nil {
 		return nil, err
 	}
-	if _, err := run.Pull(ctx, first, whole); err != nil {
-		return nil, err
+	for _, l := range []backend.Look{first, whole} {
+		if _, err := run.Pull(ctx, l); err != nil {
+			return nil, err
+		}
 	}
 	early, err := leaver.Leave(ctx, 1)
 	if err != nil {
@@ -193,7 +192,6 @@ func TestLost(t *testing.T) {
 		}
 	}
 	wants("the pull that lost it", err)
-	wants("Raise", run.Raise(t.Context(), backend.RaiseSpec{PerQuery: 3}))
 	_, err = run.Pull(t.Context(), look)
 	wants("Pull", err)
 	wants("Dense", run.Dense(t.Context(), 0))

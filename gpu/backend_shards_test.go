@@ -81,12 +81,12 @@ func TestShards(t *testing.T) {
 		o := backendtest.NewOracle(c)
 		q, goals, of := asks(s, o)
 		for _, l := range backendtest.Ladders(c, 1e-12) {
-			got, tallies, err := l.Search(t.Context(), r, q, goals)
+			got, left, err := l.Search(t.Context(), r, q, goals)
 			if err != nil {
 				t.Fatalf("%v, %s: %v", metric, l.Name, err)
 			}
-			if len(tallies) != len(l.Looks) && !tallies[len(tallies)-1].Done() {
-				t.Errorf("%v, %s: %d tallies", metric, l.Name, len(tallies))
+			if len(left) != len(l.Looks) && !left[len(left)-1].None() {
+				t.Errorf("%v, %s: %d looks taken", metric, l.Name, len(left))
 			}
 			for j := range got {
 				for _, d := range o.Explain(s.Query(of[j]), goals[j], got[j], o.Answer(s.Query(of[j]), goals[j])) {

@@ -35,7 +35,7 @@ type batch struct {
 	seen   bool // states, and what travels with them, are as the device has them
 	// Where arrays begin, in mem: [m] of each.
 	at struct {
-		// Reports, [reportsKept][m], and states come down together, and the best so far
+		// Reports and states come down together, and the best so far
 		// with them if these are small; states and queries as given go up together.
 		bestScore, bestRow, reports, states, given int
 
@@ -65,7 +65,7 @@ func newBatch(t *Thread, r *resident, m, most int, codes bool) (*batch, error) {
 	c, a := r.c, &b.at
 	var mem cutter
 	a.bestScore, a.bestRow = mem.take(m*b.bestRoom, 8), mem.take(m*b.bestRoom, 4)
-	a.reports = mem.take(m*reportsKept, 8)
+	a.reports = mem.take(m, 8)
 	a.states, a.given = mem.take(m, int(size[query]())), mem.take(m*c.Dim, 4)
 	pin := int(mem)
 	a.scaled, a.x = mem.take(m*c.Dim, 8), mem.take(m*b.xWidth(), 4)

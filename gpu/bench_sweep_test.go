@@ -181,9 +181,6 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)
 		return err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
-	if err := x.Raise(ctx, backend.RaiseSpec{PerQuery: w.goals[0].K}); err != nil {
-		return err
-	}
 	return x.turn(ctx, func(q *queue) error {
 		l, err := w.r.look(ctx, q, w.look)
 		if err != nil {
@@ -199,7 +196,6 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)
 			return err
 		}
 		g := &x.groups[0]
-		x.firstRaise(q, g)
 		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
 		x.codes8(q, g, l)
 		x.factors(q, g, l)

@@ -19,8 +19,6 @@ const (
 	scanPairs = 1 << 33
 	// scanTile is how many queries a block of the scan takes at most.
 	scanTile = 256
-	// reportsKept is how many looks are enqueued before the host hears of them.
-	reportsKept = 4
 	// leastLists is how many queries' lists there must be room for at once.
 	leastLists = 16
 	// maxScanLook and maxRowLook are the greatest numbers of codes of a first look and of a
@@ -28,41 +26,28 @@ const (
 	maxScanLook, maxRowLook = 1 << 16, 1 << 20
 )
 
-// climb takes those of looks that the group has not taken, at most reportsKept, and
-// notes what the device tells of them. When ctx ends it stops after a chunk, or
-// between looks.
-func (x *run) climb(ctx context.Context, q *queue, g *group, looks []*look) error {
-	all := count(g.lo, g.hi)
-	if g.under != nil && g.under.Look != looks[g.taken].Look { // it does not go on
-		if err := x.conclude(q, g, unanswered, all); err != nil {
+// climb has the group take a look and notes what the device tells of it. When ctx ends
+// it stops after a chunk.
+func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
+	if g.under != nil && g.under.Look != l.Look { // it does not go on
+		if err := x.conclude(q, g, unanswered, count(g.lo, g.hi)); err != nil {
 			return err
 		}
 	}
-	var stopped error
-	from, to := g.taken, g.taken
-	for ; to < len(looks); to++ {
-		if to > from {
-			stopped = ctx.Err()
+	if stopped := x.take(ctx, q, g, l); stopped != nil {
+		if err := x.b.settle(q); err != nil {
+			return err
 		}
-		if stopped == nil {
-			stopped = x.take(ctx, q, g, looks[to], to-from)
-		}
-		if stopped != nil {
-			break
-		}
+		return stopped
 	}
-	if err := x.note(q, looks[from:to], all); err != nil {
-		return err
-	}
-	g.taken = to
-	return stopped
+	g.taken = true
+	return x.note(q, l, count(g.lo, g.hi))
 }
 
-// take enqueues a look, or what is left of it, and the report on it as the k-th; the
-// error is that of ctx. Figures of a look that it stops stay in the states.
-func (x *run) take(ctx context.Context, q *queue, g *group, l *look, k int) error {
+// take enqueues a look, or what is left of it, and the report on it; the error is that
+// of ctx. Figures of a look that it stops stay in the states.
+func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 	if g.under == nil {
-		x.firstRaise(q, g)
 		if l.Rep != backend.Panels {
 			if err := x.everybody(ctx, q, g); err != nil {
 				return err
@@ -77,53 +62,35 @@ func (x *run) take(ctx context.Context, q *queue, g *group, l *look, k int) erro
 		return err
 	}
 	g.under = nil
-	g.end(q, l, k)
+	g.end(q, l)
 	return nil
 }
 
-// end enqueues the end of a look, reported on as the k-th.
-func (g *group) end(q *queue, l *look, k int) {
-	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.width), boolean(l.random), boolean(l.Rep == backend.Panels), g.reports(k))
+// end enqueues the end of a look and the report on it.
+func (g *group) end(q *queue, l *look) {
+	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.width), boolean(l.random), boolean(l.Rep == backend.Panels), g.array(g.b.at.reports, 8))
 }
 
-// reports is where look k of a Pull tells what it did.
-func (g *group) reports(k int) Arg {
-	return PtrAt(g.b.mem, g.b.at.reports+8*(k*g.b.m+g.lo))
-}
-
-// note brings the states to the host, and the reports on looks for places.
-func (x *run) note(q *queue, looks []*look, places []int) error {
-	b := x.b
-	if err := b.settle(q); err != nil {
+// note brings the states to the host, and the reports on a look for places.
+func (x *run) note(q *queue, l *look, places []int) error {
+	if err := x.b.settle(q); err != nil {
 		return err
 	}
-	for k, l := range looks {
-		for _, p := range places {
-			r := view[report](b.pin, b.at.reports+8*(k*b.m+p), 1)[0]
-			if r.seen > 0 {
-				a := &x.asked[p]
-				beside := 0
-				if l.Rep == backend.Panels {
-					beside = x.scannedBeside(a.goal, l, int(r.seen))
-				}
-				a.pulls, a.bytes = a.pulls+int64(l.width*beside), a.bytes+int64((l.width+12)*beside)
-				a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Beside: beside, Survivors: int(r.kept)})
-			}
+	reports := view[report](x.b.pin, x.b.at.reports, x.b.m)
+	for _, p := range places {
+		r := reports[p]
+		if r.seen == 0 {
+			continue
 		}
+		a := &x.asked[p]
+		beside := 0
+		if l.Rep == backend.Panels {
+			beside = x.scannedBeside(a.goal, l, int(r.seen))
+		}
+		a.pulls, a.bytes = a.pulls+int64(l.width*beside), a.bytes+int64((l.width+12)*beside)
+		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Beside: beside, Survivors: int(r.kept)})
 	}
 	return nil
-}
-
-// firstRaise scores the first atoms in collection order before any look, as Raise
-// asked. The scan meets them again; none is taken twice into the best.
-func (x *run) firstRaise(q *queue, g *group) {
-	if g.next > 0 || g.collects {
-		return
-	}
-	for lo := 0; lo < x.first; lo += x.b.leadRoom {
-		x.listNorms(q, g, lo, min(lo+x.b.leadRoom, x.first))
-		g.score(q, scanned, byBound, x.b.leadRoom, false)
-	}
 }
 
 func (x *run) listNorms(q *queue, g *group, lo, hi int) {

@@ -50,8 +50,8 @@ type group struct {
 	// best, and they lift the threshold.
 	collects bool
 	next     int    // first atom that no look has seen
-	taken    int    // of the run's looks, how many are done
-	under    *look  // the next of them, which a context stopped amid its scan; nil if none is
+	taken    bool   // the run's last look
+	under    *look  // a look that a context stopped amid its scan; nil if none is
 	parked   *arena // the lists while others are in the arena; nil if they are there
 }
 

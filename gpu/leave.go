@@ -85,7 +85,7 @@ func (x *run) conclude(q *queue, g *group, w which, places []int) error {
 		for to = from + 1; to < len(places) && places[to] == places[to-1]+1; to++ {
 		}
 		some := group{b: g.b, lo: places[from], hi: places[to-1] + 1}
-		some.end(q, l, 0)
+		some.end(q, l)
 	}
-	return x.note(q, []*look{l}, places)
+	return x.note(q, l, places)
 }

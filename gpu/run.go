@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"thresher/backend"
 )
@@ -22,13 +21,11 @@ type run struct {
 	asked   []asked // by place
 	filters *Buffer[uint8]
 	b       *batch // nil before anything is done for the queries
-	raise   backend.RaiseSpec
-	first   int // atoms that the first raise scores, before there are lists
 	lists   *arena
 	groups  []group
-	looks   []backend.Look // of the last Pull, of which each group has taken some
-	closed  bool           // or finished
-	freed   error          // what came of giving the memory back, for Close
+	look    backend.Look // of the last Pull, which some groups have taken
+	closed  bool         // or finished
+	freed   error        // what came of giving the memory back, for Close
 }
 
 // begin gives each query its place. What is first done for them brings them to the
@@ -153,75 +150,39 @@ func (x *run) Close() error {
 	return x.freed
 }
 
-// Raise scores the leaders among the survivors; before there are any it notes what
-// the next look is to begin with.
-func (x *run) Raise(ctx context.Context, spec backend.RaiseSpec) error {
+// Pull takes a look at the survivors. The same look asked for again goes on where a
+// context stopped it; of one that has ended there is nothing more to do.
+func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if x.closed {
-		return backend.ErrClosed
+		return nil, backend.ErrClosed
 	}
-	x.raise = spec
-	if spec.PerQuery <= 0 || x.q.M == 0 {
-		return ctx.Err()
+	if x.q.M == 0 {
+		return nil, ctx.Err()
 	}
-	if x.lists == nil {
-		x.first = min(spec.PerQuery, x.r.c.N)
-		return ctx.Err()
-	}
-	due := func(g *group) bool { // a look that was stopped goes on first; a range has its threshold
-		return g.next >= x.r.c.N && !g.collects && !g.answered()
-	}
-	return x.turn(ctx, func(q *queue) error {
-		return x.each(ctx, q, due, func(g *group) error {
-			for left := spec.PerQuery; left > 0; left -= x.b.leadRoom {
-				g.score(q, live, byBound, min(left, x.b.leadRoom), true)
-			}
-			g.prune(q, live, true)
-			return x.b.settle(q)
-		})
-	})
-}
-
-// Pull takes the looks in order. The same looks asked for again go on where a
-// context stopped them, and with none there is nothing more to do.
-func (x *run) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
-	if x.closed {
-		return backend.Tally{}, backend.ErrClosed
-	}
-	if x.q.M == 0 || len(looks) == 0 {
-		return x.tally(), ctx.Err()
-	}
-	err := x.pull(ctx, looks)
+	err := x.pull(ctx, l)
 	if err == nil {
 		err = x.Dense(ctx, x.sent()...)
 	}
-	return x.tally(), err
+	return x.survivors(), err
 }
 
-func (x *run) pull(ctx context.Context, looks []backend.Look) error {
-	return x.turn(ctx, func(q *queue) (err error) {
-		ready := make([]*look, len(looks))
-		for k, l := range looks {
-			if ready[k], err = x.r.look(ctx, q, l); err != nil {
-				return err
-			}
-		}
-		if err := x.openLists(q, ready[0]); err != nil {
+func (x *run) pull(ctx context.Context, l backend.Look) error {
+	return x.turn(ctx, func(q *queue) error {
+		ready, err := x.r.look(ctx, q, l)
+		if err != nil {
 			return err
 		}
-		if !slices.Equal(looks, x.looks) {
-			x.looks = slices.Clone(looks)
+		if err := x.openLists(q, ready); err != nil {
+			return err
+		}
+		if l != x.look {
+			x.look = l
 			for k := range x.groups {
-				x.groups[k].taken = 0
+				x.groups[k].taken = false
 			}
 		}
-		for n := 0; n < len(ready); {
-			n = min(len(ready), n+reportsKept)
-			due := func(g *group) bool { return g.taken < n && !g.answered() }
-			if err := x.each(ctx, q, due, func(g *group) error { return x.climb(ctx, q, g, ready[:n]) }); err != nil {
-				return err
-			}
-		}
-		return nil
+		due := func(g *group) bool { return !g.taken && !g.answered() }
+		return x.each(ctx, q, due, func(g *group) error { return x.climb(ctx, q, g, ready) })
 	})
 }
 

@@ -179,32 +179,20 @@ func (x *shardRun) each(f func(k int, r *run) error) error {
 	return together(len(x.runs), func(k int) error { return f(k, x.runs[k]) })
 }
 
-// Raise scores leaders on every device.
-func (x *shardRun) Raise(ctx context.Context, spec backend.RaiseSpec) error {
-	return x.each(func(_ int, r *run) error { return r.Raise(ctx, spec) })
-}
-
-// Pull takes the looks on every device.
-func (x *shardRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
-	all := make([]backend.Tally, len(x.runs))
+// Pull takes the look on every device.
+func (x *shardRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
+	all := make([]backend.Survivors, len(x.runs))
 	err := x.each(func(k int, r *run) (err error) {
-		all[k], err = r.Pull(ctx, looks...)
+		all[k], err = r.Pull(ctx, l)
 		return err
 	})
-	m := len(x.goals)
-	t := backend.Tally{Survivors: make([]int, m), Tau: make([]float64, m), Open: make([]float64, m), Dense: make([]bool, m)}
-	for j := range m {
-		t.Tau[j], t.Open[j], t.Dense[j] = math.Inf(-1), math.Inf(-1), true
-		for _, one := range all {
-			if one.Survivors == nil { // it refused
-				t.Dense[j] = false
-				continue
-			}
-			t.Survivors[j] += one.Survivors[j]
-			t.Tau[j], t.Open[j], t.Dense[j] = max(t.Tau[j], one.Tau[j]), max(t.Open[j], one.Open[j]), t.Dense[j] && one.Dense[j]
+	left := make(backend.Survivors, len(x.goals))
+	for _, one := range all {
+		for j, n := range one { // none of a device that refused
+			left[j] += n
 		}
 	}
-	return t, err
+	return left, err
 }
 
 // Dense scores all allowed atoms for these queries on every device.

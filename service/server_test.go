@@ -409,12 +409,12 @@ type hookedRun struct {
 	hooks *hooks
 }
 
-func (r hookedRun) Pull(ctx context.Context, looks ...backend.Look) (backend.Tally, error) {
+func (r hookedRun) Pull(ctx context.Context, look backend.Look) (backend.Survivors, error) {
 	before, after := r.hooks.get()
 	if before != nil {
 		before(ctx)
 	}
-	t, err := r.Leaver.Pull(ctx, looks...)
+	t, err := r.Leaver.Pull(ctx, look)
 	if after != nil {
 		after(ctx)
 	}

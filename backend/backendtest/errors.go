@@ -37,9 +37,6 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 		{"mean radius on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
 		}},
-		{"rank on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
-			return backend.Look{Rep: backend.Rows, To: c.Levels[0].Width, Rule: backend.Rank}
-		}},
 		{"float32 that was not kept", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Float32, To: 16, Rule: backend.Student, Alpha: .01}
 		}},
@@ -108,7 +105,6 @@ func closed(t *testing.T, open func() backend.Backend) {
 		}
 	}
 	shut("closing a run", run.Close)
-	refuses("Raise", run.Raise(ctx, backend.RaiseSpec{PerQuery: 64}))
 	_, err = run.Pull(ctx, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
 	refuses("Pull", err)
 	refuses("Dense", run.Dense(ctx, 0))

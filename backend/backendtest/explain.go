@@ -137,7 +137,7 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 	for _, r := range got.Looks {
 		l := r.Look
 		switch {
-		case l.Rule == backend.Martingale || l.Rule == backend.MeanRadius || l.Rule == backend.Rank:
+		case l.Rule == backend.Martingale || l.Rule == backend.MeanRadius:
 			return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g; rule %d is not recomputed", score, l.Rule)}
 		case l.Rule == backend.Student && (l.Rep == backend.Signs || l.To < o.c.D):
 			if u, slack := o.upper(q, l, row); u <= score+slack {

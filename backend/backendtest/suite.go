@@ -163,7 +163,7 @@ func answers(t *testing.T, open func() backend.Backend, p Part) {
 // check runs one ladder; every difference from the oracle is an error.
 func check(t *testing.T, name string, s *Set, o *Oracle, a *asked, r backend.Resident, l *Ladder) {
 	t.Helper()
-	got, tallies, err := l.Search(context.Background(), r, a.queries, a.goals)
+	got, left, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if refused(err, l) {
 		t.Logf("%s: %v", name, err)
 		return
@@ -176,7 +176,7 @@ func check(t *testing.T, name string, s *Set, o *Oracle, a *asked, r backend.Res
 		t.Errorf("%s: %d answers to %d queries", name, len(got), a.queries.M)
 		return
 	}
-	if err := checkTallies(tallies, got, s.N()); err != nil {
+	if err := checkSurvivors(left, got, s.N()); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 	for j := range got {

@@ -245,9 +245,9 @@ func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) 
 // plan makes a ladder what backends run.
 func (p *problem) plan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
-	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.levels)]), Raise: backend.RaiseSpec{Source: l.source}}
+	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.levels)])}
 	for i, level := range l.levels {
-		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l)}
+		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
 		switch {
 		case l.certain || p.whole(level):
 			look.Rule, look.Alpha = backend.Cauchy, 0

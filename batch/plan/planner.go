@@ -46,7 +46,6 @@ func (q *Question) Selective() bool { return q.K <= q.Arms/leastArms }
 type Plan struct {
 	Name  string
 	Looks []backend.Look // none for a dense scan
-	Raise backend.RaiseSpec
 	// Gather has a dense scan reach the rows allowed alone.
 	Gather bool
 	// Survivors are the shares of the arms forecast to be left after each look.
