@@ -117,8 +117,8 @@ func TestTollOfCalls(t *testing.T) {
 				x, err = r.Begin(ctx, backend.Queries{M: 1, Dim: c.Dim, Data: queries[:c.Dim]}, goals)
 				return err
 			}, toll{}},
-			{"first look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[0]); return err }, toll{0, 1, 19, 25}},
-			{"second look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[1]); return err }, toll{0, 1, 19, 25}},
+			{"first look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[0]); return err }, toll{0, 1, 14, 20}},
+			{"second look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[1]); return err }, toll{0, 1, 5, 9}},
 			{"finish", func(ctx context.Context) error { _, err := x.Finish(ctx); return err }, toll{0, 0, 0, 2}},
 			{"close", func(context.Context) error { return x.Close() }, toll{}},
 		} {
