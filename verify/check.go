@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"thresher/batch"
-	"thresher/collection"
 )
 
 // Finding is what the check of one answer came to.
@@ -173,22 +172,6 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		}
 	}
 	return ""
-}
-
-// before says that a score should stand before another.
-func (c *Check) before(score, other float32) bool {
-	if c.oracle.metric == collection.Euclidean {
-		return score < other
-	}
-	return score > other
-}
-
-// reaches says that a score meets the limit, give or take off.
-func (c *Check) reaches(score, off float64) bool {
-	if c.oracle.metric == collection.Euclidean {
-		return score <= *c.minScore+off
-	}
-	return score >= *c.minScore-off
 }
 
 // reaching cuts a ranking to the atoms that clearly meet the least score.

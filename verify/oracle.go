@@ -121,14 +121,8 @@ func (o *Oracle) work(queries []float32, tiles <-chan int, visit func(int, *Scor
 			s[t].norm = norm(row)
 		}
 		for i := range o.n {
-			var sums [tile]float64
-			if o.metric == collection.Euclidean {
-				sums = far4(&q, o.row(i))
-			} else {
-				sums = dot4(&q, o.row(i))
-			}
-			for t := range sums {
-				s[t].Search[i] = o.toSearch(sums[t], s[t].norm, o.norm[i])
+			for t, sum := range o.sums(&q, o.row(i)) {
+				s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
 			}
 		}
 		for t := range count {
@@ -163,58 +157,6 @@ func far4(q *[tile][]float64, v []float32) [tile]float64 {
 		s3 += f * f
 	}
 	return [tile]float64{s0, s1, s2, s3}
-}
-
-func (o *Oracle) toSearch(sum, nq, nv float64) float64 {
-	switch o.metric {
-	case collection.Cosine:
-		if nq == 0 || nv == 0 {
-			return 0
-		}
-		return sum / (nq * nv)
-	case collection.Euclidean:
-		return 0 - sum/2
-	}
-	return sum
-}
-
-// searchUnits turns a gap between scores into one between search scores, half of
-// squared distances.
-func (o *Oracle) searchUnits(gap float64) float64 {
-	if o.metric == collection.Euclidean {
-		return gap / 2
-	}
-	return gap
-}
-
-// margin is the gap that rounding excuses between two atoms' search scores: what
-// float64 sums of d terms can be off by, for two atoms, in the search and here. Of a squared
-// distance that is (3d + 48) 2^-53 of the greater.
-func (s *Scores) margin(i, j int) float64 {
-	o := s.oracle
-	d := float64(o.dim)
-	switch o.metric {
-	case collection.Cosine:
-		return (d + 4) * 0x1p-50
-	case collection.Euclidean:
-		return (3*d + 48) * 0x1p-53 * max(-s.Search[i], -s.Search[j])
-	}
-	return (d + 4) * 0x1p-51 * s.norm * max(o.norm[i], o.norm[j])
-}
-
-// reported is the score that an answer must state for atom i, and by how much
-// it may be off: float32 rounding, and the sum's own where terms cancel.
-func (s *Scores) reported(i int) (score, off float64) {
-	if s.oracle.metric == collection.Euclidean {
-		score = 0 - 2*s.Search[i]
-		return score, score/(1<<22) + math.SmallestNonzeroFloat32
-	}
-	const ulp = 1.0 / (1 << 22)
-	size := 1.0
-	if s.oracle.metric == collection.InnerProduct {
-		size = s.norm * s.oracle.norm[i]
-	}
-	return s.Search[i], ulp*size + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32
 }
 
 // ranking finds the k best of scores: descending, ties by ascending row. Rows that

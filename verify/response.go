@@ -3,10 +3,8 @@ package verify
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"thresher/batch"
-	"thresher/collection"
 )
 
 // Report is what the check of a Response came to.
@@ -66,16 +64,4 @@ func promises(s *Scores, req *batch.Request, c *batch.Certificate) error {
 		return fmt.Errorf("epsilon %g where %g was asked for", c.Epsilon, most)
 	}
 	return nil
-}
-
-// gap is the gap that a request allows, in score units. The search takes max|v|
-// rounded to float32, upward.
-func (s *Scores) gap(req *batch.Request) float64 {
-	if !req.Relative {
-		return req.Epsilon
-	}
-	if s.oracle.metric == collection.Cosine {
-		return req.Epsilon * (1 + 1e-6)
-	}
-	return req.Epsilon * s.norm * (s.oracle.longest + math.SmallestNonzeroFloat32) * (1 + 1e-6)
 }

@@ -154,21 +154,14 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
 	c := o.c
 	i := o.inverse[row]
-	scale, size, length := 1.0, norm(q), o.norms[row]
+	size, length := norm(q), o.norms[row]
+	scale, vscale := unit(c.Metric, size), unit(c.Metric, length)
 	if c.Centre != nil {
 		size, length = o.apart(q), o.apart(c.Row(row))
 	}
-	if c.Metric == collection.Cosine && size > 0 {
-		scale = 1 / size
-	}
 	var pq, pv collection.Query
 	c.Prepare(&pq, q, scale, nil)
-	vscale := 1.0
-	if c.Metric == collection.Cosine && o.norms[row] > 0 {
-		vscale = 1 / o.norms[row]
-	}
 	c.Prepare(&pv, c.Row(row), vscale, nil)
-	unit := math.Ldexp(1, pq.Exp)
 	var head, dot float64
 	for j, h := range pv.Head {
 		head += float64(h) * float64(pq.Head[j])
@@ -204,10 +197,7 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		dot *= float64(level.Scale[i])
 		radius = float64(level.Radius[i])
 	}
-	bound = (head + dot + radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm) * unit
-	if c.Metric == collection.Euclidean { // in terms of q.v - |v|^2/2, which is |q|^2/2 more than the score
-		bound -= length*length/2 + size*size/2
-	}
+	bound = (head+dot+radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm)*math.Ldexp(1, pq.Exp) + offset(c.Metric, size, length)
 	return bound, 1e-5 * size * scale * length * vscale
 }
 

@@ -23,7 +23,8 @@ func Lists(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
 	for k, s := range listSets() {
 		t.Run(s.Name, func(t *testing.T) {
-			for _, metric := range listMetrics {
+			for m := range collection.Metrics() {
+				metric := collection.Metric(m)
 				t.Run(metric.String(), func(t *testing.T) {
 					var all [][]listing
 					for _, opt := range []collection.Options{{Metric: metric, Seed: 3}, {Metric: metric, Seed: 4, Basis: collection.Raw}} {
@@ -41,32 +42,6 @@ func Lists(t *testing.T, open func() backend.Backend) {
 			}
 		})
 	}
-}
-
-// listMetrics are those whose scores are canonical on every backend.
-var listMetrics = []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}
-
-// listDigests are what answers to each set come to by each metric. Whoever changes
-// one changes the scores that users keep: docs/guarantee.md says how scores are formed.
-var listDigests = map[string]string{
-	"bits cosine":                    "b48e634c6cc046b7",
-	"bits ip":                        "15a79637a7c917d2",
-	"bits l2":                        "612844c1d7648fa5",
-	"bytes cosine":                   "418b9b1737cfe8b0",
-	"bytes ip":                       "73a9b662d965c1fa",
-	"bytes l2":                       "8a280c4bd4058a40",
-	"few dimensions cosine":          "81e6108d73960f73",
-	"few dimensions ip":              "ff94e2e2c51197bc",
-	"few dimensions l2":              "652f6a0138df5e84",
-	"mantissas cosine":               "328af5741af3066f",
-	"mantissas ip":                   "a5cdb1f331d1d197",
-	"mantissas l2":                   "4319e972ed4e7c92",
-	"mantissas of many sizes cosine": "cc562bdfe3bff175",
-	"mantissas of many sizes ip":     "df52e09e4f493ece",
-	"mantissas of many sizes l2":     "879b9faf5f9f2a8c",
-	"small whole numbers cosine":     "efb9bafdfa6ecdc3",
-	"small whole numbers ip":         "49d4da66f7faf84d",
-	"small whole numbers l2":         "cf4785f359091d50",
 }
 
 // listSet is a set, of whole numbers with its coordinates as integers: those of rows,
@@ -273,19 +248,4 @@ func (s *listSet) known(t *testing.T, metric collection.Metric, all [][]listing)
 			t.Errorf("ladder %d: %d of %d lists are not the ones that score, then id, orders", i, wrong, len(got))
 		}
 	}
-}
-
-// exactly is a score, of cosine the signed square times |q|^2.
-func exactly(metric collection.Metric, q, v []int64) *big.Rat {
-	var dot, square, apart int64
-	for j, x := range v {
-		dot, square, apart = dot+q[j]*x, square+x*x, apart+(q[j]-x)*(q[j]-x)
-	}
-	switch {
-	case metric == collection.Euclidean:
-		return big.NewRat(-apart, 2)
-	case metric == collection.Cosine && dot != 0:
-		return new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(dot), big.NewInt(max(dot, -dot))), big.NewInt(square))
-	}
-	return big.NewRat(dot, 1)
 }

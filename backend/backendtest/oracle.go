@@ -59,44 +59,9 @@ func (o *Oracle) Scores(q []float32) []float64 {
 			e := float64(q[j]) - float64(v)
 			far += e * e
 		}
-		switch o.c.Metric {
-		case collection.Cosine:
-			if dot != 0 {
-				dot = dot / size / o.norms[i]
-			}
-		case collection.Euclidean:
-			dot = 0 - far/2
-		}
-		s[i] = dot
+		s[i] = searchScore(o.c.Metric, dot, far, size, o.norms[i])
 	}
 	return s
-}
-
-// Precision bounds the difference of two float64 evaluations of one row's
-// score.
-func (o *Oracle) Precision(q []float32, row int) float64 {
-	v := o.norms[row]
-	size := norm(q) * v
-	switch o.c.Metric {
-	case collection.Cosine:
-		size = 1
-	case collection.Euclidean:
-		return float64(o.c.Dim+4) * 0x1p-52 * math.Abs(o.Scores(q)[row])
-	}
-	return 1e-12 * size
-}
-
-// tolerance is the gap the definition of a failure allows between two rows: what
-// float64 sums may be off by.
-func (o *Oracle) tolerance(q []float32, v, w int) float64 {
-	d := float64(o.c.Dim)
-	switch o.c.Metric {
-	case collection.Cosine:
-		return (d + 4) * 0x1p-50
-	case collection.Euclidean:
-		return max(o.Precision(q, v), o.Precision(q, w))
-	}
-	return (d + 4) * 0x1p-51 * norm(q) * max(o.norms[v], o.norms[w])
 }
 
 // allows reports whether a goal lets a row be returned.

@@ -122,14 +122,11 @@ func ask(s *Set, o *Oracle) *asked {
 // kinds are the collections set k is searched as: rotated in every metric, and
 // in turn one that reads float32 coordinates.
 func kinds(k int) []collection.Options {
-	metric := collection.Metric(k % 3)
-	return []collection.Options{
-		{Metric: collection.InnerProduct, Seed: 5},
-		{Metric: collection.Cosine, Seed: 6},
-		{Metric: collection.Euclidean, Seed: 7},
-		{Metric: metric, Seed: 8, NoHead: true, KeepRotated: true},
-		{Metric: metric, Seed: 9, Basis: collection.Raw},
-	}
+	kinds := metricKinds()
+	metric := collection.Metric(k % len(kinds))
+	return append(kinds,
+		collection.Options{Metric: metric, Seed: 8, NoHead: true, KeepRotated: true},
+		collection.Options{Metric: metric, Seed: 9, Basis: collection.Raw})
 }
 
 // answers searches every set in every way and has every difference from the
@@ -144,8 +141,8 @@ func answers(t *testing.T, open func() backend.Backend, p Part) {
 		t.Run(wide[k].Name, func(t *testing.T) {
 			for _, opt := range kinds(k) {
 				s := &wide[k]
-				if opt.Metric == collection.Euclidean {
-					s = &narrow[k] // squared norms must fit float32
+				if squared(opt.Metric) {
+					s = &narrow[k]
 				}
 				c := build(t, s, opt)
 				r := load(t, b, c)
