@@ -1,17 +1,16 @@
 package slate
 
-// nearly widens thresholds in the question whether a run would differ, so that
-// the rounding of a quotient cannot make us miss it; the run itself compares
-// products.
+// nearly widens thresholds when deciding whether a run could differ, so that the rounding
+// of a quotient hides no difference; the run itself compares products.
 const nearly = 1 - 1e-12
 
-// afsm is AFSM-UCB (UAI 2020, Algorithm 2), the same list at less cost. Its
-// thresholds go down. Every level of the last run knows the largest threshold at
-// which it would pick otherwise: if none is reached the run repeats itself, and
-// else it goes on from the first level that changes, with the scores there are.
-// Of equal UCBs the list of the largest threshold stays. Where even the best list is
-// empty, nu is larger than any item looks, and we show the list of LSBGreedy: a
-// user of empty lists would never be learned.
+// afsm is AFSM-UCB (UAI 2020, Algorithm 2) with the same result at less cost. Thresholds
+// decrease. Every level of the last run knows the largest threshold at which it would
+// pick another item: if none is reached the run would repeat itself; otherwise it
+// resumes at the first level that changes and reuses the scores. Among lists of equal
+// UCB the one of the largest threshold stays. If even the best list is empty, nu exceeds
+// the UCB of every item; then afsm returns the list of LSBGreedy, since nothing is
+// learned from empty lists.
 func (p *Planner) afsm(o Options) (Slate, error) {
 	grid, err := o.thresholds(p.c)
 	if err != nil {
@@ -33,7 +32,7 @@ func (p *Planner) afsm(o Options) (Slate, error) {
 			best.Rho = rho
 		}
 	}
-	// At the least threshold an item worth nu passes, if its interval holds.
+	// At the least threshold an item of value nu passes, if its interval holds.
 	alpha := 0.0
 	if depth > 0 {
 		alpha = p.c.Alpha(o.Epsilon)
@@ -45,8 +44,8 @@ func (p *Planner) afsm(o Options) (Slate, error) {
 	return best, nil
 }
 
-// widened is the best of what the runs made, of which the last has length depth,
-// and of the greedy lists; that of LSBGreedy if best is empty even so.
+// widened returns the best of the runs' lists and, with greedy, the greedy lists; if
+// that is empty, the list of LSBGreedy. The last run has length depth.
 func (p *Planner) widened(best Slate, depth int, greedy bool) Slate {
 	from := 0
 	for from < depth && !p.levels[from].beaten {
@@ -65,8 +64,8 @@ func (p *Planner) widened(best Slate, depth int, greedy bool) Slate {
 	return best
 }
 
-// reopened is the first level of a run of length depth that may pick otherwise
-// under threshold rho; -1 if none does.
+// reopened returns the first level of a run of length depth that may pick another item
+// under threshold rho, -1 if none does.
 func (p *Planner) reopened(depth int, rho float64) int {
 	for i := range p.levels[:depth+1] {
 		if p.levels[i].opens >= rho*nearly {
@@ -76,8 +75,8 @@ func (p *Planner) reopened(depth int, rho float64) int {
 	return -1
 }
 
-// gm is GM-UCB(rho) (UAI 2020, Algorithm 1) from level depth on, whose scores are
-// there, and returns the length of the list.
+// gm runs GM-UCB(rho) (UAI 2020, Algorithm 1) from level depth on, whose scores are
+// computed, and returns the length of the list.
 func (p *Planner) gm(depth int, rho float64) int {
 	p.rewind(depth)
 	for p.choose(&p.levels[depth], rho) {

@@ -1,11 +1,11 @@
 package slate
 
-// basket is a list against its constraint. Whatever does not fit once fits no
-// longer list.
+// basket holds a list's items against its constraint. An item that does not fit never
+// fits a longer list.
 type basket struct {
 	of    *Constraint
 	items int
-	spent []float64 // by knapsack, in parts of the budget
+	spent []float64 // by knapsack, as a fraction of the budget
 	taken []int     // by group
 	in    []bool    // by item
 }
@@ -17,7 +17,7 @@ func newBasket(c *Constraint) *basket {
 	}
 }
 
-// fits says whether item e may follow.
+// fits reports whether item e may be appended.
 func (b *basket) fits(e int) bool {
 	if b.in[e] || !b.of.usable[e] || b.items >= b.of.length {
 		return false

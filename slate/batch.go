@@ -10,42 +10,40 @@ import (
 	"sync"
 )
 
-// BatchOptions say what a Batch computes with. Zero fields stand for the
-// defaults.
+// BatchOptions configure a Batch. Zero fields stand for the defaults.
 type BatchOptions struct {
-	// Scorer makes what scores the rows of a matrix, row-major with d numbers in
-	// [0,1] each; it may keep the matrix, which does not change. NewScorer.
+	// Scorer returns a Scorer for the rows of a matrix, row-major with d numbers in [0,1]
+	// each. It may keep the matrix, which does not change. Default: NewScorer.
 	Scorer func(d int, matrix []float32) Scorer
-	// Workers is the most blocks of users that are planned at once, each by a
-	// goroutine: GOMAXPROCS.
+	// Workers is the most blocks of users planned concurrently, each by one goroutine.
+	// Default: GOMAXPROCS.
 	Workers int
 }
 
-// Batch makes slates of many users over the same items, the same slates as a
-// Planner makes of one user after another, bit by bit. Only Evaluations are fewer.
+// Batch makes slates of many users over the same items. They equal those that a Planner
+// makes of one user after another, bit for bit, except for Evaluations.
 //
-// It bounds scores instead of computing them: of all cells of similar items at
-// once, for many users and lists in the making in one matrix product, then of the
-// items of cells that may hold the next choice, and scores exactly what is left.
-// A user's slate does not depend on who else is in a call, nor on Workers.
+// It computes upper bounds in place of most scores: first of whole cells of similar
+// items, for many users and partial lists in one matrix product, then of the items of
+// cells that may hold the next choice; it scores exactly only the candidates left. A
+// user's slate depends neither on the other users of a call nor on Workers.
 //
-// That takes gains that are a product of item and residual, a Separable
-// objective, and the algorithms AFSM, LSBGreedy, ModifiedGreedy and BetterGreedy.
-// Other calls, and users whose matrix is too near to singular for bounds of use,
-// are planned one by one, in the same call.
+// The bounds need gains that are a product of item and residual, that is a Separable
+// objective, and one of the algorithms AFSM, LSBGreedy, ModifiedGreedy and BetterGreedy.
+// Other calls, and users whose matrix is too close to singular for useful bounds, are
+// planned one by one within the call.
 //
-// A Batch does not change: many goroutines may use it at once.
+// A Batch is immutable and safe for concurrent use.
 type Batch struct {
 	items     *Items
-	separable Separable // nil if the objective is none
+	separable Separable // nil if the objective is not separable
 	cells     *cells
 	scorer    Scorer
 	workers   int
 }
 
-// NewBatch groups the items by their vectors, in O(n d log n). It takes up to
-// 32 nd + 8n bytes for long-tailed vectors of no two alike, and about 8 nd where
-// items share topics.
+// NewBatch groups the items by their vectors, in O(n d log n). It takes up to 32 nd + 8n
+// bytes if no two vectors are similar, and about 8 nd if items share topics.
 func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
 	if items == nil {
 		return nil, errors.New("slate: batch: no items")
@@ -71,9 +69,9 @@ func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
 	return b, nil
 }
 
-// Recommend chooses a list for every user, as Planner.Recommend does. Users that
-// nobody has seen share the work on one of them. After an error, which names the
-// user if it is about one, or when ctx ends there are no slates.
+// Recommend chooses a list for every user, as Planner.Recommend does. Users without
+// observations share one computation. On an error, which names the user it concerns, or
+// when ctx ends, it returns no slates.
 func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator, o Options) ([]Slate, error) {
 	if c == nil {
 		return nil, errors.New("slate: batch: no constraint")
@@ -104,8 +102,8 @@ func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator
 	return out, nil
 }
 
-// distinct leaves out users that are the same as one before: the same Estimator,
-// or both cold with the same lambda. User i is distinct[twin[i]].
+// distinct drops users that equal an earlier one: the same Estimator, or both cold with
+// the same lambda. User i is distinct[twin[i]].
 func (b *Batch) distinct(users []*Estimator) (distinct []*Estimator, twin []int, err error) {
 	type key struct {
 		user   *Estimator
@@ -136,8 +134,8 @@ func (b *Batch) distinct(users []*Estimator) (distinct []*Estimator, twin []int,
 	return distinct, twin, nil
 }
 
-// blockUsers are planned together: enough for wide products from the first step
-// on, few enough for their lists to stay in cache.
+// blockUsers is the number of users planned together: enough for wide matrix products
+// from the first step on, few enough for their lists to stay in cache.
 const blockUsers = 64
 
 // plan is a call of Recommend.
@@ -148,16 +146,16 @@ type plan struct {
 	users   []*Estimator
 	slates  []Slate // of users
 
-	single bool // no bounds: one user after the other
+	single bool // without bounds: one user after another
 	prices *prices
-	alone  sync.Mutex // held by who plans a user without bounds beside others who have them
-	// grid are the thresholds, descending, and if LSBGreedy is asked for -Inf.
+	alone  sync.Mutex // held while planning a user without bounds if others have bounds
+	// grid holds the thresholds, descending, and -Inf if LSBGreedy is wanted.
 	grid     []float64
-	runs     int  // of AFSM, the first of grid
-	modified bool // ModifiedGreedy is asked for
+	runs     int  // thresholds of AFSM, the first of grid
+	modified bool // ModifiedGreedy is wanted
 }
 
-// prepare finds out what lists are asked for.
+// prepare determines which lists are wanted.
 func (p *plan) prepare() error {
 	o := p.options
 	switch o.Algorithm {
@@ -188,7 +186,7 @@ func (p *plan) prepare() error {
 	return nil
 }
 
-// run gives the blocks of users to the workers and waits for them. The error is
+// run distributes the blocks of users to the workers and waits for them. Its error is
 // that of the first block that failed.
 func (p *plan) run(ctx context.Context) error {
 	most, together, err := p.share(p.batch.workers)
@@ -211,7 +209,7 @@ func (p *plan) run(ctx context.Context) error {
 			for i := range next {
 				from := i * together
 				if errs[i] = b.plan(ctx, from, min(from+together, len(p.users))); errs[i] != nil {
-					stop() // ends what is left at once
+					stop() // cancels the remaining work
 				}
 			}
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// market is n items of 18 topics with two costs, uniform in [0.01, 1], against
-// budgets of 3: lists of up to ten items that both budgets bind.
+// market returns n items of 18 topics with two costs, uniform in [0.01, 1], and budgets of
+// 3: lists have up to ten items and both budgets bind.
 func market(tb testing.TB, kind string, n int) (*Items, *Constraint) {
 	const d = 18
 	r := rand.New(rand.NewPCG(1, 0))
@@ -28,12 +28,12 @@ func market(tb testing.TB, kind string, n int) (*Items, *Constraint) {
 			for _, g := range r.Perm(d)[:2] {
 				row[g] = 0.5 + 0.3*r.Float64()
 			}
-		case "films": // one to four genres, some far more common, by one rating
+		case "films": // one to four genres, some far more common, weighted by one rating
 			rating := 0.4 + 0.5*r.Float64()
 			for range 1 + r.IntN(4) {
 				row[int(d*r.Float64()*r.Float64())] = rating
 			}
-		case "dense": // nothing for cells to find
+		case "dense": // cells find no structure
 			for g := range row {
 				row[g] = r.Float64()
 			}
@@ -58,14 +58,14 @@ func market(tb testing.TB, kind string, n int) (*Items, *Constraint) {
 	return items, c
 }
 
-// readers have seen so many lists of ten random items each, and taken what they
-// like with the chance that it is worth to them.
+// readers returns users who have seen so many lists of ten random items each and rewarded
+// items with the probability of their value.
 func readers(tb testing.TB, items *Items, users, lists int) []*Estimator {
 	d := items.Objective().Features()
 	out := make([]*Estimator, users)
 	for i := range out {
 		r := rand.New(rand.NewPCG(2, uint64(i)))
-		// No two lambdas are equal, so that cold users do not share their work.
+		// Lambdas are distinct, so that cold users do not share their work.
 		u, err := NewEstimator(d, 1+1e-9*float64(i))
 		if err != nil {
 			tb.Fatal(err)
@@ -104,8 +104,8 @@ func readers(tb testing.TB, items *Items, users, lists int) []*Estimator {
 	return out
 }
 
-// plainLoop is AFSM without any shortcut but ucb(e|{}), which is computed once: all
-// items are scored for every threshold and place of the list.
+// plainLoop is AFSM without shortcuts, except that ucb(e|{}) is computed once: all items
+// are scored for every threshold and position.
 func plainLoop(tb testing.TB, c *Constraint, user *Estimator, o Options) Slate {
 	o = must(o.filled())
 	grid, err := o.thresholds(c)
@@ -147,9 +147,9 @@ func plainLoop(tb testing.TB, c *Constraint, user *Estimator, o Options) Slate {
 	return best
 }
 
-// BenchmarkBatch plans 1,000 users over 10,000 items in one call, and in the same
-// run some of them one after the other, by a Planner and by the plain loop, whose
-// slates must be the same. ns/op is the call; ratios are of times per user.
+// BenchmarkBatch plans 1,000 users over 10,000 items in one call. In the same run it plans
+// some of them one after the other, by a Planner and by the plain loop, whose slates must
+// be the same. ns/op is the call; ratios are of times per user.
 func BenchmarkBatch(b *testing.B) {
 	for _, kind := range []string{"news", "films", "dense"} {
 		items, c := market(b, kind, 10_000)

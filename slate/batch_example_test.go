@@ -9,7 +9,7 @@ import (
 	"thresher/slate"
 )
 
-// Lists for two users at once, one of whom is asked for twice and has been seen before.
+// Lists for two users in one call; one of them is asked for twice and has observations.
 func ExampleBatch() {
 	films, err := slate.NewCoverage(4, 2, []float64{
 		0.9, 0.1, // loss
@@ -57,7 +57,7 @@ func ExampleBatch() {
 	// ann again [1 0]
 }
 
-// What a user has been learned to like is saved, and restored to the last bit.
+// A learned estimator is saved and restored exactly.
 func ExampleEstimator_MarshalBinary() {
 	user, err := slate.NewEstimator(2, 1)
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleEstimator_MarshalBinary() {
 	// [0.50 0.00] after 2 rewards, 81 bytes
 }
 
-// A list that would take more memory to choose than there is to spare is refused.
+// A list that would need more memory to choose than allowed is refused.
 func ExampleScratchError() {
 	const n = 20_000
 	films, err := slate.NewCoverage(n, 1, make([]float64, n))

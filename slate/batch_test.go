@@ -16,10 +16,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fewer leaves out the one figure by which a Batch differs.
+// fewer ignores the one figure in which a Batch differs.
 var fewer = cmpopts.IgnoreFields(Slate{}, "Evaluations")
 
-// drawVectors is n*d numbers in [0,1], with ties as often as not.
+// drawVectors draws n*d numbers in [0,1], with many ties half of the time.
 func drawVectors(t *rapid.T, n, d int) []float64 {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "vectors"), 0))
 	kind := rapid.SampledFrom([]string{"sets", "coarse", "topics", "dense", "magnitudes", "vanishing", "almost"}).Draw(t, "kind")
@@ -47,7 +47,7 @@ func drawVectors(t *rapid.T, n, d int) []float64 {
 	return x
 }
 
-// drawItems has costs, groups and their constraint.
+// drawItems draws costs, groups and their constraint.
 func drawItems(t *rapid.T, objective Objective) (*Items, *Constraint) {
 	n := objective.Size()
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "costs"), 0))
@@ -86,8 +86,8 @@ func drawItems(t *rapid.T, objective Objective) (*Items, *Constraint) {
 	return items, c
 }
 
-// drawUsers are cold, warm, and so sure of some features that M is next to
-// singular.
+// drawUsers draws users who are cold, warm, or so certain of some features that M is
+// nearly singular.
 func drawUsers(t *rapid.T, items *Items, most int) []*Estimator {
 	users := make([]*Estimator, rapid.IntRange(1, most).Draw(t, "users"))
 	for i := range users {
@@ -123,7 +123,7 @@ func drawUsers(t *rapid.T, items *Items, most int) []*Estimator {
 func drawOptions(t *rapid.T) Options {
 	return Options{
 		Epsilon: rapid.SampledFrom([]float64{0.05, 0.2, 1}).Draw(t, "epsilon"),
-		Lowest:  rapid.SampledFrom([]float64{0.001, 0.05, 1, 100}).Draw(t, "lowest"), // 100 keeps all items out
+		Lowest:  rapid.SampledFrom([]float64{0.001, 0.05, 1, 100}).Draw(t, "lowest"), // 100 excludes all items
 		Highest: 100,
 		Confidence: Confidence{
 			Rule: rapid.SampledFrom([]Rule{Determinant, Information, Tuned, Fixed}).Draw(t, "rule"),
@@ -132,7 +132,7 @@ func drawOptions(t *rapid.T) Options {
 	}
 }
 
-// everyAlgorithm of those that a Batch has bounds for, and one that it has not.
+// everyAlgorithm returns the algorithms that a Batch has bounds for, and one without.
 func everyAlgorithm(o Options) []Options {
 	all := make([]Options, 6)
 	for i, a := range []Algorithm{AFSM, AFSM, LSBGreedy, ModifiedGreedy, BetterGreedy, Random} {
@@ -142,8 +142,8 @@ func everyAlgorithm(o Options) []Options {
 	return all
 }
 
-// compare finds where a Batch and the planning of one user after the other differ:
-// nowhere, bit by bit.
+// compare asserts that a Batch gives the same slates as planning one user after another,
+// bit for bit.
 func compare(t interface {
 	Helper()
 	Fatal(...any)
@@ -201,8 +201,8 @@ func TestBatchIsOneByOne(t *testing.T) {
 	}
 }
 
-// Among many cells too, and with a small part of the scores: most items are out by
-// bounds, and runs of many thresholds are one.
+// The same for many cells, with few scores computed: most items are excluded by bounds,
+// and runs of many thresholds share nodes.
 func TestBatchOfMarkets(t *testing.T) {
 	for kind, share := range map[string]float64{"news": 0.03, "films": 0.03, "dense": 0.07} {
 		t.Run(kind, func(t *testing.T) {
@@ -227,8 +227,7 @@ func TestBatchOfMarkets(t *testing.T) {
 	}
 }
 
-// Objectives whose gains are no product of item and residual are planned one by
-// one in the same call.
+// Objectives that are not separable are planned user by user in the same call.
 func TestBatchOfAnyObjective(t *testing.T) {
 	r := newRand(3, 0)
 	for _, in := range instances(r, 40) {
@@ -254,8 +253,8 @@ func TestBatchOfAnyObjective(t *testing.T) {
 	}
 }
 
-// A slate depends on its user alone: not on who else is in the call, on their
-// order, on how often a user is in it, or on the goroutines.
+// A slate depends on its user alone: not on the other users of the call, their order,
+// repetitions or goroutines.
 func TestBatchMates(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	items, c := market(t, "films", 200)
@@ -279,7 +278,7 @@ func TestBatchMates(t *testing.T) {
 		}
 		got := must(together.Recommend(context.Background(), c, call, o))
 		for i, k := range order {
-			if diff := cmp.Diff(want[k], got[i]); diff != "" { // Evaluations too
+			if diff := cmp.Diff(want[k], got[i]); diff != "" { // including Evaluations
 				t.Fatalf("user %d: alone -, together +\n%s", k, diff)
 			}
 		}
@@ -290,7 +289,7 @@ func TestBatchMates(t *testing.T) {
 	}
 }
 
-// counted is a Scorer that does something at one of its calls.
+// counted is a Scorer that calls a function at its n-th call.
 type counted struct {
 	Scorer
 	calls *atomic.Int64
@@ -381,7 +380,7 @@ func TestBatchErrors(t *testing.T) {
 	}
 }
 
-// A call allocates by users and not by items, thresholds or steps.
+// Allocations grow with users, not with items, thresholds or steps.
 func TestBatchAllocations(t *testing.T) {
 	const users = 64
 	for _, n := range []int{50, 500} {
@@ -391,8 +390,8 @@ func TestBatchAllocations(t *testing.T) {
 		got := testing.AllocsPerRun(1, func() {
 			must(b.Recommend(context.Background(), c, u, Options{Greedy: true, Epsilon: 1, Confidence: Confidence{Rule: Tuned}}))
 		})
-		// For each user its picks, their growth, their copy, and the grid; for the
-		// block about a hundred slices.
+		// For each user: its picks, their growth, their copy and the grid; for the block about a
+		// hundred slices.
 		if most := float64(10*users + 300); got > most {
 			t.Errorf("%d items: %v allocations, more than %v", n, got, most)
 		}

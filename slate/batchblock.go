@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// node is a beginning of lists: what the runs of the thresholds grid[lo:hi] have
-// chosen so far. Scores do not depend on the threshold, so runs are one as long
-// as they choose the same, which neighbours on the grid do for long; the grid
-// need not end early, for runs that the filters do not change cost nothing.
+// node is the common prefix of the lists of several runs, those of the thresholds
+// grid[lo:hi]. Scores do not depend on the threshold, so runs are one node as long as
+// they choose the same items, which neighbouring thresholds do for long. A long grid
+// costs little, since runs that the filters do not change stay together.
 type node struct {
-	user   int // of the block
+	user   int // index in the block
 	lo, hi int
-	rule   rule // filtered, or perCost with one place at the end of the grid
+	rule   rule // filtered, or perCost with a single entry at the end of the grid
 }
 
-// front are the nodes of one length. The picks of node i are those of
+// front holds the nodes of one length. The picks of node i are
 // picks[i*length:(i+1)*length].
 type front struct {
 	length int
@@ -30,20 +30,19 @@ func (f *front) reset(length int) {
 	f.length, f.nodes, f.picks = length, f.nodes[:0], f.picks[:0]
 }
 
-// blockUser is a user of the block that is planned.
+// blockUser is a user being planned.
 type blockUser struct {
 	user    *Estimator
 	beta    float64
 	ceiling ceiling
 	slate   *Slate // the best list so far; nil for a user without bounds
-	// place is that of the threshold of slate on the grid; -1 before the first
-	// list.
+	// place is the index in the grid of slate's threshold, -1 before the first list.
 	place int
-	alpha float64 // that of slate if a run of AFSM picks anything
+	alpha float64 // slate's alpha if a run of AFSM picks anything
 }
 
-// block plans users together, all their lists one item longer at each step. Its
-// scratch is for one goroutine:
+// block plans users together and extends all their lists by one item a step. Its scratch
+// belongs to one goroutine:
 //
 //	figures of 64 queries        256 * cells bytes
 //	users and queries             64 * 48 d
@@ -59,7 +58,7 @@ type block struct {
 
 	columns  []float64 // d*d
 	residual []float64
-	// Of up to as many nodes as users: their queries, which share linear and square, and
+	// For at most as many nodes as users: their queries, which share linear and square, and
 	// the figures of all cells.
 	queries        []query
 	linear, square []float32
@@ -89,7 +88,7 @@ func newBlock(p *plan, users int) *block {
 	return b
 }
 
-// plan makes the slates of the users from..to of the call.
+// plan makes the slates of users from to to of the call.
 func (b *block) plan(ctx context.Context, from, to int) error {
 	b.now.reset(0)
 	for i := from; i < to; i++ {
@@ -103,7 +102,7 @@ func (b *block) plan(ctx context.Context, from, to int) error {
 	if err := b.climb(ctx); err != nil {
 		return err
 	}
-	// Whom all filters leave without a list gets that of LSBGreedy.
+	// A user whose lists are all empty because of the filters gets that of LSBGreedy.
 	last := len(b.of.grid)
 	b.now.reset(0)
 	for i := range b.users[:to-from] {
@@ -115,7 +114,7 @@ func (b *block) plan(ctx context.Context, from, to int) error {
 	return b.climb(ctx)
 }
 
-// climb makes the nodes of now longer until their lists are done.
+// climb extends the nodes of now until their lists are complete.
 func (b *block) climb(ctx context.Context) error {
 	for length := 0; len(b.now.nodes) > 0; length++ {
 		b.next.reset(length + 1)
@@ -129,8 +128,8 @@ func (b *block) climb(ctx context.Context) error {
 	return nil
 }
 
-// admit begins the lists of user i of the call, or makes the whole slate if there
-// are no bounds to be had.
+// admit starts the lists of user i of the call, or makes the whole slate if the user has
+// no bounds.
 func (b *block) admit(i, place int) error {
 	p, user := b.of, b.of.users[i]
 	beta, err := user.Beta(p.options.Confidence)
@@ -162,8 +161,8 @@ func (b *block) admit(i, place int) error {
 	return nil
 }
 
-// unbounded plans a user who has no bounds. Where memory is bounded, one is planned at a
-// time, and the scratch goes after it.
+// unbounded plans a user without bounds. If memory is limited, one such user is planned
+// at a time and the scratch is released afterwards.
 func (p *plan) unbounded(planner *Planner, user *Estimator) (Slate, error) {
 	if p.options.Memory == 0 {
 		return planner.Recommend(user, p.options)
@@ -175,7 +174,7 @@ func (p *plan) unbounded(planner *Planner, user *Estimator) (Slate, error) {
 	return NewPlanner(p.c).Recommend(user, o)
 }
 
-// step makes the nodes from..to one item longer.
+// step extends the nodes from to to by one item.
 func (b *block) step(ctx context.Context, from, to int) error {
 	d, cells := b.search.cells.d, b.search.cells.size()
 	for i := from; i < to; i++ {
@@ -200,8 +199,8 @@ func (b *block) step(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// grow looks for what follows node i and puts a node for each answer, with the
-// thresholds that agree on it, into next; where there is none the list is done.
+// grow finds what follows node i. For each choice it appends a node with the thresholds
+// that agree on it to next; thresholds without a choice finish their list.
 func (b *block) grow(i int, q *query, figures []float32) {
 	nd, list, p, s := b.now.nodes[i], b.now.list(i), b.planner, &b.search
 	u := &b.users[nd.user]
@@ -238,9 +237,9 @@ func (b *block) grow(i int, q *query, figures []float32) {
 	}
 }
 
-// finish compares a list of the threshold at place, the largest that makes it,
-// with the best so far. Of equal UCBs the list of the largest threshold stays, as
-// it does where thresholds come one after the other.
+// finish compares a complete list with the best so far; place is the largest threshold
+// that makes it. Among lists of equal UCB the one of the largest threshold stays, as in a
+// Planner, which tries thresholds one after the other.
 func (b *block) finish(u *blockUser, list []Pick, place int) {
 	var value, width float64
 	for _, pick := range list {

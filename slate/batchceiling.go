@@ -2,39 +2,38 @@ package slate
 
 import "math"
 
-// rounding is twice the distance of 1 to the next number: it covers the rounding
-// of one operation with room to spare.
+// rounding is twice the distance from 1 to the next float64, more than the relative
+// rounding error of one operation.
 const rounding = 0x1p-51
 
-// unclear is the relative error of a deviation from which on bounds are not
-// worth having.
+// unclear is the relative error of deviations from which on bounds are not useful.
 const unclear = 0x1p-8
 
-// negligible is what no bound goes below, so that quotients do not underflow.
+// negligible is the least bound, so that quotients do not underflow.
 const negligible = 0x1p-600
 
-// vanishing covers what squares lose that underflow: 2^-1074 under a root, with
-// room for what they are multiplied with.
+// vanishing covers the underflow of squares: the root of 2^-1074, with room for its
+// factors.
 const vanishing = 0x1p-530
 
-// ceiling bounds the UCB scores of one user by what is monotone in every
+// ceiling bounds the UCB scores of one user by a function that is monotone in every
 // coordinate of a gain x >= 0:
 //
 //	theta.x + beta sqrt(x^T M^-1 x)  <=  p.x + sqrt(sum_g w_g^2 x_g^2)
 //
 // with p_g = max(theta_g, 0) and w_g^2 = beta^2 sum_h max((M^-1)_gh, 0), since
-// x_g x_h a <= (x_g^2 + x_h^2) a/2 for a >= 0. What is monotone may be taken at an
-// envelope for all items of a cell, and bounds an item after every longer list as
-// well, what its score does not do. For features >= 0 most entries of M^-1 off
-// its diagonal are negative, which makes w far closer than beta times the root of
-// the largest eigenvalue, and as cheap: two products. For one item theta.x takes
-// the place of p.x.
+// x_g x_h a <= (x_g^2 + x_h^2) a/2 for a >= 0. Being monotone, its value at the envelope
+// of a cell bounds all items of the cell, and the bound of an item holds after every
+// longer list as well; neither is true of a score. For features >= 0 most off-diagonal
+// entries of M^-1 are negative, so w is much tighter than beta times the root of the
+// largest eigenvalue at the same cost of two products. For a single item theta.x replaces
+// p.x.
 //
-// p and w are widened by the rounding of the scores as they are computed, so that
-// the bounds hold for the figures that decide.
+// p and w include the rounding error of the scores as computed, so the bounds hold for
+// the figures that decide.
 type ceiling struct {
 	theta, p, w []float64
-	lost        float64 // by squares that underflow, for entries up to 1
+	lost        float64 // to squares that underflow, for entries up to 1
 }
 
 func newCeilings(n, d int) []ceiling {
@@ -47,9 +46,8 @@ func newCeilings(n, d int) []ceiling {
 	return c
 }
 
-// set makes the bounds of a user. columns is scratch for d*d numbers. It returns
-// false if M is too near to singular, or a figure too large, for bounds that are
-// worth having.
+// set computes the bounds of a user. columns is scratch for d*d numbers. It returns false
+// if M is too close to singular, or a figure too large, for useful bounds.
 func (c *ceiling) set(e *Estimator, beta float64, columns []float64) bool {
 	e.Weights(c.theta)
 	for g, t := range c.theta {
@@ -58,7 +56,7 @@ func (c *ceiling) set(e *Estimator, beta float64, columns []float64) bool {
 	if !c.widths(e, beta, columns) || !c.usable() {
 		return false
 	}
-	// Squares of entries, of w and of their products, and of the deviations.
+	// Squares of entries, of w and of their products, and of the deviations may underflow.
 	c.lost = 1 + beta
 	for _, w := range c.w {
 		c.lost += w
@@ -67,7 +65,7 @@ func (c *ceiling) set(e *Estimator, beta float64, columns []float64) bool {
 	return true
 }
 
-// widths sets w.
+// widths sets w. It returns false as set does.
 func (c *ceiling) widths(e *Estimator, beta float64, columns []float64) bool {
 	d := e.d
 	if e.Cold() {
@@ -87,9 +85,9 @@ func (c *ceiling) widths(e *Estimator, beta float64, columns []float64) bool {
 		forward(e.upper, z)
 		inverse += dot(z, z)
 	}
-	// Substitution solves (L+E) z = x for some |E| <= d u |L| (Higham, Accuracy and
-	// Stability of Numerical Algorithms, Theorem 8.5), so that z is off by at most
-	// d u ||L|| ||L^-1|| of itself, in the scores and in the columns here.
+	// Substitution solves (L+E) z = x for some |E| <= d u |L| (Higham, Accuracy and Stability
+	// of Numerical Algorithms, Theorem 8.5), so z has a relative error of at most
+	// d u ||L|| ||L^-1||, in the scores and in the columns here.
 	loss := 4 * float64(d+8) * rounding * math.Sqrt(size*inverse)
 	if !(loss < unclear) {
 		return false
@@ -116,7 +114,7 @@ func (c *ceiling) widths(e *Estimator, beta float64, columns []float64) bool {
 	return true
 }
 
-// usable says that all figures are numbers which may be multiplied.
+// usable reports whether all figures are finite and small enough to be multiplied.
 func (c *ceiling) usable() bool {
 	for g, t := range c.theta {
 		if !(math.Abs(t) < MaxMagnitude && c.w[g] < MaxMagnitude) {
@@ -126,14 +124,14 @@ func (c *ceiling) usable() bool {
 	return true
 }
 
-// query is what bounds the items after a list with residual r: cells by a
-// Scorer, items by bound.
+// query bounds the items that may follow a list with residual r: whole cells by a
+// Scorer, single items by bound.
 type query struct {
-	// linear and square are p r s and (w r s)^2 divided by scale, so that they are
-	// in [0,1]: s is the largest entry of a vector, by which envelopes are divided.
+	// linear and square are p r s and (w r s)^2 divided by scale, hence in [0,1]; s is the
+	// largest entry of any vector, by which envelopes are divided.
 	linear, square []float32
 	scale          float64
-	// theta r, (w r)^2, and the rounding of a bound; lost is what may underflow.
+	// theta r, (w r)^2 and the rounding error of a bound; lost covers underflow.
 	theta, squares []float64
 	shift, lost    float64
 }
@@ -150,7 +148,7 @@ func newQueries(n, d int) (q []query, linear, square []float32) {
 	return q, linear, square
 }
 
-// set makes the query of a user after a list.
+// set computes the query of a user after a list.
 func (q *query) set(c *ceiling, residual []float64, largest float64) {
 	q.scale = negligible
 	mass := 0.0
@@ -168,12 +166,12 @@ func (q *query) set(c *ceiling, residual []float64, largest float64) {
 	q.shift = float64(len(residual)+8)*rounding*mass*largest + q.lost
 }
 
-// bound is at least the score of an item with this vector.
+// bound returns an upper bound of the score of an item with vector x.
 func (q *query) bound(x []float64) float64 {
 	theta, squares := q.theta[:len(x)], q.squares[:len(x)]
 	var sum0, sum1, width0, width1 float64
 	g := 0
-	for ; g+1 < len(x); g += 2 { // two sums each, so that one need not wait for the other
+	for ; g+1 < len(x); g += 2 { // two independent sums each
 		a, b := x[g], x[g+1]
 		sum0 += a * theta[g]
 		sum1 += b * theta[g+1]
@@ -188,17 +186,17 @@ func (q *query) bound(x []float64) float64 {
 	return sum0 + sum1 + math.Sqrt(width0+width1) + q.shift
 }
 
-// slackness are scale and shift with which figure*scale + shift is at least the
-// score of an item of a cell with this figure.
+// slackness returns scale and shift such that figure*scale + shift is an upper bound of
+// the scores of a cell with this figure.
 func (q *query) slackness() (scale, shift float64) {
 	factor, term := slackness(len(q.theta))
 	scale = q.scale * factor
 	return scale, scale*term + q.lost
 }
 
-// slackness are the factor and the term that make a figure of a Scorer with d
-// coordinates no less than the exact one: the error that the Scorer may have,
-// and that of what was rounded to float32 before.
+// slackness returns the factor and the term that turn a Scorer's figure for d coordinates
+// into an upper bound of the exact one: they cover the Scorer's error and the earlier
+// rounding to float32.
 func slackness(d int) (factor, term float64) {
 	return 1 + float64(d+16)*0x1p-22, 0x1p-50
 }

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bounds of a user hold for the scores as they are computed, of the items and
-// of their cells, after every list. Those of a cold user are the scores themselves
-// but for rounding, so that these cases fail as soon as it is not accounted for.
+// The bounds of a user hold for the scores as computed, of items and of cells, after every
+// list. For a cold user they equal the scores up to rounding, so that case fails as soon
+// as rounding is not accounted for.
 func TestCeilingHolds(t *testing.T) {
 	tight := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -29,7 +29,7 @@ func TestCeilingHolds(t *testing.T) {
 	}
 }
 
-// They hold where squares of features, of widths or of both underflow.
+// Bounds hold where squares of features, of widths or of both underflow.
 func TestCeilingHoldsBelowSquares(t *testing.T) {
 	r := newRand(17, 0)
 	for range 1000 {
@@ -45,8 +45,8 @@ func TestCeilingHoldsBelowSquares(t *testing.T) {
 	}
 }
 
-// underCeiling checks the bounds of a planner's user after lists of next, and counts
-// those that are close.
+// underCeiling checks the bounds of a planner's user after lists drawn by next, and counts
+// those that are tight.
 func underCeiling(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -89,8 +89,8 @@ func underCeiling(t interface {
 	return tight
 }
 
-// A cold user's M is lambda I, whose widths are exact: the bound is the score but
-// for rounding. So is that of weights without a negative entry after much data.
+// For a cold user M is lambda I, whose widths are exact: the bound is the score up to
+// rounding. So it is with weights without a negative entry after much data.
 func TestCeilingIsClose(t *testing.T) {
 	items, c := market(t, "films", 2000)
 	vectors := items.objective.(Separable).Vectors()
@@ -119,7 +119,7 @@ func TestCeilingIsClose(t *testing.T) {
 	}
 }
 
-// A matrix next to singular, or weights out of proportion, have no bounds.
+// A nearly singular matrix, or weights of very different magnitude, have no bounds.
 func TestCeilingRefuses(t *testing.T) {
 	columns := make([]float64, 4)
 	u := must(NewEstimator(2, 1e-9))
@@ -137,7 +137,7 @@ func TestCeilingRefuses(t *testing.T) {
 	}
 }
 
-// The Scorer of the processor keeps its contract, beyond the size of a tile too.
+// The CPU's Scorer keeps its contract, also beyond the size of a tile.
 func TestScorer(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))
 	for _, x := range []struct{ rows, queries, d int }{{1, 1, 1}, {5, 3, 2}, {tileRows, tileQueries, 18}, {2*tileRows + 7, 2*tileQueries + 9, 18}} {

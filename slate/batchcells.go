@@ -5,23 +5,23 @@ import "math"
 // cellSize is the most items of a cell.
 const cellSize = 16
 
-// deepest is the most splits by values above a cell. Deeper ones halve, so that
-// vectors of many magnitudes cost no more than others.
+// deepest is the most splits by value above a cell. Deeper splits halve, which bounds the
+// cost for vectors of many magnitudes.
 const deepest = 64
 
-// cells are the items of a Separable objective in groups of similar vectors, each
-// with an envelope: the largest entry of its vectors in every coordinate. A
-// function that grows with every coordinate, as the bounds of a ceiling do, is at
-// an envelope at least what it is at any item of the cell.
+// cells are groups of items of a Separable objective with similar vectors. Each has an
+// envelope, the coordinate-wise maximum of its vectors. A function that is monotone in
+// every coordinate, like the bounds of a ceiling, is at the envelope at least what it is
+// at any item of the cell.
 //
 // They take n(8d+4) + cells(4d+4) bytes, with n/16 to n cells, mostly n/12.
 type cells struct {
 	d     int
-	items []int32 // by place: the items of cell r are those of places start[r]..start[r+1]
+	items []int32 // by place: cell r has those at places start[r]..start[r+1]
 	start []int32
 	rows  []float64 // the vectors, by place
-	// scale is the largest entry of all vectors, or 1 if that is 0; envelopes are
-	// divided by it, by cell.
+	// scale is the largest entry of all vectors, or 1 if that is 0; envelopes, by cell, are
+	// divided by it.
 	scale     float64
 	envelopes []float32
 }
@@ -54,10 +54,10 @@ func newCells(n, d int, vectors []float64) *cells {
 	return c
 }
 
-// size is the number of cells.
+// size returns the number of cells.
 func (c *cells) size() int { return len(c.start) - 1 }
 
-// splitter halves sets of items until they are cells.
+// splitter splits sets of items recursively into cells.
 type splitter struct {
 	d            int
 	vectors      []float64
@@ -66,9 +66,9 @@ type splitter struct {
 	sum, squares []float64 // by coordinate
 }
 
-// split orders items and adds the ends of their cells: at the mean of the
-// coordinate of the largest variance, which separates what has a topic from what
-// has not, where a median would cut through the noise of a rare topic.
+// split orders items and appends the ends of their cells. It splits at the mean of the
+// coordinate of largest variance, which separates items that have a topic from those that
+// do not; a median would split the noise of a rare topic.
 func (s *splitter) split(c *cells, items []int32, depth int) {
 	if len(items) <= cellSize {
 		c.start = append(c.start, c.start[len(c.start)-1]+int32(len(items)))
@@ -84,7 +84,7 @@ func (s *splitter) split(c *cells, items []int32, depth int) {
 	s.split(c, items[at:], depth+1)
 }
 
-// widest is the coordinate of the largest variance and its mean.
+// widest returns the coordinate of largest variance and its mean.
 func (s *splitter) widest(items []int32) (g int, mean float64) {
 	clear(s.sum)
 	clear(s.squares)
@@ -104,8 +104,8 @@ func (s *splitter) widest(items []int32) (g int, mean float64) {
 	return g, s.sum[g] / k * s.scale
 }
 
-// partition moves the items up to mean in coordinate g to the front, keeps the
-// order of either part and returns the number in front.
+// partition moves the items with coordinate g up to mean to the front, keeps the order
+// within both parts and returns the number in front.
 func (s *splitter) partition(items []int32, g int, mean float64) int {
 	low, high := 0, 0
 	for _, e := range items {

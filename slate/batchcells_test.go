@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Cells are a partition into at most cellSize items each, with envelopes that no
-// vector exceeds and one reaches in every coordinate.
+// Cells are a partition into sets of at most cellSize items; an envelope is the
+// coordinate-wise maximum of their vectors.
 func TestCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 300).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
@@ -45,7 +45,7 @@ func TestCells(t *testing.T) {
 	})
 }
 
-// Items of the same topics share cells: an envelope is hardly above its items.
+// Items of the same topics share cells: envelopes are little above their items.
 func TestCellsFindTopics(t *testing.T) {
 	items, _ := market(t, "news", 5000)
 	c := newCells(5000, 18, items.objective.(Separable).Vectors())
@@ -57,8 +57,8 @@ func TestCellsFindTopics(t *testing.T) {
 			}
 		}
 	}
-	// Two topics are spread over 0.3 each and sixteen over 0.01: cells that found
-	// them are above by less than 0.3 + 0.16 an item. Cells at random are by 8.
+	// Two topics are spread over 0.3 each and sixteen over 0.01: cells by topic exceed an item
+	// by less than 0.3 + 0.16, random cells by 8.
 	if above /= 5000; above > 0.46 {
 		t.Errorf("envelopes exceed items by %.2f", above)
 	}
@@ -67,8 +67,8 @@ func TestCellsFindTopics(t *testing.T) {
 	}
 }
 
-// Vectors of as many magnitudes as there are do not make splitting quadratic: it
-// ends after splits by value of a limited depth, and halves.
+// Vectors of very many magnitudes do not make splitting quadratic: splits by value have
+// limited depth, and then sets are halved.
 func TestCellsOfManyMagnitudes(t *testing.T) {
 	vectors := make([]float64, 2000)
 	for e := range vectors {

@@ -2,8 +2,8 @@ package slate
 
 import "math"
 
-// prices are the least costs in every cell of the items that a constraint allows,
-// in parts of the budgets; +Inf where it allows none.
+// prices are the least costs in every cell of the items that a constraint allows, as
+// fractions of the budgets; +Inf if it allows none.
 type prices struct {
 	knapsacks int
 	full      float64
@@ -33,7 +33,7 @@ func newPrices(c *Constraint, in *cells) *prices {
 	return p
 }
 
-// fit says whether an item of cell r may fit after what was spent.
+// fit reports whether an item of cell r may fit after what was spent.
 func (p *prices) fit(r int, spent []float64) bool {
 	if math.IsInf(p.total[r], 1) {
 		return false

@@ -1,23 +1,23 @@
 package slate
 
-// queuedCell is a cell to be looked at.
+// queuedCell is a cell waiting in a cellQueue.
 type queuedCell struct {
 	key   float64 // the largest comes first
-	bound float64 // of the scores of its items
+	bound float64 // upper bound of the scores of its items
 	cell  int32
 }
 
 // cellQueue is a binary heap by key. It allocates only to grow.
 type cellQueue []queuedCell
 
-// order makes any cells a heap.
+// order makes q a heap.
 func (q cellQueue) order() {
 	for i := len(q)/2 - 1; i >= 0; i-- {
 		q.sink(i)
 	}
 }
 
-// pop takes the cell of the largest key out.
+// pop removes and returns the cell of the largest key.
 func (q *cellQueue) pop() queuedCell {
 	h := *q
 	first, last := h[0], len(h)-1

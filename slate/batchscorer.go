@@ -8,29 +8,29 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Scorer scores the rows of one matrix for many queries at once. It is what a
-// Batch asks of a device; its figures decide nothing, they only say what cannot
-// be chosen. Many goroutines use it at once.
+// Scorer scores the rows of one matrix for many queries at once. A Batch uses it on a
+// device to exclude items; its figures never choose one. It must be safe for concurrent
+// use.
 type Scorer interface {
-	// Score writes, for query q and row r of R,
+	// Score writes, for query q and row r of R rows,
 	//
 	//	dst[q*R+r] = sum_g x_r(g) linear[q*d+g] + sqrt(sum_g x_r(g)^2 square[q*d+g])
 	//
-	// with a relative error of at most (d+8) 2^-23, plus 2^-55: products and sums
-	// in float32, in any order. All entries of x, linear and square are in [0,1],
-	// and len(linear) = len(square) is a multiple of d. It keeps no slice.
+	// with a relative error of at most (d+8) 2^-23, plus 2^-55: products and sums in float32,
+	// in any order. All entries of x, linear and square are in [0,1], and len(linear) =
+	// len(square) is a multiple of d. It retains no slice.
 	Score(ctx context.Context, dst, linear, square []float32) error
 }
 
-// blasScorer is the Scorer of the processor: two matrix products.
+// blasScorer is the Scorer of the CPU: two matrix products.
 type blasScorer struct {
 	rows, d int
-	x       []float32 // d*rows, a coordinate after the other
+	x       []float32 // d*rows, coordinate after coordinate
 	squared []float32
 }
 
-// NewScorer returns the Scorer of the processor for a matrix of rows of d numbers
-// in [0,1], row-major. It copies the matrix twice, 8 bytes an entry.
+// NewScorer returns a Scorer on the CPU for a matrix of rows of d numbers in [0,1],
+// row-major. It copies the matrix twice, 8 bytes an entry.
 func NewScorer(d int, matrix []float32) Scorer {
 	rows := len(matrix) / d
 	s := &blasScorer{rows: rows, d: d, x: make([]float32, rows*d), squared: make([]float32, rows*d)}
@@ -43,9 +43,9 @@ func NewScorer(d int, matrix []float32) Scorer {
 	return s
 }
 
-// Products are cut into tiles that gonum multiplies in the calling goroutine:
-// from four blocks of 64 by 64 on it would start goroutines of its own, while a
-// Batch has every processor busy already.
+// Products are cut into tiles that gonum multiplies in the calling goroutine: from four
+// blocks of 64 by 64 on it would start goroutines, while a Batch keeps every core busy
+// already.
 const (
 	tileQueries = 64
 	tileRows    = 192

@@ -2,34 +2,33 @@ package slate
 
 import "math"
 
-// search finds what the runs of a node choose next: for every threshold of a
-// range, the item of the largest score among those that fit and pass it. The
-// lower the threshold the more items pass, so top never falls along the grid,
-// and an item whose score is at most some bound is out as soon as the bound is
-// below top at the first threshold that it lets pass.
+// search finds what the runs of a node choose next: for each of its thresholds, the item
+// of the largest score among those that fit and pass. The lower the threshold the more
+// items pass, so top is non-decreasing along the grid, and an item is out as soon as its
+// upper bound is below top at the first threshold it passes.
 //
-// Bounds only say which items need no score. Scores are a Planner's, computed by
-// the code that makes the lists of one user.
+// Bounds only exclude items. Scores are computed by the Planner, with the same code as
+// for a single user.
 type search struct {
 	cells   *cells
 	prices  *prices
-	grid    []float64 // thresholds, descending; -Inf at its end is no filter
+	grid    []float64 // thresholds, descending; -Inf at the end stands for no filter
 	planner *Planner
 	empty   List // for ucb(e|{})
 
-	// Of the node.
+	// Of the current node:
 	lo, hi       int // its thresholds are grid[lo:hi]
 	rule         rule
 	query        *query
-	scale, shift float64 // figure*scale + shift bounds a cell
-	// By threshold: the item that leads, Item -1 for none, its score, and under
-	// perCost its score per cost.
+	scale, shift float64 // figure*scale + shift bounds the scores of a cell
+	// By threshold: the best item so far (Item is -1 for none), its score and, for perCost,
+	// its score per cost.
 	chosen    []Pick
 	top, rate []float64
 	queue     cellQueue
 }
 
-// run fills chosen[lo:hi] after the list and basket of the planner. figures are a
+// run sets chosen[lo:hi] for the planner's present list and basket. figures are the
 // Scorer's for the query and all envelopes.
 func (s *search) run(q *query, figures []float32) {
 	s.query = q
@@ -38,13 +37,13 @@ func (s *search) run(q *query, figures []float32) {
 		s.chosen[j].Item = -1
 		s.top[j], s.rate[j] = math.Inf(-1), math.Inf(-1)
 	}
-	// One good score first saves most cells their place in the queue.
+	// A good score at the start keeps most cells out of the queue.
 	s.open(highest(figures))
 	s.enqueue(figures)
 	for len(s.queue) > 0 {
 		next := s.queue.pop()
 		if s.rule == perCost && next.key < s.rate[s.lo] || s.rule != perCost && next.key < s.top[s.lo] {
-			return // top is least there, and all other keys are less
+			return // top is least there, and all other keys are smaller
 		}
 		if s.admits(next.bound, s.prices.total[next.cell]) {
 			s.open(int(next.cell))
@@ -52,7 +51,7 @@ func (s *search) run(q *query, figures []float32) {
 	}
 }
 
-// highest is the place of the largest figure.
+// highest returns the index of the largest figure.
 func highest(figures []float32) int {
 	best := 0
 	for r, x := range figures {
@@ -63,7 +62,7 @@ func highest(figures []float32) int {
 	return best
 }
 
-// enqueue puts the cells that may hold what is chosen into the queue.
+// enqueue queues the cells that may hold a choice.
 func (s *search) enqueue(figures []float32) {
 	s.queue = s.queue[:0]
 	least := s.top[s.lo]
@@ -89,7 +88,7 @@ func (s *search) enqueue(figures []float32) {
 	s.queue.order()
 }
 
-// perCostOf is what perCost compares first.
+// perCostOf returns the key that perCost compares first.
 func perCostOf(ucb, cost float64) float64 {
 	if cost > 0 {
 		return ucb / cost
@@ -97,8 +96,8 @@ func perCostOf(ucb, cost float64) float64 {
 	return math.Inf(1)
 }
 
-// passes is the first threshold from j on that an item of this score passes, hi
-// for none.
+// passes returns the first threshold from j on that an item of this score and cost
+// passes, hi for none.
 func (s *search) passes(j int, ucb, cost float64) int {
 	for j < s.hi && ucb < s.grid[j]*cost {
 		j++
@@ -106,8 +105,8 @@ func (s *search) passes(j int, ucb, cost float64) int {
 	return j
 }
 
-// admits says whether an item of at most this score and at least this cost may
-// lead somewhere.
+// admits reports whether an item of at most this score and at least this cost may be the
+// choice of some threshold.
 func (s *search) admits(bound, cost float64) bool {
 	if s.rule == perCost {
 		rate := perCostOf(bound, cost)
@@ -117,7 +116,7 @@ func (s *search) admits(bound, cost float64) bool {
 	return j < s.hi && bound >= s.top[j]
 }
 
-// open looks at the items of a cell.
+// open considers the items of a cell.
 func (s *search) open(r int) {
 	d, p := s.cells.d, s.planner
 	for place := int(s.cells.start[r]); place < int(s.cells.start[r+1]); place++ {
@@ -129,8 +128,8 @@ func (s *search) open(r int) {
 	}
 }
 
-// consider scores item e and notes where it leads. Equal items go by the smallest
-// id.
+// consider scores item e and records the thresholds where it leads. Of equal items the
+// smallest id leads.
 func (s *search) consider(e int) {
 	p := s.planner
 	mean, width := p.estimate(e)
@@ -156,12 +155,12 @@ func (s *search) consider(e int) {
 	}
 }
 
-// beats says whether a pick leads at threshold j.
+// beats reports whether a pick beats the best at threshold j.
 func (s *search) beats(pick Pick, ucb float64, j int) bool {
 	return ucb > s.top[j] || ucb == s.top[j] && pick.Item < s.chosen[j].Item
 }
 
-// alone is ucb(e|{}).
+// alone returns ucb(e|{}).
 func (s *search) alone(e int) float64 {
 	p := s.planner
 	list := p.list

@@ -2,7 +2,7 @@ package slate
 
 import "testing"
 
-// BenchmarkUpdate takes the rewards of slates of ten at d = 18.
+// BenchmarkUpdate takes the rewards of slates of ten items at d = 18.
 func BenchmarkUpdate(b *testing.B) {
 	const d, m = 18, 10
 	r := newRand(1, 0)
@@ -17,7 +17,7 @@ func BenchmarkUpdate(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "slates/s")
 }
 
-// BenchmarkScore is one UCB of one item.
+// BenchmarkScore computes one UCB of one item.
 func BenchmarkScore(b *testing.B) {
 	const n, d = 1000, 18
 	r := newRand(1, 0)
@@ -34,7 +34,7 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-// BenchmarkRecommend chooses ten of a thousand articles for a user of a hundred
+// BenchmarkRecommend chooses ten of a thousand articles for a user with a hundred observed
 // slates.
 func BenchmarkRecommend(b *testing.B) {
 	const n, d = 1000, 18

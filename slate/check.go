@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// MaxMagnitude bounds every number that goes in, costs and budgets too, so that no square, sum or
-// quotient of what was accepted overflows.
+// MaxMagnitude bounds every input number, including costs and budgets, so that no square,
+// sum or quotient of accepted numbers overflows.
 const MaxMagnitude = 1e60
 
 // maxEntries bounds n*d and n*l, so that products of sizes do not overflow.
 const maxEntries = 1 << 40
 
-// usable says whether x is a number that may go in.
+// usable reports whether x is finite and at most MaxMagnitude.
 func usable(x float64) bool { return math.Abs(x) <= MaxMagnitude } // false for NaN
 
-// checkSize finds sizes that no matrix of n rows of d numbers has.
+// checkSize checks that have numbers are a matrix of n rows of d.
 func checkSize(what string, n, d, have int) error {
 	if n < 1 || d < 1 || n > maxEntries/d {
 		return fmt.Errorf("slate: %s: %d items of %d features", what, n, d)
@@ -26,7 +26,7 @@ func checkSize(what string, n, d, have int) error {
 	return nil
 }
 
-// checkVectors finds rows of the wrong number and entries outside of [0, most].
+// checkVectors checks the size and that all entries are in [0, most].
 func checkVectors(what string, n, d int, vectors []float64, most float64) error {
 	if err := checkSize(what, n, d, len(vectors)); err != nil {
 		return err

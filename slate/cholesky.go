@@ -2,13 +2,12 @@ package slate
 
 import "math"
 
-// A packed factor holds the rows of L^T from the diagonal on, so that every loop
-// below runs along memory: row g begins at its diagonal and has d-g numbers.
+// A packed factor holds the rows of L^T from the diagonal on, so that every loop below is
+// sequential in memory: row g starts at its diagonal and has d-g numbers.
 
-// rankOne makes the factor of L L^T + x x^T out of that of L L^T, by plane
-// rotations that turn x into zeros (Gill, Golub, Murray, Saunders, "Methods for
-// modifying matrix factorizations", Mathematics of Computation 28, 1974). x is
-// lost.
+// rankOne updates the factor of L L^T to that of L L^T + x x^T, by plane rotations that
+// zero x (Gill, Golub, Murray, Saunders, "Methods for modifying matrix factorizations",
+// Mathematics of Computation 28, 1974). It overwrites x.
 func rankOne(upper, x []float64) {
 	for g, v := range x {
 		row := upper[:len(x)-g]
@@ -30,8 +29,8 @@ func rankOne(upper, x []float64) {
 	}
 }
 
-// forward solves L z = x in place, two unknowns at a time: that halves the loads
-// and stores of the rest. Gains of few topics are mostly zeros, which are skipped.
+// forward solves L z = x in place, two unknowns at a time, which halves the loads and
+// stores of the rest. Gains of few topics are mostly zeros, which are skipped.
 func forward(upper, x []float64) {
 	for len(x) > 1 {
 		first, second := upper[:len(x)], upper[len(x):2*len(x)-1]
@@ -70,7 +69,7 @@ func backward(upper, x []float64) {
 	}
 }
 
-// logDet is ln det(L L^T) of d rows.
+// logDet returns ln det(L L^T) for d rows.
 func logDet(upper []float64, d int) float64 {
 	var s float64
 	for step := d; step > 0; step-- {
@@ -80,7 +79,7 @@ func logDet(upper []float64, d int) float64 {
 	return 2 * s
 }
 
-// identity makes the factor of root^2 I of d rows.
+// identity sets upper to the factor of root^2 I, of d rows.
 func identity(upper []float64, d int, root float64) {
 	clear(upper)
 	for step := d; step > 0; step-- {
@@ -89,7 +88,7 @@ func identity(upper []float64, d int, root float64) {
 	}
 }
 
-// longest is the largest norm of a row of d numbers.
+// longest returns the largest norm of a row of d numbers.
 func longest(d int, rows []float64) float64 {
 	best := 0.0
 	for ; len(rows) >= d; rows = rows[d:] {

@@ -5,43 +5,43 @@ import (
 	"math"
 )
 
-// Rule says how wide confidence intervals are.
+// Rule determines the width of confidence intervals.
 type Rule string
 
 const (
 	// Determinant is R sqrt(ln det(M/lambda) + 2 ln(1/delta)) + sqrt(lambda) B
-	// (Abbasi-Yadkori, Pal, Szepesvari, NIPS 2011, Theorem 2): all intervals hold
-	// at all times with probability 1-delta.
+	// (Abbasi-Yadkori, Pal, Szepesvari, NIPS 2011, Theorem 2): all intervals hold at all
+	// times with probability 1-delta.
 	Determinant Rule = "determinant"
-	// Information is B + R sqrt(ln det(M/lambda) + 2 + 2 ln(1/delta)) of kernel
-	// deviations (Chowdhury and Gopalan, ICML 2017, Theorem 2). Those are
-	// sqrt(lambda) times ours, and so is its beta here. For lambda >= 1 it is at
-	// least Determinant's, and as safe; below there is no guarantee.
+	// Information is B + R sqrt(ln det(M/lambda) + 2 + 2 ln(1/delta)) for kernel deviations
+	// (Chowdhury and Gopalan, ICML 2017, Theorem 2). Those are sqrt(lambda) times ours, and
+	// beta is scaled to match. For lambda >= 1 it is at least Determinant's and as safe;
+	// below 1 there is no guarantee.
 	Information Rule = "information"
-	// Tuned is Base + Scale sqrt(d ln(1+N) + ln(1/delta)) after N observations,
-	// with constants chosen by hand (UAI 2020, section 14). No guarantee.
+	// Tuned is Base + Scale sqrt(d ln(1+N) + ln(1/delta)) after N observations, with
+	// constants chosen by hand (UAI 2020, section 14). No guarantee.
 	Tuned Rule = "tuned"
 	// Fixed is Base. No guarantee.
 	Fixed Rule = "fixed"
 )
 
-// Confidence is a rule with its figures. Zero fields stand for the defaults.
+// Confidence is a Rule with its parameters. Zero fields stand for the defaults.
 type Confidence struct {
 	Rule Rule `json:"rule,omitempty"` // Determinant
-	// Delta is the chance that some interval ever fails, in (0,1): 0.1.
+	// Delta is the probability that any interval ever fails, in (0,1). Default: 0.1.
 	Delta float64 `json:"delta,omitempty"`
-	// Noise is R: rewards are R-sub-Gaussian around their means. 0.5, which holds
+	// Noise is R: rewards are R-sub-Gaussian around their means. Default: 0.5, which holds
 	// for all rewards in [0,1].
 	Noise float64 `json:"noise,omitempty"`
-	// Norm is B, a bound on the norm of the weights: 1.
+	// Norm is B, a bound on the norm of the weights. Default: 1.
 	Norm float64 `json:"norm,omitempty"`
-	// Base and Scale are those of Tuned, 0.1 and 0.05 if both are 0, and of Fixed,
-	// where 0 stays 0.
+	// Base and Scale are those of Tuned, where both 0 stand for 0.1 and 0.05, and of Fixed,
+	// where 0 is 0.
 	Base  float64 `json:"base,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
 }
 
-// filled puts the defaults in and checks.
+// filled fills in the defaults and validates the parameters.
 func (c Confidence) filled() (Confidence, error) {
 	if c.Rule == "" {
 		c.Rule = Determinant
@@ -77,12 +77,12 @@ func (c Confidence) filled() (Confidence, error) {
 	return c, nil
 }
 
-// guaranteed says whether the intervals of a user are proven to hold.
+// guaranteed reports whether the intervals of a user are proven to hold.
 func (c Confidence) guaranteed(lambda float64) bool {
 	return c.Rule == "" || c.Rule == Determinant || c.Rule == Information && lambda >= 1
 }
 
-// Beta is the number of Deviations that half an interval has.
+// Beta returns the half-width of an interval in Deviations.
 func (e *Estimator) Beta(c Confidence) (float64, error) {
 	c, err := c.filled()
 	if err != nil {

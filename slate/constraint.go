@@ -12,38 +12,38 @@ import (
 type Limits struct {
 	// Length is the most items of a list; 0 for any number.
 	Length int `json:"length,omitempty"`
-	// Groups limits how many items of a group a list may have, by the group's id;
-	// a group without an entry has no limit, one with 0 is barred.
+	// Groups limits the items of a group in a list, by the group's id. A group without an
+	// entry has no limit, one with 0 is barred.
 	Groups map[int]int `json:"groups,omitempty"`
-	// Budgets are what the items of a list may cost together, one > 0 per
-	// knapsack. A list of m items may exceed one by m 2^-51 of it, which is what
-	// sums may be off by: three items of 0.1 fit a budget of 0.3.
+	// Budgets limit the total cost of a list, one > 0 for each knapsack. A list of m items may
+	// exceed a budget by the factor m 2^-51, the rounding error of the sum: three items of
+	// 0.1 fit a budget of 0.3.
 	Budgets []float64 `json:"budgets,omitempty"`
 }
 
-// Constraint is the intersection of l knapsacks with a k-system: the lists that
-// may be shown. It does not change.
+// Constraint is the intersection of l knapsacks with a k-system: the lists that are
+// allowed. It is immutable.
 type Constraint struct {
 	items  *Items
 	length int
 	k      int
 	limit  []int // by group; -1 for none
-	// cost is n*l costs divided by the budgets, total their sum over knapsacks:
-	// the c(e) of modified UCB scores.
+	// cost holds n*l costs divided by the budgets, total their sums over knapsacks: the c(e)
+	// of modified UCB scores.
 	cost, total []float64
-	full        float64 // what a budget of 1 is, with the rounding of length items
+	full        float64 // a budget of 1 with the rounding error of length items
 	usable      []bool
 	available   int
 	// unaffordable and barred items are in no list, ascending.
 	unaffordable, barred []int
 }
 
-// ErrEmpty says that limits leave no item.
+// ErrEmpty means that the limits allow no item.
 var ErrEmpty = errors.New("slate: the limits leave no item")
 
-// Constrain returns the lists within limits. Items that exceed a budget alone, or
-// belong to a group of limit 0, are in none of them: Unaffordable and Barred tell
-// which. Limits that leave no item are ErrEmpty.
+// Constrain returns the lists within limits. Items that alone exceed a budget, or belong
+// to a group of limit 0, are in none of them; Unaffordable and Barred list them. If no
+// item is left the error is ErrEmpty.
 func (it *Items) Constrain(limits Limits) (*Constraint, error) {
 	a := it.attributes
 	if limits.Length < 0 {
@@ -80,11 +80,11 @@ func (it *Items) Constrain(limits Limits) (*Constraint, error) {
 	return c, nil
 }
 
-// roomFor is what m items may cost within a budget of 1: each has a cost that was
-// rounded, a quotient and a sum, and the budget was rounded too.
+// roomFor is the total cost allowed for m items within a budget of 1: it covers the
+// rounding of each cost, quotient and sum, and of the budget.
 func roomFor(m int) float64 { return 1 + float64(m)*0x1p-51 }
 
-// divide makes every budget 1.
+// divide scales costs so that every budget is 1.
 func (c *Constraint) divide(budgets []float64) {
 	n, l := c.items.Size(), len(budgets)
 	c.cost, c.total = make([]float64, n*l), make([]float64, n)
@@ -97,9 +97,9 @@ func (c *Constraint) divide(budgets []float64) {
 	}
 }
 
-// sift finds the items that are in some list, and k: an item in p limited groups
-// breaks at most p limits and the length, and one item fewer of each broken group
-// repairs them all, so the lists are k-extendible with k = max(1, max p).
+// sift determines the items that are in some list, and k. An item in p limited groups
+// violates at most p limits and the length; removing one item of each violated group
+// repairs all of them, so the lists are k-extendible with k = max(1, max p).
 func (c *Constraint) sift() error {
 	n := c.items.Size()
 	c.usable = make([]bool, n)
@@ -135,8 +135,8 @@ func (c *Constraint) sift() error {
 	return nil
 }
 
-// longest bounds the length of a list by the limit on it, by the items there are
-// and by the cheapest of them.
+// longest bounds the length of a list by its limit, the number of usable items and the
+// least costs.
 func (c *Constraint) longest(limit int) int {
 	m := c.available
 	if limit > 0 {
@@ -157,7 +157,7 @@ func (c *Constraint) longest(limit int) int {
 	return m
 }
 
-// groups are those of item e.
+// groups returns the groups of item e.
 func (c *Constraint) groups(e int) []int {
 	if c.items.attributes.Groups == nil {
 		return nil
@@ -165,43 +165,43 @@ func (c *Constraint) groups(e int) []int {
 	return c.items.attributes.Groups[e]
 }
 
-// costs are the l costs of item e in parts of the budgets.
+// costs returns the l costs of item e as fractions of the budgets.
 func (c *Constraint) costs(e int) []float64 {
 	l := c.Knapsacks()
 	return c.cost[e*l : (e+1)*l]
 }
 
-// Items are what is constrained.
+// Items returns the items that are constrained.
 func (c *Constraint) Items() *Items { return c.items }
 
-// Knapsacks is l.
+// Knapsacks returns l.
 func (c *Constraint) Knapsacks() int { return c.items.attributes.Knapsacks }
 
-// K is the k of the k-system.
+// K returns the k of the k-system.
 func (c *Constraint) K() int { return c.k }
 
-// Length bounds the number of items of every list from above, the paper's m.
+// Length returns an upper bound of the length of every list, the paper's m.
 func (c *Constraint) Length() int { return c.length }
 
-// Usable says whether some list has item e.
+// Usable reports whether some list contains item e.
 func (c *Constraint) Usable(e int) bool { return c.usable[e] }
 
-// Cost is the sum over the knapsacks of the part of the budget that item e
-// takes: the c(e) of modified UCB scores.
+// Cost returns the sum over the knapsacks of item e's cost as a fraction of the budget:
+// the c(e) of modified UCB scores.
 func (c *Constraint) Cost(e int) float64 { return c.total[e] }
 
-// Unaffordable are the items that exceed a budget alone, ascending.
+// Unaffordable returns the items that alone exceed a budget, ascending. The caller owns the slice.
 func (c *Constraint) Unaffordable() []int { return slices.Clone(c.unaffordable) }
 
-// Barred are the items that belong to a group of limit 0, ascending.
+// Barred returns the items in a group of limit 0, ascending. The caller owns the slice.
 func (c *Constraint) Barred() []int { return slices.Clone(c.barred) }
 
-// Alpha is the guaranteed part of the optimum, 1/((1+epsilon)(k+2l+1)).
+// Alpha returns the guaranteed fraction of the optimum, 1/((1+epsilon)(k+2l+1)).
 func (c *Constraint) Alpha(epsilon float64) float64 {
 	return 1 / ((1 + epsilon) * float64(c.k+2*c.Knapsacks()+1))
 }
 
-// Check says why a list is not allowed: nil if it is.
+// Check returns why a list is not allowed, nil if it is.
 func (c *Constraint) Check(list []int) error {
 	if err := c.items.checkList(list); err != nil {
 		return err

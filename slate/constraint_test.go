@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// blank are n items that are worth nothing.
+// blank returns n items without value.
 func blank(n int) Objective { return must(NewCoverage(n, 1, make([]float64, n))) }
 
 func TestItemsRefuse(t *testing.T) {
@@ -90,7 +90,7 @@ func TestItemsThatAreInNoList(t *testing.T) {
 	}
 }
 
-// k counts limited groups of items that can be chosen; alpha follows.
+// k is the most limited groups of a usable item; alpha follows.
 func TestKAndLength(t *testing.T) {
 	it := must(NewItems(blank(4), Attributes{
 		Knapsacks: 1, Costs: []float64{1, 0.5, 0.25, 9}, GroupCount: 4, Groups: [][]int{{0, 1}, {2}, {}, {0, 1, 2, 3}},
@@ -117,7 +117,7 @@ func TestKAndLength(t *testing.T) {
 	}
 }
 
-// A sum that meets its budget is within it, whatever the rounding.
+// A sum that equals its budget is within it, despite rounding.
 func TestBudgetsAreMetExactly(t *testing.T) {
 	for _, c := range []struct{ cost, budget float64 }{{0.1, 0.3}, {0.1, 0.8}, {1, 3}, {1.1, 7.7}, {1e-9, 7e-9}, {1e9 / 3, 1e9}} {
 		n := int(math.Round(c.budget / c.cost))
@@ -139,7 +139,7 @@ func TestBudgetsAreMetExactly(t *testing.T) {
 	}
 }
 
-// Whole numbers exceed a budget by one or not at all.
+// Integer costs exceed a budget by at least one or not at all.
 func TestBudgetsOfWholeNumbers(t *testing.T) {
 	for _, half := range []float64{5e5, 1e9, 1 << 40, 1e14} {
 		it := must(NewItems(blank(4), Attributes{Knapsacks: 1, Costs: []float64{half, half, half + 1, 2*half + 1}}))
@@ -153,7 +153,7 @@ func TestBudgetsOfWholeNumbers(t *testing.T) {
 	}
 }
 
-// Check is the definition.
+// Check agrees with the definition.
 func TestCheckIsTheDefinition(t *testing.T) {
 	const n = 7
 	r := newRand(7, 0)
@@ -187,8 +187,8 @@ func TestCheckIsTheDefinition(t *testing.T) {
 	}
 }
 
-// randomLimits has up to three knapsacks and two partition matroids; some costs
-// are 0, some items unaffordable.
+// randomLimits draws up to three knapsacks and two partition matroids; some costs are 0,
+// some items unaffordable.
 func randomLimits(r *rand.Rand, n int) (Attributes, Limits) {
 	a := Attributes{Knapsacks: r.IntN(4)}
 	a.Costs = uniform(r, n*a.Knapsacks, 0, 1)

@@ -1,8 +1,8 @@
 package slate
 
-// Coverage is probabilistic coverage: f_g(S) = 1 - prod_{e in S} (1 - x_e(g))
-// for topics g (El-Arini, Veda, Shahaf, Guestrin, KDD 2009). Vectors of zeros and
-// ones make it the coverage of d elements by sets.
+// Coverage is probabilistic coverage: f_g(S) = 1 - prod_{e in S} (1 - x_e(g)) for topics
+// g (El-Arini, Veda, Shahaf, Guestrin, KDD 2009). With vectors of zeros and ones it is the
+// coverage of d elements by sets.
 type Coverage struct {
 	n, d    int
 	vectors []float64
@@ -11,8 +11,8 @@ type Coverage struct {
 
 var _ Separable = (*Coverage)(nil)
 
-// NewCoverage returns the coverage of d topics by n items with vectors in
-// [0,1], n*d numbers row-major. It keeps vectors, which must not change.
+// NewCoverage returns the coverage of d topics by n items with vectors in [0,1], n*d
+// numbers row-major. It retains vectors, which must not change.
 func NewCoverage(n, d int, vectors []float64) (*Coverage, error) {
 	if err := checkVectors("coverage", n, d, vectors, 1); err != nil {
 		return nil, err
@@ -20,16 +20,16 @@ func NewCoverage(n, d int, vectors []float64) (*Coverage, error) {
 	return &Coverage{n: n, d: d, vectors: vectors, bound: longest(d, vectors)}, nil
 }
 
-// Size is n.
+// Size returns n.
 func (c *Coverage) Size() int { return c.n }
 
-// Features is the number of topics.
+// Features returns the number of topics.
 func (c *Coverage) Features() int { return c.d }
 
-// Bound is the largest norm of a gain.
+// Bound returns the largest norm of a gain.
 func (c *Coverage) Bound() float64 { return c.bound }
 
-// Vectors are the n*d numbers x_e.
+// Vectors returns the n*d numbers x_e, row-major; they must not be changed.
 func (c *Coverage) Vectors() []float64 { return c.vectors }
 
 // NewList returns an empty list.
@@ -50,7 +50,7 @@ func (c *Coverage) row(e int) []float64 { return c.vectors[e*c.d : (e+1)*c.d] }
 
 type coverageList struct {
 	of       *Coverage
-	residual []float64 // prod (1 - x_e(g)), the chance that g is still uncovered
+	residual []float64 // prod (1 - x_e(g)), the probability that g is still uncovered
 }
 
 func (l *coverageList) Gains(dst []float64, e int) {

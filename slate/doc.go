@@ -4,10 +4,10 @@
 // (Takemori, Sato, Sonoda, Singh, Ohkuma, "Submodular bandit problem under
 // multiple constraints", UAI 2020).
 //
-// The value of a list is sum_i w_i f_i(S): the f_i are known and submodular, an
-// Objective; the weights w >= 0 are a user's and unknown, an Estimator learns
-// them. Items are an Objective with costs and groups, a Constraint is Items with
-// Limits. A Planner makes Slates:
+// The value of a list is sum_i w_i f_i(S). The f_i are known and submodular, an Objective;
+// the weights w >= 0 are a user's and unknown, and an Estimator learns them. Items are an
+// Objective with costs and groups; a Constraint is Items with Limits. A Planner chooses
+// Slates:
 //
 //	objective, err := slate.NewCoverage(n, d, vectors)
 //	items, err := slate.NewItems(objective, slate.Attributes{Knapsacks: 1, Costs: prices})

@@ -10,7 +10,7 @@ import (
 
 var millionRewards = flag.Bool("million", false, "a million rewards for TestDrift, not a tenth of it")
 
-// compensated is a sum whose rounding is kept beside it (Kahan and Babuska).
+// compensated is a sum with its rounding error kept separately (Kahan and Babuska).
 type compensated struct{ sum, rest float64 }
 
 func (c *compensated) add(x float64) {
@@ -25,8 +25,8 @@ func (c *compensated) add(x float64) {
 
 func (c *compensated) value() float64 { return c.sum + c.rest }
 
-// The rounding of many updates builds up slowly: ln det and theta are those of sums that
-// have next to none.
+// Rounding errors of many updates accumulate slowly: ln det and theta agree with sums that
+// have almost none.
 func TestDrift(t *testing.T) {
 	const d, lambda, each = 18, 1, 100
 	rewards := 100_000

@@ -22,12 +22,12 @@ var (
 const (
 	savedVersion = 1
 	magic        = "thresher slate 1\n"
-	// headBytes are those before the numbers: magic, d, lambda, observations.
+	// headBytes is the size of what precedes the numbers: magic, d, lambda, observations.
 	headBytes = len(magic) + 4 + 8 + 8
 )
 
-// saved is an estimator at rest. Factor are the rows of L^T from the diagonal on
-// and Rewards is b; both are left out before the first observation.
+// saved is the serialised form of an estimator. Factor holds the rows of L^T from the
+// diagonal on, Rewards b; both are omitted before the first observation.
 type saved struct {
 	Version      int       `json:"version"`
 	Features     int       `json:"features"`
@@ -37,13 +37,12 @@ type saved struct {
 	Rewards      []float64 `json:"rewards,omitempty"`
 }
 
-// MarshalJSON saves the estimator, to the last bit.
+// MarshalJSON saves the estimator exactly.
 func (e *Estimator) MarshalJSON() ([]byte, error) {
 	return json.Marshal(saved{savedVersion, e.d, e.lambda, e.observations, e.upper, e.b})
 }
 
-// UnmarshalJSON becomes what was saved. After an error the estimator is what it
-// was.
+// UnmarshalJSON restores a saved estimator. On an error the receiver is unchanged.
 func (e *Estimator) UnmarshalJSON(data []byte) error {
 	var s saved
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -57,9 +56,9 @@ func (e *Estimator) UnmarshalJSON(data []byte) error {
 	return e.restore(&s)
 }
 
-// MarshalBinary saves the estimator, to the last bit: a line that names the
-// format, d, lambda and the number of observations; factor and b if there are
-// observations; and a CRC-32C. All little-endian, 8 (d(d+1)/2 + d) + 41 bytes.
+// MarshalBinary saves the estimator exactly: a line that names the format, d, lambda and
+// the number of observations; factor and b if there are observations; and a CRC-32C. All
+// little-endian, 8 (d(d+1)/2 + d) + 41 bytes.
 func (e *Estimator) MarshalBinary() ([]byte, error) {
 	return e.AppendBinary(make([]byte, 0, headBytes+8*(len(e.upper)+len(e.b))+4))
 }
@@ -79,8 +78,7 @@ func (e *Estimator) AppendBinary(b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, checksum(b[from:])), nil
 }
 
-// UnmarshalBinary becomes what was saved. After an error the estimator is what it
-// was.
+// UnmarshalBinary restores a saved estimator. On an error the receiver is unchanged.
 func (e *Estimator) UnmarshalBinary(data []byte) error {
 	if len(data) < headBytes+4 || string(data[:len(magic)]) != magic {
 		return errors.New("slate: not a saved estimator of this version")
@@ -120,7 +118,7 @@ func numbers(b []byte) []float64 {
 	return x
 }
 
-// restore checks what was saved and becomes it.
+// restore validates s and makes e the estimator it describes.
 func (e *Estimator) restore(s *saved) error {
 	fresh, err := NewEstimator(s.Features, s.Lambda)
 	if err != nil {
@@ -151,8 +149,9 @@ func (e *Estimator) restore(s *saved) error {
 	return nil
 }
 
-// check finds numbers that no estimator saves. The diagonal is sqrt(lambda) at
-// least, since M is lambda I and more; the rest is bounded by what Update takes.
+// check rejects numbers that no saved estimator has. The diagonal is at least
+// sqrt(lambda), since M is lambda I plus a positive semidefinite matrix; the rest is
+// bounded by what Update accepts.
 func (e *Estimator) check() error {
 	least := math.Sqrt(e.lambda) * (1 - 1e-9)
 	most := MaxMagnitude * math.Sqrt(float64(e.observations)+1) * 2

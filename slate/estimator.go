@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// The regularisation that an Estimator takes.
+// The range of lambda.
 const (
 	minLambda = 1e-9
 	maxLambda = 1e9
@@ -16,30 +16,29 @@ const (
 // MaxFeatures bounds d: a state has d*(d+1)/2 numbers.
 const MaxFeatures = 1 << 14
 
-// Estimator is what is known of one user's weights w: the ridge regression of
-// rewards on gains (UAI 2020, section 5.1),
+// Estimator holds what is known of one user's weights w: the ridge regression of rewards
+// on gains (UAI 2020, section 5.1),
 //
 //	M = lambda I + sum x x^T,  b = sum y x,  theta = M^-1 b
 //
-// with M as its Cholesky factor. Before the first observation it holds no
-// matrix: a user nobody has seen costs a few dozen bytes, one that was seen
-// Bytes. Reading is safe from many goroutines; Update and UnmarshalBinary need
-// the Estimator to themselves.
+// with M as its Cholesky factor. Before the first observation it is cold and holds no
+// matrix: such a user costs a few dozen bytes, others Bytes. Concurrent reads are safe;
+// Update and UnmarshalBinary need exclusive access.
 type Estimator struct {
 	d            int
 	lambda       float64
 	observations int64
-	// upper are the rows of L^T from the diagonal on, d*(d+1)/2 numbers, where
-	// L L^T = M; nil while M = lambda I.
+	// upper holds the rows of L^T from the diagonal on, d*(d+1)/2 numbers, where L L^T = M;
+	// nil while M = lambda I.
 	upper []float64
 	b     []float64
 	theta []float64
 	gain  float64 // ln det(M/lambda)
 }
 
-// NewEstimator returns what is known of a user that nobody has seen: d features,
-// regularisation lambda in [1e-9, 1e9]. The regret bound asks for lambda >= m A^2;
-// 1 is common.
+// NewEstimator returns the estimator of a user without observations: d features,
+// regularisation lambda in [1e-9, 1e9]. The regret bound needs lambda >= m A^2; 1 is
+// common.
 func NewEstimator(d int, lambda float64) (*Estimator, error) {
 	if d < 1 || d > MaxFeatures {
 		return nil, fmt.Errorf("slate: estimator: %d features, not in [1, %d]", d, MaxFeatures)
@@ -50,34 +49,34 @@ func NewEstimator(d int, lambda float64) (*Estimator, error) {
 	return &Estimator{d: d, lambda: lambda}, nil
 }
 
-// Features is d.
+// Features returns d.
 func (e *Estimator) Features() int { return e.d }
 
-// Lambda is the regularisation.
+// Lambda returns the regularisation.
 func (e *Estimator) Lambda() float64 { return e.lambda }
 
-// Observations is the number of rewards taken.
+// Observations returns the number of rewards taken.
 func (e *Estimator) Observations() int64 { return e.observations }
 
-// Cold says that no reward was taken, so that nothing is known.
+// Cold reports that no reward was taken yet.
 func (e *Estimator) Cold() bool { return e.upper == nil }
 
-// Bytes is the memory of the matrix and vectors: 8 (d(d+1)/2 + 2d), 0 when cold.
+// Bytes returns the memory of the matrix and vectors: 8 (d(d+1)/2 + 2d), 0 when cold.
 func (e *Estimator) Bytes() int { return 8 * (len(e.upper) + len(e.b) + len(e.theta)) }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a deep copy.
 func (e *Estimator) Clone() *Estimator {
 	c := *e
 	c.upper, c.b, c.theta = slices.Clone(e.upper), slices.Clone(e.b), slices.Clone(e.theta)
 	return &c
 }
 
-// maxObservations keeps counts exact as float64, and far from overflow.
+// maxObservations keeps counts exact in float64 and far from overflow.
 const maxObservations = 1 << 53
 
-// Update takes m rewards y and the gains they were for, x(e_i|e_1..e_{i-1}) as m*d
-// numbers row-major. All of one list go in together: M changes at the end of a
-// round. After an error the Estimator is what it was. O(m d^2).
+// Update takes m rewards y and their gains x(e_i|e_1..e_{i-1}), m*d numbers row-major.
+// All rewards of one list belong in one call, since M changes at the end of a round. On
+// an error the Estimator is unchanged. O(m d^2).
 func (e *Estimator) Update(x, y []float64) error {
 	if len(x) != len(y)*e.d {
 		return fmt.Errorf("slate: estimator: %d numbers for %d rewards of %d features", len(x), len(y), e.d)
@@ -114,8 +113,8 @@ func (e *Estimator) Update(x, y []float64) error {
 	return nil
 }
 
-// Observe takes the rewards of the first len(rewards) items of a list that was
-// shown: positions that the user did not examine are left out.
+// Observe takes the rewards of the first len(rewards) items of a list that was shown;
+// positions that the user did not examine are omitted.
 func (e *Estimator) Observe(it *Items, list []int, rewards []float64) error {
 	if it == nil {
 		return errors.New("slate: estimator: no items")
@@ -133,7 +132,7 @@ func (e *Estimator) Observe(it *Items, list []int, rewards []float64) error {
 	return e.Update(x, rewards)
 }
 
-// warm makes room for lambda I and 0.
+// warm allocates M = lambda I and b = 0.
 func (e *Estimator) warm() {
 	d := e.d
 	e.upper = make([]float64, d*(d+1)/2)
@@ -141,8 +140,8 @@ func (e *Estimator) warm() {
 	e.b, e.theta = make([]float64, d), make([]float64, d)
 }
 
-// solve makes theta and gain from the factor and b. The gain is no less than 0,
-// but its difference of logarithms may be, by rounding.
+// solve computes theta and gain from the factor and b. The gain is clamped at 0: rounding
+// can make its difference of logarithms negative.
 func (e *Estimator) solve() {
 	copy(e.theta, e.b)
 	forward(e.upper, e.theta)
@@ -150,7 +149,7 @@ func (e *Estimator) solve() {
 	e.gain = max(0, logDet(e.upper, e.d)-float64(e.d)*math.Log(e.lambda))
 }
 
-// Weights writes theta, the estimate of w, into dst, d numbers.
+// Weights writes theta, the estimate of w, to dst, d numbers.
 func (e *Estimator) Weights(dst []float64) {
 	if e.Cold() {
 		clear(dst[:e.d])
@@ -159,7 +158,7 @@ func (e *Estimator) Weights(dst []float64) {
 	copy(dst[:e.d], e.theta)
 }
 
-// Mean is theta . x, the estimated worth of a gain x of d numbers.
+// Mean returns theta . x, the estimated value of a gain x of d numbers.
 func (e *Estimator) Mean(x []float64) float64 {
 	if e.Cold() {
 		return 0
@@ -167,8 +166,8 @@ func (e *Estimator) Mean(x []float64) float64 {
 	return dot(e.theta, x)
 }
 
-// Deviation is sqrt(x^T M^-1 x) of a gain x of d numbers, the paper's sigma.
-// scratch has d numbers; it may be x, which is lost then.
+// Deviation returns sqrt(x^T M^-1 x) for a gain x of d numbers, the paper's sigma.
+// scratch has d numbers; it may be x, which is then overwritten.
 func (e *Estimator) Deviation(x, scratch []float64) float64 {
 	if e.Cold() {
 		return math.Sqrt(dot(x, x) / e.lambda)
@@ -179,5 +178,5 @@ func (e *Estimator) Deviation(x, scratch []float64) float64 {
 	return math.Sqrt(dot(z, z))
 }
 
-// LogDet is ln det(M/lambda), twice the information that the observations gave.
+// LogDet returns ln det(M/lambda), twice the information gained.
 func (e *Estimator) LogDet() float64 { return e.gain }

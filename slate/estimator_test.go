@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// learned is an estimator of some random rewards.
+// learned returns an estimator of random rewards.
 func learned(seed uint64, d, m int) *Estimator {
 	r := newRand(seed, 99)
 	e := must(NewEstimator(d, 0.5+r.Float64()))
@@ -20,8 +20,8 @@ func learned(seed uint64, d, m int) *Estimator {
 	return e
 }
 
-// The estimator is ridge regression: M, theta, deviations and ln det are those of
-// gonum's solver on all observations.
+// The estimator is ridge regression: M, theta, deviations and ln det are those of gonum's
+// solver on all observations.
 func TestEstimatorIsRidgeRegression(t *testing.T) {
 	r := newRand(4, 0)
 	for _, d := range []int{1, 2, 5, 18} {
@@ -99,7 +99,7 @@ func TestColdEstimator(t *testing.T) {
 	}
 }
 
-// Figures by hand: M = diag(2, 1) after one gain (1, 0) at lambda = 1.
+// Figures computed by hand: M = diag(2, 1) after one gain (1, 0) at lambda = 1.
 func TestBeta(t *testing.T) {
 	e := must(NewEstimator(2, 1))
 	must(0, e.Update([]float64{1, 0}, []float64{1}))
@@ -179,7 +179,7 @@ func TestEstimatorRefuses(t *testing.T) {
 	}
 }
 
-// Rounding makes no information negative, and so no width NaN.
+// Rounding makes no information gain negative, hence no width NaN.
 func TestGainOfNothing(t *testing.T) {
 	for d := range 40 {
 		for _, lambda := range []float64{1e-9, 0.3, 3e8} {
@@ -192,7 +192,7 @@ func TestGainOfNothing(t *testing.T) {
 	}
 }
 
-// Counts stay numbers that a float64 has.
+// Counts stay exact in float64.
 func TestObservationsAreBounded(t *testing.T) {
 	e := must(NewEstimator(1, 1))
 	must(0, e.UnmarshalJSON([]byte(`{"version":1,"features":1,"lambda":1,"observations":9007199254740991,"factor":[1],"rewards":[0]}`)))
@@ -206,7 +206,7 @@ func TestObservationsAreBounded(t *testing.T) {
 	}
 }
 
-// A prefix of the rewards is what a user gives who did not look at the rest.
+// Rewards may be given for a prefix of the list: the positions a user examined.
 func TestObserveTakesAPrefix(t *testing.T) {
 	r := newRand(5, 0)
 	x := uniform(r, 12, 0, 1)
@@ -235,7 +235,7 @@ func TestEstimatorsAtRest(t *testing.T) {
 			if err := load(&back); err != nil {
 				t.Fatal(err)
 			}
-			// Bit for bit, also in what is not saved but computed.
+			// Bit for bit, including what is recomputed.
 			if !bytes.Equal(data, must(back.MarshalBinary())) || back.gain != e.gain || len(back.theta) != len(e.theta) {
 				t.Error("not the same after a rest")
 			}

@@ -1,15 +1,15 @@
 package slate
 
-// FacilityLocation serves each of d clients by the item of the list that suits it
-// best: f_i(S) = max_{e in S} s(e, i), 0 for the empty list.
+// FacilityLocation serves each of d clients by the item of the list that suits it best:
+// f_i(S) = max_{e in S} s(e, i), 0 for the empty list.
 type FacilityLocation struct {
 	n, d    int
 	suits   []float64
 	largest float64
 }
 
-// NewFacilityLocation returns the service of d clients by n items that suit them
-// by n*d numbers >= 0, row-major. It keeps suits, which must not change.
+// NewFacilityLocation returns the objective of d clients and n items. suits holds s(e, i)
+// >= 0, n*d numbers row-major; it is retained and must not change.
 func NewFacilityLocation(n, d int, suits []float64) (*FacilityLocation, error) {
 	if err := checkVectors("facility location", n, d, suits, MaxMagnitude); err != nil {
 		return nil, err
@@ -17,13 +17,13 @@ func NewFacilityLocation(n, d int, suits []float64) (*FacilityLocation, error) {
 	return &FacilityLocation{n: n, d: d, suits: suits, largest: longest(d, suits)}, nil
 }
 
-// Size is n.
+// Size returns n.
 func (f *FacilityLocation) Size() int { return f.n }
 
-// Features is the number of clients.
+// Features returns the number of clients.
 func (f *FacilityLocation) Features() int { return f.d }
 
-// Bound is the largest norm of a gain.
+// Bound returns the largest norm of a gain.
 func (f *FacilityLocation) Bound() float64 { return f.largest }
 
 // NewList returns an empty list.
@@ -35,7 +35,7 @@ func (f *FacilityLocation) row(e int) []float64 { return f.suits[e*f.d : (e+1)*f
 
 type facilityList struct {
 	of     *FacilityLocation
-	served []float64 // by client, how well so far
+	served []float64 // by client, the best s(e, i) so far
 }
 
 func (l *facilityList) Gains(dst []float64, e int) {

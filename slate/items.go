@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Attributes is what constraints see of items.
+// Attributes are the properties of items that constraints use.
 type Attributes struct {
 	// Knapsacks is l, the number of costs of an item; 0 for none.
 	Knapsacks int
@@ -14,19 +14,19 @@ type Attributes struct {
 	Costs []float64
 	// GroupCount is the number of groups; ids go from 0 to GroupCount-1.
 	GroupCount int
-	// Groups are the ids of the groups of each item, n lists without repetition;
-	// nil for none. An item may be in several groups, or in none.
+	// Groups lists the ids of the groups of each item, n lists without repetition; nil for
+	// none. An item may be in any number of groups.
 	Groups [][]int
 }
 
-// Items are n items: what they are worth and what they cost. They do not change.
+// Items are n items with their objective and attributes. They are immutable.
 type Items struct {
 	objective  Objective
 	attributes Attributes
 }
 
-// NewItems checks the attributes and returns the items. It keeps the slices,
-// which must not change. Errors name item and figure.
+// NewItems validates the attributes and returns the items. It retains the slices, which
+// must not change. Errors name item and figure.
 func NewItems(objective Objective, a Attributes) (*Items, error) {
 	if objective == nil {
 		return nil, errors.New("slate: items: no objective")
@@ -58,9 +58,9 @@ func NewItems(objective Objective, a Attributes) (*Items, error) {
 	return &Items{objective: objective, attributes: a}, nil
 }
 
-// checkGroups finds ids out of range and groups that an item names twice.
+// checkGroups rejects ids out of range and groups that an item names twice.
 func checkGroups(a Attributes) error {
-	last := make([]int, a.GroupCount) // 1 + the item that named a group last
+	last := make([]int, a.GroupCount) // 1 + the last item that named the group
 	for e, groups := range a.Groups {
 		for _, g := range groups {
 			if g < 0 || g >= a.GroupCount {
@@ -75,17 +75,17 @@ func checkGroups(a Attributes) error {
 	return nil
 }
 
-// Objective is what the items are worth.
+// Objective returns the objective.
 func (it *Items) Objective() Objective { return it.objective }
 
-// Size is n.
+// Size returns n.
 func (it *Items) Size() int { return it.objective.Size() }
 
-// Attributes are the costs and groups; not to be changed.
+// Attributes returns costs and groups; they must not be changed.
 func (it *Items) Attributes() Attributes { return it.attributes }
 
-// Features writes x(e_i|e_1..e_{i-1}) of the items of a list, in its order, into
-// a new slice of len(list)*d numbers: what Update takes with the rewards.
+// Features returns x(e_i|e_1..e_{i-1}) for the items of a list, in its order, as a new
+// slice of len(list)*d numbers: what Update takes along with the rewards.
 func (it *Items) Features(list []int) ([]float64, error) {
 	d := it.objective.Features()
 	if err := it.checkList(list); err != nil {
@@ -100,7 +100,7 @@ func (it *Items) Features(list []int) ([]float64, error) {
 	return x, nil
 }
 
-// checkList finds items that do not exist or come twice.
+// checkList rejects items that do not exist or occur twice.
 func (it *Items) checkList(list []int) error {
 	for i, e := range list {
 		if e < 0 || e >= it.Size() {

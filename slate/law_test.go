@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// guess makes the judge of a planner one whose intervals hold but are otherwise
-// as bad as can be: means are off by up to the width, each item after each list
-// by its own part of it, and half of the time by all of it.
+// guess gives a planner intervals that hold but are otherwise as bad as possible: means
+// are off by up to the width, by an amount that depends on item and list, half of the time
+// by all of it.
 func guess(p *Planner, c instance, r *rand.Rand, w []float64, size float64) {
 	type key struct {
 		set uint
@@ -39,14 +39,14 @@ func guess(p *Planner, c instance, r *rand.Rand, w []float64, size float64) {
 //	f(S) + 2 beta sigma(S) >= min(rho/2, (f(C) - l rho)/(k+1))   S = GM-UCB(rho)
 //	f(S) + 4 beta sigma(S) >= alpha f(OPT)                       S = AFSM-UCB
 //
-// This is a theorem: there is no rate of false alarms.
+// These are theorems: there are no false alarms.
 func TestPropositionAndLemma(t *testing.T) {
 	count := 6000
 	if testing.Short() {
 		count = 500
 	}
 	r := newRand(13, 0)
-	tight := math.Inf(1) // the least of what a bound leaves
+	tight := math.Inf(1) // the smallest slack of a bound
 	for count > 0 {
 		n := 2 + r.IntN(8)
 		c := weightedOf(r, n)
@@ -58,7 +58,7 @@ func TestPropositionAndLemma(t *testing.T) {
 		w := uniform(r, c.o.Features(), 0, 1)
 		least := optimum(c, n, w, func(set uint) bool { return set&(set-1) == 0 && allowed(a, l)(set) })
 		if least == 0 {
-			continue // nothing is worth anything
+			continue // all items are worthless
 		}
 		count--
 		best := optimum(c, n, w, allowed(a, l))
@@ -93,7 +93,7 @@ func TestPropositionAndLemma(t *testing.T) {
 	t.Logf("the closest to Proposition 6 was a factor of %.3f", tight)
 }
 
-// With known weights lists are worth alpha OPT at least, of any objective.
+// With known weights lists are worth at least alpha OPT, for any objective.
 func TestAlphaOfTheOptimum(t *testing.T) {
 	count := 300
 	if testing.Short() {
@@ -125,10 +125,10 @@ func TestAlphaOfTheOptimum(t *testing.T) {
 	}
 }
 
-// twoGroups are m items that are worth 1/m each and cost 1/m of the budget, and as
-// many that are worth and cost next to nothing, but more per cost; at most m may
-// be shown (UAI 2020, Proposition 7, with our own figures). All of the first
-// group is worth 1. Who goes by value per cost fills the list with the second.
+// twoGroups returns m items of value 1/m and cost 1/m of the budget, and m items of almost
+// no value and cost, but more value per cost; a list has at most m items (UAI 2020,
+// Proposition 7, with other figures). The first group has the value 1 in all. Choosing by
+// value per cost fills the list with the second.
 func twoGroups(m int) (c *Constraint, w []float64) {
 	const little = 1e-3
 	elements, sets, costs := make([]Element, 2*m-3), make([][]int, 2*m-3), make([]float64, 2*m-3)
@@ -143,8 +143,8 @@ func twoGroups(m int) (c *Constraint, w []float64) {
 	return must(it.Constrain(Limits{Length: m, Budgets: []float64{1}})), []float64{1, 1}
 }
 
-// oneOrMany is one item that is worth a little more than any other and costs the
-// whole budget, and m-1 others that fit together.
+// oneOrMany returns an item of slightly more value than any other that costs the whole
+// budget, and m-1 others that fit together.
 func oneOrMany(m int) (c *Constraint, w []float64) {
 	elements, sets, costs := make([]Element, m), make([][]int, m), make([]float64, m)
 	for e := range sets {
@@ -156,11 +156,11 @@ func oneOrMany(m int) (c *Constraint, w []float64) {
 	return must(it.Constrain(Limits{Length: m, Budgets: []float64{1}})), []float64{1, 1}
 }
 
-// The alpha-regret of greedy algorithms is linear: the second half of the rounds
-// costs as much as the first. That of AFSM-UCB is not: it falls, since its lists
-// are worth more than alpha OPT once it has learned. Seeded; the gaps are so wide
-// (lists of 0.19 or 0.06 against alpha = 0.208 and 1) that a fresh seed would
-// have to learn nothing at all to change the outcome.
+// The alpha-regret of greedy algorithms is linear: the second half of the rounds costs as
+// much as the first. That of AFSM-UCB decreases, since its lists are worth more than alpha
+// OPT once it has learned. The seed is fixed; the gaps are so wide (lists of 0.19 or 0.06
+// against alpha = 0.208 and 1) that another seed would have to learn nothing at all to
+// change the result.
 func TestGreedyRegretIsLinear(t *testing.T) {
 	const m = 16
 	rounds := 40
@@ -184,7 +184,7 @@ func TestGreedyRegretIsLinear(t *testing.T) {
 	}
 }
 
-// regrets are alpha OPT - f(S_t) a round in the first and second half of the
+// regrets returns alpha OPT - f(S_t) a round in the first and the second half of the
 // rounds, where OPT = 1 and alpha is that of AFSM-UCB.
 func regrets(c *Constraint, w []float64, a Algorithm, rounds int) (halves [2]float64) {
 	p, user := NewPlanner(c), must(NewEstimator(len(w), 1))

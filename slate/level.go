@@ -2,32 +2,31 @@ package slate
 
 import "math"
 
-// level is one step of a greedy run: the items that may come next, their scores,
-// and which one does.
+// level is one step of a greedy run: the items that may come next, their scores and the
+// one picked.
 type level struct {
 	items       []int32 // ascending
 	mean, width []float64
 	pick        Pick
-	// opens is the threshold at and below which another item may be picked, -Inf
-	// if none would be, and beaten whether the filters kept a better item out.
+	// opens is the largest threshold at which another item may be picked, -Inf if none.
+	// beaten says that the filters excluded a better item.
 	opens  float64
 	beaten bool
 }
 
-// rule says which of the items that fit comes next. The zero rule is filtered: it
-// takes the largest UCB among items whose UCBs, now and alone, are at least rho
-// times their cost, as GM-UCB does.
+// rule says which of the items that fit comes next. The zero rule is filtered: the
+// largest UCB among items whose UCBs, now and alone, are at least rho times their cost,
+// as in GM-UCB.
 type rule int
 
 const (
 	// plain takes the largest UCB.
 	plain rule = iota + 1
-	// perCost takes the largest UCB per cost; among items without cost, which come
-	// first, the largest UCB.
+	// perCost takes the largest UCB per cost. Items without cost come first, by UCB.
 	perCost
 )
 
-// level is that of a depth, made if there is none.
+// level returns the level of a depth and creates it if necessary.
 func (p *Planner) level(depth int) *level {
 	for len(p.levels) <= depth {
 		p.levels = append(p.levels, level{})
@@ -35,9 +34,8 @@ func (p *Planner) level(depth int) *level {
 	return &p.levels[depth]
 }
 
-// build fills level depth with the items that fit the list, and their scores:
-// they are among those of the level before, since what did not fit then does not
-// fit now.
+// build fills level depth with the items that fit the list, and their scores. It filters
+// the previous level's items, since what does not fit once never fits again.
 func (p *Planner) build(depth int) *level {
 	l := p.level(depth)
 	if depth == 0 {
@@ -59,7 +57,7 @@ func (p *Planner) build(depth int) *level {
 	return l
 }
 
-// sift makes the items of l those that fit, with their scores. They may be its own:
+// sift fills l with those of items that fit, and their scores. items may be l.items:
 // what stays moves to the front.
 func (p *Planner) sift(l *level, items []int32) {
 	l.room(len(items))
@@ -68,7 +66,7 @@ func (p *Planner) sift(l *level, items []int32) {
 	}
 }
 
-// room empties l for up to n items, and takes no more memory than they need.
+// room empties l and gives it room for n items, allocating no more than they need.
 func (l *level) room(n int) {
 	if cap(l.items) < n {
 		l.items, l.mean, l.width = make([]int32, 0, n), make([]float64, 0, n), make([]float64, 0, n)
@@ -76,7 +74,7 @@ func (l *level) room(n int) {
 	l.items, l.mean, l.width = l.items[:0], l.mean[:0], l.width[:0]
 }
 
-// consider puts item e with its score into l if it fits.
+// consider adds item e with its score to l if it fits.
 func (p *Planner) consider(l *level, e int) {
 	if !p.basket.fits(e) {
 		return
@@ -88,15 +86,14 @@ func (p *Planner) consider(l *level, e int) {
 	l.width = append(l.width, width)
 }
 
-// passes is both filters of GM-UCB (UAI 2020, Algorithm 1). The second is there
-// because UCBs, unlike gains, may grow with the list. Costs may be 0.
+// passes is both filters of GM-UCB (UAI 2020, Algorithm 1). The second is necessary
+// because UCBs, unlike gains, may increase with the list. Costs may be 0.
 func (p *Planner) passes(e int32, ucb, rho float64) bool {
 	least := rho * p.c.total[e]
 	return ucb >= least && p.alone[e] >= least
 }
 
-// choose picks from l by GM-UCB with threshold rho, and says whether there was an
-// item to pick.
+// choose picks from l by GM-UCB with threshold rho and reports whether an item passed.
 func (p *Planner) choose(l *level, rho float64) bool {
 	best, top, kept := -1, math.Inf(-1), 0
 	for i, e := range l.items {
@@ -126,8 +123,8 @@ func (p *Planner) choose(l *level, rho float64) bool {
 	return best >= 0
 }
 
-// chooseBest picks from l without filters, by UCB or by UCB per cost, and says
-// whether there was an item to pick.
+// chooseBest picks from l without filters, by UCB or by UCB per cost, and reports whether
+// there was an item.
 func (p *Planner) chooseBest(l *level, r rule) bool {
 	best, top := -1, math.Inf(-1)
 	rate := math.Inf(-1)
@@ -151,16 +148,16 @@ func (p *Planner) chooseBest(l *level, r rule) bool {
 	return true
 }
 
-// climb makes the whole list that a rule without filters takes.
+// climb makes the whole list of a rule without filters.
 func (p *Planner) climb(r rule) Slate {
 	p.rewind(0)
 	p.build(0)
 	return p.extend(0, r)
 }
 
-// extend goes on by a rule without filters from level depth, which is built and
-// stays, and returns the list. Nothing comes back to the levels of such a rule, so
-// that one is enough for all.
+// extend continues from level depth, which is built and preserved, by a rule without
+// filters, and returns the list. Such a rule never revisits a level, so one scratch level
+// is enough.
 func (p *Planner) extend(depth int, r rule) Slate {
 	from, l := &p.levels[depth], &p.rest
 	l.room(len(from.items))

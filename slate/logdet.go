@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// LogDet is the volume that the items of a list span, for each of d topics with
-// the items' relevance to it:
+// LogDet is the log-volume that the items of a list span, for each of d topics, weighted
+// by the items' relevance to it:
 //
 //	f_i(S) = ln det(I + sum_{e in S} r_e(i) z_e z_e^T)
 //
-// where z_e in R^p is an embedding. Items that resemble each other add little.
+// where z_e in R^p is an embedding. Similar items add little to each other.
 type LogDet struct {
 	n, d, p    int
 	embeddings []float64
@@ -18,9 +18,8 @@ type LogDet struct {
 	bound      float64
 }
 
-// NewLogDet returns the objective of n items with n*p embeddings and n*d
-// relevances >= 0, both row-major. It keeps the slices, which must not change. A
-// gain takes O(d p^2).
+// NewLogDet returns the objective of n items with n*p embeddings and n*d relevances >= 0,
+// both row-major. It retains the slices, which must not change. A gain takes O(d p^2).
 func NewLogDet(n, d, p int, embeddings, relevance []float64) (*LogDet, error) {
 	if err := checkVectors("log-determinant, relevance", n, d, relevance, MaxMagnitude); err != nil {
 		return nil, err
@@ -41,13 +40,13 @@ func NewLogDet(n, d, p int, embeddings, relevance []float64) (*LogDet, error) {
 	return l, nil
 }
 
-// Size is n.
+// Size returns n.
 func (o *LogDet) Size() int { return o.n }
 
-// Features is the number of topics.
+// Features returns the number of topics.
 func (o *LogDet) Features() int { return o.d }
 
-// Bound is the largest norm of a gain.
+// Bound returns the largest norm of a gain.
 func (o *LogDet) Bound() float64 { return o.bound }
 
 // NewList returns an empty list.
@@ -60,7 +59,7 @@ func (o *LogDet) NewList() List {
 	return l
 }
 
-// scaled copies sqrt(r_e(i)) z_e into dst.
+// scaled sets dst to sqrt(r_e(i)) z_e.
 func (o *LogDet) scaled(dst []float64, e, i int) {
 	root := math.Sqrt(o.relevance[e*o.d+i])
 	for j, z := range o.embeddings[e*o.p : (e+1)*o.p] {

@@ -9,8 +9,8 @@ import (
 	"thresher/internal/philox"
 )
 
-// Property tests draw the same cases in every run and leave no files behind;
-// -rapid.seed=0 on the command line draws fresh ones.
+// Property tests draw the same cases in every run and leave no files behind; -rapid.seed=0
+// draws new ones.
 func init() {
 	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
@@ -19,7 +19,7 @@ func init() {
 	}
 }
 
-// must is for what a test has made itself.
+// must unwraps a result that cannot fail.
 func must[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
@@ -29,7 +29,7 @@ func must[T any](x T, err error) T {
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
 
-// uniform are n numbers in [low, high).
+// uniform returns n numbers in [low, high).
 func uniform(r *rand.Rand, n int, low, high float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// mcs is MCSGreedy (Yu, Fang, Tao, AAAI 2016): of the lists of one and two items,
-// and of those that begin with any three and go on by UCB per cost, the one with
-// the largest sum of UCBs.
+// mcs is MCSGreedy (Yu, Fang, Tao, AAAI 2016): the list with the largest sum of UCBs among
+// all lists of one and two items and all those that begin with any three items and
+// continue by UCB per cost.
 func (p *Planner) mcs() (Slate, error) {
 	if p.c.available > MCSLimit {
 		return Slate{}, fmt.Errorf("slate: %s takes %d items at most, there are %d", MCSGreedy, MCSLimit, p.c.available)
@@ -19,8 +19,8 @@ func (p *Planner) mcs() (Slate, error) {
 	return best, nil
 }
 
-// seeds goes through the beginnings that have depth items so far, in ascending
-// order of ids; level depth is built.
+// seeds enumerates the beginnings of up to three items, in ascending order of ids, from
+// depth items on; level depth is built.
 func (p *Planner) seeds(depth int, best *Slate) {
 	take := func(s Slate) {
 		if s.Value+s.Width > best.Value+best.Width || math.IsInf(best.UCB, -1) {
@@ -40,7 +40,7 @@ func (p *Planner) seeds(depth int, best *Slate) {
 		last = p.levels[depth-1].pick.Item
 	}
 	for i := range l.items {
-		l = &p.levels[depth] // levels may have moved
+		l = &p.levels[depth] // levels may have been reallocated
 		if int(l.items[i]) < last {
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// news makes up articles: two topics of each are covered well, the others hardly
-// (UAI 2020, section 7.1, with our own ranges).
+// news generates articles: two topics of each are covered well, the others hardly (UAI
+// 2020, section 7.1, with other ranges).
 func news(r *rand.Rand, n, d int) (vectors, costs []float64) {
 	vectors = make([]float64, 0, n*d)
 	for range n {
@@ -25,7 +25,7 @@ func twoTopics(r *rand.Rand, d int) []float64 {
 	return x
 }
 
-// reader is a user with weights of sum 1.
+// reader returns a user's weights, of sum 1.
 func reader(r *rand.Rand, d int) []float64 {
 	w := twoTopics(r, d)
 	var sum float64
@@ -38,8 +38,8 @@ func reader(r *rand.Rand, d int) []float64 {
 	return w
 }
 
-// play runs rounds of an algorithm against one user who likes an item with the
-// probability of its gain, and returns the mean of f over the rounds.
+// play runs rounds of an algorithm for one user, who likes an item with the probability of
+// its gain, and returns the mean of f over the rounds.
 func play(r *rand.Rand, p *Planner, w []float64, user *Estimator, o Options, rounds int) (mean float64, evaluations int) {
 	it := p.c.Items()
 	for t := range rounds {
@@ -62,13 +62,13 @@ func play(r *rand.Rand, p *Planner, w []float64, user *Estimator, o Options, rou
 
 var allNews = flag.Bool("news", false, "all four settings of TestNews, a minute")
 
-// Four settings of news, each with 10 users who read 300 lists, and what an
-// independent program found on an instance of its own for AFSM-UCB, LSBGreedy and
-// the modified greedy: means of f over the rounds, and f of the lists for known
-// weights. Instances differ: over 20 seeds the first setting gives 0.756, 0.729,
-// 0.613 with standard deviations of 0.020, 0.036, 0.048, and 0.826, 0.785, 0.777
-// for known weights, so that figures are compared within 0.2 and 0.1. The order
-// of the algorithms where length and budget both bind is that of 17 of the 20.
+// Four settings of news, each with 10 users who read 300 lists, and the results of an
+// independent program on another instance for AFSM-UCB, LSBGreedy and the modified greedy:
+// means of f over the rounds, and f of the lists for known weights. Instances differ: over
+// 20 seeds the first setting gives 0.756, 0.729, 0.613 with standard deviations of 0.020,
+// 0.036, 0.048, and 0.826, 0.785, 0.777 for known weights, so figures are compared within
+// 0.2 and 0.1. If length and budget both bind, the order of the algorithms is that of 17
+// of the 20 seeds.
 func TestNews(t *testing.T) {
 	skipLong(t)
 	const n, d, users, rounds = 300, 15, 10, 300

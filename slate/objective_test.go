@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// instance is an objective with its definition, written down once more for sets.
+// instance is an objective and, independently, its definition on sets.
 type instance struct {
 	name string
 	o    Objective
@@ -29,10 +29,10 @@ func coverageOf(r *rand.Rand, n int) instance {
 	x := uniform(r, n*d, 0, 1)
 	for i := range x {
 		if r.IntN(3) == 0 {
-			x[i] = float64(r.IntN(2)) // 0 and 1 are topics that are missed and settled
+			x[i] = float64(r.IntN(2)) // topics that no item changes and that one item settles
 		}
 	}
-	if r.IntN(2) == 0 { // many items are alike
+	if r.IntN(2) == 0 { // many equal items
 		for i := range x {
 			x[i] = math.Round(x[i])
 		}
@@ -109,8 +109,8 @@ func logDetOf(r *rand.Rand, n int) instance {
 	}}
 }
 
-// Gains are differences of the definition, whatever the order of the list; they
-// are monotone and submodular, within the bound, and lists can be used again.
+// Gains are differences of the definition for any order of the list; they are monotone,
+// submodular and within the bound. Lists can be reset and reused.
 func TestGainsAreDifferences(t *testing.T) {
 	const n = 6
 	r := newRand(2, 0)
@@ -203,7 +203,7 @@ func TestObjectivesRefuse(t *testing.T) {
 	}
 }
 
-// optimum is the largest w.f of the sets that a predicate allows.
+// optimum returns the largest w.f among the allowed sets.
 func optimum(c instance, n int, w []float64, allowed func(set uint) bool) float64 {
 	best := 0.0
 	for set := range uint(1) << n {
@@ -219,8 +219,8 @@ func optimum(c instance, n int, w []float64, allowed func(set uint) bool) float6
 	return best
 }
 
-// allowed is the definition of a constraint, for sets. No sum comes near a budget
-// in random instances, so that rounding does not matter.
+// allowed is the definition of a constraint on sets. No sum of a random instance comes
+// near a budget, so rounding does not matter.
 func allowed(a Attributes, limits Limits) func(set uint) bool {
 	return func(set uint) bool {
 		if limits.Length > 0 && bits.OnesCount(set) > limits.Length {
@@ -254,7 +254,7 @@ func allowed(a Attributes, limits Limits) func(set uint) bool {
 	}
 }
 
-// setOf is a list without its order.
+// setOf returns a list's items as a bit set.
 func setOf(list []int) (set uint) {
 	for _, e := range list {
 		set |= 1 << e

@@ -5,65 +5,61 @@ import (
 	"math"
 )
 
-// Algorithm chooses lists.
+// Algorithm names a way to choose lists.
 type Algorithm string
 
 const (
-	// AFSM is AFSM-UCB, Algorithm 2 of UAI 2020: the best list of GM-UCB over a
-	// geometric grid of thresholds. The only one with a guarantee here.
+	// AFSM is AFSM-UCB, Algorithm 2 of UAI 2020: the best list of GM-UCB over a geometric grid
+	// of thresholds. It is the only algorithm here with a guarantee.
 	AFSM Algorithm = "afsm"
-	// LSBGreedy takes the item with the largest UCB that fits, until none does
-	// (Yue and Guestrin, NIPS 2011).
+	// LSBGreedy takes the item of largest UCB that fits, until none does (Yue and Guestrin,
+	// NIPS 2011).
 	LSBGreedy Algorithm = "lsb"
-	// ModifiedGreedy takes the item with the largest UCB per cost instead (Yu,
-	// Fang, Tao, AAAI 2016).
+	// ModifiedGreedy takes the item of largest UCB per cost (Yu, Fang, Tao, AAAI 2016).
 	ModifiedGreedy Algorithm = "modified"
-	// BetterGreedy takes the better of the lists of LSBGreedy and ModifiedGreedy,
-	// by their UCB.
+	// BetterGreedy takes the list of larger UCB of LSBGreedy and ModifiedGreedy.
 	BetterGreedy Algorithm = "better"
-	// MCSGreedy takes the best list, by the sum of its UCBs, of all that begin with
-	// up to three items and go on like ModifiedGreedy (Yu, Fang, Tao, AAAI 2016); for up to
-	// MCSLimit items.
+	// MCSGreedy takes the list with the largest sum of UCBs among those that begin with up to
+	// three items and continue like ModifiedGreedy (Yu, Fang, Tao, AAAI 2016). It accepts at
+	// most MCSLimit items.
 	MCSGreedy Algorithm = "mcs"
-	// Random takes any item that fits, until none does.
+	// Random takes uniformly random items that fit, until none does.
 	Random Algorithm = "random"
 )
 
-// MCSLimit is the most items that MCSGreedy takes, since it tries n^3/6
-// beginnings.
+// MCSLimit is the most items MCSGreedy accepts: it tries n^3/6 beginnings.
 const MCSLimit = 48
 
-// maxThresholds bounds the grid.
+// maxThresholds bounds the length of the grid.
 const maxThresholds = 1 << 20
 
-// minEpsilon is far above the rounding of 1+Epsilon, so that thresholds grow.
+// minEpsilon is far above the rounding error of 1+Epsilon, so that thresholds increase.
 const minEpsilon = 1e-9
 
-// Options say how a list is chosen. Zero fields stand for the defaults.
+// Options configure the choice of a list. Zero fields stand for the defaults.
 type Options struct {
 	Algorithm  Algorithm  `json:"algorithm,omitempty"` // AFSM
 	Confidence Confidence `json:"confidence,omitzero"`
-	// Epsilon is the step of the grid: each threshold is 1+Epsilon times the one
-	// below, in [1e-9, 1e60]. 0.2.
+	// Epsilon is the step of the grid: each threshold is 1+Epsilon times the one below. In
+	// [1e-9, 1e60]; default: 0.2.
 	Epsilon float64 `json:"epsilon,omitempty"`
-	// Lowest <= max_e f({e}) <= Highest are the nu and nu' between which the best
-	// item that can be chosen is known to be worth: 0.05 and 1. The guarantee needs
-	// both; where no threshold lets an item pass, Lowest is too large and AFSM shows
-	// the list of LSBGreedy.
+	// Lowest <= max_e f({e}) <= Highest are nu and nu', known bounds of the value of the best
+	// usable item. Default: 0.05 and 1. The guarantee needs both. If no item passes any
+	// threshold, Lowest is too large and AFSM returns the list of LSBGreedy.
 	Lowest  float64 `json:"lowest,omitempty"`
 	Highest float64 `json:"highest,omitempty"`
-	// Greedy lets AFSM consider the lists of LSBGreedy and ModifiedGreedy too. The
-	// guarantee stays, since it needs no more than the best of its own lists.
+	// Greedy lets AFSM also consider the lists of LSBGreedy and ModifiedGreedy. The guarantee
+	// stays, since it only needs the best of AFSM's own lists.
 	Greedy bool `json:"greedy,omitempty"`
-	// Memory is the most bytes that the scratch of a call may take; what needs more is
-	// a *ScratchError before any is taken. 0 is no bound.
+	// Memory limits the bytes of a call's scratch; if it needs more the call fails with a
+	// *ScratchError before allocating any. 0 is no limit.
 	Memory int64 `json:"memory,omitempty"`
-	// Seed and Round place the random numbers of Random.
+	// Seed and Round determine the random numbers of Random.
 	Seed  uint64 `json:"seed,omitempty"`
 	Round uint64 `json:"round,omitempty"`
 }
 
-// filled puts the defaults in and checks all but Confidence.
+// filled fills in the defaults and validates everything but Confidence.
 func (o Options) filled() (Options, error) {
 	if o.Algorithm == "" {
 		o.Algorithm = AFSM
@@ -94,9 +90,8 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// thresholds are the rho of Algorithm 2 in descending order: r nu (1+eps)^i for
-// i = -1, 0, .. up to r nu' m, with r = 2/(k+2l+1) and m the longest list
-// (Remark 3).
+// thresholds returns the rho of Algorithm 2 in descending order: r nu (1+eps)^i for
+// i = -1, 0, .. up to r nu' m, with r = 2/(k+2l+1) and m the longest list (Remark 3).
 func (o Options) thresholds(c *Constraint) ([]float64, error) {
 	r := 2 / float64(c.k+2*c.Knapsacks()+1)
 	last := r * o.Highest * float64(c.length)

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// Planner chooses lists for one user after another. It keeps its scratch, so that
-// one Planner for many calls saves allocations; it belongs to one goroutine.
+// Planner chooses lists for one user after another. It reuses its scratch between calls,
+// and is not safe for concurrent use.
 //
-// Constraint.Scratch is how large it is at most: some 20 bytes an item and place of
-// the longest list for AFSM and MCSGreedy, 40 bytes an item and some hundred a place for the
-// others.
+// Constraint.Scratch bounds its size: some 20 bytes for each item and position of the
+// longest list for AFSM and MCSGreedy, 40 bytes an item and some hundred a position for
+// the others.
 type Planner struct {
 	c      *Constraint
 	list   List
 	basket *basket
 	levels []level
 	rest   level     // of the rules without filters
-	alone  []float64 // ucb(e|{}) of the call that runs, by item
+	alone  []float64 // ucb(e|{}) in the current call, by item
 	chosen []int     // items of list and basket
 	x      []float64
-	// Of the call that runs.
+	// Of the current call:
 	judge       func(e int) (mean, width float64)
 	user        *Estimator
-	weights     []float64 // in place of user
+	weights     []float64 // known weights, in place of user
 	beta        float64
 	evaluations int
 }
@@ -35,8 +35,8 @@ func NewPlanner(c *Constraint) *Planner {
 	return &Planner{c: c, list: o.NewList(), basket: newBasket(c), x: make([]float64, o.Features())}
 }
 
-// Recommend chooses a list for a user. Options and user decide it entirely; ties
-// go to the smallest id.
+// Recommend chooses a list for a user. It is a function of options and user; ties go to
+// the smallest id.
 func Recommend(c *Constraint, user *Estimator, o Options) (Slate, error) {
 	if c == nil {
 		return Slate{}, errors.New("slate: no constraint")
@@ -44,8 +44,8 @@ func Recommend(c *Constraint, user *Estimator, o Options) (Slate, error) {
 	return NewPlanner(c).Recommend(user, o)
 }
 
-// Recommend chooses a list for a user. Options and user decide it entirely; ties
-// go to the smallest id. The planner keeps nothing of the user.
+// Recommend chooses a list for a user. It is a function of options and user; ties go to
+// the smallest id. The planner retains nothing of the user.
 func (p *Planner) Recommend(user *Estimator, o Options) (Slate, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -74,9 +74,9 @@ func (p *Planner) Recommend(user *Estimator, o Options) (Slate, error) {
 	return s, nil
 }
 
-// Known chooses a list for weights that are known, d numbers >= 0: the same
-// algorithm with exact means and widths of 0. Alpha is 0 if the best item is not
-// worth between Lowest and Highest.
+// Known chooses a list for known weights, d numbers >= 0, by the same algorithm with exact
+// means and widths of 0. Alpha is 0 if the value of the best item is not between Lowest
+// and Highest.
 func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -104,20 +104,20 @@ func (p *Planner) Known(weights []float64, o Options) (Slate, error) {
 	return s, nil
 }
 
-// estimate is the mean and half-width of the gain of item e after the list.
+// estimate returns the mean and half-width of the gain of item e after the list.
 func (p *Planner) estimate(e int) (mean, width float64) {
 	p.list.Gains(p.x, e)
 	mean = p.user.Mean(p.x)
 	return mean, p.beta * p.user.Deviation(p.x, p.x)
 }
 
-// evaluate is the gain of item e after the list, which is known.
+// evaluate returns the gain of item e after the list, for known weights.
 func (p *Planner) evaluate(e int) (mean, width float64) {
 	p.list.Gains(p.x, e)
 	return dot(p.weights, p.x), 0
 }
 
-// plan runs the algorithm of checked options on judge.
+// plan runs the algorithm of checked options with the scores of judge.
 func (p *Planner) plan(o Options) (s Slate, err error) {
 	p.evaluations = 0
 	if err := p.c.CheckScratch(o.Algorithm, o.Memory); err != nil {
@@ -141,7 +141,7 @@ func (p *Planner) plan(o Options) (s Slate, err error) {
 	return s, err
 }
 
-// better is the list of larger UCB, a if they are equal.
+// better returns the list of larger UCB, a if they are equal.
 func (p *Planner) better(a, b Slate) Slate {
 	if b.UCB > a.UCB {
 		return b
@@ -149,7 +149,7 @@ func (p *Planner) better(a, b Slate) Slate {
 	return a
 }
 
-// slate is the list that the picks of the first depth levels are.
+// slate returns the list of the picks of the first depth levels.
 func (p *Planner) slate(depth int) Slate {
 	s := Slate{Picks: make([]Pick, depth)}
 	for i := range s.Picks {
@@ -163,7 +163,7 @@ func (p *Planner) slate(depth int) Slate {
 	return s
 }
 
-// rewind makes list and basket those of the picks of the first depth levels.
+// rewind sets list and basket to the picks of the first depth levels.
 func (p *Planner) rewind(depth int) {
 	p.list.Reset()
 	p.basket.reset(p.chosen)

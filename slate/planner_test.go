@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracle is every algorithm as the paper has it, without any shortcut: all scores
-// from scratch for every item, list and threshold.
+// oracle implements every algorithm as published, without shortcuts: all scores from
+// scratch for every item, list and threshold.
 type oracle struct {
 	c    *Constraint
 	user *Estimator
@@ -32,8 +32,7 @@ func (o oracle) score(list []int, e int) (mean, width float64) {
 	return o.user.Mean(x), o.beta * o.user.Deviation(x, make([]float64, d))
 }
 
-// grow appends the item of the largest key, the smallest id among equals, while
-// there is one.
+// grow appends the item of the largest key, the smallest id among equals, while there is one.
 func (o oracle) grow(keys func(list []int, e int, ucb float64) (admitted bool, key []float64)) Slate {
 	s := Slate{Picks: []Pick{}}
 	for {
@@ -81,7 +80,7 @@ func (o oracle) perCost() Slate {
 	})
 }
 
-// afsm is the plain loop of Algorithm 2, thresholds going up.
+// afsm is the plain loop of Algorithm 2, with thresholds increasing.
 func (o oracle) afsm(opt Options) Slate {
 	r := 2 / float64(o.c.K()+2*o.c.Knapsacks()+1)
 	best := Slate{UCB: math.Inf(-1)}
@@ -113,7 +112,7 @@ type scene struct {
 	u *Estimator
 }
 
-// newScene rounds many figures, so that there are ties.
+// newScene rounds many figures, so that ties occur.
 func newScene(r *rand.Rand, n int) scene {
 	for {
 		all := instances(r, n)
@@ -137,8 +136,8 @@ func newScene(r *rand.Rand, n int) scene {
 	}
 }
 
-// The accelerated algorithms give the lists of the plain ones, with all figures,
-// to the last bit.
+// The accelerated algorithms give the lists and figures of the plain ones, to the last
+// bit.
 func TestPlannerIsThePaper(t *testing.T) {
 	rounds := 1500
 	if testing.Short() {
@@ -153,10 +152,10 @@ func TestPlannerIsThePaper(t *testing.T) {
 			Confidence: Confidence{Rule: Fixed, Base: r.Float64()},
 		}
 		if r.IntN(2) == 0 {
-			o.Lowest = o.Highest * r.Float64() // filters that keep good items out to the end
+			o.Lowest = o.Highest * r.Float64() // the filters exclude good items to the end
 		}
 		if r.IntN(8) == 0 {
-			o.Lowest, o.Highest = 50, 100 // filters that keep all items out but those without cost
+			o.Lowest, o.Highest = 50, 100 // the filters exclude all items with a cost
 		}
 		or := oracle{s.c, s.u, o.Confidence.Base}
 		plain, perCost := or.plain(), or.perCost()
@@ -196,7 +195,7 @@ func TestPlannerIsThePaper(t *testing.T) {
 	}
 }
 
-// MCSGreedy is its definition too.
+// MCSGreedy agrees with its definition.
 func TestMCSGreedyIsTheDefinition(t *testing.T) {
 	r := newRand(9, 0)
 	for i := range 60 {
@@ -240,8 +239,8 @@ func TestMCSGreedyIsTheDefinition(t *testing.T) {
 	}
 }
 
-// Every list of every algorithm keeps the limits, by their definition, and but
-// for AFSM, whose filters may end it, nothing more fits.
+// Every list of every algorithm is allowed, by the definition; nothing more fits, except
+// for AFSM, whose filters may end a list.
 func TestListsKeepTheLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 9).Draw(t, "n")
@@ -292,7 +291,7 @@ func TestPlannersForget(t *testing.T) {
 	}
 }
 
-// Items that are alike go by their ids.
+// Ties go to the smallest id.
 func TestTiesGoToTheSmallestID(t *testing.T) {
 	x := make([]float64, 6)
 	for e := range x {
@@ -308,9 +307,9 @@ func TestTiesGoToTheSmallestID(t *testing.T) {
 	}
 }
 
-// Random takes each of the items that fit with the same chance: 6000 first picks
-// of six, each 1000 +- 29; six standard deviations fail once in 10^8 tests under
-// fresh seeds.
+// Random takes each item that fits with the same probability: 6000 first picks of six,
+// each 1000 +- 29; with random seeds six standard deviations would fail once in 10^8
+// tests.
 func TestRandomIsUniform(t *testing.T) {
 	c := must(must(NewItems(blank(6), Attributes{})).Constrain(Limits{Length: 2}))
 	p, u := NewPlanner(c), must(NewEstimator(1, 1))
@@ -366,7 +365,7 @@ func TestRecommendRefuses(t *testing.T) {
 	}
 }
 
-// Alpha is stated only where the intervals are proven.
+// Alpha is stated only if the intervals are proven.
 func TestAlphaIsStatedWhereItHolds(t *testing.T) {
 	c := must(must(NewItems(blank(3), Attributes{})).Constrain(Limits{}))
 	for _, x := range []struct {
@@ -388,8 +387,8 @@ func TestAlphaIsStatedWhereItHolds(t *testing.T) {
 	}
 }
 
-// Where Lowest or Highest is seen not to hold there is no Alpha, and a list all the
-// same, of which something is learned.
+// If figures contradict Lowest or Highest there is no Alpha; a list is still returned and
+// something is learned from it.
 func TestWrongBoundsOfTheBestItem(t *testing.T) {
 	it := must(NewItems(must(NewCoverage(3, 1, []float64{1, 1, 0.5})), Attributes{Knapsacks: 1, Costs: []float64{1, 1, 1}}))
 	c := must(it.Constrain(Limits{Budgets: []float64{1}}))
@@ -411,8 +410,8 @@ func TestWrongBoundsOfTheBestItem(t *testing.T) {
 	}
 }
 
-// Lists without filters may be long: they take the memory of items, not of items
-// times places.
+// Long lists without filters take memory proportional to items, not to items times
+// positions.
 func TestLongListsTakeLittleMemory(t *testing.T) {
 	const n = 500
 	c := must(must(NewItems(must(NewCoverage(n, 1, uniform(newRand(16, 0), n, 0, 1))), Attributes{})).Constrain(Limits{}))
@@ -431,8 +430,7 @@ func TestLongListsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// Scoring an item allocates nothing: what a call allocates does not grow with the
-// number of items.
+// Scoring does not allocate: a call's allocations do not grow with the number of items.
 func TestScoringAllocatesNothing(t *testing.T) {
 	var counts [2]float64
 	for i, n := range []int{50, 400} {
@@ -452,8 +450,8 @@ func TestScoringAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Lower thresholds let item 0 in, which is worth what item 1 is and goes before
-// it; item 1 shares a group of limit 1 with item 2.
+// Lower thresholds admit item 0, which has the value of item 1 and precedes it; item 1
+// shares a group of limit 1 with item 2.
 func TestTiesAreReopened(t *testing.T) {
 	it := must(NewItems(must(NewCoverage(3, 2, []float64{1, 0, 1, 0, 0, 0.8})), Attributes{
 		Knapsacks: 1, Costs: []float64{0.6, 0.1, 0.3}, GroupCount: 1, Groups: [][]int{{}, {0}, {0}},

@@ -6,8 +6,8 @@ import (
 	"thresher/internal/philox"
 )
 
-// random takes items that fit, each with the same chance, until none does. Only
-// what it takes is scored.
+// random takes items that fit, uniformly at random, until none does. It scores only those
+// it takes.
 func (p *Planner) random(seed, round uint64) Slate {
 	p.rewind(0)
 	r := rand.New(philox.New(seed, round))

@@ -5,44 +5,44 @@ import (
 	"math"
 )
 
-// ScratchError says that a list, or those of a batch, would take more memory to choose
-// than Options.Memory. Nothing of it was taken.
+// ScratchError means that choosing a list, or those of a batch, would need more memory
+// than Options.Memory. Nothing was allocated.
 type ScratchError struct {
 	Need, Memory  int64 // bytes
-	Items, Length int   // that may be chosen, and that the longest list has
+	Items, Length int   // usable items, and length of the longest list
 }
 
 func (e *ScratchError) Error() string {
 	return fmt.Sprintf("slate: to choose up to %d of %d items takes %d bytes of memory, and %d may be taken", e.Length, e.Items, e.Need, e.Memory)
 }
 
-// Bytes that scratch takes, at most.
+// Upper bounds of the bytes of scratch.
 const (
 	entryBytes = 20            // an item of a level: number, mean, width
 	levelBytes = 160           // a level
 	pickBytes  = 32            // a Pick
-	frontBytes = 3 * pickBytes // a place of a node's list, in both fronts and while they grow
+	frontBytes = 3 * pickBytes // a position of a node's list, in both fronts and while they grow
 )
 
-// Scratch is how many bytes a Planner takes at most to choose a list by an algorithm,
-// which it keeps for the next one.
+// Scratch returns an upper bound of the bytes that a Planner allocates, and keeps for
+// later calls, to choose a list by an algorithm.
 func (c *Constraint) Scratch(a Algorithm) int64 {
 	n, m := float64(c.available), float64(c.length)
-	entries := 2 * n // of one level, and of the list that is extended
+	entries := 2 * n // of one level, and of the list being extended
 	if a == "" || a == AFSM || a == MCSGreedy {
 		entries += m*n - m*(m-1)/2
 	}
-	const classes = 1.125 // of Go's allocator, which rounds small sizes up by an eighth at most
+	const classes = 1.125 // size classes of Go's allocator, which round up by an eighth at most
 	total := classes*entryBytes*entries + (levelBytes+3*pickBytes)*m + 16*float64(len(c.usable))
 	return bytesOf(total)
 }
 
-// CheckScratch is a *ScratchError if Scratch is above memory; 0 bounds nothing.
+// CheckScratch returns a *ScratchError if Scratch exceeds memory; 0 is no limit.
 func (c *Constraint) CheckScratch(a Algorithm, memory int64) error {
 	return c.fits(c.Scratch(a), memory)
 }
 
-// bytesOf is a whole number of bytes, all there are if it has no room for them.
+// bytesOf converts to int64, saturating.
 func bytesOf(x float64) int64 {
 	if x >= math.MaxInt64 {
 		return math.MaxInt64
@@ -50,7 +50,7 @@ func bytesOf(x float64) int64 {
 	return int64(math.Ceil(x))
 }
 
-// fits is a ScratchError if need is above memory; 0 bounds nothing.
+// fits returns a *ScratchError if need exceeds memory; 0 is no limit.
 func (c *Constraint) fits(need, memory int64) error {
 	if memory <= 0 || need <= memory {
 		return nil
@@ -58,9 +58,9 @@ func (c *Constraint) fits(need, memory int64) error {
 	return &ScratchError{need, memory, c.available, c.length}
 }
 
-// share divides Options.Memory among workers: it returns how many there may be of those
-// wanted, and how many users each may plan together. Users of whom there are no bounds
-// are planned one by one, with one half of the memory where others have the other.
+// share divides Options.Memory among workers. It returns how many of the wanted workers
+// there may be, and how many users each may plan together. If some users have bounds and
+// some do not, the latter are planned one by one with half of the memory.
 func (p *plan) share(wanted int) (workers, users int, err error) {
 	memory := p.options.Memory
 	if p.single {
@@ -82,8 +82,8 @@ func (p *plan) share(wanted int) (workers, users int, err error) {
 	return workers, int(min(blockUsers, (half/float64(workers)-fixed)/each)), nil
 }
 
-// blockBytes is what a block takes at most, by itself and for each of its users. The
-// nodes of a user are at most its thresholds.
+// blockBytes returns upper bounds of the bytes of a block: fixed, and for each of its
+// users. A user has at most one node for each threshold.
 func (p *plan) blockBytes() (fixed, each float64) {
 	n, d, cells, m := float64(len(p.c.usable)), float64(p.batch.cells.d), float64(p.batch.cells.size()), float64(p.c.length)
 	places := float64(len(p.grid) + 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// scratchScene is n items of few topics without limits.
+// scratchScene returns n items of few topics without limits.
 func scratchScene(t testing.TB, n, length int) *Constraint {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), 7))
@@ -36,7 +36,7 @@ func scratchScene(t testing.TB, n, length int) *Constraint {
 	return c
 }
 
-// taken is how many bytes f allocates.
+// taken returns the bytes that f allocates.
 func taken(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -45,7 +45,7 @@ func taken(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Scratch bounds what a call allocates, and is not far above it.
+// Scratch bounds the allocations of a call, closely.
 func TestScratch(t *testing.T) {
 	user := someUser(t, 4)
 	for _, a := range []Algorithm{AFSM, LSBGreedy, ModifiedGreedy, BetterGreedy, Random} {
@@ -82,8 +82,8 @@ func someUser(t testing.TB, d int) *Estimator {
 	return user
 }
 
-// What takes more than it may is refused before it is taken: here four gigabytes, and
-// far more than there can be.
+// A call that would exceed its memory fails before allocating: here four gigabytes, and
+// far more than could exist.
 func TestScratchRefused(t *testing.T) {
 	const memory = 1 << 30
 	c, user := scratchScene(t, 20_000, 0), someUser(t, 4)
@@ -126,7 +126,7 @@ func TestScratchRefused(t *testing.T) {
 	}
 }
 
-// A batch in little memory plans fewer users at once, and the same slates.
+// With little memory a batch plans fewer users at once, and makes the same slates.
 func TestBatchInLittleMemory(t *testing.T) {
 	c := scratchScene(t, 300, 6)
 	var users []*Estimator

@@ -8,7 +8,7 @@ type Element struct {
 	Weight float64 // >= 0
 }
 
-// WeightedCoverage is the weight of what the items of a list cover together:
+// WeightedCoverage is the total weight of the elements that the items of a list cover:
 // f_i(S) sums the weights of the elements of topic i that some item of S covers.
 type WeightedCoverage struct {
 	d        int
@@ -17,9 +17,9 @@ type WeightedCoverage struct {
 	bound    float64
 }
 
-// NewWeightedCoverage returns the coverage of elements of d topics by items:
-// sets are the elements that each item covers, without repetition. It keeps the
-// slices, which must not change.
+// NewWeightedCoverage returns the coverage of elements of d topics by items. sets lists
+// the elements that each item covers, without repetition. It retains the slices, which
+// must not change.
 func NewWeightedCoverage(d int, elements []Element, sets [][]int) (*WeightedCoverage, error) {
 	if err := checkSize("weighted coverage", len(sets), d, len(sets)*d); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func NewWeightedCoverage(d int, elements []Element, sets [][]int) (*WeightedCove
 			return nil, fmt.Errorf("slate: weighted coverage: element %d: weight %v is not in [0, %g]", u, x.Weight, MaxMagnitude)
 		}
 	}
-	last := make([]int, len(elements)) // 1 + the item that named an element last
+	last := make([]int, len(elements)) // 1 + the last item that named the element
 	for e, set := range sets {
 		for _, u := range set {
 			if u < 0 || u >= len(elements) {
@@ -49,13 +49,13 @@ func NewWeightedCoverage(d int, elements []Element, sets [][]int) (*WeightedCove
 	return c, nil
 }
 
-// Size is n.
+// Size returns n.
 func (c *WeightedCoverage) Size() int { return len(c.sets) }
 
-// Features is the number of topics.
+// Features returns the number of topics.
 func (c *WeightedCoverage) Features() int { return c.d }
 
-// Bound is the largest norm of a gain.
+// Bound returns the largest norm of a gain.
 func (c *WeightedCoverage) Bound() float64 { return c.bound }
 
 // NewList returns an empty list.

@@ -1,3 +1,3 @@
-// Package items has what slates are chosen from: items read from CSV, JSON lines or a
-// folder of MovieLens 100K, and made-up news.
+// Package items provides the items that slates are chosen from: read from CSV, JSON lines
+// or a folder of MovieLens 100K, or generated news.
 package items

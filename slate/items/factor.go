@@ -11,18 +11,18 @@ import (
 	"thresher/internal/philox"
 )
 
-// rating is one known entry of a matrix of users by items.
+// rating is a known entry of a matrix of users by items.
 type rating struct {
 	user, item int
 	value      float64
 }
 
-// factors are a filled matrix: entry (u, i) is
+// factors are a completed matrix: entry (u, i) is
 //
 //	mean + userBias + itemBias + <p_u, q_i>
 //
-// Koren, Bell and Volinsky, "Matrix factorization techniques for recommender systems",
-// IEEE Computer 2009, equation (4). A row of users or items is a vector and its bias.
+// (Koren, Bell and Volinsky, "Matrix factorization techniques for recommender systems",
+// IEEE Computer 2009, equation (4)). A row of users or items is a vector and its bias.
 type factors struct {
 	mean         float64
 	rank         int
@@ -30,8 +30,8 @@ type factors struct {
 }
 
 // factorize fits the known entries by alternating least squares with the ridge
-// lambda n_u |p_u|^2, n_u being how many entries user u has; items alike. It is a
-// function of the arguments alone.
+// lambda n_u |p_u|^2, where user u has n_u entries; likewise for items. It is a function
+// of its arguments alone.
 func factorize(known []rating, users, items, rank, sweeps int, lambda float64, seed uint64) (*factors, error) {
 	if len(known) == 0 {
 		return nil, errors.New("no ratings")
@@ -47,7 +47,7 @@ func factorize(known []rating, users, items, rank, sweeps int, lambda float64, s
 	}
 	r := rand.New(philox.New(seed, 0))
 	for i := range f.items {
-		if (i+1)%(rank+1) != 0 { // biases begin at 0
+		if (i+1)%(rank+1) != 0 { // biases start at 0
 			f.items[i] = r.NormFloat64() / math.Sqrt(float64(rank))
 		}
 	}
@@ -62,19 +62,19 @@ func factorize(known []rating, users, items, rank, sweeps int, lambda float64, s
 	return f, nil
 }
 
-// entry is a known value in a row, at the column other.
+// entry is a known value of a row, in column other.
 type entry struct {
 	other int
 	value float64
 }
 
-// fit solves for all rows of one side, the other held fixed. Rows without entries
-// are 0.
+// fit solves for all rows of one side, with the other fixed. Rows without entries become
+// 0.
 func fit(rows []float64, known [][]entry, others []float64, rank int, lambda float64) error {
 	width := rank + 1
 	var chol mat.Cholesky
 	design := mat.NewVecDense(width, nil)
-	design.SetVec(rank, 1) // of the row's own bias
+	design.SetVec(rank, 1) // the row's own bias
 	for i, entries := range known {
 		if len(entries) == 0 {
 			continue
@@ -99,7 +99,7 @@ func fit(rows []float64, known [][]entry, others []float64, rank int, lambda flo
 	return nil
 }
 
-// at is entry (u, i).
+// at returns entry (u, i).
 func (f *factors) at(u, i int) float64 {
 	p, q := f.users[u*(f.rank+1):(u+1)*(f.rank+1)], f.items[i*(f.rank+1):(i+1)*(f.rank+1)]
 	x := f.mean + p[f.rank] + q[f.rank]

@@ -9,7 +9,7 @@ import (
 	"thresher/internal/philox"
 )
 
-// A matrix of rank 3 and biases comes back from 45% of its entries.
+// A matrix of rank 3 with biases is recovered from 45% of its entries.
 func TestFactorizeLowRank(t *testing.T) {
 	const users, items, rank = 60, 80, 3
 	r := rand.New(philox.New(5, 0))
@@ -55,7 +55,7 @@ func TestFactorizeLowRank(t *testing.T) {
 	}
 }
 
-// Users without ratings are average, and so few ratings are not fitted blindly.
+// Users without ratings are average, and the ridge keeps few ratings from being overfitted.
 func TestFactorizeRidge(t *testing.T) {
 	known := []rating{{0, 0, 1}, {0, 1, 3}, {2, 1, 5}}
 	f, err := factorize(known, 3, 3, 2, 20, .5, 1)

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// films writes a folder in the form of MovieLens 100K.
+// films writes a folder in the format of MovieLens 100K.
 func films(t *testing.T) string {
 	dir := t.TempDir()
 	writeFile(t, dir, "u.genre", "unknown|0\nDrama|1\nWar|2\n\n")

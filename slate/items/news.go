@@ -7,9 +7,9 @@ import (
 	"thresher/internal/philox"
 )
 
-// News makes up n news items with d topics and one cost: section 7.1 of the paper.
-// Two topics of an item are covered well, the others hardly. The paper's text has lost
-// its ranges; those of Peaks stand in, and costs are uniform in [0.01, 1].
+// News generates n news items with d topics and one cost (section 7.1 of the paper). Two
+// topics of an item are covered well, the others hardly. The paper's ranges are missing
+// from its text; those of Peaks replace them, and costs are uniform in [0.01, 1].
 func News(n, d int, seed uint64) (*Set, error) {
 	if n < 1 || d < 2 {
 		return nil, fmt.Errorf("items: news of %d items and %d topics; at least 1 and 2", n, d)
@@ -30,8 +30,8 @@ func News(n, d int, seed uint64) (*Set, error) {
 	return s, nil
 }
 
-// Peaks fills a row with uniform numbers: two places, at random, from [0.5, 0.8], the
-// others from [0, 0.01]. A row has at least two places.
+// Peaks fills a row with uniform numbers: two random entries from [0.5, 0.8], the others
+// from [0, 0.01]. A row has at least two entries.
 func Peaks(r *rand.Rand, row []float64) {
 	first := r.IntN(len(row))
 	second := r.IntN(len(row) - 1)

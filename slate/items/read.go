@@ -17,23 +17,23 @@ import (
 	"thresher/slate"
 )
 
-// Read reads the items of a file, or of a folder of MovieLens 100K. The name's end
-// says which form a file has.
+// Read reads the items of a file, or of a folder of MovieLens 100K. The file name's
+// extension selects the format.
 //
-// JSON lines (.jsonl), one item a line; all but id may be left out:
+// JSON lines (.jsonl), one item a line; everything but id is optional:
 //
 //	{"id":"7","title":"Up","groups":["Drama"],"score":0.8,"features":{"loss":0.7},"costs":{"minutes":96}}
 //
-// CSV (.csv) has the columns id, title, groups (split by |, spaces around a name do not
-// count), score, feature.NAME, cost and cost.NAME, in any order.
+// CSV (.csv) has the columns id, title, groups (separated by |, with white space around
+// names ignored), score, feature.NAME, cost and cost.NAME, in any order.
 //
-// Without features an item covers its groups by its score, 0.5 if there is none. A
-// feature that is not there is 0; a cost must be there if any item has it. Topics,
-// costs and groups are in alphabetical order. Errors name file, line, item and field.
+// Without features an item covers its groups by its score, by default 0.5. A missing
+// feature is 0; a cost must be given for all items or none. Topics, costs and groups are
+// in alphabetical order. Errors name file, line, item and field.
 func Read(path string) (*Set, error) { return ReadWithin(path, 0) }
 
-// ReadWithin is Read of items whose features take so many bytes of memory at most, 0 for
-// any number: a number for each item and topic, though a file may leave most of them out.
+// ReadWithin is Read with a limit on the bytes of the features, 0 for none: they take a
+// number for each item and topic, though a file may omit most of them.
 func ReadWithin(path string, memory int64) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func ReadWithin(path string, memory int64) (*Set, error) {
 // defaultScore leaves half of a topic uncovered.
 const defaultScore = .5
 
-// record is one item as it is written.
+// record is one item as parsed.
 type record struct {
 	line            int
 	ID, Title       string
@@ -78,7 +78,7 @@ type record struct {
 	Features, Costs map[string]float64
 }
 
-// jsonItem tells a number from null, which is none.
+// jsonItem distinguishes numbers from null, which is rejected.
 type jsonItem struct {
 	ID       string              `json:"id"`
 	Title    string              `json:"title"`
@@ -121,7 +121,7 @@ func readJSONL(r io.Reader) ([]record, error) {
 	return records, nil
 }
 
-// inWordsOfFile says what is of the wrong type without the names of Go.
+// inWordsOfFile words a type error without the names of Go types.
 func inWordsOfFile(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -130,7 +130,7 @@ func inWordsOfFile(err error) error {
 	return fmt.Errorf("%s: cannot be a JSON %s", cmp.Or(wrong.Field, "item"), wrong.Value)
 }
 
-// numbers refuses null.
+// numbers rejects null.
 func numbers(field string, from map[string]*float64) (map[string]float64, error) {
 	to := make(map[string]float64, len(from))
 	for _, name := range slices.Sorted(maps.Keys(from)) {
@@ -142,7 +142,7 @@ func numbers(field string, from map[string]*float64) (map[string]float64, error)
 	return to, nil
 }
 
-// wrong says which item an error is about.
+// wrong says which item an error concerns.
 func (r *record) wrong(err error) error {
 	if r.ID == "" {
 		return fmt.Errorf("line %d: %w", r.line, err)
@@ -159,7 +159,7 @@ func readCSV(r io.Reader) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff") // of spreadsheets
+	head[0] = strings.TrimPrefix(head[0], "\ufeff") // spreadsheets write a byte order mark
 	for i, column := range head {
 		if slices.Contains(head[:i], column) {
 			return nil, fmt.Errorf("column %q is there twice", column)
@@ -178,7 +178,7 @@ func readCSV(r io.Reader) ([]record, error) {
 			return records, nil
 		}
 		if err != nil {
-			return nil, err // has the line
+			return nil, err // names the line
 		}
 		line, _ := rows.FieldPos(0)
 		rec := record{line: line, Features: map[string]float64{}, Costs: map[string]float64{}}
@@ -203,7 +203,7 @@ func checkColumn(column string) error {
 	return fmt.Errorf("column %q is none of id, title, groups, score, feature.NAME, cost, cost.NAME", column)
 }
 
-// set takes the text of a column that checkColumn knows. An empty number is not there.
+// set parses the text of a column that checkColumn accepts. An empty number is missing.
 func (r *record) set(column, text string) error {
 	switch column {
 	case "id":
@@ -235,11 +235,11 @@ func (r *record) set(column, text string) error {
 		r.Score = &x
 		return nil
 	}
-	r.Costs[strings.TrimPrefix(column, "cost.")] = x // the column cost is named so
+	r.Costs[strings.TrimPrefix(column, "cost.")] = x // the column cost has the name cost
 	return nil
 }
 
-// assemble checks the records and lays them out.
+// assemble validates the records and returns them as a Set.
 func assemble(records []record, memory int64) (*Set, error) {
 	if len(records) == 0 {
 		return nil, errors.New("has no items")
@@ -304,16 +304,16 @@ func assemble(records []record, memory int64) (*Set, error) {
 	return s, nil
 }
 
-// fits says whether there is room for the features of n items, before they are laid out.
+// fits reports an error if the features of n items exceed memory, before they are allocated.
 func (s *Set) fits(n int, memory int64) error {
 	d := len(s.Topics)
 	if d == 0 {
-		d = len(s.GroupNames) // which cover takes for topics
+		d = len(s.GroupNames) // which cover uses as topics
 	}
 	if d > slate.MaxFeatures {
 		return fmt.Errorf("%d topics, and at most %d can be learned of", d, slate.MaxFeatures)
 	}
-	const each = 16 // bytes, where they grow
+	const each = 16 // bytes, while slices grow
 	if need := each * int64(n) * int64(d); memory > 0 && need > memory {
 		return fmt.Errorf("%d items of %d topics take %d bytes of memory, and %d may be taken", n, d, need, memory)
 	}

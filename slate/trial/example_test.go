@@ -10,8 +10,7 @@ import (
 	"thresher/slate/trial"
 )
 
-// AFSM-UCB against a greedy list, on made-up news whose readers' taste the simulation
-// knows.
+// AFSM-UCB against a greedy list, on generated news with simulated readers.
 func ExampleSimulation() {
 	news, err := items.News(100, 5, 1)
 	if err != nil {

@@ -11,15 +11,15 @@ type Mean struct {
 	Mean float64
 	// SD is the standard deviation of single trials.
 	SD float64
-	// SE is the standard error of Mean. Repeats of one user have the user in common,
-	// so that it comes from the users' means; of a single user, from the repeats.
+	// SE is the standard error of Mean. Repeats of one user are correlated, so it is computed
+	// from the users' means; with a single user, from the repeats.
 	SE float64
-	// Of is how many numbers SE comes from.
+	// Of is the number of values that SE is computed from.
 	Of int
 }
 
-// Band is half the width of the 95% interval of Mean, by Student's t: of two users it
-// is 12.7 SE, of many 1.96. It is 0 of a single number, of which nobody knows.
+// Band returns half the width of the 95% confidence interval of Mean, by Student's t: 12.7
+// SE for two values, 1.96 SE for many. It is 0 for a single value.
 func (m Mean) Band() float64 {
 	if m.Of < 2 {
 		return 0
@@ -27,7 +27,7 @@ func (m Mean) Band() float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(m.Of - 1)}.Quantile(.975) * m.SE
 }
 
-// meanOf averages as many trials for each user.
+// meanOf averages trials, the same number for each user.
 func meanOf(byUser [][]float64) Mean {
 	var all, users []float64
 	for _, trials := range byUser {
@@ -43,7 +43,7 @@ func meanOf(byUser [][]float64) Mean {
 	return Mean{mean, sd, spread / math.Sqrt(float64(len(users))), len(users)}
 }
 
-// moments are mean and standard deviation, which is 0 for a single number.
+// moments returns mean and standard deviation, which is 0 for a single number.
 func moments(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))

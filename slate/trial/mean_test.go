@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Bands are those of Student's t, of the users or, if there is one, of its repeats.
+// Bands are Student's t, over the users or, if there is one, over its repeats.
 func TestMeanBand(t *testing.T) {
 	for _, c := range []struct {
 		byUser [][]float64

@@ -15,46 +15,46 @@ import (
 	"thresher/slate/items"
 )
 
-// Algorithms are those that can be compared, in the order of pictures.
+// Algorithms returns the algorithms that can be compared, in the order of figures.
 func Algorithms() []slate.Algorithm {
 	return []slate.Algorithm{slate.AFSM, slate.LSBGreedy, slate.ModifiedGreedy, slate.BetterGreedy, slate.MCSGreedy, slate.Random}
 }
 
-// Simulation lets algorithms recommend within one constraint. A trial is a user, whose
-// weights are one of Users, with one of Repeats of the rewards' randomness. All
+// Simulation lets algorithms recommend within one constraint. A trial is one of Users
+// users, each with random weights, with one of Repeats streams of random rewards. All
 // algorithms meet the same users.
 type Simulation struct {
 	Constraint *slate.Constraint
 	Algorithms []slate.Algorithm
-	// Options are those of all rounds; Algorithm, Seed and Round are set for each.
-	// Memory is that of all Workers together.
+	// Options apply to all rounds; Algorithm, Seed and Round are set for each. Memory is the
+	// limit of all Workers together.
 	Options slate.Options
-	// Ridge is the lambda of the estimators; 0 = 1.
+	// Ridge is the lambda of the estimators; 0 is 1.
 	Ridge                  float64
 	Users, Repeats, Rounds int
-	// Marks are the rounds, ascending from 1 on, after which averages are taken; none
-	// = after the last.
+	// Marks are the rounds, ascending from 1 on, after which averages are taken; empty is
+	// after the last.
 	Marks []int
 	Seed  uint64
-	// Workers is how many trials are played at a time; 0 = one a core.
+	// Workers is the number of trials played concurrently; 0 is one a core.
 	Workers int
-	// Progress hears after every trial how many are done, from any goroutine.
+	// Progress, if set, is called after every trial with the number done, from any goroutine.
 	Progress func(done, total int)
 }
 
-// Outcome is what one algorithm earned.
+// Outcome is the result of one algorithm.
 type Outcome struct {
 	Algorithm slate.Algorithm
-	// Rewards and Values have an entry for each mark: the sum of a list's rewards, and
-	// what is expected of it, f(S), averaged over the rounds so far.
+	// Rewards and Values have an entry for each mark: the sum of a list's rewards, and its
+	// expectation f(S), averaged over the rounds so far.
 	Rewards, Values []Mean
-	// Known is f(S) of the list that the algorithm takes when it knows the weights.
+	// Known is f(S) of the list that the algorithm chooses if it knows the weights.
 	Known Mean
-	// Evaluations are UCB scores that were computed a round.
+	// Evaluations is the number of UCB scores computed a round.
 	Evaluations float64
 }
 
-// What the streams of a seed are for; 0 is that of items.News.
+// Random streams of a seed; 0 is that of items.News.
 const (
 	tasteStream = (iota + 1) << 56
 	rewardStream
@@ -62,7 +62,7 @@ const (
 	knownStream
 )
 
-// Tastes are the weights of a user, d numbers with sum 1: two topics are liked, the
+// Tastes returns the weights of a user, d numbers with sum 1: two topics are liked, the
 // others hardly (section 7.1).
 func Tastes(seed uint64, user, d int) []float64 {
 	w := make([]float64, d)
@@ -77,7 +77,7 @@ func Tastes(seed uint64, user, d int) []float64 {
 	return w
 }
 
-// Run plays all trials. Outcomes are in the order of Algorithms and a function of the
+// Run plays all trials. Outcomes are in the order of Algorithms, and a function of the
 // fields above Workers alone.
 func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	if err := s.check(); err != nil {
@@ -124,13 +124,13 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// maxTrials bounds what is kept of trials.
+// maxTrials bounds the trials whose results are kept.
 const maxTrials = 10_000_000
 
-// trials is how many there are, once check has found no more than maxTrials.
+// trials returns their number, after check has found at most maxTrials.
 func (s *Simulation) trials() int { return s.Users * s.Repeats * len(s.Algorithms) }
 
-// workers is how many trials are played at a time.
+// workers returns the number of trials played concurrently.
 func (s *Simulation) workers() int {
 	workers := s.Workers
 	if workers == 0 {
@@ -139,7 +139,7 @@ func (s *Simulation) workers() int {
 	return min(workers, s.trials())
 }
 
-// share is the memory of each worker.
+// share returns the memory limit of each worker.
 func (s *Simulation) share() int64 {
 	if s.Options.Memory <= 0 {
 		return s.Options.Memory
@@ -178,7 +178,7 @@ func (s *Simulation) check() error {
 	return nil
 }
 
-// trial is one user's rounds with one algorithm, and what came of them by marks.
+// trial is one user's rounds with one algorithm, and its results by mark.
 type trial struct {
 	algorithm       slate.Algorithm
 	user, repeat    int
@@ -246,7 +246,7 @@ func (s *Simulation) options(t *trial, place uint64) slate.Options {
 	return o
 }
 
-// informed is f(S) of the list that an algorithm takes for weights it knows.
+// informed returns f(S) of the list that an algorithm chooses for known weights.
 func (s *Simulation) informed(planner *slate.Planner, t *trial, weights []float64, place uint64) (float64, error) {
 	chosen, err := planner.Known(weights, s.options(t, place))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a little news: up to length of n items within budget.
+// world generates news: lists of up to length of n items within budget.
 func world(t *testing.T, n, d, length int, budget float64) *slate.Constraint {
 	t.Helper()
 	set, err := items.News(n, d, 1)
@@ -81,7 +81,7 @@ func TestOutcomesAreAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
-// The mean of rewards is that of values: rewards are drawn with the chance of f.
+// The mean of rewards is that of values: rewards are drawn with probability f.
 func TestRewardsHaveTheirMean(t *testing.T) {
 	s := simulation(t)
 	s.Algorithms, s.Users, s.Repeats, s.Rounds, s.Marks = []slate.Algorithm{slate.Random}, 20, 10, 50, nil
@@ -100,7 +100,7 @@ func TestRewardsHaveTheirMean(t *testing.T) {
 	}
 }
 
-// Algorithms that learn approach what they would do if they knew, and random does not.
+// Learning algorithms approach what they would do with known weights; random does not.
 func TestLearning(t *testing.T) {
 	s := simulation(t)
 	s.Algorithms, s.Users, s.Repeats, s.Rounds, s.Marks = []slate.Algorithm{slate.AFSM, slate.LSBGreedy, slate.Random}, 8, 1, 400, []int{10, 400}
