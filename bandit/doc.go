@@ -1,5 +1,5 @@
-// Package bandit holds the decision rules of elimination as pure functions, and
-// the published algorithms beside them, one file a rule.
+// Package bandit holds the decision rules of elimination as pure functions, one file
+// a rule. Package bandit/papers has published algorithms.
 //
 // Vectors to be searched are atoms, and every atom is an arm; looking at one
 // more coordinate of an arm is a pull, and after some pulls a look tests the
@@ -16,11 +16,9 @@
 //     what runs (rule Linear);
 //   - rounding.go: a-priori bounds of what float32 arithmetic loses;
 //   - martingale.go: the time-uniform bound of `strict` over a random order of
-//     raw coordinates (rule Martingale).
-//
-// The published ones are BanditMIPS with its variants (rule MeanRadius), Bucket_AE
-// and Matching Pursuit (arXiv 2212.07551), and BoundedME (Liu, Wu and
-// Mozafari, AAAI 2019).
+//     raw coordinates (rule Martingale);
+//   - meanradius.go: the confidence radius of a running mean (rule MeanRadius), of
+//     BanditMIPS.
 //
 // One decision binds the first three files: the coded prefix itself is x. The
 // law holds for any x that is a function of the rotated rest o of the atom

@@ -140,9 +140,9 @@ func pullsByStrict(t *testing.T, atoms [][]float64, query []float64, k int, delt
 		scores[i] = dot64(v, query)
 	}
 	tau := KthLargest(append([]float64(nil), scores...), k)
-	alive, arms := allArms(n), make([]MartingaleState, n)
+	alive, arms := make([]int, n), make([]MartingaleState, n)
 	for i := range arms {
-		arms[i] = NewMartingaleState()
+		alive[i], arms[i] = i, NewMartingaleState()
 	}
 	pulls, seen := 0, 0
 	for _, end := range blockEnds(d, 0) {

@@ -223,6 +223,15 @@ func dot64(x, y []float64) float64 {
 	return s
 }
 
+// falseAlarm is the level of every one-sided binomial test here: a method that
+// keeps its delta fails one such test in a million fresh seeds.
+const falseAlarm = 1e-6
+
+// exceeds says whether that many failures refute a failure probability of delta.
+func exceeds(trials, failures int, delta float64) bool {
+	return distuv.Binomial{N: float64(trials), P: delta}.Survival(float64(failures-1)) < falseAlarm
+}
+
 // tooFew says whether that few failures refute a failure probability of alpha.
 func tooFew(trials, failures int, alpha float64) bool {
 	return distuv.Binomial{N: float64(trials), P: alpha}.CDF(float64(failures)) < falseAlarm

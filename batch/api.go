@@ -74,7 +74,7 @@ type Request struct {
 	// Timeout, if positive, ends the search with the best so far.
 	Timeout time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units
-	// of one coordinate's reward: its product, of distances what bandit.Distances
+	// of one coordinate's reward: its product, of distances what papers.Distances
 	// says; 0 derives it from the data's range.
 	Sigma float64
 	// Beta is the exponent of banditmips-beta's weights; 0 means 1.

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"thresher/backend"
-	"thresher/bandit"
+	"thresher/bandit/papers"
 	"thresher/batch/plan"
 	"thresher/collection"
 )
 
 // Methods of the papers, strict and the comparison plan prefix-f32. Those whose
 // looks are the same for all arms run through the rounds like every plan; the
-// others run as the plain references of package bandit.
+// others run as the plain references of package papers.
 
 func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	c := e.c
@@ -130,7 +130,7 @@ func (e *Engine) banditMIPS(w *work) *strategy {
 		Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, .. without replacement", Looks: looks}}
 }
 
-// reference answers queries from.. with package bandit's plain algorithms,
+// reference answers queries from.. with the plain algorithms of package papers,
 // as many at once as the backend has threads. A stopped search leaves the rest unseen.
 func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float64, from int, out []Answer) error {
 	var g errgroup.Group
@@ -268,57 +268,57 @@ func fingerprint(q []float32) uint64 {
 }
 
 // solve runs one published algorithm.
-func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (bandit.Outcome, error) {
-	var arms bandit.Arms
+func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (papers.Outcome, error) {
+	var arms papers.Arms
 	var rlo, rhi float64
 	if e.c.Metric.Differences() {
-		d, err := bandit.NewDistances(a, q, lo, hi)
+		d, err := papers.NewDistances(a, q, lo, hi)
 		if err != nil {
-			return bandit.Outcome{}, err
+			return papers.Outcome{}, err
 		}
 		rlo, rhi = d.Range()
 		arms = d
 	} else {
-		p, err := bandit.NewProducts(a, q)
+		p, err := papers.NewProducts(a, q)
 		if err != nil {
-			return bandit.Outcome{}, err
+			return papers.Outcome{}, err
 		}
 		rlo, rhi = p.Range(lo, hi)
 		arms = p
 	}
-	opt := bandit.BanditMIPSOptions{K: k, Delta: w.delta, Spread: bandit.SigmaBounded, Lo: rlo, Hi: rhi, Seed: seed}
+	opt := papers.BanditMIPSOptions{K: k, Delta: w.delta, Spread: papers.SigmaBounded, Lo: rlo, Hi: rhi, Seed: seed}
 	if w.req.Sigma > 0 {
-		opt.Spread, opt.Sigma = bandit.SigmaGiven, w.req.Sigma
+		opt.Spread, opt.Sigma = papers.SigmaGiven, w.req.Sigma
 	}
 	switch m {
 	case BanditMIPS:
-		return bandit.BanditMIPS(ctx, arms, opt)
+		return papers.BanditMIPS(ctx, arms, opt)
 	case BanditMIPSAlpha:
-		return bandit.BanditMIPSAlpha(ctx, arms, q, opt)
+		return papers.BanditMIPSAlpha(ctx, arms, q, opt)
 	case BanditMIPSBeta:
 		beta := w.req.Beta
 		if beta == 0 {
 			beta = 1
 		}
-		weights, err := bandit.BetaWeights(q, beta)
+		weights, err := papers.BetaWeights(q, beta)
 		if err != nil {
-			return bandit.Outcome{}, err
+			return papers.Outcome{}, err
 		}
-		if opt.Spread == bandit.SigmaBounded {
-			if opt.Lo, opt.Hi, err = bandit.WeightedRange(q, weights, lo, hi); err != nil {
-				return bandit.Outcome{}, err
+		if opt.Spread == papers.SigmaBounded {
+			if opt.Lo, opt.Hi, err = papers.WeightedRange(q, weights, lo, hi); err != nil {
+				return papers.Outcome{}, err
 			}
 		}
-		return bandit.BanditMIPSBeta(ctx, arms, weights, opt)
+		return papers.BanditMIPSBeta(ctx, arms, weights, opt)
 	case BucketAE:
-		return bandit.BucketAE(ctx, a, q, bandit.BucketAEOptions{BanditMIPSOptions: opt})
+		return papers.BucketAE(ctx, a, q, papers.BucketAEOptions{BanditMIPSOptions: opt})
 	case BoundedME:
 		eps := w.req.Epsilon
 		if w.req.Relative {
 			eps *= collection.Norm(q) * e.longest()
 		}
-		return bandit.BoundedME(ctx, arms, bandit.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
-			Union: bandit.Corrected, Seed: seed})
+		return papers.BoundedME(ctx, arms, papers.BoundedMEOptions{K: k, Delta: w.delta, Epsilon: eps, Lo: rlo, Hi: rhi,
+			Union: papers.Corrected, Seed: seed})
 	}
-	return bandit.Outcome{}, errors.New("no such method")
+	return papers.Outcome{}, errors.New("no such method")
 }

@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/bandit"
 	"thresher/internal/philox"
 )
 
@@ -158,7 +159,7 @@ func TestBucketAEStanding(t *testing.T) {
 		}
 		want := b.scores[0] / d
 		if known != nil {
-			want -= MeanRadius(1, n, b.rounds[0].Coordinates, .05)
+			want -= bandit.MeanRadius(1, n, b.rounds[0].Coordinates, .05)
 		}
 		if math.Abs(b.standing[0]-want) > 1e-12 {
 			t.Errorf("%s norms: standing %v, want %v", name, b.standing[0], want)

@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"thresher/bandit"
 	"thresher/internal/philox"
 )
 
@@ -194,7 +195,7 @@ func (b *bucketSearch) reachable(arms []int) []int {
 	if len(b.standing) < b.opt.K {
 		return slices.Clone(arms)
 	}
-	floor := KthLargest(slices.Clone(b.standing), b.opt.K)
+	floor := bandit.KthLargest(slices.Clone(b.standing), b.opt.K)
 	var in []int
 	for _, i := range arms {
 		if b.length*b.norms[i] >= floor*float64(b.products.Dim()) {

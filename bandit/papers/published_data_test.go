@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"flag"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"thresher/internal/philox"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Data sets of the two papers, and the oracle and the test that the published
@@ -107,38 +109,13 @@ func oracle(arms Arms, ids []int, k int) ([]int, []float64) {
 	return ranked(ids, sums, k)
 }
 
-// binomialTail is P(X >= x) for X binomial(n, p).
-func binomialTail(n, x int, p float64) float64 {
-	lg := func(v int) float64 { l, _ := math.Lgamma(float64(v)); return l }
-	sum := 0.0
-	for i := x; i <= n; i++ {
-		sum += math.Exp(lg(n+1) - lg(i+1) - lg(n-i+1) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
-	}
-	return min(sum, 1)
-}
-
 // falseAlarm is the level of every one-sided binomial test here: a method that
 // keeps its delta fails one such test in a million fresh seeds.
 const falseAlarm = 1e-6
 
 // exceeds says whether that many failures refute a failure probability of delta.
 func exceeds(trials, failures int, delta float64) bool {
-	return binomialTail(trials, failures, delta) < falseAlarm
-}
-
-func TestBinomialTail(t *testing.T) {
-	cases := []struct {
-		n, x int
-		p    float64
-		want float64
-	}{
-		{10, 0, .3, 1}, {10, 10, .5, 1.0 / 1024}, {3, 2, .5, .5}, {2, 1, .1, .19},
-	}
-	for _, c := range cases {
-		if got := binomialTail(c.n, c.x, c.p); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("P(Bin(%d, %v) >= %d) = %v, want %v", c.n, c.p, c.x, got, c.want)
-		}
-	}
+	return distuv.Binomial{N: float64(trials), P: delta}.Survival(float64(failures-1)) < falseAlarm
 }
 
 // randomRows is n x d values drawn from value.

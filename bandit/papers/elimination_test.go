@@ -1,8 +1,9 @@
-package bandit
+package papers
 
 import (
 	"math"
 	"testing"
+	"thresher/bandit"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -100,7 +101,7 @@ func TestEarlyStopLeavesK(t *testing.T) {
 		t.Errorf("outcome %+v", out)
 	}
 	for p, i := range out.IDs {
-		radius := MeanRadius(1, n, last.Coordinates, .01)
+		radius := bandit.MeanRadius(1, n, last.Coordinates, .01)
 		if math.Abs(out.Scores[p]/d-float64(i)) > radius {
 			t.Errorf("arm %d has the mean %v, radius %v", i, out.Scores[p]/d, radius)
 		}

@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"context"
@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
+	"thresher/bandit"
 	"thresher/internal/philox"
 )
 
@@ -110,7 +109,7 @@ func TestBanditMIPSAgainstOracle(t *testing.T) {
 	}
 	lo, hi := products.Range(0, 1)
 	spreads := map[string]BanditMIPSOptions{
-		"given":     {Spread: SigmaGiven, Sigma: BoundedSigma(lo, hi)},
+		"given":     {Spread: SigmaGiven, Sigma: bandit.BoundedSigma(lo, hi)},
 		"bounded":   {Spread: SigmaBounded, Lo: lo, Hi: hi},
 		"bernstein": {Spread: EmpiricalBernstein, Lo: lo, Hi: hi},
 	}
@@ -154,7 +153,7 @@ func wrongTop(t *testing.T, trials int, delta, shrink float64, sampling Sampling
 			return 0
 		})
 		out := mustBanditMIPS(t, atoms, BanditMIPSOptions{
-			K: 1, Delta: delta, Sigma: shrink * BoundedSigma(0, 1), Sampling: sampling, Seed: uint64(trial),
+			K: 1, Delta: delta, Sigma: shrink * bandit.BoundedSigma(0, 1), Sampling: sampling, Seed: uint64(trial),
 		})
 		_, best := oracle(atoms, allArms(n), 1)
 		_, got := oracle(atoms, out.IDs, 1)
@@ -332,17 +331,4 @@ func TestBanditMIPSCancelled(t *testing.T) {
 	if _, err := BanditMIPS(ctx, atoms, BanditMIPSOptions{K: 1, Delta: .1, Sigma: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-}
-
-func TestKthLargest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 {
-			return float64(rapid.IntRange(-5, 5).Draw(t, "value"))
-		}), 1, 40).Draw(t, "values")
-		k := rapid.IntRange(1, len(values)).Draw(t, "k")
-		sorted := slices.Sorted(slices.Values(values))
-		if got, want := KthLargest(values, k), sorted[len(sorted)-k]; got != want {
-			t.Fatalf("%d-th largest %v, want %v", k, got, want)
-		}
-	})
 }

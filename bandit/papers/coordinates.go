@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"fmt"

@@ -1,9 +1,8 @@
-package bandit
+package papers
 
 import (
 	"context"
-	"math"
-	"slices"
+	"thresher/bandit"
 )
 
 // elimination is the loop that BanditMIPS, its variants and the bins of
@@ -92,7 +91,7 @@ func (e *elimination) drop() {
 		lower[p] = e.mean(p) - e.radius(p, common)
 	}
 	// The k arms that set the bar pass it, so at least k stay.
-	bar := KthLargest(lower, e.k)
+	bar := bandit.KthLargest(lower, e.k)
 	e.keep(func(p int) bool { return e.mean(p)+e.radius(p, common) >= bar })
 	e.record(false)
 }
@@ -163,42 +162,4 @@ func (e *elimination) finish(ctx context.Context, wantExact bool) (Outcome, erro
 	out.IDs, out.Scores = ranked(e.alive, scores, e.k)
 	out.Pulls, out.ScoresExact, out.Exact = e.pulls, complete, complete && !e.dropped
 	return out, nil
-}
-
-// KthLargest returns the k-th largest of values, 1 <= k <= len(values), without
-// NaN. It reorders values.
-func KthLargest(values []float64, k int) float64 {
-	if k == 1 {
-		return slices.Max(values)
-	}
-	lo, hi, want := 0, len(values)-1, k-1
-	for lo < hi {
-		pivot := median(values[lo], values[(lo+hi)/2], values[hi])
-		i, j := lo, hi
-		for i <= j {
-			for values[i] > pivot {
-				i++
-			}
-			for values[j] < pivot {
-				j--
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i++
-				j--
-			}
-		}
-		if want <= j {
-			hi = j
-		} else if want >= i {
-			lo = i
-		} else {
-			return values[want]
-		}
-	}
-	return values[want]
-}
-
-func median(a, b, c float64) float64 {
-	return math.Max(math.Min(a, b), math.Min(math.Max(a, b), c))
 }

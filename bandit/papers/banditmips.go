@@ -1,4 +1,4 @@
-package bandit
+package papers
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type BanditMIPSOptions struct {
 // rewards: one random coordinate J for all arms still in, the running mean
 // mu_i = sum/count, and the survivors
 //
-//	{ i : mu_i + C >= k-th largest (mu - C) },   C from MeanRadius
+//	{ i : mu_i + C >= k-th largest (mu - C) },   C from bandit.MeanRadius
 //
 // until k are left or Dim() coordinates are drawn; then exact scores if more
 // than k survive. (The public code shrinks the mean by t/(t+1); the paper does
