@@ -72,7 +72,7 @@ var only = map[string][]string{
 	"connectrpc.com/connect":               {"service", "service/oip"},
 	"google.golang.org/protobuf":           {"service/oip"},
 	"github.com/schollz/progressbar/v3":    {"cmd/thresher"},
-	"github.com/klauspost/compress/":       {"service"},
+	"github.com/klauspost/compress/":       {"service", "dataset"},
 	"go.etcd.io/bbolt":                     {"service", "service/offline", "service/catalog", "service/db", "service/files", "service/slates", "service/tournaments"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},

@@ -82,7 +82,7 @@ func (m *arrowInfo) checkBody(body []byte) error {
 		}
 		total += size
 		if m.codec == 1 {
-			if err := zstdWithin(data[8:], uint64(size)); err != nil {
+			if err := checkZstdWindows(data[8:], uint64(size)); err != nil {
 				return err
 			}
 		}

@@ -129,9 +129,16 @@ func TestGuardRefusesClaims(t *testing.T) {
 		{"run", checkRuns([]byte{0xff, 0xff, 0xff, 0xff, 0x0e, 1}, 1, 100), "in a page of 100"},
 		{"many runs", checkRuns(bytes.Repeat([]byte{200, 1, 1}, 1000), 1, 100), "in a page of 100"},
 		{"bit width", checkRuns([]byte{2, 1}, 33, 100), "bit width 33"},
-		{"zstd content", zstdWithin(join(le32(0xfd2fb528), []byte{0xa0}, le32(1<<30), []byte{1, 0, 0}), 100), "100 bytes are announced"},
-		{"zstd window", zstdWithin(join(le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}), 100), "window"},
-		{"zstd runs", zstdWithin(join(le32(0xfd2fb528), []byte{0, 0}, bytes.Repeat([]byte{0xfa, 0xff, 0xff, 0}, 200)), 100), "unexpected EOF"},
+		{"zstd content", second(unzstd(make([]byte, 100), join(le32(0xfd2fb528), []byte{0xa0}, le32(1<<30), []byte{1, 0, 0}))), "100 bytes are announced"},
+		{"zstd window", second(unzstd(make([]byte, 100), join(le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}))), "window"},
+		{"zstd window of a stream", checkZstdWindows(join(le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}), 100), "100 bytes are announced"},
+		{"zstd content of a stream", checkZstdWindows(join(le32(0xfd2fb528), []byte{0xa0}, le32(1<<30), []byte{1, 0, 0}), 100), "100 bytes are announced"},
+		{"zstd second frame of a stream", checkZstdWindows(join(
+			le32(0x184d2a50), le32(2), []byte{7, 7}, // skippable
+			le32(0xfd2fb528), []byte{4, 0}, []byte{0x42, 0x1f, 0, 7}, []byte{9, 0, 0, 7}, le32(0), // a run of 1000, a block of 1, a checksum
+			le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}), 100), "window"},
+		{"zstd stream cut", checkZstdWindows(join(le32(0xfd2fb528), []byte{0, 0}, []byte{0xfa, 0xff, 0xff, 0}), 100), "unexpected EOF"},
+		{"zstd runs", second(unzstd(make([]byte, 100), join(le32(0xfd2fb528), []byte{0, 0}, bytes.Repeat([]byte{0x42, 0x1f, 0, 0}, 200)))), "exceeds"},
 	} {
 		if c.err == nil || !bytes.Contains([]byte(c.err.Error()), []byte(c.want)) {
 			t.Errorf("%s: error %v lacks %q", c.name, c.err, c.want)
@@ -221,7 +228,7 @@ func TestParquetRowCount(t *testing.T) {
 	}
 }
 
-func second(_ int, err error) error { return err }
+func second[T any](_ T, err error) error { return err }
 
 // TestManyPages reads columns of many pages and row groups, larger than any
 // buffer, and compares elements and ids.

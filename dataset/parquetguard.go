@@ -296,15 +296,15 @@ func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 		if n, k := binary.Uvarint(b); k <= 0 || n != uint64(size) {
 			return nil, fmt.Errorf("snappy block of %d bytes where the page has %d", n, size)
 		}
-	case format.Zstd:
-		if err := zstdWithin(b, uint64(size)); err != nil {
-			return nil, err
-		}
 	}
 	if int64(cap(g.plain)) < size {
 		g.plain = make([]byte, size)
 	}
-	plain, err := parquet.LookupCompressionCodec(g.codec).Decode(g.plain[:size], b)
+	decode := parquet.LookupCompressionCodec(g.codec).Decode
+	if g.codec == format.Zstd {
+		decode = unzstd
+	}
+	plain, err := decode(g.plain[:size], b)
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
