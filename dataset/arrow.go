@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// arrowVectors reads Arrow IPC, one record batch at a time. A file is read as
-// the stream it contains; its footer only has to be there.
+// arrowVectors reads Arrow IPC, one record batch at a time. Of a file it reads the stream
+// inside; the footer must exist but is not used.
 type arrowVectors struct {
 	*source
 	messages *arrowMessages
@@ -29,8 +29,7 @@ type arrowVectors struct {
 	err      error
 }
 
-// arrowBatch is the current record batch, its lists opened up. It is valid until
-// the stream moves on.
+// arrowBatch is the current record batch and its columns. It is valid until the stream advances.
 type arrowBatch struct {
 	list   array.ListLike
 	values []byte // little-endian elements of all lists
@@ -194,7 +193,7 @@ func (a *arrowVectors) Read(dst []float32) (n int, err error) {
 	return n, nil
 }
 
-// advance makes the next record batch that has rows the current one.
+// advance moves to the next record batch that has rows.
 func (a *arrowVectors) advance() error {
 	for {
 		if !a.stream.Next() {
@@ -247,7 +246,7 @@ func openArrowBatch(column arrow.Array) (b arrowBatch, err error) {
 	return b, nil
 }
 
-// bounds are the elements of the current row, checked to lie in values.
+// bounds returns the range of the current row's elements, checked to be within values.
 func (b *arrowBatch) bounds() (lo, hi int, err error) {
 	if b.list.IsNull(b.i) {
 		return 0, 0, errors.New("vector is null")
@@ -290,7 +289,7 @@ func (a *arrowVectors) row(dst []float32) error {
 	return nil
 }
 
-// arrowID prints element i of a column of strings or integers.
+// arrowID formats element i of a column of strings or integers.
 func arrowID(column arrow.Array, i int) (string, error) {
 	if column.IsNull(i) {
 		return "", errors.New("is null")
@@ -299,7 +298,7 @@ func arrowID(column arrow.Array, i int) (string, error) {
 	case *array.Dictionary:
 		return arrowID(c.Dictionary(), c.GetValueIndex(i))
 	case array.StringLike:
-		// The string shares the batch's memory, which ids outlive.
+		// The string would otherwise share the batch's memory, which ids outlive.
 		return strings.Clone(c.Value(i)), nil
 	case *array.Int64:
 		return strconv.FormatInt(c.Value(i), 10), nil

@@ -22,12 +22,12 @@ const (
 	maxArrowMetadata = 256 << 20
 )
 
-// arrowMessages feeds the library with messages that were checked first. It
-// implements ipc.MessageReader.
+// arrowMessages passes messages to the Arrow library after checking them. It implements
+// ipc.MessageReader.
 type arrowMessages struct {
 	r      io.Reader
 	isFile bool
-	ended  bool // finish found nothing wrong
+	ended  bool // finish succeeded
 	msg    *ipc.Message
 }
 
@@ -49,11 +49,10 @@ func newArrowMessages(src *source) (*arrowMessages, error) {
 	return m, nil
 }
 
-// Retain and Release are for readers that share messages; there is one here,
-// and memory is the garbage collector's.
+// Retain and Release do nothing: one reader owns the messages, and the garbage collector frees them.
 func (m *arrowMessages) Retain() {}
 
-// Release forgets the last message.
+// Release drops the last message.
 func (m *arrowMessages) Release() { m.msg = nil }
 
 // Message returns the next message, valid until the following call, or io.EOF.
@@ -62,7 +61,7 @@ func (m *arrowMessages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The library keeps parts of the metadata, so each message has its own.
+	// The library keeps parts of the metadata, so each message has its own memory.
 	meta, err := readGrowing(m.r, nil, n)
 	if err != nil {
 		return nil, fmt.Errorf("message metadata: %w", cutShort(err))
@@ -82,7 +81,7 @@ func (m *arrowMessages) Message() (*ipc.Message, error) {
 	return m.msg, nil
 }
 
-// arrowMetadataLength reads up to the metadata; io.EOF at the end of the stream.
+// arrowMetadataLength reads up to the metadata and returns its length; io.EOF at the end of the stream.
 func arrowMetadataLength(r io.Reader) (int64, error) {
 	var word [4]byte
 	if _, err := io.ReadFull(r, word[:]); err != nil {
@@ -107,8 +106,8 @@ func arrowMetadataLength(r io.Reader) (int64, error) {
 	return int64(n), nil
 }
 
-// finish checks what follows the end of the stream: nothing, or in a file the
-// footer, whose absence tells that the file was cut.
+// finish checks what follows the end of the stream: nothing or, in a file, the footer; a
+// file without it was truncated.
 func (m *arrowMessages) finish() error {
 	if m.ended {
 		return nil
@@ -136,8 +135,8 @@ func (m *arrowMessages) finish() error {
 	return nil
 }
 
-// countArrowRows adds up the lengths that record batches announce, skipping
-// their bodies; -1 when that fails, which reading will then explain.
+// countArrowRows adds the lengths that record batches claim, skipping their bodies. It
+// returns -1 if that fails; reading will then report the error.
 func countArrowRows(src *source, isFile bool) int64 {
 	at, rows := int64(0), int64(0)
 	if isFile {
@@ -169,5 +168,5 @@ func countArrowRows(src *source, isFile bool) int64 {
 	}
 }
 
-// maxRows keeps sums of claimed rows from overflowing.
+// maxRows keeps sums of claimed row counts from overflowing.
 const maxRows = 1 << 60

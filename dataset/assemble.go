@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// Assembling reads a spool from its start, several times where the parts of the
-// output need it, and holds one record in memory.
+// Assembling reads a spool from its start, once for each part of the output, and holds one
+// record in memory.
 
-// eachRecord calls do with the index of every record. The result is valid during
-// the call.
+// eachRecord calls do with every record and its index. The result is valid during the call.
 func eachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -36,7 +35,7 @@ func eachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 	}
 }
 
-// checkResult refuses lists that do not belong together.
+// checkResult rejects lists of different lengths.
 func checkResult(r *Result) error {
 	if r.Scores != nil && len(r.Scores) != len(r.IDs) {
 		return fmt.Errorf("%d scores for %d ids", len(r.Scores), len(r.IDs))
@@ -47,7 +46,7 @@ func checkResult(r *Result) error {
 	return nil
 }
 
-// inOrder refuses results whose place would not tell their query.
+// inOrder rejects a result that is not that of query i, or has more than k ids.
 func inOrder(i int64, r *Result, k int) error {
 	if r.Query != i {
 		return fmt.Errorf("record %d (0-based) should be query %d: the output has no query numbers", i, i)
@@ -58,9 +57,9 @@ func inOrder(i int64, r *Result, k int) error {
 	return nil
 }
 
-// AssembleIVecs writes an ivecs: for every query an int32 k and k int32 ids,
-// padded with -1. Records are in the order of their queries, from 0 without
-// gaps. Ids beyond int32 are refused.
+// AssembleIVecs writes an ivecs: for every query an int32 k and k int32 ids, padded with
+// -1. Records must be in the order of their queries, from 0 without gaps; ids beyond
+// int32 are an error.
 func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 	if k < 1 || k > math.MaxInt32 {
 		return fmt.Errorf("k = %d is not in 1..%d", k, math.MaxInt32)
@@ -91,26 +90,25 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 	return w.Flush()
 }
 
-// npzBuffer is small, for answers of a few queries are written too.
+// npzBuffer is small, since answers of few queries are written too.
 const npzBuffer = 32 << 10
 
 // npzPart is one array of the result npz.
 type npzPart struct {
 	name, descr string
-	wide        bool // k columns rather than one value
+	wide        bool // k columns instead of one value
 	append      func(dst []byte, r *Result, k int) []byte
 }
 
-// AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32
-// [m,k], pulls int64 [m] and exact bool [m]. Rows with fewer than k answers are
-// padded with id -1 and score -Inf. Records are in the order of their queries,
-// from 0 without gaps. Names and certificates have no place in it.
+// AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32 [m,k], pulls
+// int64 [m] and exact bool [m]. Rows of fewer than k answers are padded with id -1 and
+// score -Inf. Records must be in the order of their queries, from 0 without gaps. Names and
+// certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
 	return writeNPZ(func(do func(i int64, r *Result) error) error { return eachRecord(spool, do) }, k, out)
 }
 
-// WriteResultsNPZ writes results that are in memory as AssembleNPZ writes those of
-// a spool.
+// WriteResultsNPZ writes results in memory as AssembleNPZ writes those of a spool.
 func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 	return writeNPZ(func(do func(i int64, r *Result) error) error {
 		for i := range results {
@@ -126,7 +124,7 @@ func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 	}, k, out)
 }
 
-// eachResult walks results, the same ones whenever it is called.
+// eachResult iterates over results; repeated calls give the same ones.
 type eachResult func(do func(i int64, r *Result) error) error
 
 func writeNPZ(each eachResult, k int, out io.Writer) error {
@@ -151,7 +149,7 @@ func writeNPZ(each eachResult, k int, out io.Writer) error {
 }
 
 func (p *npzPart) write(z *zip.Writer, each eachResult, m int64, k int) error {
-	// The epoch of zip, so that the same answers give the same bytes.
+	// A fixed time stamp, zip's epoch, makes equal answers equal bytes.
 	entry, err := z.CreateHeader(&zip.FileHeader{
 		Name: p.name + ".npy", Method: zip.Store,
 		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC),

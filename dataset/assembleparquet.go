@@ -15,7 +15,7 @@ type parquetResult struct {
 	Exact  bool      `parquet:"exact"`
 }
 
-// namedResult has the atoms' own ids as well.
+// namedResult is parquetResult with the atoms' own ids.
 type namedResult struct {
 	Query  int64     `parquet:"query"`
 	IDs    []int64   `parquet:"ids,list"`
@@ -28,15 +28,14 @@ type namedResult struct {
 // resultGroup bounds the ids of a row group, which the writer holds in memory.
 const resultGroup = 1 << 20
 
-// AssembleParquet writes the columns query int64, ids list<int64>, scores
-// list<float>, pulls int64, exact bool, compressed with snappy, and names
-// list<string> when the first record has names. Records may come in any order.
-// Certificates have no place in it.
+// AssembleParquet writes the columns query int64, ids list<int64>, scores list<float>,
+// pulls int64, exact bool, compressed with snappy, and names list<string> if the first
+// record has names. Records may be in any order. Certificates are omitted.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	var first Result // what is wrong with it is told when it is read again
+	var first Result // errors in it are reported when it is read again
 	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.Names != nil {
 		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
 		return assembleRows(spool, w, w.Flush, func(r *Result) error {

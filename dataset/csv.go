@@ -15,10 +15,10 @@ import (
 	"thresher/dataset/jsonscan"
 )
 
-// csvRows reads comma-separated values (RFC 4180; also by semicolons or tabs): a vector
+// csvRows reads comma-separated values (RFC 4180; also with semicolons or tabs). A vector
 // is the numbers of a row, or the JSON array in one of its columns. A first line that is
-// not all numbers names the columns. Columns whose first value is no number, and those
-// without a name, are left out.
+// not all numbers names the columns. Columns without a name, and those whose first value
+// is not a number, are ignored.
 type csvRows struct {
 	name    string
 	shut    io.Closer
@@ -42,7 +42,7 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	if head, err := src.r.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
 		_, _ = src.r.Discard(len(byteOrderMark))
 	}
-	line, _ := src.r.Peek(min(src.r.Size(), 64<<10)) // what there is of it tells enough
+	line, _ := src.r.Peek(min(src.r.Size(), 64<<10)) // the beginning of a long line is enough
 	c.guard = &lineGuard{r: src.r}
 	c.records = csv.NewReader(c.guard)
 	c.records.Comma = separator(line)
@@ -80,14 +80,14 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	return c, nil
 }
 
-// separator is the one of comma, semicolon and tab that a first line has most of.
+// separator returns the most frequent of comma, semicolon and tab in the first line.
 func separator(text []byte) rune {
 	if at := bytes.IndexByte(text, '\n'); at >= 0 {
 		text = text[:at]
 	}
 	best, most := ',', 0
 	if bytes.IndexByte(text, '[') >= 0 {
-		return best // arrays have commas
+		return best // arrays contain commas
 	}
 	for _, c := range []rune{',', ';', '\t'} {
 		if n := bytes.Count(text, []byte(string(c))); n > most {
@@ -102,8 +102,8 @@ func isNumber(field string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// isHeader tells a line with texts that names columns from one that is a row with texts:
-// numbers in it count columns.
+// isHeader reports whether a line with text names the columns: numbers in a header must
+// count columns, otherwise the line is a row.
 func isHeader(record []string) bool {
 	last := math.MinInt
 	for _, field := range record {
@@ -124,7 +124,7 @@ func isHeader(record []string) bool {
 
 func isArray(field string) bool { return strings.HasPrefix(strings.TrimSpace(field), "[") }
 
-// choose finds the columns of the vector and of the ids by the first row.
+// choose finds the columns of the vector and of the ids from the first row.
 func (c *csvRows) choose(record []string, opt Options) error {
 	if c.columns == nil && (opt.IDs != "" || opt.Column != "") {
 		return fail(c.name, "column %q: the file has no header that names columns", cmp.Or(opt.Column, opt.IDs))
@@ -152,7 +152,7 @@ func (c *csvRows) choose(record []string, opt Options) error {
 	for i, field := range record {
 		switch {
 		case i == c.id:
-		case c.columns != nil && c.columns[i] == "" && len(record) > 1: // numbers of rows, by those who write them
+		case c.columns != nil && c.columns[i] == "" && len(record) > 1: // row numbers, as some programs write them
 		case isArray(field):
 			if lists = append(lists, c.called(i)); !c.list {
 				c.vector, c.list = []int{i}, true
@@ -170,7 +170,7 @@ func (c *csvRows) choose(record []string, opt Options) error {
 	return nil
 }
 
-// called is the name of a column, or its place.
+// called returns the name of a column, or its number.
 func (c *csvRows) called(i int) string {
 	if c.columns != nil {
 		return c.columns[i]
@@ -246,7 +246,7 @@ func (c *csvRows) row(dst []float32) error {
 	return nil
 }
 
-// record is the next one, valid until the following call.
+// record returns the next record, valid until the following call.
 func (c *csvRows) record() ([]string, error) {
 	c.guard.left = maxLine
 	record, err := c.records.Read()
@@ -304,7 +304,7 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	return dst, id, nil
 }
 
-// number is a field as a finite float32.
+// number parses a field as a finite float32.
 func number(field string) (float32, error) {
 	text := strings.TrimSpace(field)
 	x, err := strconv.ParseFloat(text, 32)
@@ -320,7 +320,7 @@ func number(field string) (float32, error) {
 	return float32(x), nil
 }
 
-// place names row and line, and the column where there is one.
+// place adds row, line and, if known, column to an error.
 func (c *csvRows) place(err error, column int64) error {
 	if err == nil {
 		return nil
@@ -329,8 +329,8 @@ func (c *csvRows) place(err error, column int64) error {
 	return failAt(c.name, c.next, column, "line %d: %w", line, err)
 }
 
-// lineGuard bounds the bytes of a record, and with it the memory of a reader: a quote
-// that is not closed takes all that follows.
+// lineGuard limits the bytes of a record, and with it a reader's memory: an unclosed quote
+// would otherwise take the rest of the file.
 type lineGuard struct {
 	r    io.Reader
 	left int64

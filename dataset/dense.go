@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// maxDim bounds the columns a file may claim; spare of int overflows in sizes.
+// maxDim limits the columns a file may claim, so that sizes do not overflow.
 const maxDim = 1 << 30
 
-// dense reads rows that lie one after another without anything between them.
+// dense reads rows that are stored without gaps.
 type dense struct {
 	name string
 	r    io.Reader // at the next element
@@ -17,16 +17,15 @@ type dense struct {
 	big  bool // big-endian
 	dim  int
 	rows int64
-	next int64 // row that Read delivers next
-	// backed: the file's size was found to hold rows x dim elements. Otherwise
-	// they are a claim.
+	next int64 // row that Read returns next
+	// backed says that the file is known to be large enough for rows x dim elements; otherwise they are a claim.
 	backed bool
 	buf    []byte
 	err    error
 }
 
-// newDense checks rows and columns and, where their size is only claimed, that
-// the first row is there before anyone takes memory for it.
+// newDense checks rows and columns. If their size is only claimed, it checks that the
+// first row exists before a caller allocates memory for it.
 func newDense(d *dense) (*dense, error) {
 	if err := checkShape(d.name, d.rows, int64(d.dim)); err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func newDense(d *dense) (*dense, error) {
 	return d, nil
 }
 
-// checkShape refuses empty and absurd matrices.
+// checkShape rejects empty matrices and implausible dimensions.
 func checkShape(name string, rows, dim int64) error {
 	switch {
 	case rows < 0 || dim < 0:
@@ -91,7 +90,7 @@ func (d *dense) Read(dst []float32) (int, error) {
 	return n, d.err
 }
 
-// elements fills dst and returns how many elements are good.
+// elements fills dst and returns how many elements are valid.
 func (d *dense) elements(dst []float32) (int, error) {
 	size := d.kind.size()
 	for done := 0; done < len(dst); {
@@ -113,14 +112,14 @@ func (d *dense) elements(dst []float32) (int, error) {
 	return len(dst), nil
 }
 
-// place names the element, counted from the start of the current Read.
+// place adds the position of an element, counted from the start of the current Read, to an error.
 func (d *dense) place(element int, err error) error {
 	row := d.next + int64(element/d.dim)
 	return failAt(d.name, row, int64(element%d.dim), "%w", err)
 }
 
-// finish looks for what should not follow the last row. Reaching the end also
-// makes gzip and zip check their checksums.
+// finish checks that nothing follows the last row. Reaching the end also makes gzip and
+// zip verify their checksums.
 func (d *dense) finish() error {
 	switch n, err := io.ReadFull(d.r, d.buf[:1]); {
 	case n == 1:
@@ -131,8 +130,8 @@ func (d *dense) finish() error {
 	return nil
 }
 
-// checkSize holds the size that a header implies against the size of the file.
-// Both sizes count from the first element on. stream sizes (-1) pass.
+// checkSize compares the size that a header implies with the size of the file, both from
+// the first element on. It accepts streams (-1).
 func checkSize(name string, rows, dim int64, elem int, have int64) error {
 	need, ok := product(rows, dim, int64(elem))
 	if !ok {

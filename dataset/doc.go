@@ -1,11 +1,10 @@
 // Package dataset reads and writes vectors and search results as files.
 //
-// There are only a few types. A [Reader] streams the rows of a matrix as
-// float32, whatever the file holds; [Open] makes one from a path, [NewReader]
-// from a stream, and [ReadAll] fills a [Matrix]. A [Result] is the answer to
-// one query; results are appended as JSONL, or as records of a spool from which
-// the npz, Parquet and ivecs forms are assembled, and [OpenResults] reads any
-// of these back.
+// A [Reader] streams the rows of a matrix as float32, whatever the file holds: [Open]
+// makes one from a path, [NewReader] from a stream, and [ReadAll] fills a [Matrix]. A
+// [Result] is the answer to one query. Results are appended as JSONL, or as records of a
+// spool from which the npz, Parquet and ivecs forms are assembled; [OpenResults] reads any
+// of these.
 //
 //	format       extension                rows             streams  notes
 //	npy          .npy                     2-d, or 1-d = 1  yes      Fortran order from files only
@@ -17,14 +16,13 @@
 //	Arrow IPC    .arrow .arrows .ipc .feather  list column yes      stream and file
 //	safetensors  .safetensors             one tensor       yes
 //
-// A further .gz is understood where the table says that the format streams.
+// A format that streams may be compressed with gzip, by a further .gz.
 //
-// Elements of float16, float32, float64, int8 and uint8 (bfloat16 in
-// safetensors, int32 in .ivecs and .ibin) become float32, rounded to nearest.
-// NaN, infinities and values beyond float32's range are refused, and so are
-// int32 that float32 cannot hold exactly.
+// Elements of float16, float32, float64, int8 and uint8 (bfloat16 in safetensors, int32 in
+// .ivecs and .ibin) are converted to float32, rounded to nearest. NaN, infinities, values
+// beyond float32's range and int32 that float32 cannot hold exactly are errors.
 //
-// Files are not trusted: lengths, counts and dimensions they claim are held
-// against the bytes that are there before memory is taken for them, and every
-// refusal is an [*Error] that names file, row and column.
+// Files are not trusted: lengths, counts and dimensions are compared with the bytes that
+// exist before memory is allocated for them. Every error is an [*Error] that names file,
+// row and column.
 package dataset

@@ -25,7 +25,7 @@ const (
 	u64
 )
 
-// size of an element in bytes.
+// size returns the bytes of an element.
 func (k kind) size() int {
 	switch k {
 	case i8, u8:
@@ -47,9 +47,8 @@ func swapBytes(src []byte, size int) {
 	}
 }
 
-// decode converts the little-endian elements of src into dst and returns -1, or
-// the index of the first element that float32 must not or cannot hold.
-// src holds exactly len(dst) elements.
+// decode converts the little-endian elements of src to dst and returns -1, or the index of
+// the first element that is not a finite float32. src holds exactly len(dst) elements.
 func (k kind) decode(dst []float32, src []byte) int {
 	switch k {
 	case f32:
@@ -89,7 +88,7 @@ func (k kind) decode(dst []float32, src []byte) int {
 	return -1
 }
 
-// integer is the first element of src, an integer: its size, and whether it is below 0.
+// integer returns the absolute value and sign of the first element of src, an integer.
 func (k kind) integer(src []byte) (size uint64, negative bool) {
 	le := binary.LittleEndian
 	var v int64
@@ -117,8 +116,7 @@ func (k kind) integer(src []byte) (size uint64, negative bool) {
 	return uint64(v), false
 }
 
-// exact reports whether float32 holds an integer as it is: in 24 bits from the highest
-// that is set.
+// exact reports whether float32 holds an integer exactly: its set bits span at most 24.
 func exact(size uint64) bool { return bits.Len64(size)-bits.TrailingZeros64(size) <= 24 || size == 0 }
 
 func decodeF32(dst []float32, src []byte) int {
@@ -154,14 +152,14 @@ func decodeF16(dst []float32, src []byte) int {
 	return -1
 }
 
-// half widens a finite IEEE binary16. Its exponent and fraction moved into the
-// places of binary32 give the value times 2^-112, subnormals included.
+// half converts a finite IEEE binary16. Its exponent and fraction, placed in a binary32,
+// are the value times 2^-112, subnormals included.
 func half(u uint16) float32 {
 	v := math.Float32frombits(uint32(u&0x7fff)<<13) * 0x1p112
 	return math.Float32frombits(math.Float32bits(v) | uint32(u&0x8000)<<16)
 }
 
-// refusal says why decode refused the first element of src.
+// refusal returns why decode rejected the first element of src.
 func (k kind) refusal(src []byte) error {
 	var v float64
 	switch k {
@@ -184,7 +182,7 @@ func (k kind) refusal(src []byte) error {
 	return refuseFloat(v)
 }
 
-// refuseFloat says why v is not accepted as an element.
+// refuseFloat returns why v is not accepted as an element.
 func refuseFloat(v float64) error {
 	switch {
 	case math.IsNaN(v):

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Error says where in a file something was refused.
+// Error says where in a file an error is.
 type Error struct {
 	File        string // path, or the name given to NewReader; "a.npz:x" is array x of a.npz
 	Row, Column int64  // 0-based; -1 = none
 	Err         error
 }
 
-// Error names file, row and column, and says that they count from 0.
+// Error names file, row and column, counted from 0.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -34,22 +34,22 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrNoRows is what the error of an empty matrix wraps.
+// ErrNoRows is wrapped by the error for an empty matrix.
 var ErrNoRows = errors.New("no rows")
 
 var errNaN = errors.New("value is NaN; only finite numbers are accepted")
 
-// fail is an Error about a whole file.
+// fail returns an Error about a whole file.
 func fail(file, format string, args ...any) error {
 	return failAt(file, -1, -1, format, args...)
 }
 
-// failAt is an Error about one row or element; -1 leaves a coordinate out.
+// failAt returns an Error about one row or element; -1 omits a coordinate.
 func failAt(file string, row, column int64, format string, args ...any) error {
 	return &Error{File: file, Row: row, Column: column, Err: fmt.Errorf(format, args...)}
 }
 
-// located gives err a place unless it already has one.
+// located adds file and row to err unless it has a location.
 func located(file string, row int64, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -58,7 +58,7 @@ func located(file string, row int64, err error) error {
 	return &Error{File: file, Row: row, Column: -1, Err: err}
 }
 
-// cutShort turns the end of the input, met inside an item, into "truncated".
+// cutShort turns an end of input inside an item into "truncated".
 func cutShort(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("data is truncated: %w", io.ErrUnexpectedEOF)
@@ -66,8 +66,8 @@ func cutShort(err error) error {
 	return err
 }
 
-// recovered turns a panic of a decoding library into an error: hostile files
-// reach index and conversion panics inside it that it does not check for.
+// recovered turns a panic of a decoding library into an error: malicious files reach index
+// and conversion panics that it does not check for.
 func recovered(file string, err *error) {
 	if p := recover(); p != nil {
 		*err = fail(file, "file is malformed: %v", p)

@@ -32,8 +32,8 @@ const (
 const knownExtensions = ".npy .npz .fvecs .bvecs .ivecs .fbin .ibin .u8bin .i8bin " +
 	".jsonl .ndjson .csv .tsv .parquet .pq .arrow .arrows .ipc .feather .safetensors"
 
-// FormatOf tells the format from the extension of path, and whether a .gz
-// follows it. It does not look at the content.
+// FormatOf returns the format by the extension of path, and whether .gz follows. It does
+// not look at the content.
 func FormatOf(path string) (f Format, gzipped bool) {
 	path = strings.ToLower(path)
 	if s, ok := strings.CutSuffix(path, ".gz"); ok {
@@ -57,15 +57,14 @@ func FormatOf(path string) (f Format, gzipped bool) {
 	return Unknown, gzipped
 }
 
-// SniffLen bytes are enough to recognise every format that can be recognised.
+// SniffLen is the number of bytes that Sniff needs.
 const SniffLen = 16
 
-// byteOrderMark may precede text; nothing is read from it.
+// byteOrderMark may precede text and is skipped.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// Sniff recognises the formats that begin with a mark of their own, by their first
-// SniffLen bytes or all that there are. JSONL is told by its first bracket and is the
-// weakest of them.
+// Sniff recognises formats by their signature, from the first SniffLen bytes or as many as
+// there are. JSONL is recognised by its first bracket, the weakest signature.
 func Sniff(head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
@@ -88,7 +87,7 @@ func Sniff(head []byte) Format {
 	return Unknown
 }
 
-// reconcile decides between what the extension says and what the content is.
+// reconcile decides between the format of the extension and that of the content.
 func reconcile(name string, ext, content Format) (Format, error) {
 	switch {
 	case ext == Unknown && content == Unknown:
@@ -98,8 +97,8 @@ func reconcile(name string, ext, content Format) (Format, error) {
 	case (ext == Arrow || ext == ArrowStream) && (content == Arrow || content == ArrowStream):
 		return content, nil
 	case content == Unknown, content == JSONL, content == SafeTensors, content == ArrowStream:
-		// Weak marks: raw formats may begin like these. The reader of the
-		// extension's own format judges the content.
+		// Weak signatures: raw formats may begin like these. The reader of the extension's format
+		// validates the content.
 		return ext, nil
 	}
 	return Unknown, fail(name, "extension says %s but the content is %s", ext, content)

@@ -10,8 +10,8 @@ import (
 	"thresher/dataset/jsonscan"
 )
 
-// jsonl reads one vector a line: an array of numbers, or an object with a field
-// that is one. Blank lines and a byte order mark are skipped.
+// jsonl reads one vector a line: an array of numbers, or an object with a field that is
+// one. Blank lines and a byte order mark are skipped.
 type jsonl struct {
 	name   string
 	lines  lineReader
@@ -47,7 +47,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 		return nil, err
 	}
 	if line[0] == '{' {
-		_, _ = jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) { // which was read once
+		_, _ = jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) { // the line was parsed before
 			j.fields = append(j.fields, string(key))
 			return jsonscan.Value(line, at)
 		})
@@ -59,7 +59,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 	return j, nil
 }
 
-// hasID reports whether an object has an id under the name that is looked for.
+// hasID reports whether an object has an id under the name that is searched for.
 func hasID(line []byte) bool {
 	found := false
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
@@ -120,8 +120,7 @@ func (j *jsonl) row(dst []float32) error {
 	if err != nil {
 		return err
 	}
-	// A row that is too long outgrows the capacity and leaves dst's
-	// neighbours alone.
+	// A row that is too long is reallocated and does not overwrite what follows dst.
 	v, id, err := j.parse(dst[:0:len(dst)], line)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (j *jsonl) row(dst []float32) error {
 	return nil
 }
 
-// line returns the next line that is not blank, without space around it.
+// line returns the next non-blank line without surrounding white space.
 func (j *jsonl) line() ([]byte, error) {
 	for {
 		line, err := j.lines.next()
@@ -207,7 +206,7 @@ func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end 
 	return v, id, end, err
 }
 
-// parseID accepts a string or an integer.
+// parseID parses a string or an integer.
 func parseID(b []byte, i int) (string, int, error) {
 	if i < len(b) && b[i] == '"' {
 		s, end, err := jsonscan.String(b, i)
@@ -220,7 +219,7 @@ func parseID(b []byte, i int) (string, int, error) {
 	return string(b[i:end]), end, nil
 }
 
-// chooseField finds the one field of the first line that is an array of numbers.
+// chooseField returns the one field of the first line that is an array of numbers.
 func chooseField(line []byte, ids string) (string, error) {
 	var all, found []string
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
@@ -234,8 +233,7 @@ func chooseField(line []byte, ids string) (string, error) {
 		}
 		next, err := jsonscan.Value(line, at)
 		if err != nil {
-			// What spoils an array of numbers, NaN above all, is told better
-			// with its column.
+			// An array spoiled by NaN or the like is reported later, with its column.
 			_, i, e := jsonscan.Floats(nil, line, at)
 			if e != nil && i > at && i < len(line) && !bytes.ContainsRune([]byte(`[{"`), rune(line[i])) {
 				err = e
@@ -255,7 +253,7 @@ func chooseField(line []byte, ids string) (string, error) {
 	return "", fmt.Errorf("several fields could be the vector, name one: %s", listed(found))
 }
 
-// place names row and line, and the column where there is one.
+// place adds row, line and, if known, column to an error.
 func (j *jsonl) place(err error) error {
 	column := int64(-1)
 	var c *jsonscan.ElementError
@@ -265,7 +263,7 @@ func (j *jsonl) place(err error) error {
 	return failAt(j.name, j.next, column, "line %d: %w", j.lines.number, err)
 }
 
-// maxLine bounds the bytes of a line, and with it the memory of a reader.
+// maxLine limits the bytes of a line, and with it a reader's memory.
 const maxLine = 256 << 20
 
 // lineReader splits a stream into lines of any length up to maxLine.
@@ -275,8 +273,8 @@ type lineReader struct {
 	number int64 // of the last line, 1-based
 }
 
-// next returns a line without its end, valid until the following call. The last
-// line may lack its newline.
+// next returns a line without its end, valid until the following call. The last line may
+// lack its newline.
 func (l *lineReader) next() ([]byte, error) {
 	l.number++
 	part, err := l.r.ReadSlice('\n')

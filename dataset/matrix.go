@@ -10,17 +10,17 @@ import (
 type Matrix struct {
 	Rows, Dim int
 	Data      []float32 // Rows*Dim elements
-	IDs       []string  // one a row when Options.IDs was set, else nil
+	IDs       []string  // one a row if ids were read, else nil
 }
 
 // Row returns row i, sharing the matrix's memory.
 func (m *Matrix) Row(i int) []float32 { return m.Data[i*m.Dim : (i+1)*m.Dim : (i+1)*m.Dim] }
 
-// readChunk is how many elements ReadAll asks for between looks at its context.
+// readChunk is how many elements ReadAll reads between checks of its context.
 const readChunk = 1 << 18
 
-// ReadAll reads a whole file. Memory is taken at once where the file's size
-// proves the count of rows, else as they come.
+// ReadAll reads a whole file. It allocates memory at once if the file's size proves the
+// number of rows, otherwise as rows arrive.
 func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
 	r, err := Open(path, opt)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
 	return Drain(ctx, r)
 }
 
-// Drain reads all that is left of r. Memory is taken as in ReadAll.
+// Drain reads the remaining rows of r. It allocates like ReadAll.
 func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 	m := &Matrix{Dim: r.Dim()}
 	proven, ok := r.(interface{ justified() bool })
@@ -43,7 +43,7 @@ func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 			return nil, err
 		}
 		at := len(m.Data)
-		// A last Read into no free space would only fetch io.EOF.
+		// A last Read without free space would only return io.EOF.
 		want := chunk
 		if free := cap(m.Data) - at; free >= m.Dim {
 			want = min(chunk, free)

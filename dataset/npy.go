@@ -20,7 +20,7 @@ type npyHeader struct {
 	length  int64 // bytes from the magic to the first element
 }
 
-// maxNPYHeader is far above what NumPy writes and itself accepts (10 000).
+// maxNPYHeader is far above what NumPy writes, and accepts itself (10 000).
 const maxNPYHeader = 1 << 20
 
 func readNPYHeader(r io.Reader) (*npyHeader, error) {
@@ -58,7 +58,7 @@ func readNPYHeader(r io.Reader) (*npyHeader, error) {
 	return h, nil
 }
 
-// kind of the elements when they can become float32.
+// kind returns the kind of the elements, if they can be converted to float32.
 func (h *npyHeader) kind() (kind, error) {
 	if len(h.descr) < 2 {
 		return 0, unsupportedType(h.descr)
@@ -94,14 +94,14 @@ func unsupportedType(descr string) error {
 	return fmt.Errorf("dtype %q is not supported (float16, float32, float64 and integers of 8 to 64 bits are)", descr)
 }
 
-// wide reports whether the elements are integers of more than a byte, which are more
-// often ids than vectors.
+// wide reports whether the elements are integers of more than a byte, which are more often
+// ids than vectors.
 func (h *npyHeader) wide() bool {
 	k, err := h.kind()
 	return err == nil && k >= i32
 }
 
-// matrix gives rows and columns; one dimension counts as one row.
+// matrix returns rows and columns; one dimension is one row.
 func (h *npyHeader) matrix() (rows, dim int64, err error) {
 	switch len(h.shape) {
 	case 1:
@@ -122,8 +122,8 @@ type npyArray struct {
 	name   string
 	r      io.Reader
 	at     io.ReaderAt   // nil for streams
-	size   int64         // bytes from the magic on; -1 when unknown
-	memory *bytes.Reader // of a stream that is in memory
+	size   int64         // bytes from the magic on; -1 if unknown
+	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
 }
 
@@ -133,7 +133,7 @@ func (a *npyArray) open() (Reader, error) {
 		return nil, located(a.name, -1, err)
 	}
 	if h.fortran && a.memory != nil {
-		a.at, a.size = a.memory, a.memory.Size() // which has to be read out of order
+		a.at, a.size = a.memory, a.memory.Size() // it must be read out of order
 	}
 	k, err := h.kind()
 	if err != nil {

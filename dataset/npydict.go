@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// npyDict is a cursor over the Python dictionary of an npy header. Only what
-// NumPy writes is understood: strings, booleans and tuples of integers.
+// npyDict parses the Python dictionary of an npy header. It accepts only what NumPy
+// writes: strings, booleans and tuples of integers.
 type npyDict struct {
 	s string
 }
@@ -121,7 +121,7 @@ func (p *npyDict) tuple() ([]int64, error) {
 			return nil, fmt.Errorf("malformed shape at %.20q", s)
 		}
 		shape = append(shape, v)
-		p.s = strings.TrimPrefix(s[digits:], "L") // Python 2 wrote longs so
+		p.s = strings.TrimPrefix(s[digits:], "L") // Python 2's long integers
 		if !p.eat(',') && !strings.HasPrefix(p.rest(), ")") {
 			return nil, fmt.Errorf("malformed shape at %.20q", p.rest())
 		}

@@ -4,8 +4,8 @@ import (
 	"io"
 )
 
-// fortran reads a column-major npy a block of rows at a time, from a file that
-// can be read anywhere. Memory is one block, whatever the size of the file.
+// fortran reads a column-major npy one block of rows at a time, from a file with random
+// access. Its memory is one block, whatever the size of the file.
 type fortran struct {
 	*dense
 	at    io.ReaderAt
@@ -17,11 +17,11 @@ type fortran struct {
 }
 
 const (
-	fortranBlock = 8 << 20 // elements of the block at most, unless one row is longer
+	fortranBlock = 8 << 20 // most elements of the block, unless one row is longer
 	fortranSpan  = 1 << 20 // bytes of one read
 )
 
-// openFortran takes a dense reader whose shape was checked against the file.
+// openFortran takes a dense reader whose shape was compared with the file.
 func openFortran(a *npyArray, d *dense, base int64) (Reader, error) {
 	if a.at == nil {
 		return nil, fail(a.name, "array is in Fortran order, which cannot be read from a stream or a compressed file; "+
@@ -59,13 +59,13 @@ func (f *fortran) Read(dst []float32) (int, error) {
 	return n, nil
 }
 
-// fill loads the block of rows that begins with the next row, and transposes it.
+// fill loads and transposes the block of rows that starts with the next row.
 func (f *fortran) fill() error {
 	size := int64(f.kind.size())
 	rows := min(int64(len(f.block)/f.dim), f.rows-f.next)
 	stride := f.rows * size
-	// Short columns are read many at a time, rows outside the block included:
-	// a call for each would cost more than the bytes.
+	// Several short columns are read at once, including rows outside the block: a call for
+	// each would cost more than the bytes.
 	perRead := int64(1)
 	if stride <= fortranSpan/16 {
 		perRead = fortranSpan / stride
@@ -86,7 +86,7 @@ func (f *fortran) fill() error {
 	return nil
 }
 
-// scatter writes the elements b of one column into the block.
+// scatter writes the elements b of one column to the block.
 func (f *fortran) scatter(b []byte, col int64) error {
 	size := f.kind.size()
 	if f.big {

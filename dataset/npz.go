@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// idsName is what ids are called where nobody says otherwise: a column, a field or an
-// array of this name is never taken for the vectors by itself.
+// idsName is the default name of ids: a column, field or array of this name is never chosen
+// as the vectors automatically.
 const idsName = "ids"
 
 // npzEntry is one array of an npz, a zip of npy files.
@@ -19,7 +19,7 @@ type npzEntry struct {
 	header *npyHeader
 }
 
-// listNPZ reads the headers of all arrays, in the order of the zip.
+// listNPZ reads the headers of all arrays, in zip order.
 func listNPZ(src *source) ([]npzEntry, error) {
 	z, err := zip.NewReader(src.at, src.size)
 	if err != nil {
@@ -83,7 +83,7 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	return named, err
 }
 
-// npzVectors is a matrix of an npz, beside other arrays.
+// npzVectors is a matrix of an npz that has other arrays too.
 type npzVectors struct {
 	Reader
 	others []string
@@ -96,9 +96,9 @@ func (v npzVectors) justified() bool {
 	return ok && p.justified()
 }
 
-// open hands the array and src to the npy reader. A stored array lies in the
-// file as it is; a deflated one is a stream of unproven length. Rows in C order
-// come through zip's reader, which checks the checksum at the end.
+// open passes the array and src to the npy reader. A stored array is read from the file; a
+// deflated one is a stream of unproven length. Rows in C order are read through zip's
+// reader, which verifies the checksum at the end.
 func (e *npzEntry) open(src *source) (Reader, error) {
 	name := src.name + ":" + e.name
 	r, err := e.file.Open()
@@ -121,11 +121,11 @@ func (e *npzEntry) open(src *source) (Reader, error) {
 	return a.open()
 }
 
-// chooseNPZ takes the named array, or the only matrix of floats or bytes, or the only
-// row of these where there is no matrix, or else the only matrix of wider integers.
+// chooseNPZ returns the named array, or the only matrix of floats or bytes, or without a
+// matrix the only such row, or else the only matrix of wider integers.
 func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) {
 	var all []string
-	const wideArrays = 3 // where those of wide integers are
+	const wideArrays = 3 // index of arrays of wide integers
 	var byDims [2 * wideArrays][]int
 	for i := range entries {
 		e := &entries[i]
@@ -134,7 +134,7 @@ func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) 
 		}
 		all = append(all, e.name)
 		if e.name == idsName {
-			continue // they are no vectors, unless somebody says so
+			continue // not vectors, unless named
 		}
 		if _, err := e.header.kind(); err == nil && len(e.header.shape) <= 2 {
 			at := len(e.header.shape)
@@ -166,7 +166,7 @@ func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) 
 	return nil, fail(file, "several arrays could be the vectors, name one: %s", listed(names))
 }
 
-// listed joins names for an error message, sorted and cut where endless.
+// listed joins names for an error message, sorted and truncated.
 func listed(names []string) string {
 	const most = 20
 	sort.Strings(names)

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// npzNamed is a matrix of an npz and the ids of its rows, another of its arrays.
+// npzNamed is a matrix of an npz with the ids of its rows from another array.
 type npzNamed struct {
 	Reader
 	source string // name of the array of ids
-	name   string // of it, with the file
+	name   string // the same with the file
 	r      *bufio.Reader
 	shut   io.Closer
 	big    bool
-	size   int // bytes of one
-	unit   int // of what has an order of bytes in it
+	size   int // bytes of one id
+	unit   int // bytes of the unit that has a byte order
 	print  func(b []byte) (string, error)
 	buf    []byte
 	ids    []string
@@ -28,10 +28,10 @@ type npzNamed struct {
 	err    error
 }
 
-// mostID bounds the bytes of an id of fixed length.
+// mostID limits the bytes of an id of fixed length.
 const mostID = 1 << 20
 
-// named gives the rows of r the ids of an array.
+// named adds the ids of an array to the rows of r.
 func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
 	name := src.name + ":" + e.name
 	h := e.header
@@ -54,7 +54,7 @@ func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
 	return n, nil
 }
 
-// kind finds how the ids are printed.
+// kind determines how the ids are formatted.
 func (n *npzNamed) kind(h *npyHeader) error {
 	k, err := h.kind()
 	if err == nil && (k >= i32 || k == i8 || k == u8) {
@@ -89,7 +89,7 @@ func (n *npzNamed) kind(h *npyHeader) error {
 	return nil
 }
 
-// ucs4 is a text of NumPy's: a code point every four bytes, zeros behind.
+// ucs4 decodes a NumPy text: code points of four bytes, padded with zeros.
 func ucs4(b []byte) (string, error) {
 	var s strings.Builder
 	for ; len(b) > 0; b = b[4:] {

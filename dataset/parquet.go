@@ -17,11 +17,11 @@ type parquetFile struct {
 	leaves []parquetLeaf // in file order
 }
 
-// parquetLeaf is a column that holds values.
+// parquetLeaf is a column with values.
 type parquetLeaf struct {
 	column  *parquet.Column
 	element *format.SchemaElement
-	name    string // "a" for a top column and all below it, else "a.b"
+	name    string // "a" for a top-level column and everything below it, else "a.b"
 	path    string // full dotted path
 }
 
@@ -62,15 +62,15 @@ func (p *parquetFile) collect(c *parquet.Column, elements []*format.SchemaElemen
 		return
 	}
 	leaf := parquetLeaf{column: c, element: elements[c.Index()], name: path[0], path: strings.Join(path, ".")}
-	// A list is one group around a repeated group around the element; what
-	// lies deeper is a struct's field and goes by its full path.
+	// A list is a group that holds a repeated group that holds the element; anything deeper is
+	// a struct's field and is named by its full path.
 	if len(path) > 3 || c.MaxRepetitionLevel() == 0 {
 		leaf.name = leaf.path
 	}
 	p.leaves = append(p.leaves, leaf)
 }
 
-// kind of the elements when they can become float32.
+// kind returns the kind of the elements, if they can be converted to float32.
 func (l *parquetLeaf) kind() (kind, bool) {
 	e := l.element
 	switch e.Type.V {
@@ -98,7 +98,7 @@ func (l *parquetLeaf) kind() (kind, bool) {
 	return 0, false
 }
 
-// unsigned tells integer ids that are to be printed without a sign.
+// unsigned reports integer ids to be formatted without a sign.
 func (l *parquetLeaf) unsigned() bool {
 	t, ok := l.element.LogicalType.Value.(*format.IntType)
 	if ok {
@@ -108,7 +108,7 @@ func (l *parquetLeaf) unsigned() bool {
 	return c.Valid && (c.V == deprecated.Uint32 || c.V == deprecated.Uint64)
 }
 
-// vectorLeaf is the named list column, or the only one.
+// vectorLeaf returns the named list column, or the only one.
 func (p *parquetFile) vectorLeaf(name string) (*parquetLeaf, error) {
 	var all, found []string
 	var choice *parquetLeaf
@@ -141,7 +141,7 @@ func (p *parquetFile) vectorLeaf(name string) (*parquetLeaf, error) {
 	return choice, nil
 }
 
-// plainLeaf is the named column that is no list.
+// plainLeaf returns the named column, which must not be a list.
 func (p *parquetFile) plainLeaf(name string) (*parquetLeaf, error) {
 	var all []string
 	for i := range p.leaves {
@@ -298,8 +298,7 @@ func (v *parquetVectors) finish() error {
 	return io.EOF
 }
 
-// vector appends the elements of the next row to dst; more than dim are an
-// error. io.EOF means that no row is left.
+// vector appends the elements of the next row to dst; more than dim are an error. io.EOF after the last row.
 func (v *parquetVectors) vector(dst []float32, dim int) ([]float32, error) {
 	full := byte(v.vec.leaf.column.MaxDefinitionLevel())
 	for begun := false; ; begun = true {
@@ -334,7 +333,7 @@ func (v *parquetVectors) vector(dst []float32, dim int) ([]float32, error) {
 	}
 }
 
-// fromParquet converts one value through the bytes that decode understands.
+// fromParquet converts one value through its bytes, by decode.
 func (k kind) fromParquet(value *parquet.Value) (float32, error) {
 	var b [8]byte
 	var x [1]float32

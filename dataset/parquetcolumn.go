@@ -36,8 +36,8 @@ func (c *parquetColumn) close() {
 	c.page, c.pages, c.values = nil, nil, nil
 }
 
-// peek returns the value at the cursor, valid until the cursor c.i has moved on
-// and peek is called again; io.EOF behind the last.
+// peek returns the value at the cursor, valid until c.i has advanced and peek is called
+// again; io.EOF after the last.
 func (c *parquetColumn) peek() (*parquet.Value, error) {
 	if c.i == c.n {
 		if err := c.fill(); err != nil {
@@ -109,7 +109,7 @@ func (c *parquetColumn) openChunk(g parquet.RowGroup) error {
 	return nil
 }
 
-// scalar takes the next value of a column that is no list.
+// scalar returns the next value of a column that is not a list.
 func (c *parquetColumn) scalar() (*parquet.Value, error) {
 	v, err := c.peek()
 	if err != nil {
@@ -119,9 +119,8 @@ func (c *parquetColumn) scalar() (*parquet.Value, error) {
 	return v, nil
 }
 
-// list takes the values of the next row of a list column and appends them to
-// dst. They share memory with the page only as long as no further row is read,
-// so byte arrays are cloned.
+// list appends the values of the next row of a list column to dst. They share memory with
+// the page until another row is read, so byte arrays are cloned.
 func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 	full := c.leaf.column.MaxDefinitionLevel()
 	for begun := false; ; begun = true {
@@ -144,7 +143,7 @@ func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 	}
 }
 
-// parquetIDs prints a column of strings or integers.
+// parquetIDs formats a column of strings or integers.
 type parquetIDs struct {
 	column   *parquetColumn
 	unsigned bool

@@ -4,44 +4,42 @@ import (
 	"io"
 )
 
-// Options choose what is read; nil means defaults.
+// Options choose what is read; nil is the defaults.
 type Options struct {
-	// Column is the vector column (Parquet, Arrow, JSONL objects, CSV with arrays) or
-	// the array name (npz, safetensors). "" takes the only candidate and is an error
-	// that lists them when there are several; of CSV it takes all columns of numbers.
-	// Formats without names refuse it.
+	// Column is the vector column (Parquet, Arrow, JSONL objects, CSV with arrays) or the array
+	// name (npz, safetensors). "" chooses the only candidate, or for CSV all columns of
+	// numbers; several candidates are an error that lists them. It is an error for formats
+	// without names.
 	Column string
-	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects,
-	// CSV), or an array of them (npz). "" reads none.
+	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects, CSV), or
+	// an array of them (npz). "" reads none.
 	IDs string
-	// FindIDs has "" read ids from a column called id, where there is one that can be
-	// ids, and of npz from an array called ids.
+	// FindIDs makes an empty IDs read ids from a column called id that is suitable, or, for
+	// npz, from an array called ids.
 	FindIDs bool
 }
 
 // Reader streams a matrix of float32 rows. It is not safe for concurrent use.
 type Reader interface {
-	// Dim is the number of columns, at least 1.
+	// Dim returns the number of columns, at least 1.
 	Dim() int
-	// Len is the number of rows, or -1 when only reading tells. It is what the
-	// file claims; Read reports an error when the rows turn out fewer or more.
+	// Len returns the number of rows the file claims, -1 if only reading tells. Read returns an
+	// error if there are fewer or more.
 	Len() int64
-	// Read fills up to len(dst)/Dim() whole rows and returns how many; it is
-	// io.ErrShortBuffer when dst cannot hold one row. After the last row it
-	// returns 0 and io.EOF. With any other error the rows before the fault are
-	// valid and counted, and the reader is finished.
+	// Read fills up to len(dst)/Dim() whole rows and returns how many; io.ErrShortBuffer if dst
+	// cannot hold one row. After the last row it returns 0 and io.EOF. With any other error the
+	// rows before the fault are valid and counted, and the reader is finished.
 	Read(dst []float32) (rows int, err error)
-	// IDs are the ids of the rows of the last Read when Options.IDs was set,
-	// else nil. The slice is valid until the next Read; the strings stay.
+	// IDs returns the ids of the rows of the last Read if ids are read, else nil. The slice is
+	// valid until the next Read; the strings stay valid.
 	IDs() []string
-	// Close releases the file. Closing twice is allowed.
+	// Close releases the file. It may be called twice.
 	Close() error
 }
 
-// Open opens a file of vectors. The format is told by the extension and checked
-// against the content; a .gz suffix is accepted where the format streams. "-" is
-// standard input, whose format (npy, JSONL, Arrow, safetensors) is recognised by
-// its first bytes.
+// Open opens a file of vectors. The extension determines the format, which is checked
+// against the content; a format that streams may have a further .gz. "-" is standard input,
+// whose format (npy, JSONL, Arrow, safetensors) is recognised by its first bytes.
 //
 // Errors are of type *Error.
 func Open(path string, opt *Options) (Reader, error) {
@@ -53,15 +51,14 @@ func Open(path string, opt *Options) (Reader, error) {
 	return openFormat(src, ext, opt)
 }
 
-// NewReader reads a stream of vectors in a format that can stream: every one but
-// NPZ, Parquet, and npy in Fortran order unless r is a *bytes.Reader at its start.
-// Unknown recognises the content. name stands for the file in
-// errors. Close leaves r open.
+// NewReader reads a stream of vectors in a format that can stream: every one but NPZ,
+// Parquet, and npy in Fortran order unless r is a *bytes.Reader at its start. Unknown
+// recognises the content. Errors use name as the file. Close leaves r open.
 func NewReader(r io.Reader, format Format, name string, opt *Options) (Reader, error) {
 	return openFormat(newSource(r, name), format, opt)
 }
 
-// openFormat hands src, which it owns, to the reader of its format.
+// openFormat passes src, which it owns, to the reader of its format.
 func openFormat(src *source, ext Format, opt *Options) (Reader, error) {
 	var o Options
 	if opt != nil {
@@ -113,8 +110,7 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	return nil, fail(src.name, "unknown format %q", string(format))
 }
 
-// checkOptions refuses names that the format cannot have, rather than reading
-// something the caller did not ask for.
+// checkOptions rejects names that the format cannot have.
 func checkOptions(name string, f Format, opt Options) error {
 	columns := f == Parquet || f == Arrow || f == ArrowStream || f == JSONL || f == CSV
 	if opt.IDs != "" && !columns && f != NPZ {

@@ -7,28 +7,28 @@ import (
 // Result is the answer to one query.
 type Result struct {
 	Query       int64           // row of the query, 0-based
-	IDs         []int64         // rows of the atoms found, best first
-	Names       []string        // their ids when the atoms have an id column, else nil
-	Scores      []float32       // one an id; nil when the file has none. -Inf stands for "no score"
-	Pulls       int64           // coordinates looked at
-	Exact       bool            // the answer is exact rather than right with high probability
+	IDs         []int64         // row numbers of the atoms found, best first
+	Names       []string        // their ids if the atoms have an id column, else nil
+	Scores      []float32       // one an id; nil if the file has none. -Inf is no score
+	Pulls       int64           // coordinates read
+	Exact       bool            // whether the answer is exact, not only correct with high probability
 	Certificate json.RawMessage // one JSON object, or nil
 }
 
 // ResultReader streams results. It is not safe for concurrent use.
 type ResultReader interface {
-	// Next returns the next result, whose slices the caller may keep; io.EOF
-	// after the last. Other errors are of type *Error, and final.
+	// Next returns the next result, whose slices the caller owns; io.EOF after the last. Other
+	// errors are of type *Error, and final.
 	Next() (Result, error)
-	// Len is the number of results, or -1 when only reading tells.
+	// Len returns the number of results, -1 if only reading tells.
 	Len() int64
 	// Close releases the file.
 	Close() error
 }
 
-// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results.
-// Padding (id -1) is removed. Files made by others may lack scores, pulls and
-// exact, and where they hold no query numbers the rows count as queries.
+// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results. Padding (id
+// -1) is removed. Files of other programs may lack scores, pulls and exact; without query
+// numbers the rows are numbered as queries.
 func OpenResults(path string) (ResultReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)

@@ -11,9 +11,9 @@ import (
 //
 //	{"query":0,"ids":[3,1],"names":["c","a"],"scores":[2.5,1],"pulls":77,"exact":false,"certificate":{}}
 //
-// names and certificate are left out when empty; scores that are not finite
-// become null. Scores have the fewest digits that give the same float32 back.
-// r.Certificate is copied as it is and must be JSON without newlines.
+// names and certificate are omitted if empty; scores that are not finite become null.
+// Scores have the fewest digits that parse to the same float32. r.Certificate is copied
+// verbatim and must be JSON without newlines.
 func AppendJSONL(dst []byte, r *Result) []byte {
 	dst = append(dst, `{"query":`...)
 	dst = strconv.AppendInt(dst, r.Query, 10)
@@ -56,8 +56,8 @@ func AppendJSONL(dst []byte, r *Result) []byte {
 	return append(dst, '}', '\n')
 }
 
-// appendFloat appends v as JSON; null when it is not finite. Very large and
-// very small values take an exponent, so that no number has 39 digits.
+// appendFloat appends v as JSON, null if it is not finite. Very large and very small values
+// have an exponent, so that no number has 39 digits.
 func appendFloat(dst []byte, v float32) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
@@ -69,8 +69,7 @@ func appendFloat(dst []byte, v float32) []byte {
 	return strconv.AppendFloat(dst, float64(v), format, -1, 32)
 }
 
-// appendString quotes s. Bytes that are not UTF-8 become U+FFFD, as with
-// encoding/json.
+// appendString quotes s. Bytes that are not UTF-8 become U+FFFD, as in encoding/json.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -89,7 +88,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// jsonlResults reads what AppendJSONL wrote.
+// jsonlResults reads what AppendJSONL writes.
 type jsonlResults struct {
 	*source
 	lines lineReader
@@ -99,7 +98,7 @@ type jsonlResults struct {
 
 func (j *jsonlResults) Len() int64 { return -1 }
 
-// jsonResult is a line; pointers tell what is missing.
+// jsonResult is a line; a nil pointer is a missing field.
 type jsonResult struct {
 	Query       *int64          `json:"query"`
 	IDs         *[]int64        `json:"ids"`

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// npzResults reads the arrays of a result npz side by side, a row at a time.
+// npzResults reads the arrays of a result npz in parallel, a row at a time.
 type npzResults struct {
 	*source
 	ids, scores, pulls, exact *npzColumn // all but ids may be nil
@@ -55,7 +55,7 @@ func openNPZResults(src *source) (ResultReader, error) {
 	return z, nil
 }
 
-// column opens one array and holds its shape against those before.
+// column opens one array and compares its shape with the previous ones.
 func (z *npzResults) column(entries []npzEntry, name string, dims int, types string) (*npzColumn, error) {
 	for i := range entries {
 		e := &entries[i]
@@ -114,7 +114,7 @@ func (c *npzColumn) row(i int64) (err error) {
 	return nil
 }
 
-// int is element j of the row.
+// int returns element j of the row.
 func (c *npzColumn) int(j int) int64 {
 	if c.size == 4 {
 		return int64(int32(binary.LittleEndian.Uint32(c.buf[4*j:])))
@@ -185,7 +185,7 @@ func (z *npzResults) read() (Result, error) {
 	return r, nil
 }
 
-// onlyPadding refuses ids behind the first that is negative.
+// onlyPadding rejects ids after the first negative one.
 func onlyPadding(id func(int) int64, from, to int) error {
 	for j := from; j < to; j++ {
 		if id(j) != -1 {
@@ -195,7 +195,7 @@ func onlyPadding(id func(int) int64, from, to int) error {
 	return nil
 }
 
-// finish reads to the end of every array, where zip checks its checksum.
+// finish reads to the end of every array, where zip verifies its checksum.
 func (z *npzResults) finish() error {
 	for _, c := range []*npzColumn{z.ids, z.scores, z.pulls, z.exact} {
 		if c == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// parquetResults reads what AssembleParquet wrote, or a file with such columns.
+// parquetResults reads what AssembleParquet writes, or a file with such columns.
 type parquetResults struct {
 	file                                    *parquetFile
 	query, ids, names, scores, pulls, exact *parquetColumn // all but ids may be nil

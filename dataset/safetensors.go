@@ -120,7 +120,7 @@ func chooseTensor(file string, tensors map[string]tensor, name string) (string, 
 	return "", tensor{}, fail(file, "several tensors could be the vectors, name one: %s", listed(found))
 }
 
-// openTensor is called with src at base, the first byte of the tensors.
+// openTensor expects src at base, the first byte of the tensors.
 func openTensor(src *source, base int64, name string, t tensor) (Reader, error) {
 	full := src.name + ":" + name
 	k, ok := t.kind()

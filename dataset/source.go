@@ -11,13 +11,13 @@ import (
 	"os"
 )
 
-// source is an opened input and what is known of it.
+// source is an open input and its properties.
 type source struct {
 	name   string
 	r      *bufio.Reader // from the first byte
 	at     io.ReaderAt   // nil for streams
 	size   int64         // bytes; -1 for streams
-	memory *bytes.Reader // what r reads where that is in memory, else nil
+	memory *bytes.Reader // what r reads if that is in memory, else nil
 	shut   []io.Closer   // closed in order
 }
 
@@ -81,8 +81,8 @@ func gzipSource(f *os.File, path string) (*source, error) {
 	return s, nil
 }
 
-// newSource buffers r. Of a reader that knows how little is left, as those of package
-// bytes do, the buffer is no larger than that: of small inputs it is most of the work.
+// newSource buffers r. If r knows how little is left, as readers of package bytes do, the
+// buffer is no larger than that: for small inputs allocating it is most of the work.
 func newSource(r io.Reader, name string) *source {
 	size := streamBuffer
 	if l, ok := r.(interface{ Len() int }); ok && l.Len() >= 0 {
@@ -107,11 +107,11 @@ func (s *source) head() ([]byte, error) {
 	return b, nil
 }
 
-// trustedRow is the size up to which a row is given memory on its word alone.
+// trustedRow is the size up to which a row's memory is allocated without proof.
 const trustedRow = 1 << 20
 
-// readGrowing reads n bytes into buf, which is reused and returned. Memory is
-// taken as the bytes arrive, so that a claimed length costs nothing.
+// readGrowing reads n bytes into buf, which it reuses and returns. Memory grows as bytes
+// arrive, so that a claimed length costs nothing.
 func readGrowing(r io.Reader, buf []byte, n int64) ([]byte, error) {
 	if n <= int64(cap(buf)) || n <= trustedRow {
 		if int64(cap(buf)) < n {
@@ -132,8 +132,8 @@ func readGrowing(r io.Reader, buf []byte, n int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// product multiplies sizes that a file claims; false when the result does not
-// fit an int64 or a factor is negative.
+// product multiplies sizes that a file claims; ok is false if the result overflows int64 or
+// a factor is negative.
 func product(factors ...int64) (int64, bool) {
 	p := uint64(1)
 	for _, f := range factors {
@@ -149,8 +149,7 @@ func product(factors ...int64) (int64, bool) {
 	return int64(p), true
 }
 
-// canSeek refuses formats that are read out of order where only a stream is
-// given.
+// canSeek rejects formats that need random access if there is only a stream.
 func (s *source) canSeek(format Format) error {
 	if s.at == nil && (format == NPZ || format == Parquet) {
 		return fail(s.name, "%s needs a plain file: it cannot be read from a stream or through gzip", format)

@@ -10,7 +10,7 @@ import (
 	"math"
 )
 
-// A spool is a file of records, one a result, in the order they were finished:
+// A spool is a file of records, one for each result, in the order they were finished:
 //
 //	uint32 length of the payload · uint32 CRC-32C of length and payload · payload
 //
@@ -20,11 +20,11 @@ import (
 //	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
 //	[uint32 n, n x (uint32 length, bytes) names] · the certificate
 //
-// What assembling wraps of a spool besides errors of reading.
+// Errors that assembling wraps, besides those of reading.
 var (
 	// ErrTorn means that the spool ends inside a record, as after a crash.
 	ErrTorn = errors.New("spool ends inside a record")
-	// ErrCorrupt means that a record's bytes are not those that were written.
+	// ErrCorrupt means that a record's bytes have changed.
 	ErrCorrupt = errors.New("spool record is corrupt")
 )
 
@@ -83,7 +83,7 @@ func spoolFlags(r *Result) byte {
 	return flags
 }
 
-// spoolSum covers the length as well, so that a changed length shows.
+// spoolSum covers the length as well, so that a changed length is detected.
 func spoolSum(record []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(record[:4], table), table, record[spoolHead:])
@@ -93,13 +93,13 @@ func spoolSum(record []byte) uint32 {
 type spoolReader struct {
 	r      io.Reader // buffered
 	buf    []byte
-	offset int64 // behind the last record read
+	offset int64 // of the end of the last record read
 	record int64
 }
 
-// next reads the next record into r and reuses its slices, except those of Names;
-// io.EOF when the spool ends between records. Errors name record and offset and
-// wrap ErrTorn or ErrCorrupt.
+// next reads the next record into r and reuses its slices, except those of Names; io.EOF if
+// the spool ends between records. Errors name record and offset and wrap ErrTorn or
+// ErrCorrupt.
 func (s *spoolReader) next(r *Result) error {
 	if cap(s.buf) < spoolHead {
 		s.buf = make([]byte, 4<<10)
@@ -133,7 +133,7 @@ func (s *spoolReader) next(r *Result) error {
 	return nil
 }
 
-// body returns head and n bytes of payload in one piece.
+// body returns head and n bytes of payload in one slice.
 func (s *spoolReader) body(head [spoolHead]byte, n int64) ([]byte, error) {
 	r := io.MultiReader(bytes.NewReader(head[:]), s.r)
 	return readGrowing(r, s.buf[:cap(s.buf)], spoolHead+n)
@@ -150,7 +150,7 @@ func tornOr(err error) error {
 	return err
 }
 
-// decodeRecord fills r from a payload; false when the parts do not fit.
+// decodeRecord fills r from a payload; ok is false if the parts do not fit.
 func decodeRecord(b []byte, r *Result) bool {
 	le := binary.LittleEndian
 	if len(b) < 8+8+1 {
@@ -193,7 +193,7 @@ func decodeRecord(b []byte, r *Result) bool {
 	return true
 }
 
-// spoolCount reads a count of items of the given least size.
+// spoolCount reads a number of items, each of at least size bytes.
 func spoolCount(b []byte, size int) (n int, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return 0, nil, false
@@ -218,8 +218,7 @@ func spoolStrings(b []byte) (names []string, rest []byte, ok bool) {
 	return names, b, true
 }
 
-// sized returns a slice of n elements, not nil, in old's memory where it is
-// enough.
+// sized returns a non-nil slice of n elements, in old's memory if that is large enough.
 func sized[T any](old []T, n int) []T {
 	if old == nil || cap(old) < n {
 		return make([]T, n)

@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// thriftWalk walks a structure of Thrift's compact protocol without decoding it
+// thriftWalk validates a structure of Thrift's compact protocol without decoding it
 // (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
 type thriftWalk struct {
 	b       []byte
 	i       int
-	structs int // elements of lists that are structures, the expensive ones
+	structs int // list elements that are structures, which are expensive
 }
 
 const maxThriftDepth = 32
 
-// thriftLength checks nesting, lengths and counts of the structure at the start
-// of b and returns how many bytes it has.
+// thriftLength checks nesting, lengths and counts of the structure at the start of b and
+// returns its length in bytes.
 func thriftLength(b []byte) (int, error) {
 	w := &thriftWalk{b: b}
 	err := w.structure(0)
@@ -68,7 +68,7 @@ func (w *thriftWalk) structure(depth int) error {
 				return err
 			}
 		}
-		if t := head & 15; t > 2 { // booleans are in the head
+		if t := head & 15; t > 2 { // booleans are in the header
 			if err := w.value(t, depth+1); err != nil {
 				return err
 			}
@@ -136,8 +136,8 @@ func (w *thriftWalk) elements(n uint64, depth int, types ...byte) error {
 	if n > uint64(len(w.b)-w.i) {
 		return fmt.Errorf("thrift: list of %d elements: %w", n, io.ErrUnexpectedEOF)
 	}
-	// An empty structure takes one byte here and hundreds once decoded; those
-	// of Parquet take three at least.
+	// An empty structure takes one byte here and hundreds when decoded; Parquet's take at
+	// least three.
 	if types[0] == 12 {
 		if w.structs += int(n); w.structs > 16+len(w.b)/3 {
 			return fmt.Errorf("thrift: %d structures in %d bytes", w.structs, len(w.b))

@@ -43,7 +43,7 @@ func openVecs(src *source, format Format) (Reader, error) {
 			return nil, failAt(src.name, v.rows, col, "the file does not end with a whole row of %d columns: %w", dim, cutShort(io.EOF))
 		}
 	}
-	// The first row is read now: it proves that a row this long is there.
+	// The first row is read now, which proves that a row of this length exists.
 	if v.buf, err = v.row(); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (v *vecs) Len() int64      { return v.rows }
 func (v *vecs) IDs() []string   { return nil }
 func (v *vecs) justified() bool { return v.rows >= 0 }
 
-// row reads the elements of the next row; io.EOF before its first byte only.
+// row reads the elements of the next row; io.EOF only before its first byte.
 func (v *vecs) row() ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(v.r, head[:]); err != nil {

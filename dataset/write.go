@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Writers of float32 matrices. data is row-major with rows*dim elements and is
-// not kept. Values are written as they are: NaN would be refused on reading.
+// Writers of float32 matrices. data is row-major with rows*dim elements and is not
+// retained. Values are written unchecked: reading a file with NaN fails.
 
 // WriteNPY writes a 2-d npy (version 1, "<f4", C order).
 func WriteNPY(w io.Writer, rows, dim int, data []float32) error {
@@ -78,8 +78,8 @@ func writeFloats(w io.Writer, data []float32) error {
 	return nil
 }
 
-// appendNPYHeader pads to a multiple of 64 bytes, as NumPy does, so that the
-// elements are aligned when the file is mapped.
+// appendNPYHeader pads to a multiple of 64 bytes, as NumPy does, so that the elements are
+// aligned when the file is mapped.
 func appendNPYHeader(dst []byte, descr string, shape ...int64) []byte {
 	var tuple strings.Builder
 	for _, n := range shape {

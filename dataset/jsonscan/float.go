@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// ElementError is a fault of one element of an array.
+// ElementError is an error in one element of an array.
 type ElementError struct {
 	Index int // 0-based
 	Err   error
@@ -18,13 +18,13 @@ type ElementError struct {
 func (e *ElementError) Error() string { return e.Err.Error() }
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// ErrNotFinite is what a number that float32 cannot hold, or a word in its place
-// (NaN, Infinity, null), is refused with.
+// ErrNotFinite is the error for a number that float32 cannot hold, or a word in its place
+// (NaN, Infinity, null).
 var ErrNotFinite = errors.New("only finite float32 numbers are accepted")
 
-// Floats appends the numbers of the array at b[i], each as the nearest float32,
-// to dst and returns it and the index behind the array. Faults behind its bracket
-// are an *ElementError.
+// Floats appends the numbers of the array at b[i], each rounded to the nearest float32, to
+// dst. It returns dst and the index after the array. Errors after the opening bracket are
+// an *ElementError.
 func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 	if i >= len(b) || b[i] != '[' {
 		return dst, i, Wanted(b, i, "an array")
@@ -60,17 +60,17 @@ func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 	}
 }
 
-// mostDigits is how many significant digits surely fit an int64.
+// mostDigits is the number of significant digits that always fit an int64.
 const mostDigits = 18
 
-// quick reads the number at b[i] as the nearest float32 if it has no more than
-// mostDigits digits and its float32 is sure from one operation in float64; ok is
-// false for all others.
+// quick parses the number at b[i] as the nearest float32 if it has at most mostDigits
+// digits and one float64 operation determines its float32; otherwise ok is false.
 //
-// The mantissa m <= 10^18 is rounded to float64 once, and m x 10^e or m / 10^-e,
-// the power being exact, once more: the result is off by 2^-52 of itself at most,
-// which is 2 ulp. Rounding it to float32 gives the nearest one to the decimal unless
-// the middle of two float32 lies that near. This is Clinger's fast path (PLDI
+// The mantissa m <= 10^18 is rounded to float64 once, and m x 10^e or m / 10^-e, with an
+// exact power, once more, so the relative error is at most 2^-52, which is 2 ulp. Rounding
+// that to float32 gives the float32 nearest to the decimal unless the midpoint of two
+// float32 is that close. This extends Clinger's fast path (PLDI 1990) to float64 that need
+// not be exact.
 // 1990), let out to float64 that need not be exact.
 func quick(b []byte, i int) (v float32, next int, ok bool) {
 	minus := 0 // signs are random: no branch on them
@@ -116,7 +116,7 @@ func quick(b []byte, i int) (v float32, next int, ok bool) {
 		default:
 			f *= powers[exponent]
 		}
-		const discarded, middle = 1<<29 - 1, 1 << 28 // of the fraction's bits, those that float32 lacks
+		const discarded, middle = 1<<29 - 1, 1 << 28 // of the fraction's bits, those beyond float32's
 		if f > 0x1p127 || math.Float64bits(f)&discarded-(middle-3) <= 6 {
 			return 0, 0, false
 		}
@@ -124,22 +124,22 @@ func quick(b []byte, i int) (v float32, next int, ok bool) {
 	return math.Float32frombits(math.Float32bits(float32(f)) | uint32(minus)<<31), i, true
 }
 
-// powers are those of 10 that float64 holds exactly. Read only.
+// powers are the powers of 10 that float64 holds exactly. Read only.
 var powers = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// tens are 10^n for the digits that fraction finds in one step. Read only.
+// tens are 10^n for the digits that fraction takes in one step. Read only.
 var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
-// fraction appends the digits from b[i] on to mantissa, eight at a time, and
-// returns the index behind them. It wraps where they are too many.
+// fraction appends the digits from b[i] on to mantissa, eight at a time, and returns the
+// index after them. mantissa wraps if they are too many.
 func fraction(b []byte, i int, mantissa uint64) (uint64, int) {
 	for i+8 <= len(b) {
 		t := binary.LittleEndian.Uint64(b[i:]) ^ 0x3030303030303030
-		// The top bit of every byte that is above 9. A carry of a byte spoils the
-		// next ones only, which are behind the first that counts.
+		// The top bit of every byte above 9. A byte's carry affects only later bytes, which are
+		// after the first non-digit.
 		other := (t | (t + 0x7676767676767676)) & 0x8080808080808080
 		n := uint(bits.TrailingZeros64(other)) / 8
 		mantissa = mantissa*tens[n] + eight(t<<(64-8*n))
@@ -154,15 +154,15 @@ func fraction(b []byte, i int, mantissa uint64) (uint64, int) {
 	return mantissa, i
 }
 
-// eight is the number whose decimal digits are the bytes of t, the first in the
-// lowest: pairs are joined, then pairs of pairs (arXiv 2101.11408, section 5).
+// eight returns the number whose decimal digits are the bytes of t, the first one lowest,
+// by joining pairs, then pairs of pairs (arXiv 2101.11408, section 5).
 func eight(t uint64) uint64 {
 	const pairs = 0x000000ff000000ff
 	t = t*10 + t>>8
 	return ((t&pairs)*(100+1000000<<32) + (t>>16&pairs)*(1+10000<<32)) >> 32
 }
 
-// significant counts digits behind leading zeros.
+// significant counts the digits after leading zeros.
 func significant(number []byte) int {
 	n := 0
 	for _, c := range number {
@@ -173,8 +173,7 @@ func significant(number []byte) int {
 	return n
 }
 
-// power reads what follows the e of a number; after is -1 without digits. Beyond
-// a million it stays a million.
+// power parses what follows the e of a number; after is -1 without digits. It saturates at a million.
 func power(b []byte, i int) (e, after int) {
 	negative := i < len(b) && b[i] == '-'
 	if negative || i < len(b) && b[i] == '+' {
@@ -194,8 +193,8 @@ func power(b []byte, i int) (e, after int) {
 	return e, i
 }
 
-// thorough is quick for every number, and tells what is wrong with those that are
-// none. With an error the index is where it is.
+// thorough is quick for every number, and returns an error for anything else; the index
+// is then that of the error.
 func thorough(b []byte, i int) (float32, int, error) {
 	end := Number(b, i)
 	if end < 0 {
@@ -208,8 +207,7 @@ func thorough(b []byte, i int) (float32, int, error) {
 	return float32(v), end, err
 }
 
-// Number checks the number at b[i] and returns the index behind it, -1 if there is
-// none.
+// Number validates the number at b[i] and returns the index after it, -1 if there is none.
 func Number(b []byte, i int) int {
 	if i < len(b) && b[i] == '-' {
 		i++
@@ -235,7 +233,7 @@ func Number(b []byte, i int) int {
 	return i
 }
 
-// notANumber names what writers put where a number is wanted.
+// notANumber names what programs write in place of a number.
 func notANumber(b []byte, i int) error {
 	rest := b[min(i, len(b)):]
 	for _, word := range []string{"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "Inf", "-Inf", "null"} {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep values may nest that Value walks.
+// maxDepth limits the nesting of values that Value accepts.
 const maxDepth = 200
 
 // Space returns the index of the first byte from b[i] on that is not white space.
@@ -18,7 +18,7 @@ func Space(b []byte, i int) int {
 	return i
 }
 
-// Wanted is the error of something else at b[i] than want.
+// Wanted returns the error for finding something other than want at b[i].
 func Wanted(b []byte, i int, want string) error {
 	if i >= len(b) {
 		return fmt.Errorf("text ends where %s is wanted", want)
@@ -27,7 +27,7 @@ func Wanted(b []byte, i int, want string) error {
 	return fmt.Errorf("%q at byte %d where %s is wanted", b[i:i+n], i, want)
 }
 
-// String reads the string at b[i]. The result shares b unless it holds escapes.
+// String parses the string at b[i]. The result shares b unless it has escapes.
 func String(b []byte, i int) ([]byte, int, error) {
 	end, escaped, err := skipString(b, i)
 	if err != nil {
@@ -65,7 +65,7 @@ func skipString(b []byte, i int) (end int, escaped bool, err error) {
 	return len(b), false, errors.New("text ends inside a string")
 }
 
-// Value checks the value at b[i] and returns the index behind it.
+// Value validates the value at b[i] and returns the index after it.
 func Value(b []byte, i int) (int, error) { return value(b, i, 0) }
 
 func value(b []byte, i, depth int) (int, error) {
@@ -101,14 +101,14 @@ func value(b []byte, i, depth int) (int, error) {
 	return i, Wanted(b, i, "a value")
 }
 
-// Literal reports whether word stands at b[i].
+// Literal reports whether word is at b[i].
 func Literal(b []byte, i int, word string) bool {
 	return len(b)-i >= len(word) && string(b[i:i+len(word)]) == word
 }
 
-// Elements walks the array at b[i] and returns the index behind it. element is
-// called with the number of every element and its index in b, and returns the
-// index behind it.
+// Elements iterates over the array at b[i] and returns the index after it. element is
+// called with the number of every element and its index in b, and returns the index after
+// the element.
 func Elements(b []byte, i int, element func(n, at int) (int, error)) (int, error) {
 	if i >= len(b) || b[i] != '[' {
 		return i, Wanted(b, i, "an array")
@@ -133,9 +133,9 @@ func Elements(b []byte, i int, element func(n, at int) (int, error)) (int, error
 	}
 }
 
-// Fields walks the object at b[i] and returns the index behind it. field is called
-// with every key and the index of its value, and returns the index behind the
-// value. A key is valid during the call.
+// Fields iterates over the object at b[i] and returns the index after it. field is called
+// with every key and the index of its value, and returns the index after the value. A key
+// is valid during the call.
 func Fields(b []byte, i int, field func(key []byte, at int) (int, error)) (int, error) {
 	if i >= len(b) || b[i] != '{' {
 		return i, Wanted(b, i, "an object")

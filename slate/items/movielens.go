@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// How missing ratings are filled: what did best on a tenth of the ratings held out
+// Parameters for filling in missing ratings: the best on a tenth of the ratings held out
 // (root mean square error 0.905).
 const (
 	fillRank   = 4
@@ -22,22 +22,22 @@ const (
 	fillSeed   = 1
 )
 
-// Stars of MovieLens.
+// The range of MovieLens ratings, in stars.
 const (
 	fewestStars = 1
 	mostStars   = 5
 )
 
-// genreColumn is where the 0s and 1s of u.item begin, behind ID, title, two dates and
-// an address. The first of them is "unknown", which is none.
+// genreColumn is the column of the first genre flag in u.item, after ID, title, two dates
+// and an address. The first flag is "unknown", which is not a genre.
 const genreColumn = 5
 
-// MovieLens reads u.genre, u.item and u.data in a folder of MovieLens 100K and makes
-// the movies of section 7.2 of the paper of them. Ratings that are missing are filled
-// by factorization; r is a movie's mean over all users, with one star at 0 and five at
-// 1. A movie covers each of its genres by r, its cost is the distribution function of
-// Beta(10, 2) at r, so that movies that everybody likes are dear (the paper's text has
-// lost the two numbers; these are FANTOM's), and its groups are its genres.
+// MovieLens reads u.genre, u.item and u.data of a folder of MovieLens 100K and returns the
+// movies of section 7.2 of the paper. Missing ratings are filled in by factorization; r is
+// a movie's mean over all users, scaled from one star at 0 to five at 1. A movie covers
+// each of its genres by r. Its cost is the distribution function of Beta(10, 2) at r, so
+// popular movies are expensive (the two parameters are FANTOM's; they are missing from the
+// paper's text). Its groups are its genres.
 func MovieLens(folder string) (*Set, error) {
 	s, err := movieLens(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func movieLens(folder string) (*Set, error) {
 	return s, nil
 }
 
-// addMovie takes a line of u.item.
+// addMovie parses a line of u.item.
 func (s *Set) addMovie(line string, genres int) error {
 	fields := strings.Split(line, "|")
 	if len(fields) != genreColumn+genres {
@@ -113,7 +113,7 @@ func (s *Set) addMovie(line string, genres int) error {
 }
 
 // readRatings reads u.data: user, movie, stars and time, separated by tabs. Users and
-// movies count from 1.
+// movies are numbered from 1.
 func readRatings(path string, movies int) (known []rating, users int, err error) {
 	err = eachLine(path, func(line string) error {
 		fields := strings.Fields(line)
@@ -135,7 +135,7 @@ func readRatings(path string, movies int) (known []rating, users int, err error)
 	return known, users, err
 }
 
-// eachLine reads a file in ISO 8859-1, as MovieLens is; empty lines are left out.
+// eachLine calls take with each non-empty line, converted from ISO 8859-1.
 func eachLine(path string, take func(line string) error) error {
 	f, err := os.Open(path)
 	if err != nil {
