@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"context"
 	"fmt"
 	"math"
 )
@@ -49,15 +48,6 @@ type Costs struct {
 	// look costs a query, however many atoms there are.
 	Turn  float64 `json:"turn"`
 	Query float64 `json:"query"`
-}
-
-// Coster is a Backend that knows what its work costs.
-type Coster interface {
-	// Costs returns figures kept with the program, the same on every machine
-	// with these kernels.
-	Costs() Costs
-	// Measure times the kernels here, in some hundred milliseconds of one core.
-	Measure(ctx context.Context) (Costs, error)
 }
 
 // Cost is one figure of Costs.

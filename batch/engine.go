@@ -111,10 +111,7 @@ func (o *Options) costsOf(b backend.Backend) backend.Costs {
 	if o.Costs != nil {
 		return *o.Costs
 	}
-	if b, ok := b.(backend.Coster); ok {
-		return b.Costs()
-	}
-	return backend.Portable()
+	return backend.Describe(b).Costs
 }
 
 func (e *Engine) fellBack(b backend.Backend, err error) {
@@ -150,13 +147,8 @@ func (e *Engine) Backend() string {
 }
 
 // threads is how many goroutines of the first backend compute at once; 0 if it is a
-// device, which has no such number.
-func (e *Engine) threads() int {
-	if b, ok := e.first.(interface{ Threads() int }); ok {
-		return b.Threads()
-	}
-	return 0
-}
+// graphics card.
+func (e *Engine) threads() int { return backend.Describe(e.first).Threads }
 
 // open says whether the engine may still be used.
 func (e *Engine) open() error {

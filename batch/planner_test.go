@@ -220,7 +220,7 @@ func TestCostsDecide(t *testing.T) {
 		e := over(t, c, 1, &batch.Options{Costs: costs})
 		return search(t, e, batch.Request{Queries: c.Rows[:dim], K: 10}).Answers[0].Certificate.Plan
 	}
-	costs := cpu.New(cpu.Options{}).Costs()
+	costs := cpu.New(cpu.Options{}).Describe().Costs
 	if own, same := plan(nil), plan(&costs); own != same || own == "dense" {
 		t.Errorf("plan %s by the backend's costs, %s by the same given", own, same)
 	}

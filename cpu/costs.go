@@ -34,9 +34,9 @@ const (
 	costRounds = 3 // at least
 )
 
-// Costs returns what Measure found for these kernels on an AMD EPYC 9004.
-func (b *Backend) Costs() backend.Costs {
-	switch b.kernels {
+// builtinCosts are what Measure found for kernels on an AMD EPYC 9004.
+func builtinCosts(kernels simd.Kernels) backend.Costs {
+	switch kernels {
 	case simd.AVX512:
 		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
 			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Turn: 2.15, Query: 500}

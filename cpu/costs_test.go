@@ -16,7 +16,7 @@ import (
 func TestCostsOfEveryLevel(t *testing.T) {
 	for _, kern := range simd.Available() {
 		b := New(Options{Threads: 1, Kernels: &kern})
-		c := b.Costs()
+		c := b.Describe().Costs
 		if err := c.Check(); err != nil || c.Wide == 0 {
 			t.Errorf("%v, built in: %v, %+v", kern, err, c)
 		}
@@ -27,7 +27,7 @@ func TestCostsOfEveryLevel(t *testing.T) {
 // tested.
 func TestMeasure(t *testing.T) {
 	b := New(Options{})
-	var _ backend.Coster = b
+	var _ backend.Describer = b
 	c, err := b.Measure(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -44,11 +44,11 @@ func New(o Options) *Backend {
 // Name returns "cpu".
 func (b *Backend) Name() string { return "cpu" }
 
-// Threads is how many goroutines work at once.
-func (b *Backend) Threads() int { return b.threads }
-
-// Kernels are the kernels in use.
-func (b *Backend) Kernels() simd.Kernels { return b.kernels }
+// Describe returns the instruction set in use, how many goroutines work at once, and
+// what Measure found for these kernels on an AMD EPYC 9004.
+func (b *Backend) Describe() backend.Description {
+	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
+}
 
 // Close has nothing to free; Load refuses from then on.
 func (b *Backend) Close() error {

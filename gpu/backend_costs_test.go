@@ -42,11 +42,11 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	builtin := b.Costs()
+	builtin := b.Describe().Costs
 	if err := builtin.Check(); err != nil {
 		t.Error(err)
 	}
-	var _ backend.Coster = b
+	var _ backend.Describer = b
 }
 
 // TestListTrial checks that what is timed as the listing of all pairs is just that: no

@@ -235,7 +235,7 @@ func (s *server) costs(ctx context.Context, r *request) (*priced, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &priced{Builtin: b.Costs()}
+	p := &priced{Builtin: b.Describe().Costs}
 	if r.Size > 0 {
 		p.Measured, err = b.machines[0].measure(ctx, trialSize{atoms: r.Size, near: 512, m: 8, rounds: 1})
 	} else {

@@ -13,13 +13,6 @@ import (
 	"thresher/collection"
 )
 
-// Costs returns guesses by what the data sheets of server cards of 2022 to 2024
-// say and a share of it that kernels usually reach. None was measured.
-func (b *Backend) Costs() backend.Costs {
-	return backend.Costs{Scan: 4e-6, Wide: 6e-6, Test: 2e-4, List: .05, Visit: .03, Code: 1e-4, Sign: 4e-5, Far: 3.5e-4, Fetch: .1, Score: 1.4e-3,
-		Dense: 9e-6, DenseTest: 3e-4, DenseOne: 1.2e-3, Turn: .02, Query: 2000}
-}
-
 // Measure times the kernels on the first device, on made-up atoms: looks of
 // different widths and lengths tell apart what is done once a code, an atom, a
 // survivor and a query.

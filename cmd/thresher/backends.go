@@ -116,7 +116,7 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	if err = errors.Join(err, herr); err != nil {
 		return errors.Join(err, card.Close())
 	}
-	here /= float64(max(1, backendThreads(b.first)))
+	here /= float64(max(1, backend.Describe(b.first).Threads))
 	there += float64(c.Bytes()) / busBytes
 	a.log.Info("expected to take", "cpu", here, "cuda", there)
 	if here == 0 || there >= here { // 0: nothing forecasts it
@@ -131,10 +131,7 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 // one core of a backend.
 func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs, req batch.Request, pairs float64) (float64, error) {
 	if costs == nil {
-		known := backend.Portable()
-		if coster, ok := b.(backend.Coster); ok {
-			known = coster.Costs()
-		}
+		known := backend.Describe(b).Costs
 		costs = &known
 	}
 	ns, err := batch.Expect(c, costs, req)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
@@ -159,17 +160,17 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 	if data.metric, err = collection.ParseMetric(a.config.Metric); err != nil {
 		return err
 	}
-	backend, err := a.openBackend()
+	first, err := a.openBackend()
 	if err != nil {
 		return err
 	}
-	threads := max(1, backendThreads(backend))
+	threads := max(1, backend.Describe(first).Threads)
 	if data.oracle, err = verify.NewOracle(data.atoms, data.d, data.metric, threads); err != nil {
-		return errors.Join(err, backend.Close())
+		return errors.Join(err, first.Close())
 	}
-	b := &bench{app: a, flags: f, backend: backend, threads: threads, data: data, rows: rows}
-	if b.costs, err = a.costs(ctx, backend); err != nil {
-		return errors.Join(err, backend.Close())
+	b := &bench{app: a, flags: f, backend: first, threads: threads, data: data, rows: rows}
+	if b.costs, err = a.costs(ctx, first); err != nil {
+		return errors.Join(err, first.Close())
 	}
 	switch {
 	case f.pulls:
@@ -179,7 +180,7 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 	default:
 		err = b.times(ctx)
 	}
-	return errors.Join(err, backend.Close())
+	return errors.Join(err, first.Close())
 }
 
 // readBenchData reads the atoms and the first queries of two files.

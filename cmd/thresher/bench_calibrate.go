@@ -17,7 +17,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer b.Close()
-	coster, ok := b.(backend.Coster)
+	describer, ok := b.(backend.Describer)
 	if !ok {
 		return fmt.Errorf("bench: --calibrate: backend %s has no costs to measure", b.Name())
 	}
@@ -31,7 +31,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 	}
 	machine := thisMachine(b)
 	before := slices.IndexFunc(kept, machine.of)
-	measured, err := coster.Measure(ctx)
+	measured, err := describer.Measure(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 		e.SetIndent("", "  ")
 		return e.Encode(machine)
 	}
-	return a.printCosts(machine, coster.Costs(), old)
+	return a.printCosts(machine, describer.Describe().Costs, old)
 }
 
 // printCosts prints figures in ns.

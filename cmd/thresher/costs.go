@@ -18,7 +18,6 @@ import (
 
 	"thresher/backend"
 	"thresher/internal/atomicfile"
-	"thresher/simd"
 )
 
 // Values of the setting costs besides the name of a file.
@@ -47,7 +46,7 @@ type machineCosts struct {
 func thisMachine(b backend.Backend) machineCosts {
 	return machineCosts{
 		Format: costsFormat, CPU: cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH),
-		Backend: b.Name(), Kernels: backendKernels(b),
+		Backend: b.Name(), Kernels: backend.Describe(b).Device,
 	}
 }
 
@@ -57,22 +56,11 @@ func (m machineCosts) of(x machineCosts) bool {
 	return m == x
 }
 
-// backendKernels names the kernels of a backend that has a choice, or the device.
-func backendKernels(b backend.Backend) string {
-	if d, ok := b.(interface{ Device() string }); ok {
-		return d.Device()
-	}
-	if k, ok := b.(interface{ Kernels() simd.Kernels }); ok {
-		return k.Kernels().String()
-	}
-	return ""
-}
-
 // costs are what the planner is to compare plans by, as the setting says; nil
 // leaves it to the backend. What the cache cannot do is a warning: answers keep
 // their promise by any costs.
 func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, error) {
-	coster, ok := b.(backend.Coster)
+	describer, ok := b.(backend.Describer)
 	switch setting := a.config.Costs; {
 	case setting == costsBuiltin:
 		return nil, nil
@@ -91,10 +79,10 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 	}
 	machine := thisMachine(b)
 	// what was kept before there was a cost of gathering is measured again
-	if i := slices.IndexFunc(kept, machine.of); i >= 0 && (kept[i].Costs.Gather > 0 || coster.Costs().Gather == 0) {
+	if i := slices.IndexFunc(kept, machine.of); i >= 0 && (kept[i].Costs.Gather > 0 || describer.Describe().Costs.Gather == 0) {
 		return &kept[i].Costs, nil
 	}
-	if machine.Costs, err = coster.Measure(ctx); err != nil {
+	if machine.Costs, err = describer.Measure(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

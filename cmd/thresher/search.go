@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/backend"
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
@@ -190,7 +191,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 		return nil, errors.Join(err, s.atoms.Close(), backends.close())
 	}
 	s.atoms.build += time.Since(begun)
-	s.describe(backendThreads(backends.first))
+	s.describe(backend.Describe(backends.first).Threads)
 	return func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backends.close()) }, nil
 }
 
@@ -257,11 +258,4 @@ func (s *search) report() error {
 	}
 	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: best so far, with the bound on what was not resolved",
 		s.flags.deadline, s.summary.Partial, s.summary.Queries)}
-}
-
-func backendThreads(b any) int {
-	if t, ok := b.(interface{ Threads() int }); ok {
-		return t.Threads()
-	}
-	return 0
 }

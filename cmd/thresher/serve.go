@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/backend"
 	"thresher/batch"
 	"thresher/config"
 	"thresher/service"
@@ -87,7 +88,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		}
 	}()
 	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
-	o.Backend, o.Device = pool.first().Name(), backendKernels(pool.first())
+	o.Backend, o.Device = pool.first().Name(), backend.Describe(pool.first()).Device
 	s, err := service.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

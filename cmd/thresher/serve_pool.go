@@ -98,7 +98,7 @@ func (p *pool) open(ctx context.Context, name string, c *collection.Collection) 
 		if err = errors.Join(err, herr); err != nil {
 			return nil, err
 		}
-		here /= float64(max(1, backendThreads(p.cpu)))
+		here /= float64(max(1, backend.Describe(p.cpu).Threads))
 		p.app.log.Info("expected to take", "collection", name, "cpu", here, p.card.Name(), there)
 		if here == 0 || there >= here { // 0: nothing forecasts it
 			return batch.Open(ctx, c, p.cpu, onCPU)
