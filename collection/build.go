@@ -38,7 +38,7 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	return c, nil
 }
 
-// begin checks the shape and options and decides head and dimension.
+// begin checks the shape and decides head and rotated dimension.
 func begin(n, dim int, o *Options) (*Collection, error) {
 	if n < 1 {
 		return nil, errors.New("no rows")
@@ -49,6 +49,11 @@ func begin(n, dim int, o *Options) (*Collection, error) {
 	if dim > MaxDim {
 		return nil, fmt.Errorf("%d columns, at most %d", dim, MaxDim)
 	}
+	return shaped(n, dim, o), nil
+}
+
+// shaped is a collection without its sections: their sizes are settled.
+func shaped(n, dim int, o *Options) *Collection {
 	c := &Collection{N: n, Dim: dim}
 	if o != nil {
 		c.Metric, c.Basis, c.Seed = o.Metric, o.Basis, o.Seed
@@ -59,7 +64,7 @@ func begin(n, dim int, o *Options) (*Collection, error) {
 			c.R = headSize(n, dim)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // build fills all sections from Rows.

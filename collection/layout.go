@@ -27,7 +27,8 @@ type section struct {
 	CRC    uint32 `json:"crc32c"`
 }
 
-// memory hands out the sections of a collection by name.
+// memory hands out the sections of a collection by name. One that only measures
+// gives nil.
 type memory interface {
 	bytes(name string, n int64) ([]byte, error)
 }
@@ -54,6 +55,9 @@ func array[T scalar](m memory, name string, n int) ([]T, error) {
 	b, err := m.bytes(name, int64(n)*int64(unsafe.Sizeof(z)))
 	if err != nil {
 		return nil, fmt.Errorf("section %s: %w", name, err)
+	}
+	if b == nil {
+		return nil, nil
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }

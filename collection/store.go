@@ -47,9 +47,9 @@ const (
 func pageBytes() int64    { return int64(os.Getpagesize()) }
 func firstSection() int64 { return max(headerBytes, pageBytes()) }
 
-// FileOverhead is the most that a file has besides sections of so many bytes together: its
+// fileOverhead is the most that a file has besides sections of so many bytes together: its
 // header, and what lies between sections.
-func FileOverhead(sections int64) int64 {
+func fileOverhead(sections int64) int64 {
 	page := pageBytes()
 	return firstSection() + mostSections*sectionAlign + min(mostSections*page, sections/packedBelow*page)
 }

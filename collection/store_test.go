@@ -238,7 +238,7 @@ func TestSmallFilesAreSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		held := c.Bytes() - c.spare
-		if info.Size() > held+FileOverhead(held) || c.Bytes() < info.Size() {
+		if info.Size() > held+fileOverhead(held) || c.Bytes() < info.Size() {
 			t.Errorf("%v: a file of %d bytes for sections of %d, %d are said to be taken", s, info.Size(), held, c.Bytes())
 		}
 		if s.n == 100 && info.Size() > 50_000 {

@@ -187,9 +187,11 @@ func (t *transform) pack() {
 
 // bytes is the memory of the rotation and of the head once packed.
 func (t *transform) bytes() int64 {
-	n := int64(t.r)*int64(t.dim+padded(t.dim)) + int64(len(t.ones))
+	n := int64(t.r) * int64(t.dim+padded(t.dim))
 	if t.rounds == 0 {
 		n += int64(t.dim) * int64(padded(t.D))
+	} else {
+		n += int64(1+2*t.rounds) * int64(t.D) // ones, sign and perm
 	}
-	return 4*n + int64(t.rounds)*int64(t.D)*8
+	return 4 * n
 }

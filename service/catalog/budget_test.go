@@ -59,7 +59,7 @@ func TestEstimate(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, is := s.estimate(), c.Bytes()
-				if got < is || float64(got) > 1.3*float64(is)+float64(1<<20) {
+				if got < is || float64(got) > 1.01*float64(is)+float64(1<<19) {
 					t.Errorf("%v %v %v: %d bytes estimated, %d taken", s, s.metric, s.basis, got, is)
 				}
 				mapped := s.created(t)
