@@ -53,10 +53,11 @@ type Request struct {
 	// instead of the planner's choice: "dense", all rows; "gather", those that Allow
 	// and Deny let be returned, where these leave any out; or the numbers of coordinates
 	// that each look takes of the rest, ascending, "signs" for the signs of all,
-	// "whole" for all, and at the end "rows", the float32 rows of what is left:
-	// "64,256,rows", "128,whole,rows", "32,signs,rows". Looks that are not whole
-	// are by the Student bound, by deterministic ones for method certain, which
-	// has none of signs. Engine.Plans lists plans, and certificates of these methods
+	// "whole" for all, and at the end "rescore", the float32 rows of what is left:
+	// "64,256,rescore", "128,whole,rescore", "32,signs,rescore" ("rows", which
+	// "rescore" was called before, is read as well). Looks that are not whole are by
+	// the Student bound, by deterministic ones for method certain, which has none of
+	// signs. Engine.Plans lists plans, and certificates of these methods
 	// name them so, but for certain on the raw basis: it has one way to look, as the
 	// other methods have, whose names are for people.
 	Plan string
@@ -145,7 +146,7 @@ const (
 
 // LookRecord is one look of one query as it went.
 type LookRecord struct {
-	Reads string  `json:"reads"` // "panels", "rows", "signs", "float32"
+	Reads string  `json:"reads"` // "panels", "codes" ("rows" in old files), "signs", "float32"
 	Width int     `json:"width"` // coordinates an arm was looked at with, head included
 	Rule  string  `json:"rule"`
 	Alpha float64 `json:"alpha"` // failure probability spent an arm

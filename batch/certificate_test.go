@@ -211,7 +211,7 @@ func TestLaws(t *testing.T) {
 		{256, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{256, nil, batch.Request{Method: batch.Adaptive, Sigma: 1}, batch.GuaranteeProbabilistic, batch.LawHaar},
-		{257, nil, batch.Request{Plan: "64,rows"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{257, nil, batch.Request{Plan: "64,rescore"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{256, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{257, raw, batch.Request{Method: batch.Strict}, batch.GuaranteeProbabilistic, batch.LawOrder},

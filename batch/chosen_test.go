@@ -97,7 +97,7 @@ func leaning(c *collection.Collection, width, m int, cos float64) []float32 {
 // failures counts wrong answers and says which share of its score the worst lost.
 func failures(t *testing.T, e *batch.Engine, queries []float32, m int) (wrong int, lost float64) {
 	t.Helper()
-	got := search(t, e, batch.Request{Queries: queries, K: 1, Method: batch.Adaptive, Delta: .01, Plan: "64,rows"})
+	got := search(t, e, batch.Request{Queries: queries, K: 1, Method: batch.Adaptive, Delta: .01, Plan: "64,rescore"})
 	want := search(t, e, batch.Request{Queries: queries, K: 1, Method: batch.Exact})
 	for i := range m {
 		if is, best := float64(got.Answers[i].Scores[0]), float64(want.Answers[i].Scores[0]); is < best-1e-5 {

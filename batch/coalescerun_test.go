@@ -259,7 +259,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 			r := backendtest.Rand(uint64(j))
 			for range rounds {
 				q := rows[j*loungeDim : (j+8)*loungeDim]
-				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rows", Delta: 1e-9}
+				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore", Delta: 1e-9}
 				if r.IntN(4) > 0 {
 					req.Timeout = time.Duration(1 + r.IntN(4e6))
 				}

@@ -102,7 +102,7 @@ func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookR
 		switch r.Reads {
 		case "panels":
 			l.Rep, l.To = backend.Panels, r.Width-c.R
-		case "rows":
+		case "codes":
 			l.Rep, l.To = backend.Rows, r.Width-c.R
 		case "float32":
 			l.Rep = backend.Float32

@@ -239,7 +239,7 @@ func TestOffsetCostsNothing(t *testing.T) {
 			far[i] += offset
 		}
 		e := open(t, far[:n*dim], dim, &collection.Options{Metric: collection.Euclidean, Seed: 2}, 2)
-		for _, a := range search(t, e, batch.Request{Queries: far[n*dim:], K: 10, Plan: "64,rows"}).Answers {
+		for _, a := range search(t, e, batch.Request{Queries: far[n*dim:], K: 10, Plan: "64,rescore"}).Answers {
 			kept[k] += a.Certificate.Looks[0].Survivors
 		}
 	}

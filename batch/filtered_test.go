@@ -132,7 +132,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 					t.Errorf("query %d of %d, %d allowed: %d pulls of %d, %d bytes", j, m, few, c.Pulls, c.DensePulls, c.Bytes)
 				}
 			}
-			req.Method, req.Plan = batch.Adaptive, "64,rows"
+			req.Method, req.Plan = batch.Adaptive, "64,rescore"
 			for j, a := range search(t, e, req).Answers {
 				if len(a.Certificate.Looks) == 0 {
 					t.Fatalf("query %d: no look", j)

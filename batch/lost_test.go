@@ -61,7 +61,7 @@ func TestLost(t *testing.T) {
 	rng := backendtest.Rand(1)
 	rows := backendtest.PowerLaw(rng, 800, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
-	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain, Plan: "64,whole,rows"}
+	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain, Plan: "64,whole,rescore"}
 	want := search(t, over(t, c, 1, nil), req)
 	begun := 0
 	var w watcher

@@ -181,7 +181,7 @@ func (l *lounge) close() {
 
 // one is a request for the 10 best of row j, by looks that can be stopped midway.
 func (l *lounge) one(j int) batch.Request {
-	return batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 10, Method: batch.Adaptive, Plan: "64,whole,rows"}
+	return batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore"}
 }
 
 // asked is a search that goes on beside the test.

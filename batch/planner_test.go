@@ -84,7 +84,7 @@ func TestAlphaIsShared(t *testing.T) {
 			for _, way := range []struct {
 				method batch.Method
 				plan   string
-			}{{batch.Adaptive, ""}, {batch.Adaptive, "64,128,rows"}, {batch.Adaptive, "64,whole,rows"}, {batch.PrefixF32, ""}, {batch.Strict, ""}} {
+			}{{batch.Adaptive, ""}, {batch.Adaptive, "64,128,rescore"}, {batch.Adaptive, "64,whole,rescore"}, {batch.PrefixF32, ""}, {batch.Strict, ""}} {
 				method := way.method
 				resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:20*dim], K: x.k, MinScore: x.least, Method: method, Plan: way.plan, Delta: delta})
 				if err != nil {
@@ -187,10 +187,10 @@ func TestPlansRefused(t *testing.T) {
 		req  batch.Request
 		want string
 	}{
-		{rotated, batch.Request{Plan: "65,rows"}, "65"},
+		{rotated, batch.Request{Plan: "65,rescore"}, "65"},
 		{rotated, batch.Request{Plan: "dense", Method: batch.Adaptive}, "adaptive"},
-		{rotated, batch.Request{Plan: "64,rows", Method: batch.Exact}, "exact"},
-		{raw, batch.Request{Plan: "64,rows"}, "none"},
+		{rotated, batch.Request{Plan: "64,rescore", Method: batch.Exact}, "exact"},
+		{raw, batch.Request{Plan: "64,rescore"}, "none"},
 		{raw, batch.Request{Plan: "dense", Method: batch.Strict}, "strict"},
 	} {
 		x.req.Queries, x.req.K = rows[:300], 3
@@ -247,7 +247,7 @@ func TestPlansAreRememberedApart(t *testing.T) {
 	}
 	for range 2 {
 		for _, req := range []batch.Request{
-			{K: 10}, {K: 1}, {K: 10, Delta: 1e-5}, {K: 10, Deny: deny}, {K: 10, Plan: "128,rows"}, {K: 10, Plan: "64,128,rows"},
+			{K: 10}, {K: 1}, {K: 10, Delta: 1e-5}, {K: 10, Deny: deny}, {K: 10, Plan: "128,rescore"}, {K: 10, Plan: "64,128,rescore"},
 			{K: 10, Method: batch.Certain}, {K: 10, Method: batch.Exact}, {K: 10, Method: batch.Adaptive},
 		} {
 			req.Queries = c.Rows[:dim]

@@ -87,7 +87,7 @@ func TestLooksEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		search(t, e, batch.Request{Queries: gaussian(2, dim), K: 3, Plan: "64,128,whole,rows"})
+		search(t, e, batch.Request{Queries: gaussian(2, dim), K: 3, Plan: "64,128,whole,rescore"})
 		if b.pulls != x.pulls {
 			t.Errorf("%d looks, want %d of %+v", b.pulls, x.pulls, x)
 		}

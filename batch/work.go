@@ -271,7 +271,7 @@ func reads(r backend.Representation) string {
 	case backend.Panels:
 		return "panels"
 	case backend.Rows:
-		return "rows"
+		return "codes"
 	case backend.Signs:
 		return "signs"
 	}

@@ -26,7 +26,7 @@ def certificate() -> dict[str, Any]:
         "rows_scored": 11,
         "threshold": 0.58,
         "open_bound": None,
-        "plan": "192,whole,rows",
+        "plan": "192,whole,rescore",
         "predicted_survivors": 0.05,
         "backend": "cpu",
     }

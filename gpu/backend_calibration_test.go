@@ -128,7 +128,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 	}
 	fails := map[risk]int{}
 	for _, level := range c.Levels {
-		look, reads := backend.Look{Rep: backend.Rows, To: level.Width, Rule: backend.Student}, "rows"
+		look, reads := backend.Look{Rep: backend.Rows, To: level.Width, Rule: backend.Student}, "codes"
 		switch {
 		case level.Signs:
 			look.Rep, reads = backend.Signs, "signs"

@@ -141,7 +141,7 @@ func TestEngine(t *testing.T) {
 		}
 		for _, req := range []engine.Request{
 			{Method: engine.Exact}, {Method: engine.Certain}, {Method: engine.Adaptive, Delta: 1e-9},
-			{Method: engine.Certain, Plan: "whole,rows"}, {Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"},
+			{Method: engine.Certain, Plan: "whole,rescore"}, {Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"},
 			{Method: engine.Auto, Delta: 1e-9},
 		} {
 			req.Queries, req.K = s.set.Queries, 10
@@ -184,7 +184,7 @@ func left(t *testing.T, name string) {
 func TestEngineOutlives(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
-	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"}
+	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}
 	want := s.search(t, req)
 	const searches = 3
 	for k, f := range []struct {
@@ -264,7 +264,7 @@ func TestEngineOutlives(t *testing.T) {
 func TestEngineLosesOnce(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
-	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain, Plan: "64,whole,rows"}
+	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain, Plan: "64,whole,rescore"}
 	want := s.search(t, req)
 	b := open(t, Options{})
 	var w told
@@ -419,7 +419,7 @@ func TestCoalesced(t *testing.T) {
 		var wg sync.WaitGroup
 		search := func(j int, d time.Duration) {
 			wg.Go(func() {
-				req := engine.Request{Queries: w.set.Query(j), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows", Timeout: d}
+				req := engine.Request{Queries: w.set.Query(j), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Timeout: d}
 				var err error
 				if got[j], err = c.Search(t.Context(), req); err != nil {
 					t.Error(err)
@@ -456,7 +456,7 @@ func TestCoalesced(t *testing.T) {
 				t.Errorf("search %d: open bound %g: %v", j, open, ds)
 			}
 		}
-		alone, err := e.Search(t.Context(), engine.Request{Queries: w.set.Query(2), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"})
+		alone, err := e.Search(t.Context(), engine.Request{Queries: w.set.Query(2), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"})
 		if err != nil {
 			t.Fatal(err)
 		}

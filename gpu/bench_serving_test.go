@@ -26,7 +26,7 @@ func TestServing(t *testing.T) {
 		`{"do": "plans", "set": "a", "m": 8, "k": 5, "delta": 0.01}`,
 		fmt.Sprintf(`{"do": "search", "set": "a", "m": 8, "k": %d, "count": 3, "delta": 0.01, "dump": %q}`, k, dump),
 		`{"do": "search", "set": "b", "m": 8, "k": 5, "first": 1, "count": 1, "delta": 0.01, "method": "exact"}`,
-		`{"do": "split", "set": "a", "m": 8, "k": 5, "count": 2, "delta": 0.01, "plan": "64,whole,rows", "stall": 65536}`,
+		`{"do": "split", "set": "a", "m": 8, "k": 5, "count": 2, "delta": 0.01, "plan": "64,whole,rescore", "stall": 65536}`,
 		`{"do": "sweep", "set": "a", "m": 8, "k": 5, "count": 1, "delta": 0.01, "to": 64, "stall": 65536}`,
 		`{"do": "costs", "size": 2048}`,
 		`{"do": "ceilings", "count": 2, "bytes": 65536, "rounds": 2}`,

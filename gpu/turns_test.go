@@ -63,8 +63,8 @@ func TestTurns(t *testing.T) {
 		m    int
 		want toll
 	}{
-		{"settled by a look", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"}, 1, toll{2, 1, 14, 22}},
-		{"two looks", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rows"}, 64, toll{3, 2, 19, 31}},
+		{"settled by a look", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, toll{2, 1, 14, 22}},
+		{"two looks", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, toll{3, 2, 19, 31}},
 		{"dense", engine.Request{Method: engine.Exact}, 1, toll{2, 2, 12, 25}},
 	} {
 		x.req.Queries, x.req.K = queries[:x.m*c.Dim], 10

@@ -34,7 +34,7 @@ type forecast struct {
 	scan    float64 // the first look at everybody, or the products of the dense scan
 	list    float64 // arms that passed it under the threshold of the time
 	lift    float64 // rows that made the thresholds
-	rows    float64 // later looks
+	later   float64 // later looks
 	score   float64 // float32 rows of what was left
 	// kept is the share of arms left after each look.
 	kept [mostLooks]float64
@@ -43,7 +43,7 @@ type forecast struct {
 func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() }
 
 // after is what a query costs once everybody was looked at.
-func (f *forecast) after() float64 { return f.list + f.lift + f.rows + f.score }
+func (f *forecast) after() float64 { return f.list + f.lift + f.later + f.score }
 
 // forecast prices a ladder whose thresholds end at a rank, given by its log. It is
 // the whole cost model; rank comes from p.rank.
@@ -79,7 +79,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	left := p.share(l, 0, rank, wider)
 	f.kept[0] = left
 	for i := 1; i < len(l.levels); i++ {
-		f.rows += left * p.later(l.levels[i])
+		f.later += left * p.later(l.levels[i])
 		left = min(left, p.share(l, i, rank, wider))
 		f.kept[i] = left
 	}

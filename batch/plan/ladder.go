@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,11 +27,12 @@ func (l ladder) dense() bool { return len(l.levels) == 0 }
 
 // Names of the parts of a plan, besides numbers.
 const (
-	planDense  = "dense"  // the plan of a dense scan of all rows
-	planGather = "gather" // that of one of the rows that a filter allows
-	planSigns  = "signs"  // a look at the signs of a row
-	planWhole  = "whole"  // a look at all codes of a row
-	planRows   = "rows"   // the float32 rows of what is left
+	planDense   = "dense"   // the plan of a dense scan of all rows
+	planGather  = "gather"  // that of one of the rows that a filter allows
+	planSigns   = "signs"   // a look at the signs of a row
+	planWhole   = "whole"   // a look at all codes of a row
+	planRescore = "rescore" // the float32 rows of what is left
+	planRows    = "rows"    // the name of planRescore before, still read
 )
 
 // mostLooks is how many looks a ladder may have. Every one that can fail divides
@@ -58,7 +58,7 @@ func (p *problem) name(l ladder) string {
 			parts = append(parts, strconv.Itoa(p.widths[level]))
 		}
 	}
-	return strings.Join(append(parts, planRows), ",")
+	return strings.Join(append(parts, planRescore), ",")
 }
 
 // parse reads a plan's name for a method.
@@ -78,8 +78,8 @@ func (p *problem) parse(name string, m Method) (ladder, error) {
 	parts := strings.Split(name, ",")
 	last := len(parts) - 1
 	switch {
-	case parts[last] != planRows:
-		return ladder{}, fmt.Errorf("%q is neither %q nor %q nor widths of looks that end in %q", name, planDense, planGather, planRows)
+	case parts[last] != planRescore && parts[last] != planRows:
+		return ladder{}, fmt.Errorf("%q is neither %q nor %q nor widths of looks that end in %q", name, planDense, planGather, planRescore)
 	case m == Exact:
 		return ladder{}, fmt.Errorf("%q looks at codes; the plan of method %s is %q", name, m, planDense)
 	case len(p.widths) == 0:
@@ -127,7 +127,7 @@ func (p *problem) level(text string) (int, error) {
 func (p *problem) check(l ladder) error {
 	switch {
 	case len(l.levels) == 0:
-		return errors.New("no look before the rows")
+		return fmt.Errorf("no look before %q", planRescore)
 	case len(l.levels) > mostLooks:
 		return fmt.Errorf("%d looks, at most %d", len(l.levels), mostLooks)
 	case p.ofSigns(l.levels[0]):

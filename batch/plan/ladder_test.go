@@ -44,58 +44,58 @@ func TestChoice(t *testing.T) {
 		change func(p *problem)
 		want   string
 	}{
-		{"text", Auto, func(*problem) {}, "64,whole,rows"},
-		{"k 1", Auto, func(p *problem) { p.k = 1 }, "32,whole,rows"},
-		{"k 100, a wider look is cheaper but for queries alone", Auto, func(p *problem) { p.k = 100 }, "128,whole,rows"},
-		{"k 100, wider panels", Auto, func(p *problem) { p.k, p.panel = 100, 256 }, "256,whole,rows"},
+		{"text", Auto, func(*problem) {}, "64,whole,rescore"},
+		{"k 1", Auto, func(p *problem) { p.k = 1 }, "32,whole,rescore"},
+		{"k 100, a wider look is cheaper but for queries alone", Auto, func(p *problem) { p.k = 100 }, "128,whole,rescore"},
+		{"k 100, wider panels", Auto, func(p *problem) { p.k, p.panel = 100, 256 }, "256,whole,rescore"},
 		{"everything passes but whole rows tell", Auto, func(p *problem) {
 			p.curves = same(1, .001)
-		}, "whole,rows"},
+		}, "whole,rescore"},
 		{"the same, and no scans of whole rows", Auto, func(p *problem) {
 			p.curves = same(1, .001)
 			p.costs.Wide = 0
 		}, "dense"},
 		{"everything passes", Auto, func(p *problem) { p.curves = same(1, 1) }, "dense"},
-		{"everything passes, adaptive", Adaptive, func(p *problem) { p.curves = same(1, 1) }, "whole,rows"},
-		{"nothing passes", Auto, func(p *problem) { p.curves = same(1e-7, 1e-7) }, "32,rows"},
-		{"a whole row tells no more than a prefix", Auto, func(p *problem) { p.curves = same(.01, .01) }, "32,rows"},
+		{"everything passes, adaptive", Adaptive, func(p *problem) { p.curves = same(1, 1) }, "whole,rescore"},
+		{"nothing passes", Auto, func(p *problem) { p.curves = same(1e-7, 1e-7) }, "32,rescore"},
+		{"a whole row tells no more than a prefix", Auto, func(p *problem) { p.curves = same(.01, .01) }, "32,rescore"},
 		{"few atoms", Auto, func(p *problem) { p.arms, p.atoms = 40, 40 }, "dense"},
 		{"few atoms allowed", Auto, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few atoms allowed, exact", Exact, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few atoms allowed, certain", Certain, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few atoms allowed, adaptive", Adaptive, func(p *problem) { p.arms, p.panels = 40, 40 }, "gather"},
 		{"few atoms allowed, by costs of before", Auto, func(p *problem) { p.arms, p.panels, p.costs.Gather = 40, 40, 0 }, "gather"},
-		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rows"},
+		{"a sixth allowed, anywhere", Auto, func(p *problem) { p.arms = 10000 }, "64,whole,rescore"},
 		{"a sixth allowed, anywhere, and most of them wanted", Auto, func(p *problem) { p.arms, p.k = 10000, 9000 }, "gather"},
 		{"a hundredth allowed, anywhere", Auto, func(p *problem) { p.arms, p.panels = 600, 446 }, "gather"},
 		{"a hundredth allowed, anywhere, adaptive", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 600, 446, 1 }, "gather"},
-		{"a tenth allowed, side by side", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 6000, 94, 1 }, "64,whole,rows"},
+		{"a tenth allowed, side by side", Adaptive, func(p *problem) { p.arms, p.panels, p.k = 6000, 94, 1 }, "64,whole,rescore"},
 		{"nearly all allowed, exact", Exact, func(p *problem) { p.arms = 59999 }, "dense"},
 		{"half allowed, exact", Exact, func(p *problem) { p.arms = 30000 }, "gather"},
 		{"half allowed, rows dear to gather", Exact, func(p *problem) { p.arms, p.costs.Gather = 30000, 100 }, "dense"},
 		{"no codes", Auto, func(p *problem) { p.widths, p.curves = nil, newCurves(&collection.Pilot{}) }, "dense"},
 		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
 		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
-		{"certain, unforeseen", Certain, func(*problem) {}, "whole,rows"},
-		{"certain, unforeseen, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rows"},
-		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rows"},
-		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "32,whole,rows"},
-		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rows"},
+		{"certain, unforeseen", Certain, func(*problem) {}, "whole,rescore"},
+		{"certain, unforeseen, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rescore"},
+		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rescore"},
+		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "32,whole,rescore"},
+		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rescore"},
 		{"exact", Exact, func(*problem) {}, "dense"},
-		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rows"},
-		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rows"},
-		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Visit = 1e6 }, "128,rows"},
-		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rows"},
+		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rescore"},
+		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rescore"},
+		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Visit = 1e6 }, "128,rescore"},
+		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rescore"},
 		{"signs, and whole rows behind them", Auto, func(p *problem) {
 			withSigns(p, .002)
 			p.k, p.costs.Fetch = 100, 1e3
-		}, "128,signs,whole,rows"},
-		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rows"},
+		}, "128,signs,whole,rescore"},
+		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rescore"},
 		{"signs are no certain look", Certain, func(p *problem) {
 			withSigns(p, .001)
 			p.curves.certain = p.curves.shares
-		}, "64,whole,rows"},
-		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rows"},
+		}, "64,whole,rescore"},
+		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rescore"},
 		{"a dense scan for nothing", Auto, func(p *problem) { p.costs.Dense, p.costs.DenseTest, p.costs.DenseOne = 1e-6, 1e-6, 1e-6 }, "dense"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -533,9 +533,11 @@ func TestNames(t *testing.T) {
 					t.Errorf("%s is there twice for %s", p.name(l), m)
 				}
 				seen[p.name(l)] = true
-				got, err := p.parse(p.name(l), m)
-				if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain || got.gather != l.gather {
-					t.Errorf("%s for %s: read as %+v, %v", p.name(l), m, got, err)
+				for _, name := range []string{p.name(l), strings.Replace(p.name(l), "rescore", "rows", 1)} { // as of before
+					got, err := p.parse(name, m)
+					if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain || got.gather != l.gather {
+						t.Errorf("%s for %s: read as %+v, %v", name, m, got, err)
+					}
 				}
 			}
 		}
@@ -551,24 +553,25 @@ func TestNames(t *testing.T) {
 		name string
 		want []string
 	}{
-		{text(), Auto, "", []string{`""`, `"dense"`, `"rows"`}},
-		{text(), Auto, "64", []string{`"64"`, `"rows"`}},
-		{text(), Auto, "rows", []string{"no look"}},
-		{text(), Auto, "65,rows", []string{"65", "[32 64 128 256 768]"}},
-		{text(), Auto, "64, 128,rows", []string{`" 128"`}},
-		{text(), Auto, "wide,rows", []string{`"wide"`, `"whole"`}},
-		{text(), Auto, "128,64,rows", []string{"64 coordinates after one of 128"}},
-		{text(), Auto, "whole,768,rows", []string{"768 coordinates after one of 768"}},
-		{text(), Auto, "32,64,128,256,rows", []string{"4 looks, at most 3"}},
-		{text(), Auto, "64,signs,rows", []string{"signs", "768"}},
-		{signs, Auto, "signs,rows", []string{"later"}},
-		{signs, Auto, "64,whole,signs,rows", []string{"768 coordinates after one of 768"}},
-		{signs, Certain, "64,signs,rows", []string{"certain"}},
-		{text(), Exact, "64,rows", []string{"exact", `"dense"`}},
+		{text(), Auto, "", []string{`""`, `"dense"`, `"rescore"`}},
+		{text(), Auto, "64", []string{`"64"`, `"rescore"`}},
+		{text(), Auto, "rescore", []string{"no look"}},
+		{text(), Auto, "64,rows,rescore", []string{`"rows"`}},
+		{text(), Auto, "65,rescore", []string{"65", "[32 64 128 256 768]"}},
+		{text(), Auto, "64, 128,rescore", []string{`" 128"`}},
+		{text(), Auto, "wide,rescore", []string{`"wide"`, `"whole"`}},
+		{text(), Auto, "128,64,rescore", []string{"64 coordinates after one of 128"}},
+		{text(), Auto, "whole,768,rescore", []string{"768 coordinates after one of 768"}},
+		{text(), Auto, "32,64,128,256,rescore", []string{"4 looks, at most 3"}},
+		{text(), Auto, "64,signs,rescore", []string{"signs", "768"}},
+		{signs, Auto, "signs,rescore", []string{"later"}},
+		{signs, Auto, "64,whole,signs,rescore", []string{"768 coordinates after one of 768"}},
+		{signs, Certain, "64,signs,rescore", []string{"certain"}},
+		{text(), Exact, "64,rescore", []string{"exact", `"dense"`}},
 		{text(), Adaptive, "dense", []string{"adaptive"}},
 		{text(), Exact, "gather", []string{`"gather"`, `"dense"`}},
-		{panels, Auto, "256,rows", []string{"256", "at most 128"}},
-		{none, Auto, "64,rows", []string{"none", `"dense"`}},
+		{panels, Auto, "256,rescore", []string{"256", "at most 128"}},
+		{none, Auto, "64,rescore", []string{"none", `"dense"`}},
 	} {
 		_, err := x.p.parse(x.name, x.m)
 		if err == nil {

@@ -18,7 +18,7 @@ const (
 	plansWithin = 4
 	plansMost   = 14
 
-	wholeRows = "whole,rows"
+	wholeRows = "whole,rescore"
 )
 
 // plans times the plans that have a chance and the planner's choice.

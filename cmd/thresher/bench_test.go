@@ -135,7 +135,7 @@ func TestBenchPlans(t *testing.T) {
 				chosen++
 			}
 		}
-		if len(plans[k]) < 4 || plans[k][0] != "dense" || !slices.Contains(plans[k], "whole,rows") || chosen != 1 {
+		if len(plans[k]) < 4 || plans[k][0] != "dense" || !slices.Contains(plans[k], "whole,rescore") || chosen != 1 {
 			t.Errorf("k %d: plans %v, %d chosen", k, plans[k], chosen)
 		}
 	}

@@ -28,8 +28,8 @@ func response() *batch.Response {
 		Answers: []batch.Answer{
 			{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{
 				Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .01, StoppedBy: batch.Done,
-				Pulls: 1 << 40, DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rows",
-				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "rows", Width: 768}},
+				Pulls: 1 << 40, DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rescore",
+				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "codes", Width: 768}},
 			}},
 			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, Certificate: batch.Certificate{
 				Method: batch.Exact, Guarantee: batch.GuaranteeExact, Exact: true, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
@@ -56,14 +56,14 @@ func TestAppendAnswer(t *testing.T) {
 		{"names and certificates", Search{Certificate: true}, Naming{Name: func(row int64) string { return fmt.Sprintf("é\n%d", row) }},
 			`x{"version":12,"took_ms":1.5,"results":[` +
 				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
-				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rows"}},` +
+				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rescore"}},` +
 				`{"ids":["é\n3"],"scores":[null],"complete":false,"open_bound":17.25,"certificate":{"method":"exact","guarantee":"exact","delta":0,"epsilon":0,` +
 				`"exact":true,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
 				`{"ids":[],"scores":[],"complete":false,"certificate":{"method":"","guarantee":"","delta":0,"epsilon":0,` +
 				`"exact":false,"stopped_by":"cancelled","pulls":0,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":null,"plan":""}}],"warnings":["k 10 cut to \"2\""]}`},
 		{"rounds", Search{Rounds: true}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
 			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
-			`{"reads":"rows","width":768,"rule":"","alpha":0,"seen":0,"survivors":0}]},` +
+			`{"reads":"codes","width":768,"rule":"","alpha":0,"seen":0,"survivors":0}]},` +
 			`{"ids":[3],"scores":[null],"complete":false,"open_bound":17.25,"rounds":[]},` +
 			`{"ids":[],"scores":[],"complete":false,"rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
 	} {

@@ -96,7 +96,7 @@ func benchResponse() *batch.Response {
 		}
 		a.Certificate = batch.Certificate{
 			Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .01, StoppedBy: batch.Done, Pulls: 123456, DensePulls: 76800000,
-			Threshold: &threshold, Plan: "128,whole,rows", Backend: "cpu", Looks: make([]batch.LookRecord, 3),
+			Threshold: &threshold, Plan: "128,whole,rescore", Backend: "cpu", Looks: make([]batch.LookRecord, 3),
 		}
 	}
 	return r

@@ -41,7 +41,7 @@ func sound(t *testing.T, s *Search, dim int) {
 func FuzzDecodeSearch(f *testing.F) {
 	for _, s := range []string{
 		`{"queries":[[1,-2.5,0.1],[4,5,6]],"k":7,"delta":0.05}`,
-		`{"queries":[[1,2,3]],"allow":[3,-1],"deny":["a","é"],"include":["rounds","certificate"],"method":"certain","plan":"64,rows"}`,
+		`{"queries":[[1,2,3]],"allow":[3,-1],"deny":["a","é"],"include":["rounds","certificate"],"method":"certain","plan":"64,rescore"}`,
 		`{"queries":[[1e-45,3.4028236e38,16777217]],"min_score":-0.5,"timeout_ms":0.25,"cut_k":true,"relative":false,"epsilon":1e-9}`,
 		`{"queries":[[1,2,NaN]]}`, `{"queries":[1,2,3]}`, `{"k":1e9}`, `{"queries":[[[[[[`, `{"\u0071ueries":[[1,2,3]],"k":9223372036854775808}`,
 	} {

@@ -110,7 +110,7 @@ function plot(looks, wanted, width) {
         bottom,
         last ? "end" : "middle",
         `look ${i + 1}`,
-        l.reads === "rows" ? "whole rows" : `${short(l.width)} coord.`,
+        l.reads === "codes" ? "whole rows" : `${short(l.width)} coord.`,
       );
   });
   return svg;
