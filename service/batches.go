@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/offline"
 )
@@ -80,5 +81,5 @@ func (s *Server) deleteBatch(r *request, w http.ResponseWriter) error {
 	if err := s.batches.Delete(id); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "batch", Deleted: true})
+	return writeJSON(w, http.StatusOK, api.Deleted{ID: id, Object: "batch", Deleted: true})
 }

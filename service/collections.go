@@ -7,29 +7,24 @@ import (
 	"strconv"
 	"strings"
 
+	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 )
 
-// collectionInfo is what clients are told of a collection.
-type collectionInfo struct {
-	catalog.Info
-	Texts bool `json:"texts,omitempty"` // a search may have texts
-}
-
-func (s *Server) infoOf(info catalog.Info) collectionInfo {
-	return collectionInfo{info, s.encoders.find(info.Name, info.Dimension) != nil}
+// collectionOf is what clients are told of a collection.
+func (s *Server) collectionOf(info catalog.Info) api.Collection {
+	c := info.Collection
+	c.Texts = s.encoders.find(c.Name, c.Dimension) != nil
+	return c
 }
 
 func (s *Server) listCollections(r *request, w http.ResponseWriter) error {
-	list := []collectionInfo{}
+	list := api.Collections{Object: "list", Data: []api.Collection{}}
 	for _, info := range s.catalog.List() {
-		list = append(list, s.infoOf(info))
+		list.Data = append(list.Data, s.collectionOf(info))
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Object string           `json:"object"`
-		Data   []collectionInfo `json:"data"`
-	}{"list", list})
+	return writeJSON(w, http.StatusOK, list)
 }
 
 func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
@@ -40,7 +35,7 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 	if info.State == catalog.Ready {
 		w.Header().Set("ETag", versionTag(info))
 	}
-	return writeJSON(w, http.StatusOK, s.infoOf(info))
+	return writeJSON(w, http.StatusOK, s.collectionOf(info))
 }
 
 func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {

@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 
+	"thresher/service/api"
 	"thresher/service/files"
 	"thresher/service/problem"
 )
@@ -48,7 +49,7 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	w.Header().Set("Location", "/v1/files/"+f.ID)
-	return writeJSON(w, http.StatusOK, f)
+	return writeJSON(w, http.StatusOK, f.View())
 }
 
 // fileForm is the form of an upload, whose parts may come in any order: the file is
@@ -160,33 +161,22 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	page := filePage{Object: "list", Data: list, HasMore: more}
-	if page.Data == nil {
-		page.Data = []files.File{}
+	views := make([]api.File, len(list))
+	for i, f := range list {
+		views[i] = f.View()
 	}
-	if n := len(list); n > 0 {
-		page.FirstID, page.LastID = &list[0].ID, &list[n-1].ID
-	}
-	return writeJSON(w, http.StatusOK, page)
+	return writeJSON(w, http.StatusOK, api.NewPage(views, more, func(f *api.File) string { return f.ID }))
 }
 
 // mostFiles is the longest page of the list of files.
 const mostFiles = 1000
-
-type filePage struct {
-	Object  string       `json:"object"`
-	Data    []files.File `json:"data"`
-	FirstID *string      `json:"first_id"`
-	LastID  *string      `json:"last_id"`
-	HasMore bool         `json:"has_more"`
-}
 
 func (s *Server) getFile(r *request, w http.ResponseWriter) error {
 	f, err := s.files.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, f)
+	return writeJSON(w, http.StatusOK, f.View())
 }
 
 // getContent sends a file, or the ranges of it that are asked for.
@@ -210,12 +200,5 @@ func (s *Server) deleteFile(r *request, w http.ResponseWriter) error {
 	if err := s.files.Delete(id); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "file", Deleted: true})
-}
-
-// deleted is what the OpenAI API answers when something was deleted.
-type deleted struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Deleted bool   `json:"deleted"`
+	return writeJSON(w, http.StatusOK, api.Deleted{ID: id, Object: "file", Deleted: true})
 }

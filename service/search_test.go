@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"thresher/batch"
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -83,7 +84,7 @@ func TestClientReadsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for method, law := range map[batch.Method]batch.Law{batch.Strict: batch.LawOrder, batch.Certain: ""} {
-		found, err := c.Search(t.Context(), "raw", client.Search{Queries: [][]float32{rows[:dim]}, K: 2, Method: string(method), Include: []string{"certificate"}})
+		found, err := c.Search(t.Context(), "raw", api.Search{Queries: [][]float32{rows[:dim]}, K: 2, Method: string(method), Include: []string{"certificate"}})
 		if err != nil {
 			t.Fatal(err)
 		}

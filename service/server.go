@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/batch"
+	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/db"
 	"thresher/service/fair"
@@ -203,7 +204,7 @@ func (s *Server) State() metrics.State {
 // Jobs counts batches by status; for metrics.
 func (s *Server) Jobs() map[string]int {
 	counts := map[string]int{}
-	for _, status := range offline.Statuses() {
+	for _, status := range api.BatchStatuses() {
 		counts[string(status)] = 0
 	}
 	for status, n := range s.batches.Counts() {

@@ -169,8 +169,8 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 		}
 		defer v.Release()
 		defer s.batches.Interactive()()
-		if req.Timeout > 0 {
-			left := req.Timeout - r.queued
+		if req.TimeoutMS > 0 {
+			left := time.Duration(req.TimeoutMS*float64(time.Millisecond)) - r.queued
 			if left <= 0 {
 				return problem.New(problem.Deadline, "the deadline passed while the request waited for its turn").In("timeout_ms")
 			}
@@ -186,7 +186,7 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 		took := time.Since(began)
 		a.TookMS = float64(took.Microseconds()) / 1000
 		if s.o.Metrics != nil {
-			s.o.Metrics.Slated(name, string(req.Algorithm), took, len(a.Slates), a.Evaluations)
+			s.o.Metrics.Slated(name, req.Algorithm, took, len(a.Slates), a.Evaluations)
 		}
 		return writeJSON(w, http.StatusOK, a)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/problem"
 	"thresher/service/tournaments"
@@ -88,7 +89,7 @@ func (s *Server) deleteTournament(r *request, w http.ResponseWriter) error {
 	if err := s.tournaments.Delete(ctx, id); err != nil {
 		return s.waited(err)
 	}
-	return writeJSON(w, http.StatusOK, deleted{ID: id, Object: "tournament", Deleted: true})
+	return writeJSON(w, http.StatusOK, api.Deleted{ID: id, Object: "tournament", Deleted: true})
 }
 
 func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {

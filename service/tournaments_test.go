@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
 // judge decides duels in favour of the arm that comes first in a list.
-func judge(order []string, duels []client.Duel) []client.DuelResult {
-	var results []client.DuelResult
+func judge(order []string, duels []api.Duel) []api.DuelResult {
+	var results []api.DuelResult
 	for _, d := range duels {
-		results = append(results, client.DuelResult{DuelID: d.ID, AWon: slices.Index(order, d.A) < slices.Index(order, d.B)})
+		results = append(results, api.DuelResult{DuelID: d.ID, AWon: slices.Index(order, d.A) < slices.Index(order, d.B)})
 	}
 	return results
 }
@@ -36,7 +37,7 @@ func TestTournament(t *testing.T) {
 		return c
 	}
 	c := connect()
-	made, err := c.CreateTournament(ctx, client.TournamentSpec{Arms: order, Mode: "online", Horizon: of(int64(100000)), Testing: "sweep"}, "")
+	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: order, Mode: "online", Horizon: of(int64(100000)), Testing: "sweep"}, "")
 	if err != nil || made.Done || made.Winner != nil || len(made.State.Active) != 3 || *made.Seed != 1 || *made.LeaseSeconds != 600 {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -92,14 +93,14 @@ func TestBadTournaments(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Arms, o.Limits.Duels, o.Limits.Tournaments = 4, 5, 1 })
 	const all = "/v1/tournaments"
 	const good = `{"arms":["a","b","c"],"mode":"online","horizon":1000,"testing":"sweep"}`
-	var made client.Tournament
+	var made api.Tournament
 	a := s.do("POST", all, good, "Idempotency-Key", "first").want(201)
 	a.into(&made)
 	at := all + "/" + made.ID
 	if a.header.Get("Location") != at {
 		t.Errorf("at %s", a.header.Get("Location"))
 	}
-	var handed, again client.Duels
+	var handed, again api.Duels
 	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&handed)
 	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&again)
 	if fmt.Sprint(handed) != fmt.Sprint(again) || len(handed.Duels) == 0 {
@@ -125,6 +126,7 @@ func TestBadTournaments(t *testing.T) {
 		{"arms that are no texts", "POST", all, `{"arms":[1,2],"mode":"online","horizon":1000}`, 400, "invalid-value", "arms", none, ""},
 		{"no mode", "POST", all, `{"arms":["a","b"]}`, 400, "invalid-value", "mode", none, "[online pac]"},
 		{"no duels at all", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":0}`, 400, "invalid-value", "horizon", none, ""},
+		{"half a duel", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":100.5}`, 400, "invalid-value", "horizon", none, ""},
 		{"negative horizon", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":-5}`, 400, "invalid-value", "horizon", none, ""},
 		{"gamma", "POST", all, `{"arms":["a","b"],"mode":"online","horizon":1000,"gamma":0.5}`, 400, "invalid-value", "gamma", none, "[1, 1e6]"},
 		{"delta of 0", "POST", all, `{"arms":["a","b"],"mode":"pac","epsilon":0.1,"delta":0}`, 400, "invalid-value", "delta", none, "(0, 1)"},
@@ -194,7 +196,7 @@ func TestBadTournaments(t *testing.T) {
 	if after := string(s.do("GET", at, nil).want(200).body); after != before {
 		t.Errorf("the state was\n%s and is\n%s", before, after)
 	}
-	var lenient client.Reported
+	var lenient api.Reported
 	s.do("POST", at+"/report?lenient", strings.Replace(reported, "true", "false", 1)).want(200).into(&lenient)
 	if lenient.Receipts[0].Status != "conflicting" {
 		t.Errorf("%+v", lenient.Receipts)
@@ -208,7 +210,7 @@ func TestBadTournaments(t *testing.T) {
 // waits longer than any search may take.
 func TestTournamentTurns(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
-	var made client.Tournament
+	var made api.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
 	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {

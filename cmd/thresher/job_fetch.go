@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/atomicfile"
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -24,10 +25,10 @@ type jobFetch struct {
 
 // fetched is what --json says.
 type fetched struct {
-	Batch  client.Batch `json:"batch"`
-	Output string       `json:"output,omitempty"` // path
-	Errors string       `json:"errors,omitempty"` // path
-	Bytes  int64        `json:"bytes"`            // of both
+	Batch  api.Batch `json:"batch"`
+	Output string    `json:"output,omitempty"` // path
+	Errors string    `json:"errors,omitempty"` // path
+	Bytes  int64     `json:"bytes"`            // of both
 }
 
 func newJobFetchCommand(a *app, f *remote) *cobra.Command {
@@ -89,14 +90,14 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 	if err != nil {
 		return told(err)
 	}
-	if !b.Final() {
+	if !b.Status.Final() {
 		return &exitError{exitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id)}
 	}
 	return a.fetchAll(ctx, c, j, b)
 }
 
 // fetchAll fetches what is wanted of a batch that is final, and fails as it did.
-func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b client.Batch) error {
+func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api.Batch) error {
 	id, report := b.ID, fetched{Batch: b}
 	for _, x := range []struct {
 		path string

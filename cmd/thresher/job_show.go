@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -18,7 +19,7 @@ func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 		Short: "Tell how far a batch is",
 		Args:  oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBatch(f, func(c *client.Client) (client.Batch, error) { return c.Batch(cmd.Context(), args[0]) })
+			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.Batch(cmd.Context(), args[0]) })
 		},
 	}
 }
@@ -29,13 +30,13 @@ func newJobCancelCommand(a *app, f *remote) *cobra.Command {
 		Short: "End a batch; what is answered stays",
 		Args:  oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBatch(f, func(c *client.Client) (client.Batch, error) { return c.CancelBatch(cmd.Context(), args[0]) })
+			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.CancelBatch(cmd.Context(), args[0]) })
 		},
 	}
 }
 
 // withBatch asks for a batch and shows it.
-func (a *app) withBatch(f *remote, ask func(*client.Client) (client.Batch, error)) error {
+func (a *app) withBatch(f *remote, ask func(*client.Client) (api.Batch, error)) error {
 	c, err := f.connect()
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (a *app) withBatch(f *remote, ask func(*client.Client) (client.Batch, error
 	return a.showBatch(&b, f.json)
 }
 
-func (a *app) showBatch(b *client.Batch, asJSON bool) error {
+func (a *app) showBatch(b *api.Batch, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(a.out).Encode(b)
 	}
@@ -83,7 +84,7 @@ func (a *app) showBatch(b *client.Batch, asJSON bool) error {
 }
 
 // reasons are why a batch failed, or stands still.
-func reasons(b *client.Batch) []string {
+func reasons(b *api.Batch) []string {
 	if b.Errors == nil {
 		return nil
 	}
@@ -98,17 +99,17 @@ func reasons(b *client.Batch) []string {
 	return all
 }
 
-func statusOf(b *client.Batch) string {
-	if n := b.Progress.Position; n > 0 && !b.Final() {
+func statusOf(b *api.Batch) string {
+	if n := b.Progress.Position; n > 0 && !b.Status.Final() {
 		return fmt.Sprintf("%s, waits behind %d others", b.Status, n)
 	}
-	return b.Status
+	return string(b.Status)
 }
 
-func countsOf(b *client.Batch) string {
+func countsOf(b *api.Batch) string {
 	n := b.RequestCounts
 	switch {
-	case n.Total == 0 && b.Final():
+	case n.Total == 0 && b.Status.Final():
 		return "none answered"
 	case n.Total == 0:
 		return "not counted yet"
@@ -120,7 +121,7 @@ func countsOf(b *client.Batch) string {
 	return text
 }
 
-func savingOf(p client.BatchProgress) string {
+func savingOf(p api.BatchProgress) string {
 	return (&summary{Saving: p.Saving}).saved()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -122,8 +123,8 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 }
 
 // spec is what the server is asked for, but for the file's id.
-func (s *jobSubmit) spec(c *config.Config, path string) (client.BatchSpec, error) {
-	spec := client.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
+func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
+	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
 	format, _ := dataset.FormatOf(path)
 	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.certificates
 	for _, key := range searchKeys() {
@@ -196,10 +197,10 @@ func firstEndpoint(path string) (string, error) {
 
 // submit uploads the file and makes the batch. Both have keys made of one, so that a
 // server that is asked twice does it once.
-func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path string, spec client.BatchSpec) (client.Batch, error) {
+func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path string, spec api.BatchSpec) (api.Batch, error) {
 	up, err := client.UploadOf(path, "batch")
 	if err != nil {
-		return client.Batch{}, err
+		return api.Batch{}, err
 	}
 	up.Key = s.key
 	p := a.newProgress("uploading")
@@ -207,7 +208,7 @@ func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path s
 	file, err := c.Upload(ctx, up)
 	p.done()
 	if err != nil {
-		return client.Batch{}, err
+		return api.Batch{}, err
 	}
 	a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
 	spec.InputFileID = file.ID

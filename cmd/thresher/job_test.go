@@ -22,6 +22,7 @@ import (
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/service"
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -102,7 +103,7 @@ func TestJob(t *testing.T) {
 
 	r := thresher(t, "job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--wait", "--json", "--interval", "5ms", "--metadata", "a=b")
 	r.wantCode(t, exitOK)
-	var b client.Batch
+	var b api.Batch
 	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
 		t.Fatal(err)
 	}
@@ -402,11 +403,11 @@ func TestJobServerHangs(t *testing.T) {
 
 func TestDoing(t *testing.T) {
 	left := 61.4
-	b := client.Batch{Status: "in_progress", Progress: client.BatchProgress{Queries: 5, QueriesPerSecond: 1234.5, Saving: 3.14, SecondsLeft: &left}}
+	b := api.Batch{Status: "in_progress", Progress: api.BatchProgress{Queries: 5, QueriesPerSecond: 1234.5, Saving: 3.14, SecondsLeft: &left}}
 	if got, want := doing(&b), "in_progress, 1234 queries/s, saving 3.1x, 1m1s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	b = client.Batch{Status: "validating", Progress: client.BatchProgress{Position: 2}, Errors: &client.BatchErrors{Data: []client.BatchError{{Message: "no room"}}}}
+	b = api.Batch{Status: "validating", Progress: api.BatchProgress{Position: 2}, Errors: &api.BatchErrors{Data: []api.BatchError{{Message: "no room"}}}}
 	if got, want := doing(&b), "validating, waits behind 2 others, stands still: no room"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/service/api"
 	"thresher/service/client"
 )
 
@@ -60,9 +61,9 @@ func (a *app) waitFor(ctx context.Context, c *client.Client, w *waiting, id stri
 }
 
 // awaited returns a batch once it is final.
-func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id string) (client.Batch, error) {
+func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id string) (api.Batch, error) {
 	if w.interval < time.Millisecond {
-		return client.Batch{}, fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
+		return api.Batch{}, fmt.Errorf("job wait: --interval %v is below 1ms", w.interval)
 	}
 	b, err := a.watch(ctx, c, w, id)
 	if ctx.Err() != nil {
@@ -75,7 +76,7 @@ func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id stri
 }
 
 // outcome is the error of a final batch that has not completed.
-func outcome(b *client.Batch) error {
+func outcome(b *api.Batch) error {
 	if b.Status == "completed" {
 		return nil
 	}
@@ -87,7 +88,7 @@ func outcome(b *client.Batch) error {
 }
 
 // watch asks for the batch again and again until it is final.
-func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string) (client.Batch, error) {
+func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string) (api.Batch, error) {
 	p := a.newProgress("waiting")
 	defer p.done()
 	tick := time.NewTicker(w.interval)
@@ -96,7 +97,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 	for {
 		b, err := w.ask(ctx, c, id)
 		switch {
-		case err == nil && b.Final():
+		case err == nil && b.Status.Final():
 			return b, nil
 		case err == nil:
 			heard = time.Now()
@@ -116,7 +117,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 }
 
 // ask looks at the batch once. No answer in time is none.
-func (w *waiting) ask(ctx context.Context, c *client.Client, id string) (client.Batch, error) {
+func (w *waiting) ask(ctx context.Context, c *client.Client, id string) (api.Batch, error) {
 	look, end := context.WithTimeout(ctx, w.look)
 	defer end()
 	b, err := c.Batch(look, id)
@@ -134,7 +135,7 @@ func away(err error) bool {
 }
 
 // doing says in a few words how a batch goes.
-func doing(b *client.Batch) string {
+func doing(b *api.Batch) string {
 	text := statusOf(b)
 	if p := b.Progress; p.Queries > 0 {
 		text += fmt.Sprintf(", %.0f queries/s, saving %.1fx", p.QueriesPerSecond, p.Saving)

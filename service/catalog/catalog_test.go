@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
+	"thresher/service/api"
 )
 
 // contents are the ids and rows of a version.
@@ -39,8 +40,8 @@ func TestLifeOfACollection(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
 	i := f.ready(f.c.Create(ctx, "films", rowsOf(0, 5, 4, nil), CreateOptions{}, ""))
-	want := Info{Name: "films", Version: 1, State: Ready, Count: 5, Dimension: 4, Metric: "ip", Basis: "rotated",
-		IDs: RowNumbers, Bytes: i.Bytes, Backend: i.Backend, CreatedAt: i.CreatedAt}
+	want := Info{Collection: api.Collection{Name: "films", Version: 1, State: Ready, Count: 5, Dimension: 4, Metric: "ip", Basis: "rotated",
+		IDs: RowNumbers, Bytes: i.Bytes, Backend: i.Backend, CreatedAt: i.CreatedAt}}
 	if d := cmp.Diff(want, i); d != "" || i.Bytes == 0 || i.Backend == "" {
 		t.Fatal(d, i)
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"thresher/service/api"
+
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
@@ -101,17 +103,17 @@ func TestAddresses(t *testing.T) {
 		"GET /under/v1/collections/a%2Fb%20c":              func() error { _, err := c.Collection(ctx, "a/b c"); return err },
 		"GET /under/v1/collections/%2E%2E":                 func() error { _, err := c.Collection(ctx, ".."); return err },
 		"DELETE /under/v1/collections/x":                   func() error { return c.DeleteCollection(ctx, "x") },
-		"DELETE /under/v1/collections/x/rows":              func() error { _, err := c.DeleteRows(ctx, "x", []any{1}, ""); return err },
+		"DELETE /under/v1/collections/x/rows":              func() error { _, err := c.DeleteRows(ctx, "x", []api.ID{api.IntID(1)}, ""); return err },
 		"PUT /under/v1/collections/x":                      func() error { _, err := c.CreateCollectionFrom(ctx, "x", 1, nil, ""); return err },
-		"POST /under/v1/collections/x/search":              func() error { _, err := c.Search(ctx, "x", Search{}); return err },
+		"POST /under/v1/collections/x/search":              func() error { _, err := c.Search(ctx, "x", api.Search{}); return err },
 		"GET /under/v1/files/f":                            func() error { _, err := c.File(ctx, "f"); return err },
 		"GET /under/v1/files?after=f&limit=3":              func() error { _, err := c.Files(ctx, "f", 3); return err },
 		"DELETE /under/v1/files/f":                         func() error { return c.DeleteFile(ctx, "f") },
-		"POST /under/v1/batches":                           func() error { _, err := c.CreateBatch(ctx, BatchSpec{}, ""); return err },
+		"POST /under/v1/batches":                           func() error { _, err := c.CreateBatch(ctx, api.BatchSpec{}, ""); return err },
 		"GET /under/v1/batches/b":                          func() error { _, err := c.Batch(ctx, "b"); return err },
 		"GET /under/v1/batches":                            func() error { _, err := c.Batches(ctx, "", 0); return err },
 		"POST /under/v1/batches/b/cancel":                  func() error { _, err := c.CancelBatch(ctx, "b"); return err },
-		"POST /under/v1/tournaments":                       func() error { _, err := c.CreateTournament(ctx, TournamentSpec{}, ""); return err },
+		"POST /under/v1/tournaments":                       func() error { _, err := c.CreateTournament(ctx, api.TournamentSpec{}, ""); return err },
 		"GET /under/v1/tournaments/t":                      func() error { _, err := c.Tournament(ctx, "t"); return err },
 		"GET /under/v1/tournaments?limit=2":                func() error { _, err := c.Tournaments(ctx, "", 2); return err },
 		"DELETE /under/v1/tournaments/t":                   func() error { return c.DeleteTournament(ctx, "t") },
@@ -231,7 +233,7 @@ func TestRetries(t *testing.T) {
 				keys = append(keys, r.Header.Get("Idempotency-Key"))
 				c.answers[len(keys)-1](w)
 			})
-			b, err := client.CreateBatch(context.Background(), BatchSpec{InputFileID: "f"}, "")
+			b, err := client.CreateBatch(context.Background(), api.BatchSpec{InputFileID: "f"}, "")
 			settle()
 			if c.fails != (err != nil) || err == nil && b.ID != "b" {
 				t.Errorf("%+v, %v", b, err)
@@ -320,7 +322,7 @@ func TestDeadlineIsNotRetried(t *testing.T) {
 		calls++
 		refuse(w, 504, `{"type":"/problems/deadline","title":"late"}`)
 	})
-	_, err := c.Search(context.Background(), "x", Search{})
+	_, err := c.Search(context.Background(), "x", api.Search{})
 	if settle(); err == nil || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}

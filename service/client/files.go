@@ -11,24 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"thresher/service/api"
 )
-
-// File is a file on the server.
-type File struct {
-	ID        string `json:"id"`
-	Object    string `json:"object"` // "file"
-	Bytes     int64  `json:"bytes"`
-	CreatedAt int64  `json:"created_at"` // Unix seconds
-	Filename  string `json:"filename"`
-	Purpose   string `json:"purpose"`
-	Status    string `json:"status"`
-}
-
-// Files is a part of the list of files.
-type Files struct {
-	Data    []File `json:"data"`
-	HasMore bool   `json:"has_more"`
-}
 
 // NewKey returns an Idempotency-Key that nobody used.
 func NewKey() string { return rand.Text() }
@@ -70,10 +55,10 @@ func UploadOf(path, purpose string) (Upload, error) {
 }
 
 // Upload stores a file on the server.
-func (c *Client) Upload(ctx context.Context, u Upload) (File, error) {
+func (c *Client) Upload(ctx context.Context, u Upload) (api.File, error) {
 	head, tail, contentType, err := u.frame()
 	if err != nil {
-		return File{}, err
+		return api.File{}, err
 	}
 	k := (&call{method: http.MethodPost, path: []string{"v1", "files"}, length: int64(len(head)) + u.Size + int64(len(tail))}).keyed(u.Key)
 	k.set("Content-Type", contentType)
@@ -84,17 +69,17 @@ func (c *Client) Upload(ctx context.Context, u Upload) (File, error) {
 		}
 		return newUploadBody(&u, f, head, tail), nil
 	}
-	return answerAs[File](ctx, c, k)
+	return answerAs[api.File](ctx, c, k)
 }
 
 // File describes a file.
-func (c *Client) File(ctx context.Context, id string) (File, error) {
-	return answerAs[File](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files", id}})
+func (c *Client) File(ctx context.Context, id string) (api.File, error) {
+	return answerAs[api.File](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files", id}})
 }
 
 // Files lists files, those after the file of this id; limit 0 is the server's.
-func (c *Client) Files(ctx context.Context, after string, limit int) (Files, error) {
-	return answerAs[Files](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: paging(after, limit)})
+func (c *Client) Files(ctx context.Context, after string, limit int) (api.Page[api.File], error) {
+	return answerAs[api.Page[api.File]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: paging(after, limit)})
 }
 
 func paging(after string, limit int) url.Values {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 
+	"thresher/service/api"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,22 +33,22 @@ func TestSlates(t *testing.T) {
 		io.WriteString(w, answers[name])
 	})
 	ctx := context.Background()
-	put, err := c.PutSlates(ctx, "a/b", SlateSettings{Lambda: 2, Items: []SlateItem{{ID: "x", Costs: []float64{1}}}})
-	if err != nil || put.Lambda != 2 || put.Users != 3 || put.Slates != 4 || put.Items[0].ID != "x" {
+	put, err := c.PutSlates(ctx, "a/b", api.SlateSettings{Lambda: 2, Items: []api.SlateItem{{ID: api.TextID("x"), Costs: []float64{1}}}})
+	if err != nil || put.Lambda != 2 || put.Users != 3 || put.Slates != 4 || put.Items[0].ID != api.TextID("x") {
 		t.Errorf("%+v, %v", put, err)
 	}
 	if got, err := c.Slates(ctx, "a/b"); err != nil || got.Users != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	made, err := c.RecommendSlates(ctx, "a/b", SlateRequest{Users: []any{"ann", 7}, K: 2, Budgets: []float64{1.5}, GroupLimits: map[string]int{"g": 0}}, "")
-	if err != nil || made.Version != 7 || made.Excluded["barred"].Count != 1 || made.Slates[0].Items[0].ID != 4. || made.Slates[0].User != "ann" || made.Slates[0].Alpha != 0.25 {
+	made, err := c.RecommendSlates(ctx, "a/b", api.SlateRequest{Users: []api.ID{api.TextID("ann"), api.IntID(7)}, K: 2, Budgets: []float64{1.5}, GroupLimits: map[string]int{"g": 0}}, "")
+	if err != nil || made.Version != 7 || made.Excluded.Barred.Count != 1 || made.Slates[0].Items[0].ID != api.IntID(4) || made.Slates[0].User != api.TextID("ann") || made.Slates[0].Alpha != 0.25 {
 		t.Errorf("%+v, %v", made, err)
 	}
-	taken, err := c.RewardSlates(ctx, "a/b", []SlateFeedback{{"s", []float64{1}}})
-	if err != nil || len(taken) != 1 || taken[0] != (SlateTaken{"s", "ann", 1, 9}) {
+	taken, err := c.RewardSlates(ctx, "a/b", []api.SlateFeedback{{ID: "s", Rewards: []float64{1}}})
+	if err != nil || len(taken) != 1 || taken[0] != (api.SlateAccepted{ID: "s", User: api.TextID("ann"), Rewards: 1, Observations: 9}) {
 		t.Errorf("%+v, %v", taken, err)
 	}
-	if err := c.ForgetSlateUsers(ctx, "a/b", []any{"ann", 7}); err != nil {
+	if err := c.ForgetSlateUsers(ctx, "a/b", []api.ID{api.TextID("ann"), api.IntID(7)}); err != nil {
 		t.Error(err)
 	}
 	if err := c.DeleteSlates(ctx, "a/b"); err != nil {

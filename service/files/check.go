@@ -56,7 +56,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		case err != nil:
 			tell(db.Item{Kind: "file", Name: id, Verdict: db.Unknown, Detail: "nothing says what it is: " + durable.WithoutFolder(err)})
 		default:
-			i, err := s.compare(ctx, File(a.stored))
+			i, err := s.compare(ctx, a.File)
 			if err != nil {
 				return err
 			}

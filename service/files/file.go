@@ -1,11 +1,12 @@
 package files
 
 import (
-	"encoding/json"
 	"time"
+
+	"thresher/service/api"
 )
 
-// File describes a file.
+// File describes a file. Its JSON is that of records and notes.
 type File struct {
 	ID        string
 	Name      string // as the client called it; never a path here
@@ -15,16 +16,10 @@ type File struct {
 	CreatedAt time.Time
 }
 
-// MarshalJSON writes the file object of the OpenAI API.
-func (f File) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID        string `json:"id"`
-		Object    string `json:"object"`
-		Bytes     int64  `json:"bytes"`
-		CreatedAt int64  `json:"created_at"` // Unix seconds
-		Name      string `json:"filename"`
-		Purpose   string `json:"purpose"`
-		Status    string `json:"status"`
-		SHA256    string `json:"sha256"`
-	}{f.ID, "file", f.Bytes, f.CreatedAt.Unix(), f.Name, f.Purpose, "processed", f.SHA256})
+// View is what clients see of the file.
+func (f File) View() api.File {
+	return api.File{
+		ID: f.ID, Object: "file", Bytes: f.Bytes, CreatedAt: f.CreatedAt.Unix(), Filename: f.Name,
+		Purpose: f.Purpose, Status: "processed", SHA256: f.SHA256,
+	}
 }

@@ -26,7 +26,7 @@ const (
 
 // about is a file's note.
 type about struct {
-	stored
+	File
 	Key         string `json:"key,omitempty"` // of idempotency
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
@@ -137,7 +137,7 @@ func (s *Store) complete(f File, l lying) error {
 	case l.gone: // its deletion did not come to an end
 		return s.o.disk.Rename(at+goneSuffix, at+aboutSuffix)
 	}
-	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{stored: stored(f)})
+	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{File: f})
 }
 
 // meet decides what becomes of a file that the database does not know: it is returned if
@@ -199,7 +199,7 @@ func (s *Store) adopt(all []about) error {
 				again = append(again, a)
 				continue
 			}
-			text, err := put(tx, File(a.stored))
+			text, err := put(tx, a.File)
 			if err != nil {
 				return err
 			}

@@ -24,12 +24,9 @@ const (
 
 // record is a File in the database, and its place in the order.
 type record struct {
-	stored
+	File
 	Number uint64 `json:"number"`
 }
-
-// stored is File without its API's form of JSON.
-type stored File
 
 func createBuckets(tx *bbolt.Tx) error {
 	return db.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
@@ -54,7 +51,7 @@ func eachFile(tx *bbolt.Tx, visit func(File)) error {
 func decode(name string, text []byte) (File, error) {
 	var r record
 	err := db.ReadJSON("file "+name, text, &r)
-	return File(r.stored), err
+	return r.File, err
 }
 
 // orderKey is the key of a file in the order.
@@ -82,7 +79,7 @@ func put(tx *bbolt.Tx, f File) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if text, err = json.Marshal(record{stored(f), n}); err != nil {
+	if text, err = json.Marshal(record{f, n}); err != nil {
 		return nil, err
 	}
 	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))

@@ -152,7 +152,7 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 		}
 	}()
 	// The note comes first: a content that has none was not acknowledged.
-	if err := s.o.disk.PutNote(to+aboutSuffix, aboutKind, about{stored(f), key, fingerprint}); err != nil {
+	if err := s.o.disk.PutNote(to+aboutSuffix, aboutKind, about{f, key, fingerprint}); err != nil {
 		return File{}, false, err
 	}
 	if err := rename(to); err != nil {

@@ -149,7 +149,7 @@ func TestContentComesBack(t *testing.T) {
 
 func TestFileIsAnOpenAIFile(t *testing.T) {
 	text, err := json.Marshal(File{ID: "file-1", Name: "a.jsonl", Purpose: "batch", Bytes: 5, SHA256: "ab",
-		CreatedAt: time.Unix(1_700_000_000, 7)})
+		CreatedAt: time.Unix(1_700_000_000, 7)}.View())
 	want := `{"id":"file-1","object":"file","bytes":5,"created_at":1700000000,"filename":"a.jsonl","purpose":"batch","status":"processed","sha256":"ab"}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)

@@ -1,136 +1,35 @@
 package offline
 
 import (
-	"encoding/json"
 	"time"
+
+	"thresher/service/api"
 )
 
-// Status is how far a batch is.
-type Status string
+// What clients see of batches.
+type (
+	Batch    = api.Batch
+	Spec     = api.BatchSpec
+	Status   = api.BatchStatus
+	Errors   = api.BatchErrors
+	Error    = api.BatchError
+	Counts   = api.BatchCounts
+	Pinned   = api.BatchCollection
+	Progress = api.BatchProgress
+	Page     = api.Page[Batch]
+)
 
-// The statuses; the last four are final.
+// The statuses of a batch; the last four are final.
 const (
-	Validating Status = "validating" // also while it waits for its turn
-	InProgress Status = "in_progress"
-	Finalizing Status = "finalizing"
-	Cancelling Status = "cancelling"
-	Completed  Status = "completed"
-	Failed     Status = "failed"
-	Expired    Status = "expired"
-	Cancelled  Status = "cancelled"
+	Validating = api.BatchValidating // also while it is queued
+	InProgress = api.BatchInProgress
+	Finalizing = api.BatchFinalizing
+	Cancelling = api.BatchCancelling
+	Completed  = api.BatchCompleted
+	Failed     = api.BatchFailed
+	Expired    = api.BatchExpired
+	Cancelled  = api.BatchCancelled
 )
-
-// Statuses lists all of them.
-func Statuses() []Status {
-	return []Status{Validating, InProgress, Finalizing, Cancelling, Completed, Failed, Expired, Cancelled}
-}
-
-// Final reports whether nothing changes any more.
-func (s Status) Final() bool {
-	return s == Completed || s == Failed || s == Expired || s == Cancelled
-}
-
-// Spec is what a client asks for.
-type Spec struct {
-	InputFileID string `json:"input_file_id"`
-	// Endpoint is /v1/collections/{name}/search with the name of a collection,
-	// whose current version answers all lines that name it.
-	Endpoint string `json:"endpoint"`
-	// CompletionWindow is how long the batch may take, "24h" or "90m"; "" is 24h.
-	CompletionWindow string            `json:"completion_window,omitempty"`
-	Metadata         map[string]string `json:"metadata,omitempty"`
-	// Search holds the options of a matrix file, as the body of a search has them,
-	// without queries. A JSONL file with it is read as a matrix.
-	Search json.RawMessage `json:"search,omitempty"`
-	// OutputFormat of a matrix file: "jsonl", "npz" or "parquet"; "" is jsonl.
-	OutputFormat string `json:"output_format,omitempty"`
-}
-
-// Batch is what clients see: the batch object of the OpenAI API and, from
-// Collections on, members of our own. Times are Unix seconds.
-type Batch struct {
-	ID               string            `json:"id"`
-	Object           string            `json:"object"` // "batch"
-	Endpoint         string            `json:"endpoint"`
-	Errors           *Errors           `json:"errors"`
-	InputFileID      string            `json:"input_file_id"`
-	CompletionWindow string            `json:"completion_window"`
-	Status           Status            `json:"status"`
-	OutputFileID     *string           `json:"output_file_id"`
-	ErrorFileID      *string           `json:"error_file_id"`
-	CreatedAt        int64             `json:"created_at"`
-	InProgressAt     *int64            `json:"in_progress_at"`
-	ExpiresAt        *int64            `json:"expires_at"`
-	FinalizingAt     *int64            `json:"finalizing_at"`
-	CompletedAt      *int64            `json:"completed_at"`
-	FailedAt         *int64            `json:"failed_at"`
-	ExpiredAt        *int64            `json:"expired_at"`
-	CancellingAt     *int64            `json:"cancelling_at"`
-	CancelledAt      *int64            `json:"cancelled_at"`
-	RequestCounts    Counts            `json:"request_counts"`
-	Metadata         map[string]string `json:"metadata"`
-
-	// Collections are the versions that answer.
-	Collections  []Pinned        `json:"collections"`
-	Search       json.RawMessage `json:"search,omitempty"`
-	OutputFormat string          `json:"output_format,omitempty"`
-	Progress     Progress        `json:"progress"`
-}
-
-// Errors is why a batch failed as a whole.
-type Errors struct {
-	Object string  `json:"object"` // "list"
-	Data   []Error `json:"data"`
-}
-
-// Error is one reason. Code is a problem kind or one of the batches' own; Line
-// counts from 1.
-type Error struct {
-	Code    string  `json:"code"`
-	Message string  `json:"message"`
-	Param   *string `json:"param"`
-	Line    *int64  `json:"line"`
-}
-
-// Counts are requests: lines of a file of requests, rows of a matrix. Total is 0
-// until validation has counted.
-type Counts struct {
-	Total     int64 `json:"total"`
-	Completed int64 `json:"completed"`
-	Failed    int64 `json:"failed"`
-}
-
-// Pinned is a version of a collection.
-type Pinned struct {
-	Name    string `json:"name"`
-	Version int64  `json:"version"`
-}
-
-// Progress is how the work goes. Rates are of the time that was spent at work,
-// restarts included.
-type Progress struct {
-	// Position is how many batches come first: 0 is at work, or done.
-	Position int `json:"position"`
-	// Queries are those answered; a request may have several.
-	Queries          int64   `json:"queries"`
-	QueriesPerSecond float64 `json:"queries_per_second"`
-	// Pulls are the coordinates of atoms that were read, DensePulls those that dense
-	// scans read, and Saving is how many times fewer the former are; 1 if there are none.
-	Pulls      int64   `json:"pulls"`
-	DensePulls int64   `json:"dense_pulls"`
-	Saving     float64 `json:"saving"`
-	// SecondsLeft is what the rest is expected to take; null when nothing tells.
-	SecondsLeft *float64 `json:"seconds_left"`
-}
-
-// Page is a part of the list of batches, newest first, in the API's form.
-type Page struct {
-	Object  string  `json:"object"` // "list"
-	Data    []Batch `json:"data"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	HasMore bool    `json:"has_more"`
-}
 
 // defaultWindow is how long a batch may take that does not say.
 const defaultWindow = 24 * time.Hour

@@ -11,8 +11,8 @@ import (
 // Create makes a batch of spec. A key that is not "" makes it once: the same key
 // and spec find the first, another spec is refused (problem.KeyReused).
 func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
-	asked := spec.fingerprint()
-	p, err := spec.check(m.o.Window)
+	print := fingerprint(&spec)
+	p, err := checkSpec(&spec, m.o.Window)
 	if err != nil {
 		return Batch{}, err
 	}
@@ -25,7 +25,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	if key != "" {
 		first, err := m.ledger.get(id)
 		switch {
-		case err == nil && first.Fingerprint != asked:
+		case err == nil && first.Fingerprint != print:
 			return Batch{}, problem.New(problem.KeyReused, "batch %s was made with this Idempotency-Key from another request", id)
 		case err == nil:
 			return m.Get(id)
@@ -38,7 +38,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	}
 	rec, err := m.make(ctx, id, spec, p)
 	if err == nil {
-		rec.Fingerprint = asked
+		rec.Fingerprint = print
 		err = m.ledger.add(rec)
 	}
 	if err != nil {

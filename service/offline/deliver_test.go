@@ -139,7 +139,7 @@ func TestWithoutLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b = l.wait(b.ID); b.Status != Completed || b.RequestCounts != (Counts{10, 10, 0}) {
+	if b = l.wait(b.ID); b.Status != Completed || b.RequestCounts != (Counts{Total: 10, Completed: 10, Failed: 0}) {
 		t.Errorf("%+v", b)
 	}
 	if len(written) == 0 || slices.Contains(written, "input") {

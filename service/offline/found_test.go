@@ -47,7 +47,7 @@ func TestDatabaseIsLost(t *testing.T) {
 	g.release <- nil
 	g.pass(3)
 	b := l.wait(first.ID)
-	if b.Status != Completed || b.RequestCounts != (Counts{40, 40, 0}) || len(answersOf(t, l.content(b.OutputFileID))) != 40 {
+	if b.Status != Completed || b.RequestCounts != (Counts{Total: 40, Completed: 40, Failed: 0}) || len(answersOf(t, l.content(b.OutputFileID))) != 40 {
 		t.Errorf("%+v", b)
 	}
 	l.wait(second.ID)

@@ -116,7 +116,7 @@ func TestCatalog(t *testing.T) {
 	<-ended
 	<-ended
 	b, err := m.Get(b.ID)
-	if err != nil || b.Status != Completed || b.RequestCounts != (Counts{3, 1, 2}) || len(b.Collections) != 1 || b.Collections[0].Version != 1 {
+	if err != nil || b.Status != Completed || b.RequestCounts != (Counts{Total: 3, Completed: 1, Failed: 2}) || len(b.Collections) != 1 || b.Collections[0].Version != 1 {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	l := &lab{t: t, files: store}

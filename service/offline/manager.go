@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/problem"
 )
@@ -182,18 +183,15 @@ func (m *Manager) List(after string, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Object: "list", Data: []Batch{}, HasMore: more}
+	var list []Batch
 	for _, rec := range records {
 		if j, position := m.job(rec.Batch.ID); j != nil {
-			page.Data = append(page.Data, j.view(position))
+			list = append(list, j.view(position))
 			continue
 		}
-		page.Data = append(page.Data, rec.view())
+		list = append(list, rec.view())
 	}
-	if n := len(page.Data); n > 0 {
-		page.FirstID, page.LastID = &page.Data[0].ID, &page.Data[n-1].ID
-	}
-	return page, nil
+	return api.NewPage(list, more, func(b *Batch) string { return b.ID }), nil
 }
 
 // Cancel ends a batch within one chunk; what is answered stays. The batch returned
@@ -270,7 +268,7 @@ func (m *Manager) Counts() map[Status]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	counts := maps.Clone(m.final)
-	for _, s := range Statuses() {
+	for _, s := range api.BatchStatuses() {
 		counts[s] += 0
 	}
 	for _, j := range m.live {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
+	"thresher/service/api"
 	"thresher/service/problem"
 )
 
@@ -131,7 +132,7 @@ func TestListAndDelete(t *testing.T) {
 	if got, _ := list("", 0); len(got) != 5 {
 		t.Errorf("%v", got)
 	}
-	if n := l.m.Counts(); n[Completed] != 5 || n[InProgress] != 0 || len(n) != len(Statuses()) {
+	if n := l.m.Counts(); n[Completed] != 5 || n[InProgress] != 0 || len(n) != len(api.BatchStatuses()) {
 		t.Errorf("%v", n)
 	}
 	l.reopen()
@@ -172,7 +173,7 @@ func TestCancel(t *testing.T) {
 				t.Fatalf("%+v, %v", b, err)
 			}
 			b = l.wait(first.ID) // the search at the turnstile is not let through
-			if b.Status != Cancelled || b.RequestCounts != (Counts{40, c.answers, 0}) || b.ErrorFileID != nil || b.CompletedAt != nil {
+			if b.Status != Cancelled || b.RequestCounts != (Counts{Total: 40, Completed: c.answers, Failed: 0}) || b.ErrorFileID != nil || b.CompletedAt != nil {
 				t.Errorf("%+v", b)
 			}
 			if n := rowsOf(t, l, &b); n != int(c.answers) {
@@ -213,9 +214,9 @@ func TestExpire(t *testing.T) {
 		spec                Spec
 		counts              Counts
 	}{
-		{"requests", "a.jsonl", manyFilms(40) + "nonsense\n", Spec{}, Counts{41, 16, 25}},
-		{"matrix", "a.fvecs", fvecs(vectors(1, 40)), Spec{}, Counts{40, 16, 0}},
-		{"parquet", "a.fvecs", fvecs(vectors(1, 40)), Spec{OutputFormat: "parquet"}, Counts{40, 16, 0}},
+		{"requests", "a.jsonl", manyFilms(40) + "nonsense\n", Spec{}, Counts{Total: 41, Completed: 16, Failed: 25}},
+		{"matrix", "a.fvecs", fvecs(vectors(1, 40)), Spec{}, Counts{Total: 40, Completed: 16, Failed: 0}},
+		{"parquet", "a.fvecs", fvecs(vectors(1, 40)), Spec{OutputFormat: "parquet"}, Counts{Total: 40, Completed: 16, Failed: 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := &clock{t: time.Unix(1e9, 0)}
@@ -291,7 +292,7 @@ func TestRestart(t *testing.T) {
 	<-g.entered
 	l.reopen() // the search at the turnstile is stopped
 	<-g.entered
-	if b := l.get(first.ID); b.Status != InProgress || b.RequestCounts != (Counts{40, 16, 0}) || b.Progress.Queries != 16 {
+	if b := l.get(first.ID); b.Status != InProgress || b.RequestCounts != (Counts{Total: 40, Completed: 16, Failed: 0}) || b.Progress.Queries != 16 {
 		t.Errorf("%+v", b)
 	}
 	if b := l.get(second.ID); b.Status != Validating || b.Progress.Position != 1 {
@@ -300,7 +301,7 @@ func TestRestart(t *testing.T) {
 	g.release <- nil
 	g.pass(3)
 	b := l.wait(first.ID)
-	if b.Status != Completed || b.RequestCounts != (Counts{40, 40, 0}) {
+	if b.Status != Completed || b.RequestCounts != (Counts{Total: 40, Completed: 40, Failed: 0}) {
 		t.Errorf("%+v", b)
 	}
 	for i, a := range answersOf(t, l.content(b.OutputFileID)) {
@@ -334,7 +335,7 @@ func TestBackendFails(t *testing.T) {
 	g.pass(1)
 	fail(2)
 	g.pass(4)
-	if b = l.wait(b.ID); b.Status != Completed || b.RequestCounts != (Counts{40, 40, 0}) || b.Errors != nil {
+	if b = l.wait(b.ID); b.Status != Completed || b.RequestCounts != (Counts{Total: 40, Completed: 40, Failed: 0}) || b.Errors != nil {
 		t.Errorf("%+v", b)
 	}
 
@@ -347,7 +348,7 @@ func TestBackendFails(t *testing.T) {
 	}
 	g.release <- broken
 	b = l.wait(b.ID)
-	if b.Status != Failed || b.FailedAt == nil || b.RequestCounts != (Counts{40, 16, 0}) || b.Errors == nil || b.Errors.Data[0].Code != "internal" {
+	if b.Status != Failed || b.FailedAt == nil || b.RequestCounts != (Counts{Total: 40, Completed: 16, Failed: 0}) || b.Errors == nil || b.Errors.Data[0].Code != "internal" {
 		t.Errorf("%+v", b)
 	}
 	if strings.Contains(b.Errors.Data[0].Message, "fire") {

@@ -65,7 +65,7 @@ func TestMatrix(t *testing.T) {
 				l := newLab(t, Options{Chunk: 8, Slice: 3})
 				spec := Spec{Endpoint: "/v1/collections/" + collection + "/search", OutputFormat: format, Search: json.RawMessage(`{"k":4,"include":["certificate"]}`)}
 				b := l.wait(l.submit("q.fvecs", fvecs(queries), spec).ID)
-				if b.Status != Completed || b.RequestCounts != (Counts{n, n, 0}) || b.ErrorFileID != nil {
+				if b.Status != Completed || b.RequestCounts != (Counts{Total: n, Completed: n, Failed: 0}) || b.ErrorFileID != nil {
 					t.Fatalf("%+v", b)
 				}
 				s := l.atlas.shelf[collection]
@@ -116,7 +116,7 @@ func TestMatrixRowFails(t *testing.T) {
 	for _, format := range []string{"jsonl", "npz"} {
 		l := newLab(t, Options{Chunk: 5, Slice: 4})
 		b := l.wait(l.submit("q.fvecs", fvecs(queries), Spec{OutputFormat: format}).ID)
-		if b.Status != Completed || b.RequestCounts != (Counts{12, 11, 1}) {
+		if b.Status != Completed || b.RequestCounts != (Counts{Total: 12, Completed: 11, Failed: 1}) {
 			t.Fatalf("%+v", b)
 		}
 		for i, r := range results(t, l, &b) {

@@ -18,10 +18,10 @@ func TestAnswers(t *testing.T) {
 	l := newLab(t, Options{Chunk: 16, Slice: 5})
 	const n = 60
 	b := l.wait(l.submit("in.jsonl", manyLines(n), Spec{}).ID)
-	if b.Status != Completed || b.RequestCounts != (Counts{n, n, 0}) || b.ErrorFileID != nil || b.Errors != nil {
+	if b.Status != Completed || b.RequestCounts != (Counts{Total: n, Completed: n, Failed: 0}) || b.ErrorFileID != nil || b.Errors != nil {
 		t.Fatalf("%+v", b)
 	}
-	want := []Pinned{{"films", 10}, {"numbers", 11}, {"names", 12}}
+	want := []Pinned{{Name: "films", Version: 10}, {Name: "numbers", Version: 11}, {Name: "names", Version: 12}}
 	if d := cmp.Diff(want, b.Collections); d != "" {
 		t.Error(d)
 	}
@@ -119,7 +119,7 @@ func TestBadLines(t *testing.T) {
 	l := newLab(t, Options{Chunk: 7, Slice: 3, LineBytes: len(long) - 2})
 	b := l.wait(l.submit("in.jsonl", in.String(), Spec{}).ID)
 	n := int64(len(bad))
-	if b.Status != Completed || b.RequestCounts != (Counts{2 * n, n, n}) {
+	if b.Status != Completed || b.RequestCounts != (Counts{Total: 2 * n, Completed: n, Failed: n}) {
 		t.Fatalf("%+v", b)
 	}
 	for i, a := range answersOf(t, l.content(b.OutputFileID)) {

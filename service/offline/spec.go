@@ -62,8 +62,8 @@ type plan struct {
 	window     time.Duration
 }
 
-// check finds what is wrong with s by itself, and fills in what it leaves open.
-func (s *Spec) check(longest time.Duration) (plan, error) {
+// checkSpec finds what is wrong with s by itself, and fills in what it leaves open.
+func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	var p plan
 	if s.InputFileID == "" {
 		return p, problem.New(problem.InvalidValue, "input_file_id names no file").In("input_file_id")
@@ -96,10 +96,10 @@ func (s *Spec) check(longest time.Duration) (plan, error) {
 		}
 		s.Search = nil
 	}
-	return p, s.checkMetadata()
+	return p, checkMetadata(s)
 }
 
-func (s *Spec) checkMetadata() error {
+func checkMetadata(s *Spec) error {
 	if len(s.Metadata) > mostMetadata {
 		return problem.New(problem.OverLimit, "metadata has %d entries, at most %d are kept", len(s.Metadata), mostMetadata).In("metadata").Within(mostMetadata)
 	}
@@ -143,7 +143,7 @@ func idOf(key string) string {
 }
 
 // fingerprint stands for all that s asks.
-func (s *Spec) fingerprint() string {
+func fingerprint(s *Spec) string {
 	text, err := json.Marshal(s)
 	if err != nil {
 		text = fmt.Appendf(nil, "%#v", s) // a Search that is no JSON: refused later, the same each time

@@ -130,7 +130,7 @@ func (v *validation) pin(ctx context.Context, url string) error {
 	var p *problem.Problem
 	switch {
 	case err == nil:
-		v.pinned = append(v.pinned, Pinned{name, version})
+		v.pinned = append(v.pinned, Pinned{Name: name, Version: version})
 	case errors.As(err, &p) && p.Kind.Status() < 500:
 		v.unknown[name] = true
 	default:

@@ -8,21 +8,15 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/api"
 	"thresher/service/problem"
 )
 
 // Accepted answers feedback for one slate; it is the same however often it comes.
 type Accepted struct {
-	Slate string `json:"slate_id"`
-	User  ID     `json:"user"`
-	// Rewards is how many were taken, Observations how many the user's state has
-	// with them.
-	Rewards      int   `json:"rewards"`
-	Observations int64 `json:"observations"`
-	// New is false of feedback that was there before.
-	New bool `json:"-"`
-	// Sum is that of the rewards.
-	Sum float64 `json:"-"`
+	api.SlateAccepted
+	New bool    `json:"-"` // false of feedback that was there before
+	Sum float64 `json:"-"` // of the rewards
 }
 
 // Feedback takes what came of slates: all of it, durably, or none if anything is
@@ -59,11 +53,11 @@ func (s *Store) usersOf(name string, all []Feedback, since time.Time) (users []s
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		r := find(tx, name)
 		for i := range all {
-			h, err := r.slate(all[i].Slate, since)
+			h, err := r.slate(all[i].ID, since)
 			if err != nil {
 				return s.about(all, i, err)
 			}
-			users = append(users, h.user.key())
+			users = append(users, h.user.String())
 		}
 		return nil
 	})
@@ -127,11 +121,11 @@ func (t *taking) plan(all []Feedback) error {
 	planned := map[string]*handed{}
 	for i := range all {
 		f := &all[i]
-		h := planned[f.Slate]
+		h := planned[f.ID]
 		if h == nil {
 			err := t.s.db.View(func(tx *bbolt.Tx) (err error) {
 				r := find(tx, t.name)
-				if h, err = r.slate(f.Slate, t.since); err == nil {
+				if h, err = r.slate(f.ID, t.since); err == nil {
 					t.model, _, err = r.model()
 				}
 				return err
@@ -139,7 +133,7 @@ func (t *taking) plan(all []Feedback) error {
 			if err != nil {
 				return t.s.about(all, i, err)
 			}
-			planned[f.Slate] = h
+			planned[f.ID] = h
 		}
 		if err := h.check(f); err != nil {
 			return t.s.about(all, i, err)
@@ -150,7 +144,7 @@ func (t *taking) plan(all []Feedback) error {
 				return err
 			}
 		}
-		a := Accepted{Slate: f.Slate, User: h.user, Rewards: len(h.rewards), Observations: h.observations, New: fresh}
+		a := Accepted{SlateAccepted: api.SlateAccepted{ID: f.ID, User: h.user, Rewards: len(h.rewards), Observations: h.observations}, New: fresh}
 		for _, x := range h.rewards {
 			a.Sum += x
 		}
@@ -165,14 +159,14 @@ func (h *handed) check(f *Feedback) error {
 		return problem.New(problem.OverLimit, "rewards has %d values, the slate has %d items", len(f.Rewards), m).In("rewards").Within(m)
 	}
 	if h.rewards != nil && !slices.Equal(h.rewards, f.Rewards) {
-		return problem.New(problem.Conflict, "slate %s has had other rewards before", f.Slate).In("rewards")
+		return problem.New(problem.Conflict, "slate %s has had other rewards before", f.ID).In("rewards")
 	}
 	return nil
 }
 
 // learn plans what feedback changes.
 func (t *taking) learn(f *Feedback, h *handed) error {
-	user := h.user.key()
+	user := h.user.String()
 	st := t.states[user]
 	if st == nil {
 		var err error
@@ -181,9 +175,9 @@ func (t *taking) learn(f *Feedback, h *handed) error {
 		}
 	}
 	if len(h.rows) != len(h.picks)*t.model.dim {
-		return fmt.Errorf("slates of collection %s: record of slate %s: %d values for %d items", t.name, f.Slate, len(h.rows), len(h.picks))
+		return fmt.Errorf("slates of collection %s: record of slate %s: %d values for %d items", t.name, f.ID, len(h.rows), len(h.picks))
 	}
-	log := feedback{slate: f.Slate, rows: h.rows[:len(f.Rewards)*t.model.dim], rewards: f.Rewards}
+	log := feedback{slate: f.ID, rows: h.rows[:len(f.Rewards)*t.model.dim], rewards: f.Rewards}
 	after, err := st.after(log.rows, log.rewards)
 	if err != nil {
 		return err
@@ -196,7 +190,7 @@ func (t *taking) learn(f *Feedback, h *handed) error {
 	if after.logged > 0 { // of many for one user only few are written
 		after = &state{seq: after.seq, logged: after.logged}
 	}
-	t.changes = append(t.changes, change{f.Slate, h, log, user, after})
+	t.changes = append(t.changes, change{f.ID, h, log, user, after})
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 	keys := make([]string, len(users))
 	gone := make(map[string]bool, len(users))
 	for i, u := range users {
-		keys[i] = u.key()
+		keys[i] = u.String()
 		gone[keys[i]] = true
 	}
 	unlock, err := s.lock(ctx, name, keys) // their feedback waits, and finds no slate
@@ -88,7 +88,7 @@ func (s *Store) slatesOf(name string, users map[string]bool, from []byte) (ids [
 				return nil
 			}
 			// One that is damaged goes with whom it seems to be of.
-			if h := (&reader{b: text[min(1, len(text)):]}).id(); users[h.key()] {
+			if h := (&reader{b: text[min(1, len(text)):]}).id(); users[h.String()] {
 				ids = append(ids, slices.Clone(k))
 			}
 			k, text = c.Next()

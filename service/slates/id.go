@@ -1,53 +1,23 @@
 package slates
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
 	"thresher/dataset/jsonscan"
+	"thresher/service/api"
 	"thresher/service/problem"
 )
 
 // ID is what an item or a user is called: a text, or a number.
-type ID struct {
-	Int  int64
-	Name string
-	Text bool
-}
+type ID = api.ID
 
-// MarshalJSON writes it as it was given.
-func (id ID) MarshalJSON() ([]byte, error) {
-	if id.Text {
-		return json.Marshal(id.Name)
-	}
-	return strconv.AppendInt(nil, id.Int, 10), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (id *ID) UnmarshalJSON(text []byte) error {
-	read, end, err := readID(text, 0)
-	if err == nil && end < len(text) {
-		err = jsonscan.Wanted(text, end, "the end")
-	}
-	*id = read
-	return err
-}
-
-// String is the id in a message.
-func (id ID) String() string {
+// idText is an id in a message.
+func idText(id ID) string {
 	if id.Text {
 		return fmt.Sprintf("%q", cut(id.Name))
 	}
-	return strconv.FormatInt(id.Int, 10)
-}
-
-// key is what a user is kept under.
-func (id ID) key() string {
-	if id.Text {
-		return id.Name
-	}
-	return strconv.FormatInt(id.Int, 10)
+	return id.String()
 }
 
 // readID reads a string or a whole number. Its errors say what follows the name of

@@ -95,7 +95,7 @@ func (s *Store) Put(ctx context.Context, name string, v Version, settings *Setti
 
 // check prepares the items of a version under settings, and keeps nothing of it.
 func (s *Store) check(ctx context.Context, name string, v Version, settings *Settings) error {
-	if _, err := settings.rows(v.IDs(), false); err != nil {
+	if _, err := rowsOf(settings, v.IDs(), false); err != nil {
 		return err
 	}
 	if err := take(ctx, s.putting); err != nil {

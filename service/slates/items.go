@@ -93,7 +93,7 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 func (p *prepared) bytes(v Version) int64 {
 	n, d := int64(v.Len()), int64(v.Dim())
 	total := n * (40*d + 8)
-	if l := int64(p.settings.costs()); l > 0 {
+	if l := int64(costs(p.settings)); l > 0 {
 		total += n * (32*d + 8 + 8*l)
 	}
 	if p.unlisted >= 0 {
@@ -126,7 +126,7 @@ func (s *Store) make(name string, v Version, settings *Settings) (*prepared, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := settings.rows(v.IDs(), true)
+	rows, err := rowsOf(settings, v.IDs(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (s *Store) make(name string, v Version, settings *Settings) (*prepared, err
 	if p.plain, err = newBasket(coverage, plain, s.o.Threads); err != nil {
 		return nil, err
 	}
-	if p.priced = p.plain; settings.costs() > 0 {
-		p.priced, err = newBasket(coverage, settings.pricing(n, rows, plain), s.o.Threads)
+	if p.priced = p.plain; costs(settings) > 0 {
+		p.priced, err = newBasket(coverage, pricing(settings, n, rows, plain), s.o.Threads)
 	}
 	return p, err
 }
@@ -189,8 +189,8 @@ func (p *prepared) grouping(n int, rows []int64) slate.Attributes {
 }
 
 // pricing adds costs.
-func (s *Settings) pricing(n int, rows []int64, a slate.Attributes) slate.Attributes {
-	a.Knapsacks = s.costs()
+func pricing(s *Settings, n int, rows []int64, a slate.Attributes) slate.Attributes {
+	a.Knapsacks = costs(s)
 	a.Costs = make([]float64, n*a.Knapsacks)
 	for i, row := range rows {
 		if row >= 0 {
@@ -202,7 +202,7 @@ func (s *Settings) pricing(n int, rows []int64, a slate.Attributes) slate.Attrib
 
 // constrain returns what slates of a request are made of, and within which limits.
 func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
-	from, l := p.plain, p.settings.costs()
+	from, l := p.plain, costs(p.settings)
 	limits := slate.Limits{Length: req.K, Groups: map[int]int{}}
 	if req.Budgets != nil {
 		if len(req.Budgets) != l {
@@ -210,7 +210,7 @@ func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
 		}
 		from, limits.Budgets = p.priced, req.Budgets
 	}
-	for name, most := range req.Groups {
+	for name, most := range req.GroupLimits {
 		number, ok := p.groups[name]
 		if !ok {
 			return nil, nil, problem.New(problem.InvalidValue, "group_limits: no item is in a group %q", cut(name)).In("group_limits")
@@ -239,21 +239,7 @@ func (p *prepared) empty(req *Request) error {
 // shown is how many of the items that are in no slate an answer names.
 const shown = 10
 
-// Excluded are items that no slate of a request can have.
-type Excluded struct {
-	Count int  `json:"count"`
-	IDs   []ID `json:"ids"` // the first of them
-}
-
-// Excluding says which items no slate of a request can have, and why: they cost
-// more than a budget alone, are in a group of limit 0, or are not listed by the
-// settings.
-type Excluding struct {
-	Unaffordable *Excluded `json:"unaffordable,omitempty"`
-	Barred       *Excluded `json:"barred,omitempty"`
-	Unlisted     *Excluded `json:"unlisted,omitempty"`
-}
-
+// excluding says which items no slate of a request can have.
 func (p *prepared) excluding(c *slate.Constraint) *Excluding {
 	e := &Excluding{}
 	count := func(at **Excluded, row int) {

@@ -34,7 +34,7 @@ func deed(s *Store, n int) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Feedback(context.Background(), "films", []Feedback{{a.Slates[0].ID, rewardsOf(n)}})
+	_, err = s.Feedback(context.Background(), "films", []Feedback{{ID: a.Slates[0].ID, Rewards: rewardsOf(n)}})
 	return err
 }
 

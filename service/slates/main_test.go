@@ -158,7 +158,7 @@ func (f *folder) hand(v Version, body string) []Slate {
 // tell is Feedback for one slate.
 func (f *folder) tell(id string, rewards ...float64) (Accepted, error) {
 	defer f.held("films")()
-	all, err := f.Store.Feedback(context.Background(), "films", []Feedback{{id, rewards}})
+	all, err := f.Store.Feedback(context.Background(), "films", []Feedback{{ID: id, Rewards: rewards}})
 	if err != nil {
 		return Accepted{}, err
 	}

@@ -60,7 +60,7 @@ func TestModel(t *testing.T) {
 				}
 				var all []Feedback
 				for _, id := range rapid.SliceOfN(rapid.SampledFrom(ids), 1, 3).Draw(rt, "slates") {
-					all = append(all, Feedback{id, rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.25, 1}), 1, 4).Draw(rt, "rewards")})
+					all = append(all, Feedback{ID: id, Rewards: rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.25, 1}), 1, 4).Draw(rt, "rewards")})
 				}
 				m.tell(rt, f, all, now.now)
 			},
@@ -68,7 +68,7 @@ func TestModel(t *testing.T) {
 				var all []Feedback
 				for _, id := range ids {
 					if d := m.slates[id]; d.rewards != nil {
-						all = append(all, Feedback{id, d.rewards})
+						all = append(all, Feedback{ID: id, Rewards: d.rewards})
 					}
 				}
 				if len(all) > 0 {
@@ -120,10 +120,10 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 	want := problem.Kind("")
 	planned := map[string][]float64{}
 	for _, fb := range all {
-		d := m.slates[fb.Slate]
+		d := m.slates[fb.ID]
 		before := d.rewards
-		if planned[fb.Slate] != nil {
-			before = planned[fb.Slate]
+		if planned[fb.ID] != nil {
+			before = planned[fb.ID]
 		}
 		switch {
 		case now.Sub(d.at) > time.Hour:
@@ -134,7 +134,7 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 		case before != nil && !slices.Equal(before, fb.Rewards):
 			want = problem.Conflict
 		}
-		planned[fb.Slate] = fb.Rewards
+		planned[fb.ID] = fb.Rewards
 	}
 	got, err := f.Store.Feedback(context.Background(), "films", all)
 	if want != "" {
@@ -147,12 +147,12 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 		rt.Fatal(err)
 	}
 	for i, fb := range all {
-		d := m.slates[fb.Slate]
+		d := m.slates[fb.ID]
 		fresh := d.rewards == nil
 		if fresh {
 			d.total = m.learn(rt, d, fb.Rewards)
 		}
-		if a := got[i]; a.Slate != fb.Slate || a.User.Name != d.user || a.Rewards != len(fb.Rewards) || a.Observations != d.total || a.New != fresh {
+		if a := got[i]; a.ID != fb.ID || a.User.Name != d.user || a.Rewards != len(fb.Rewards) || a.Observations != d.total || a.New != fresh {
 			rt.Fatalf("%+v of %+v", a, d)
 		}
 	}

@@ -108,7 +108,7 @@ func TestFeedbackHoldsFewStates(t *testing.T) {
 	f := open(t, Options{Logged: logged})
 	var all []Feedback
 	for _, s := range f.hand(films(1, 20), fmt.Sprintf(`{"users":["a"%s],"k":1}`, strings.Repeat(`,"a"`, slates-1))) {
-		all = append(all, Feedback{s.ID, []float64{1}})
+		all = append(all, Feedback{ID: s.ID, Rewards: []float64{1}})
 	}
 	planned := &taking{s: f.Store, name: "films", states: map[string]*state{}}
 	if err := planned.plan(all); err != nil {

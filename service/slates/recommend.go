@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/problem"
 	"thresher/slate"
@@ -16,33 +17,8 @@ import (
 
 // Answer has a slate for each user of a request, in order.
 type Answer struct {
-	Version  int64      `json:"version"` // of the collection
-	TookMS   float64    `json:"took_ms"`
-	Excluded *Excluding `json:"excluded,omitempty"`
-	Slates   []Slate    `json:"slates"`
-	// Evaluations counts items scored.
-	Evaluations int `json:"-"`
-}
-
-// Slate is a list for a user.
-type Slate struct {
-	User  ID     `json:"user"`
-	ID    string `json:"slate_id"`
-	Items []Pick `json:"items"`
-	// UCB bounds what the list is worth from above; Rho is the threshold it was found
-	// with and Alpha the part of the best list's worth that is guaranteed, 0 for
-	// algorithms without either.
-	UCB   float64 `json:"value_ucb"`
-	Rho   float64 `json:"rho"`
-	Alpha float64 `json:"alpha"`
-}
-
-// Pick is an item of a slate, given those before it.
-type Pick struct {
-	ID    ID      `json:"id"`
-	Mean  float64 `json:"mean"`      // estimate of the reward
-	Width float64 `json:"width"`     // that it is within
-	Value float64 `json:"cum_value"` // sum of the estimates up to here
+	api.Recommended
+	Evaluations int `json:"-"` // items scored
 }
 
 // mostValues bounds the vectors that are kept of one request's slates: 64 MiB.
@@ -93,13 +69,13 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	if err != nil {
 		return nil, err
 	}
-	o := p.settings.options(req)
+	o := options(p.settings, req)
 	o.Memory = s.o.scratch
 	chosen, err := batch.Recommend(ctx, c, users, o)
 	if err != nil {
 		return nil, tooLong(err)
 	}
-	a := &Answer{Version: p.version, Excluded: p.excluding(c)}
+	a := &Answer{Recommended: api.Recommended{Version: p.version, Excluded: p.excluding(c)}}
 	handed := s.hand(a, p, v, req, chosen)
 	return s.record(name, p, m, a, handed, key, fingerprint)
 }
@@ -121,7 +97,7 @@ func (s *Store) states(ctx context.Context, name string, users []ID, m model) ([
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		st, err := s.state(name, u.key(), m)
+		st, err := s.state(name, u.String(), m)
 		if err != nil {
 			return nil, err
 		}
@@ -131,9 +107,9 @@ func (s *Store) states(ctx context.Context, name string, users []ID, m model) ([
 }
 
 // options are those of a request.
-func (s *Settings) options(req *Request) slate.Options {
+func options(s *Settings, req *Request) slate.Options {
 	return slate.Options{
-		Algorithm:  req.Algorithm.algorithm(),
+		Algorithm:  Algorithm(req.Algorithm).algorithm(),
 		Confidence: slate.Confidence{Rule: slate.Rule(s.Rule), Delta: req.Delta, Noise: s.Noise, Norm: s.Bound},
 		Epsilon:    req.Epsilon,
 	}
@@ -157,7 +133,7 @@ func (s *Store) hand(a *Answer, p *prepared, v Version, req *Request, chosen []s
 	for i := range chosen {
 		c := &chosen[i]
 		a.Evaluations += c.Evaluations
-		h := &handed{user: req.Users[i], version: p.version, at: now, algo: req.Algorithm, picks: []Pick{}, ucb: c.UCB, rho: c.Rho, alpha: c.Alpha}
+		h := &handed{user: req.Users[i], version: p.version, at: now, algo: Algorithm(req.Algorithm), picks: []Pick{}, ucb: c.UCB, rho: c.Rho, alpha: c.Alpha}
 		for _, pick := range c.Picks {
 			h.picks = append(h.picks, Pick{ID: p.id(pick.Item), Mean: pick.Mean, Width: pick.Width, Value: pick.Value})
 			h.rows = append(h.rows, v.Row(int64(pick.Item))...)
@@ -300,7 +276,7 @@ func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, er
 	if err := json.Unmarshal(value, &keep); err != nil {
 		return nil, r.damaged("an idempotency key", err)
 	}
-	a := &Answer{Version: keep.Version, Excluded: keep.Excluded}
+	a := &Answer{Recommended: api.Recommended{Version: keep.Version, Excluded: keep.Excluded}}
 	for _, id := range keep.Slates {
 		h, err := r.slate(id, since)
 		switch {

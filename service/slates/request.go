@@ -3,10 +3,10 @@ package slates
 import (
 	"math"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"thresher/dataset/jsonscan"
+	"thresher/service/api"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -35,20 +35,8 @@ type Limits struct {
 // mostUser bounds the text of a user, in characters.
 const mostUser = 256
 
-// Request asks for slates.
-type Request struct {
-	Users []ID // a number is the same user as the text of its digits
-	K     int  // items of a slate at most
-	// Budgets limit what a slate costs, one for each cost of an item; nil for no
-	// limits. Groups limit how many items of a group it has, by the group's name.
-	Budgets []float64
-	Groups  map[string]int
-	Algorithm
-	// Delta in (0, 1) is the probability that widths are too narrow, Epsilon > 0 the
-	// step between thresholds.
-	Delta, Epsilon float64
-	Timeout        time.Duration // 0: none
-}
+// Request asks for slates: an api.SlateRequest whose defaults are filled in.
+type Request = api.SlateRequest
 
 const (
 	defaultK       = 10
@@ -61,11 +49,10 @@ const (
 // DecodeRequest reads the body of a recommendation. Errors are of type
 // *problem.Problem.
 func DecodeRequest(body []byte, l Limits) (*Request, error) {
-	r := &Request{K: defaultK, Algorithm: AFSM, Delta: defaultDelta, Epsilon: defaultEpsilon}
+	r := &Request{K: defaultK, Algorithm: string(AFSM), Delta: defaultDelta, Epsilon: defaultEpsilon}
 	if l.K > 0 {
 		r.K = min(r.K, l.K)
 	}
-	algorithm, timeout := string(AFSM), 0.0
 	most := l.K
 	if most == 0 {
 		most = math.MaxInt32
@@ -74,11 +61,11 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		"users":        usersMember(&r.Users, l),
 		"k":            whole("k", &r.K, 1, most),
 		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
-		"group_limits": groupLimits(&r.Groups),
-		"algo":         text("algo", &algorithm),
+		"group_limits": groupLimits(&r.GroupLimits),
+		"algo":         text("algo", &r.Algorithm),
 		"delta":        number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
 		"eps":          number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
-		"timeout_ms":   number("timeout_ms", &timeout, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
+		"timeout_ms":   number("timeout_ms", &r.TimeoutMS, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
 	})
 	if err != nil {
 		return nil, err
@@ -86,14 +73,13 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	if len(r.Users) == 0 {
 		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
 	}
-	if r.Algorithm = Algorithm(algorithm); !slices.Contains(algorithms(), r.Algorithm) {
-		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(algorithm), algorithms()).In("algo").Within(algorithms())
+	if !slices.Contains(algorithms(), Algorithm(r.Algorithm)) {
+		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(r.Algorithm), algorithms()).In("algo").Within(algorithms())
 	}
 	if l.Results > 0 && len(r.Users)*r.K > l.Results {
 		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
 			In("k").Within(l.Results)
 	}
-	r.Timeout = time.Duration(timeout * float64(time.Millisecond))
 	return r, nil
 }
 
@@ -130,13 +116,6 @@ func groupLimits(dst *map[string]int) member {
 	}
 }
 
-// Feedback is what came of a slate: the rewards in [0, 1] of its first items, those
-// that were examined.
-type Feedback struct {
-	Slate   string
-	Rewards []float64
-}
-
 // DecodeFeedback reads the body of feedback, which is that of one slate or has a list
 // of them; one says which. Errors are of type *problem.Problem.
 func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error) {
@@ -149,7 +128,7 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 			var f Feedback
 			next, err := object(rewarded(&f))(b, at)
 			if err == nil {
-				err = f.check()
+				err = checkFeedback(&f)
 			}
 			all = append(all, f)
 			return next, err
@@ -159,14 +138,14 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 		return nil, false, err
 	}
 	switch {
-	case many && (f.Slate != "" || f.Rewards != nil):
+	case many && (f.ID != "" || f.Rewards != nil):
 		return nil, false, problem.New(problem.InvalidValue, "feedback is of one slate or a list, not both").In("feedback")
 	case many && len(all) == 0:
 		return nil, false, problem.New(problem.InvalidValue, "feedback lists nothing").In("feedback")
 	case many:
 		return all, false, nil
 	}
-	if err := f.check(); err != nil {
+	if err := checkFeedback(&f); err != nil {
 		return nil, false, err
 	}
 	return []Feedback{f}, true, nil
@@ -178,15 +157,15 @@ const mostRewards = 1 << 16
 
 func rewarded(f *Feedback) map[string]member {
 	return map[string]member{
-		"slate_id": text("slate_id", &f.Slate),
+		"slate_id": text("slate_id", &f.ID),
 		"rewards":  numbers("rewards", mostRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
 	}
 }
 
-// check finds what is missing.
-func (f *Feedback) check() error {
+// checkFeedback finds what is missing.
+func checkFeedback(f *Feedback) error {
 	switch {
-	case f.Slate == "":
+	case f.ID == "":
 		return problem.New(problem.InvalidValue, "slate_id is missing").In("slate_id")
 	case f.Rewards == nil:
 		return problem.New(problem.InvalidValue, "rewards is missing").In("rewards")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,21 +15,21 @@ func TestDecode(t *testing.T) {
 	r, err := DecodeRequest([]byte(` {"users":["ann",-7,"7"],"k":5,"budgets":[1.5,2],"group_limits":{"x":0,"":3},"algo":"mod","delta":0.05,"eps":0.5,"timeout_ms":250} `), Limits{})
 	want := &Request{
 		Users: []ID{{Name: "ann", Text: true}, {Int: -7}, {Name: "7", Text: true}}, K: 5, Budgets: []float64{1.5, 2},
-		Groups: map[string]int{"x": 0, "": 3}, Algorithm: Modified, Delta: 0.05, Epsilon: 0.5, Timeout: 250 * time.Millisecond,
+		GroupLimits: map[string]int{"x": 0, "": 3}, Algorithm: string(Modified), Delta: 0.05, Epsilon: 0.5, TimeoutMS: 250,
 	}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
 	r, err = DecodeRequest([]byte(`{"users":[1]}`), Limits{K: 3})
-	if diff := cmp.Diff(&Request{Users: []ID{{Int: 1}}, K: 3, Algorithm: AFSM, Delta: 0.1, Epsilon: 0.2}, r); err != nil || diff != "" {
+	if diff := cmp.Diff(&Request{Users: []ID{{Int: 1}}, K: 3, Algorithm: string(AFSM), Delta: 0.1, Epsilon: 0.2}, r); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
 	f, one, err := DecodeFeedback([]byte(`{"slate_id":"s","rewards":[0,1,0.5]}`), Limits{})
-	if diff := cmp.Diff([]Feedback{{"s", []float64{0, 1, 0.5}}}, f); err != nil || diff != "" || !one {
+	if diff := cmp.Diff([]Feedback{{ID: "s", Rewards: []float64{0, 1, 0.5}}}, f); err != nil || diff != "" || !one {
 		t.Fatal(err, diff, one)
 	}
 	f, one, err = DecodeFeedback([]byte(`{"feedback":[{"rewards":[0],"slate_id":"a"},{"slate_id":"b","rewards":[1]}]}`), Limits{})
-	if diff := cmp.Diff([]Feedback{{"a", []float64{0}}, {"b", []float64{1}}}, f); err != nil || diff != "" || one {
+	if diff := cmp.Diff([]Feedback{{ID: "a", Rewards: []float64{0}}, {ID: "b", Rewards: []float64{1}}}, f); err != nil || diff != "" || one {
 		t.Fatal(err, diff, one)
 	}
 }
@@ -173,7 +172,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		r, err := DecodeRequest(body, l)
 		check(err, func() bool {
-			return len(r.Users) > 0 && len(r.Users) <= l.Users && r.K >= 1 && r.K <= l.K && r.Delta > 0 && r.Delta < 1 && r.Timeout >= 0
+			return len(r.Users) > 0 && len(r.Users) <= l.Users && r.K >= 1 && r.K <= l.K && r.Delta > 0 && r.Delta < 1 && r.TimeoutMS >= 0
 		})
 		all, _, err := DecodeFeedback(body, l)
 		check(err, func() bool {
@@ -183,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 						return false
 					}
 				}
-				if f.Slate == "" || len(f.Rewards) == 0 {
+				if f.ID == "" || len(f.Rewards) == 0 {
 					return false
 				}
 			}

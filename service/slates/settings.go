@@ -4,32 +4,22 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 	"thresher/slate"
 )
 
-// Settings are what a collection's slates are made by; what is zero has a default.
-type Settings struct {
-	// Lambda is the ridge of every user's regression.
-	Lambda float64 `json:"lambda"`
-	// Rule is how wide intervals are: determinant, which holds with probability 1 -
-	// delta, or tuned, which is narrower and promises nothing.
-	Rule string `json:"rule"`
-	// Noise is R, such that rewards differ from their means by R-sub-Gaussian
-	// noise, and Bound is B, what the norm of a user's weights is at most.
-	Noise float64 `json:"noise"`
-	Bound float64 `json:"bound"`
-	// Items have costs and groups. If there are any, others are in no slate.
-	Items []Item `json:"items"`
-}
-
-// Item is what limits see of an item.
-type Item struct {
-	ID     ID        `json:"id"`
-	Costs  []float64 `json:"costs,omitempty"`
-	Groups []string  `json:"groups,omitempty"`
-}
+// What clients send and see of slates.
+type (
+	Settings  = api.SlateSettings
+	Item      = api.SlateItem
+	Feedback  = api.SlateFeedback
+	Slate     = api.Slate
+	Pick      = api.SlatePick
+	Excluding = api.SlateExcluded
+	Excluded  = api.SlateAtoms
+)
 
 const (
 	mostCosts  = 16  // of an item
@@ -51,7 +41,7 @@ func DecodeSettings(body []byte, most int) (*Settings, error) {
 		"items": array("items", most, func(b []byte, i int) (int, error) {
 			it, next, err := item(b, i)
 			if err == nil {
-				err = s.fits(&it)
+				err = fits(s, &it)
 			}
 			s.Items = append(s.Items, it)
 			return next, err
@@ -63,7 +53,7 @@ func DecodeSettings(body []byte, most int) (*Settings, error) {
 	if rules := []slate.Rule{slate.Determinant, slate.Tuned}; !slices.Contains(rules, slate.Rule(s.Rule)) {
 		return nil, problem.New(problem.InvalidValue, "rule %q is none of %v", cut(s.Rule), rules).In("rule").Within(rules)
 	}
-	return s, s.countGroups()
+	return s, countGroups(s)
 }
 
 func item(b []byte, i int) (it Item, next int, err error) {
@@ -97,7 +87,7 @@ func item(b []byte, i int) (it Item, next int, err error) {
 }
 
 // fits finds another number of costs than the items before have.
-func (s *Settings) fits(it *Item) error {
+func fits(s *Settings, it *Item) error {
 	if len(s.Items) == 0 || len(it.Costs) == len(s.Items[0].Costs) {
 		return nil
 	}
@@ -105,7 +95,7 @@ func (s *Settings) fits(it *Item) error {
 	return problem.New(problem.InvalidValue, "costs has %d values, those of the items before have %d", len(it.Costs), l).In("costs").Within(l)
 }
 
-func (s *Settings) countGroups() error {
+func countGroups(s *Settings) error {
 	all := map[string]bool{}
 	for i := range s.Items {
 		for _, g := range s.Items[i].Groups {
@@ -117,17 +107,17 @@ func (s *Settings) countGroups() error {
 	return nil
 }
 
-// costs is how many an item has.
-func (s *Settings) costs() int {
+// costs is how many costs an item has.
+func costs(s *Settings) int {
 	if len(s.Items) == 0 {
 		return 0
 	}
 	return len(s.Items[0].Costs)
 }
 
-// rows finds the row of each item in a version. All must exist, and none twice, unless
+// rowsOf finds the row of each item in a version. All must exist, and none twice, unless
 // some may be gone, whose rows are -1.
-func (s *Settings) rows(ids IDs, gone bool) ([]int64, error) {
+func rowsOf(s *Settings, ids IDs, gone bool) ([]int64, error) {
 	rows := make([]int64, len(s.Items))
 	seen := make(map[int64]int, len(rows))
 	for i := range s.Items {
@@ -140,7 +130,7 @@ func (s *Settings) rows(ids IDs, gone bool) ([]int64, error) {
 			return nil, element(err, "items", i)
 		}
 		if first, twice := seen[row]; twice {
-			return nil, problem.New(problem.InvalidValue, "items[%d]: id %s is that of items[%d]", i, s.Items[i].ID, first).At("items", i)
+			return nil, problem.New(problem.InvalidValue, "items[%d]: id %s is that of items[%d]", i, idText(s.Items[i].ID), first).At("items", i)
 		}
 		rows[i], seen[row] = row, i
 	}
@@ -152,9 +142,9 @@ func rowOf(ids IDs, id ID) (int64, error) {
 	keys := &catalog.Keys{Ints: []int64{id.Int}}
 	switch strings := ids.Kind() == catalog.Strings; {
 	case strings && !id.Text:
-		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are strings", id).Within(catalog.Strings)
+		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are strings", idText(id)).Within(catalog.Strings)
 	case !strings && id.Text:
-		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are integers", id).Within(catalog.Integers)
+		return 0, problem.New(problem.UnknownID, "id is %s, and the ids of the collection are integers", idText(id)).Within(catalog.Integers)
 	case strings:
 		keys = &catalog.Keys{Names: []string{id.Name}}
 	}

@@ -32,9 +32,9 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Excluding{
-		Unaffordable: &Excluded{1, []ID{{Name: "c", Text: true}}},
-		Barred:       &Excluded{1, []ID{{Name: "d", Text: true}}},
-		Unlisted:     &Excluded{1, []ID{{Name: "f", Text: true}}},
+		Unaffordable: &Excluded{Count: 1, IDs: []ID{{Name: "c", Text: true}}},
+		Barred:       &Excluded{Count: 1, IDs: []ID{{Name: "d", Text: true}}},
+		Unlisted:     &Excluded{Count: 1, IDs: []ID{{Name: "f", Text: true}}},
 	}
 	if diff := cmp.Diff(want, a.Excluded); diff != "" {
 		t.Error(diff)

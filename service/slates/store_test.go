@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"thresher/service/api"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -36,7 +37,7 @@ func TestRound(t *testing.T) {
 	}
 	f.reopen()
 	got, err := f.tell(ann.ID, 1, 0.5)
-	if want := (Accepted{Slate: ann.ID, User: ann.User, Rewards: 2, Observations: 2, New: true, Sum: 1.5}); err != nil || got != want {
+	if want := (Accepted{SlateAccepted: api.SlateAccepted{ID: ann.ID, User: ann.User, Rewards: 2, Observations: 2}, New: true, Sum: 1.5}); err != nil || got != want {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	// What is known is that of the regression by itself.
@@ -104,7 +105,7 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	}
 	release := f.held("elsewhere")
 	defer release()
-	_, err = f.Store.Feedback(t.Context(), "elsewhere", []Feedback{{id, []float64{1, 0}}})
+	_, err = f.Store.Feedback(t.Context(), "elsewhere", []Feedback{{ID: id, Rewards: []float64{1, 0}}})
 	wants(t, err, problem.UnknownSlate, "slate_id")
 }
 
@@ -113,14 +114,14 @@ func TestFeedbackTogether(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
 	s := f.hand(v, `{"users":["a","b","a"],"k":3}`)
-	all := []Feedback{{s[0].ID, []float64{1}}, {s[1].ID, []float64{0, 1}}, {s[2].ID, []float64{1, 1, 1}}}
-	bad := append(slices.Clone(all), Feedback{"slate-none", []float64{1}})
+	all := []Feedback{{ID: s[0].ID, Rewards: []float64{1}}, {ID: s[1].ID, Rewards: []float64{0, 1}}, {ID: s[2].ID, Rewards: []float64{1, 1, 1}}}
+	bad := append(slices.Clone(all), Feedback{ID: "slate-none", Rewards: []float64{1}})
 	_, err := f.Store.Feedback(t.Context(), "films", bad)
 	wants(t, err, problem.UnknownSlate, "feedback")
 	if p := problem.Of(err); p.Index != 3 {
 		t.Errorf("%+v", p)
 	}
-	bad = append(slices.Clone(all), Feedback{s[0].ID, []float64{0}})
+	bad = append(slices.Clone(all), Feedback{ID: s[0].ID, Rewards: []float64{0}})
 	_, err = f.Store.Feedback(t.Context(), "films", bad)
 	wants(t, err, problem.Conflict, "feedback")
 	if i := f.info(); i.Users != 0 {
@@ -312,7 +313,7 @@ func TestConcurrently(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				all := []Feedback{{a.Slates[0].ID, []float64{1, 0}}, {a.Slates[1].ID, []float64{0.5}}}
+				all := []Feedback{{ID: a.Slates[0].ID, Rewards: []float64{1, 0}}, {ID: a.Slates[1].ID, Rewards: []float64{0.5}}}
 				for range 2 {
 					if _, err := f.Store.Feedback(t.Context(), "films", all); err != nil {
 						t.Error(err)
@@ -440,7 +441,7 @@ func TestRecords(t *testing.T) {
 			h.user = ID{Int: r.Int64() - r.Int64()}
 		}
 		for range r.IntN(4) {
-			h.picks = append(h.picks, Pick{ID{Int: -r.Int64()}, r.Float64(), r.Float64(), r.Float64()})
+			h.picks = append(h.picks, Pick{ID: ID{Int: -r.Int64()}, Mean: r.Float64(), Width: r.Float64(), Value: r.Float64()})
 			h.rows = append(h.rows, r.Float32())
 		}
 		text := h.encode([]byte("k"))

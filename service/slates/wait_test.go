@@ -57,7 +57,7 @@ func TestWaitsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := []Feedback{{id, []float64{1}}}
+	one := []Feedback{{ID: id, Rewards: []float64{1}}}
 	_, err = f.Feedback(newOver(t), "films", one)
 	canceled("feedback", err)
 	canceled("forget", f.Forget(newOver(t), "films", []ID{{Name: "a", Text: true}}))

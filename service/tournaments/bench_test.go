@@ -34,7 +34,7 @@ func BenchmarkReport(b *testing.B) {
 				}
 				defer s.Close(context.Background())
 				spec := online(k)
-				spec.Horizon, spec.Testing = of(1e12), duel.Sweep
+				spec.Horizon, spec.Testing = of[int64](1e12), string(duel.Sweep)
 				t, err := s.Create(context.Background(), spec, "")
 				if err != nil {
 					b.Fatal(err)

@@ -68,7 +68,7 @@ func FuzzSpec(f *testing.F) {
 		if json.Unmarshal(text, &s) != nil {
 			return
 		}
-		config, err := s.check(16)
+		config, err := checkSpec(&s, 16)
 		if err != nil {
 			var p *problem.Problem
 			if !errors.As(err, &p) || p.Field == "" || p.Kind.Status() != 400 {
@@ -77,7 +77,7 @@ func FuzzSpec(f *testing.F) {
 			return
 		}
 		again := completed(config)
-		second, err := again.check(16)
+		second, err := checkSpec(&again, 16)
 		if err != nil {
 			t.Fatalf("%v: %+v", err, again)
 		}
@@ -100,9 +100,9 @@ func FuzzEvents(f *testing.F) {
 		}
 		spec := online(4)
 		if sweep {
-			spec.Testing = duel.Sweep
+			spec.Testing = string(duel.Sweep)
 		}
-		config, err := spec.check(4)
+		config, err := checkSpec(&spec, 4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 func TestCoinsThatEliminate(t *testing.T) {
 	for seed := range uint64(100) {
 		spec := online(6)
-		spec.Horizon, spec.Seed = of(3000.), &seed
-		config, err := spec.check(6)
+		spec.Horizon, spec.Seed = of[int64](3000), &seed
+		config, err := checkSpec(&spec, 6)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := h.release(t.Context(), l); !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
-	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == duel.Accepted {
+	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == string(duel.Accepted) {
 		t.Error("what was durable before is not there")
 	}
 	// And one with an event behind it, which must not be recorded without it.
@@ -61,7 +61,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := calm.wait(t.Context()); err != nil {
 		t.Errorf("another's change failed along: %v", err)
 	}
-	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != duel.Accepted {
+	if got := h.report(id, judged(first[1])).Receipts[0].Status; got != string(duel.Accepted) {
 		t.Errorf("what was not durable is there: %s", got)
 	}
 	h.get(other)
@@ -80,7 +80,7 @@ func TestConcurrentJudges(t *testing.T) {
 		}
 	}})
 	spec := online(40)
-	spec.Testing, spec.Horizon = duel.Sweep, of(2000.)
+	spec.Testing, spec.Horizon = string(duel.Sweep), of[int64](2000)
 	id := h.create(spec)
 	var mu sync.Mutex
 	out := map[uint64]bool{}

@@ -58,9 +58,9 @@ func childhood(c *crashtest.Child) error {
 // matter who is asked first; and leases that are soon over, for judges die.
 func together() []Spec {
 	one, two := online(5), online(4)
-	one.Testing, two.Testing = duel.Sweep, duel.Sweep
+	one.Testing, two.Testing = string(duel.Sweep), string(duel.Sweep)
 	one.LeaseSeconds, two.LeaseSeconds = of(leastLease), of(leastLease)
-	two.Algorithm = duel.InterleavedFilter1
+	two.Algorithm = string(duel.InterleavedFilter1)
 	return []Spec{one, two}
 }
 

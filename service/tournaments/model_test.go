@@ -24,7 +24,7 @@ type model struct {
 }
 
 func newModel(t rapid.TB, s Spec, c *clock) *model {
-	config, err := s.check(duel.MaxArms)
+	config, err := checkSpec(&s, duel.MaxArms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (m *model) report(results []duel.Result) []Receipt {
 		case m.won[r.Duel] != r.AWon:
 			status = duel.Conflicting
 		}
-		receipts[i].Status = status
+		receipts[i].Status = string(status)
 	}
 	if len(fresh) == 0 {
 		return receipts
@@ -137,7 +137,7 @@ func (m *model) report(results []duel.Result) []Receipt {
 	taken := m.take(fresh...)
 	for i := range receipts {
 		if receipts[i].Status == "" {
-			receipts[i].Status, taken = taken[0].Status, taken[1:]
+			receipts[i].Status, taken = string(taken[0].Status), taken[1:]
 		}
 	}
 	return receipts
@@ -146,13 +146,13 @@ func (m *model) report(results []duel.Result) []Receipt {
 // designs are one of every algorithm and mode.
 func designs() []Spec {
 	return []Spec{
-		{Mode: duel.Online, Horizon: of(300.)},
-		{Mode: duel.Online, Horizon: of(5000.), Testing: duel.Sweep},
-		{Mode: duel.Online, Horizon: of(1000.)},
-		{Mode: duel.PAC, Epsilon: of(.4), Delta: of(.3), Testing: duel.Sweep},
-		{Mode: duel.PAC, Epsilon: of(.4), Delta: of(.3), Algorithm: duel.Knockout},
-		{Mode: duel.Online, Horizon: of(1000.), Algorithm: duel.InterleavedFilter2},
-		{Mode: duel.Online, Horizon: of(300.), Algorithm: duel.DoubleThompson, Testing: duel.Sweep},
+		{Mode: string(duel.Online), Horizon: of[int64](300)},
+		{Mode: string(duel.Online), Horizon: of[int64](5000), Testing: string(duel.Sweep)},
+		{Mode: string(duel.Online), Horizon: of[int64](1000)},
+		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Testing: string(duel.Sweep)},
+		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Algorithm: string(duel.Knockout)},
+		{Mode: string(duel.Online), Horizon: of[int64](1000), Algorithm: string(duel.InterleavedFilter2)},
+		{Mode: string(duel.Online), Horizon: of[int64](300), Algorithm: string(duel.DoubleThompson), Testing: string(duel.Sweep)},
 	}
 }
 
@@ -289,7 +289,7 @@ func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 	if d := cmp.Diff(want, got.Receipts); d != "" {
 		r.Fatal(d)
 	}
-	if d := cmp.Diff(viewState(m.arms, m.State(), false), got.State); d != "" {
+	if d := cmp.Diff(viewState(m.arms, m.State(), false), got.TournamentState); d != "" {
 		r.Fatal(d)
 	}
 	for _, x := range want {

@@ -253,7 +253,7 @@ func unplayable(r *record, what string, err error) error {
 
 // view is the tournament without its state.
 func (r *record) view() Tournament {
-	t := Tournament{ID: r.ID, Object: "tournament", CreatedAt: r.At, Spec: completed(r.Config), Done: r.Done}
+	t := Tournament{ID: r.ID, Object: "tournament", CreatedAt: r.At, TournamentSpec: completed(r.Config), Done: r.Done}
 	if r.Done {
 		t.Winner = &t.Arms[r.Winner]
 	}

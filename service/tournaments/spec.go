@@ -11,24 +11,6 @@ import (
 	"thresher/service/problem"
 )
 
-// Spec is what a client asks for. Members that are nil or "" take defaults.
-type Spec struct {
-	Arms []string `json:"arms"` // distinct names
-	// Mode is online, with Horizon, or pac, with Epsilon and Delta.
-	Mode      duel.Goal      `json:"mode"`
-	Algorithm duel.Algorithm `json:"algorithm,omitempty"`
-	Horizon   *float64       `json:"horizon,omitempty"` // whole
-	Epsilon   *float64       `json:"epsilon,omitempty"`
-	Delta     *float64       `json:"delta,omitempty"`
-	Gamma     *float64       `json:"gamma,omitempty"`
-	Alpha     *float64       `json:"alpha,omitempty"`
-	Radius    duel.Radius    `json:"radius,omitempty"`
-	Testing   duel.Testing   `json:"testing,omitempty"`
-	// LeaseSeconds is how long a duel is kept for whom it was handed out to.
-	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
-	Seed         *uint64  `json:"seed,omitempty"`
-}
-
 const (
 	defaultLease = 600        // seconds
 	mostLease    = 30 * 86400 // seconds
@@ -54,18 +36,18 @@ func (i interval) has(x float64) bool {
 	return i.low <= x && x <= i.high
 }
 
-// check finds what is wrong with s, and returns the configuration that it means, with
+// checkSpec finds what is wrong with s, and returns the configuration that it means, with
 // defaults filled in. most bounds the arms.
-func (s *Spec) check(most int) (duel.Config, error) {
+func checkSpec(s *Spec, most int) (duel.Config, error) {
 	c := duel.Config{Arms: s.Arms}
-	for _, check := range []func() error{func() error { return s.checkArms(most) }, s.checkMode, s.checkNames, s.checkSweep, s.checkNumbers} {
-		if err := check(); err != nil {
+	for _, check := range []func(*Spec, int) error{checkArms, checkMode, checkNames, checkSweep, checkNumbers} {
+		if err := check(s, most); err != nil {
 			return c, err
 		}
 	}
 	c.Design = duel.Design{
-		Algorithm: s.Algorithm, Goal: s.Mode, Horizon: int64(value(s.Horizon)), Epsilon: value(s.Epsilon), Delta: value(s.Delta),
-		Gamma: value(s.Gamma), Alpha: value(s.Alpha), Radius: s.Radius, Testing: s.Testing,
+		Algorithm: duel.Algorithm(s.Algorithm), Goal: duel.Goal(s.Mode), Horizon: value(s.Horizon), Epsilon: value(s.Epsilon), Delta: value(s.Delta),
+		Gamma: value(s.Gamma), Alpha: value(s.Alpha), Radius: duel.Radius(s.Radius), Testing: duel.Testing(s.Testing),
 	}
 	seed, lease := uint64(defaultSeed), float64(defaultLease)
 	if s.Seed != nil {
@@ -82,7 +64,7 @@ func (s *Spec) check(most int) (duel.Config, error) {
 	return t.Config(), nil
 }
 
-func (s *Spec) checkArms(most int) error {
+func checkArms(s *Spec, most int) error {
 	if n := len(s.Arms); n < 2 {
 		return problem.New(problem.InvalidValue, "%d arms; a tournament has at least 2", n).In("arms").Within([]int{2, most})
 	} else if n > most {
@@ -102,54 +84,56 @@ func (s *Spec) checkArms(most int) error {
 }
 
 // checkMode finds members that the mode has not, or lacks.
-func (s *Spec) checkMode() error {
+func checkMode(s *Spec, _ int) error {
 	type member struct {
-		name  string
-		value *float64
-		of    duel.Goal
+		name string
+		has  bool
+		of   duel.Goal
 	}
-	if modes := []duel.Goal{duel.Online, duel.PAC}; !slices.Contains(modes, s.Mode) {
+	if modes := []duel.Goal{duel.Online, duel.PAC}; !slices.Contains(modes, duel.Goal(s.Mode)) {
 		return problem.New(problem.InvalidValue, "mode %q is none of online, pac", s.Mode).In("mode").Within(modes)
 	}
-	for _, m := range []member{{"horizon", s.Horizon, duel.Online}, {"epsilon", s.Epsilon, duel.PAC}, {"delta", s.Delta, duel.PAC}} {
-		switch has := m.value != nil; {
-		case !has && m.of == s.Mode:
+	for _, m := range []member{{"horizon", s.Horizon != nil, duel.Online}, {"epsilon", s.Epsilon != nil, duel.PAC}, {"delta", s.Delta != nil, duel.PAC}} {
+		switch here := m.of == duel.Goal(s.Mode); {
+		case !m.has && here:
 			return problem.New(problem.InvalidValue, "%s is missing, which mode %s needs", m.name, s.Mode).In(m.name)
-		case has && m.of != s.Mode:
+		case m.has && !here:
 			return problem.New(problem.InvalidValue, "%s belongs to mode %s, not to %s", m.name, m.of, s.Mode).In(m.name)
 		}
 	}
 	return nil
 }
 
-func (s *Spec) checkNames() error {
-	if all := duel.Algorithms(); s.Algorithm != "" && !slices.Contains(all, s.Algorithm) {
+func checkNames(s *Spec, _ int) error {
+	if all := duel.Algorithms(); s.Algorithm != "" && !slices.Contains(all, duel.Algorithm(s.Algorithm)) {
 		return problem.New(problem.InvalidValue, "algorithm %q is none of %v", s.Algorithm, all).In("algorithm").Within(all)
 	}
-	if all := []duel.Radius{duel.Tight, duel.Wide}; s.Radius != "" && !slices.Contains(all, s.Radius) {
+	if all := []duel.Radius{duel.Tight, duel.Wide}; s.Radius != "" && !slices.Contains(all, duel.Radius(s.Radius)) {
 		return problem.New(problem.InvalidValue, "radius %q is none of %v", s.Radius, all).In("radius").Within(all)
 	}
-	if all := []duel.Testing{duel.Strict, duel.Sweep}; s.Testing != "" && !slices.Contains(all, s.Testing) {
+	if all := []duel.Testing{duel.Strict, duel.Sweep}; s.Testing != "" && !slices.Contains(all, duel.Testing(s.Testing)) {
 		return problem.New(problem.InvalidValue, "testing %q is none of %v", s.Testing, all).In("testing").Within(all)
 	}
 	return nil
 }
 
 // checkSweep bounds the work of one call for duels, which draws a sweep as a whole.
-func (s *Spec) checkSweep() error {
-	if n := len(s.Arms); s.Algorithm == duel.DoubleThompson && s.Testing == duel.Sweep && n > mostSwept {
+func checkSweep(s *Spec, _ int) error {
+	if n := len(s.Arms); duel.Algorithm(s.Algorithm) == duel.DoubleThompson && duel.Testing(s.Testing) == duel.Sweep && n > mostSwept {
 		return problem.New(problem.OverLimit, "%d arms; %s with testing %s has at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
 	}
 	return nil
 }
 
-func (s *Spec) checkNumbers() error {
+func checkNumbers(s *Spec, _ int) error {
+	if h := s.Horizon; h != nil && (*h < int64(len(s.Arms)) || *h > mostHorizon) {
+		return problem.New(problem.InvalidValue, "horizon is %d", *h).In("horizon").Within(horizonRange)
+	}
 	for _, n := range []struct {
 		name  string
 		value *float64
 		in    interval
 	}{
-		{"horizon", s.Horizon, interval{float64(len(s.Arms)), mostHorizon, false, "a whole number from one duel an arm to 2^53"}},
 		{"epsilon", s.Epsilon, interval{0, .5, true, "(0, 1/2)"}},
 		{"delta", s.Delta, interval{0, 1, true, "(0, 1)"}},
 		{"gamma", s.Gamma, interval{1, mostGamma, false, "[1, 1e6]"}},
@@ -159,7 +143,7 @@ func (s *Spec) checkNumbers() error {
 		if n.value == nil {
 			continue
 		}
-		if x := *n.value; !n.in.has(x) || n.name == "horizon" && x != math.Trunc(x) {
+		if x := *n.value; !n.in.has(x) {
 			return problem.New(problem.InvalidValue, "%s is %g", n.name, x).In(n.name).Within(n.in.text)
 		}
 	}
@@ -187,32 +171,37 @@ func blamed(c duel.Config) string {
 	return "algorithm"
 }
 
+// horizonRange is the values that a horizon may have.
+const horizonRange = "a whole number from one duel an arm to 2^53"
+
 // value is *x, or 0.
-func value(x *float64) float64 {
-	if x == nil {
-		return 0
+func value[T int64 | float64](x *T) (v T) {
+	if x != nil {
+		v = *x
 	}
-	return *x
+	return v
+}
+
+// orNil is &x, or nil for 0.
+func orNil[T int64 | float64](x T) *T {
+	if x == 0 {
+		return nil
+	}
+	return &x
 }
 
 // completed is the Spec of a configuration with its defaults filled in.
 func completed(c duel.Config) Spec {
-	given := func(x float64) *float64 {
-		if x == 0 {
-			return nil
-		}
-		return &x
-	}
 	lease := c.Lease.Seconds()
 	return Spec{
-		Arms: c.Arms, Mode: c.Goal, Algorithm: c.Algorithm, Horizon: given(float64(c.Horizon)), Epsilon: given(c.Epsilon),
-		Delta: given(c.Delta), Gamma: given(c.Gamma), Alpha: given(c.Alpha), Radius: c.Radius, Testing: c.Testing,
+		Arms: c.Arms, Mode: string(c.Goal), Algorithm: string(c.Algorithm), Horizon: orNil(c.Horizon), Epsilon: orNil(c.Epsilon),
+		Delta: orNil(c.Delta), Gamma: orNil(c.Gamma), Alpha: orNil(c.Alpha), Radius: string(c.Radius), Testing: string(c.Testing),
 		LeaseSeconds: &lease, Seed: &c.Seed,
 	}
 }
 
-// fingerprint stands for all that s asks.
-func (s *Spec) fingerprint() (string, error) {
+// fingerprintOf stands for all that s asks.
+func fingerprintOf(s *Spec) (string, error) {
 	text, err := json.Marshal(s)
 	return digest(text), err
 }

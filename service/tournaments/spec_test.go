@@ -18,7 +18,7 @@ func TestBadSpecs(t *testing.T) {
 	}
 	pac := func(change func(*Spec)) Spec {
 		return many(func(s *Spec) {
-			s.Mode, s.Horizon, s.Epsilon, s.Delta = duel.PAC, nil, of(.1), of(.05)
+			s.Mode, s.Horizon, s.Epsilon, s.Delta = string(duel.PAC), nil, of(.1), of(.05)
 			change(s)
 		})
 	}
@@ -38,11 +38,10 @@ func TestBadSpecs(t *testing.T) {
 		"no mode":                  {many(func(s *Spec) { s.Mode = "" }), bad, "mode", -1},
 		"another mode":             {many(func(s *Spec) { s.Mode = "offline" }), bad, "mode", -1},
 		"no horizon":               {many(func(s *Spec) { s.Horizon = nil }), bad, "horizon", -1},
-		"horizon of 0":             {many(func(s *Spec) { s.Horizon = of(0.) }), bad, "horizon", -1},
-		"horizon below the arms":   {many(func(s *Spec) { s.Horizon = of(2.) }), bad, "horizon", -1},
-		"half a duel":              {many(func(s *Spec) { s.Horizon = of(100.5) }), bad, "horizon", -1},
-		"horizon beyond 2^53":      {many(func(s *Spec) { s.Horizon = of(1e16) }), bad, "horizon", -1},
-		"horizon in pac":           {pac(func(s *Spec) { s.Horizon = of(100.) }), bad, "horizon", -1},
+		"horizon of 0":             {many(func(s *Spec) { s.Horizon = of[int64](0) }), bad, "horizon", -1},
+		"horizon below the arms":   {many(func(s *Spec) { s.Horizon = of[int64](2) }), bad, "horizon", -1},
+		"horizon beyond 2^53":      {many(func(s *Spec) { s.Horizon = of[int64](1e16) }), bad, "horizon", -1},
+		"horizon in pac":           {pac(func(s *Spec) { s.Horizon = of[int64](100) }), bad, "horizon", -1},
 		"epsilon online":           {many(func(s *Spec) { s.Epsilon = of(.1) }), bad, "epsilon", -1},
 		"delta online":             {many(func(s *Spec) { s.Delta = of(.1) }), bad, "delta", -1},
 		"no epsilon":               {pac(func(s *Spec) { s.Epsilon = nil }), bad, "epsilon", -1},
@@ -55,15 +54,15 @@ func TestBadSpecs(t *testing.T) {
 		"gamma below 1":            {many(func(s *Spec) { s.Gamma = of(.99) }), bad, "gamma", -1},
 		"gamma beyond all counts":  {pac(func(s *Spec) { s.Gamma = of(1e5) }), bad, "gamma", -1},
 		"gamma beyond all radii":   {many(func(s *Spec) { s.Gamma = of(1.1e6) }), bad, "gamma", -1},
-		"gamma without a proof":    {many(func(s *Spec) { s.Gamma, s.Algorithm = of(1.5), duel.DoubleThompson }), bad, "gamma", -1},
-		"alpha of a half":          {many(func(s *Spec) { s.Alpha, s.Algorithm = of(.5), duel.DoubleThompson }), bad, "alpha", -1},
+		"gamma without a proof":    {many(func(s *Spec) { s.Gamma, s.Algorithm = of(1.5), string(duel.DoubleThompson) }), bad, "gamma", -1},
+		"alpha of a half":          {many(func(s *Spec) { s.Alpha, s.Algorithm = of(.5), string(duel.DoubleThompson) }), bad, "alpha", -1},
 		"alpha of another":         {many(func(s *Spec) { s.Alpha = of(.6) }), bad, "alpha", -1},
 		"algorithm":                {many(func(s *Spec) { s.Algorithm = "elo" }), bad, "algorithm", -1},
-		"algorithm of another":     {many(func(s *Spec) { s.Algorithm = duel.Knockout }), bad, "algorithm", -1},
-		"filter in pac":            {pac(func(s *Spec) { s.Algorithm = duel.InterleavedFilter2 }), bad, "algorithm", -1},
+		"algorithm of another":     {many(func(s *Spec) { s.Algorithm = string(duel.Knockout) }), bad, "algorithm", -1},
+		"filter in pac":            {pac(func(s *Spec) { s.Algorithm = string(duel.InterleavedFilter2) }), bad, "algorithm", -1},
 		"radius":                   {many(func(s *Spec) { s.Radius = "narrow" }), bad, "radius", -1},
-		"radius without a proof":   {many(func(s *Spec) { s.Radius, s.Gamma = duel.Tight, of(1.5) }), bad, "radius", -1},
-		"radius where there is no": {pac(func(s *Spec) { s.Radius = duel.Wide }), bad, "radius", -1},
+		"radius without a proof":   {many(func(s *Spec) { s.Radius, s.Gamma = string(duel.Tight), of(1.5) }), bad, "radius", -1},
+		"radius where there is no": {pac(func(s *Spec) { s.Radius = string(duel.Wide) }), bad, "radius", -1},
 		"testing":                  {many(func(s *Spec) { s.Testing = "lax" }), bad, "testing", -1},
 		"no lease":                 {many(func(s *Spec) { s.LeaseSeconds = of(0.) }), bad, "lease_seconds", -1},
 		"negative lease":           {many(func(s *Spec) { s.LeaseSeconds = of(-1.) }), bad, "lease_seconds", -1},

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/problem"
 )
@@ -66,11 +67,11 @@ const idPrefix = "tournament_"
 // Create makes a tournament of spec. A key that is not "" makes it once: the same key
 // and spec find the first, another spec is refused (problem.KeyReused).
 func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, error) {
-	fingerprint, err := spec.fingerprint()
+	fingerprint, err := fingerprintOf(&spec)
 	if err != nil {
 		return Tournament{}, err
 	}
-	config, err := spec.check(s.o.Arms)
+	config, err := checkSpec(&spec, s.o.Arms)
 	if err != nil {
 		return Tournament{}, err
 	}
@@ -172,7 +173,8 @@ func (s *Store) List(after string, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Object: "list", Data: []Tournament{}}
+	var list []Tournament
+	more := false
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		older, found := sequence(tx).Before(after)
 		if !found {
@@ -180,25 +182,22 @@ func (s *Store) List(after string, limit int) (Page, error) {
 		}
 		bytes := 0
 		for _, text := range older {
-			if bytes += len(text); len(page.Data) == limit || len(page.Data) > 0 && bytes > pageBytes {
-				page.HasMore = true
+			if bytes += len(text); len(list) == limit || len(list) > 0 && bytes > pageBytes {
+				more = true
 				return nil
 			}
 			r, err := decodeRecord(text)
 			if err != nil {
 				continue // Open told of it, and Check names it
 			}
-			page.Data = append(page.Data, r.view())
+			list = append(list, r.view())
 		}
 		return nil
 	})
 	if err != nil {
 		return Page{}, err
 	}
-	if n := len(page.Data); n > 0 {
-		page.FirstID, page.LastID = &page.Data[0].ID, &page.Data[n-1].ID
-	}
-	return page, nil
+	return api.NewPage(list, more, func(t *Tournament) string { return t.ID }), nil
 }
 
 // Delete forgets a tournament. Reports that come later find none.
@@ -236,17 +235,17 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // The same call with the same key, if that is not "", gets the same answer, as long as
 // it is remembered; without a key the duels of an answer that was lost are handed out
 // again when their leases are over.
-func (s *Store) Next(ctx context.Context, id string, count int, key string) (Handed, error) {
+func (s *Store) Next(ctx context.Context, id string, count int, key string) (Duels, error) {
 	if count < 1 {
-		return Handed{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+		return Duels{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
 	}
 	if count > s.o.Duels {
-		return Handed{}, problem.New(problem.OverLimit, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+		return Duels{}, problem.New(problem.OverLimit, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
 	}
 	if err := ctx.Err(); err != nil {
-		return Handed{}, err
+		return Duels{}, err
 	}
-	var handed Handed
+	var handed Duels
 	coins := 0
 	err := s.play(ctx, id, func(l *live) (err error) {
 		if err := ctx.Err(); err != nil { // while it waited for others
@@ -256,7 +255,7 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Han
 		return err
 	})
 	if err != nil {
-		return Handed{}, err
+		return Duels{}, err
 	}
 	s.o.Watch.HandedOut(len(handed.Duels))
 	if coins > 0 {
@@ -266,14 +265,14 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Han
 }
 
 // hand does what Next says with l, whose turn the caller has.
-func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err error) {
+func (s *Store) hand(l *live, count int, key string) (h Duels, coins int, err error) {
 	arms := l.record.Config.Arms
 	before, err := l.game.given.find(key, count)
 	if err != nil {
 		return h, 0, err
 	}
 	if before != nil {
-		return Handed{viewDuels(arms, before.Duels), l.record.Done}, 0, nil
+		return Duels{Duels: viewDuels(arms, before.Duels), Done: l.record.Done}, 0, nil
 	}
 	at := s.o.Now()
 	duels, coins, err := l.game.next(count, time.Unix(0, at.UnixNano()))
@@ -288,7 +287,7 @@ func (s *Store) hand(l *live, count int, key string) (h Handed, coins int, err e
 	if err != nil {
 		l.fail(err)
 	}
-	return Handed{viewDuels(arms, duels), l.record.Done}, coins, err
+	return Duels{Duels: viewDuels(arms, duels), Done: l.record.Done}, coins, err
 }
 
 // Report takes the results of duels, in any order and more than once: the first result
@@ -318,12 +317,12 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	if err != nil {
 		return Reported{}, err
 	}
-	counts := map[duel.Status]int{}
+	counts := map[string]int{}
 	for _, x := range r.Receipts {
 		counts[x.Status]++
 	}
 	for status, n := range counts {
-		s.o.Watch.Reported(string(status), n)
+		s.o.Watch.Reported(status, n)
 	}
 	return r, nil
 }
@@ -350,8 +349,8 @@ func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported
 		}
 	}
 	for i, x := range results {
-		r.Receipts = append(r.Receipts, Receipt{x.Duel, statuses[i]})
+		r.Receipts = append(r.Receipts, Receipt{DuelID: x.Duel, Status: string(statuses[i])})
 	}
-	r.State = s.state(l, false)
+	r.TournamentState = s.state(l, false)
 	return r, nil
 }

@@ -21,7 +21,7 @@ func TestBadCalls(t *testing.T) {
 	h := newHouse(t, Options{Duels: 3})
 	ctx := context.Background()
 	spec := online(4)
-	spec.Testing = duel.Sweep
+	spec.Testing = string(duel.Sweep)
 	id := h.create(spec)
 	first := h.next(id, 2)
 	before := h.get(id)
@@ -74,7 +74,7 @@ func TestBadCalls(t *testing.T) {
 func TestLeases(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(6)
-	spec.Testing, spec.LeaseSeconds = duel.Sweep, of(30.)
+	spec.Testing, spec.LeaseSeconds = string(duel.Sweep), of(30.)
 	id := h.create(spec)
 	first := h.next(id, 100)
 	if n := len(first); n < 2 || n > 6 || h.get(id).State.Open != n {
@@ -96,17 +96,17 @@ func TestLeases(t *testing.T) {
 	}
 	h.clock.pass(time.Hour)
 	r := judged(first[1])
-	if got := h.report(id, r).Receipts[0].Status; got != duel.Accepted {
+	if got := h.report(id, r).Receipts[0].Status; got != string(duel.Accepted) {
 		t.Errorf("after the lease: %s", got)
 	}
-	if got := h.report(id, r, r).Receipts; got[0].Status != duel.Settled && got[0].Status != duel.Repeated || got[1].Status != duel.Repeated && got[1].Status != duel.Settled {
+	if got := h.report(id, r, r).Receipts; got[0].Status != string(duel.Settled) && got[0].Status != string(duel.Repeated) || got[1].Status != string(duel.Repeated) && got[1].Status != string(duel.Settled) {
 		t.Errorf("again: %v", got)
 	}
 	r.AWon = !r.AWon
 	_, err := h.Report(context.Background(), id, []duel.Result{r}, false)
 	refused(t, err, problem.Conflict, "duel_id", 0)
 	lenient, err := h.Report(context.Background(), id, []duel.Result{r}, true)
-	if err != nil || lenient.Receipts[0].Status != duel.Conflicting {
+	if err != nil || lenient.Receipts[0].Status != string(duel.Conflicting) {
 		t.Errorf("%+v, %v", lenient.Receipts, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestLeases(t *testing.T) {
 func TestNoSelfDuels(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(2)
-	spec.Horizon = of(60.)
+	spec.Horizon = of[int64](60)
 	id := h.create(spec)
 	told := 0
 	for range 100 {
@@ -136,7 +136,7 @@ func TestNoSelfDuels(t *testing.T) {
 		}
 	}
 	s := h.get(id)
-	if !s.Done || s.State.End != duel.HorizonReached || s.State.Guarantee != nil || s.State.Duels != 60 || told > 45 || told < 15 {
+	if !s.Done || s.State.End != string(duel.HorizonReached) || s.State.Guarantee != nil || s.State.Duels != 60 || told > 45 || told < 15 {
 		t.Errorf("%d results were told of %+v", told, s.State)
 	}
 	if c := h.Counts(); c["done"] != 1 || c["running"] != 0 {

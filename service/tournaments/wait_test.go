@@ -248,7 +248,7 @@ func TestEventsKeepTheirPlaces(t *testing.T) {
 		if err == nil {
 			t.Error("committed")
 		}
-		if got := h.report(id, judged(d)).Receipts[0].Status; got != duel.Accepted {
+		if got := h.report(id, judged(d)).Receipts[0].Status; got != string(duel.Accepted) {
 			t.Errorf("%s", got)
 		}
 	}

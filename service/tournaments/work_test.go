@@ -18,7 +18,7 @@ import (
 // duels of an arm against itself once it is sure.
 func thompson(k int) Spec {
 	spec := online(k)
-	spec.Algorithm, spec.Horizon = duel.DoubleThompson, of(9e15)
+	spec.Algorithm, spec.Horizon = string(duel.DoubleThompson), of[int64](9e15)
 	return spec
 }
 
@@ -27,7 +27,7 @@ func thompson(k int) Spec {
 func TestCoinsEnd(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(thompson(2))
-	ask := func() Handed {
+	ask := func() Duels {
 		t.Helper()
 		handed, err := h.Next(context.Background(), id, 1, "key")
 		if err != nil {
@@ -65,7 +65,7 @@ func TestCoinsEnd(t *testing.T) {
 // TestWorkOfOneCall: where a draw takes long, fewer of them make a call.
 func TestWorkOfOneCall(t *testing.T) {
 	spec := thompson(2)
-	config, err := spec.check(2)
+	config, err := checkSpec(&spec, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,15 +153,15 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 // TestSweepsOfThompson: what one call would draw is bounded.
 func TestSweepsOfThompson(t *testing.T) {
 	spec := thompson(mostSwept)
-	spec.Testing = duel.Sweep
-	if _, err := spec.check(512); err != nil {
+	spec.Testing = string(duel.Sweep)
+	if _, err := checkSpec(&spec, 512); err != nil {
 		t.Error(err)
 	}
 	spec.Arms = arms(mostSwept + 1)
-	_, err := spec.check(512)
+	_, err := checkSpec(&spec, 512)
 	refused(t, err, problem.OverLimit, "arms", -1)
-	spec.Testing = duel.Strict
-	if _, err := spec.check(512); err != nil {
+	spec.Testing = string(duel.Strict)
+	if _, err := checkSpec(&spec, 512); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,116 @@
+package api
+
+import "time"
+
+// TournamentSpec asks for a tournament. Members that are nil or "" take the server's
+// defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta.
+type TournamentSpec struct {
+	Arms      []string `json:"arms"` // distinct names
+	Mode      string   `json:"mode"`
+	Algorithm string   `json:"algorithm,omitempty"`
+	Horizon   *int64   `json:"horizon,omitempty"`
+	Epsilon   *float64 `json:"epsilon,omitempty"`
+	Delta     *float64 `json:"delta,omitempty"`
+	Gamma     *float64 `json:"gamma,omitempty"`
+	Alpha     *float64 `json:"alpha,omitempty"`
+	Radius    string   `json:"radius,omitempty"`
+	Testing   string   `json:"testing,omitempty"` // "strict", "sweep"
+	// LeaseSeconds is how long a duel is reserved for the client it was issued to.
+	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
+	Seed         *uint64  `json:"seed,omitempty"`
+}
+
+// Tournament is a tournament on the server.
+type Tournament struct {
+	ID             string `json:"id"`
+	Object         string `json:"object"`     // "tournament"
+	CreatedAt      int64  `json:"created_at"` // Unix seconds
+	TournamentSpec        // with defaults filled in
+	Done           bool   `json:"done"`
+	// Winner is the best arm once Done.
+	Winner *string `json:"winner"`
+	// State is nil in lists.
+	State *TournamentState `json:"state,omitempty"`
+}
+
+// TournamentState is where a tournament stands, with arms by their names.
+type TournamentState struct {
+	// Duels counts results that were accepted, Open duels that are out under a lease,
+	// Waiting results that wait for one of an earlier duel.
+	Duels   int64    `json:"duels"`
+	Open    int      `json:"open"`
+	Waiting int      `json:"waiting"`
+	Active  []string `json:"active"`
+	// Standings are those of the active arms; none in the answer to a report.
+	Standings  []Standing    `json:"standings,omitempty"`
+	Eliminated []Elimination `json:"eliminated"` // in order
+	// Radius is the present confidence radius of a rate; 0 if there is none that all
+	// arms share.
+	Radius float64 `json:"confidence_radius"`
+	Leader string  `json:"leader"`
+	Done   bool    `json:"done"`
+	Winner *string `json:"winner"`
+	// End says why it is done.
+	End       string     `json:"end,omitempty"`
+	Guarantee *Guarantee `json:"guarantee"` // of the winner; null if there is none
+}
+
+// Guarantee says that the winner is worse than the best arm by more than Epsilon with
+// probability Failure at most.
+type Guarantee struct {
+	Epsilon float64 `json:"epsilon"`
+	Failure float64 `json:"failure"`
+}
+
+// Standing is how an active arm does, by the duels that count for it.
+type Standing struct {
+	Arm   string  `json:"arm"`
+	Duels int64   `json:"duels"`
+	Wins  int64   `json:"wins"`
+	P     float64 `json:"p"` // rate of wins
+}
+
+// Elimination says by which figures an arm went out: its rate of wins P over Duels, that of
+// the rival, and the radius, after At results.
+type Elimination struct {
+	Arm    string  `json:"arm"`
+	At     int64   `json:"at"`
+	P      float64 `json:"p"`
+	Duels  int64   `json:"duels"`
+	Rival  string  `json:"rival"`
+	RivalP float64 `json:"rival_p"`
+	Radius float64 `json:"radius"`
+}
+
+// Duel is one to be judged: A against B. Others may get it once its lease is over.
+type Duel struct {
+	ID        uint64    `json:"duel_id"`
+	A         string    `json:"a"`
+	B         string    `json:"b"`
+	ExpiresAt time.Time `json:"expires_at"` // of the lease
+}
+
+// Duels answers a call for duels. There are none while all that can be judged are out, or
+// when the call met only duels of an arm against itself; then it is to be made again.
+type Duels struct {
+	Duels []Duel `json:"duels"`
+	Done  bool   `json:"done"` // there will be no more
+}
+
+// DuelResult is who won a duel.
+type DuelResult struct {
+	DuelID uint64 `json:"duel_id"`
+	AWon   bool   `json:"a_won"`
+}
+
+// Receipt says what became of a result.
+type Receipt struct {
+	DuelID uint64 `json:"duel_id"`
+	Status string `json:"status"` // "accepted", "repeated", "settled", "void" or "conflicting"
+}
+
+// Reported answers a report.
+type Reported struct {
+	Receipts []Receipt `json:"receipts"` // in the order of the results
+	TournamentState
+}
