@@ -13,9 +13,6 @@ type Matrix struct {
 	IDs       []string  // one a row if ids were read, else nil
 }
 
-// Row returns row i, sharing the matrix's memory.
-func (m *Matrix) Row(i int) []float32 { return m.Data[i*m.Dim : (i+1)*m.Dim : (i+1)*m.Dim] }
-
 // readChunk is how many elements ReadAll reads between checks of its context.
 const readChunk = 1 << 18
 

@@ -279,9 +279,6 @@ func U32(v uint32) Arg { return Arg{bits: uint64(v), bytes: 4} }
 // I64 passes a long long.
 func I64(v int64) Arg { return Arg{bits: uint64(v), bytes: 8} }
 
-// U64 passes an unsigned long long.
-func U64(v uint64) Arg { return Arg{bits: v, bytes: 8} }
-
 // F32 passes a float.
 func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4, float: true} }
 

@@ -62,7 +62,9 @@ func (kern Kernels) CodeMoments(code []uint8, o []float32) (co, cc float64) {
 // FWHT is the function FWHT by kern, bit for bit: every set does the same additions.
 func (kern Kernels) FWHT(x []float32) { kern.fwhtScale(x, nil, len(x), 1) }
 
-// FWHTScale is the function FWHTScale by kern, bit for bit.
+// FWHTScale multiplies x by sign, transforms each block in place and multiplies the
+// result by f. Both slices have equal lengths, a multiple of block; block is a power
+// of two, at least 4; sign holds +1 and -1. Every set gives the same bits.
 func (kern Kernels) FWHTScale(x, sign []float32, block int, f float32) {
 	kern.fwhtScale(x, sign[:len(x)], block, f)
 }

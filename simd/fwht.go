@@ -33,12 +33,7 @@ func stages(x []float32, h int) {
 	}
 }
 
-// FWHTScale multiplies x by sign, transforms each block in place and multiplies the
-// result by f. Both slices have equal lengths, a multiple of block; block is a power
-// of two, at least 4; sign holds +1 and -1.
-func FWHTScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign[:len(x)], block, f) }
-
-// fwhtScale is FWHTScale; a nil sign stands for all +1.
+// fwhtScale is Kernels.FWHTScale; a nil sign stands for all +1.
 func fwhtScale(x, sign []float32, block int, f float32) {
 	for i, s := range sign {
 		x[i] *= s
