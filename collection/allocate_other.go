@@ -4,5 +4,5 @@ package collection
 
 import "os"
 
-// allocate reserves the bytes on disk where the system can; here it cannot.
+// allocate does nothing: disk space cannot be reserved here.
 func allocate(*os.File, int64, int64) error { return nil }

@@ -2,5 +2,5 @@
 
 package collection
 
-// Files are little-endian and mapped as they are.
+// Collection files are little-endian and mapped directly.
 var _ = thresher_runs_on_little_endian_processors_only

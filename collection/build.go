@@ -13,16 +13,16 @@ import (
 
 // Limits of a collection.
 const (
-	MaxAtoms = 1 << 31 // internal indexes are 32 bits
+	MaxAtoms = 1 << 31 // internal indexes have 32 bits
 	MaxDim   = 1 << 21
 )
 
-// tinyNorm is the working norm below which an atom is not coded (its float32
-// terms would lose their digits): its radius is its norm.
+// tinyNorm is the working norm below which an atom is not coded, since its float32 terms
+// would lose precision. Its radius is then its norm.
 const tinyNorm = 1e-30
 
-// Build makes a collection of n = len(rows)/dim atoms held in memory. The
-// collection keeps rows, which the caller must not change afterwards.
+// Build makes a collection of n = len(rows)/dim atoms in memory. It retains rows, which
+// must not change afterwards.
 func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collection, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
@@ -38,7 +38,7 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	return c, nil
 }
 
-// begin checks the shape and decides head and rotated dimension.
+// begin validates the shape and options and determines head and dimension.
 func begin(n, dim int, o *Options) (*Collection, error) {
 	if n < 1 {
 		return nil, errors.New("no rows")
@@ -78,10 +78,10 @@ func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 			return err
 		}
 	}
-	return ctx.Err() // a pilot cut short is no forecast
+	return ctx.Err() // a forecast cut short is not usable
 }
 
-// builder is a build under way.
+// builder is a build in progress.
 type builder struct {
 	c       *Collection
 	ctx     context.Context
@@ -91,7 +91,7 @@ type builder struct {
 	done    atomic.Int64
 }
 
-// newBuilder lays out the sections of c in m.
+// newBuilder allocates the sections of c in m.
 func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*builder, error) {
 	if o == nil {
 		o = &Options{}
@@ -115,13 +115,13 @@ func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*buil
 	return b, nil
 }
 
-// phase is a part of a build.
+// phase is a step of a build.
 type phase struct {
 	name string
 	run  func() error
 }
 
-// phases are the parts of a build in their order.
+// phases returns the steps of a build in order.
 func (b *builder) phases() []phase {
 	phases := []phase{{"norms", b.norms}}
 	if b.c.Centre != nil {
@@ -143,8 +143,8 @@ func (b *builder) progress(n int) {
 	}
 }
 
-// each calls f for every chunk [lo, hi) of n items, from several goroutines,
-// each with its worker's number.
+// each calls f for every range [lo, hi) of at most chunk of n items, from several
+// goroutines, with the goroutine's number.
 func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 	g, ctx := errgroup.WithContext(b.ctx)
 	var next atomic.Int64

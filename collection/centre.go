@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	centreSample = 1024    // atoms that the centre is taken from, at most
-	centreFloats = 1 << 22 // of them, at most, but for fewCentred atoms
+	centreSample = 1024    // most atoms in the sample
+	centreFloats = 1 << 22 // most floats in it, unless it has fewCentred atoms
 	fewCentred   = 16
-	centreShare  = .9 // of the sample that the centre is the mean of
+	centreShare  = .9 // share of the sample whose mean is the centre
 	farFactor    = 2
 )
 
-// centre finds the point that atoms are taken relative to for Euclidean distance,
-// which no translation changes: what an offset that all share would cost in bounds
-// is gone. It is the mean of those nine tenths of a sample that lie nearest to
-// its median, coordinate by coordinate: a few atoms far from all others must not carry
-// it away. Any point serves; how near it is decides how sharp bounds are.
+// centre computes the point that atoms and queries are taken relative to for Euclidean
+// distance. A translation changes no distance, but it removes a common offset, which would
+// widen every bound. The centre is the mean of the nine tenths of a sample that are nearest
+// to its coordinate-wise median, so that a few outliers do not move it. Any point is
+// correct; its position decides how tight bounds are.
 //
-// The sample is every so many rows, and sums are taken one by one in their order:
-// the centre depends on the rows alone. Its coordinates are float32 values,
-// so that the difference to an atom's is rounded once, in either precision.
+// The sample is evenly spaced rows, summed sequentially, so the centre depends on the rows
+// alone. Its coordinates are float32 values, so that the difference to an atom's is rounded
+// once, in either precision.
 func (b *builder) centre() error {
 	c := b.c
 	n := min(c.N, centreSample, max(fewCentred, centreFloats/c.Dim))
@@ -60,8 +60,7 @@ func (b *builder) centre() error {
 	})
 }
 
-// columns calls f for every column from several goroutines, with memory of n
-// floats.
+// columns calls f for every column from several goroutines, with scratch of n floats.
 func (b *builder) columns(n int, f func(j int, memory []float32)) error {
 	return b.each(b.c.Dim, max(1, b.c.Dim/(4*b.threads)), func(_, lo, hi int) error {
 		memory := make([]float32, n)
@@ -72,11 +71,10 @@ func (b *builder) columns(n int, f func(j int, memory []float32)) error {
 	})
 }
 
-// WorkingNorm is |q|, or for Euclidean distance with a Centre |q - Centre|, in
-// float64.
+// WorkingNorm returns |q| in float64, or |q - Centre| for Euclidean distance with a Centre.
 func (c *Collection) WorkingNorm(q []float32) float64 { return math.Sqrt(c.squares(q)) }
 
-// squares is WorkingNorm squared.
+// squares returns WorkingNorm squared.
 func (c *Collection) squares(q []float32) float64 {
 	if c.Centre == nil {
 		return kernels.SumSquares(q)
@@ -84,19 +82,18 @@ func (c *Collection) squares(q []float32) float64 {
 	return kernels.SquaredDistance(q, c.Centre)
 }
 
-// Far reports whether float32 products with rows as given say little of distances:
-// the centre is farther from zero than most atoms are from it, several times.
+// Far reports whether float32 products of rows as given say little about distances: the
+// centre is several times as far from zero as most atoms are from it.
 func (c *Collection) Far() bool {
 	return c.Centre != nil && c.centreNorm() > farFactor*float64(c.Norm[c.N/2])
 }
 
-// CentreNorm is |Centre|, rounded upward; 0 without one.
+// CentreNorm returns |Centre|, rounded upward; 0 without a Centre.
 func (c *Collection) CentreNorm() float64 { return c.centreNorm() * up }
 
 func (c *Collection) centreNorm() float64 { return norm64(c.Centre) }
 
-// Relative writes to dst coordinates from, from+1, .. of a row less the Centre, which
-// there is.
+// Relative writes coordinates from, from+1, .. of a row less the Centre to dst. There must be a Centre.
 func (c *Collection) Relative(dst []float32, row, from int) {
 	v, m := c.Rows[row*c.Dim+from:][:len(dst)], c.Centre[from:][:len(dst)]
 	for j := range dst {

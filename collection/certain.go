@@ -6,8 +6,8 @@ import (
 	"thresher/simd"
 )
 
-// certainFits reports whether p has a share by certain looks for every k and
-// level, or none at all, as in files from before there were any.
+// certainFits reports whether p has a deterministic share for every k and level, or none at
+// all, as in older files.
 func (p *Pilot) certainFits(levels int) bool {
 	for _, s := range p.Certain {
 		if len(s) != levels {
@@ -17,11 +17,10 @@ func (p *Pilot) certainFits(levels int) bool {
 	return p.Certain == nil || len(p.Certain) == len(p.Ks)
 }
 
-// forecastCertain fills in how many arms deterministic looks would keep, from the
-// pilot's queries, their scores of its arms and their thresholds. Of rests o and w with product t, a
-// prefix of share s of the coordinates holds s t, give or take little beside what
-// is beyond it, which counts by its norms: (1-s)|o||w|. Whole rows are as the pilot
-// has them.
+// forecastCertain forecasts how many arms deterministic looks would keep, from the pilot's
+// queries, their scores of its arms and their thresholds. Of the product t of the rests o
+// and w, a prefix of share s of the coordinates has about s t; the rest is bounded by its
+// norms, (1-s)|o||w|. Whole rows are as in the pilot.
 func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
 	p := &c.Pilot
 	last := len(c.Levels) - 1
@@ -35,7 +34,7 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 		q := &queries[n]
 		heads := c.headProducts(arms, q)
 		for j := range c.Levels[:last] {
-			if c.Levels[j].Signs { // they have no such looks
+			if c.Levels[j].Signs { // no deterministic looks
 				for i := range thetas[n] {
 					p.Certain[i][j] += float64(len(arms)) / pairs
 				}
@@ -56,8 +55,8 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 	}
 }
 
-// headProducts are the parts of the arms' scores that look the same at every
-// level: the product of their coded head with q's, and their offset.
+// headProducts returns the part of the arms' scores that is the same at every level: the
+// product of their coded head with q's, and their offset.
 func (c *Collection) headProducts(arms []uint32, q *Query) []float64 {
 	out := make([]float64, len(arms))
 	for k, i := range arms {

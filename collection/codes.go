@@ -7,7 +7,7 @@ import (
 	"thresher/simd"
 )
 
-// nearExponent is the exponent up to which a norm need not be scaled to 1.
+// nearExponent is the greatest exponent of a norm that is not scaled to 1.
 const nearExponent = 32
 
 // coder is one goroutine's scratch for coding a panel of atoms.
@@ -40,7 +40,7 @@ func newCoder(b *builder) *coder {
 	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D)}
 }
 
-// panel codes atoms lo..hi-1, at most 64, of internal order.
+// panel codes atoms lo to hi-1 of internal order, at most 64.
 func (k *coder) panel(lo, hi int) {
 	c := k.b.c
 	for from := lo; from < hi; from += k.split.slots {
@@ -58,9 +58,9 @@ func (k *coder) panel(lo, hi int) {
 	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
 }
 
-// load puts atom i into a slot, scaled to a norm in [1/2, 1) by a power of two
-// that is kept. Most rows are near enough to stay as they are: nothing of them
-// overflows, and what vanishes is no part of the bounds' sums.
+// load writes atom i to a slot, scaled by a power of two, which it records, to a norm in
+// [1/2, 1). Rows whose norm is near 1 are not scaled: nothing in them overflows, and what
+// underflows does not affect the sums of the bounds.
 func (k *coder) load(i, slot int) {
 	row := k.b.c.Order[i]
 	norm := k.b.exact[row]
@@ -86,7 +86,7 @@ func (k *coder) code(i, slot int) {
 			c.Rotated32[i*c.D+j] = v * f
 		}
 	}
-	// what one unit of the scaled atom is worth in the working vector
+	// The value of one unit of the scaled atom in the working vector.
 	unit := math.Ldexp(k.b.working(c.Order[i]), k.exp[slot])
 	code := c.Code(i)
 	if norm := k.norms[slot] * unit; norm < tinyNorm {
@@ -96,7 +96,7 @@ func (k *coder) code(i, slot int) {
 
 	scale := float64(kernels.MaxAbs(head)) / 127
 	quantize(code[:c.R], head, scale)
-	// what is coded is what the stored float32 scale makes of the codes
+	// The coded vector is the codes times the stored float32 scale.
 	c.HeadScale[i] = float32(scale * unit)
 	scale = float64(c.HeadScale[i]) / unit
 	co, cc := kernels.CodeMoments(code[:c.R], head)
@@ -111,7 +111,7 @@ func (k *coder) code(i, slot int) {
 	scale = float64(rowScale) / unit
 	o2 := kernels.SumSquares(rot)
 	hide := hidden(c.D) * o2
-	// sums of code times o and of code^2 up to each level
+	// Sums of code times o and of code^2 up to each level.
 	var dot, squares float64
 	from := 0
 	for j := range c.Levels {
@@ -125,7 +125,7 @@ func (k *coder) code(i, slot int) {
 		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
 		l.Beyond[i] = upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hide) * unit * up)
 		l.Scale[i] = rowScale
-		if l.Width < c.D { // the whole row has no failure probability, radius zero
+		if l.Width < c.D { // the whole row has no failure probability: radius zero
 			terms := bandit.Linear(m, c.Kappa)
 			l.Scale[i] = float32(scale * terms.Scale * unit)
 			l.Radius[i] = upward(terms.UniformRadius(c.Kappa) * unit * up)
@@ -147,12 +147,12 @@ func (k *coder) signs(i int, l *Level, head []uint8, o2, unit float64) {
 	l.XNorm[i] = upward(math.Sqrt(d) * float64(l.Scale[i]) * up)
 }
 
-// hidden is what float64 sums of n terms can hide from |o - x|^2, relative to
+// hidden is the relative rounding error of |o - x|^2 as a float64 sum of n terms, relative to
 // |o|^2.
 func hidden(n int) float64 { return float64(n+8) * 0x1p-50 }
 
-// uncoded gives an atom too small for float32 terms a radius that covers all
-// of it and codes of zero.
+// uncoded gives an atom too small for float32 terms codes of zero and a radius that covers
+// all of it.
 func (k *coder) uncoded(i int, norm float64, code []uint8) {
 	c := k.b.c
 	for j := range code {
@@ -170,8 +170,7 @@ func (k *coder) uncoded(i int, norm float64, code []uint8) {
 	}
 }
 
-// quantize writes codes of x in steps of scale; all zero when scale is too
-// small to divide by.
+// quantize writes codes of x in steps of scale; all zero if scale is too small to divide by.
 func quantize(code []uint8, x []float32, scale float64) {
 	if scale < 1e-30 {
 		for j := range code {

@@ -1,29 +1,28 @@
 package collection
 
-// Rotation is how a coded collection splits a vector v of Dim coordinates, laid
-// out for a device: with x the vector padded with zeros to D coordinates,
+// Rotation describes how a coded collection splits a vector v of Dim coordinates, in a
+// layout for devices. With x the vector padded with zeros to D coordinates,
 //
 //	head = Head x,   rest = R (x - Head^T head).
 //
-// The slices are the caller's but for Sign and Perm, which are read only.
+// The caller owns the slices except Sign and Perm, which are read only.
 type Rotation struct {
-	// Head holds the directions as rows, [R][D], zero beyond Dim; empty when R is 0.
+	// Head holds the directions as rows, [R][D], zero beyond Dim; empty if R is 0.
 	Head []float32
-	// Haar is R, [D][D] by rows, for D of at most 256; else nil. Its columns
-	// beyond Dim are zero, as are the coordinates they would multiply.
+	// Haar is R, [D][D] row-major, for D <= 256, else nil. Its columns beyond Dim are zero, like
+	// the coordinates they multiply.
 	Haar []float32
-	// Sign and Perm have a slice of D entries a round, Blocks the sizes of a
-	// round's Walsh-Hadamard transforms, which add up to D; all nil with a Haar
-	// matrix. A round multiplies coordinate i by Sign[i], which is 1 or -1, transforms each
-	// block, scaled by 1/sqrt(size) to be orthogonal, and then makes coordinate
-	// Perm[i] the i-th.
+	// Sign and Perm have a slice of D entries for each round, Blocks the sizes of a round's
+	// Walsh-Hadamard transforms, which add up to D; all are nil with a Haar matrix. A round
+	// multiplies coordinate i by Sign[i], 1 or -1, transforms each block, scaled by
+	// 1/sqrt(size) to be orthogonal, and then moves coordinate Perm[i] to i.
 	Sign   [][]float32
 	Perm   [][]uint32
 	Blocks []int
 }
 
-// Rotation returns the collection's; it copies what it unpacks. The zero value
-// when the collection is not coded.
+// Rotation returns the collection's rotation, or the zero value if it is not coded. Head
+// and Haar are copies.
 func (c *Collection) Rotation() Rotation {
 	if !c.Coded() {
 		return Rotation{}

@@ -1,13 +1,12 @@
-// Package collection makes atoms ready for elimination: a head of principal
-// directions, a random rotation of the rest, int8 codes in slabs, the terms of
-// every bound, and the original rows kept as given.
+// Package collection prepares atoms for elimination: a head of principal directions, a
+// random rotation of the rest, int8 codes in panels, the terms of every bound, and the
+// original rows.
 //
-// All arithmetic is by the kernels of simd that suit the processor. They
-// differ in last bits: a collection built on another processor has slightly
-// other codes, each with the terms that bound it, so that a file built anywhere
-// answers everywhere as the guarantee says. What scores are made of, the rows and
-// their squared norms, is the same bit for bit wherever it was built.
+// All arithmetic uses the kernels of package simd that suit the processor. They differ in
+// the last bits, so a collection built on another processor has slightly different codes,
+// each with terms that bound it: a file keeps the guarantee wherever it was built. What
+// scores are made of, the rows and their squared norms, is the same bit for bit everywhere.
 //
-// A Collection is immutable. It is built from rows in memory or streamed from
-// a dataset.Reader, can be saved to one file, and opened again by mapping it.
+// A Collection is immutable. It is built from rows in memory or streamed from a
+// dataset.Reader, can be saved to one file, and opened again by mapping that.
 package collection

@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	headSample    = 2048    // atoms whose second moments give the head, at most; an eighth of few
-	headSampleMax = 1 << 24 // floats of the sample, at most
-	headPart      = 4       // the first power iteration reads this part of it
+	headSample    = 2048    // most atoms in the sample for the head's second moments; an eighth of small collections
+	headSampleMax = 1 << 24 // most floats in the sample
+	headPart      = 4       // the first power iteration reads this fraction of it
 	headSpare     = 16      // extra directions of the range finder
-	headColumns   = 64      // of the sample in one block
-	headRows      = 256     // of the sample in one product
+	headColumns   = 64      // columns of the sample in one block
+	headRows      = 256     // rows of the sample in one product
 )
 
-// headTerms is the number of head directions. Twice as many kept more arms than
-// the same number of further rest coordinates did, on text embeddings, power
-// laws and flat spectra alike, and no look could read fewer.
+// headTerms is the number of head directions. Twice as many kept more arms than as many
+// more rest coordinates did, on text embeddings, power laws and flat spectra, and no look
+// could read fewer.
 const headTerms = 32
 
-// headSize is the number of head directions for n atoms of dim coordinates:
-// headTerms or none. A head must leave 16 dimensions and half the space, be seen
-// by enough atoms, and its directions must stay a small part of the data's
-// memory.
+// headSize returns the number of head directions for n atoms of dim coordinates: headTerms
+// or 0. A head must leave 16 dimensions and half the space, have enough atoms to be
+// estimated from, and its directions must be a small part of the data's memory.
 func headSize(n, dim int) int {
 	small := headTerms*dim <= max(n*dim/50, 1<<16)
 	if headTerms <= dim/2 && dim-headTerms >= MinRotated && n >= 4*headTerms && small {
@@ -35,8 +34,8 @@ func headSize(n, dim int) int {
 	return 0
 }
 
-// head fits the principal directions to a random sample of the atoms and fixes
-// what depends on them.
+// head fits the principal directions to a random sample of the atoms and computes what
+// depends on them.
 func (b *builder) head() error {
 	c, t := b.c, b.c.transform
 	if c.R > 0 {
@@ -47,7 +46,7 @@ func (b *builder) head() error {
 			if norm == 0 {
 				continue
 			}
-			// norms of a sample spread over e60 would drown all but the largest
+			// Second moments of unscaled norms spread over many octaves would be those of the largest alone.
 			f := b.working(uint32(i))
 			if !c.Metric.Normalises() {
 				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
@@ -69,9 +68,9 @@ func (b *builder) head() error {
 	return b.ctx.Err()
 }
 
-// sample holds rows of dim coordinates, zero where none is set, in blocks of
-// headColumns columns, each [rows][headColumns]: as a matrix's rows and as a
-// packed panel at once.
+// sample holds rows of dim coordinates, zero where none is set, in blocks of headColumns
+// columns, each [rows][headColumns]: a block is rows of a matrix and a packed panel of Gemm
+// at once.
 type sample struct {
 	rows, dim, blocks int
 	data              []float32
@@ -82,10 +81,10 @@ func newSample(rows, dim int) *sample {
 	return &sample{rows: rows, dim: dim, blocks: n, data: make([]float32, n*rows*headColumns)}
 }
 
-// block is block k, rows from i on.
+// block returns block k from row i on.
 func (s *sample) block(k, i int) []float32 { return s.data[(k*s.rows+i)*headColumns:] }
 
-// set makes row i f v, or f times v less a centre that is not nil.
+// set sets row i to f v, or to f (v - centre) if centre is not nil.
 func (s *sample) set(i int, v []float32, centre []float64, f float64) {
 	for k := range s.blocks {
 		dst := s.block(k, i)[:headColumns]
@@ -102,8 +101,8 @@ func (s *sample) set(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// onto writes the products of the first n rows with the w rows of y, ld floats
-// apart, to z, one row of n for each row of y.
+// onto computes the products of the first n rows with the w rows of y, ld floats apart, as
+// one row of n in z for each row of y.
 func (s *sample) onto(z, y []float32, n, w, threads int) {
 	ld := s.blocks * headColumns
 	p := newPacked(ld, w)
@@ -124,8 +123,7 @@ func (s *sample) onto(z, y []float32, n, w, threads int) {
 	})
 }
 
-// back writes to y the sums of the first n rows weighted by each of the w rows
-// of z.
+// back sets y to the sums of the first n rows weighted by each of the w rows of z.
 func (s *sample) back(y, z []float32, n, w, threads int) {
 	spread(threads, s.blocks, func(k int) {
 		for lo := 0; lo < n; lo += headRows {
@@ -135,7 +133,7 @@ func (s *sample) back(y, z []float32, n, w, threads int) {
 	})
 }
 
-// spread calls f for 0..n-1 from up to threads goroutines and waits for them.
+// spread calls f for 0 to n-1 from at most threads goroutines and waits for them.
 func spread(threads, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for w := range min(threads, n) {
@@ -148,12 +146,11 @@ func spread(threads, n int, f func(i int)) {
 	wg.Wait()
 }
 
-// fitHead finds the r leading principal directions of a sample (second moments,
-// not centred) by a randomised range finder with power iterations (Halko,
-// Martinsson, Tropp, arXiv 0909.4061, algorithm 4.4), then mixes them by a random
-// rotation so that no direction eats the int8 range. It returns the directions
-// as rows, [r][dim], and the Frobenius norm of U U^T - I. It does not depend on
-// threads.
+// fitHead computes the r leading principal directions of a sample (second moments, not
+// centred) by a randomised range finder with power iterations (Halko, Martinsson, Tropp,
+// arXiv 0909.4061, algorithm 4.4), then mixes them by a random rotation so that no single
+// direction uses up the int8 range. It returns the directions as rows, [r][dim], and the
+// Frobenius norm of U U^T - I. It does not depend on threads.
 func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	g := generator(seed, streamHead)
 	w := min(r+headSpare, s.dim, s.rows)
@@ -162,7 +159,7 @@ func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	for i := range w { // random signs, nearly orthogonal as drawn
 		signs(y[i*ld:i*ld+s.dim], g)
 	}
-	// a part of the sample points out the way for the whole
+	// The first iteration needs only a part of the sample.
 	for _, n := range [...]int{max(s.rows/headPart, min(s.rows, 2*w)), s.rows} {
 		s.onto(z, y, n, w, threads)
 		s.back(y, z, n, w, threads)
@@ -171,7 +168,7 @@ func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	s.onto(z, y, s.rows, w, threads)
 	var eig mat.EigenSym
 	if !eig.Factorize(mat.NewSymDense(w, gram(z, w, s.rows)), true) {
-		// cannot happen for a finite symmetric matrix; the plain range serves
+		// Impossible for a finite symmetric matrix; the range itself will do.
 		return narrow(y, r, ld, s.dim)
 	}
 	mix := mat.NewDense(r, r, nil)
@@ -191,7 +188,7 @@ func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	return narrow(u, r, ld, s.dim)
 }
 
-// narrow is the first dim entries of the r rows of y, ld apart, and their defect.
+// narrow returns the first dim entries of the r rows of y, ld apart, and their defect.
 func narrow(y []float32, r, ld, dim int) ([]float32, float64) {
 	u := make([]float32, r*dim)
 	for i := range r {
@@ -200,7 +197,7 @@ func narrow(y []float32, r, ld, dim int) ([]float32, float64) {
 	return u, defect(u, r, dim)
 }
 
-// gram returns Y Y^T for the k rows of y, of n entries, in float64.
+// gram returns Y Y^T in float64 for the k rows of n entries in y.
 func gram(y []float32, k, n int) []float64 {
 	out := make([]float64, k*k)
 	row, ids := make([]float64, n), firsts(k)
@@ -220,7 +217,7 @@ func widen(dst []float64, x []float32) {
 	}
 }
 
-// firsts are the numbers 0..n-1.
+// firsts returns the numbers 0 to n-1.
 func firsts(n int) []uint32 {
 	ids := make([]uint32, n)
 	for i := range ids {
@@ -229,9 +226,9 @@ func firsts(n int) []uint32 {
 	return ids
 }
 
-// orthonormalize makes the rows of y, [k][dim], orthonormal by Gram-Schmidt in
-// float64, twice where a row loses half its length and with it digits. A row
-// that vanishes becomes zero.
+// orthonormalize makes the rows of y, [k][dim], orthonormal by Gram-Schmidt in float64,
+// twice for a row that loses half its length and with it precision. A row that vanishes
+// becomes zero.
 func orthonormalize(y []float32, k, dim int) {
 	row, parts, ids := make([]float64, dim), make([]float64, k), firsts(k)
 	for i := range k {
@@ -258,7 +255,7 @@ func orthonormalize(y []float32, k, dim int) {
 	}
 }
 
-// subtract takes parts[j] times row j of y from row, four at a time.
+// subtract subtracts parts[j] times row j of y from row, four rows at a time.
 func subtract(row []float64, y []float32, parts []float64) {
 	n := len(row)
 	for ; len(parts) >= 4; parts = parts[4:] {
@@ -284,8 +281,7 @@ func norm64(x []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// defect is the Frobenius norm of U U^T - I over the rows that are not zero,
-// rounded upward.
+// defect returns the Frobenius norm of U U^T - I over the nonzero rows, rounded upward.
 func defect(u []float32, r, dim int) float64 {
 	var sum float64
 	for i, s := range gram(u, r, dim) {

@@ -11,9 +11,8 @@ import (
 // A collection's arrays are named sections of one memory, which is either
 // allocated or a file's mapping: filling the sections of a mapping is saving.
 
-// rowSquares is the section of Collection.RowSquares. Files from before there was
-// one have rowNorms instead, whose last bits were the processor's that built them:
-// squares are then summed anew.
+// rowSquares is the section of Collection.RowSquares. Older files have rowNorms instead,
+// whose last bits depend on the processor that built them; squares are then summed anew.
 const (
 	rowSquares = "row-squares"
 	rowNorms   = "row-norm"
@@ -27,7 +26,7 @@ type section struct {
 	CRC    uint32 `json:"crc32c"`
 }
 
-// memory hands out the sections of a collection by name. One that only measures
+// memory allocates the sections of a collection by name.
 // gives nil.
 type memory interface {
 	bytes(name string, n int64) ([]byte, error)
@@ -37,7 +36,7 @@ type memory interface {
 type heap struct{}
 
 func (heap) bytes(_ string, n int64) ([]byte, error) {
-	// float64s so that every view is aligned
+	// float64 makes every view aligned.
 	b := make([]float64, (n+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
@@ -46,7 +45,7 @@ type scalar interface {
 	~uint8 | ~uint32 | ~float32 | ~float64
 }
 
-// array views section name of m as n scalars.
+// array returns section name of m as n scalars.
 func array[T scalar](m memory, name string, n int) ([]T, error) {
 	if n == 0 {
 		return nil, nil
@@ -62,9 +61,8 @@ func array[T scalar](m memory, name string, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// layout points a collection's slices at the sections of m, which are those of a
-// version of files. N, Dim, Metric, Basis, R and D must be set. With keepRows, Rows
-// stays as it is.
+// layout points a collection's slices at the sections of m, for a version of the file
+// format. N, Dim, Metric, Basis, R and D must be set. With keepRows, Rows stays as it is.
 func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	var err error
 	get32 := func(dst *[]float32, name string, n int) {
@@ -140,8 +138,8 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	return err
 }
 
-// panelWidth is the number of rest coordinates a panel holds: as many as a first
-// look of many atoms wanted may need, within the memory there is for it.
+// panelWidth returns the number of rest coordinates in a panel: as many as a first look
+// with large k may need, within the memory for it.
 func panelWidth(D int) int {
 	if D >= 1280 {
 		return 192
@@ -149,13 +147,12 @@ func panelWidth(D int) int {
 	return min(128, D)
 }
 
-// levels are the looks there can be at a rest of D coordinates: prefixes of
-// int8 codes, signs, and all int8 codes, without their terms. Each costs 12 to 16
-// bytes an atom.
+// levels returns the looks possible at a rest of D coordinates, without terms: prefixes of
+// int8 codes, signs, and all int8 codes. Each level takes 12 to 16 bytes an atom.
 //
-// Signs of all coordinates tell as much as int8 codes of 2/pi of them, in an
-// eighth of the bytes of as many; below 768 coordinates the memory is short for
-// them. Prefixes longer than a panel serve where there are none.
+// Signs of all coordinates are as sharp as int8 codes of 2/pi of them, in an eighth of the
+// bytes of as many codes; below 768 coordinates the memory for them is not worth it.
+// Prefixes longer than a panel serve where there are no signs.
 func levels(R, D int) []Level {
 	signs := D >= 768 && R+D <= simd.MaxScan
 	var all []Level
@@ -170,8 +167,8 @@ func levels(R, D int) []Level {
 	return append(all, Level{Width: D})
 }
 
-// rawBounds are the numbers of coordinates at which looks on raw coordinates
-// can begin and stop: 0, 16, 32, 64, ... and dim.
+// rawBounds returns the numbers of coordinates at which looks on raw coordinates can start
+// and stop: 0, 16, 32, 64, .. and dim.
 func rawBounds(dim int) []int {
 	b := []int{0}
 	for w := 16; w < dim; w *= 2 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Metric says how a query q and an atom v are compared. Searches rank by the search
-// score, of which more is better; Shown turns it into what users see.
+// Metric says how a query q and an atom v are compared. Searches maximise the search
+// score; Shown converts it to what users see.
 //
 // What depends on the metric is answered by the methods below, and no other Go code
 // branches on which metric it is, but two that recompute answers on purpose by
@@ -31,7 +31,7 @@ var metricNames = [...]string{InnerProduct: "ip", Cosine: "cosine", Euclidean: "
 // Metrics returns the names of all metrics, in the order of their numbers.
 func Metrics() []string { return slices.Clone(metricNames[:]) }
 
-// ParseMetric reads one of Metrics; "" is InnerProduct.
+// ParseMetric parses one of Metrics; "" is InnerProduct.
 func ParseMetric(s string) (Metric, error) {
 	if s == "" {
 		return InnerProduct, nil
@@ -49,11 +49,11 @@ func (m Metric) String() string {
 	return fmt.Sprintf("Metric(%d)", uint8(m))
 }
 
-// Normalises reports whether vectors are divided by their norms before they are
-// compared. A collection then keeps RowSquares, and working norms are 1, or 0.
+// Normalises reports whether vectors are divided by their norms before they are compared.
+// A collection then keeps RowSquares, and working norms are 1, or 0.
 func (m Metric) Normalises() bool { return m == Cosine }
 
-// Factor is what a vector of this norm is multiplied by before it is compared.
+// Factor returns the factor by which a vector of this norm is multiplied before it is compared.
 func (m Metric) Factor(norm float64) float64 {
 	if m.Normalises() && norm > 0 {
 		return 1 / norm
@@ -61,14 +61,14 @@ func (m Metric) Factor(norm float64) float64 {
 	return 1
 }
 
-// Differences reports whether scores are sums of squared differences, else they are
-// sums of products. Bounds are then of q.v - |v|^2/2, so that atoms have an Offset;
-// and as no translation changes a score, a collection may have a Centre.
+// Differences reports whether scores are sums of squared differences instead of products.
+// Bounds are then on q.v - |v|^2/2, so atoms have an Offset; and since a translation
+// changes no score, a collection may have a Centre.
 func (m Metric) Differences() bool { return m == Euclidean }
 
-// Lead is how much greater the values that bounds are of are than search scores, for
-// a query of this working norm: |q|^2/2 with Differences, else 0. An atom's Offset is
-// the negative of Lead at its own working norm.
+// Lead returns by how much the bounded quantity exceeds the search score, for a query of
+// this working norm: |q|^2/2 with Differences, else 0. An atom's Offset is the negative of
+// Lead at its own working norm.
 func (m Metric) Lead(norm float64) float64 {
 	if m.Differences() {
 		return norm * norm / 2
@@ -76,7 +76,7 @@ func (m Metric) Lead(norm float64) float64 {
 	return 0
 }
 
-// score is the search score of a row from the canonical sum of its products with the
+// score returns the search score of a row from the canonical sum of its products with the
 // query, or of squared differences, and their squared norms.
 func (m Metric) score(sum, vv, qq float64) float64 {
 	switch m {
@@ -88,7 +88,7 @@ func (m Metric) score(sum, vv, qq float64) float64 {
 	return sum
 }
 
-// Shown is what users see of a search score.
+// Shown converts a search score to what users see.
 func (m Metric) Shown(score float64) float64 {
 	if m == Euclidean {
 		return 0 - 2*score // no -0
@@ -96,7 +96,7 @@ func (m Metric) Shown(score float64) float64 {
 	return score
 }
 
-// Gap turns a gap between shown scores into one between search scores.
+// Gap converts a gap between shown scores to one between search scores.
 func (m Metric) Gap(shown float64) float64 {
 	if m == Euclidean {
 		return shown / 2
@@ -104,10 +104,10 @@ func (m Metric) Gap(shown float64) float64 {
 	return shown
 }
 
-// Floor is the least search score, as computed, of an atom of norm v whose shown
-// score is no worse than limit, for a query of norm q; norms are of vectors as given.
-// rounding bounds what float64 sums of products lose, over the norms' product: a
-// duplicate has cosine 1.
+// Floor returns the least search score, as computed, of an atom of norm v whose shown score
+// is no worse than limit, for a query of norm q; norms are of vectors as given. rounding
+// bounds the error of float64 sums of products relative to the norms' product: the cosine
+// of a duplicate is 1 despite it.
 func (m Metric) Floor(limit, rounding, q, v float64) float64 {
 	switch m {
 	case Cosine:
@@ -118,7 +118,7 @@ func (m Metric) Floor(limit, rounding, q, v float64) float64 {
 	return limit - rounding*q*v
 }
 
-// Best is an upper bound of search scores: of a query of norm q as given and atoms of
+// Best returns an upper bound of search scores for a query of norm q as given and atoms of
 // working norm at most v.
 func (m Metric) Best(q, v float64) float64 {
 	switch m {
@@ -130,9 +130,8 @@ func (m Metric) Best(q, v float64) float64 {
 	return q * v
 }
 
-// Greatest bounds what a search computes on the way to scores, of a query of working
-// norm q before it is normalised and atoms of working norm at most v. It must fit
-// float32.
+// Greatest bounds the intermediate values of a search for a query of working norm q before
+// it is normalised and atoms of working norm at most v. It must fit float32.
 func (m Metric) Greatest(q, v float64) float64 {
 	switch m {
 	case Cosine:
@@ -151,7 +150,7 @@ const (
 	maxNormEuclidean = 1 << 55
 )
 
-// maxNorm is what norms of rows, as given and less the Centre, are below.
+// maxNorm is the exclusive limit of norms of rows, both as given and less the Centre.
 func (m Metric) maxNorm() float64 {
 	if m.Differences() {
 		return maxNormEuclidean
@@ -159,13 +158,13 @@ func (m Metric) maxNorm() float64 {
 	return maxNorm
 }
 
-// leastExpEuclidean keeps |v|^2/2, below maxNormEuclidean^2/2 and scaled like the
-// query, within float32: a shorter query stays short.
+// leastExpEuclidean keeps |v|^2/2, which is below maxNormEuclidean^2/2 and scaled with the
+// query, within float32: a shorter query is scaled less.
 const leastExpEuclidean = -16
 
-// Exponent is the power of two e for which a query of this norm, times 2^-e, has
-// a norm in [1/2, 1), so that products of terms neither overflow nor vanish in
-// float32. With Differences a query of norm below 2^-16 stays shorter.
+// Exponent returns the power of two e such that a query of this norm, times 2^-e, has a norm
+// in [1/2, 1), so that products of terms neither overflow nor underflow in float32. With
+// Differences a query of norm below 2^-16 stays shorter.
 func (m Metric) Exponent(norm float64) int {
 	if norm == 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// mapFile reads n bytes at off into memory: there is no mapping here.
+// mapFile reads n bytes at off into memory, since this system has no mapping.
 func mapFile(f *os.File, off, n int64, write bool) ([]byte, error) {
 	b, err := heap{}.bytes("", n)
 	if err != nil || write {
@@ -17,7 +17,7 @@ func mapFile(f *os.File, off, n int64, write bool) ([]byte, error) {
 	return b, err
 }
 
-// unmapFile writes a written section back.
+// unmapFile writes back a section mapped for writing.
 func unmapFile(f *os.File, off int64, b []byte, write bool) error {
 	if !write {
 		return nil

@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// Atoms stand by descending norm in steps of 2^(1/stepsPerOctave), 4%, step 0
-// the greatest.
+// Atoms are ordered by descending norm in steps of 2^(1/stepsPerOctave), 4%; step 0 is the
+// greatest.
 const (
 	stepsPerOctave = 16
 	stepCount      = stepsPerOctave*(maxNormExponent+149) + 2 // 2^-149 is the least float32
 )
 
-// NormStep is the greatest that the norms of two atoms of a step can differ by, and so
-// how much longer than the first atom any other can be: 2^(1/stepsPerOctave), rounded
-// upward.
+// NormStep bounds the ratio of the norms of two atoms of one step, and so how much longer
+// than the first atom any other can be: 2^(1/stepsPerOctave), rounded upward.
 const NormStep = 1.0443
 
-// normStep is the step of a working norm below maxNorm; zero has the last.
+// normStep returns the step of a working norm below maxNorm; zero has the last.
 func normStep(w float64) uint16 {
 	if w == 0 {
 		return stepCount - 1
@@ -26,8 +25,8 @@ func normStep(w float64) uint16 {
 	return uint16(stepsPerOctave*maxNormExponent - int(math.Floor(stepsPerOctave*math.Log2(w))))
 }
 
-// norms checks every row, takes its norm in float64, less the centre where there is
-// one, and orders the atoms.
+// norms checks every row, computes its norm in float64, less the centre if there is one, and
+// orders the atoms.
 func (b *builder) norms() error {
 	c := b.c
 	b.exact = make([]float64, c.N)
@@ -76,11 +75,11 @@ func (b *builder) norms() error {
 	return nil
 }
 
-// order sorts the atoms by their steps and shuffles them within each, so that
-// the first panels are a sample of the greatest atoms whatever the file's order.
+// order sorts the atoms by step and shuffles them within each, so that the first panels are
+// a random sample of the longest atoms whatever the file's order.
 func (b *builder) order(steps []uint16) {
 	order := b.c.Order
-	var ends [stepCount]int // of each step, once its atoms stand
+	var ends [stepCount]int // end of each step so far
 	for _, s := range steps {
 		ends[s]++
 	}
@@ -102,7 +101,7 @@ func (b *builder) order(steps []uint16) {
 	}
 }
 
-// rowError says what is wrong with a row whose norm is not below limit.
+// rowError returns what is wrong with a row whose norm is not below limit.
 func rowError(row []float32, i int, norm, limit float64) error {
 	for j, v := range row {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
@@ -112,5 +111,5 @@ func rowError(row []float32, i int, norm, limit float64) error {
 	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
 }
 
-// working is the factor that makes a row the vector that is coded.
+// working returns the factor that turns a row into the vector that is coded.
 func (b *builder) working(row uint32) float64 { return b.c.Metric.Factor(b.exact[row]) }

@@ -1,9 +1,9 @@
 package collection
 
-// packed is a matrix of k rows laid out for simd's Gemm: panels of 64, 32 or 16
-// columns, the panel that begins at column j at data[j*k:].
+// packed is a matrix of k rows in the layout of simd's Gemm: panels of 64, 32 or 16 columns;
+// the panel that starts at column j is at data[j*k:].
 type packed struct {
-	k, columns int // columns are a multiple of 16, zero where there are none
+	k, columns int // columns is a multiple of 16; unset columns are zero
 	data       []float32
 }
 
@@ -13,10 +13,10 @@ func newPacked(k, n int) packed {
 	return packed{k: k, columns: n, data: make([]float32, k*n)}
 }
 
-// padded is n rounded up to the narrowest panel of Gemm.
+// padded rounds n up to a multiple of Gemm's narrowest panel.
 func padded(n int) int { return (n + 15) &^ 15 }
 
-// width is that of the panel that begins where left columns remain.
+// width returns the width of the panel that starts where left columns remain.
 func (p *packed) width(left int) int {
 	switch {
 	case left >= 64:
@@ -27,7 +27,7 @@ func (p *packed) width(left int) int {
 	return 16
 }
 
-// fill makes n vectors of k entries, ld apart in src, the columns.
+// fill sets the columns to n vectors of k entries, ld apart in src.
 func (p *packed) fill(src []float32, ld, n int) {
 	for j := 0; j < p.columns; {
 		w := p.width(p.columns - j)
@@ -36,7 +36,7 @@ func (p *packed) fill(src []float32, ld, n int) {
 	}
 }
 
-// fillRows makes k vectors of n entries, ld apart in src, the rows.
+// fillRows sets the rows to k vectors of n entries, ld apart in src.
 func (p *packed) fillRows(src []float32, ld, n int) {
 	for j := 0; j < p.columns; {
 		w := p.width(p.columns - j)
@@ -47,9 +47,8 @@ func (p *packed) fillRows(src []float32, ld, n int) {
 	}
 }
 
-// times multiplies n vectors of w entries, ldr apart, by rows from..from+w-1:
-// out, ldo apart, gets a product of all columns for each, or its sum with what
-// it holds when add is set.
+// times multiplies n vectors of w entries, ldr apart, by rows from to from+w-1. Each vector
+// gives a row of all columns in out, ldo apart; with add set the products are added to out.
 func (p *packed) times(out []float32, ldo int, vectors []float32, ldr, n, from, w int, add bool) {
 	for j := 0; j < p.columns; {
 		width := p.width(p.columns - j)

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	pilotQueries = 32      // queries differ: of 12 the mean share was off by 5 now and then
-	pilotEntries = 1 << 20 // that they may have, but for the first fewQueries
+	pilotQueries = 32      // queries differ: with 12 the mean share was sometimes off by a factor of 5
+	pilotEntries = 1 << 20 // most entries of the queries, unless there are fewQueries
 	fewQueries   = 12
 	pilotAtoms   = 2048
 	pilotAlpha   = .001 // nominal; the share depends on it weakly
-	queryStep    = .005 // relative rounding of an 8-bit query
-	tailSigmas   = 5    // beyond these the law's tails, 3e-7, count as nothing
+	queryStep    = .005 // relative rounding error of an 8-bit query
+	tailSigmas   = 5    // beyond these the law's tails, 3e-7, are ignored
 )
 
-// pilotKs are the k for which the pilot forecasts; the planner interpolates.
+// pilotKs are the k of the forecast; the planner interpolates.
 var pilotKs = []int{1, 10, 100}
 
 // fits reports whether p has a share for every k and level.
@@ -35,12 +35,11 @@ func (p *Pilot) fits(levels int) bool {
 	return len(p.Shares) == len(p.Ks) && (p.Hot == nil || len(p.Hot) == len(p.Ks)) && p.certainFits(levels)
 }
 
-// pilot forecasts how many arms each look would keep. Sampled atoms serve as
-// queries. It needs no second rotation: by the law of docs/guarantee.md, given
-// the exact score and the norms, an estimate is the score plus a Student
-// error, so the share kept is an integral over that law, with the terms a
-// rotation has on average. Nothing of this rotation's codes is read, so choosing
-// by it costs no alpha.
+// pilot forecasts how many arms each look would keep, with sampled atoms as queries. It
+// needs no second rotation: by the law of docs/guarantee.md, given the exact score and the
+// norms, an estimate is the score plus a Student error, so the share kept is an integral
+// over that law, with the average terms of a rotation. It reads none of this rotation's
+// codes, so choosing a plan by it costs no alpha.
 func (b *builder) pilot() error {
 	c := b.c
 	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Hot: make([][]float64, len(pilotKs))}
@@ -73,9 +72,8 @@ func (b *builder) pilot() error {
 	return nil
 }
 
-// pilotScores takes the first arms that are not zero as queries and returns
-// their exact scores of all arms, and of all atoms the k-th best for each of
-// pilotKs.
+// pilotScores uses the first nonzero arms as queries. It returns their exact scores of all
+// arms and, for each of pilotKs, the k-th best score of all atoms.
 func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas [][]float64, err error) {
 	c := b.c
 	var rows []float32
@@ -146,16 +144,16 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	return queries, scores, thetas, nil
 }
 
-// typical are the terms of a level for a rest of norm 1, as a Haar rotation makes
-// them on average: nothing of this rotation's codes.
+// typical holds the average terms of a level under a Haar rotation, for a rest of norm 1.
+// They depend on nothing in this rotation's codes.
 type typical struct {
 	radius, xnorm, beyond float64 // beyond is that of the whole row
-	slope                 float64 // what an estimate grows by for a unit of the rest's score
+	slope                 float64 // increase of an estimate for a unit of the rest's score
 }
 
 func (c *Collection) typical(l *Level) typical {
 	d := float64(c.D)
-	// int8 steps of the greatest of D coordinates, rounded evenly
+	// Int8 steps of the greatest of D coordinates, with uniform rounding errors.
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
 	if l.Signs {
 		t := bandit.Linear(bandit.Moments{A: math.Sqrt(2 / math.Pi * d), X2: d, O2: 1}, c.Kappa)
@@ -169,13 +167,13 @@ func (c *Collection) typical(l *Level) typical {
 	return typical{radius: t.Radius, xnorm: math.Sqrt(share) * t.Scale, slope: share * t.Scale}
 }
 
-// forecast is what the pilot needs to know of its arms.
+// forecast holds what the pilot needs of its arms.
 type forecast struct {
 	rest, headErr []float64 // norm of the arm's rest, error of its head's code
 	levels        []typical
 	reach         float64
-	limit         float64 // tailSigmas standard errors in radii
-	sharp         float64 // 1/sqrt(2) over a standard error in radii
+	limit         float64 // tailSigmas standard errors, in radii
+	sharp         float64 // 1/sqrt(2) over a standard error, in radii
 }
 
 func (c *Collection) newForecast(arms []uint32) *forecast {
@@ -192,9 +190,8 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 	return f
 }
 
-// add adds to the shares of p the numbers of arms that query q would keep, and find
-// hot, given their scores, what of these the head makes, and the thresholds for
-// pilotKs.
+// add adds to the shares of p the number of arms that query q would keep, and of candidates,
+// given the arms' scores, the heads' parts of these, and the thresholds for pilotKs.
 func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	for j := range f.levels {
 		t := &f.levels[j]
@@ -208,17 +205,17 @@ func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	}
 }
 
-// bound is how far the upper bound of arm s lies above its score at a level of
-// terms t, but for the error of its estimate, and the radius, to which the
-// error is proportional; 0 where there is none.
+// bound returns how far the upper bound of arm s is above its score at a level of terms t,
+// without the estimate's error, and the radius, to which that error is proportional; 0 where
+// there is none.
 func (f *forecast) bound(s int, t *typical, q *Query) (bound, radius float64) {
 	rest := f.rest[s] * q.RestNorm
 	radius = t.radius * rest
 	return rest*(t.xnorm*queryStep+t.beyond) + q.HeadNorm*f.headErr[s] + f.reach*radius, radius
 }
 
-// keeps is the probability that an error lifts a bound by gap at least. The law
-// has error scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2); c is taken as 0.
+// keeps returns the probability that the error raises a bound by at least gap. The law has
+// the error scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2); c is taken as 0.
 func (f *forecast) keeps(gap, radius float64) float64 {
 	switch limit := f.limit * radius; {
 	case gap <= -limit:

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// pilotThresholds returns, for queries of the pilot (row-major in q, scaled to
-// their working units), the k-th best score for each of pilotKs among all atoms,
-// the query itself left out, or the least where there are fewer. A sample would
-// not do: where the best answers are a few atoms of the query's own topic, it
-// holds none of them. One more pass over the rows, in float32, a few per cent of
-// a build.
+// pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
+// units), the k-th best score for each of pilotKs among all atoms except the query itself,
+// or the least if there are fewer atoms. A sample would not do: where the best answers are
+// few atoms of the query's own topic, it has none of them. It is one more pass over the
+// rows, in float32, a few per cent of a build.
 func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, error) {
 	c := b.c
 	const columns = 4096 // of a strip, whose products with all queries stay in cache
@@ -64,15 +63,15 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 	return thetas, nil
 }
 
-// best are the greatest scores of those added, one more than the greatest of
-// pilotKs, which is for the query itself.
+// best holds the greatest scores added, one more than the greatest of pilotKs for the query
+// itself.
 type best struct {
 	scores []float64
-	floor  float64 // at or below it a score is not among them
-	full   bool    // floor counts
+	floor  float64 // a score at or below it is not among them
+	full   bool    // floor is set
 }
 
-// add takes score in.
+// add considers a score.
 func (b *best) add(score float64) {
 	if b.full && score <= b.floor {
 		return
@@ -82,7 +81,7 @@ func (b *best) add(score float64) {
 	}
 }
 
-// cut sorts the scores in descending order and drops those beyond the last.
+// cut sorts the scores in descending order and drops the excess.
 func (b *best) cut() {
 	slices.Sort(b.scores)
 	slices.Reverse(b.scores)
@@ -91,8 +90,8 @@ func (b *best) cut() {
 	}
 }
 
-// thetas are the scores of ranks pilotKs, the first being the query's own; the
-// least where there are fewer.
+// thetas returns the scores of ranks pilotKs after the first, which is the query's own; the
+// least if there are fewer.
 func (b *best) thetas() []float64 {
 	b.cut()
 	thetas := make([]float64, len(pilotKs))

@@ -2,31 +2,30 @@ package collection
 
 import "math"
 
-// Query is a query made ready: its head and its rotated rest. The query, less the
-// Centre if there is one, was multiplied by 2^-Exp first, which keeps its norm near 1 (Metric.Exponent) and is
-// exact but for entries that vanish beside the greatest.
+// Query is a prepared query: its head and its rotated rest. The query, less the Centre if
+// there is one, is first multiplied by 2^-Exp, which brings its norm near 1
+// (Metric.Exponent) and is exact except for entries that underflow.
 type Query struct {
 	Exp      int
-	Norm     float64   // |q| after scaling, and no less than that of its float32 coordinates; rounded upward
+	Norm     float64   // |q| after scaling, at least that of its float32 coordinates; rounded upward
 	Head     []float32 // [R]
 	HeadNorm float64   // |Head|, rounded upward
 	Rest     []float32 // [D], rotated
 	RestNorm float64   // |Rest|, rounded upward
 }
 
-// Up is what a sum or norm of rounded float64 terms is multiplied by so that
-// it is not below the true value.
+// Up is the factor that makes a rounded float64 sum or norm no less than the true value.
 const Up = 1 + 1e-9
 
 const up = Up
 
-// PrepareScratch is memory of PrepareBatch, one a goroutine, for any number of
-// calls and collections. The zero value is ready.
+// PrepareScratch is memory for PrepareBatch, for any number of calls and collections.
+// Concurrent calls need one each. The zero value is ready.
 type PrepareScratch struct {
 	split *splitter
 }
 
-// room returns a splitter of c for n vectors, or for as many as it takes at once.
+// room returns a splitter of c for n vectors, or for as many as are split at a time.
 func (w *PrepareScratch) room(c *Collection, n int) *splitter {
 	if w.split == nil || w.split.t != c.transform || w.split.slots < c.transform.slots(n) {
 		w.split = newSplitter(c.transform, n)
@@ -34,11 +33,11 @@ func (w *PrepareScratch) room(c *Collection, n int) *splitter {
 	return w.split
 }
 
-// PrepareBatch splits queries q, row-major, len(scale) of them, into dst, which
-// is at least as long. scale multiplies each query first (1/|q| for cosine,
-// else 1). Head and Rest of a dst, of lengths R and D, are allocated when nil
-// and else overwritten. Each becomes bit for bit what it would alone. The
-// collection is coded. tmp may be nil.
+// PrepareBatch splits queries q, row-major, len(scale) of them, into dst, which is at least
+// as long. It multiplies each query by its scale first (1/|q| for cosine, else 1). It
+// allocates Head and Rest of a dst, of lengths R and D, if they are nil, and overwrites them
+// otherwise. A query's result does not depend on the others, bit for bit. The collection
+// must be coded. tmp may be nil.
 func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp *PrepareScratch) {
 	if len(scale) == 0 {
 		return
@@ -64,7 +63,7 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 	}
 }
 
-// query takes head and rest of slot i.
+// query copies head and rest of slot i to p.
 func (s *splitter) query(p *Query, i int) {
 	if p.Head == nil {
 		p.Head = make([]float32, s.t.r)
@@ -85,5 +84,5 @@ func (c *Collection) Prepare(dst *Query, q []float32, scale float64, tmp *Prepar
 	*dst = one[0]
 }
 
-// Norm is |x| in float64, which no finite x exceeds; Inf or NaN where x is not.
+// Norm returns |x| in float64, which no finite x overflows; Inf or NaN if x is not finite.
 func Norm(x []float32) float64 { return math.Sqrt(kernels.SumSquares(x)) }

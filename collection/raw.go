@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// raw draws the coordinate order and takes the suffix terms of every atom.
+// raw draws the coordinate order and computes the suffix terms of every atom.
 func (b *builder) raw() error {
 	c := b.c
 	for j, p := range generator(c.Seed, streamPermutation).Perm(c.Dim) {
@@ -20,7 +20,7 @@ func (b *builder) raw() error {
 	})
 }
 
-// suffixes walks atom i backward through the random order.
+// suffixes computes the terms of atom i, backward through the random order.
 func (b *builder) suffixes(i int) {
 	c := b.c
 	row := c.Row(int(c.Order[i]))

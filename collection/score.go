@@ -17,8 +17,8 @@ func (c *Collection) Score(q []float32, i int) float64 {
 	return c.ScoreOf(i, sum(c.Row(i), wide), kernels.SumSquares(q))
 }
 
-// ScoreOf returns the search score of row i from the canonical sum of its products with
-// a query, or of squared differences (Metric.Differences), and the query's squared norm.
+// ScoreOf returns the search score of row i from the canonical sum of its products with a
+// query, or of squared differences (Metric.Differences), and the query's squared norm.
 func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
 	var vv float64
 	if c.RowSquares != nil {
@@ -27,13 +27,13 @@ func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
 	return c.Metric.score(sum, vv, qq)
 }
 
-// leastNorm is the norm below which float32 products of a row with a query of norm 1
-// may be too far off to be divided by it.
+// leastNorm is the norm below which the error of float32 products of a row with a query of
+// norm 1 may be too large to divide by it.
 const leastNorm = 0x1p-100
 
-// ProductFactor returns what float32 products with row i as given are multiplied by
-// to be those of the working vector. bounded is false where they may have vanished:
-// then the factor is 0, and they say nothing of the score.
+// ProductFactor returns the factor that turns float32 products with row i as given into
+// products with its working vector. If they may have underflowed, bounded is false and the
+// factor 0: they say nothing about the score.
 func (c *Collection) ProductFactor(i int) (factor float32, bounded bool) {
 	if !c.Metric.Normalises() {
 		return 1, true
@@ -47,13 +47,12 @@ func (c *Collection) ProductFactor(i int) (factor float32, bounded bool) {
 	return 0, true
 }
 
-// CosineOf returns the cosine of vectors whose product is dot and whose squared norms
-// are vv and qq; 0 where dot is. It uses operations alone that IEEE 754 rounds in one
-// way, so equal sums give equal cosines on every processor, and where dot and vv are
-// exact sums, atoms that are multiples of each other have equal cosines: dot^2/vv is
-// computed to twice the precision and rounded once. Relative to what its arguments
-// give the error is below 2^-52 while no square leaves float64's range: for dot of
-// magnitude 2^-450 to 2^450 and squared norms of 2^-300 to 2^300.
+// CosineOf returns the cosine of vectors with product dot and squared norms vv and qq; 0 if
+// dot is 0. It only uses operations that IEEE 754 rounds in one way, so equal sums give
+// equal cosines on every processor. If dot and vv are exact, atoms that are multiples of
+// each other have equal cosines: dot^2/vv is computed to twice the precision and rounded
+// once. The relative error is below 2^-52 while no square leaves float64's range: for dot
+// of magnitude 2^-450 to 2^450 and squared norms of 2^-300 to 2^300.
 func CosineOf(dot, vv, qq float64) float64 {
 	if dot == 0 {
 		return 0

@@ -6,18 +6,17 @@ import (
 	"io"
 )
 
-// Source streams rows; a dataset.Reader is one.
+// Source streams rows, like a dataset.Reader.
 type Source interface {
 	Dim() int
 	Read(dst []float32) (rows int, err error)
 }
 
-// streamFloats is how much of a source is read at a time.
+// streamFloats is how many elements of a source are read at a time.
 const streamFloats = 1 << 20
 
-// stream reads the rows of src in order and hands them to f, whole ones and at
-// most streamFloats of their elements at a time where a row is not longer. It
-// returns their number.
+// stream reads the rows of src in order and passes them to f, whole rows of at most
+// streamFloats elements together unless a single row is longer. It returns their number.
 func stream(ctx context.Context, src Source, f func(rows []float32) error) (int, error) {
 	dim := src.Dim()
 	if dim < 1 || dim > MaxDim {

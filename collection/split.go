@@ -5,20 +5,20 @@ import (
 	"thresher/simd"
 )
 
-// kernels are the best this processor runs, for all arithmetic of the package.
-// Another level gives other last bits: codes and prepared queries differ within
-// the bounds of Slack and CodeSlack, and answers as the guarantee allows.
+// kernels are the best of this processor, for all arithmetic of the package. Others give
+// other last bits: codes and prepared queries differ within the bounds of Slack and
+// CodeSlack, and answers as the guarantee allows.
 var kernels = simd.Best()
 
 const (
 	haarBlock  = bandit.HaarChunk              // coordinates in one chain of a Haar product
 	headBlock  = bandit.HeadChunk              // coordinates in one chain of a head
-	headSpan   = headBlock * bandit.HeadChunks // coordinates summed in float32 before float64 takes over
+	headSpan   = headBlock * bandit.HeadChunks // coordinates summed in float32 before they are added in float64
 	slotFloats = 1 << 22                       // floats of vectors a goroutine works on at a time
 )
 
-// splitter is one goroutine's memory for splitting vectors, a few at a time,
-// into head and rotated rest. What becomes of one does not depend on the others.
+// splitter is one goroutine's memory for splitting vectors, a few at a time, into head and
+// rotated rest. A vector's result does not depend on the others.
 type splitter struct {
 	t      *transform
 	slots  int
@@ -30,13 +30,13 @@ type splitter struct {
 	turned []float32 // Haar: [slots][padded D]; else one vector
 }
 
-// slots is how many of n vectors are split at a time: a panel of them, fewer
-// when they are so long that a panel would weigh.
+// slots returns how many of n vectors are split at a time: a panel, or fewer if they are so
+// long that a panel would take too much memory.
 func (t *transform) slots(n int) int { return min(PanelAtoms, n, max(1, slotFloats/t.dim)) }
 
 // newSplitter allocates for n vectors, or for as many as are split at a time.
 func newSplitter(t *transform, n int) *splitter {
-	// an odd number of cache lines, so that slots do not fall on one another
+	// An odd number of cache lines keeps slots from competing for the same cache sets.
 	s := &splitter{t: t, slots: t.slots(n), stride: (t.dim+31)&^31 + 16}
 	s.x = make([]float32, s.slots*s.stride)
 	s.heads, s.part, s.sums = make([]float32, s.slots*t.r), make([]float32, s.slots*t.r), make([]float64, s.slots*t.r)
@@ -48,13 +48,13 @@ func newSplitter(t *transform, n int) *splitter {
 	return s
 }
 
-// slot is the vector at a place of x, padded to D with zeros.
+// slot returns the vector in slot i of x, padded to D with zeros.
 func (s *splitter) slot(i int) []float32 { return s.x[i*s.stride:][:s.t.dim] }
 
-// head is the head of slot i.
+// head returns the head of slot i.
 func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r] }
 
-// load writes f v to slot i, or f times v less a centre that is not nil.
+// load sets slot i to f v, or to f (v - centre) if centre is not nil.
 func (s *splitter) load(i int, v []float32, centre []float64, f float64) {
 	x := s.x[i*s.stride : (i+1)*s.stride]
 	clear(x[len(v):])
@@ -80,8 +80,7 @@ func (s *splitter) load(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// split takes the heads of the first n slots and leaves the rests, for rest to
-// turn.
+// split computes the heads of the first n slots and leaves their rests in x, to be rotated by rest.
 func (s *splitter) split(n int) {
 	if s.t.r > 0 {
 		s.project(n)
@@ -96,8 +95,8 @@ func (s *splitter) split(n int) {
 	}
 }
 
-// project takes heads, U^T v in float32 chains, spans of them added up in
-// float64, and leaves v - U U^T v in x.
+// project computes heads, U^T v, in float32 chains whose spans are added in float64, and
+// leaves v - U U^T v in x.
 func (s *splitter) project(n int) {
 	t, m := s.t, n*s.t.r
 	sums := s.sums[:m]
@@ -117,7 +116,7 @@ func (s *splitter) project(n int) {
 	t.less.times(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
 }
 
-// rest writes the rotated rest of slot i, [D], to dst, once.
+// rest writes the rotated rest of slot i, [D], to dst. It may be called once a slot.
 func (s *splitter) rest(dst []float32, i int) {
 	t := s.t
 	if t.rounds == 0 {

@@ -18,8 +18,8 @@ import (
 )
 
 // A collection file is a header of headerBytes and sections, each at a multiple of
-// sectionAlign: those below packedBelow one after the other, the others where a page begins,
-// for they are written through a mapping each.
+// sectionAlign. Sections smaller than packedBelow are contiguous; the others start at a page
+// each, since they are written through a mapping.
 //
 //	0   8  magic "THRESHER"
 //	8   4  format version, little endian as all numbers
@@ -29,32 +29,31 @@ import (
 const (
 	magic       = "THRESHER"
 	fileVersion = 7
-	// oldestVersion had more sections, which nothing reads. Files of before
-	// roundsVersion, too, are those of today but for dimensions that were rotated by
-	// fewer rounds (outdated).
+	// oldestVersion has additional sections, which are ignored. Files before roundsVersion
+	// differ only in dimensions that were rotated by fewer rounds (outdated).
 	oldestVersion = 3
 	roundsVersion = 5
-	// centreVersion is the first whose atoms are relative to a centre, for Euclidean
-	// distance; in files of before it is zero.
+	// centreVersion is the first with atoms relative to a centre for Euclidean distance; in older
+	// files the centre is zero.
 	centreVersion = 7
-	headerBytes   = 1 << 14    // 1<<16 in files of before
-	mostHeader    = 1<<16 - 20 // of JSON, in files of any version
+	headerBytes   = 1 << 14    // 1<<16 in older files
+	mostHeader    = 1<<16 - 20 // most bytes of JSON, in files of any version
 	packedBelow   = 1 << 16
 	sectionAlign  = 64
 )
 
-// pageBytes is where a mapping can begin, and firstSection where the rows do.
+// pageBytes is the granularity of mappings; the rows start at firstSection.
 func pageBytes() int64    { return int64(os.Getpagesize()) }
 func firstSection() int64 { return max(headerBytes, pageBytes()) }
 
-// fileOverhead is the most that a file has besides sections of so many bytes together: its
-// header, and what lies between sections.
+// FileOverhead returns the most bytes that a file has besides sections of so many bytes in
+// all: its header and the gaps between sections.
 func fileOverhead(sections int64) int64 {
 	page := pageBytes()
 	return firstSection() + mostSections*sectionAlign + min(mostSections*page, sections/packedBelow*page)
 }
 
-// mostSections is the most that a collection has.
+// mostSections is the most sections a collection has.
 const mostSections = 64
 
 // Errors of collection files, wrapped with the file's name and the figures.
@@ -68,7 +67,7 @@ var (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type header struct {
-	Version  int `json:"-"` // it stands before the header
+	Version  int `json:"-"` // stored before the JSON header
 	N, Dim   int
 	Metric   string
 	Basis    string
@@ -90,7 +89,7 @@ type file struct {
 	end      int64
 	sections []section
 	maps     [][]byte
-	packed   []bool // of sections: in memory until the file is closed
+	packed   []bool // by section: in memory until the file is closed
 }
 
 func aligned(at, to int64) int64 { return (at + to - 1) / to * to }
@@ -121,7 +120,7 @@ func (w *file) add(s section, b []byte, packed bool) {
 	w.sections, w.maps, w.packed = append(w.sections, s), append(w.maps, b), append(w.packed, packed)
 }
 
-// write puts a section that was in memory behind what there is.
+// write appends a section that was in memory to the file.
 func (w *file) write(s *section, b []byte) error {
 	s.Offset = aligned(w.end, sectionAlign)
 	w.end = s.Offset + s.Bytes
@@ -129,7 +128,7 @@ func (w *file) write(s *section, b []byte) error {
 	return err
 }
 
-// close unmaps every section, or writes it, taking its checksum first when ok.
+// close unmaps every section, or writes it, and computes its checksum first if ok.
 func (w *file) close(ok bool) error {
 	var first error
 	for i, b := range w.maps {
@@ -151,10 +150,9 @@ func (w *file) close(ok bool) error {
 	return first
 }
 
-// Create streams src into a collection file at path, which appears complete and
-// durable or not at all; an existing file is replaced only if force is set. Memory stays
-// bounded: rows and codes are written through the file's mapping. The
-// collection returned is the file opened.
+// Create streams src into a collection file at path, which appears complete and durable or
+// not at all; an existing file is replaced only if force is set. Memory stays bounded: rows
+// and codes are written through the file's mapping. It returns the file, opened.
 func Create(ctx context.Context, path string, src Source, force bool, o *Options) (*Collection, error) {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
@@ -226,8 +224,7 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	return err
 }
 
-// outdated says that files of before roundsVersion were rotated by fewer rounds in D
-// dimensions.
+// outdated reports whether files before roundsVersion rotated D dimensions by fewer rounds.
 func outdated(D int) bool {
 	before := 3
 	if D <= 16384 && D%256 == 0 {
@@ -236,7 +233,7 @@ func outdated(D int) bool {
 	return rotationRounds(D) > before
 }
 
-// readHeader reads and checks the header of f.
+// readHeader reads and validates the header of f.
 func readHeader(f *os.File) (*header, error) {
 	b := make([]byte, 20)
 	if n, err := io.ReadFull(io.NewSectionReader(f, 0, 20), b); err != nil {
@@ -293,7 +290,7 @@ func readHeader(f *os.File) (*header, error) {
 type mapped struct {
 	all      []byte
 	sections map[string]section
-	summed   bool // RowSquares are not in the file
+	summed   bool // the file has no RowSquares
 }
 
 func (m *mapped) bytes(name string, n int64) ([]byte, error) {
@@ -312,8 +309,8 @@ func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// Open maps a collection file. Every byte in use is checked against the file's
-// checksums first; a truncated, foreign or altered file is refused by name.
+// Open maps a collection file. It first verifies the checksums of all bytes in use; the
+// error for a truncated, foreign or altered file names it.
 func Open(path string) (*Collection, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -381,7 +378,7 @@ func open(f *os.File) (*Collection, error) {
 	return c, nil
 }
 
-// permuted reports whether Order names every row once.
+// permuted reports whether Order names every row exactly once.
 func (c *Collection) permuted() bool {
 	seen := make([]bool, c.N)
 	for _, row := range c.Order {

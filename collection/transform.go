@@ -10,11 +10,11 @@ import (
 	"thresher/internal/philox"
 )
 
-// haarLimit is the greatest dimension that is rotated by a true Haar matrix, as
-// the bounds of Slack and CodeSlack have it.
+// haarLimit is the greatest dimension that is rotated by a true Haar matrix; the bounds of
+// Slack and CodeSlack assume it.
 const haarLimit = bandit.HaarMaxDim
 
-// Streams of the seeded generator, one for each use of chance.
+// Streams of the seeded generator, one for each random choice.
 const (
 	streamRotation = 1 + iota
 	streamHead
@@ -26,24 +26,24 @@ const (
 
 func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
 
-// transform splits a vector into its head, U^T v, and its rotated rest,
-// R (v - U U^T v) in D dimensions.
+// transform splits a vector into its head, U^T v, and its rotated rest, R (v - U U^T v), in D
+// dimensions.
 type transform struct {
 	dim, D, r, rounds int
-	haar              []float32   // [D][D] when D <= haarLimit, until packed
+	haar              []float32   // [D][D] if D <= haarLimit, until packed
 	sign              [][]float32 // [rounds][D], +1 or -1
 	perm              [][]uint32  // [rounds][D]
 	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
-	ones              []float32   // [D] when there are rounds: permutations scale nothing
+	ones              []float32   // [D] if there are rounds: the scale of permutations
 
 	onto packed // U^T: dim rows, r columns
 	less packed // -U: r rows, dim columns
-	turn packed // R^T: dim rows, D columns, when D <= haarLimit
+	turn packed // R^T: dim rows, D columns, if D <= haarLimit
 }
 
-// rotatedDim is D for rows of dim coordinates: dim itself for a Haar matrix,
-// else the next multiple of 32, so that blocks of 32 to 256 tile it.
+// rotatedDim returns D for rows of dim coordinates: dim itself for a Haar matrix, else the
+// next multiple of 32, so that blocks of 32 to 256 tile it.
 func rotatedDim(dim int) int {
 	if dim <= haarLimit {
 		return (dim + 3) &^ 3
@@ -51,11 +51,11 @@ func rotatedDim(dim int) int {
 	return (dim + 31) &^ 31
 }
 
-// rotationRounds is the number of rounds in D dimensions. A vector within one block
-// of the first round, of b coordinates, has b after it; the second fills as many
-// blocks, 256 b coordinates. Where these are not all, two vectors of one block are
-// mixed alike in the round that follows, and not at random (docs/guarantee.md, "The
-// law alone"); so all rounds but the last fill all D.
+// rotationRounds returns the number of rounds in D dimensions. The first round spreads a
+// vector within one block over its b coordinates, the second over as many blocks, 256 b
+// coordinates. If that is less than D, the next round would mix two vectors of one block
+// alike and not at random (docs/guarantee.md, "The law alone"); so every round but the last
+// must reach all of D.
 func rotationRounds(D int) int {
 	if D <= haarLimit {
 		return 0
@@ -68,9 +68,8 @@ func rotationRounds(D int) int {
 	return rounds
 }
 
-// newTransform draws the rotation of a seed. The same seed and dimension give
-// the same rotation everywhere, but for the last bits of a Haar matrix, which
-// collection files therefore carry.
+// newTransform draws the rotation of a seed. It depends on seed and dimension alone, except
+// for the last bits of a Haar matrix, which collection files therefore store.
 func newTransform(dim int, seed uint64) *transform {
 	t := &transform{dim: dim, D: rotatedDim(dim)}
 	t.rounds = rotationRounds(t.D)
@@ -106,9 +105,8 @@ func signs(dst []float32, r *rand.Rand) {
 	}
 }
 
-// haarMatrix draws an orthogonal matrix from Haar measure: QR of a Gaussian
-// matrix with the signs of R's diagonal moved into Q (Mezzadri,
-// arXiv math-ph/0609050).
+// haarMatrix draws an orthogonal matrix from Haar measure: QR of a Gaussian matrix with the
+// signs of R's diagonal moved to Q (Mezzadri, arXiv math-ph/0609050).
 func haarMatrix(n int, r *rand.Rand) []float32 {
 	g := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -134,13 +132,13 @@ func haarMatrix(n int, r *rand.Rand) []float32 {
 	return out
 }
 
-// rotate writes R x to dst by rounds; x and tmp are lost. All have length D and
-// none overlaps another. There is no Haar matrix.
+// rotate writes R x to dst by rounds and overwrites x and tmp. All have length D and none
+// overlaps another. It is not for Haar matrices.
 func (t *transform) rotate(dst, x, tmp []float32) {
 	for k, sign := range t.sign {
 		for o := 0; o < t.D; {
 			block := blockAt(t.D - o)
-			// as many blocks of this size as follow
+			// As many blocks of this size as follow each other.
 			n := (t.D - o) / block * block
 			kernels.FWHTScale(x[o:o+n], sign[o:o+n], block, float32(1/math.Sqrt(float64(block))))
 			o += n
@@ -154,7 +152,7 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 	}
 }
 
-// blockAt is the transform block when left coordinates remain: 256, then
+// blockAt returns the size of the transform block when left coordinates remain: 256, then
 // powers of two.
 func blockAt(left int) int {
 	for b := 256; ; b /= 2 {
@@ -164,8 +162,7 @@ func blockAt(left int) int {
 	}
 }
 
-// pack lays the matrices out for products, once they are final, and lets go of
-// them as they were.
+// pack converts the final matrices to Gemm's layout and drops the originals.
 func (t *transform) pack() {
 	if t.rounds == 0 {
 		t.turn = newPacked(t.dim, t.D)
@@ -185,7 +182,7 @@ func (t *transform) pack() {
 	t.u = nil
 }
 
-// bytes is the memory of the rotation and of the head once packed.
+// bytes returns the memory of the rotation and of the packed head.
 func (t *transform) bytes() int64 {
 	n := int64(t.r) * int64(t.dim+padded(t.dim))
 	if t.rounds == 0 {
