@@ -8,18 +8,18 @@ import (
 	"thresher/bandit"
 )
 
-// Basis says in which coordinates atoms are looked at.
+// Basis is the coordinate system in which atoms are looked at.
 type Basis uint8
 
 const (
-	// Rotated: head and random rotation, int8 codes; what method adaptive needs.
+	// Rotated: head and random rotation with int8 codes, as method adaptive needs.
 	Rotated Basis = iota
-	// Raw: the given coordinates in a random order, no preprocessing; what
-	// methods strict and the published ones promise.
+	// Raw: the given coordinates in random order without preprocessing, as methods strict and
+	// the published ones specify.
 	Raw
 )
 
-// ParseBasis reads auto (which is rotated) or raw.
+// ParseBasis parses auto (which is rotated) or raw.
 func ParseBasis(s string) (Basis, error) {
 	switch s {
 	case "auto", "rotated", "":
@@ -37,22 +37,22 @@ func (b Basis) String() string {
 	return "rotated"
 }
 
-// PanelAtoms is how many atoms stand side by side in a panel.
+// PanelAtoms is the number of atoms side by side in a panel.
 const PanelAtoms = 64
 
-// Level holds what a look at the first Width rest coordinates needs of each
-// atom, in internal order, padded with zero terms to whole panels. With x the
-// int8 code of that prefix (zero beyond), o the rotated rest and a = 1/Scale
-// in units of the code, an arm's upper bound is (docs/guarantee.md)
+// Level holds the terms of a look at the first Width rest coordinates for each atom, in
+// internal order, padded with zero terms to whole panels. Let x be the int8 code of that
+// prefix (zero beyond), o the rotated rest and a = 1/Scale in units of the code. An arm's
+// upper bound (docs/guarantee.md) is
 //
 //	head + <x~, q_rest> + l Radius |q_rest| + rounding,   x~ = Scale * code
 //
-// with the Student reach l, or, deterministically,
+// with the Student reach l or, deterministically,
 //
 //	head + <x, q_rest> + Beyond |q_rest| + rounding,      x = RowScale * code.
 //
-// A level of Signs codes all D coordinates by their signs: x_j is 1 or -1.
-// Beyond is nil, so that it has no deterministic bound.
+// A level of Signs codes all D coordinates by their signs, x_j = 1 or -1. It has no
+// deterministic bound: Beyond is nil.
 type Level struct {
 	Width  int
 	Signs  bool
@@ -62,7 +62,7 @@ type Level struct {
 	Beyond []float32 // |o - x|, rounded upward
 }
 
-// Collection is n atoms made ready for elimination. All slices are read only.
+// Collection is n atoms prepared for elimination. All slices are read only.
 type Collection struct {
 	N, Dim int
 	Metric Metric
@@ -71,102 +71,100 @@ type Collection struct {
 
 	// Rows holds the atoms as given, [N][Dim].
 	Rows []float32
-	// Order maps an internal index to a row number; internal order is by
-	// descending norm of the working vector in steps of 4%, at random within
-	// a step.
+	// Order maps an internal index to a row number. Internal order is by descending norm of
+	// the working vector in steps of 4%, at random within a step.
 	Order []uint32
-	// Norm is |v| of the working vector (v, v/|v| for cosine, v - Centre where
-	// there is one), rounded upward, internal order.
+	// Norm is |v| of the working vector (v; v/|v| for cosine; v - Centre if there is one),
+	// rounded upward, in internal order.
 	Norm []float32
-	// RowSquares is |v|^2 of the row as given, a canonical sum (package simd), by
-	// row number; kept for cosine only.
+	// RowSquares is |v|^2 of the row as given, a canonical sum (package simd), by row number;
+	// for cosine only.
 	RowSquares []float64
-	// Offset is -|v|^2/2 of the working vector rounded upward for Euclidean
-	// distance, else nil; internal order, padded to whole panels.
+	// Offset is -|v|^2/2 of the working vector, rounded upward, for Euclidean distance, else
+	// nil; in internal order, padded to whole panels.
 	Offset []float32
-	// Centre is what atoms and queries are taken relative to for Euclidean
-	// distance, [Dim], float32 values. Nil otherwise, with basis Raw, which
-	// promises no preprocessing, and in files from before there were centres.
+	// Centre is the point that atoms and queries are taken relative to for Euclidean distance,
+	// [Dim], float32 values. It is nil for other metrics, for basis Raw, which has no
+	// preprocessing, and in older files.
 	Centre []float64
-	// Longest is the greatest |v| of a row as given where there is a Centre.
+	// Longest is the greatest |v| of a row as given, if there is a Centre.
 	Longest float64
 
-	// Fields below are set for basis Rotated with Dim >= MinRotated.
+	// The fields below are set for basis Rotated with Dim >= MinRotated.
 
-	// D is the dimension in which the rest is rotated, at least Dim.
+	// D is the dimension of the rotated rest, at least Dim.
 	D int
 	// R is the number of head directions, a multiple of 16, possibly 0.
 	R int
-	// HeadScale, HeadNorm and HeadErr are per atom: value of one code step,
-	// |coded head| and |head - coded head|, the last two rounded upward.
+	// HeadScale, HeadNorm and HeadErr are, for each atom, the value of one code step, |coded
+	// head| and |head - coded head|, the last two rounded upward.
 	HeadScale, HeadNorm, HeadErr []float32
-	// RowScale is the value of one code step of the rest.
+	// RowScale is the value of one code step of an atom's rest.
 	RowScale []float32
-	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all
-	// later ones. It is not saved.
+	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all later ones. It
+	// is not saved.
 	NormCaps []float32
-	// Levels is sorted by Width; the last has Width D and is deterministic. If
-	// there are signs, theirs is the one before.
+	// Levels is sorted by Width; the last has Width D and is deterministic. A level of signs
+	// is second to last.
 	Levels []Level
-	// Panels holds the head and the first PanelWidth rest coordinates of 64
-	// atoms side by side: code c of lane i of panel p, biased by 128, is at
-	// p*PanelStride() + (c/4)*256 + i*4 + c%4.
+	// Panels holds the head and the first PanelWidth rest coordinates of 64 atoms side by
+	// side: code c of lane i of panel p, biased by 128, is at p*PanelStride() + (c/4)*256 +
+	// i*4 + c%4.
 	Panels     []uint8
 	PanelWidth int
-	// Codes holds all codes of an atom in a row, [N][R+D], biased by 128:
-	// head first.
+	// Codes holds all codes of an atom contiguously, [N][R+D], biased by 128, the head first.
 	Codes []uint8
-	// Signs holds, in rows SignStride bytes apart, the head's R codes of an atom as
-	// in Codes and then a bit a rest coordinate, 1 where it is positive: bit j%8 of
-	// byte R+j/8. Empty where signs do not pay.
+	// Signs holds rows SignStride bytes apart: the head's R codes of an atom as in Codes, then
+	// a bit for each rest coordinate, 1 if it is positive: bit j%8 of byte R+j/8. It is empty
+	// where signs do not pay.
 	Signs      []uint8
 	SignStride int
-	// Slack is gamma of bandit.Slack: the derived bound of all float32
-	// rounding in heads and rests, relative to |q||v|. CodeSlack is that of
-	// bandit.CodeSlack, relative to |q_rest| max(|x~|, |o|).
+	// Slack is gamma of bandit.Slack, the derived bound of all float32 rounding in heads and
+	// rests, relative to |q||v|. CodeSlack is that of bandit.CodeSlack, relative to
+	// |q_rest| max(|x~|, |o|).
 	Slack, CodeSlack float64
 	// Kappa is the tangent constant of the linear test.
 	Kappa float64
-	// Pilot is the build-time forecast the planner reads.
+	// Pilot is the forecast, made when building, that the planner uses.
 	Pilot Pilot
-	// Rotated32 holds the rotated coordinates in float32, [N][D]; only when
-	// Options.KeepRotated asked for it. Not saved.
+	// Rotated32 holds the rotated coordinates in float32, [N][D], if Options.KeepRotated was
+	// set. It is not saved.
 	Rotated32 []float32
 
 	transform *transform
 
-	// Fields below are set for basis Raw.
+	// The fields below are set for basis Raw.
 
 	// Perm is the random order of the coordinates.
 	Perm []uint32
-	// Bounds are the numbers of coordinates (0, powers of two times 16, Dim) at
-	// which Suffix terms are kept.
+	// Bounds are the numbers of coordinates (0, 16 times powers of two, Dim) for which Suffix
+	// terms are kept.
 	Bounds []int
-	// SuffixNorm and SuffixMax are |v beyond| and max|v_j beyond| after
-	// Bounds[b] coordinates in Perm's order, rounded upward: [len(Bounds)][N].
+	// SuffixNorm and SuffixMax are |v beyond| and max|v_j beyond| after Bounds[b] coordinates
+	// in Perm's order, rounded upward: [len(Bounds)][N].
 	SuffixNorm, SuffixMax [][]float32
 
 	closer func() error
-	spare  int64 // of the file's mapping, besides sections
+	spare  int64 // unused bytes of the file's mapping
 }
 
-// MinRotated is the least dimension that is rotated and coded; below, methods
-// certain and exact serve.
+// MinRotated is the least dimension that is rotated and coded; below it only methods
+// certain and exact apply.
 const MinRotated = bandit.MinStudentDim
 
-// PanelStride is the size of one panel in bytes.
+// PanelStride returns the bytes of one panel.
 func (c *Collection) PanelStride() int { return PanelAtoms * (c.R + c.PanelWidth) }
 
-// PanelCount is how many panels hold the atoms; the last may be padded.
+// PanelCount returns the number of panels; the last may be padded.
 func (c *Collection) PanelCount() int { return (c.N + PanelAtoms - 1) / PanelAtoms }
 
-// Coded reports whether the collection has codes to eliminate by.
+// Coded reports whether the collection has codes for elimination.
 func (c *Collection) Coded() bool { return c.Codes != nil }
 
 // Row returns row number i as given; the slice aliases Rows.
 func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
 
-// RowNorm returns |v| of row i as given in float64, for cosine; else 0.
+// RowNorm returns |v| of row i as given in float64 for cosine, else 0.
 func (c *Collection) RowNorm(i int) float64 {
 	if c.RowSquares == nil {
 		return 0
@@ -189,7 +187,7 @@ func (c *Collection) Values() (lo, hi float64) {
 	return lo, hi
 }
 
-// Code returns the codes of the atom of internal index i.
+// Code returns the codes of the atom of internal index i; the slice aliases Codes.
 func (c *Collection) Code(i int) []uint8 {
 	w := c.R + c.D
 	return c.Codes[i*w : (i+1)*w : (i+1)*w]
@@ -205,8 +203,8 @@ func (c *Collection) SignLevel() int {
 	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Signs })
 }
 
-// Close unmaps a collection that was opened from a file; the slices must not
-// be used afterwards. A collection in memory has nothing to close.
+// Close unmaps a collection that was opened from a file; its slices must not be used
+// afterwards. For a collection in memory it does nothing.
 func (c *Collection) Close() error {
 	if c.closer == nil {
 		return nil
@@ -216,8 +214,7 @@ func (c *Collection) Close() error {
 	return f()
 }
 
-// capNorms fills NormCaps from Norm, which falls from panel to panel but for its
-// step.
+// capNorms fills NormCaps from Norm, which decreases from panel to panel up to its step.
 func (c *Collection) capNorms() {
 	c.NormCaps = make([]float32, c.PanelCount())
 	most := float32(0)
@@ -227,7 +224,7 @@ func (c *Collection) capNorms() {
 	}
 }
 
-// Bytes is the memory a collection holds, codes and terms included.
+// Bytes returns the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
 		int64(len(c.Centre))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
@@ -244,27 +241,26 @@ func (c *Collection) Bytes() int64 {
 	return b + max(0, c.spare)
 }
 
-// Options choose how a collection is built; the zero value means defaults.
+// Options configure a build; the zero value is the defaults.
 type Options struct {
 	Metric Metric
 	Basis  Basis
 	Seed   uint64 // of the rotation or the coordinate order
-	// Threads is how many goroutines build; 0 means GOMAXPROCS. The result
-	// does not depend on it.
+	// Threads is the number of goroutines; 0 is GOMAXPROCS. The result does not depend on it.
 	Threads int
-	// NoHead leaves the head away; for comparison of bounds.
+	// NoHead omits the head, for comparing bounds.
 	NoHead bool
-	// KeepRotated keeps rotated float32 coordinates beside the codes, for
-	// plans that read float32 prefixes. Costs as much memory as the rows.
+	// KeepRotated keeps rotated float32 coordinates besides the codes, for plans that read
+	// float32 prefixes. It takes as much memory as the rows.
 	KeepRotated bool
-	// Progress, if not nil, is called with the rows done of both passes and
-	// their total, from several goroutines at once and not always in order.
+	// Progress, if not nil, is called with the rows done in both passes and their total, from
+	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)
 }
 
 // RowError names a row that cannot be used.
 type RowError struct {
-	Row, Column int // zero based; Column -1 when the whole row is meant
+	Row, Column int // 0-based; Column is -1 for the whole row
 	Err         error
 }
 
@@ -277,16 +273,16 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Pilot is a forecast made when building: for each of Ks, with sampled atoms as
-// queries, the share in [0, 1] of arms whose upper bound reaches the final
-// threshold at each level, by the Student law at a nominal alpha.
+// Pilot is a forecast made when building. For each of Ks, with sampled atoms as queries, it
+// has the share in [0, 1] of arms whose upper bound reaches the final threshold at each
+// level, by the Student law at a nominal alpha.
 type Pilot struct {
 	Ks     []int
 	Alpha  float64
 	Shares [][]float64 // [len(Ks)][len(Levels)]
 	// Certain are the shares by the deterministic bound of each prefix.
 	Certain [][]float64
-	// Hot are the shares whose estimate, without any radius, reaches the threshold:
-	// a first look takes them for the best and scores them on its way.
+	// Hot are the shares whose estimate, without any radius, reaches the threshold: a first
+	// look scores these candidates immediately.
 	Hot [][]float64
 }

@@ -26,8 +26,8 @@ type section struct {
 	CRC    uint32 `json:"crc32c"`
 }
 
-// memory allocates the sections of a collection by name.
-// gives nil.
+// memory allocates the sections of a collection by name. An implementation that only
+// measures returns nil.
 type memory interface {
 	bytes(name string, n int64) ([]byte, error)
 }

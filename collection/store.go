@@ -46,7 +46,7 @@ const (
 func pageBytes() int64    { return int64(os.Getpagesize()) }
 func firstSection() int64 { return max(headerBytes, pageBytes()) }
 
-// FileOverhead returns the most bytes that a file has besides sections of so many bytes in
+// fileOverhead returns the most bytes that a file has besides sections of so many bytes in
 // all: its header and the gaps between sections.
 func fileOverhead(sections int64) int64 {
 	page := pageBytes()
