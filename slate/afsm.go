@@ -5,9 +5,9 @@ package slate
 const nearly = 1 - 1e-12
 
 // afsm is AFSM-UCB (UAI 2020, Algorithm 2) with the same result at less cost. Thresholds
-// decrease. Every level of the last run knows the largest threshold at which it would
+// decrease. Every step of the last run knows the largest threshold at which it would
 // pick another item: if none is reached the run would repeat itself; otherwise it
-// resumes at the first level that changes and reuses the scores. Among lists of equal
+// resumes at the first step that changes and reuses the scores. Among lists of equal
 // UCB the one of the largest threshold stays. If even the best list is empty, nu exceeds
 // the UCB of every item; then afsm returns the list of LSBGreedy, since nothing is
 // learned from empty lists.
@@ -48,7 +48,7 @@ func (p *Planner) afsm(o Options) (Slate, error) {
 // that is empty, the list of LSBGreedy. The last run has length depth.
 func (p *Planner) widened(best Slate, depth int, greedy bool) Slate {
 	from := 0
-	for from < depth && !p.levels[from].beaten {
+	for from < depth && !p.steps[from].beaten {
 		from++
 	}
 	p.rewind(from)
@@ -64,23 +64,23 @@ func (p *Planner) widened(best Slate, depth int, greedy bool) Slate {
 	return best
 }
 
-// reopened returns the first level of a run of length depth that may pick another item
+// reopened returns the first step of a run of length depth that may pick another item
 // under threshold rho, -1 if none does.
 func (p *Planner) reopened(depth int, rho float64) int {
-	for i := range p.levels[:depth+1] {
-		if p.levels[i].opens >= rho*nearly {
+	for i := range p.steps[:depth+1] {
+		if p.steps[i].opens >= rho*nearly {
 			return i
 		}
 	}
 	return -1
 }
 
-// gm runs GM-UCB(rho) (UAI 2020, Algorithm 1) from level depth on, whose scores are
+// gm runs GM-UCB(rho) (UAI 2020, Algorithm 1) from step depth on, whose scores are
 // computed, and returns the length of the list.
 func (p *Planner) gm(depth int, rho float64) int {
 	p.rewind(depth)
-	for p.choose(&p.levels[depth], rho) {
-		p.push(p.levels[depth].pick.Item)
+	for p.choose(&p.steps[depth], rho) {
+		p.push(p.steps[depth].pick.Item)
 		depth++
 		p.build(depth)
 	}

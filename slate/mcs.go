@@ -20,7 +20,7 @@ func (p *Planner) mcs() (Slate, error) {
 }
 
 // seeds enumerates the beginnings of up to three items, in ascending order of ids, from
-// depth items on; level depth is built.
+// depth items on; step depth is built.
 func (p *Planner) seeds(depth int, best *Slate) {
 	take := func(s Slate) {
 		if s.Value+s.Width > best.Value+best.Width || math.IsInf(best.UCB, -1) {
@@ -34,17 +34,17 @@ func (p *Planner) seeds(depth int, best *Slate) {
 	if depth > 0 {
 		take(p.slate(depth))
 	}
-	l := &p.levels[depth]
+	s := &p.steps[depth]
 	last := -1
 	if depth > 0 {
-		last = p.levels[depth-1].pick.Item
+		last = p.steps[depth-1].pick.Item
 	}
-	for i := range l.items {
-		l = &p.levels[depth] // levels may have been reallocated
-		if int(l.items[i]) < last {
+	for i := range s.items {
+		s = &p.steps[depth] // steps may have been reallocated
+		if int(s.items[i]) < last {
 			continue
 		}
-		l.pick = Pick{Item: int(l.items[i]), Mean: l.mean[i], Width: l.width[i]}
+		s.pick = Pick{Item: int(s.items[i]), Mean: s.mean[i], Width: s.width[i]}
 		p.rewind(depth + 1)
 		p.build(depth + 1)
 		p.seeds(depth+1, best)

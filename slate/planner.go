@@ -16,8 +16,8 @@ type Planner struct {
 	c      *Constraint
 	list   List
 	basket *basket
-	levels []level
-	rest   level     // of the rules without filters
+	steps  []step
+	rest   step      // of the rules without filters
 	alone  []float64 // ucb(e|{}) in the current call, by item
 	chosen []int     // items of list and basket
 	x      []float64
@@ -149,11 +149,11 @@ func (p *Planner) better(a, b Slate) Slate {
 	return a
 }
 
-// slate returns the list of the picks of the first depth levels.
+// slate returns the list of the picks of the first depth steps.
 func (p *Planner) slate(depth int) Slate {
 	s := Slate{Picks: make([]Pick, depth)}
 	for i := range s.Picks {
-		pick := p.levels[i].pick
+		pick := p.steps[i].pick
 		s.Value += pick.Mean
 		s.Width += pick.Width
 		pick.Value = s.Value
@@ -163,13 +163,13 @@ func (p *Planner) slate(depth int) Slate {
 	return s
 }
 
-// rewind sets list and basket to the picks of the first depth levels.
+// rewind sets list and basket to the picks of the first depth steps.
 func (p *Planner) rewind(depth int) {
 	p.list.Reset()
 	p.basket.reset(p.chosen)
 	p.chosen = p.chosen[:0]
 	for i := range depth {
-		p.push(p.levels[i].pick.Item)
+		p.push(p.steps[i].pick.Item)
 	}
 }
 

@@ -421,7 +421,7 @@ func TestLongListsTakeLittleMemory(t *testing.T) {
 			t.Errorf("%s: %d items", a, len(got.Picks))
 		}
 		held := cap(p.rest.items)
-		for _, l := range p.levels {
+		for _, l := range p.steps {
 			held += cap(l.items)
 		}
 		if held > 6*n {

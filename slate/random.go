@@ -23,7 +23,7 @@ func (p *Planner) random(seed, round uint64) Slate {
 		e := int(open[r.IntN(len(open))])
 		mean, width := p.judge(e)
 		p.evaluations++
-		p.level(depth).pick = Pick{Item: e, Mean: mean, Width: width}
+		p.step(depth).pick = Pick{Item: e, Mean: mean, Width: width}
 		p.push(e)
 		depth++
 		fit := open[:0]

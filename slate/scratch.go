@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// ScratchError means that choosing a list, or those of a batch, would need more memory
+// ScratchError means that choosing a list, or those of many users, would need more memory
 // than Options.Memory. Nothing was allocated.
 type ScratchError struct {
 	Need, Memory  int64 // bytes
@@ -18,8 +18,8 @@ func (e *ScratchError) Error() string {
 
 // Upper bounds of the bytes of scratch.
 const (
-	entryBytes = 20            // an item of a level: number, mean, width
-	levelBytes = 160           // a level
+	entryBytes = 20            // an item of a step: number, mean, width
+	stepBytes  = 160           // a step
 	pickBytes  = 32            // a Pick
 	frontBytes = 3 * pickBytes // a position of a node's list, in both fronts and while they grow
 )
@@ -28,12 +28,12 @@ const (
 // later calls, to choose a list by an algorithm.
 func (c *Constraint) Scratch(a Algorithm) int64 {
 	n, m := float64(c.available), float64(c.length)
-	entries := 2 * n // of one level, and of the list being extended
+	entries := 2 * n // of one step, and of the list being extended
 	if a == "" || a == AFSM || a == MCSGreedy {
 		entries += m*n - m*(m-1)/2
 	}
 	const classes = 1.125 // size classes of Go's allocator, which round up by an eighth at most
-	total := classes*entryBytes*entries + (levelBytes+3*pickBytes)*m + 16*float64(len(c.usable))
+	total := classes*entryBytes*entries + (stepBytes+3*pickBytes)*m + 16*float64(len(c.usable))
 	return bytesOf(total)
 }
 
@@ -85,7 +85,7 @@ func (p *plan) share(wanted int) (workers, users int, err error) {
 // blockBytes returns upper bounds of the bytes of a block: fixed, and for each of its
 // users. A user has at most one node for each threshold.
 func (p *plan) blockBytes() (fixed, each float64) {
-	n, d, cells, m := float64(len(p.c.usable)), float64(p.batch.cells.d), float64(p.batch.cells.size()), float64(p.c.length)
+	n, d, cells, m := float64(len(p.c.usable)), float64(p.many.cells.d), float64(p.many.cells.size()), float64(p.c.length)
 	places := float64(len(p.grid) + 1)
 	fixed = n + 24*cells + 8*d*(d+4) + 64*places + 8*m
 	each = 4*cells + d*(24*d+96) + places*(frontBytes*m+frontBytes) + 2*pickBytes*m + 512

@@ -90,21 +90,21 @@ func TestScratchRefused(t *testing.T) {
 	if need := c.Scratch(AFSM); need < 4e9 || need > 5e9 {
 		t.Fatalf("%d bytes", need)
 	}
-	batch, err := NewBatch(c.Items(), BatchOptions{Workers: 3})
+	many, err := NewMany(c.Items(), ManyOptions{Workers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := map[string]func(Options) error{
 		"alone": func(o Options) error { _, err := Recommend(c, user, o); return err },
 		"known": func(o Options) error { _, err := NewPlanner(c).Known([]float64{1, 1, 1, 1}, o); return err },
-		"batch": func(o Options) error {
-			_, err := batch.Recommend(context.Background(), c, []*Estimator{user}, o)
+		"many": func(o Options) error {
+			_, err := many.Recommend(context.Background(), c, []*Estimator{user}, o)
 			return err
 		},
 	}
 	for name, run := range plan {
 		o := Options{Memory: memory}
-		if name == "batch" {
+		if name == "many" {
 			o.Memory = 1 << 20 // which takes less
 		}
 		var err error
@@ -126,7 +126,7 @@ func TestScratchRefused(t *testing.T) {
 	}
 }
 
-// With little memory a batch plans fewer users at once, and makes the same slates.
+// With little memory a Many plans fewer users at once, and makes the same slates.
 func TestBatchInLittleMemory(t *testing.T) {
 	c := scratchScene(t, 300, 6)
 	var users []*Estimator
@@ -139,15 +139,15 @@ func TestBatchInLittleMemory(t *testing.T) {
 		}
 		users = append(users, user)
 	}
-	batch, err := NewBatch(c.Items(), BatchOptions{Workers: 4})
+	many, err := NewMany(c.Items(), ManyOptions{Workers: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := batch.Recommend(context.Background(), c, users, Options{})
+	want, err := many.Recommend(context.Background(), c, users, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plan{batch: batch, c: c, users: users}
+	p := &plan{many: many, c: c, users: users}
 	if p.options, err = (Options{}).filled(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestBatchInLittleMemory(t *testing.T) {
 		if err != nil || float64(workers)*(fixed+float64(n)*each) > float64(o.Memory)/2+1 || n < 1 || n > blockUsers {
 			t.Errorf("%d workers of %d users, %v", workers, n, err)
 		}
-		got, err := batch.Recommend(context.Background(), c, users, o)
+		got, err := many.Recommend(context.Background(), c, users, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ type prepared struct {
 // basket is items and what makes slates of them, once it is asked for.
 type basket struct {
 	items *slate.Items
-	batch func() (*slate.Batch, error)
+	many  func() (*slate.Many, error)
 }
 
 func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, error) {
@@ -40,8 +40,8 @@ func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, err
 	if err != nil {
 		return nil, err
 	}
-	return &basket{items, sync.OnceValues(func() (*slate.Batch, error) {
-		return slate.NewBatch(items, slate.BatchOptions{Workers: threads})
+	return &basket{items, sync.OnceValues(func() (*slate.Many, error) {
+		return slate.NewMany(items, slate.ManyOptions{Workers: threads})
 	})}, nil
 }
 

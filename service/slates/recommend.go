@@ -65,13 +65,13 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	if err != nil {
 		return nil, err
 	}
-	batch, err := from.batch()
+	many, err := from.many()
 	if err != nil {
 		return nil, err
 	}
 	o := options(p.settings, req)
 	o.Memory = s.o.scratch
-	chosen, err := batch.Recommend(ctx, c, users, o)
+	chosen, err := many.Recommend(ctx, c, users, o)
 	if err != nil {
 		return nil, tooLong(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Scorer scores the rows of one matrix for many queries at once. A Batch uses it on a
+// Scorer scores the rows of one matrix for many queries at once. A Many uses it on a
 // device to exclude items; its figures never choose one. It must be safe for concurrent
 // use.
 type Scorer interface {
@@ -44,7 +44,7 @@ func NewScorer(d int, matrix []float32) Scorer {
 }
 
 // Products are cut into tiles that gonum multiplies in the calling goroutine: from four
-// blocks of 64 by 64 on it would start goroutines, while a Batch keeps every core busy
+// blocks of 64 by 64 on it would start goroutines, while a Many keeps every core busy
 // already.
 const (
 	tileQueries = 64

@@ -147,31 +147,31 @@ func plainLoop(tb testing.TB, c *Constraint, user *Estimator, o Options) Slate {
 	return best
 }
 
-// BenchmarkBatch plans 1,000 users over 10,000 items in one call. In the same run it plans
+// BenchmarkMany plans 1,000 users over 10,000 items in one call. In the same run it plans
 // some of them one after the other, by a Planner and by the plain loop, whose slates must
 // be the same. ns/op is the call; ratios are of times per user.
-func BenchmarkBatch(b *testing.B) {
+func BenchmarkMany(b *testing.B) {
 	for _, kind := range []string{"news", "films", "dense"} {
 		items, c := market(b, kind, 10_000)
 		for _, lists := range []int{0, 50} {
 			for _, rule := range []Rule{Tuned, Determinant} {
 				b.Run(fmt.Sprintf("%s/lists=%d/%s", kind, lists, rule), func(b *testing.B) {
-					benchmarkBatch(b, items, c, readers(b, items, 1000, lists), Options{Confidence: Confidence{Rule: rule}})
+					benchmarkMany(b, items, c, readers(b, items, 1000, lists), Options{Confidence: Confidence{Rule: rule}})
 				})
 			}
 		}
 	}
 }
 
-func benchmarkBatch(b *testing.B, items *Items, c *Constraint, users []*Estimator, o Options) {
+func benchmarkMany(b *testing.B, items *Items, c *Constraint, users []*Estimator, o Options) {
 	const sample = 5 // for the Planner; the first of them for the plain loop too
-	batch := must(NewBatch(items, BatchOptions{Workers: 1}))
+	many := must(NewMany(items, ManyOptions{Workers: 1}))
 	planner := NewPlanner(c)
 	var together, alone, plainly time.Duration
 	scored, all := 0, 0
 	for b.Loop() {
 		start := time.Now()
-		slates, err := batch.Recommend(context.Background(), c, users, o)
+		slates, err := many.Recommend(context.Background(), c, users, o)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -185,14 +185,14 @@ func benchmarkBatch(b *testing.B, items *Items, c *Constraint, users []*Estimato
 			all += s.Evaluations
 			scored += slates[at].Evaluations
 			if diff := cmp.Diff(s, slates[at], fewer); diff != "" {
-				b.Fatalf("user %d: planner -, batch +\n%s", at, diff)
+				b.Fatalf("user %d: planner -, many +\n%s", at, diff)
 			}
 		}
 		start = time.Now()
 		s := plainLoop(b, c, users[0], o)
 		plainly += time.Since(start)
 		if diff := cmp.Diff(s, slates[0], fewer, cmpopts.IgnoreFields(Slate{}, "Alpha")); diff != "" {
-			b.Fatalf("plain -, batch +\n%s", diff)
+			b.Fatalf("plain -, many +\n%s", diff)
 		}
 		b.StartTimer()
 	}

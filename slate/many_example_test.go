@@ -10,7 +10,7 @@ import (
 )
 
 // Lists for two users in one call; one of them is asked for twice and has observations.
-func ExampleBatch() {
+func ExampleMany() {
 	films, err := slate.NewCoverage(4, 2, []float64{
 		0.9, 0.1, // loss
 		0.1, 0.9, // space
@@ -39,12 +39,12 @@ func ExampleBatch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := slate.NewBatch(items, slate.BatchOptions{})
+	many, err := slate.NewMany(items, slate.ManyOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	o := slate.Options{Confidence: slate.Confidence{Rule: slate.Tuned}}
-	slates, err := batch.Recommend(context.Background(), limits, []*slate.Estimator{ann, bob, ann}, o)
+	slates, err := many.Recommend(context.Background(), limits, []*slate.Estimator{ann, bob, ann}, o)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fewer ignores the one figure in which a Batch differs.
+// fewer ignores the one figure in which a Many differs.
 var fewer = cmpopts.IgnoreFields(Slate{}, "Evaluations")
 
 // drawVectors draws n*d numbers in [0,1], with many ties half of the time.
@@ -132,7 +132,7 @@ func drawOptions(t *rapid.T) Options {
 	}
 }
 
-// everyAlgorithm returns the algorithms that a Batch has bounds for, and one without.
+// everyAlgorithm returns the algorithms that a Many has bounds for, and one without.
 func everyAlgorithm(o Options) []Options {
 	all := make([]Options, 6)
 	for i, a := range []Algorithm{AFSM, AFSM, LSBGreedy, ModifiedGreedy, BetterGreedy, Random} {
@@ -142,13 +142,13 @@ func everyAlgorithm(o Options) []Options {
 	return all
 }
 
-// compare asserts that a Batch gives the same slates as planning one user after another,
+// compare asserts that a Many gives the same slates as planning one user after another,
 // bit for bit.
 func compare(t interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
-}, b *Batch, c *Constraint, users []*Estimator, o Options) []Slate {
+}, b *Many, c *Constraint, users []*Estimator, o Options) []Slate {
 	t.Helper()
 	p := NewPlanner(c)
 	want := make([]Slate, len(users))
@@ -160,7 +160,7 @@ func compare(t interface {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got, fewer); diff != "" {
-		t.Fatalf("%+v: one by one -, batch +\n%s", o, diff)
+		t.Fatalf("%+v: one by one -, many +\n%s", o, diff)
 	}
 	return got
 }
@@ -171,7 +171,7 @@ func TestBatchIsOneByOne(t *testing.T) {
 		n, d := rapid.IntRange(1, 120).Draw(t, "n"), rapid.IntRange(1, 6).Draw(t, "d")
 		items, c := drawItems(t, must(NewCoverage(n, d, drawVectors(t, n, d))))
 		users, o := drawUsers(t, items, 6), drawOptions(t)
-		b := must(NewBatch(items, BatchOptions{Workers: 1}))
+		b := must(NewMany(items, ManyOptions{Workers: 1}))
 		for _, o := range everyAlgorithm(o) {
 			for i, s := range compare(t, b, c, users, o) {
 				if err := c.Check(s.Items()); err != nil {
@@ -208,7 +208,7 @@ func TestBatchOfMarkets(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			items, c := market(t, kind, 400)
 			users := append(readers(t, items, 2, 0), readers(t, items, 2, 20)...)
-			b := must(NewBatch(items, BatchOptions{}))
+			b := must(NewMany(items, ManyOptions{}))
 			scored, all := 0, 0
 			p := NewPlanner(c)
 			for _, o := range everyAlgorithm(Options{Confidence: Confidence{Rule: Tuned}}) {
@@ -245,7 +245,7 @@ func TestBatchOfAnyObjective(t *testing.T) {
 					must(0, users[i].Observe(items, r.Perm(40)[:4], uniform(r, 4, 0, 1)))
 				}
 			}
-			b := must(NewBatch(items, BatchOptions{}))
+			b := must(NewMany(items, ManyOptions{}))
 			for _, o := range everyAlgorithm(Options{}) {
 				compare(t, b, c, users, o)
 			}
@@ -263,13 +263,13 @@ func TestBatchMates(t *testing.T) {
 		users[i] = must(NewEstimator(18, 1))
 	}
 	o := Options{Greedy: true, Epsilon: 0.5, Confidence: Confidence{Rule: Tuned}}
-	alone := must(NewBatch(items, BatchOptions{Workers: 1}))
+	alone := must(NewMany(items, ManyOptions{Workers: 1}))
 	want := make([]Slate, len(users))
 	for i, u := range users {
 		want[i] = must(alone.Recommend(context.Background(), c, []*Estimator{u}, o))[0]
 	}
 	r := newRand(4, 0)
-	together := must(NewBatch(items, BatchOptions{Workers: 3}))
+	together := must(NewMany(items, ManyOptions{Workers: 3}))
 	for range 3 {
 		order := append(r.Perm(len(users)), r.Perm(len(users))[:30]...)
 		call := make([]*Estimator, len(order))
@@ -321,7 +321,7 @@ func TestBatchStops(t *testing.T) {
 				do = func() error { cancel(); return nil }
 			}
 			calls := new(atomic.Int64)
-			b := must(NewBatch(items, BatchOptions{Workers: workers, Scorer: func(d int, matrix []float32) Scorer {
+			b := must(NewMany(items, ManyOptions{Workers: workers, Scorer: func(d int, matrix []float32) Scorer {
 				return counted{NewScorer(d, matrix), calls, 5, do}
 			}}))
 			slates, err := b.Recommend(ctx, c, users, Options{})
@@ -336,7 +336,7 @@ func TestBatchStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	b := must(NewBatch(items, BatchOptions{}))
+	b := must(NewMany(items, ManyOptions{}))
 	for _, a := range []Algorithm{AFSM, Random} {
 		if slates, err := b.Recommend(ctx, c, users, Options{Algorithm: a}); !errors.Is(err, context.Canceled) || slates != nil {
 			t.Errorf("%s: %d slates, error %v", a, len(slates), err)
@@ -348,7 +348,7 @@ func TestBatchErrors(t *testing.T) {
 	items, c := market(t, "news", 20)
 	_, other := market(t, "news", 20)
 	good, narrow := must(NewEstimator(18, 1)), must(NewEstimator(17, 1))
-	b := must(NewBatch(items, BatchOptions{}))
+	b := must(NewMany(items, ManyOptions{}))
 	for _, x := range []struct {
 		c     *Constraint
 		users []*Estimator
@@ -369,10 +369,10 @@ func TestBatchErrors(t *testing.T) {
 			t.Errorf("%d slates, error %v, want %q", len(slates), err, x.want)
 		}
 	}
-	if _, err := NewBatch(nil, BatchOptions{}); err == nil {
+	if _, err := NewMany(nil, ManyOptions{}); err == nil {
 		t.Error("no items are fine")
 	}
-	if _, err := NewBatch(items, BatchOptions{Workers: -1}); err == nil {
+	if _, err := NewMany(items, ManyOptions{Workers: -1}); err == nil {
 		t.Error("-1 workers are fine")
 	}
 	if slates, err := b.Recommend(context.Background(), c, nil, Options{}); err != nil || slates == nil || len(slates) != 0 {
@@ -385,7 +385,7 @@ func TestBatchAllocations(t *testing.T) {
 	const users = 64
 	for _, n := range []int{50, 500} {
 		items, c := market(t, "news", n)
-		b := must(NewBatch(items, BatchOptions{Workers: 1}))
+		b := must(NewMany(items, ManyOptions{Workers: 1}))
 		u := readers(t, items, users, 2)
 		got := testing.AllocsPerRun(1, func() {
 			must(b.Recommend(context.Background(), c, u, Options{Greedy: true, Epsilon: 1, Confidence: Confidence{Rule: Tuned}}))

@@ -70,7 +70,7 @@ func newBlock(p *plan, users int) *block {
 	if p.single {
 		return b
 	}
-	cells, objective := p.batch.cells, p.batch.separable
+	cells, objective := p.many.cells, p.many.separable
 	d := cells.d
 	b.columns, b.residual = make([]float64, d*d), make([]float64, d)
 	b.queries, b.linear, b.square = newQueries(users, d)
@@ -182,15 +182,15 @@ func (b *block) step(ctx context.Context, from, to int) error {
 			b.residual[g] = 1
 		}
 		for _, pick := range b.now.list(i) {
-			b.of.batch.separable.Shrink(b.residual, pick.Item)
+			b.of.many.separable.Shrink(b.residual, pick.Item)
 		}
 		u := &b.users[b.now.nodes[i].user]
 		b.queries[i-from].set(&u.ceiling, b.residual, b.search.cells.scale)
 	}
 	m := to - from
 	figures := b.figures[:m*cells]
-	if err := b.of.batch.scorer.Score(ctx, figures, b.linear[:m*d], b.square[:m*d]); err != nil {
-		return fmt.Errorf("slate: batch: %w", err)
+	if err := b.of.many.scorer.Score(ctx, figures, b.linear[:m*d], b.square[:m*d]); err != nil {
+		return fmt.Errorf("slate: many: %w", err)
 	}
 	for i := from; i < to; i++ {
 		k := i - from

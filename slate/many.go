@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// BatchOptions configure a Batch. Zero fields stand for the defaults.
-type BatchOptions struct {
+// ManyOptions configure a Many. Zero fields stand for the defaults.
+type ManyOptions struct {
 	// Scorer returns a Scorer for the rows of a matrix, row-major with d numbers in [0,1]
 	// each. It may keep the matrix, which does not change. Default: NewScorer.
 	Scorer func(d int, matrix []float32) Scorer
@@ -20,7 +20,7 @@ type BatchOptions struct {
 	Workers int
 }
 
-// Batch makes slates of many users over the same items. They equal those that a Planner
+// Many makes slates of many users over the same items. They equal those that a Planner
 // makes of one user after another, bit for bit, except for Evaluations.
 //
 // It computes upper bounds in place of most scores: first of whole cells of similar
@@ -33,8 +33,8 @@ type BatchOptions struct {
 // Other calls, and users whose matrix is too close to singular for useful bounds, are
 // planned one by one within the call.
 //
-// A Batch is immutable and safe for concurrent use.
-type Batch struct {
+// A Many is immutable and safe for concurrent use.
+type Many struct {
 	items     *Items
 	separable Separable // nil if the objective is not separable
 	cells     *cells
@@ -42,16 +42,16 @@ type Batch struct {
 	workers   int
 }
 
-// NewBatch groups the items by their vectors, in O(n d log n). It takes up to 32 nd + 8n
+// NewMany groups the items by their vectors, in O(n d log n). It takes up to 32 nd + 8n
 // bytes if no two vectors are similar, and about 8 nd if items share topics.
-func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
+func NewMany(items *Items, o ManyOptions) (*Many, error) {
 	if items == nil {
-		return nil, errors.New("slate: batch: no items")
+		return nil, errors.New("slate: many: no items")
 	}
 	if o.Workers < 0 {
-		return nil, fmt.Errorf("slate: batch: %d workers", o.Workers)
+		return nil, fmt.Errorf("slate: many: %d workers", o.Workers)
 	}
-	b := &Batch{items: items, workers: o.Workers}
+	b := &Many{items: items, workers: o.Workers}
 	if b.workers == 0 {
 		b.workers = runtime.GOMAXPROCS(0)
 	}
@@ -72,12 +72,12 @@ func NewBatch(items *Items, o BatchOptions) (*Batch, error) {
 // Recommend chooses a list for every user, as Planner.Recommend does. Users without
 // observations share one computation. On an error, which names the user it concerns, or
 // when ctx ends, it returns no slates.
-func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator, o Options) ([]Slate, error) {
+func (b *Many) Recommend(ctx context.Context, c *Constraint, users []*Estimator, o Options) ([]Slate, error) {
 	if c == nil {
-		return nil, errors.New("slate: batch: no constraint")
+		return nil, errors.New("slate: many: no constraint")
 	}
 	if c.items != b.items {
-		return nil, errors.New("slate: batch: the constraint is one of other items")
+		return nil, errors.New("slate: many: the constraint is one of other items")
 	}
 	o, err := o.filled()
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{batch: b, c: c, options: o, users: distinct, slates: make([]Slate, len(distinct))}
+	p := &plan{many: b, c: c, options: o, users: distinct, slates: make([]Slate, len(distinct))}
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (b *Batch) Recommend(ctx context.Context, c *Constraint, users []*Estimator
 
 // distinct drops users that equal an earlier one: the same Estimator, or both cold with
 // the same lambda. User i is distinct[twin[i]].
-func (b *Batch) distinct(users []*Estimator) (distinct []*Estimator, twin []int, err error) {
+func (b *Many) distinct(users []*Estimator) (distinct []*Estimator, twin []int, err error) {
 	type key struct {
 		user   *Estimator
 		lambda float64
@@ -114,10 +114,10 @@ func (b *Batch) distinct(users []*Estimator) (distinct []*Estimator, twin []int,
 	d := b.items.objective.Features()
 	for i, u := range users {
 		if u == nil {
-			return nil, nil, fmt.Errorf("slate: batch: user %d: no estimator", i)
+			return nil, nil, fmt.Errorf("slate: many: user %d: no estimator", i)
 		}
 		if u.d != d {
-			return nil, nil, fmt.Errorf("slate: batch: user %d: estimator of %d features, items of %d", i, u.d, d)
+			return nil, nil, fmt.Errorf("slate: many: user %d: estimator of %d features, items of %d", i, u.d, d)
 		}
 		k := key{user: u}
 		if u.Cold() {
@@ -140,7 +140,7 @@ const blockUsers = 64
 
 // plan is a call of Recommend.
 type plan struct {
-	batch   *Batch
+	many    *Many
 	c       *Constraint
 	options Options
 	users   []*Estimator
@@ -177,11 +177,11 @@ func (p *plan) prepare() error {
 	default:
 		p.single = true
 	}
-	if p.batch.separable == nil {
+	if p.many.separable == nil {
 		p.single = true
 	}
 	if !p.single {
-		p.prices = newPrices(p.c, p.batch.cells)
+		p.prices = newPrices(p.c, p.many.cells)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (p *plan) prepare() error {
 // run distributes the blocks of users to the workers and waits for them. Its error is
 // that of the first block that failed.
 func (p *plan) run(ctx context.Context) error {
-	most, together, err := p.share(p.batch.workers)
+	most, together, err := p.share(p.many.workers)
 	if err != nil {
 		return err
 	}
