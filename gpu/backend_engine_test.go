@@ -18,7 +18,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
-	engine "thresher/batch"
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/gpu/emulator"
@@ -30,7 +30,7 @@ type told struct {
 	reasons []error
 }
 
-func (*told) Searched(engine.Method, int, engine.Stats, time.Duration) {}
+func (*told) Searched(batch.Method, int, batch.Stats, time.Duration) {}
 
 func (w *told) FellBack(from string, reason error) {
 	w.mu.Lock()
@@ -45,7 +45,7 @@ type served struct {
 	c      *collection.Collection
 	oracle *backendtest.Oracle
 	cpu    *cpu.Backend
-	alone  *engine.Engine // over the CPU
+	alone  *batch.Engine // over the CPU
 }
 
 func newServed(t *testing.T, n, dim, m int) *served {
@@ -61,7 +61,7 @@ func newServed(t *testing.T, n, dim, m int) *served {
 		t.Fatal(err)
 	}
 	s.oracle = backendtest.NewOracle(s.c)
-	if s.alone, err = engine.Open(t.Context(), s.c, s.cpu, nil); err != nil {
+	if s.alone, err = batch.Open(t.Context(), s.c, s.cpu, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shut(t, "engine", s.alone.Close) })
@@ -69,7 +69,7 @@ func newServed(t *testing.T, n, dim, m int) *served {
 }
 
 // search is the CPU's response.
-func (s *served) search(t *testing.T, req engine.Request) *engine.Response {
+func (s *served) search(t *testing.T, req batch.Request) *batch.Response {
 	t.Helper()
 	want, err := s.alone.Search(t.Context(), req)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *served) search(t *testing.T, req engine.Request) *engine.Response {
 
 // same fails the test where answers differ from the CPU's by more than ties, which
 // equal rows make, or a score is not its row's.
-func (s *served) same(t *testing.T, name string, req *engine.Request, got, want *engine.Response) {
+func (s *served) same(t *testing.T, name string, req *batch.Request, got, want *batch.Response) {
 	t.Helper()
 	if len(got.Answers) != len(want.Answers) {
 		t.Errorf("%s: %d answers, the CPU gives %d", name, len(got.Answers), len(want.Answers))
@@ -89,7 +89,7 @@ func (s *served) same(t *testing.T, name string, req *engine.Request, got, want 
 	for j := range got.Answers {
 		q := s.set.Query(j)
 		scores := s.oracle.Scores(q)
-		answer := func(a *engine.Answer) backend.Answer {
+		answer := func(a *batch.Answer) backend.Answer {
 			out := backend.Answer{IDs: a.IDs, Open: math.Inf(-1)}
 			for k, id := range a.IDs {
 				out.Scores = append(out.Scores, scores[id])
@@ -106,14 +106,14 @@ func (s *served) same(t *testing.T, name string, req *engine.Request, got, want 
 				t.Errorf("%s, query %d: %v", name, j, d)
 			}
 		}
-		if c := &got.Answers[j].Certificate; len(g.IDs) != len(w.IDs) || c.StoppedBy != engine.Done || c.OpenBound != nil {
+		if c := &got.Answers[j].Certificate; len(g.IDs) != len(w.IDs) || c.StoppedBy != batch.Done || c.OpenBound != nil {
 			t.Errorf("%s, query %d: %d answers, the CPU gives %d; stopped by %s", name, j, len(g.IDs), len(w.IDs), c.StoppedBy)
 		}
 	}
 }
 
 // by is what the certificates of a response name; a mixture names both.
-func by(r *engine.Response) string {
+func by(r *batch.Response) string {
 	var names []string
 	for j := range r.Answers {
 		if name := r.Answers[j].Certificate.Backend; len(names) == 0 || names[len(names)-1] != name {
@@ -135,14 +135,14 @@ func TestEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		var w told
-		e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+		e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, req := range []engine.Request{
-			{Method: engine.Exact}, {Method: engine.Certain}, {Method: engine.Adaptive, Delta: 1e-9},
-			{Method: engine.Certain, Plan: "whole,rescore"}, {Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"},
-			{Method: engine.Auto, Delta: 1e-9},
+		for _, req := range []batch.Request{
+			{Method: batch.Exact}, {Method: batch.Certain}, {Method: batch.Adaptive, Delta: 1e-9},
+			{Method: batch.Certain, Plan: "whole,rescore"}, {Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"},
+			{Method: batch.Auto, Delta: 1e-9},
 		} {
 			req.Queries, req.K = s.set.Queries, 10
 			got, err := e.Search(t.Context(), req)
@@ -184,7 +184,7 @@ func left(t *testing.T, name string) {
 func TestEngineOutlives(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
-	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}
+	req := batch.Request{Queries: s.set.Queries, K: 10, Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}
 	want := s.search(t, req)
 	const searches = 3
 	for k, f := range []struct {
@@ -210,7 +210,7 @@ func TestEngineOutlives(t *testing.T) {
 			b := open(t, Options{})
 			var w told
 			t.Setenv(failVariable, name)
-			e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+			e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -264,17 +264,17 @@ func TestEngineOutlives(t *testing.T) {
 func TestEngineLosesOnce(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
-	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain, Plan: "64,whole,rescore"}
+	req := batch.Request{Queries: s.set.Queries, K: 10, Method: batch.Certain, Plan: "64,whole,rescore"}
 	want := s.search(t, req)
 	b := open(t, Options{})
 	var w told
-	e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+	e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(failVariable, "kernel:60:719")
 	var wg sync.WaitGroup
-	var answers [4][]*engine.Response // compared later: the oracle serves one at a time
+	var answers [4][]*batch.Response // compared later: the oracle serves one at a time
 	for i := range answers {
 		wg.Go(func() {
 			for range 3 {
@@ -311,7 +311,7 @@ func TestLargerThanTheCard(t *testing.T) {
 	needEmulator(t)
 	const reserve = 64 << 20 // that a ledger leaves to the driver
 	s := newServed(t, 4000, 1024, 4)
-	req := engine.Request{Queries: s.set.Queries, K: 10, Method: engine.Certain}
+	req := batch.Request{Queries: s.set.Queries, K: 10, Method: batch.Certain}
 	want := s.search(t, req)
 	for _, c := range []struct {
 		room int64
@@ -323,7 +323,7 @@ func TestLargerThanTheCard(t *testing.T) {
 			t.Fatalf("a budget of %s, want %s", formatBytes(u.Budget), formatBytes(c.room))
 		}
 		var w told
-		e, err := engine.Open(t.Context(), s.c, b, &engine.Options{Fallback: s.cpu, Observer: &w})
+		e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,21 +405,21 @@ func (x *haltingRun) Pull(ctx context.Context, look backend.Look) (backend.Survi
 func TestCoalesced(t *testing.T) {
 	needDriver(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := newLevel(t, 3)
+		w := newFlat(t, 3)
 		h := &halting{open(t, Options{}), make(chan struct{})}
 		defer shut(t, "backend", h.Close)
-		e, err := engine.Open(t.Context(), w.c, h, nil)
+		e, err := batch.Open(t.Context(), w.c, h, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer shut(t, "engine", e.Close)
-		c := engine.NewCoalescer(e, &engine.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1})
+		c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1})
 		defer c.Close()
-		var got [3]*engine.Response
+		var got [3]*batch.Response
 		var wg sync.WaitGroup
 		search := func(j int, d time.Duration) {
 			wg.Go(func() {
-				req := engine.Request{Queries: w.set.Query(j), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Timeout: d}
+				req := batch.Request{Queries: w.set.Query(j), K: 3, Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", Timeout: d}
 				var err error
 				if got[j], err = c.Search(t.Context(), req); err != nil {
 					t.Error(err)
@@ -443,7 +443,7 @@ func TestCoalesced(t *testing.T) {
 			if cert.OpenBound != nil {
 				open = *cert.OpenBound
 			}
-			if late := j == 1; late != (cert.StoppedBy == engine.Deadline) || late == g.Complete() || cert.Backend != "cuda" || cert.Pulls == 0 || len(a.IDs) != 3 {
+			if late := j == 1; late != (cert.StoppedBy == batch.Deadline) || late == g.Complete() || cert.Backend != "cuda" || cert.Pulls == 0 || len(a.IDs) != 3 {
 				t.Errorf("search %d: ids %v, %+v", j, a.IDs, cert)
 			}
 			answer := backend.Answer{IDs: a.IDs, Open: open}
@@ -456,7 +456,7 @@ func TestCoalesced(t *testing.T) {
 				t.Errorf("search %d: open bound %g: %v", j, open, ds)
 			}
 		}
-		alone, err := e.Search(t.Context(), engine.Request{Queries: w.set.Query(2), K: 3, Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"})
+		alone, err := e.Search(t.Context(), batch.Request{Queries: w.set.Query(2), K: 3, Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"})
 		if err != nil {
 			t.Fatal(err)
 		}

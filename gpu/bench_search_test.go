@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	engine "thresher/batch"
+	"thresher/batch"
 )
 
 // forecast is a plan that a request can name.
@@ -50,14 +50,14 @@ func (s *server) plans(r *request) ([]forecast, error) {
 }
 
 // ask is batch i of a request.
-func (x *set) ask(r *request, i int) (engine.Request, error) {
+func (x *set) ask(r *request, i int) (batch.Request, error) {
 	dim := x.c.Dim
 	batches := len(x.queries) / dim / max(1, r.M)
 	if r.M < 1 || r.K < 1 || r.First < 0 || batches == 0 {
-		return engine.Request{}, fmt.Errorf("batches of %d of %d queries, the %d best", r.M, len(x.queries)/dim, r.K)
+		return batch.Request{}, fmt.Errorf("batches of %d of %d queries, the %d best", r.M, len(x.queries)/dim, r.K)
 	}
 	at := (r.First + i) % batches * r.M * dim
-	return engine.Request{Queries: x.queries[at : at+r.M*dim], K: r.K, Delta: r.Delta, Method: engine.Method(r.Method), Plan: r.Plan}, nil
+	return batch.Request{Queries: x.queries[at : at+r.M*dim], K: r.K, Delta: r.Delta, Method: batch.Method(r.Method), Plan: r.Plan}, nil
 }
 
 // found is what batches cost. All but Seconds are sums over the queries.
@@ -90,7 +90,7 @@ func (s *server) search(ctx context.Context, r *request) (*found, error) {
 		return nil, err
 	}
 	out := &found{Plans: map[string]int{}}
-	var answers []*engine.Response
+	var answers []*batch.Response
 	for i := range max(1, r.Count) {
 		ask, err := x.ask(r, i)
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *server) search(ctx context.Context, r *request) (*found, error) {
 	return out, dump(r.Dump, r.K, answers)
 }
 
-func (f *found) add(response *engine.Response) {
+func (f *found) add(response *batch.Response) {
 	s := &response.Stats
 	f.Pulls, f.DensePulls, f.Bytes, f.Rows = f.Pulls+s.Pulls, f.DensePulls+s.DensePulls, f.Bytes+s.Bytes, f.Rows+s.RowsScored
 	f.Exact, f.Dense, f.Queries = f.Exact+s.Exact, f.Dense+s.Dense, f.Queries+len(response.Answers)
@@ -131,7 +131,7 @@ func (f *found) add(response *engine.Response) {
 }
 
 // dump writes answers as request.Dump says.
-func dump(path string, k int, answers []*engine.Response) error {
+func dump(path string, k int, answers []*batch.Response) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"unsafe"
 
 	"thresher/backend"
-	engine "thresher/batch"
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/gpu/emulator"
 )
@@ -49,7 +49,7 @@ type server struct {
 type set struct {
 	card    *Backend
 	c       *collection.Collection
-	engine  *engine.Engine
+	engine  *batch.Engine
 	queries []float32
 	owns    bool // c and the files behind it
 	maps    [][]byte
@@ -304,7 +304,7 @@ func (s *server) put(ctx context.Context, r *request, x *set) (*loaded, error) {
 	}
 	d := x.card.machines[0].d
 	before, began := d.Usage(), time.Now()
-	if x.engine, err = engine.Open(ctx, x.c, x.card, &engine.Options{Costs: r.Costs}); err != nil {
+	if x.engine, err = batch.Open(ctx, x.c, x.card, &batch.Options{Costs: r.Costs}); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	after := d.Usage()

@@ -96,7 +96,7 @@ func (t *trial) open(r *resident) (err error) {
 		}
 	}
 	t.run = &run{r: r}
-	if t.b, err = newBatch(t.t, r, m, 1, true); err != nil {
+	if t.b, err = newQueryBatch(t.t, r, m, 1, true); err != nil {
 		return err
 	}
 	if t.lists, err = newArena(t.queue, "made-up lists", m, min(t.size.near, n/m), 4*m*(trialDim+1)); err != nil {

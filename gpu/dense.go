@@ -173,7 +173,7 @@ func (d *denseScan) openQueries(q *queue) (err error) {
 			most = max(most, x.asked[p].goal.K)
 		}
 	}
-	if d.b, err = newBatch(q.t, x.r, d.hi, most, false); err != nil {
+	if d.b, err = newQueryBatch(q.t, x.r, d.hi, most, false); err != nil {
 		return err
 	}
 	query := make([]int, len(x.place))

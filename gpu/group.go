@@ -43,7 +43,7 @@ const (
 
 // group is queries lo..hi-1 of a batch, whose lists are in one arena together.
 type group struct {
-	b      *batch
+	b      *queryBatch
 	lists  *arena
 	lo, hi int
 	// collects says that the host collects what is scored; else the device keeps the

@@ -194,9 +194,9 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// newLevel is a batch over atoms of equal norms, of which no look spares any by them: the
+// newFlat is a batch over atoms of equal norms, of which no look spares any by them: the
 // best of query j is atom 1500 + j.
-func newLevel(t *testing.T, m int) *wide {
+func newFlat(t *testing.T, m int) *wide {
 	const n, dim = 1600, 144
 	rng := backendtest.Rand(17)
 	w := &wide{errand: errand{set: backendtest.Set{Name: "gaussian", Dim: dim, Rows: backendtest.Gaussian(rng, n, dim)}}}
@@ -239,7 +239,7 @@ func (w *wide) begin(t *testing.T) (backend.Resident, func() backend.Leaver) {
 // TestLeaveTells has queries leave amid their first look: their figures are those of the
 // look so far, and what nobody has seen is open.
 func TestLeaveTells(t *testing.T) {
-	w := newLevel(t, 4)
+	w := newFlat(t, 4)
 	copy(w.set.Query(3), w.set.Row(int(w.c.Order[0]))) // whose best is of greatest norm
 	r, begin := w.begin(t)
 	r.(*resident).m.pairsMost = 1 // a strip at a time
@@ -316,7 +316,7 @@ func TestLeaveTells(t *testing.T) {
 // TestAnotherLook has a look be taken where a context stopped another, which ends with
 // its figures so far.
 func TestAnotherLook(t *testing.T) {
-	w := newLevel(t, 3)
+	w := newFlat(t, 3)
 	r, begin := w.begin(t)
 	run := begin()
 	defer shut(t, "run", run.Close)
@@ -349,7 +349,7 @@ func TestAnotherLook(t *testing.T) {
 // which goes on for others, and its best atom lie beyond that chunk; the dense scan is
 // struck. Whoever finishes then, or leaves, must not tell that nothing is open there.
 func TestSentAmidScan(t *testing.T) {
-	w := newLevel(t, 2)
+	w := newFlat(t, 2)
 	w.ladder.Looks[0].MaxSurvivors = .003
 	_, begin := w.begin(t)
 	over, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ type run struct {
 	kept    int     // places below it are of the first kind
 	asked   []asked // by place
 	filters *Buffer[uint8]
-	b       *batch // nil before anything is done for the queries
+	b       *queryBatch // nil before anything is done for the queries
 	lists   *arena
 	groups  []group
 	look    backend.Look // of the last Pull, which some groups have taken
@@ -80,7 +80,7 @@ func (x *run) load(q *queue) error {
 	for p := range x.asked[:x.kept] {
 		most = max(most, x.asked[p].goal.K)
 	}
-	if x.b, err = newBatch(q.t, x.r, x.q.M, most, x.r.c.Coded()); err != nil {
+	if x.b, err = newQueryBatch(q.t, x.r, x.q.M, most, x.r.c.Coded()); err != nil {
 		return err
 	}
 	for j := range x.q.M {

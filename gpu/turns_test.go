@@ -10,7 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
-	engine "thresher/batch"
+	"thresher/batch"
 	"thresher/collection"
 	"thresher/gpu/emulator"
 )
@@ -52,20 +52,20 @@ func TestTurns(t *testing.T) {
 	c, queries := tolled(t)
 	b := open(t, Options{})
 	defer shut(t, "backend", b.Close)
-	e, err := engine.Open(t.Context(), c, b, nil)
+	e, err := batch.Open(t.Context(), c, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shut(t, "engine", e.Close)
 	for _, x := range []struct {
 		name string
-		req  engine.Request
+		req  batch.Request
 		m    int
 		want toll
 	}{
-		{"settled by a look", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, toll{2, 1, 14, 22}},
-		{"two looks", engine.Request{Method: engine.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, toll{3, 2, 19, 31}},
-		{"dense", engine.Request{Method: engine.Exact}, 1, toll{2, 2, 12, 25}},
+		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, toll{2, 1, 14, 22}},
+		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, toll{3, 2, 19, 31}},
+		{"dense", batch.Request{Method: batch.Exact}, 1, toll{2, 2, 12, 25}},
 	} {
 		x.req.Queries, x.req.K = queries[:x.m*c.Dim], 10
 		search := func() error {

@@ -18,9 +18,9 @@ const leadRoom = 1024
 // and for ranges, the host collects what is scored.
 const bestMost = 1 << 14
 
-// batch is queries made ready on a device, each with what it needs but for its
+// queryBatch is queries made ready on a device, each with what it needs but for its
 // list of survivors. It is used within Do alone.
-type batch struct {
+type queryBatch struct {
 	r        *resident
 	m        int
 	codes    bool // heads, rests and codes, which looks need and the dense path does not
@@ -60,8 +60,8 @@ func (c *cutter) take(n int, bytes int) int {
 
 // newBatch allocates for m queries; most is the greatest number of atoms that one
 // of them wants kept on the device.
-func newBatch(t *Thread, r *resident, m, most int, codes bool) (*batch, error) {
-	b := &batch{r: r, m: m, codes: codes, leadRoom: max(leadRoom, (most+3)&^3), bestRoom: max(1, most)}
+func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
+	b := &queryBatch{r: r, m: m, codes: codes, leadRoom: max(leadRoom, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
 	var mem cutter
 	a.bestScore, a.bestRow = mem.take(m*b.bestRoom, 8), mem.take(m*b.bestRoom, 4)
@@ -101,7 +101,7 @@ func view[S any](p *Pinned[uint8], at, n int) []S {
 }
 
 // free gives the memory back; nothing enqueued may use it.
-func (b *batch) free(t *Thread) error {
+func (b *queryBatch) free(t *Thread) error {
 	if b == nil || b.mem == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (b *batch) free(t *Thread) error {
 }
 
 // xWidth is how many float32 coordinates a query has before it is split.
-func (b *batch) xWidth() int {
+func (b *queryBatch) xWidth() int {
 	if b.codes {
 		return b.r.c.D
 	}
@@ -122,11 +122,11 @@ func (b *batch) xWidth() int {
 }
 
 // pitch is how many codes of either kind a query has, padded.
-func (b *batch) pitch() int { return (b.r.c.R + b.r.c.D + 63) &^ 63 }
+func (b *queryBatch) pitch() int { return (b.r.c.R + b.r.c.D + 63) &^ 63 }
 
 // turnShared is the shared memory that a rotation by rounds takes, 0 when a block
 // cannot have so much.
-func (b *batch) turnShared(t *Thread) int {
+func (b *queryBatch) turnShared(t *Thread) int {
 	if n := 8 * b.r.c.D; n <= t.d.info.SharedPerBlock {
 		return n
 	}
@@ -134,7 +134,7 @@ func (b *batch) turnShared(t *Thread) int {
 }
 
 // ask fills in the state of query j and its coordinates, before load.
-func (b *batch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64) {
+func (b *queryBatch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64) {
 	s := &b.states[j]
 	*s = query{epsilon: g.Epsilon, floor: g.Floor, filter: filter, k: uint32(k), skip: math.MaxUint32, allowed: uint32(g.Allowed), open: math.Inf(-1)}
 	if g.Skip >= 0 {
@@ -144,7 +144,7 @@ func (b *batch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64)
 }
 
 // load brings the queries to the device and makes them ready there.
-func (b *batch) load(q *queue) {
+func (b *queryBatch) load(q *queue) {
 	c, m := b.r.c, b.m
 	b.up(q, b.at.states, b.at.given+4*m*c.Dim)
 	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threads(b.xWidth())},
@@ -164,7 +164,7 @@ func (b *batch) load(q *queue) {
 }
 
 // turn rotates the rests.
-func (b *batch) turn(q *queue, rot *rotation) {
+func (b *queryBatch) turn(q *queue, rot *rotation) {
 	c, m := b.r.c, b.m
 	if rot.haar != nil {
 		q.launch("rotate_haar", Shape{Grid: Dim{X: blocks(m, 8), Y: blocks(c.D, 32)}, Block: Dim{X: 256}},
@@ -184,23 +184,23 @@ func (b *batch) turn(q *queue, rot *rotation) {
 func threads(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 
 // ptr is the address of an array of all queries.
-func (b *batch) ptr(at int) Arg { return PtrAt(b.mem, at) }
+func (b *queryBatch) ptr(at int) Arg { return PtrAt(b.mem, at) }
 
 // up enqueues bringing what lies from byte lo to hi to the device.
-func (b *batch) up(q *queue, lo, hi int) {
+func (b *queryBatch) up(q *queue, lo, hi int) {
 	q.do(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pin, lo, hi-lo) })
 }
 
 // down enqueues bringing it to the host.
-func (b *batch) down(q *queue, lo, hi int) {
+func (b *queryBatch) down(q *queue, lo, hi int) {
 	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pin, lo, lo, hi-lo) })
 }
 
 // put enqueues the states as the host has them.
-func (b *batch) put(q *queue) { b.up(q, b.at.states, b.at.states+b.m*int(size[query]())) }
+func (b *queryBatch) put(q *queue) { b.up(q, b.at.states, b.at.states+b.m*int(size[query]())) }
 
 // get enqueues bringing reports and states to the host, and the best if they are small.
-func (b *batch) get(q *queue) {
+func (b *queryBatch) get(q *queue) {
 	from := b.at.reports
 	if b.light() {
 		from = 0
@@ -209,10 +209,10 @@ func (b *batch) get(q *queue) {
 }
 
 // light reports whether the best are small.
-func (b *batch) light() bool { return b.m*b.bestRoom*12 <= lightBest }
+func (b *queryBatch) light() bool { return b.m*b.bestRoom*12 <= lightBest }
 
 // settle waits for what is enqueued, and brings to the host what get does.
-func (b *batch) settle(q *queue) error {
+func (b *queryBatch) settle(q *queue) error {
 	b.get(q)
 	if err := q.sync(); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (b *batch) settle(q *queue) error {
 
 // best is the best of queries lo..hi-1, as they were when the host last saw the states:
 // out has a place for every query.
-func (b *batch) best(q *queue, lo, hi int) (out [][]scored, err error) {
+func (b *queryBatch) best(q *queue, lo, hi int) (out [][]scored, err error) {
 	if !b.light() && lo < hi {
 		b.down(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
 		b.down(q, b.at.bestRow+4*lo*b.bestRoom, b.at.bestRow+4*hi*b.bestRoom)
