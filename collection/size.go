@@ -1,6 +1,6 @@
 package collection
 
-// sizer is memory that adds up what is asked of it.
+// sizer is a memory that only adds up the sizes of sections.
 type sizer int64
 
 func (m *sizer) bytes(_ string, n int64) ([]byte, error) {
@@ -8,9 +8,9 @@ func (m *sizer) bytes(_ string, n int64) ([]byte, error) {
 	return nil, nil
 }
 
-// Size is an upper bound, and close to it, of Collection.Bytes of a collection that
-// Build or Create would make of n rows of dim columns; o may be nil. It does not say
-// whether there may be so many.
+// Size returns a tight upper bound of Collection.Bytes for a collection of n rows of dim
+// columns made by Build or Create; o may be nil. It does not check that such a collection is
+// allowed.
 func Size(n int64, dim int, o *Options) int64 {
 	c := shaped(int(min(n, MaxAtoms)), min(dim, MaxDim), o)
 	coded := c.D > 0

@@ -9,10 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPowerCuts crashes a job in memory at random steps, with everything that
-// was not flushed partly lost, and resumes it with chunks of another size each
-// time. It sees what no killed process shows: a flush that is missing or comes
-// after the record.
+// TestPowerCuts crashes a job in memory at random steps, loses a random part of what was not
+// flushed, and resumes with another chunk size each time. It detects what killed processes
+// cannot show: a missing flush, or one after the record.
 func TestPowerCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 60).Draw(t, "items")
@@ -23,10 +22,10 @@ func TestPowerCuts(t *testing.T) {
 		crash := errors.New("power cut")
 
 		crashes := rapid.SliceOfN(rapid.IntRange(1, 80), 0, 12).Draw(t, "crashes")
-		for _, left := range append(crashes, -1) { // -1 never comes to 0
+		for _, left := range append(crashes, -1) { // -1 never reaches 0
 			st := hooked{disk, func(string, string) error {
 				if left == 0 {
-					return crash // and from then on
+					return crash // and at every step after it
 				}
 				left--
 				return nil

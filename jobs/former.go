@@ -11,21 +11,20 @@ import (
 	"slices"
 )
 
-// errFormer says that a progress file is of the kind that earlier versions wrote.
+// errFormer means that a progress file is of the kind that earlier versions wrote.
 var errFormer = errors.New("progress of an earlier version")
 
 const (
 	formerPage  = 4096     // bytes
-	formerMagic = 16       // where each of the first two pages has bbolt's number
-	mostFormer  = 64 << 20 // bytes of a database that are read
+	formerMagic = 16       // offset of bbolt's magic number in each of the first two pages
+	mostFormer  = 64 << 20 // most bytes of a database that are read
 )
 
-// formerState returns a state from which the job of a bbolt database can go on, which
-// is where earlier versions kept the record. A record lies in one piece in such a file,
-// the big-endian CRC-32C of its JSON before it. Records of chunks before remain for some
-// time, and the newest may never have been committed; all older ones were, and outputs
-// hold what these count. So the newest but one is taken, if there is more than one, and
-// at most one chunk is answered twice.
+// formerState returns a state from which the job of a bbolt database, where earlier versions
+// kept the record, can continue. A record is contiguous in such a file, the big-endian CRC-32C
+// of its JSON before it. Records of earlier chunks remain for some time. The newest may never
+// have been committed; all older ones were, and the outputs hold what they count. So the
+// newest but one is taken, if there is more than one, and at most one chunk is answered twice.
 func formerState(r io.ReaderAt, size int64) (state, bool) {
 	file := make([]byte, min(size, mostFormer))
 	if !isBbolt(r) || readFull(r, file, 0) != nil {
@@ -51,7 +50,7 @@ func formerState(r io.ReaderAt, size int64) (state, bool) {
 		return state{}, false
 	}
 	slices.SortFunc(found, func(a, b state) int {
-		// Of runs with chunks of several sizes the least items are safe.
+		// Of runs with chunks of several sizes, the least number of items is safe.
 		return cmp.Or(compareAge(&a, &b), cmp.Compare(b.Items, a.Items))
 	})
 	last := found[len(found)-1]

@@ -2,9 +2,9 @@ package jobs
 
 import "errors"
 
-// hooked calls hook at every step of a storage. An error from hook takes the
-// place of the step's own; the steps "wrote half", "saved" and "created" come
-// after something was done, as when an error strikes late.
+// hooked calls hook at every step of a storage. An error from hook replaces the step's own;
+// the steps "wrote half", "saved" and "created" come after something was done, for errors
+// that strike late.
 type hooked struct {
 	storage
 	hook func(op, path string) error

@@ -12,12 +12,12 @@ import (
 	"thresher/internal/filelock"
 )
 
-// create builds the progress file under another name and then gives it its own, so
-// that a crash never leaves half of one.
+// create writes the progress file under another name and then renames it, so that a crash
+// never leaves a partial one.
 func (d diskStorage) create(path string, s state, replace bool) error {
 	if replace {
-		// The former file stays locked until it is replaced: a run that still
-		// uses it must not lose it. One that cannot be opened has no user.
+		// The former file stays locked until it is replaced: a run that still uses it must not lose
+		// it. If it cannot be opened no run uses it.
 		former, _, err := d.open(path)
 		if err == nil {
 			defer former.close()
@@ -95,9 +95,8 @@ func lockFile(path string, wait time.Duration) (*diskJournal, error) {
 	return j, nil
 }
 
-// checkName says whether the locked file still has its name. While this run
-// waited for the lock, its holder may have removed or replaced the file; the
-// lock would then guard nothing.
+// checkName checks that the locked file still has its name. While this run waited for the
+// lock, its holder may have removed or replaced the file; the lock would then protect nothing.
 func (j *diskJournal) checkName() error {
 	locked, err := j.file.Stat()
 	if err != nil {
@@ -113,8 +112,7 @@ func (j *diskJournal) checkName() error {
 	return nil
 }
 
-// read returns the newest state, or errFormer and the state that an earlier version
-// recorded.
+// read returns the newest state, or errFormer and the state that an earlier version recorded.
 func (j *diskJournal) read() (state, error) {
 	info, err := j.file.Stat()
 	if err != nil {
@@ -138,8 +136,8 @@ func (j *diskJournal) read() (state, error) {
 		return state{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	j.sequence = sequence
-	// The run that wrote this record may have been killed before it was flushed, and
-	// the older one is written over next.
+	// The run that wrote this record may have been killed before flushing it, and the older record
+	// is overwritten next.
 	return s, j.file.Sync()
 }
 

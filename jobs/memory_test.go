@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// memory is a storage that can lose its power: what was not flushed is then
-// partly there, partly not.
+// memory is a storage that can lose power: of what was not flushed a random part remains.
 type memory struct {
 	files    map[string]*memoryFile
 	journals map[string]*memoryJournal
@@ -25,7 +24,7 @@ type memoryJournal struct {
 	locked bool
 }
 
-// cutPower leaves of every file any mixture of its flushed and later bytes.
+// cutPower leaves of every file a random mixture of its flushed and later bytes.
 func (m *memory) cutPower(r *rand.Rand) {
 	for _, path := range slices.Sorted(maps.Keys(m.files)) {
 		f := m.files[path]

@@ -14,8 +14,8 @@ type outputs struct {
 	files []file
 }
 
-// openOutputs opens every output and cuts it back to its recorded length. With
-// fresh no output may exist yet, and after an error none that it made is left.
+// openOutputs opens every output and truncates it to its recorded length. With fresh no
+// output may exist yet, and on an error those it created are removed.
 func openOutputs(st storage, spec *Spec, s *state, fresh bool) (outs *outputs, err error) {
 	outs = &outputs{paths: spec.Outputs}
 	defer func() {
@@ -71,8 +71,8 @@ func cut(path string, f file, length int64) error {
 	return nil
 }
 
-// append writes out behind the recorded lengths and flushes it. It returns the
-// new lengths. After an error the files are cut back as far as the disk allows.
+// append writes out after the recorded lengths, flushes it and returns the new lengths. On an
+// error it truncates the files to the recorded lengths as far as the disk allows.
 func (o *outputs) append(at []outputState, out [][]byte) ([]outputState, error) {
 	next := make([]outputState, len(at))
 	copy(next, at)
@@ -95,8 +95,8 @@ func (o *outputs) append(at []outputState, out [][]byte) ([]outputState, error) 
 		if len(p) == 0 {
 			continue
 		}
-		// Never tried again: after a failed flush the kernel may have dropped
-		// the very pages and call the next flush a success.
+		// Never retried: after a failed flush the kernel may have dropped the dirty pages and report
+		// success the next time.
 		if err := o.files[i].Sync(); err != nil {
 			err = fmt.Errorf("%s: flushing %d bytes at offset %d: %w", o.paths[i], len(p), at[i].Length, err)
 			return nil, errors.Join(err, o.cutBack(at))

@@ -14,9 +14,9 @@ import (
 // Run answers the items of src from the first unanswered one to the last and
 // marks the job complete. A complete job that is resumed returns at once.
 //
-// The Summary tells what is durable, also beside an error; if recording the
-// last chunk failed, that chunk may turn out to be durable too. After any error but
-// a refusal to begin, the job can be resumed:
+// The Summary tells what is durable, also along with an error; if recording the last chunk
+// failed, that chunk may be durable too. After any error except a refusal to begin, the job
+// can be resumed:
 //
 //   - When ctx ends, Run returns between two chunks with an error that wraps
 //     ctx.Err() and the cause, and says how many items are durable.
@@ -26,9 +26,8 @@ import (
 //   - All of these are a *StoppedError. If the run created the files and nothing
 //     is durable, there is nothing to resume, and it removes them again.
 //
-// Files that exist are refused with an error that wraps fs.ErrExist, unless
-// spec says Resume or Force. See ErrFingerprint, ErrLocked and ErrDamaged for
-// the other refusals.
+// Files that exist are refused with an error that wraps fs.ErrExist, unless spec sets Resume
+// or Force. See ErrFingerprint, ErrLocked and ErrDamaged for the other refusals.
 func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Summary, error) {
 	sum, err := run(ctx, spec, newDiskStorage(), src, work)
 	if err != nil {
@@ -37,10 +36,9 @@ func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Su
 	return sum, nil
 }
 
-// Finish removes the progress file of a complete job, once the caller has
-// made of the outputs what it wants; from then on the job cannot be resumed. A
-// job that is not complete is left alone and ErrIncomplete returned. If there
-// is no such file the error wraps fs.ErrNotExist.
+// Finish removes the progress file of a complete job, after which the job cannot be resumed;
+// callers use the outputs before. For a job that is not complete it does nothing and returns
+// ErrIncomplete. Without such a file the error wraps fs.ErrNotExist.
 func Finish(progress string) error {
 	if err := finish(progress, newDiskStorage()); err != nil {
 		return fmt.Errorf("jobs: %w", err)
@@ -85,19 +83,19 @@ func run[T any](ctx context.Context, spec Spec, st storage, src Source[T], work 
 	return job.summary(), nil
 }
 
-// job is one run of a job: its locked progress and its open outputs.
+// job is one run of a job: its locked progress file and its open outputs.
 type job struct {
 	spec    *Spec
 	journal journal
 	outs    *outputs
 	state   state // as recorded
-	unsure  bool  // a record failed and may be durable all the same
-	fresh   bool  // this run made the files, and none was there before
+	unsure  bool  // recording failed, but the record may be durable
+	fresh   bool  // this run created the files
 	begun   time.Time
 	resumed int64
 }
 
-// begin finds or makes the progress and the outputs of spec.
+// begin opens or creates the progress file and the outputs of spec.
 func begin(spec *Spec, st storage) (*job, error) {
 	fresh, err := prepare(spec, st)
 	if err != nil {
@@ -121,8 +119,8 @@ func begin(spec *Spec, st storage) (*job, error) {
 	return &job{spec: spec, journal: j, outs: outs, state: s, fresh: fresh}, nil
 }
 
-// prepare makes the progress file unless the job is to go on with one. It
-// says whether the outputs are still to be created.
+// prepare creates the progress file unless the job resumes with an existing one. fresh says
+// that the outputs must be created, too.
 func prepare(spec *Spec, st storage) (fresh bool, err error) {
 	if spec.Force {
 		return false, st.create(spec.Progress, firstState(spec), true)
@@ -153,14 +151,14 @@ func prepare(spec *Spec, st storage) (fresh bool, err error) {
 	return true, st.create(spec.Progress, firstState(spec), false)
 }
 
-// fetched is what one call of Source.Next returned.
+// fetched is the result of one call of Source.Next.
 type fetched[T any] struct {
 	chunk T
 	items int
 	err   error
 }
 
-// answer takes the job from its recorded state to the end of src.
+// answer continues the job from its recorded state to the end of src.
 func answer[T any](ctx context.Context, j *job, src Source[T], work Work[T]) error {
 	if j.state.Items > 0 {
 		if err := src.Skip(ctx, j.state.Items); err != nil {
@@ -173,7 +171,7 @@ func answer[T any](ctx context.Context, j *job, src Source[T], work Work[T]) err
 	go readAhead(reading, src, ahead)
 	defer func() {
 		stop()
-		for range ahead { // closed by readAhead on its way out
+		for range ahead { // readAhead closes it when it returns
 		}
 	}()
 
@@ -204,8 +202,8 @@ func answer[T any](ctx context.Context, j *job, src Source[T], work Work[T]) err
 	}
 }
 
-// readAhead calls Next until it fails. Sending blocks until the chunk before
-// is durable, which is what bounds the chunks in memory to two.
+// readAhead calls Next until it fails. Sending blocks until the previous chunk is durable,
+// which limits the chunks in memory to two.
 func readAhead[T any](ctx context.Context, src Source[T], ahead chan<- fetched[T]) {
 	defer close(ahead)
 	for {
@@ -257,8 +255,8 @@ func (j *job) commit(items int, out [][]byte, totals []byte) error {
 	next.Chunks++
 	next.Items += int64(items)
 	next.Totals = bytes.Clone(totals)
-	// If this fails the new state may be on the disk all the same, so the
-	// outputs must keep the bytes that it counts. Resuming settles it.
+	// If this fails the new state may be on disk anyway, so the outputs must keep the bytes that
+	// it counts. Resuming settles it.
 	if err := j.journal.save(next); err != nil {
 		j.unsure = true
 		return err
@@ -281,9 +279,9 @@ func (j *job) complete() error {
 	return nil
 }
 
-// withdraw removes what a run made that came to nothing, so that the next one
-// need not be forced. The progress goes last and while it is locked: killed in
-// between, this leaves a job that begins anew when it is resumed.
+// withdraw removes what an unsuccessful run created, so that the next one need not be forced.
+// The progress file goes last and while locked: a kill in between leaves a job that starts
+// over when it is resumed.
 func (j *job) withdraw(st storage) error {
 	if !j.fresh || j.unsure || j.state.Items > 0 || j.state.Complete {
 		return nil

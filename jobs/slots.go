@@ -9,14 +9,14 @@ import (
 	"io/fs"
 )
 
-// A progress file has two slots, each with a record of its own. A new record is written
-// over the older one and flushed before anything else is written, so that whatever ends a
-// run, the slot that is not being written is whole. Slots lie in alternate blocks, blocks
-// 0, 2, 4, .. and 1, 3, 5, .., so that a slot can grow and no disk sector has parts of both.
+// A progress file has two slots with a record each. A new record overwrites the older one and
+// is flushed before anything else is written, so the slot that is not being written is intact
+// whenever a run ends. Slots use alternate blocks, 0, 2, 4, .. and 1, 3, 5, .., so that they
+// can grow and share no disk sector.
 //
-// A record is a header and a payload. The header is slotMagic, the record's sequence
-// number (8 bytes), which also chooses the slot, the payload's length (4), and the CRC-32C
-// of all these and the payload (4), little-endian.
+// A record is a header and a payload. The header is slotMagic, the record's sequence number (8
+// bytes), whose parity selects the slot, the payload's length (4), and the CRC-32C of all
+// these and the payload (4), little-endian.
 const (
 	slotMagic  = "job\x00slot"
 	slotHeader = 24   // bytes
@@ -25,7 +25,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeSlot writes the record of a sequence number. It is not durable until w is flushed.
+// writeSlot writes the record of a sequence number. It is durable once w is flushed.
 func writeSlot(w io.WriterAt, sequence uint64, payload []byte) error {
 	p := make([]byte, slotHeader, slotHeader+len(payload))
 	copy(p, slotMagic)
@@ -47,12 +47,12 @@ func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:20], castagnoli), castagnoli, record[slotHeader:])
 }
 
-// newestRecord returns the later of the records that are whole in a file of size bytes.
+// newestRecord returns the later of the intact records in a file of size bytes.
 func newestRecord(r io.ReaderAt, size int64) (sequence uint64, payload []byte, err error) {
 	var errs [2]error
 	for slot := range uint64(2) {
 		n, p, err := readSlot(r, size, slot)
-		var failed *fs.PathError // by the system, which says nothing of the content
+		var failed *fs.PathError // an error of the system says nothing about the content
 		switch {
 		case errors.As(err, &failed):
 			return 0, nil, err
@@ -70,7 +70,7 @@ func newestRecord(r io.ReaderAt, size int64) (sequence uint64, payload []byte, e
 
 var errNoRecord = errors.New("not a progress file")
 
-// readSlot returns the record of a slot. It allocates no more than size and a header.
+// readSlot returns the record of a slot. It allocates at most size and a header.
 func readSlot(r io.ReaderAt, size int64, slot uint64) (sequence uint64, payload []byte, err error) {
 	p := make([]byte, slotHeader)
 	if err := readFull(r, p, int64(slot)*slotBlock); err != nil {

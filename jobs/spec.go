@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Errors that callers tell apart with errors.Is. What Run and Finish return
-// wraps them and names the file and the figures.
+// Errors to be tested with errors.Is. Run and Finish wrap them and name file and figures.
 var (
-	// ErrFingerprint says that the recorded progress belongs to other inputs
-	// or settings than those of the Spec.
+	// ErrFingerprint: the recorded progress belongs to other inputs or settings than those of the
+	// Spec.
 	ErrFingerprint = errors.New("progress of another job")
-	// ErrLocked says that another run holds the progress file.
+	// ErrLocked: another run holds the progress file.
 	ErrLocked = errors.New("progress is in use by another run")
-	// ErrDamaged says that a progress file is corrupted or foreign, or
-	// that an output is missing or shorter than recorded.
+	// ErrDamaged: a progress file is corrupted or foreign, or an output is missing or shorter than
+	// recorded.
 	ErrDamaged = errors.New("damaged")
-	// ErrIncomplete says that a job has not answered its whole input.
+	// ErrIncomplete: a job has not answered its whole input.
 	ErrIncomplete = errors.New("job is not complete")
 )
 
-// StoppedError says that a job that had begun ended before its input did.
+// StoppedError is the error of a job that began and ended before its input did.
 type StoppedError struct {
 	Progress string // the file
 	Items    int64  // items durable
@@ -37,73 +36,68 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Spec names the files of one job and says how to begin.
+// Spec names the files of one job and how to begin.
 type Spec struct {
-	// Progress is the path of the progress file, for instance the path of
-	// the final result with ".progress" behind it. It must lie on a file system
-	// that supports locks. A run that is killed while it creates the file
-	// can leave a file of that name with a dot before it and ".new-" and more behind
-	// it, which nothing needs.
+	// Progress is the path of the progress file, for instance that of the final result followed
+	// by ".progress". It must be on a file system with locks. A run that is killed while it
+	// creates the file can leave a useless temporary file: a dot, the name and ".new-" with a
+	// suffix.
 	Progress string
-	// Outputs are the paths of the files that Run appends to, at least one.
-	// All must be regular files. A resumed job must list the same file names in
-	// the same order.
+	// Outputs are the paths of the files that Run appends to, at least one. All must be regular
+	// files. A resumed job must have the same file names in the same order.
 	Outputs []string
-	// Fingerprint stands for everything that determines the answers, commonly
-	// a hash of the inputs' contents and of the settings. It must not be empty.
+	// Fingerprint identifies everything that determines the answers, commonly a hash of the
+	// inputs' contents and the settings. It must not be empty.
 	Fingerprint string
-	// Resume goes on where a former run stopped. If nothing was begun, neither
-	// progress nor outputs, it begins.
+	// Resume continues where a former run stopped. If there is neither progress nor output, it
+	// starts from the beginning.
 	Resume bool
-	// Force begins anew and drops a former run's progress and outputs.
-	// It excludes Resume. With neither, existing files are refused.
+	// Force starts over and discards a former run's progress and outputs. It excludes Resume.
+	// With neither, existing files are refused.
 	Force bool
-	// Observe, if not nil, is called by Run's own goroutine after every chunk
-	// that became durable.
+	// Observe, if not nil, is called from Run's goroutine after every chunk that became durable.
 	Observe func(Progress)
 }
 
-// Progress says how far a job has come. All of it is durable.
+// Progress is the durable progress of a job.
 type Progress struct {
-	Items   int64         // items answered, those of former runs included
-	Resumed int64         // items that former runs had answered
-	Chunks  int64         // chunks answered, those of former runs included
+	Items   int64         // answered, including by former runs
+	Resumed int64         // answered by former runs
+	Chunks  int64         // answered, including by former runs
 	Bytes   int64         // total length of all outputs
-	Elapsed time.Duration // since this Run was called
+	Elapsed time.Duration // since this call of Run
 }
 
 // Summary is the durable state in which Run left a job.
 type Summary struct {
 	Progress
 	Totals   []byte // as returned for the last durable chunk; nil before the first
-	Complete bool   // the source came to its end
+	Complete bool   // the source has ended
 }
 
-// Source yields the items of a job as chunks, in order. Run calls its methods
-// from one goroutine at a time.
+// Source yields the items of a job in chunks, in order. Run calls its methods from one
+// goroutine at a time.
 type Source[T any] interface {
-	// Skip passes over the first items items. It is called at most once, before
-	// Next, and only when former runs have answered items. It returns an error
-	// if the source holds fewer.
+	// Skip skips the first items items. It is called at most once, before Next, and only if
+	// former runs have answered items. It fails if the source has fewer.
 	Skip(ctx context.Context, items int64) error
-	// Next returns the next chunk and how many items it holds, at least one;
-	// after the last chunk it returns io.EOF itself, unwrapped, and no items.
-	// It is called for one chunk ahead, while the current one is being
-	// answered; the memory of a chunk may be used again by the second call
-	// after the one that returned it. Run waits for Next even when it is
-	// cancelled, so Next should heed ctx where it can block.
+	// Next returns the next chunk and how many items it has, at least one; after the last chunk
+	// it returns io.EOF itself, unwrapped, and no items. It is called for one chunk ahead, while
+	// the current one is being answered; a chunk's memory may be reused by the second call after
+	// the one that returned it. Run waits for Next even when cancelled, so Next should observe ctx
+	// where it can block.
 	Next(ctx context.Context) (chunk T, items int, err error)
 }
 
-// Work answers one chunk. first is the position of the chunk's first item in
-// the whole input, counted from 0. totals is what Work returned for the chunk
-// before, also across a resume, and nil for the first chunk.
+// Work answers one chunk. first is the index of the chunk's first item in the whole input,
+// from 0. totals is what Work returned for the previous chunk, also across a resume, and nil
+// for the first chunk.
 //
-// It returns the bytes to append to each output, one slice per output in the
-// order of Spec.Outputs (possibly empty), and the new totals. Run is done with
-// all slices before it calls Work again, so their memory may be reused. To be
-// the same after a crash as without, the answers must depend on the items
-// alone, or else the size of the chunks must be part of Spec.Fingerprint.
+// It returns the bytes to append to each output, one slice for each in the order of
+// Spec.Outputs (possibly empty), and the new totals. Run no longer uses the slices when it
+// calls Work again, so their memory may be reused. For answers to be the same after a crash,
+// they must depend on the items alone, or else the size of the chunks must be part of
+// Spec.Fingerprint.
 type Work[T any] func(ctx context.Context, chunk T, first int64, totals []byte) (out [][]byte, newTotals []byte, err error)
 
 func (s *Spec) check() error {

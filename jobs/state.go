@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// stateVersion changes whenever an older reader would misunderstand a state.
+// stateVersion changes whenever an older reader would misinterpret a state.
 const stateVersion = 1
 
-// state is the record of a job, replaced as a whole by every chunk.
+// state is the record of a job; every chunk replaces it.
 type state struct {
 	Version     int           `json:"version"`
 	Fingerprint string        `json:"fingerprint"`
@@ -34,7 +34,7 @@ func firstState(spec *Spec) state {
 	return s
 }
 
-// matches says whether the recorded state s belongs to the job of spec.
+// matches returns an error unless the recorded state s belongs to the job of spec.
 func (s *state) matches(spec *Spec) error {
 	if s.Fingerprint != spec.Fingerprint {
 		return fmt.Errorf("%s: %w: recorded fingerprint %q, now %q",
@@ -63,7 +63,7 @@ func (s *state) bytes() int64 {
 
 func (s *state) encode() ([]byte, error) { return json.Marshal(s) }
 
-// decodeState reads what encode made. Its integrity is the slot's affair.
+// decodeState parses what encode returned; the slot has verified its integrity.
 func decodeState(record []byte) (state, error) {
 	var s state
 	if err := json.Unmarshal(record, &s); err != nil {

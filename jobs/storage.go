@@ -11,16 +11,16 @@ import (
 	"thresher/internal/atomicfile"
 )
 
-// storage is all that a job asks of the disk. Tests put faults between.
+// storage is all access of a job to the disk. Tests inject faults here.
 type storage interface {
-	// exists says whether path names a file of any kind.
+	// exists reports whether path names a file of any kind.
 	exists(path string) (bool, error)
 	// output opens path for reading and writing; flag holds os.O_CREATE and
 	// os.O_EXCL or neither. A created name is durable on return.
 	output(path string, flag int) (file, error)
-	// create makes a progress file that holds s, all at once: after a crash
-	// it is there with s in it or it is not there. An existing one is replaced
-	// if replace, else refused with fs.ErrExist.
+	// create creates a progress file that holds s, atomically: after a crash it is there with s in
+	// it, or not there. With replace an existing one is replaced, otherwise the error wraps
+	// fs.ErrExist.
 	create(path string, s state, replace bool) error
 	// open locks an existing progress file and returns its state.
 	open(path string) (journal, state, error)
@@ -39,13 +39,12 @@ type file interface {
 
 // journal is an open, locked progress file.
 type journal interface {
-	// save makes s the durable state. After an error the durable state may be
-	// the former one or s.
+	// save makes s the durable state. After an error the durable state may be the former one or s.
 	save(s state) error
 	close() error
 }
 
-// lockWait is long enough for a run that is just ending to let go.
+// lockWait is long enough for a run that is ending to release the lock.
 const lockWait = time.Second
 
 type diskStorage struct {
@@ -65,7 +64,7 @@ func (diskStorage) exists(path string) (bool, error) {
 }
 
 func (diskStorage) output(path string, flag int) (file, error) {
-	// Looked at before opening: opening a pipe or a device can have effects.
+	// Checked before opening: opening a pipe or a device can have effects.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())

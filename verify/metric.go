@@ -7,11 +7,11 @@ import (
 	"thresher/collection"
 )
 
-// The formulas of each metric, written again on purpose: of collection.Metric verify
-// takes which one it is and nothing else, so that an error there is not repeated here.
-// q is a query, v an atom, d the dimension.
+// The formulas of each metric, written independently of the search: of collection.Metric
+// verify only uses which one it is, so that an error there is not repeated here. q is a
+// query, v an atom, d the dimension.
 
-// sums are the products of the queries of a tile with v, or squared distances.
+// sums returns the products of the queries of a tile with v, or their squared distances.
 func (o *Oracle) sums(q *[tile][]float64, v []float32) [tile]float64 {
 	if o.metric == collection.Euclidean {
 		return far4(q, v)
@@ -19,7 +19,7 @@ func (o *Oracle) sums(q *[tile][]float64, v []float32) [tile]float64 {
 	return dot4(q, v)
 }
 
-// toSearch is the search score from one of sums, |q| and |v|.
+// toSearch returns the search score from one of sums, |q| and |v|.
 func (o *Oracle) toSearch(sum, nq, nv float64) float64 {
 	switch o.metric {
 	case collection.Cosine:

@@ -10,9 +10,9 @@ import (
 	"thresher/collection"
 )
 
-// Oracle scores atoms against queries in float64. Products of float32 are exact
-// in float64, and a sum of d of them is off by at most d 2^-53 |q||v|; one of d squared
-// differences by at most (d+2) 2^-53 of itself. It is safe for concurrent use.
+// Oracle scores atoms for queries in float64. Products of float32 are exact in float64; a sum
+// of d of them has an error of at most d 2^-53 |q||v|, a sum of d squared differences one of
+// at most (d+2) 2^-53 of itself. It is safe for concurrent use.
 type Oracle struct {
 	rows    []float32
 	n, dim  int
@@ -22,14 +22,14 @@ type Oracle struct {
 	longest float64   // greatest of norm
 }
 
-// tile is how many queries one pass over the atoms serves: enough independent
-// sums to hide the latency of additions.
+// tile is the number of queries that one pass over the atoms serves: enough independent sums
+// to hide the latency of additions.
 const tile = 4
 
-// NewOracle returns an oracle over n = len(rows)/dim atoms as they were given,
-// row-major; those of a collection c are c.Rows of c.Dim, by c.Metric. It keeps
-// rows, which must not change. threads is how many goroutines score; 0 means
-// GOMAXPROCS. Errors are about the shape, and rows that are not finite.
+// NewOracle returns an oracle over n = len(rows)/dim atoms as given, row-major; for a
+// collection c these are c.Rows of c.Dim, by c.Metric. It retains rows, which must not
+// change. threads is the number of scoring goroutines; 0 is GOMAXPROCS. It fails for a wrong
+// shape and for rows that are not finite.
 func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
@@ -51,7 +51,7 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 
 func (o *Oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }
 
-// norm needs no scaling: squares of float32 lie in 1e-90..1e77.
+// norm needs no scaling: squares of float32 are within 1e-90..1e77.
 func norm(v []float32) float64 {
 	var s float64
 	for _, x := range v {
@@ -60,21 +60,21 @@ func norm(v []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// Scores are what an Oracle says of one query.
+// Scores are an Oracle's scores for one query.
 type Scores struct {
-	// Search holds the score that the search maximises, by row number: q.v,
-	// q.v/(|q||v|) or -|q-v|^2/2. Read only.
+	// Search holds the score that the search maximises, by row number: q.v, q.v/(|q||v|) or
+	// -|q-v|^2/2. Read only.
 	Search []float64
 
 	oracle *Oracle
 	norm   float64 // |q|
-	buf    []int   // of rankings
+	buf    []int   // scratch of rankings
 }
 
-// Each calls visit with the scores of every query, from several goroutines at
-// once; the scores are valid during the call. queries holds m rows of finite values
-// of the atoms' dimension, row-major, and j counts them from 0. A goroutine takes 32
-// bytes an atom. When ctx ends some queries are left out, and the error is ctx's.
+// Each calls visit with every query's number j and scores, concurrently from several
+// goroutines; the scores are valid during the call. queries holds rows of finite values of
+// the atoms' dimension, row-major. A goroutine takes 32 bytes an atom. If ctx ends some
+// queries are skipped, and the error is ctx's.
 func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, s *Scores)) error {
 	if len(queries)%o.dim != 0 {
 		return fmt.Errorf("%d values are no queries of the atoms' %d dimensions", len(queries), o.dim)
@@ -159,9 +159,9 @@ func far4(q *[tile][]float64, v []float32) [tile]float64 {
 	return [tile]float64{s0, s1, s2, s3}
 }
 
-// ranking finds the k best of scores: descending, ties by ascending row. Rows that
-// allowed, unless nil, does not hold do not count, nor does skip, a row or -1. The
-// result lies in buf's memory when that is large enough.
+// ranking returns the rows of the k best scores, descending, ties by ascending row. It skips
+// rows that allowed, unless nil, excludes, and row skip (-1 for none). The result uses buf's
+// memory if that is large enough.
 func ranking(scores []float64, k int, allowed []bool, skip int64, buf []int) []int {
 	heap := buf[:0] // the worst of the best on top
 	worse := func(a, b int) bool {

@@ -7,20 +7,19 @@ import (
 	"thresher/batch"
 )
 
-// Report is what the check of a Response came to.
+// Report is the result of checking a Response.
 type Report struct {
 	Tally
-	Findings []Finding // one an answer, in their order
+	Findings []Finding // one for each answer, in order
 }
 
-// Response checks every answer of resp to req, whose atoms are o's: that it is what
-// K, MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate
-// promises, and that the certificate promises no less than Delta and Epsilon ask
-// for. An answer whose certificate does counts as malformed.
+// Response checks every answer of resp to req, whose atoms are o's: that it is what K,
+// MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate promises, and that
+// the certificate promises no less than Delta and Epsilon ask for. An answer whose
+// certificate promises less is malformed.
 //
-// An error says that nothing was checked: a request that cannot be served
-// (*batch.RequestError), a number of answers that is not that of the queries, or a
-// ctx that ended.
+// An error means that nothing was checked: req is invalid (*batch.RequestError), the number
+// of answers is not that of the queries, or ctx ended.
 func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response) (*Report, error) {
 	c, err := NewCheck(o, req)
 	if err != nil {
@@ -48,7 +47,7 @@ func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Res
 	return r, nil
 }
 
-// promises says what a certificate promises less than the request asks for.
+// promises returns an error if a certificate promises less than the request asks for.
 func promises(s *Scores, req *batch.Request, c *batch.Certificate) error {
 	if err := CheckCertificate(c); err != nil {
 		return err

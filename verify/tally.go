@@ -6,32 +6,32 @@ import (
 	"thresher/batch"
 )
 
-// Tally counts what checks of answers came to. It is for one goroutine; the zero
-// value is empty.
+// Tally counts the results of checks. It is not safe for concurrent use; the zero value is
+// empty.
 type Tally struct {
-	// Wrong counts answers that lack an atom their promise covers, Malformed
-	// those that no promise excuses, Partial those stopped early.
+	// Wrong counts answers that lack an atom covered by their guarantee, Malformed those with a
+	// defect that no guarantee permits, Partial those stopped early.
 	Wrong     int64 `json:"wrong"`
 	Malformed int64 `json:"malformed"`
 	Partial   int64 `json:"partial"`
-	// WrongSure counts the wrong answers under an exact or certain guarantee,
-	// or whose certificate says that nothing was left to chance.
+	// WrongSure counts the wrong answers with an exact or certain guarantee, or with a
+	// certificate marked exact.
 	WrongSure int64 `json:"wrong_sure"`
 	// Guarantees counts answers by guarantee.
 	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
-	// Laws counts probabilistic answers by law, where certificates name it.
+	// Laws counts probabilistic answers by law, if their certificates name it.
 	Laws map[batch.Law]int64 `json:"laws,omitempty"`
-	// Delta is the mean failure probability allowed, Trials how many promises
-	// that is about (queries, or with a least score the atoms that reach it),
-	// Failures how many were broken, Rate their share, and PValue the chance of so
-	// many or more if they were independent. Those that share a rotation are not.
+	// Delta is the mean failure probability allowed, Trials the number of promises it applies to
+	// (queries or, with a least score, the atoms that reach it), Failures the number broken, Rate
+	// their share, and PValue the probability of so many or more if they were independent. Those
+	// that share a rotation are not.
 	Delta    float64 `json:"delta"`
 	Trials   int64   `json:"trials"`
 	Failures int64   `json:"failures"`
 	Rate     float64 `json:"rate"`
 	PValue   float64 `json:"p_value"`
-	// Neighbourhoods counts groups of wrong answers that share a missed atom:
-	// queries that share a rotation fail together.
+	// Neighbourhoods counts groups of wrong answers that share a missed atom: queries that share
+	// a rotation fail together.
 	Neighbourhoods int     `json:"neighbourhoods"`
 	WorstGap       float64 `json:"worst_gap"` // the greatest Finding.Gap
 
@@ -39,7 +39,7 @@ type Tally struct {
 	groups atomGroups
 }
 
-// Add counts what was found of an answer with the certificate c.
+// Add counts the finding for an answer with the certificate c.
 func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	if t.Guarantees == nil {
 		t.Guarantees, t.Laws = map[batch.Guarantee]int64{}, map[batch.Law]int64{}
@@ -71,8 +71,7 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	}
 }
 
-// Finish computes the figures that need all answers: Delta, Rate, PValue and
-// Neighbourhoods.
+// Finish computes the figures that need all answers: Delta, Rate, PValue and Neighbourhoods.
 func (t *Tally) Finish() {
 	t.Neighbourhoods = t.groups.count()
 	t.PValue = 1
@@ -84,9 +83,9 @@ func (t *Tally) Finish() {
 	t.PValue = binomialTail(t.Failures, t.Trials, t.Delta)
 }
 
-// binomialTail is P(X >= count) for X ~ Binomial(n, p). If the trials' p
-// differ, their mean gives an upper bound of it wherever count is above the
-// expectation by one or more (Hoeffding 1956, theorem 4).
+// binomialTail returns P(X >= count) for X ~ Binomial(n, p). If the trials' p differ, their
+// mean gives an upper bound provided count exceeds the expectation by at least one (Hoeffding
+// 1956, theorem 4).
 func binomialTail(count, n int64, p float64) float64 {
 	switch {
 	case count <= 0:
@@ -103,8 +102,8 @@ func binomialTail(count, n int64, p float64) float64 {
 	return 1 - sumTerms(count-1, n, p, func(x float64) float64 { return x / (float64(n) - x + 1) / odds }, -1)
 }
 
-// sumTerms adds binomial probabilities from x = from on, away from the mode,
-// until they no longer count. ratio is that of the next term to the one at x.
+// sumTerms adds binomial probabilities from x = from on, away from the mode, until they are
+// negligible. ratio is that of the next term to the term at x.
 func sumTerms(from, n int64, p float64, ratio func(x float64) float64, step float64) float64 {
 	x := float64(from)
 	all, _ := math.Lgamma(float64(n) + 1)
@@ -120,7 +119,7 @@ func sumTerms(from, n int64, p float64, ratio func(x float64) float64, step floa
 	return min(sum, 1)
 }
 
-// atomGroups joins the sets of atoms that wrong answers lack.
+// atomGroups joins the sets of atoms that wrong answers lack (union-find).
 type atomGroups struct {
 	parent map[int64]int64
 }

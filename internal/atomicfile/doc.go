@@ -1,3 +1,3 @@
-// Package atomicfile writes files that appear whole or not at all: beside their place,
-// under another name, until Commit flushes them and gives them theirs.
+// Package atomicfile writes files that appear completely or not at all: under a temporary name
+// until Commit flushes and renames them.
 package atomicfile

@@ -1,5 +1,5 @@
-// Package crashtest runs a test's own binary as a child that is killed, with SIGKILL, at a
-// line that it prints. It is for tests of what is durable.
+// Package crashtest runs a test's own binary as a child process that is killed, with SIGKILL,
+// at a line that it prints. It is for tests of durability.
 package crashtest
 
 import (
@@ -20,15 +20,15 @@ const (
 	stepVariable = "THRESHER_MORTAL_STEP" // set: it waits for a byte after every line
 )
 
-// Child is this process as a child.
+// Child is this process, run as a child.
 type Child struct {
-	Args []string // those that Live was called with
+	Args []string // the arguments of Live
 	mu   sync.Mutex
 	step bool
 }
 
-// Main begins every TestMain of a package with children: where this process is one, it
-// does what a child is to do, and the process ends.
+// Main must be called first in TestMain of a package with children. In a child it runs
+// childhood and exits; otherwise it returns.
 func Main(childhood func(*Child) error) {
 	args, ok := os.LookupEnv(argsVariable)
 	if !ok {
@@ -42,8 +42,8 @@ func Main(childhood func(*Child) error) {
 	os.Exit(0)
 }
 
-// Say prints a line, at which the child may die. It may stand still there until the
-// parent has decided. It is safe for concurrent use.
+// Say prints a line, at which the child may be killed. It may block until the parent has
+// decided. It is safe for concurrent use.
 func (c *Child) Say(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,16 +56,16 @@ func (c *Child) Say(line string) {
 	}
 }
 
-// Did begins the line of a child whose deed of the number that follows is done.
+// Did starts the line by which a child reports that the step of the number after it is done.
 const Did = "did "
 
-// Life is how a child has lived.
+// Life is the record of a child.
 type Life struct {
-	Said []string // all that it printed before it was dead
-	Done bool     // it did all it had to
+	Said []string // all lines it printed before it died
+	Done bool     // it finished
 }
 
-// Last is the last line that was printed, "" if there is none.
+// Last returns the last line printed, "" if there is none.
 func (l *Life) Last() string {
 	if len(l.Said) == 0 {
 		return ""
@@ -73,7 +73,7 @@ func (l *Life) Last() string {
 	return l.Said[len(l.Said)-1]
 }
 
-// Next is the deed after the last one that is done, first if none is.
+// Next returns the number of the first step not reported as done; first if none is.
 func (l *Life) Next(first int) int {
 	for _, line := range slices.Backward(l.Said) {
 		if n, ok := strings.CutPrefix(line, Did); ok {
@@ -85,9 +85,9 @@ func (l *Life) Next(first int) int {
 	return first
 }
 
-// Live runs a child and kills it when it prints its last line, counted from 1, unless
-// it is done before; a last line of 0 never comes. With step it dies exactly there,
-// else soon after. A child that fails by itself fails the test.
+// Live runs a child and kills it when it prints its last line, counted from 1, unless it
+// finishes before; a last of 0 never comes. With step it dies exactly there, otherwise soon
+// after. A child that fails by itself fails the test.
 func Live(t testing.TB, last int, step bool, args ...string) *Life {
 	t.Helper()
 	exe, err := os.Executable()
@@ -122,7 +122,7 @@ func Live(t testing.TB, last int, step bool, args ...string) *Life {
 			}
 			killed = true
 		} else if step && !killed {
-			_, _ = in.Write([]byte{'.'}) // fails when the child has failed, which Wait tells
+			_, _ = in.Write([]byte{'.'}) // fails if the child has failed, which Wait reports
 		}
 	}
 	err = cmd.Wait()

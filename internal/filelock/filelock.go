@@ -1,5 +1,5 @@
-// Package filelock keeps files to one process at a time. A lock belongs to an open
-// file: closing the file frees it, and so does the end of the process, however it ends.
+// Package filelock locks files between processes. A lock belongs to an open file: closing the
+// file releases it, and so does the end of the process.
 package filelock
 
 import (
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// retry is the time between two tries of Wait.
+// retry is the time between two attempts of Wait.
 const retry = 5 * time.Millisecond
 
-// Wait locks f as soon as no other open file holds the lock. If ctx ends before that,
-// it returns ctx.Err().
+// Wait locks f as soon as no other open file holds the lock. If ctx ends first it returns
+// ctx.Err().
 func Wait(ctx context.Context, f *os.File) error {
 	for {
 		taken, err := Try(f)

@@ -4,7 +4,7 @@ package filelock
 
 import "os"
 
-// Supported says whether Try locks on this system.
+// Supported reports whether Try can lock on this system.
 const Supported = false
 
 // Try locks nothing and reports success.

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether Try locks on this system.
+// Supported reports whether Try can lock on this system.
 const Supported = true
 
-// Try locks f, a file or a folder, unless another open file holds the lock. f may hold
-// it already.
+// Try locks f, a file or a folder, unless another open file holds the lock. It succeeds if f
+// holds it already.
 func Try(f *os.File) (taken bool, err error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

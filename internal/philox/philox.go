@@ -11,9 +11,9 @@ const (
 	rounds      = 10
 )
 
-// mix is the bijection itself: it maps a 128-bit counter, words least significant
-// first, to 128 random bits under a 64-bit key. All words stay in registers, for
-// arrays go through memory, which takes as long as the rounds.
+// mix is the bijection: it maps a 128-bit counter, words least significant first, to 128
+// random bits under a 64-bit key. All words are scalars in registers: arrays would go through
+// memory, which takes as long as the rounds.
 func mix(c0, c1, c2, c3, k0, k1 uint32) (even, odd uint64) {
 	for range rounds {
 		p0 := uint64(multiplier0) * uint64(c0)
@@ -25,12 +25,12 @@ func mix(c0, c1, c2, c3, k0, k1 uint32) (even, odd uint64) {
 	return uint64(c1)<<32 | uint64(c0), uint64(c3)<<32 | uint64(c2)
 }
 
-// Source is one stream of a seed: 2^64 numbers of 64 bits, read in sequence or
-// by their place. The seed is the key of Philox, the stream the upper half of
-// its counter, and numbers 2b and 2b+1 are the halves of block b.
+// Source is one stream of a seed: 2^64 numbers of 64 bits, read in sequence or by their place.
+// The seed is the key of Philox, the stream the upper half of its counter; numbers 2b and 2b+1
+// are the halves of block b.
 //
-// At and Pair may be called concurrently with each other; Uint64 and Seek move
-// the source and belong to one goroutine.
+// At and Pair may be called concurrently; Uint64 and Seek move the source and need exclusive
+// access.
 type Source struct {
 	key    [2]uint32
 	stream [2]uint32
@@ -41,8 +41,7 @@ type Source struct {
 
 var _ rand.Source = (*Source)(nil)
 
-// New returns the source of a stream, at place 0. Every pair (seed, stream)
-// names another stream; no pair is special.
+// New returns the source of a stream, at place 0. Different pairs (seed, stream) are different streams.
 func New(seed, stream uint64) *Source {
 	return &Source{
 		key:    [2]uint32{uint32(seed), uint32(seed >> 32)},
@@ -72,7 +71,7 @@ func (s *Source) Seek(place uint64) {
 	s.place, s.cached = place, false
 }
 
-// Place is that of the next number Uint64 returns.
+// Place returns the place of the next number that Uint64 returns.
 func (s *Source) Place() uint64 { return s.place }
 
 // At returns the number at a place of the stream without moving the source.
@@ -84,8 +83,8 @@ func (s *Source) At(place uint64) uint64 {
 	return even
 }
 
-// Pair returns At(2*block) and At(2*block+1) for the price of one. block is
-// below 2^63; its top bit would name places that Uint64 never reaches.
+// Pair returns At(2*block) and At(2*block+1) at the cost of one. block is below 2^63: its top
+// bit would name places that do not exist.
 func (s *Source) Pair(block uint64) (even, odd uint64) {
 	return mix(uint32(block), uint32(block>>32), s.stream[0], s.stream[1], s.key[0], s.key[1])
 }
