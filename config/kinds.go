@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kinds of values that settings share. A list is separated by commas, in a file
-// it may be one of the file's own.
+// Kinds of values that settings share. A list is separated by commas; in a file it may
+// also be a list of the file format.
 
 func word(key, kind, def, usage string, field func(*Config) *string) setting {
 	s := name(key, def, usage, field)
@@ -22,7 +22,7 @@ func flag(key, usage string, field func(*Config) *bool) setting {
 		key: key, kind: kindBool, def: "false", usage: usage,
 		set: func(c *Config, text string) error {
 			if text != "true" && text != "false" {
-				return fmt.Errorf("%q is none of true, false", text)
+				return fmt.Errorf("%q is neither true nor false", text)
 			}
 			*field(c) = text == "true"
 			return nil
@@ -86,7 +86,7 @@ func span(key, def, usage string, low time.Duration, field func(*Config) *time.D
 		set: func(c *Config, text string) error {
 			d, err := time.ParseDuration(text)
 			if err != nil {
-				return fmt.Errorf("%q is no duration, such as 500ms, 30s or 2h", text)
+				return fmt.Errorf("%q is not a duration, such as 500ms, 30s or 2h", text)
 			}
 			if d < low {
 				return fmt.Errorf("%v is below %v", d, low)
@@ -98,7 +98,7 @@ func span(key, def, usage string, low time.Duration, field func(*Config) *time.D
 	}
 }
 
-// Kinds that are read from files in forms of their own.
+// Kinds that files may hold in a type of their own.
 const (
 	kindBool = "bool"
 	kindList = "list"
@@ -119,7 +119,7 @@ type unit struct {
 	bytes int64
 }
 
-// units are those of sizes, the greatest first.
+// units lists the units of sizes, the largest first.
 func units() []unit {
 	return []unit{
 		{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
@@ -127,9 +127,9 @@ func units() []unit {
 	}
 }
 
-// parseBytes reads a size: digits, maybe with a fraction, and maybe a unit.
+// parseBytes reads a size: a decimal number and an optional unit.
 func parseBytes(text string) (int64, error) {
-	bad := fmt.Errorf("%q is no size, such as 1048576, 64MiB or 2.5GiB", text)
+	bad := fmt.Errorf("%q is not a size, such as 1048576, 64MiB or 2.5GiB", text)
 	digits, scale := text, int64(1)
 	for _, u := range units() {
 		if rest, ok := strings.CutSuffix(text, u.name); ok {
@@ -142,7 +142,7 @@ func parseBytes(text string) (int64, error) {
 	}
 	if x, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		if x > math.MaxInt64/scale {
-			return 0, fmt.Errorf("%s is more than there can be", text)
+			return 0, fmt.Errorf("%s is too large", text)
 		}
 		return x * scale, nil
 	}
@@ -151,12 +151,12 @@ func parseBytes(text string) (int64, error) {
 		return 0, bad
 	}
 	if x *= float64(scale); x >= math.MaxInt64 {
-		return 0, fmt.Errorf("%s is more than there can be", text)
+		return 0, fmt.Errorf("%s is too large", text)
 	}
 	return int64(x), nil
 }
 
-// bytesText writes a size in the greatest unit that is exact.
+// bytesText formats a size in the largest binary unit that divides it.
 func bytesText(x int64) string {
 	for _, u := range units() {
 		if x >= u.bytes && x%u.bytes == 0 && u.bytes&(u.bytes-1) == 0 && u.bytes > 1 {

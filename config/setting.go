@@ -37,8 +37,8 @@ func settings() []setting {
 	return append([]setting{
 		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
 		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
-		name("basis", "auto", "coordinates that are looked at: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
-		name("backend", "auto", "what computes", func(c *Config) *string { return &c.Backend }),
+		name("basis", "auto", "coordinates that looks read: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
+		name("backend", "auto", "device that searches", func(c *Config) *string { return &c.Backend }),
 		{
 			key: "k", short: "k", kind: "int", def: "10", usage: "atoms wanted by each query",
 			set: func(c *Config, text string) error { return parseInt(&c.K, text, 1, math.MaxInt32) },
@@ -59,7 +59,7 @@ func settings() []setting {
 			get: func(c *Config) any { return c.Epsilon },
 		},
 		{
-			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order; the default is public, so that runs repeat: draw another where somebody may look for queries that fail",
+			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order; the default is public, so that runs repeat: use a secret one where somebody may search for queries that fail",
 			set: func(c *Config, text string) (err error) {
 				if c.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 					return fmt.Errorf("%q is not a whole number in [0, 2^64)", text)
@@ -69,19 +69,19 @@ func settings() []setting {
 			get: func(c *Config) any { return c.Seed },
 		},
 		{
-			key: "threads", kind: "int", def: "0", usage: "goroutines that compute; 0 = one a core",
+			key: "threads", kind: "int", def: "0", usage: "goroutines that compute; 0 = one for each core",
 			set: func(c *Config, text string) error { return parseInt(&c.Threads, text, 0, 4096) },
 			get: func(c *Config) any { return c.Threads },
 		},
 		{
-			key: "chunk", kind: "int", def: "1024", usage: "queries searched, and made durable, together",
+			key: "chunk", kind: "int", def: "1024", usage: "queries that are searched, and become durable, together",
 			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
 			get: func(c *Config) any { return c.Chunk },
 		},
-		name("kernels", "auto", "kernels of the cpu backend", func(c *Config) *string { return &c.Kernels }),
-		name("costs", "auto", "times that plans are compared by: auto = of this machine, measured once and kept; builtin = the same everywhere; or a file of bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
+		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
+		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = the same everywhere; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{
-			key: "log.level", kind: "string", def: "warn", usage: "least level logged: debug, info, warn or error",
+			key: "log.level", kind: "string", def: "warn", usage: "lowest level logged: debug, info, warn or error",
 			set: func(c *Config, text string) error {
 				if err := c.LogLevel.UnmarshalText([]byte(text)); err != nil {
 					return fmt.Errorf("%q is none of debug, info, warn, error", text)
@@ -91,10 +91,10 @@ func settings() []setting {
 			get: func(c *Config) any { return levelName(c.LogLevel) },
 		},
 		{
-			key: "log.format", kind: "string", def: "text", usage: "form of the log: text or json",
+			key: "log.format", kind: "string", def: "text", usage: "log format: text or json",
 			set: func(c *Config, text string) error {
 				if text != "text" && text != "json" {
-					return fmt.Errorf("%q is none of text, json", text)
+					return fmt.Errorf("%q is neither text nor json", text)
 				}
 				c.LogFormat = text
 				return nil
