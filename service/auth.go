@@ -69,7 +69,7 @@ func (s *Server) tokens() []Token { return *s.allowed.Load() }
 // would be none any more: only a server that starts may be everybody's.
 func (s *Server) SetTokens(tokens []Token) error {
 	if len(tokens) == 0 && len(s.tokens()) > 0 {
-		return errors.New("there are no tokens any more: a server that had some serves everybody only once it was started anew")
+		return errors.New("no tokens are set any more: serving without tokens needs a restart")
 	}
 	tokens = slices.Clone(tokens)
 	s.allowed.Store(&tokens)

@@ -49,7 +49,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return nil, in.named(err)
 	}
 	if m.Rows == 0 {
-		return nil, fmt.Errorf("%s: no atoms in it", in.name)
+		return nil, fmt.Errorf("%s: no atoms", in.name)
 	}
 	loaded := time.Now()
 	p := a.newProgress("preparing atoms")
@@ -70,7 +70,7 @@ func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 		l.Dropped = append([]string{l.IDs}, l.Dropped...)
 	}
 	if len(l.Dropped) > 0 {
-		a.log.Warn("columns are not kept", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
+		a.log.Warn("columns are dropped", "file", in.name, "columns", strings.Join(l.Dropped, ", "))
 	}
 }
 
@@ -84,7 +84,7 @@ func (a *app) agrees(in input, c *collection.Collection) error {
 		if !fixed || v.Origin.Kind == config.FromDefault || asked == is || v.Key == "basis" && asked == "auto" {
 			continue
 		}
-		return fmt.Errorf("%s: built with %s %s, and %s asks for %s", in.name, v.Key, is, v.Origin, asked)
+		return fmt.Errorf("%s: built with %s %s, but %s asks for %s", in.name, v.Key, is, v.Origin, asked)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
 		o.Basis = collection.Raw
 	case batch.PrefixF32, batch.Adaptive:
 		if basis == collection.Raw {
-			return nil, fmt.Errorf("--method %s looks at rotated coordinates, and --basis asks for raw ones", method)
+			return nil, fmt.Errorf("--method %s needs rotated coordinates, but --basis is raw", method)
 		}
 	}
 	if method == batch.PrefixF32 {

@@ -70,7 +70,7 @@ type fallbackLog struct{ app *app }
 func (fallbackLog) Searched(batch.Method, int, batch.Stats, time.Duration) {}
 
 func (l fallbackLog) FellBack(from string, reason error) {
-	l.app.log.Warn("the CPU answers instead", "backend", from, "reason", reason)
+	l.app.log.Warn("falling back to the CPU", "backend", from, "reason", reason)
 }
 
 // openBackends starts what --backend names, before atoms are read; for auto that
@@ -118,7 +118,7 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	}
 	here /= float64(max(1, backend.Describe(b.first).Threads))
 	there += float64(c.Bytes()) / busBytes
-	a.log.Info("expected to take", "cpu", here, "cuda", there)
+	a.log.Info("predicted times", "cpu", here, "cuda", there)
 	if here == 0 || there >= here { // 0: nothing forecasts it
 		return card.Close()
 	}

@@ -59,7 +59,7 @@ func TestBackendLost(t *testing.T) {
 		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "certain", "--backend", "cuda", "--costs", "builtin", "--out", out)
 		t.Setenv("EMU_FAIL", "")
 		r.wantCode(t, exitOK)
-		if strings.Count(r.err, "the CPU answers instead") != 1 {
+		if strings.Count(r.err, "falling back to the CPU") != 1 {
 			t.Errorf("%s: %s", fail, r.err)
 		}
 		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)

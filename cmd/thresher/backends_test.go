@@ -43,7 +43,7 @@ func TestBackendCUDA(t *testing.T) {
 		out := filepath.Join(dir, m+".jsonl")
 		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
 		r.wantCode(t, exitOK)
-		if fell := strings.Contains(r.err, "the CPU answers instead"); fell != (by == "cpu") {
+		if fell := strings.Contains(r.err, "falling back to the CPU"); fell != (by == "cpu") {
 			t.Errorf("%s: fell back %v: %s", m, fell, r.err)
 		}
 		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)

@@ -86,7 +86,7 @@ func TestBadInput(t *testing.T) {
 		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
 		{"resume of stdout", search(good, good, "--resume"), []string{"--out"}},
 		{"summary among answers", search(good, good, "--json"), []string{"--json", "--out"}},
-		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be written"}},
+		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be overwritten"}},
 		{"certificates of another form", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", "c.txt"), []string{"c.txt"}},
 		{"certificates without answers", search(good, good, "--certificates", "c.jsonl"), []string{"--out"}},
 		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},

@@ -35,19 +35,19 @@ func newBenchCommand(a *app) *cobra.Command {
 		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
-the ratios hold on a machine that others use too; or, with --pulls, count the
-coordinates that each method reads, which no machine changes.
+the ratios hold on a busy machine; or, with --pulls, count the coordinates that each
+method reads, which does not depend on the machine.
 
-With --plans, time every ladder of looks that the planner gives a chance, the
-whole-row and the dense scan, and its own choice: regret is the time of the choice
-over that of the best. Predicted and measured are in ns of one core an atom and
-query, measured as processor time where the system tells it; the planner predicts
-for many queries, so --count should be 64 or more.
+With --plans, time every ladder of looks that the planner considers, the scan of all
+codes, the dense scan, and the planner's choice: regret is the time of the choice
+divided by that of the best. Predicted and measured times are in ns of one core for
+each atom and query (processor time where the system reports it). The planner
+predicts for many queries, so --count should be 64 or more.
 
-With --calibrate, measure again what the planner compares plans by, and keep it
-for the runs to come; with --json, print it in the form that --costs reads.
+With --calibrate, measure the planner's cost table again and store it for later runs;
+with --json, print it in the format that --costs reads.
 
-Wrong sets are counted against sums in float64 over all atoms.
+Wrong answers are counted against float64 scores of all atoms.
 
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
@@ -68,7 +68,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.BoolVar(&f.pulls, "pulls", false, "count coordinates and bytes instead of timing")
 	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
-	fs.BoolVar(&f.json, "json", false, "one JSON object a row on stdout")
+	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
 	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "kernels", "costs")
 	return cmd
 }
@@ -81,7 +81,7 @@ func (f *benchFlags) check() error {
 		return errors.New("bench: --atoms and --queries go together")
 	}
 	if f.atoms != "" && f.setGiven {
-		return errors.New("bench: --set generates what --atoms and --queries name; give one of both")
+		return errors.New("bench: --set excludes --atoms and --queries")
 	}
 	if f.atoms == stdio || f.queries == stdio || (input{path: f.atoms}).isCollection() {
 		return errors.New("bench: --atoms and --queries must be files of vectors")
@@ -209,7 +209,7 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 	}
 	rows, m, err := newQueryChunks(queries, r, f.count).Next(ctx)
 	if err == io.EOF {
-		return nil, fmt.Errorf("%s: no queries in it", f.queries)
+		return nil, fmt.Errorf("%s: no queries", f.queries)
 	}
 	if err != nil {
 		return nil, err

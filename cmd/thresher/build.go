@@ -25,12 +25,11 @@ func newBuildCommand(a *app) *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
 		Use:   "build --atoms FILE --out FILE.thresher",
-		Short: "Prepare a collection once, to be searched many times",
-		Long: `Prepare a collection: rotate and code the atoms and keep them in one file, which
-search, bench and verify accept as --atoms. The file is checked as a whole when
-it is opened, and then mapped. Its --seed stays with it: 1 unless told otherwise, so
-that builds repeat; draw one and keep it to yourself where somebody may look for
-queries that fail.`,
+		Short: "Build a collection once, to search it many times",
+		Long: `Build a collection: rotate and code the atoms and write them to one file, which
+search, bench and verify accept as --atoms. Opening the file verifies its checksums
+and maps it into memory. The file keeps its --seed, 1 by default, so that builds
+repeat; use a secret one where somebody may search for queries that fail.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
@@ -56,7 +55,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	}
 	defer in.remove()
 	if in.isCollection() {
-		return fmt.Errorf("--atoms %s: is a collection already", in.name)
+		return fmt.Errorf("--atoms %s: is already a collection", in.name)
 	}
 	o, err := a.buildOptions(batch.Auto)
 	if err != nil {

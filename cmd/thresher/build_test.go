@@ -80,7 +80,7 @@ func TestBuildBadInput(t *testing.T) {
 			}
 		})
 	}
-	thresher(t, "build", "--atoms", out, "--out", filepath.Join(dir, "b.thresher")).wantError(t, "collection already")
+	thresher(t, "build", "--atoms", out, "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
 }
 
 func TestInfoOnVectors(t *testing.T) {

@@ -134,7 +134,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"xyzzy"}, "unknown command"},
 		{[]string{"completion", "xyzzy"}, `unknown command "xyzzy"; see thresher completion --help`},
 		{[]string{"--nothing"}, "thresher: unknown flag: --nothing; see thresher --help"},
-		{[]string{"bench", "--atoms=a.npy", "--queries=b.npy", "--set=gaussian"}, "one of both"},
+		{[]string{"bench", "--atoms=a.npy", "--queries=b.npy", "--set=gaussian"}, "excludes --atoms and --queries"},
 		{[]string{"search", "--nothing"}, "unknown flag: --nothing"},
 		{[]string{"search", "more"}, `search: unexpected argument "more"; see thresher search --help`},
 		{[]string{"duel", "plan", "more"}, `duel plan: unexpected argument "more"`},

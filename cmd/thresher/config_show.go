@@ -29,7 +29,7 @@ func newConfigShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Print the effective settings and where each came from",
-		Long: `Print the effective settings and where each came from: a flag, an environment
+		Long: `Print the effective settings and the source of each: a flag, an environment
 variable THRESHER_*, the configuration file, or the default.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {

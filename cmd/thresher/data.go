@@ -16,10 +16,9 @@ func newDataCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Check and repair the data folder of a server",
-		Long: `Check and repair the folder that serve keeps everything in, while no server has it
-open.`,
-		Args: noSuchVerb,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long:  `Check and repair the data folder of serve, while no server uses it.`,
+		Args:  noSuchVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a))
 	return cmd
@@ -29,13 +28,13 @@ func newDataCheckCommand(a *app) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Read a data folder to its end and say what of it is whole",
-		Long: `Read the databases, collections, files, batches, tournaments and slates of a data
-folder to their end, checksums included, and say which are whole. Nothing is changed.
+		Short: "Verify everything in a data folder",
+		Long: `Read all databases, collections, files, offline jobs, tournaments and slates of a data
+folder, verify their checksums, and report damage. Nothing is changed.
 
-Exit code 0: all is whole, and the database knows all; 1: something is damaged or missing,
-or is there and the database does not know it, which a start of the server and data
-repair put right; 2: the folder cannot be read, or a server has it open.`,
+Exit code 0: everything is intact and in the database; 1: something is damaged,
+missing, or not in the database (starting the server or data repair adds it); 2: the
+folder cannot be read, or a server uses it.`,
 		Example: `  thresher data check --data /var/lib/thresher`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +47,7 @@ repair put right; 2: the folder cannot be read, or a server has it open.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
-	cmd.Flags().BoolVar(&all, "all", false, "name what is whole, too")
+	cmd.Flags().BoolVar(&all, "all", false, "list what is intact, too")
 	addSettings(cmd, "data")
 	return cmd
 }
@@ -81,7 +80,7 @@ func (a *app) tellItems(items []db.Item, asJSON, all bool) error {
 			counts[db.Whole], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
 	}
 	if counts[db.Whole] < len(items) {
-		return &exitError{exitWrong, errors.New("data check: not all is whole; data repair moves damaged databases aside and has others know what is there")}
+		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; data repair rebuilds damaged databases and adds what is missing")}
 	}
 	return nil
 }
@@ -98,13 +97,13 @@ func newDataRepairCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "repair",
-		Short: "Make damaged databases anew of what can be read of them and of the files",
-		Long: `Move damaged databases of a data folder to its folder lost+found, make others of what
-can still be read of them, and have them know the collections and files that are there.
-What nothing tells of is moved to lost+found, whose list.jsonl says where it was.
-Nothing is removed. Batches are taken in again when the server starts.
+		Short: "Rebuild damaged databases from what can still be read and from the files",
+		Long: `Move damaged databases of a data folder to its subfolder lost+found, rebuild them from
+what can still be read, and add the collections and files found in the folder. Files
+that cannot be identified are moved to lost+found, whose list.jsonl says where they
+were. Nothing is deleted. Offline jobs are added when the server starts.
 
-Exit code 0: done; 2: the folder cannot be read or written, or a server has it open.`,
+Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.`,
 		Example: `  thresher data repair --data /var/lib/thresher`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,20 +129,20 @@ Exit code 0: done; 2: the folder cannot be read or written, or a server has it o
 
 func tellRepaired(w io.Writer, r *service.Repaired) {
 	for _, d := range r.Databases {
-		fmt.Fprintf(w, "%s: moved to %s; %d keys could be read of it\n", d.Name, d.MovedTo, d.Keys)
+		fmt.Fprintf(w, "%s: moved to %s; %d keys could be read\n", d.Name, d.MovedTo, d.Keys)
 		for _, lost := range d.Lost {
 			fmt.Fprintf(w, "  %s\n", lost)
 		}
 	}
 	for _, name := range r.Collections {
-		fmt.Fprintf(w, "collection %s is known again\n", name)
+		fmt.Fprintf(w, "collection %s added\n", name)
 	}
 	for _, id := range r.Files {
-		fmt.Fprintf(w, "file %s is known again\n", id)
+		fmt.Fprintf(w, "file %s added\n", id)
 	}
 	for _, k := range r.Moved {
 		fmt.Fprintf(w, "%s: moved to %s: %s\n", k.From, k.To, k.Why)
 	}
-	fmt.Fprintf(w, "%d databases made anew, %d collections and %d files known again, %d files moved\n",
+	fmt.Fprintf(w, "%d databases rebuilt, %d collections and %d files added, %d files moved\n",
 		len(r.Databases), len(r.Collections), len(r.Files), len(r.Moved))
 }

@@ -46,7 +46,7 @@ func TestData(t *testing.T) {
 		t.Error(r.out)
 	}
 	r = thresher(t, "data", "repair", "--data="+dir)
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, "collection films is known again") || !strings.Contains(r.out, "meta.db: moved to "+filepath.Join("lost+found", "meta.db")) {
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "collection films added") || !strings.Contains(r.out, "meta.db: moved to "+filepath.Join("lost+found", "meta.db")) {
 		t.Error(r.out)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "lost+found", "meta.db")); err != nil || info.Size() != 10_000 {

@@ -33,17 +33,17 @@ func newDemoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Search the doc comments of Go's standard library",
-		Long: `Search real text: the doc comments of Go's standard library, from the Go tree at
-hand or, where there is none, from an extract in the binary. Questions in plain
-words first, then every comment against all others beside the dense scan, then
-one certificate line by line.`,
+		Long: `Search real text: the doc comments of Go's standard library, from the installed Go
+tree or, if there is none, from an extract in the binary. It answers questions in
+plain words, then searches every comment against all others next to a dense scan,
+then explains one certificate line by line.`,
 		Example: `  thresher demo
   thresher demo --query "list the files in a directory"`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd, f) },
 	}
-	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words, instead of the questions and the batch; may be given again")
-	cmd.Flags().IntVar(&f.sample, "sample", 0, "`queries` that the dense scan answers too; 0 = 512, -1 = all")
+	cmd.Flags().StringArrayVar(&f.queries, "query", nil, "`text` to search for, in plain words, instead of the built-in questions and the comparison; may be repeated")
+	cmd.Flags().IntVar(&f.sample, "sample", 0, "`queries` that the dense scan answers for comparison; 0 = 512, -1 = all")
 	cmd.Flags().BoolVar(&f.embedded, "embedded", false, "use the extract in the binary even if there is a Go tree")
 	cmd.Flags().StringVar(&f.save, "save", "", "`file` (.npy) to write the vectors to")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file of --save")
@@ -60,7 +60,7 @@ func (f *demoFlags) check() error {
 	case f.sample < -1:
 		return fmt.Errorf("demo: --sample %d is below -1", f.sample)
 	case slices.ContainsFunc(f.queries, func(q string) bool { return strings.TrimSpace(q) == "" }):
-		return errors.New("demo: --query: no words in it")
+		return errors.New("demo: --query: no words")
 	}
 	return nil
 }

@@ -14,10 +14,10 @@ func newDuelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "duel",
 		Short: "Find the best of several alternatives by comparing two at a time",
-		Long: `Find the best of several alternatives (rankers, settings, texts) where judges can
-only say which of two is better: run asks for judgments until there is a winner,
-plan says how many it will take, simulate repeats the figures of the paper
-(Beat the Mean Bandit, ICML 2011). docs/duels.md says what is promised, and when.`,
+		Long: `Find the best of several alternatives (rankers, settings, texts) when judges can only
+say which of two is better: run asks for judgments until there is a winner, plan
+predicts how many it takes, simulate reproduces the figures of the paper (Beat the
+Mean Bandit, ICML 2011). docs/duels.md states the guarantees and their assumptions.`,
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -38,12 +38,12 @@ func (f *designFlags) add(cmd *cobra.Command) {
 		algorithms = append(algorithms, string(name))
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.algorithm, "algorithm", string(duel.BeatTheMean), "who meets whom, and who is out ("+strings.Join(algorithms, ", ")+")")
-	fs.Float64Var(&f.horizon, "horizon", 0, "`duels` that there will be, the winner's own after the end among them: little is lost over all of them")
+	fs.StringVar(&f.algorithm, "algorithm", string(duel.BeatTheMean), "rule that draws duels and eliminates arms ("+strings.Join(algorithms, ", ")+")")
+	fs.Float64Var(&f.horizon, "horizon", 0, "number of `duels` over which regret is kept low, including those after the winner is known")
 	fs.Float64Var(&f.epsilon, "epsilon", 0, "instead of --horizon: the winner may lose against the best with `probability` 1/2 + epsilon")
 	fs.Float64Var(&f.delta, "delta", 0, "with --epsilon: `probability` of a worse winner")
 	fs.Float64Var(&f.gamma, "gamma", 1, "how far preferences may break transitivity; 1 = not at all")
-	fs.StringVar(&f.radius, "radius", "", "of confidence (tight, wide); default: tight where it is proven")
+	fs.StringVar(&f.radius, "radius", "", "confidence radius (tight, wide); default: tight where it is proven")
 	fs.StringVar(&f.testing, "testing", string(duel.Strict), "test after every judgment (strict), or hand out a sweep of duels and test at its end (sweep)")
 	for flag, values := range map[string][]string{
 		"algorithm": algorithms, "radius": {string(duel.Tight), string(duel.Wide)}, "testing": {string(duel.Strict), string(duel.Sweep)},
@@ -63,7 +63,7 @@ func (f *designFlags) design() (duel.Design, error) {
 	case float64(horizon) != f.horizon:
 		return duel.Design{}, fmt.Errorf("--horizon %g is not a whole number", f.horizon)
 	case horizon == 0 && f.epsilon == 0 && f.delta == 0:
-		return duel.Design{}, errors.New("nothing says when to end: give --horizon, or --epsilon and --delta")
+		return duel.Design{}, errors.New("--horizon, or --epsilon and --delta, is required")
 	case horizon == 0 && (f.epsilon == 0 || f.delta == 0):
 		return duel.Design{}, fmt.Errorf("--epsilon %g with --delta %g: give both, epsilon in (0, 1/2) and delta in (0, 1)", f.epsilon, f.delta)
 	case f.gamma == 0: // 0 is a default in a Design

@@ -195,10 +195,10 @@ func parseJudgment(text string) (j judgmentLine, err error) {
 		return j, fmt.Errorf("%w; %s", inWords(err, "a judgment"), form)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return j, fmt.Errorf("something follows the judgment of duel %d; %s", j.Duel, form)
+		return j, fmt.Errorf("extra data after the judgment of duel %d; %s", j.Duel, form)
 	}
 	if (j.Winner == nil) == (j.AWon == nil) {
-		return j, fmt.Errorf("duel %d: one of winner and a_won, please", j.Duel)
+		return j, fmt.Errorf("duel %d: give one of winner and a_won", j.Duel)
 	}
 	return j, nil
 }

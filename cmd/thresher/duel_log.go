@@ -100,7 +100,7 @@ func (l *duelLog) read(rest []byte) (all []callLine, torn int, err error) {
 		}
 		if !ok {
 			if !isTorn(whole) || len(bytes.Trim(behind, "\x00\n")) > 0 {
-				return nil, 0, fmt.Errorf("line %d of the judgments behind the state is damaged", l.lines+1)
+				return nil, 0, fmt.Errorf("line %d of the judgments after the snapshot is damaged", l.lines+1)
 			}
 			return all, len(rest), nil
 		}
@@ -227,7 +227,7 @@ func (t *tournament) replay(c *callLine) error {
 		}
 	}
 	if t.log.answers != c.Answers {
-		return errors.New("duels go another way than when they were recorded")
+		return errors.New("replaying the judgments gives other duels than were recorded")
 	}
 	t.log.calls, t.log.answers = t.log.calls[:0], 0
 	return nil
@@ -247,7 +247,7 @@ func restoreTournament(content []byte) (t *tournament, torn int, err error) {
 	for i := range lines {
 		if err == nil {
 			if err = t.replay(&lines[i]); err != nil {
-				err = fmt.Errorf("line %d of the judgments behind the state: %w", i+1, err)
+				err = fmt.Errorf("line %d of the judgments after the snapshot: %w", i+1, err)
 			}
 		}
 	}

@@ -165,7 +165,7 @@ func TestDuelLogDamaged(t *testing.T) {
 		lines := strings.SplitAfter(string(rest), "\n")[1:]
 		for name, other := range map[string]string{
 			"one is missing":       lines[0] + strings.Join(lines[2:], ""),
-			"one is there twice":   lines[0] + lines[0] + strings.Join(lines[1:], ""),
+			"one is listed twice":  lines[0] + lines[0] + strings.Join(lines[1:], ""),
 			"the order is changed": lines[1] + lines[0] + strings.Join(lines[2:], ""),
 			"something follows":    strings.Join(lines, "") + "and more",
 		} {
@@ -269,7 +269,7 @@ func TestDuelDamagedFile(t *testing.T) {
 		}
 		state, _ := duel.Split(content)
 		digit := len(state)/2 + bytes.IndexAny(state[len(state)/2:], "2468")
-		for at, want := range map[int]string{digit: "checksum", len(state) + 14: "line 1 of the judgments behind the state is damaged"} {
+		for at, want := range map[int]string{digit: "checksum", len(state) + 14: "line 1 of the judgments after the snapshot is damaged"} {
 			bad := bytes.Clone(content)
 			bad[at] ^= 1
 			writeFile(t, dir, name, bad)
@@ -280,7 +280,7 @@ func TestDuelDamagedFile(t *testing.T) {
 		}
 		writeFile(t, dir, name, content[:len(content)-5])
 		r := duelRun(t, "q\n", "--arms", arms, quickly, "--state", path)
-		if r.wantCode(t, exitOK); !strings.Contains(r.err, "killed while it kept a judgment") || !strings.Contains(r.err, name) {
+		if r.wantCode(t, exitOK); !strings.Contains(r.err, "killed while saving a judgment") || !strings.Contains(r.err, name) {
 			t.Errorf("%s", r.err)
 		}
 	}

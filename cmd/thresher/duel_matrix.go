@@ -80,7 +80,7 @@ func newMatrix(names []string) (*matrix, error) {
 		case !utf8.ValidString(name):
 			return nil, fmt.Errorf("column %d: %q is not UTF-8", i+1, name)
 		case ok:
-			return nil, fmt.Errorf("column %d: %q is there twice; first in column %d", i+1, name, first+1)
+			return nil, fmt.Errorf("column %d: %q is listed twice; first in column %d", i+1, name, first+1)
 		}
 		m.place[name] = i
 		m.names = append(m.names, name)
@@ -93,14 +93,14 @@ func readMatrixCSV(r io.Reader) (*matrix, error) {
 	lines.FieldsPerRecord = -1
 	head, err := lines.Read()
 	if err == io.EOF {
-		return nil, errors.New("no line that names the columns")
+		return nil, errors.New("no header line")
 	}
 	if err != nil {
 		return nil, err
 	}
 	m, err := newMatrix(head[1:])
 	if err != nil {
-		return nil, fmt.Errorf("line 1, behind its first field, %q: %w", head[0], err)
+		return nil, fmt.Errorf("line 1, after its first field, %q: %w", head[0], err)
 	}
 	for {
 		line, err := lines.Read()
@@ -125,7 +125,7 @@ func (m *matrix) addRow(line []string) error {
 	case !ok:
 		return fmt.Errorf("row %q has no column of its name", name)
 	case m.chance[i] != nil:
-		return fmt.Errorf("row %q is there twice", name)
+		return fmt.Errorf("row %q is listed twice", name)
 	case len(line)-1 != len(m.names):
 		return fmt.Errorf("row %q has %d chances for %d columns", name, len(line)-1, len(m.names))
 	}
@@ -133,7 +133,7 @@ func (m *matrix) addRow(line []string) error {
 	for j, field := range line[1:] {
 		p, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 		if err != nil {
-			return fmt.Errorf("row %q, column %q: %q is no number", name, m.names[j], field)
+			return fmt.Errorf("row %q, column %q: %q is not a number", name, m.names[j], field)
 		}
 		row[j] = p
 	}
@@ -152,7 +152,7 @@ func readMatrixJSON(r io.Reader) (*matrix, error) {
 		return nil, fmt.Errorf(`%w; a matrix is {"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5]]}`, inWords(err, "a matrix"))
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the matrix")
+		return nil, errors.New("extra data after the matrix")
 	}
 	m, err := newMatrix(file.Arms)
 	if err != nil {
@@ -168,7 +168,7 @@ func readMatrixJSON(r io.Reader) (*matrix, error) {
 		m.chance[i] = make([]float64, len(row))
 		for j, p := range row {
 			if p == nil {
-				return nil, fmt.Errorf("row %q, column %q: null is no number", m.names[i], m.names[j])
+				return nil, fmt.Errorf("row %q, column %q: null is not a number", m.names[i], m.names[j])
 			}
 			m.chance[i][j] = *p
 		}
@@ -199,7 +199,7 @@ func checkChance(i, j int, p, back float64) error {
 	case i == j && off:
 		return fmt.Errorf("%g is not 0.5, the chance of an arm against itself", p)
 	case j < i && off:
-		return fmt.Errorf("%g, and the other way round %g: together %g, and not 1 to %g", p, back, p+back, matrixSlack)
+		return fmt.Errorf("%g, and the reverse %g: together %g, which is not 1 within %g", p, back, p+back, matrixSlack)
 	}
 	return nil
 }

@@ -104,28 +104,28 @@ func TestDiceAreFair(t *testing.T) {
 func TestDuelBadMatrix(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, want string }{
-		"empty.csv":      {"", "no line that names the columns"},
+		"empty.csv":      {"", "no header line"},
 		"one.csv":        {",a\na,.5\n", "1 columns; a tournament has 2 to 2048 arms"},
-		"bare.csv":       {"a,b\n.5,.6\n.4,.5\n", `line 1, behind its first field, "a": 1 columns`},
+		"bare.csv":       {"a,b\n.5,.6\n.4,.5\n", `line 1, after its first field, "a": 1 columns`},
 		"long.csv":       {",a,b\na,.5,.6\nb,.4,.5,.1\n", `line 3: row "b" has 3 chances for 2 columns`},
 		"short.csv":      {",a,b\na,.5\nb,.4,.5\n", `line 2: row "a" has 1 chances for 2 columns`},
 		"missing.csv":    {",a,b\na,.5,.6\n", `column "b" has no row of its name`},
 		"strange.csv":    {",a,b\na,.5,.6\nc,.4,.5\n", `line 3: row "c" has no column of its name`},
-		"rows.csv":       {",a,b\na,.5,.6\na,.5,.6\n", `line 3: row "a" is there twice`},
-		"columns.csv":    {",a,b,a\na,.5,.6\n", `column 3: "a" is there twice; first in column 1`},
+		"rows.csv":       {",a,b\na,.5,.6\na,.5,.6\n", `line 3: row "a" is listed twice`},
+		"columns.csv":    {",a,b,a\na,.5,.6\n", `column 3: "a" is listed twice; first in column 1`},
 		"nameless.csv":   {",a,\na,.5,.6\n", "column 2 has no name"},
 		"latin.csv":      {",a,Am\xe9lie\na,.5,.6\n", `column 2: "Am\xe9lie" is not UTF-8`},
-		"text.csv":       {",a,b\na,.5,x\nb,.4,.5\n", `line 2: row "a", column "b": "x" is no number`},
+		"text.csv":       {",a,b\na,.5,x\nb,.4,.5\n", `line 2: row "a", column "b": "x" is not a number`},
 		"nan.csv":        {",a,b\na,.5,NaN\nb,.4,.5\n", `row "a", column "b": NaN is not in [0, 1]`},
 		"above.csv":      {",a,b\na,.5,1.2\nb,-.2,.5\n", `row "a", column "b": 1.2 is not in [0, 1]`},
 		"diagonal.csv":   {",a,b\na,.5,.6\nb,.4,.6\n", `row "b", column "b": 0.6 is not 0.5, the chance of an arm against itself`},
-		"sum.csv":        {",a,b\na,.5,.6\nb,.5,.5\n", `row "b", column "a": 0.5, and the other way round 0.6: together 1.1, and not 1 to 1e-09`},
+		"sum.csv":        {",a,b\na,.5,.6\nb,.5,.5\n", `row "b", column "a": 0.5, and the reverse 0.6: together 1.1, which is not 1 within 1e-09`},
 		"quote.csv":      {",a,b\n\"a,.5,.6\n", "quote.csv: "},
 		"matrix.txt":     {chancesCSV, "name ends in none of .csv, .json"},
 		"syntax.json":    {`{"arms":`, "a matrix is {"},
 		"unknown.json":   {`{"names":["a"]}`, "unknown field"},
-		"behind.json":    {chancesJSON + "x", "something follows the matrix"},
-		"null.json":      {`{"arms":["a","b"],"wins":[[0.5,null],[1,0.5]]}`, `row "a", column "b": null is no number`},
+		"behind.json":    {chancesJSON + "x", "extra data after the matrix"},
+		"null.json":      {`{"arms":["a","b"],"wins":[[0.5,null],[1,0.5]]}`, `row "a", column "b": null is not a number`},
 		"fewer.json":     {`{"arms":["a","b"],"wins":[[0.5,0.6]]}`, `column "b" has no row`},
 		"more.json":      {`{"arms":["a","b"],"wins":[[0.5,0.6],[0.4,0.5],[]]}`, "3 rows for 2 columns"},
 		"notsquare.json": {`{"arms":["a","b"],"wins":[[0.5,0.6],[0.4]]}`, `row "b" has 1 chances for 2 columns`},
@@ -138,9 +138,9 @@ func TestDuelBadMatrix(t *testing.T) {
 	}
 	file := writeFile(t, dir, "wins.csv", []byte(chancesCSV))
 	for args, want := range map[string]string{
-		"--jsonl":                       "--matrix judges",
-		"--ratings " + dir:              "give one of them",
-		"--most 3":                      "--most is of the films",
+		"--jsonl":                       "--matrix and --jsonl",
+		"--ratings " + dir:              "exclude each other",
+		"--most 3":                      "--most needs --ratings",
 		"--matrix " + dir + "/none.csv": "none.csv: no such file",
 	} {
 		duelRun(t, "", slices.Concat([]string{"--matrix", file, "--horizon=100"}, strings.Fields(args))...).wantError(t, want)

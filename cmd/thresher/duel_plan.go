@@ -21,12 +21,12 @@ func newDuelPlanCommand(a *app) *cobra.Command {
 	f := &duelPlanFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan --arms K --gap G (--horizon T | --epsilon E --delta D)",
-		Short: "Say how many judgments a tournament will take",
-		Long: `Play many tournaments of arms whose preferences are known, and say how many
+		Short: "Predict how many judgments a tournament takes",
+		Long: `Simulate many tournaments of arms with known preferences, and report how many
 judgments they took. Shapes of preferences:
   constant  every arm beats all worse ones with probability 1/2 + gap
-  chain     and its neighbour with 1/2 + gap times --gamma (the best arm aside)
-  logistic  by utilities drawn from N(0, 1) anew for every tournament; no --gap`,
+  chain     the same, but its neighbour with 1/2 + gap times --gamma (except the best)
+  logistic  by utilities drawn from N(0, 1) for each tournament; takes no --gap`,
 		Example: `  thresher duel plan --arms 10 --gap .1 --epsilon .1 --delta .05
   thresher duel plan --arms 100 --gap .1 --horizon 1e10`,
 		Args: noArguments,
@@ -35,8 +35,8 @@ judgments they took. Shapes of preferences:
 	f.add(cmd)
 	cmd.Flags().IntVar(&f.arms, "arms", 0, "`number` of arms")
 	cmd.Flags().Float64Var(&f.gap, "gap", 0, "probability above 1/2 with which a better arm wins, in (0, 1/2]")
-	cmd.Flags().StringVar(&f.shape, "shape", "", "of the preferences (constant, chain, logistic); default: chain if --gamma is above 1, else constant")
-	cmd.Flags().IntVar(&f.trials, "trials", 200, "tournaments to play")
+	cmd.Flags().StringVar(&f.shape, "shape", "", "shape of the preferences (constant, chain, logistic); default: chain if --gamma is above 1, else constant")
+	cmd.Flags().IntVar(&f.trials, "trials", 200, "tournaments to simulate")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	addSettings(cmd, "seed", "threads")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
@@ -112,7 +112,7 @@ func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
 		t.row("found one within epsilon", forecast.Near)
 	}
 	if n := forecast.AtHorizon; n > 0 {
-		t.row("had no winner by --horizon", fmt.Sprintf("%d, whose best so far is what was found", n))
+		t.row("had no winner by --horizon", fmt.Sprintf("%d, counted with their leader", n))
 	}
 	return t.flush()
 }

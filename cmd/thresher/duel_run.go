@@ -32,31 +32,30 @@ func newDuelRunCommand(a *app) *cobra.Command {
 		Use:   "run --arms FILE (--horizon T | --epsilon E --delta D)",
 		Short: "Ask for judgments until there is a winner",
 		Long: `Ask for judgments until there is a winner. The arms are the lines of a file. Each
-judgment is kept before the next duel is shown, in the file of --state; the same
-command goes on where the last one stopped.
+judgment is durable in the file --state before the next duel is shown; the same
+command continues where the last one stopped.
 
-That file is one: a state, and the judgments since then in lines behind it. It may be
-moved and copied while no run has it. --force begins anew over it, and over no file
-that is not a tournament's.
+The state file holds a snapshot, followed by the judgments since then, one a line. It
+may be moved and copied while no run uses it. --force starts over; it overwrites
+tournaments only, never other files.
 
-Judgments are typed: 1 or 2 for the better one, q to stop. With --jsonl duels go to
-standard output, {"duel":7,"a":"x","b":"y"}, and judgments come from standard input,
-{"duel":7,"winner":"x"}, in any order; the last line has the outcome.
+Type 1 or 2 for the better one, or q to stop. With --jsonl duels are written to
+standard output, {"duel":7,"a":"x","b":"y"}, and judgments are read from standard
+input, {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
 
-Beat-the-Mean now and then has an arm meet itself; that is decided by a coin, and
+Beat-the-Mean sometimes draws a duel of an arm against itself; a coin decides it, and
 nobody is asked.
 
 With --ratings nobody is asked at all: films are the arms, and the judges of a duel
-are the people who rated both, in a folder as MovieLens has it (ratings.csv or
-ratings.dat, movies.dat or movies.csv). One of those who rated them differently is
-drawn for each duel.
+are the people who rated both, in a MovieLens folder (ratings.csv or ratings.dat,
+movies.dat or movies.csv). Each duel draws one of those who rated them differently.
 
-With --matrix duels are drawn from chances that are known, to see what an algorithm
-makes of them. The file has P(row wins against column), .csv or .json:
+With --matrix duels are drawn from known probabilities, to try an algorithm. The file
+holds P(row wins against column), as .csv or .json:
   ,a,b            {"arms":["a","b"],
   a,0.5,0.6        "wins":[[0.5,0.6],
   b,0.4,0.5                [0.4,0.5]]}
-Its arms are those of the tournament, or some of them if --arms says so.`,
+Its arms are those of the tournament, or a subset named by --arms.`,
 		Example: `  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
   thresher duel run --matrix wins.csv --horizon 1e5 --algorithm double-thompson
   thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
@@ -65,14 +64,14 @@ Its arms are those of the tournament, or some of them if --arms says so.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one a line; not needed to go on")
-	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: that of --arms, or of --matrix, with .duel added; JSON if it ends in .json")
-	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that judge")
-	cmd.Flags().StringVar(&f.matrix, "matrix", "", "`file` of the chances of all duels, which are drawn")
-	cmd.Flags().IntVar(&f.most, "most", 0, "with --ratings instead of --arms: the `number` of most rated films that are the arms")
+	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one on each line; not needed to continue")
+	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: the name of --arms or --matrix with .duel appended; JSON if it ends in .json")
+	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that decide duels")
+	cmd.Flags().StringVar(&f.matrix, "matrix", "", "`file` of win probabilities from which duels are drawn")
+	cmd.Flags().IntVar(&f.most, "most", 0, "with --ratings, instead of --arms: take this `number` of films with the most ratings")
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
-	cmd.Flags().BoolVar(&f.force, "force", false, "begin anew, over the tournament of --state")
+	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
 	addSettings(cmd, "seed")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
@@ -133,17 +132,17 @@ func (f *duelRunFlags) check() error {
 	case f.batch < 0:
 		return fmt.Errorf("--batch %d is negative", f.batch)
 	case f.ratings != "" && f.matrix != "":
-		return errors.New("--ratings and --matrix both judge; give one of them")
+		return errors.New("--ratings and --matrix exclude each other")
 	case f.ratings != "" && f.jsonl:
-		return errors.New("--ratings judge; there is nobody to write --jsonl to")
+		return errors.New("--ratings and --jsonl exclude each other: ratings decide the duels")
 	case f.matrix != "" && f.jsonl:
-		return errors.New("--matrix judges; there is nobody to write --jsonl to")
+		return errors.New("--matrix and --jsonl exclude each other: the matrix decides the duels")
 	case f.most != 0 && (f.ratings == "" || f.arms != ""):
-		return errors.New("--most is of the films of --ratings, and instead of --arms")
+		return errors.New("--most needs --ratings and excludes --arms")
 	case f.most != 0 && f.state == "":
-		return errors.New("--state: no file named, and there is none of --arms to name it after")
+		return errors.New("--state: no file named, and no --arms to derive its name from")
 	case f.state == "" && f.arms == "" && f.matrix == "":
-		return errors.New("--arms: no file named; --matrix takes the chances of duels to try it with")
+		return errors.New("--arms: no file named; to try an algorithm, --matrix takes win probabilities")
 	}
 	return nil
 }
@@ -160,14 +159,14 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 	file, saved, err := openDuelFile(path, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0 && f.matrix == "":
-		return nil, fmt.Errorf("%w; --arms begins a tournament there", err)
+		return nil, fmt.Errorf("%w; --arms starts a tournament there", err)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
 	}
 	t = &tournament{file: file}
 	if f.force && !isTournament(saved) {
-		return nil, errors.Join(fmt.Errorf("%s: is no tournament, and --force begins anew over tournaments only; name another file by --state", path), file.close())
+		return nil, errors.Join(fmt.Errorf("%s: is not a tournament, and --force overwrites tournaments only; name another file with --state", path), file.close())
 	}
 	if len(saved) > 0 && !f.force {
 		var torn int
@@ -176,7 +175,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 			err = fmt.Errorf("%s: %w; %s", path, err, instead(saved))
 		}
 		if torn > 0 {
-			a.log.Warn("a run was killed while it kept a judgment; that one is asked for again", "file", path, "bytes", torn)
+			a.log.Warn("a run was killed while saving a judgment; it is asked for again", "file", path, "bytes", torn)
 		}
 	} else {
 		err = t.begin(f, path, a.config.Seed, p)
@@ -202,9 +201,9 @@ func isTournament(content []byte) bool {
 // instead says what to do about a file that cannot be gone on from.
 func instead(content []byte) string {
 	if isTournament(content) {
-		return "--force begins anew"
+		return "--force starts over"
 	}
-	return "name another file by --state"
+	return "name another file with --state"
 }
 
 // begin makes the file if there is none.
@@ -231,7 +230,7 @@ func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, p panel) e
 	}
 	t.file = file
 	if len(saved) > 0 {
-		return fmt.Errorf("%s: another run has begun it meanwhile", path)
+		return fmt.Errorf("%s: another run has started it meanwhile", path)
 	}
 	return nil
 }
@@ -311,7 +310,7 @@ func readArms(path string) ([]string, error) {
 			return nil, fmt.Errorf("%s, line %d: %.40q is not UTF-8", path, number, line)
 		}
 		if first, ok := lines[line]; ok {
-			return nil, fmt.Errorf("%s, line %d: %q is there twice; first in line %d", path, number, line, first)
+			return nil, fmt.Errorf("%s, line %d: %q is listed twice; first in line %d", path, number, line, first)
 		}
 		lines[line] = number
 		arms = append(arms, line)

@@ -25,30 +25,30 @@ func newDuelSimulateCommand(a *app) *cobra.Command {
 	f := &duelSimulateFlags{}
 	cmd := &cobra.Command{
 		Use:   "simulate --figure 1|2 [--out FILE.png]",
-		Short: "Repeat the simulations of the paper, and draw its figures",
-		Long: `Repeat figure 1 or 2 of Beat the Mean Bandit (ICML 2011): the regret of Beat-the-Mean
-and of Interleaved Filter over 10^10 duels, mean and standard deviation over the
-trials. Figure 1 varies K with preferences that are all alike or logistic; figure 2
-breaks transitivity by gamma, first at 1.3 over K, then over gamma at one K.
+		Short: "Reproduce the simulations and figures of the paper",
+		Long: `Reproduce figure 1 or 2 of Beat the Mean Bandit (ICML 2011): the regret of
+Beat-the-Mean and Interleaved Filter over 10^10 duels, as mean and standard deviation
+over the trials. Figure 1 varies K with constant or logistic preferences; figure 2
+violates transitivity by gamma, first 1.3 for varying K, then varying gamma for one K.
 
-The confidence radius of Interleaved Filter is twice as wide in the paper that
-published it as in Beat the Mean Bandit (footnote 7). Its regret takes off as figure 2
-shows with the wide one only; both are simulated unless --filter-radius says which.
+Interleaved Filter's own paper has a confidence radius twice as wide as the one in
+Beat the Mean Bandit (footnote 7). Its regret rises as in figure 2 only with the wide
+one; both are simulated unless --filter-radius selects one.
 
-Each point is a line of CSV as soon as it is done; a file that ends in .png or .svg
-is drawn when all are.`,
+Each point is written as a line of CSV as soon as it is done; files that end in .png
+or .svg are drawn at the end.`,
 		Example: `  thresher duel simulate --figure 1 --out figure1.png
   thresher duel simulate --figure 2 --out figure2.csv --out figure2.svg`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulateDuels(cmd, f) },
 	}
 	cmd.Flags().IntVar(&f.figure, "figure", 1, "1 or 2")
-	cmd.Flags().IntVar(&f.trials, "trials", 100, "tournaments a point")
+	cmd.Flags().IntVar(&f.trials, "trials", 100, "tournaments for each point")
 	cmd.Flags().IntSliceVar(&f.arms, "arms", nil, "`numbers` of arms on the axis; default: 20 to 500")
 	cmd.Flags().Float64SliceVar(&f.gammas, "gammas", nil, "`values` of gamma on the lower axis of figure 2; default: 1 to 2")
-	cmd.Flags().IntVar(&f.fixed, "fixed-arms", 0, "`arms` where gamma varies; 0 = 500")
-	cmd.Flags().StringSliceVar(&f.radii, "filter-radius", []string{string(duel.Wide), string(duel.Tight)}, "`radii` of Interleaved Filter, a line in the picture for each: wide, which its authors published, and tight, which is that of Beat-the-Mean")
-	cmd.Flags().StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a picture if it ends in .png or .svg, else CSV; may be given again")
+	cmd.Flags().IntVar(&f.fixed, "fixed-arms", 0, "number of `arms` where gamma varies; 0 = 500")
+	cmd.Flags().StringSliceVar(&f.radii, "filter-radius", []string{string(duel.Wide), string(duel.Tight)}, "`radii` of Interleaved Filter, one line in the figure for each: wide (as published by its authors) and tight (as in Beat the Mean Bandit)")
+	cmd.Flags().StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a figure if it ends in .png or .svg, else CSV; may be repeated")
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	if err := cmd.RegisterFlagCompletionFunc("filter-radius", cobra.FixedCompletions([]string{string(duel.Wide), string(duel.Tight)}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // a flag that does not exist
@@ -60,10 +60,10 @@ is drawn when all are.`,
 
 func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 	if f.figure != 1 && f.figure != 2 {
-		return fmt.Errorf("duel simulate: --figure %d; there are 1 and 2", f.figure)
+		return fmt.Errorf("duel simulate: --figure %d is neither 1 nor 2", f.figure)
 	}
 	if f.figure == 1 && (len(f.gammas) > 0 || f.fixed != 0) {
-		return errors.New("duel simulate: --gammas and --fixed-arms are of figure 2")
+		return errors.New("duel simulate: --gammas and --fixed-arms apply to figure 2 only")
 	}
 	if err := refuseOutputs(f.force, f.out); err != nil {
 		return err

@@ -53,7 +53,7 @@ func readLocked(f *os.File, path string) (content []byte, named bool, err error)
 		return nil, false, fmt.Errorf("%s: cannot be locked: %w", path, err)
 	}
 	if !ok {
-		return nil, false, fmt.Errorf("%s: another run has this tournament", path)
+		return nil, false, fmt.Errorf("%s: another run uses this tournament", path)
 	}
 	info, err := f.Stat()
 	if err != nil {

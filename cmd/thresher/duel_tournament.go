@@ -161,7 +161,7 @@ func promise(s *duel.State) string {
 	g := s.Guarantee
 	switch {
 	case s.End == duel.HorizonReached:
-		return "none: the duels ran out before the arms did"
+		return "none: the horizon was reached with several arms left"
 	case g == nil:
 		return "none: nothing is proven for this radius"
 	case g.Epsilon == 0:

@@ -33,17 +33,17 @@ func newJobCommand(a *app) *cobra.Command {
 	f := &remote{}
 	cmd := &cobra.Command{
 		Use:   "job",
-		Short: "Have a server answer a file of queries, offline",
-		Long: `Have a server answer a file of queries, offline: submit a file, wait for the batch
-that is made of it, fetch the answers. A batch goes on whatever becomes of this
-command or of the server.
+		Short: "Run offline jobs on a server: files of queries",
+		Long: `Run offline jobs on a server: submit a file of queries, wait for the job (a batch in
+the API), fetch the answers. A job continues when this command ends, and after the
+server restarts.
 
-The server is --server, else $` + serverVariable + `. A bearer token comes from --token-file,
-else $` + tokenVariable + `, else the file that $` + tokenFileVariable + ` names, else --token,
-which other users of this machine can see.
+The server is --server or $` + serverVariable + `. The bearer token is read from --token-file,
+$` + tokenVariable + `, the file named by $` + tokenFileVariable + `, or --token, in this order;
+other users of this machine can see --token.
 
-Exit codes: 0 done; 1 the batch failed, expired or was cancelled, or is not there
-yet; 2 usage or refused; 4 no answer from the server; 130 interrupted.`,
+Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done yet;
+2 usage error or refused; 4 no answer from the server; 130 interrupted.`,
 		Example: `  thresher job submit queries.npy --collection films -k 10 --output-format npz
   thresher job wait batch_abc
   thresher job fetch batch_abc --out answers.npz`,
@@ -98,7 +98,7 @@ func (f *remote) bearer() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("job: token: %s holds %d bytes, which are no token", path, len(text))
+		return "", fmt.Errorf("job: token: %s has %d bytes, which are not a token", path, len(text))
 	}
 	return token, nil
 }

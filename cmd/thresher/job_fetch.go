@@ -35,10 +35,9 @@ func newJobFetchCommand(a *app, f *remote) *cobra.Command {
 	j := &jobFetch{remote: f, verb: "job fetch"}
 	cmd := &cobra.Command{
 		Use:   "fetch BATCH --out FILE",
-		Short: "Fetch the answers of a batch that is done",
-		Long: `Fetch the answers of a batch that is done. A file appears whole or not at all. A
-batch that did not complete has answers too, those it came to: they are fetched,
-with exit code 1.`,
+		Short: "Fetch the answers of a job that is done",
+		Long: `Fetch the answers of a job that is done. Files are written atomically. A job that did
+not complete may have some answers; they are fetched too, with exit code 1.`,
 		Args: oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runFetch(cmd.Context(), j, args[0]) },
 	}
@@ -49,7 +48,7 @@ with exit code 1.`,
 func (j *jobFetch) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&j.out, "out", "", "`file` for the answers; - is stdout")
-	fs.StringVar(&j.errors, "errors", "", "`file` for the requests that have errors")
+	fs.StringVar(&j.errors, "errors", "", "`file` for the requests that failed")
 	fs.BoolVar(&j.force, "force", false, "overwrite files")
 }
 

@@ -16,7 +16,7 @@ import (
 func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status BATCH",
-		Short: "Tell how far a batch is",
+		Short: "Show the progress of a job",
 		Args:  oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.Batch(cmd.Context(), args[0]) })
@@ -27,7 +27,7 @@ func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 func newJobCancelCommand(a *app, f *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel BATCH",
-		Short: "End a batch; what is answered stays",
+		Short: "Cancel a job; finished answers stay",
 		Args:  oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.CancelBatch(cmd.Context(), args[0]) })
@@ -134,12 +134,12 @@ func newJobListCommand(a *app, f *remote) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the batches, newest first",
+		Short: "List the jobs, newest first",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
 	}
-	cmd.Flags().StringVar(&after, "after", "", "list those behind this `batch`")
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so `many`, 1 to 100")
+	cmd.Flags().StringVar(&after, "after", "", "list the jobs after this `batch`")
+	cmd.Flags().IntVar(&limit, "limit", 20, "most `jobs` to list, 1 to 100")
 	return cmd
 }
 

@@ -40,19 +40,19 @@ func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
 	s := &jobSubmit{waiting: waiting{remote: f}, fetch: jobFetch{remote: f, verb: "job submit"}}
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
-		Short: "Upload a file of queries and make a batch of it",
-		Long: `Upload a file of queries and make a batch of it.
+		Short: "Upload a file of queries and start a job",
+		Long: `Upload a file of queries and start a job.
 
-A matrix (.npy, .fvecs, .parquet, ..) has one query a row; the flags say how to
-search. A .jsonl file has one request a line,
+A matrix (.npy, .fvecs, .parquet, ..) has one query in each row; the flags say how to
+search. A .jsonl file has one request on each line,
 
   {"custom_id":"a","method":"POST","url":"/v1/collections/films/search","body":{"queries":[[..]],"k":10}}
 
-and needs no --collection. With flags of a search, or --output-format, it is a
-matrix too, with an array of numbers a line.
+and needs no --collection. With search flags or --output-format it is read as a
+matrix, with one array of numbers on each line.
 
-With --wait and --out (or --errors) the answers are fetched once the batch is done,
-as job fetch does it; what could not be written then is still on the server.`,
+With --wait and --out (or --errors) the answers are fetched once the job is done, as
+by job fetch; if writing them fails they are still on the server.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("job submit: %d files named, wants one", len(args))
@@ -66,13 +66,13 @@ as job fetch does it; what could not be written then is still on the server.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&s.collection, "collection", "", "`name` of the collection to search")
-	fs.StringVar(&s.outputFormat, "output-format", "", "`form` of a matrix's answers: jsonl, npz or parquet (default jsonl)")
-	fs.StringVar(&s.window, "window", "24h", "`time` that the batch may take")
-	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it finds the first batch")
-	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to keep with the batch; may be repeated")
+	fs.StringVar(&s.outputFormat, "output-format", "", "`format` of the answers to a matrix: jsonl, npz or parquet (default jsonl)")
+	fs.StringVar(&s.window, "window", "24h", "`time` after which the job expires")
+	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it returns the first job")
+	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
 	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (l2: at most)")
-	fs.BoolVar(&s.certificates, "certificates", false, "put the certificate of every answer beside it")
-	fs.BoolVar(&s.wait, "wait", false, "wait until the batch is done")
+	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
+	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)
 	s.fetch.addFlags(cmd)
 	addSettings(cmd, searchKeys()...)
@@ -82,7 +82,7 @@ as job fetch does it; what could not be written then is still on the server.`,
 func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	switch {
 	case s.fetch.wanted() && !s.wait:
-		return errors.New("job submit: --out and --errors need --wait: there are answers once the batch is done")
+		return errors.New("job submit: --out and --errors need --wait: answers exist once the job is done")
 	case s.fetch.force && !s.fetch.wanted():
 		return errors.New("job submit: --force is for the files of --out and --errors")
 	case s.fetch.wanted():
@@ -100,7 +100,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	}
 	b, err := a.submit(ctx, c, s, path, spec)
 	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted before there was an answer; thresher job list shows whether there is a batch")}
+		return &exitError{exitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists")}
 	}
 	if err != nil {
 		return told(err)
@@ -217,7 +217,7 @@ func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path s
 	if s.key == "" && errors.As(err, &refused) && refused.Status < 500 {
 		// Nobody else knows of the file. With a key it is found again.
 		if err := c.DeleteFile(ctx, file.ID); err != nil {
-			a.log.Warn("the upload is left on the server", "file", file.ID, "error", err)
+			a.log.Warn("the uploaded file could not be deleted from the server", "file", file.ID, "error", err)
 		}
 	}
 	return b, err

@@ -214,7 +214,7 @@ func TestJobBadInput(t *testing.T) {
 		{[]string{"status", "a", "--server", "ftp://x"}, "ftp://x"},
 		{[]string{"status", "a", "--token", "a", "--token-file", "b"}, "exclude"},
 		{[]string{"status", "a", "--token-file", filepath.Join(dir, "none")}, "none"},
-		{[]string{"status", "a", "--token-file", empty}, "no token"},
+		{[]string{"status", "a", "--token-file", empty}, "not a token"},
 		{[]string{"stats"}, "status"},
 	} {
 		thresher(t, append([]string{"job"}, c.args...)...).wantError(t, c.says)
@@ -324,7 +324,7 @@ func TestJobInterrupted(t *testing.T) {
 	closeIdle(t)
 	r := thresherWith(t, ctx, "", "job", "wait", "b", "--server", server.URL, "--interval", "1ms")
 	r.wantCode(t, exitInterrupted)
-	if !strings.Contains(r.err, "goes on") || !strings.Contains(r.err, "job wait b") {
+	if !strings.Contains(r.err, "job continues") || !strings.Contains(r.err, "job wait b") {
 		t.Errorf("stderr: %s", r.err)
 	}
 }

@@ -17,7 +17,7 @@ func newJobWaitCommand(a *app, f *remote) *cobra.Command {
 	w := &waiting{remote: f}
 	cmd := &cobra.Command{
 		Use:   "wait BATCH",
-		Short: "Wait until a batch is done, and show how it goes",
+		Short: "Wait until a job is done, and show its progress",
 		Args:  oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.connect()
@@ -44,8 +44,8 @@ const mostLook = 30 * time.Second
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
 	w.look = mostLook
-	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between two looks at the batch")
-	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "how `long` the server may give no answer, as while it is started again")
+	cmd.Flags().DurationVar(&w.interval, "interval", time.Second, "`time` between status requests")
+	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "`time` without an answer before giving up, for restarts of the server")
 }
 
 // waitFor shows how the batch goes until it is final, and how it ended.
@@ -67,7 +67,7 @@ func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id stri
 	}
 	b, err := a.watch(ctx, c, w, id)
 	if ctx.Err() != nil {
-		return b, &exitError{exitInterrupted, fmt.Errorf("interrupted; the batch goes on, thresher job wait %s waits for it again", id)}
+		return b, &exitError{exitInterrupted, fmt.Errorf("interrupted; the job continues, and thresher job wait %s waits for it again", id)}
 	}
 	if err != nil {
 		return b, told(err)

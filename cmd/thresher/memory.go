@@ -30,7 +30,7 @@ func spareMemory() int64 {
 // needMemory refuses work that would take more than spareMemory, before it does.
 func needMemory(what string, bytes float64) error {
 	if spare := spareMemory(); spare > 0 && bytes > float64(spare) {
-		return fmt.Errorf("%s takes up to %.0f bytes of memory, and %d may be taken (three quarters of what is free)", what, bytes, spare)
+		return fmt.Errorf("%s needs up to %.0f bytes of memory; %d are available (three quarters of what is free)", what, bytes, spare)
 	}
 	return nil
 }

@@ -31,16 +31,16 @@ func TestTooMuchMemory(t *testing.T) {
 		{"slate recommend -k 0 --items " + many + " --state " + state, "20000 of 20000 items takes 4506565000 bytes of memory"},
 		{"slate recommend -k 5000 --items " + many + " --state " + state, "give a smaller -k than 5000"},
 		{"slate simulate -k 0 --users 1 --rounds 1 --budget 1000000 --news-items 20000", "items takes 45"},
-		{"slate simulate --news-items 9000000000000", "--news-items 9000000000000 of --news-topics 15 takes up to"},
+		{"slate simulate --news-items 9000000000000", "--news-items 9000000000000 of --news-topics 15 needs up to"},
 		{"slate simulate --users 9223372036854775807", "trials; at most 10000000 are kept"},
-		{"duel run --horizon 1e9 --arms " + armsFile, "a tournament of 2000 arms takes up to 256000000 bytes"},
-		{"duel plan --horizon 1e9 --gap .1 --arms 2048 --threads 4", "duel plan: --trials 200 of --arms 2048 takes up to"},
-		{"duel plan --horizon 1e9 --gap .1 --arms 4 --trials 9999999", "duel plan: --trials 9999999 of --arms 4 takes up to"},
-		{"duel simulate --figure 2 --trials 1000000", "duel simulate: --trials 1000000 of every point takes up to"},
-		{"duel simulate --figure 1 --arms 2048,2047,2046,2045,2044,2043", "duel simulate: --trials 100 of every point takes up to"},
+		{"duel run --horizon 1e9 --arms " + armsFile, "a tournament of 2000 arms needs up to 256000000 bytes"},
+		{"duel plan --horizon 1e9 --gap .1 --arms 2048 --threads 4", "duel plan: --trials 200 of --arms 2048 needs up to"},
+		{"duel plan --horizon 1e9 --gap .1 --arms 4 --trials 9999999", "duel plan: --trials 9999999 of --arms 4 needs up to"},
+		{"duel simulate --figure 2 --trials 1000000", "duel simulate: --trials 1000000 of every point needs up to"},
+		{"duel simulate --figure 1 --arms 2048,2047,2046,2045,2044,2043", "duel simulate: --trials 100 of every point needs up to"},
 	} {
 		r := thresher(t, strings.Fields(c.args)...)
-		if r.wantError(t, c.want); !strings.Contains(r.err, "may be taken") && !strings.Contains(r.err, "are kept") {
+		if r.wantError(t, c.want); !strings.Contains(r.err, "are available") && !strings.Contains(r.err, "may be taken") && !strings.Contains(r.err, "are kept") {
 			t.Errorf("%s: no limit in %s", c.args, r.err)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
 		n, err := s.r.Read(s.buffer()[:min(left, int64(s.chunk))*int64(s.r.Dim())])
 		left -= int64(n)
 		if err == io.EOF {
-			return fmt.Errorf("%s: only %d queries in it, %d are answered already", s.in.name, rows-left, rows)
+			return fmt.Errorf("%s: has only %d queries, but %d are answered already", s.in.name, rows-left, rows)
 		}
 		if err != nil {
 			return s.in.named(err)

@@ -20,12 +20,12 @@ func newRootCommand(a *app) *cobra.Command {
 of many queries against many vectors, without an index, with a stated failure
 probability and a certificate for every answer.
 
-Settings come from flags, else from variables (THRESHER_DELTA is --delta), else
-from a configuration file, else from defaults; config show tells which.
+Settings come from flags, environment variables (THRESHER_DELTA for --delta), a
+configuration file, or defaults, in this order; config show prints the source of each.
 
-Exit codes: 0 done; 1 verify found wrong answers, a batch of job is not
-completed, or data check found what is not whole; 2 usage or bad input; 3 a deadline left partial answers; 4 backend
-unavailable; 130 interrupted.`,
+Exit codes: 0 success; 1 verify found wrong answers, an offline job did not complete,
+or data check found damage; 2 usage error or bad input; 3 partial answers because of
+a deadline; 4 backend unavailable; 130 interrupted.`,
 		Version:       readBuildInfo().Version,
 		Args:          noSuchVerb,
 		SilenceUsage:  true,

@@ -57,13 +57,13 @@ func (o *rowFile) close() error {
 func refuseOutputs(force bool, paths []string) error {
 	for i, path := range paths {
 		if slices.ContainsFunc(paths[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }) {
-			return fmt.Errorf("--out %s: is given twice", path)
+			return fmt.Errorf("--out %s is given twice", path)
 		}
 		if path == stdio {
 			continue
 		}
 		if end := strings.ToLower(filepath.Ext(path)); slices.Contains(otherPictures(), end) {
-			return fmt.Errorf("--out %s: pictures end in .png or .svg, not in %s", path, end)
+			return fmt.Errorf("--out %s: figures end in .png or .svg, not in %s", path, end)
 		}
 		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 			return fmt.Errorf("--out %s: there is no folder %s", path, filepath.Dir(path))

@@ -33,12 +33,11 @@ func newSearchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search --atoms FILE --queries FILE",
 		Short: "Find the k best atoms of every query",
-		Long: `Find the k best atoms of every query, in chunks that are written as they finish.
+		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
 
-Answers go to --out, whose name tells the form (.jsonl, .npz, .parquet, .ivecs), or
-as JSON lines to stdout. A run that was killed goes on with --resume. A summary
-goes to stderr, or with --json to stdout. The rotation has --seed, 1 unless told
-otherwise, so that runs repeat.`,
+They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs),
+or as JSON lines to stdout. --resume continues a run that was killed. A summary goes
+to stderr, or with --json to stdout. The default --seed is 1, so that runs repeat.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
@@ -50,13 +49,13 @@ otherwise, so that runs repeat.`,
 	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, put beside row numbers as names (default: one called id, if there is)")
-	fs.StringVar(&f.out, "out", stdio, "`file` of answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
+	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms, with -k the k best, that score at least this (l2: at most); each is missed with probability at most delta")
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (l2: at most); each is missed with probability at most delta")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
-	fs.DurationVar(&f.deadline, "deadline", 0, "end the search after this `time`; the rest is answered with the best so far (exit code 3)")
-	fs.BoolVar(&f.resume, "resume", false, "go on where a killed run stopped")
+	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, searchSettings()...)
@@ -79,7 +78,7 @@ func (f *searchFlags) check() error {
 	case f.deadline < 0:
 		return fmt.Errorf("search: --deadline %v is negative", f.deadline)
 	case f.certificates != "" && f.out == stdio:
-		return errors.New("search: --certificates needs an --out file beside it; JSON lines hold their certificates already")
+		return errors.New("search: --certificates needs an --out file; JSON lines already contain certificates")
 	case f.certificates != "" && filepath.Ext(f.certificates) != ".jsonl":
 		return fmt.Errorf("search: --certificates %s: name does not end in .jsonl", f.certificates)
 	case f.certificates != "" && filepath.Clean(f.certificates) == filepath.Clean(f.out):
@@ -98,7 +97,7 @@ func (f *searchFlags) sparesInputs() error {
 		for _, in := range []string{f.atoms, f.queries} {
 			read, err := os.Stat(in)
 			if err == nil && os.SameFile(read, written) {
-				return fmt.Errorf("search: %s is read and would be written", out)
+				return fmt.Errorf("search: %s is an input and would be overwritten", out)
 			}
 		}
 	}
@@ -144,7 +143,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	}
 	defer queries.Close()
 	if queries.Len() == 0 {
-		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
 
 	closeEngine, err := s.prepare(ctx, queries)
@@ -169,7 +168,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 		return nil, err
 	}
 	if method == batch.PrefixF32 && s.in.atoms.isCollection() {
-		return nil, fmt.Errorf("--method prefix-f32: %s lacks the coordinates that it looks at; name the file of vectors that it was built from", s.in.atoms.name)
+		return nil, fmt.Errorf("--method prefix-f32: %s lacks the raw coordinates that this method reads; name the file of vectors it was built from", s.in.atoms.name)
 	}
 	backends, err := s.openBackends(ctx)
 	if err != nil {
@@ -227,7 +226,7 @@ func (s *search) ask(queries dataset.Reader) error {
 	width := min(s.request.K, s.atoms.N)
 	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
 		width = others
-		s.warnings = append(s.warnings, fmt.Sprintf("k %d cut to the %d atoms beside a query itself", s.request.K, others))
+		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", s.request.K, others))
 	}
 	s.k = width
 	return s.out.setWidth(width)
@@ -256,6 +255,6 @@ func (s *search) report() error {
 	if s.summary.Partial == 0 {
 		return nil
 	}
-	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: best so far, with the bound on what was not resolved",
+	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: the best so far, with a bound on the rest",
 		s.flags.deadline, s.summary.Partial, s.summary.Queries)}
 }

@@ -58,7 +58,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 		return err
 	}
 	if t.Queries == 0 {
-		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
 	if err := s.out.assemble(ctx); err != nil {
 		return err
@@ -99,11 +99,11 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", items)}
 	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
-		return fmt.Errorf("%w; --resume goes on with a run that stopped, --force overwrites", err)
+		return fmt.Errorf("%w; --resume continues a stopped run, --force overwrites", err)
 	case errors.Is(err, jobs.ErrDamaged):
-		return fmt.Errorf("%w; --force begins anew", err)
+		return fmt.Errorf("%w; --force starts over", err)
 	case errors.Is(err, jobs.ErrFingerprint):
-		return fmt.Errorf("%s: was begun with other vectors or settings; --force begins anew", s.out.progress())
+		return fmt.Errorf("%s: was started with other vectors or settings; --force starts over", s.out.progress())
 	case done.Items > 0:
 		return fmt.Errorf("%w; %s", err, items)
 	}
@@ -137,7 +137,7 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 		return err
 	}
 	if t.Queries == 0 {
-		return fmt.Errorf("%s: no queries in it", s.in.queries.name)
+		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
 	s.summary.take(t)
 	return nil

@@ -33,7 +33,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	format, zipped := dataset.FormatOf(f.out)
 	switch {
 	case zipped:
-		return nil, fmt.Errorf("--out %s: answers are not compressed while they are written; leave .gz away", f.out)
+		return nil, fmt.Errorf("--out %s: compressed output is not supported; drop .gz", f.out)
 	case format != dataset.JSONL && format != dataset.NPZ && format != dataset.Parquet && format != dataset.IVecs:
 		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs", f.out)
 	}
@@ -50,7 +50,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	_, err := os.Lstat(o.progress())
 	begun := err == nil
 	if begun && !f.resume {
-		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume goes on with it, --force begins anew", o.progress(), fs.ErrExist)
+		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --force starts over", o.progress(), fs.ErrExist)
 	}
 	if begun {
 		return o, nil
@@ -86,7 +86,7 @@ func (o *answerFiles) spooled() bool { return o.format != dataset.JSONL }
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k
 	if k == 0 && (o.format == dataset.NPZ || o.format == dataset.IVecs) {
-		return fmt.Errorf("--out %s: answers of any length do not fit a matrix; add -k, or write .jsonl or .parquet", o.out)
+		return fmt.Errorf("--out %s: answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet", o.out)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	defer out.Discard()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w; the answers are safe, --resume makes the file of them", o.out, err)
+			err = fmt.Errorf("%s: %w; no answers are lost, and --resume writes the file", o.out, err)
 		}
 	}()
 

@@ -160,7 +160,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	a := &app{in: strings.NewReader(""), out: new(bytes.Buffer), err: &spy{at: "atoms ready", do: inTheWay}}
 	root := newRootCommand(a)
 	root.SetArgs(append(args, "--log-level", "info"))
-	if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), "the answers are safe") {
+	if err := root.ExecuteContext(ctx); err == nil || !strings.Contains(err.Error(), "no answers are lost") {
 		t.Fatalf("error %v", err)
 	}
 	if err := os.Remove(out); err != nil {

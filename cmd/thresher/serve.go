@@ -22,26 +22,26 @@ func newServeCommand(a *app) *cobra.Command {
 	var demo bool
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer searches and batches over HTTP",
-		Long: `Answer searches and batches over HTTP: collections under /v1, the Open Inference
-Protocol under /v2 and, with --grpc-listen, over gRPC, metrics under /metrics, a
-page at /, the API described in /openapi.yaml.
+		Short: "Serve searches and offline jobs over HTTP",
+		Long: `Serve searches and offline jobs over HTTP: collections under /v1, the Open Inference
+Protocol under /v2 and, with --grpc-listen, over gRPC, metrics under /metrics, a web
+page at /, the description of the API at /openapi.yaml.
 
-Everything is kept in one folder, thresher-data in the current one unless --data
-names another; a server that starts again there goes on with what it finds.
-Addresses that other machines can reach need a token or --insecure.
+All data is stored in one folder, ./thresher-data unless --data names another; a
+restarted server continues with what it finds there. Listening on an address that
+other machines can reach needs a token or --insecure.
 
-SIGTERM and SIGINT stop the server: for a moment it refuses requests, so that
-balancers see it, then searches under way are answered and batches come to a
-chunk's end; a second one stops it at once. SIGHUP has tokens and the
-certificate read again.`,
+SIGTERM and SIGINT stop the server: it refuses new requests for a moment, so that
+load balancers notice, finishes running searches, and stops offline jobs at the end
+of a chunk. A second signal stops it at once. SIGHUP reloads tokens and the
+certificate.`,
 		Example: `  thresher serve --demo
   thresher serve --data /var/lib/thresher --roots /srv/vectors
   thresher serve --listen :8080 --tokens "ci:write:$(printf %s "$TOKEN" | sha256sum | cut -c-64)"`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
-	cmd.Flags().BoolVar(&demo, "demo", false, "make the collection demo, of the doc comments of Go's standard library, and say how to ask it")
+	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
 	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "kernels", "costs")...)
 	return cmd
 }

@@ -99,7 +99,7 @@ func (p *pool) open(ctx context.Context, name string, c *collection.Collection) 
 			return nil, err
 		}
 		here /= float64(max(1, backend.Describe(p.cpu).Threads))
-		p.app.log.Info("expected to take", "collection", name, "cpu", here, p.card.Name(), there)
+		p.app.log.Info("predicted times", "collection", name, "cpu", here, p.card.Name(), there)
 		if here == 0 || there >= here { // 0: nothing forecasts it
 			return batch.Open(ctx, c, p.cpu, onCPU)
 		}

@@ -60,7 +60,7 @@ func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.
 		case <-hangups:
 		}
 		if err := a.reload(s, certs); err != nil {
-			a.log.Error("reload: what was read before stays", "error", err)
+			a.log.Error("reload failed: the former settings stay", "error", err)
 			continue
 		}
 		a.log.Info("reloaded tokens and certificate")
@@ -77,7 +77,7 @@ func (a *app) reload(s *service.Server, certs *certificates) error {
 		return err
 	}
 	if (c.Server.TLSCert == "") != (certs.now.Load() == nil) {
-		return errors.New("HTTPS begins or ends with a restart only")
+		return errors.New("enabling or disabling HTTPS needs a restart")
 	}
 	next := &certificates{}
 	if err := next.read(&c.Server); err != nil {

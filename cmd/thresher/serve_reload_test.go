@@ -117,7 +117,7 @@ func TestServeReloads(t *testing.T) {
 	}
 	kept := bytes.Clone(shown)
 
-	const stays = "what was read before stays"
+	const stays = "the former settings stay"
 	configured("limits: {body: large}\n", "first")
 	hangup(stays)
 	configured("") // no tokens
@@ -127,7 +127,7 @@ func TestServeReloads(t *testing.T) {
 	}
 	configured("", "first")
 	hangup(stays)
-	for _, why := range []string{"limits.body", "there are no tokens any more", "key " + key} {
+	for _, why := range []string{"limits.body", "no tokens are set any more", "key " + key} {
 		if !strings.Contains(said.String(), why) {
 			t.Errorf("the log has no %q: %s", why, said)
 		}

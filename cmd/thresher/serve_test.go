@@ -215,8 +215,8 @@ func TestServeRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"every address":         {[]string{"--listen=:0"}, "there are no tokens"},
-		"another address":       {[]string{"--listen=192.0.2.1:80"}, "there are no tokens"},
+		"every address":         {[]string{"--listen=:0"}, "no tokens are set"},
+		"another address":       {[]string{"--listen=192.0.2.1:80"}, "no tokens are set"},
 		"address":               {[]string{"--listen=8080"}, "is not host:port"},
 		"taken address":         {[]string{"--listen=" + taken.Addr().String()}, "address already in use"},
 		"token":                 {[]string{"--tokens=secret"}, "tokens: item 0"},

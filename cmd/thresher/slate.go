@@ -8,11 +8,11 @@ func newSlateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slate",
 		Short: "Recommend diverse lists under budgets, and learn from rewards",
-		Long: `Recommend lists of items that cover what a user likes without repeating themselves,
-within budgets and limits, and learn from rewards what that is: recommend makes a
-list, feedback says how it was liked, simulate repeats the experiments of the paper
-(Submodular Bandit Problem Under Multiple Constraints, UAI 2020). docs/slates.md says
-what is promised, and when.`,
+		Long: `Recommend lists of items that cover what a user likes without repetition, within
+budgets and limits, and learn the user's taste from rewards: recommend makes a list,
+feedback reports its rewards, simulate reproduces the experiments of the paper
+(Submodular Bandit Problem Under Multiple Constraints, UAI 2020). docs/slates.md
+states the guarantees and their assumptions.`,
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

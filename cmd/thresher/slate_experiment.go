@@ -48,7 +48,7 @@ func refuseIgnored(cmd *cobra.Command, figure, data string) error {
 		{"folder", data != moviesData, "--data " + data},
 	} {
 		if x.ignored && cmd.Flags().Changed(x.flag) {
-			return fmt.Errorf("slate simulate: %s does not heed --%s", x.by, x.flag)
+			return fmt.Errorf("slate simulate: %s does not use --%s", x.by, x.flag)
 		}
 	}
 	return nil

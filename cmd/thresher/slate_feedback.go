@@ -28,11 +28,11 @@ func newSlateFeedbackCommand(a *app) *cobra.Command {
 		Use:   "feedback --state FILE (--slate N --rewards Y,Y,.. | --from FILE)",
 		Short: "Learn from the rewards of a list",
 		Long: `Learn from the rewards of a list, one for each item in order, from 0 to 1; leave out
-those behind the last item that the user looked at. An item's reward is about what it
-adds to those above it.
+the items after the last one that the user looked at. An item's reward is for what it
+adds to the items above it.
 
-The first rewards of a slate stay. To give them again changes nothing; to give others
-is an error. --from takes many, all or none of them, a line each:
+The first rewards of a slate are final. Repeating them changes nothing; giving others
+is an error. --from applies many, all or none, one on each line:
   {"slate":7,"rewards":[1,0,1]}`,
 		Example: `  thresher slate feedback --state ann.json --slate 1 --rewards 1,0,0,1
   thresher slate feedback --state users --user ann --from clicks.jsonl`,
@@ -44,7 +44,7 @@ is an error. --from takes many, all or none of them, a line each:
 	fs.IntVar(&f.slate, "slate", 0, "`number` of the slate")
 	fs.StringVar(&f.rewards, "rewards", "", "`numbers` from 0 to 1, separated by commas")
 	fs.StringVar(&f.from, "from", "", "`file` of rewards as JSON lines; - is standard input")
-	fs.BoolVar(&f.json, "json", false, "what became of the rewards as JSON lines")
+	fs.BoolVar(&f.json, "json", false, "report on the rewards as JSON lines")
 	addSettings(cmd)
 	return cmd
 }
@@ -82,7 +82,7 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	}
 	lock, err := lockFolder(cmd.Context(), filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--state: %w; slate recommend makes it", err)
+		return fmt.Errorf("--state: %w; slate recommend creates it", err)
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	s, err := readSlateState(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; slate recommend makes it", err)
+		return fmt.Errorf("%w; slate recommend creates it", err)
 	}
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func scanRewards(in io.Reader, name string) ([]slateRewards, error) {
 		r.slate = *given.Slate
 		for i, y := range given.Rewards {
 			if y == nil {
-				return nil, fmt.Errorf("%sslate %d, reward %d: null is no number; leave out what the user did not look at", r.where, r.slate, i+1)
+				return nil, fmt.Errorf("%sslate %d, reward %d: null is not a number; leave out what the user did not look at", r.where, r.slate, i+1)
 			}
 			r.rewards = append(r.rewards, *y)
 		}

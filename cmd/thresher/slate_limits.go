@@ -28,10 +28,10 @@ type limitFlags struct {
 
 func (f *limitFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.file, "limits", "", "`file` of limits as JSON: {\"length\":5,\"budgets\":{\"cost\":2},\"groups\":{\"*\":2,\"War\":1}}; flags go before it")
-	fs.IntVarP(&f.length, "length", "k", usualLength, "most `items` of a list; 0 = any number")
-	fs.StringArrayVar(&f.budgets, "budget", nil, "what a list may cost, `NAME=X` or, if items have one cost, X; may be given again")
-	fs.StringArrayVar(&f.groups, "group-limit", nil, "most items of a group, `NAME=N`, or N for each of all groups; may be given again")
+	fs.StringVar(&f.file, "limits", "", "`file` of limits as JSON: {\"length\":5,\"budgets\":{\"cost\":2},\"groups\":{\"*\":2,\"War\":1}}; flags override it")
+	fs.IntVarP(&f.length, "length", "k", usualLength, "most `items` in a list; 0 = any number")
+	fs.StringArrayVar(&f.budgets, "budget", nil, "budget of a list, `NAME=X` or, if items have one cost, X; may be repeated")
+	fs.StringArrayVar(&f.groups, "group-limit", nil, "most items from a group, `NAME=N`, or N for every group; may be repeated")
 }
 
 // usualLength bounds lists that nothing else may bound: time and memory grow with the
@@ -84,13 +84,13 @@ func readLimitFile(path string) (*namedLimits, error) {
 			return nil, fmt.Errorf("%s: budgets: a name is empty", path)
 		}
 		if file.Budgets[name] == nil {
-			return nil, fmt.Errorf("%s: budget of %q: null is no number", path, name)
+			return nil, fmt.Errorf("%s: budget of %q: null is not a number", path, name)
 		}
 		limits.budgets[name] = *file.Budgets[name]
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Groups)) {
 		if file.Groups[name] == nil {
-			return nil, fmt.Errorf("%s: group limit of %q: null is no number", path, name)
+			return nil, fmt.Errorf("%s: group limit of %q: null is not a number", path, name)
 		}
 		limits.groups[name] = *file.Groups[name]
 	}

@@ -22,16 +22,16 @@ type optionFlags struct {
 func (f *optionFlags) add(cmd *cobra.Command) {
 	rules := []string{string(slate.Determinant), string(slate.Information), string(slate.Tuned), string(slate.Fixed)}
 	fs := cmd.Flags()
-	fs.StringVar(&f.rule, "rule", string(slate.Tuned), "how wide confidence intervals are ("+strings.Join(rules, ", ")+"); the first is proven, the second with a ridge of 1 or more")
+	fs.StringVar(&f.rule, "rule", string(slate.Tuned), "confidence intervals ("+strings.Join(rules, ", ")+"); determinant is proven, information with a ridge of 1 or more")
 	fs.Float64Var(&f.delta, "delta", .1, "`probability` that some interval ever fails")
-	fs.Float64Var(&f.norm, "norm", 1, "bound on the norm of a user's weights, of the proven rules")
-	fs.Float64Var(&f.base, "base", .1, "deviations of an interval, of the rules tuned and fixed")
-	fs.Float64Var(&f.scale, "scale", .05, "growth of tuned intervals with the root of the logarithm of rewards")
-	fs.Float64Var(&f.epsilon, "epsilon", .2, "step of the thresholds of afsm: the finer, the better the guarantee, and the slower")
-	fs.Float64Var(&f.lowest, "lowest", .05, "the best item is worth at least this `value`, for afsm")
-	fs.Float64Var(&f.highest, "highest", 1, "the best item is worth at most this `value`, for afsm")
+	fs.Float64Var(&f.norm, "norm", 1, "bound on the norm of a user's weights, for the proven rules")
+	fs.Float64Var(&f.base, "base", .1, "width of an interval in standard deviations, for the rules tuned and fixed")
+	fs.Float64Var(&f.scale, "scale", .05, "growth of tuned intervals with the square root of the log of the number of rewards")
+	fs.Float64Var(&f.epsilon, "epsilon", .2, "step between afsm's thresholds: smaller is slower with a better guarantee")
+	fs.Float64Var(&f.lowest, "lowest", .05, "lower bound on the `value` of the best item, for afsm")
+	fs.Float64Var(&f.highest, "highest", 1, "upper bound on the `value` of the best item, for afsm")
 	fs.Float64Var(&f.ridge, "ridge", 1, "regularisation of a user's weights, lambda")
-	fs.BoolVar(&f.greedy, "greedy", false, "let afsm consider the lists of lsb and modified too")
+	fs.BoolVar(&f.greedy, "greedy", false, "afsm also considers the lists of lsb and modified")
 	complete(cmd, "rule", rules)
 }
 

@@ -28,10 +28,10 @@ func newSlateRecommendCommand(a *app) *cobra.Command {
 	f := &slateRecommendFlags{}
 	cmd := &cobra.Command{
 		Use:   "recommend --items FILE --state FILE [-k N] [--budget X] [--group-limit N]",
-		Short: "Make a list for a user, by what was learned of their taste",
-		Long: `Make a list for a user, by what was learned of their taste from earlier lists. What
-was learned, and the list until its rewards come, is kept in the file of --state, or in
-the file of --user in the folder of --state; a user without a file is new.
+		Short: "Make a list for a user",
+		Long: `Make a list for a user from what was learned of their taste. This state, and the list
+until its rewards arrive, is stored in the file --state or, with --user, in that
+user's file in the folder --state; a user without a file is new.
 
 Items are a folder of MovieLens 100K, CSV with columns id, title, groups (split by |),
 score, feature.NAME, cost, cost.NAME, or JSON lines:
@@ -57,7 +57,7 @@ covers its groups by its score.`,
 }
 
 func addStateFlags(cmd *cobra.Command, state, user *string) {
-	cmd.Flags().StringVar(state, "state", "", "`file` of what was learned; with --user, the folder of such files")
+	cmd.Flags().StringVar(state, "state", "", "`file` of the learned state; with --user, the folder of such files")
 	cmd.Flags().StringVar(user, "user", "", "`name` of the user's file in the folder of --state")
 }
 
@@ -106,7 +106,7 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 		return err
 	}
 	if given := cmd.Flags().Lookup("ridge"); given.Changed && s.User.Lambda() != f.ridge {
-		return fmt.Errorf("%s: began with --ridge %g, not %g", path, s.User.Lambda(), f.ridge)
+		return fmt.Errorf("%s: was created with --ridge %g, not %g", path, s.User.Lambda(), f.ridge)
 	}
 	options.Algorithm, options.Seed, options.Round = slate.Algorithm(f.algorithm), a.config.Seed, uint64(s.Last)
 	options.Memory = spareMemory()
@@ -150,5 +150,5 @@ func (s *slateState) knows(set *items.Set) error {
 	if slices.Equal(s.Topics, set.Topics) {
 		return nil
 	}
-	return fmt.Errorf("%s: knows the topics %q, the items have %q", s.path, s.Topics, set.Topics)
+	return fmt.Errorf("%s: has the topics %q, the items have %q", s.path, s.Topics, set.Topics)
 }

@@ -35,16 +35,16 @@ func newSlateSimulateCommand(a *app) *cobra.Command {
 	f := &slateSimulateFlags{}
 	cmd := &cobra.Command{
 		Use:   "simulate --data news|ml-100k|FILE --figure reward|budget|cardinality [--out FILE.png]",
-		Short: "Repeat the experiments of the paper, and draw its figures",
-		Long: `Repeat the experiments of the paper: AFSM-UCB and greedy baselines recommend to users
-whose taste they have to learn. What is drawn is the reward of a list, averaged over
-all rounds so far, against the rounds (reward), or after the last round against the
-budget or the length of lists (cardinality). Bands are 95% intervals of the mean over
-the users, by Student's t.
+		Short: "Reproduce the experiments and figures of the paper",
+		Long: `Reproduce the experiments of the paper: AFSM-UCB and greedy baselines recommend to
+users whose taste they have to learn. The figures show the reward of a list, averaged
+over all rounds so far, against the rounds (reward), or after the last round against
+the budget or the length of lists (cardinality). Bands are 95% confidence intervals
+of the mean over the users, by Student's t.
 
-Data are made-up news, MovieLens 100K from a folder of yours, or a file of items as
-for recommend. Each point is a line of CSV as soon as it is done; a file that ends in
-.png or .svg is drawn when all are. The paper has --users 100 --repeats 10.`,
+Data are synthetic news, MovieLens 100K from a folder, or a file of items as for
+recommend. Each point is written as a line of CSV as soon as it is done; files that
+end in .png or .svg are drawn at the end. The paper has --users 100 --repeats 10.`,
 		Example: `  thresher slate simulate --data news --figure reward --out news.csv --out news.png
   thresher slate simulate --data ml-100k --folder ml-100k --figure budget --out movies.svg`,
 		Args: noArguments,
@@ -55,18 +55,18 @@ for recommend. Each point is a line of CSV as soon as it is done; a file that en
 	fs.StringVar(&f.data, "data", newsData, "news, ml-100k, or a `file` of items (.csv, .jsonl)")
 	fs.StringVar(&f.folder, "folder", moviesData, "with --data ml-100k: `folder` of MovieLens 100K")
 	fs.StringVar(&f.figure, "figure", figures[0], "what to vary ("+strings.Join(figures, ", ")+")")
-	fs.IntVar(&f.newsItems, "news-items", 1000, "with --data news: how many to make up")
-	fs.IntVar(&f.newsTopics, "news-topics", 15, "with --data news: their topics")
+	fs.IntVar(&f.newsItems, "news-items", 1000, "with --data news: number of synthetic items")
+	fs.IntVar(&f.newsTopics, "news-topics", 15, "with --data news: number of topics")
 	fs.StringSliceVar(&f.algorithms, "algorithms", nil, "`names` ("+strings.Join(slateAlgorithms(), ", ")+"); default: all, mcs if there are few items")
 	fs.IntVar(&f.users, "users", 20, "users, each with a taste")
-	fs.IntVar(&f.repeats, "repeats", 1, "times that each user is met")
-	fs.IntVar(&f.rounds, "rounds", 0, "lists for each user; 0 = 300, and 100 to vary a limit")
+	fs.IntVar(&f.repeats, "repeats", 1, "repetitions for each user")
+	fs.IntVar(&f.rounds, "rounds", 0, "lists for each user; 0 = 300, or 100 when a limit varies")
 	fs.Float64SliceVar(&f.onBudget, "budgets", nil, "`values` on the axis of budgets")
 	fs.IntSliceVar(&f.onLength, "lengths", nil, "`values` on the axis of lengths")
-	fs.StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a picture if it ends in .png or .svg, else CSV; may be given again")
+	fs.StringArrayVar(&f.out, "out", []string{stdio}, "`file` to write, a figure if it ends in .png or .svg, else CSV; may be repeated")
 	fs.BoolVar(&f.force, "force", false, "overwrite the output")
 	f.limitFlags.add(cmd)
-	fs.Lookup("length").Usage += "; of news and ml-100k 8 unless given"
+	fs.Lookup("length").Usage += "; default for news and ml-100k: 8"
 	f.optionFlags.add(cmd)
 	complete(cmd, "figure", figures)
 	complete(cmd, "algorithms", slateAlgorithms())

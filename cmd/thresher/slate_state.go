@@ -83,7 +83,7 @@ func readSlateState(path string) (*slateState, error) {
 	}
 	s, err := parseSlateState(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: is no state of slates: %w", path, err)
+		return nil, fmt.Errorf("%s: is not a state file of slates: %w", path, err)
 	}
 	s.path = path
 	return s, nil
@@ -116,11 +116,11 @@ func (s slateState) sum() (string, error) {
 // check refuses what save does not write.
 func (s *slateState) check() error {
 	if s.Version != slateStateVersion {
-		return fmt.Errorf("version %d, this program knows %d", s.Version, slateStateVersion)
+		return fmt.Errorf("version %d; this program reads %d", s.Version, slateStateVersion)
 	}
 	if s.Checksum != "" {
 		if sum, err := s.sum(); err != nil || sum != s.Checksum {
-			return errors.Join(err, fmt.Errorf("its checksum is %s, not %s as it says: something has changed it", sum, s.Checksum))
+			return errors.Join(err, fmt.Errorf("its checksum is %s, not %s as recorded: the file was changed", sum, s.Checksum))
 		}
 	}
 	if s.User == nil {
@@ -184,18 +184,18 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	}
 	for _, a := range s.Answered {
 		if a.Slate == id && !slices.Equal(a.Rewards, rewards) {
-			return false, fmt.Errorf("slate %d: had the rewards %v, which stay", id, a.Rewards)
+			return false, fmt.Errorf("slate %d: already has the rewards %v, which are final", id, a.Rewards)
 		}
 		if a.Slate == id {
 			return false, nil
 		}
 	}
 	if id < 1 || id > s.Last {
-		return false, fmt.Errorf("slate %d: there is none; the last is %d", id, s.Last)
+		return false, fmt.Errorf("slate %d does not exist; the last is %d", id, s.Last)
 	}
 	at := s.open(id)
 	if at < 0 {
-		return false, fmt.Errorf("slate %d: is forgotten; the last %d open and %d answered ones are kept", id, mostOpen, mostAnswered)
+		return false, fmt.Errorf("slate %d: was evicted; the last %d open and %d answered slates are kept", id, mostOpen, mostAnswered)
 	}
 	o := s.Open[at]
 	if len(rewards) > len(o.Items) {

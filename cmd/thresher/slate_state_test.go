@@ -26,7 +26,7 @@ func TestSlateStateIsBounded(t *testing.T) {
 	if len(s.Open) != mostOpen {
 		t.Errorf("%d open slates", len(s.Open))
 	}
-	if _, err := s.reward(s.Last-mostOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "is forgotten") {
+	if _, err := s.reward(s.Last-mostOpen, []float64{1}); err == nil || !strings.Contains(err.Error(), "was evicted") {
 		t.Error(err)
 	}
 	for range mostAnswered + 5 {

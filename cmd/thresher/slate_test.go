@@ -168,7 +168,7 @@ func TestSlateUsers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	thresher(t, "slate", "feedback", "--state", users, "--user", "ann", "--slate", "2", "--rewards", "1").wantCode(t, exitOK)
-	thresher(t, "slate", "feedback", "--state", users, "--user", "../bob", "--slate", "2", "--rewards", "1").wantError(t, "bob.json", "slate 2: there is none; the last is 1")
+	thresher(t, "slate", "feedback", "--state", users, "--user", "../bob", "--slate", "2", "--rewards", "1").wantError(t, "bob.json", "slate 2 does not exist; the last is 1")
 	none := filepath.Join(dir, "none")
 	thresher(t, "slate", "feedback", "--state", none, "--user", "ann", "--slate", "1", "--rewards", "1").wantError(t, none)
 	if exists(none) {
@@ -219,11 +219,11 @@ func TestSlateFeedback(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--slate", "2", "--rewards", "1,1"}, "ann.json: slate 2: had the rewards [1 0], which stay"},
-		{[]string{"--slate", "2", "--rewards", "1,0,0"}, "slate 2: had the rewards [1 0]"},
+		{[]string{"--slate", "2", "--rewards", "1,1"}, "ann.json: slate 2: already has the rewards [1 0], which are final"},
+		{[]string{"--slate", "2", "--rewards", "1,0,0"}, "slate 2: already has the rewards [1 0]"},
 		{[]string{"--slate", "1", "--rewards", "1,0,0,1"}, "ann.json: slate 1: 4 rewards for 3 items"},
-		{[]string{"--slate", "4", "--rewards", "1"}, "slate 4: there is none; the last is 3"},
-		{[]string{"--slate", "0", "--rewards", "1"}, "slate 0: there is none"},
+		{[]string{"--slate", "4", "--rewards", "1"}, "slate 4 does not exist; the last is 3"},
+		{[]string{"--slate", "0", "--rewards", "1"}, "slate 0 does not exist"},
 		{[]string{"--slate", "1", "--rewards", "1,NaN"}, "slate 1, reward 2: NaN is not in [0, 1]"},
 		{[]string{"--slate", "1", "--rewards", "-1"}, "slate 1, reward 1: -1 is not in [0, 1]"},
 		{[]string{"--slate", "1", "--rewards", "1e999"}, `reward 1: "1e999" is not a number`},
@@ -235,7 +235,7 @@ func TestSlateFeedback(t *testing.T) {
 		{[]string{"--from", filepath.Join(dir, "none")}, "none: no such file"},
 		{lines("\n"), ".jsonl: no rewards"},
 		{lines(`{"slate":1,"rewards":[1]}` + "\n\n" + `{"slate":3,"rewards":[2]}`), ".jsonl, line 3: slate 3, reward 1: 2 is not in [0, 1]"},
-		{lines(`{"slate":1,"rewards":[1]}` + "\n" + `{"slate":1,"rewards":[0]}`), ".jsonl, line 2: slate 1: had the rewards [1]"},
+		{lines(`{"slate":1,"rewards":[1]}` + "\n" + `{"slate":1,"rewards":[0]}`), ".jsonl, line 2: slate 1: already has the rewards [1]"},
 		{lines(`{"slate":1,"rewards":[]}`), "line 1: slate 1: no rewards"},
 		{lines(`{"slate":1,"reward":[1]}`), `.jsonl, line 1: json: unknown field "reward"`},
 		{lines(`{"slate":1,"rewards":[1]}{}`), "line 1: more than one object"},
@@ -245,7 +245,7 @@ func TestSlateFeedback(t *testing.T) {
 		{lines(`{"slate":1,"rewards":[1`), "line 1: is cut short"},
 		{lines(`{"rewards":[1]}`), "line 1: slate is missing"},
 		{[]string{"--from", dir}, "--from: " + dir + ": is a directory"},
-		{lines(`{"slate":1,"rewards":[1,null]}`), ".jsonl, line 1: slate 1, reward 2: null is no number"},
+		{lines(`{"slate":1,"rewards":[1,null]}`), ".jsonl, line 1: slate 1, reward 2: null is not a number"},
 	} {
 		feedback(c.args...).wantError(t, c.want)
 	}
@@ -304,7 +304,7 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state " + dir + "/none/s"), "none"},
 		{"slate recommend --items " + dir + "/none.csv --state x", "--items: stat " + dir + "/none.csv"},
 		{"slate recommend --items " + dir + " --state x", "u.genre: no such file"},
-		{"slate recommend --items " + other + " --state " + state, `good.json: knows the topics ["Animals" "Comedy" "Drama" "Horror" "Space"], the items have ["X"]`},
+		{"slate recommend --items " + other + " --state " + state, `good.json: has the topics ["Animals" "Comedy" "Drama" "Horror" "Space"], the items have ["X"]`},
 		{recommend("--state x --budget 4"), `--budget 4: items have the costs ["minutes" "price"]; write NAME=4`},
 		{recommend("--state x --budget fee=4"), `budget of "fee": items have the costs`},
 		{recommend("--state x --budget price=much"), `--budget price=much: "much" is not a number`},
@@ -330,27 +330,27 @@ func TestSlateBadInput(t *testing.T) {
 		{recommend("--state x --limits " + dir + "/none.json"), "none.json"},
 		{recommend("--state x --limits " + file("limits.json", `{"size":3}`)), `limits.json: json: unknown field "size"`},
 		{recommend("--state x --limits " + file("limit2.json", `{"length":null}`)), "limit2.json: length: null is not a whole number"},
-		{recommend("--state x --limits " + file("limit3.json", `{"budgets":{"price":null}}`)), `limit3.json: budget of "price": null is no number`},
+		{recommend("--state x --limits " + file("limit3.json", `{"budgets":{"price":null}}`)), `limit3.json: budget of "price": null is not a number`},
 		{recommend("--state x --limits " + file("limit4.json", `{"budgets":{"":1}}`)), "limit4.json: budgets: a name is empty"},
-		{recommend("--state x --limits " + file("limit5.json", `{"groups":{"Space":null}}`)), `limit5.json: group limit of "Space": null is no number`},
+		{recommend("--state x --limits " + file("limit5.json", `{"groups":{"Space":null}}`)), `limit5.json: group limit of "Space": null is not a number`},
 		{recommend("--state x --algorithm ucb"), `"ucb"`},
 		{recommend("--state x --rule wild"), `"wild"`},
 		{recommend("--state x --delta 0"), "delta: 0 is not in (0, 1)"},
 		{recommend("--state x --delta 2"), "delta: 2 is not in (0, 1)"},
 		{recommend("--state x --ridge 0"), "--ridge 0 is not above 0"},
-		{recommend("--state " + state + " --ridge 2"), "good.json: began with --ridge 1, not 2"},
-		{recommend("--state " + file("digit.json", strings.Replace(sealed, `"last":1`, `"last":3`, 1))), "digit.json: is no state of slates: its checksum is"},
-		{recommend("--state " + file("torn.json", good[:len(good)/2])), "torn.json: is no state of slates"},
-		{recommend("--state " + file("empty.json", "")), "empty.json: is no state of slates"},
-		{recommend("--state " + file("null.json", "{}")), "null.json: is no state of slates: version 0, this program knows 1"},
+		{recommend("--state " + state + " --ridge 2"), "good.json: was created with --ridge 1, not 2"},
+		{recommend("--state " + file("digit.json", strings.Replace(sealed, `"last":1`, `"last":3`, 1))), "digit.json: is not a state file of slates: its checksum is"},
+		{recommend("--state " + file("torn.json", good[:len(good)/2])), "torn.json: is not a state file of slates"},
+		{recommend("--state " + file("empty.json", "")), "empty.json: is not a state file of slates"},
+		{recommend("--state " + file("null.json", "{}")), "null.json: is not a state file of slates: version 0; this program reads 1"},
 		{recommend("--state " + damaged("version.json", `"version":1`, `"version":2`)), "version 2"},
 		{recommend("--state " + damaged("last.json", `"last":1`, `"last":0`)), "open slate 1 behind 0, the last being 0"},
 		{recommend("--state " + damaged("feature.json", `"features":[`, `"features":[7,`)), "features of"},
 		{recommend("--state " + damaged("topics.json", `"Animals",`, ``)), "4 topics, of the user 5 are known"},
 		{recommend("--state " + damaged("user.json", `"user":{`, `"user":null,"x":{`)), "has no user"},
 		{"slate feedback --slate 1 --rewards 1", "--state: no file named"},
-		{"slate feedback --slate 1 --rewards 1 --user ann --state " + dir + "/nobody", "nobody: no such file or directory; slate recommend makes it"},
-		{"slate feedback --state " + dir + "/none.json --slate 1 --rewards 1", "none.json: no such file or directory; slate recommend makes it"},
+		{"slate feedback --slate 1 --rewards 1 --user ann --state " + dir + "/nobody", "nobody: no such file or directory; slate recommend creates it"},
+		{"slate feedback --state " + dir + "/none.json --slate 1 --rewards 1", "none.json: no such file or directory; slate recommend creates it"},
 	} {
 		thresher(t, strings.Fields(c.args)...).wantError(t, c.want)
 	}

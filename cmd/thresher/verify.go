@@ -33,28 +33,27 @@ func newVerifyCommand(a *app) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify --atoms FILE --queries FILE --answers FILE",
-		Short: "Recompute answers exactly and say which are wrong",
-		Long: `Recompute answers in float64 and say which are wrong.
+		Short: "Recompute answers exactly and report wrong ones",
+		Long: `Recompute answers in float64 and report the wrong ones.
 
-An answer is wrong if an atom it returns scores below the k-th best score, less
-epsilon and what float64 sums may be off by; with l2, if it is farther than the
-k-th nearest, give or take epsilon and (3d+48) 2^-53 of the squared distance. It
-is malformed if it has a wrong length, an atom that does not exist, is there
-twice or is the query itself, or a score that is not the atom's. An answer that
-a deadline cut short is held to its open bound.
+An answer is wrong if it contains an atom that scores below the k-th best score minus
+epsilon and the rounding error of float64 sums; with l2, an atom farther than the
+k-th nearest by more than epsilon and (3d+48) 2^-53 of the squared distance. It is
+malformed if its length is wrong, if an atom does not exist, is repeated or is the
+query itself, or if a score is not the atom's. A partial answer, cut short by a
+deadline, is checked against its open bound.
 
-Each answer is judged by its own certificate, else by --guarantee, --delta and
---epsilon. Only .jsonl answers hold certificates; those of other forms are what
-search --certificates wrote, and without them an answer that a deadline cut
-short counts as malformed.
+Each answer is checked against its own certificate, or else against --guarantee,
+--delta and --epsilon. Only .jsonl answers contain certificates; for other formats
+pass the file written by search --certificates. Without it a partial answer counts
+as malformed.
 
 Exit code 1: any malformed answer; any wrong answer under an exact or certain
-guarantee, or whose certificate says that nothing was left to chance. Under a
-failure probability delta, wrong answers are counted and set against delta; they
-are exit code 1 only with --strict-delta and when the one-sided binomial p is
-below 1e-6. That p takes queries for independent; those that share a rotation
-are not, so look at the number of neighbourhoods, which counts wrong answers
-that lack the same atom once.`,
+guarantee, or whose certificate is exact. Under a failure probability delta, wrong
+answers are counted and compared with delta; they cause exit code 1 only with
+--strict-delta and a one-sided binomial p below 1e-6. That p assumes independent
+queries, which queries sharing a rotation are not; see also the number of
+neighbourhoods, which counts wrong answers that lack the same atom once.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
@@ -67,10 +66,10 @@ that lack the same atom once.`,
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .parquet, .ivecs)")
-	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search wrote beside the answers")
+	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
-	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "promise of answers without certificates: exact, certain, probabilistic or heuristic")
-	fs.IntVarP(&f.k, "k", "k", 0, "atoms that were asked for; 0 = as many as the longest answer has")
+	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "guarantee of answers without certificates: exact, certain, probabilistic or heuristic")
+	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
 	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (l2: at most)")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
@@ -226,7 +225,7 @@ func (v *verification) survey(ctx context.Context) error {
 	v.report.Metric = v.metric.String()
 	v.report.pairs = v.flags.leastScore
 	if v.report.Queries == 0 {
-		return fmt.Errorf("%s: no answers in it", v.in.name)
+		return fmt.Errorf("%s: no answers", v.in.name)
 	}
 	if req.K == 0 && !v.flags.leastScore {
 		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.in.name)

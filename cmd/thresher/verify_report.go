@@ -67,7 +67,7 @@ func (r *verifyReport) verdict(strict bool) error {
 	case r.Malformed > 0:
 		return fmt.Errorf("%d of %d answers are malformed", r.Malformed, r.Checked)
 	case r.WrongSure > 0:
-		return fmt.Errorf("%d answers are wrong although nothing was left to chance", r.WrongSure)
+		return fmt.Errorf("%d answers are wrong although their certificates are exact", r.WrongSure)
 	case strict && r.PValue < strictLevel:
 		return fmt.Errorf("%d failures in %d are incompatible with delta %g: p = %.2g, the limit is %g",
 			r.Failures, r.Trials, r.Delta, r.PValue, strictLevel)

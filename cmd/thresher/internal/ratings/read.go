@@ -36,10 +36,10 @@ func Read(folder string) (*Ratings, error) {
 	err := eachLine(folder, "movies", 2, func(f []string) error {
 		id, err := strconv.Atoi(f[0])
 		if err != nil {
-			return fmt.Errorf("%q is no number of a movie", f[0])
+			return fmt.Errorf("%q is not a number of a movie", f[0])
 		}
 		if title, ok := r.titles[id]; ok {
-			return fmt.Errorf("movie %d is there twice, first as %q", id, title)
+			return fmt.Errorf("movie %d is listed twice, first as %q", id, title)
 		}
 		r.titles[id] = decode(f[1])
 		return nil
