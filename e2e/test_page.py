@@ -120,7 +120,7 @@ def test_a_row_is_searched_for_by_its_id(tab: Tab, server: Server, demo: dict) -
     assert found(page) == [str(i) for i in best[0] if i != ids[0]]
     shown = [float(t) for t in page.locator("#rows td:last-child").all_inner_texts()]
     assert shown == pytest.approx([float(s) for s in scores[0][1:]], rel=1e-5)
-    page.get_by_label("leave the row itself out").uncheck()
+    page.get_by_label("exclude the row itself").uncheck()
     search(page, str(ids[0]), k="5")
     expect(page.locator("#rows .id").first).to_have_text(str(ids[0]))
     assert found(page) == [str(i) for i in best[0][:5]]
@@ -172,7 +172,7 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
         assert f"{look['survivors']:,}" in told
     heights = [float(c.get_attribute("cy") or 0) for c in picture.locator("circle").all()]
     assert heights == sorted(heights)  # fewer is lower
-    page.get_by_text("The looks in figures").click()
+    page.get_by_text("Figures of the looks").click()
     expect(page.locator("#looks-table tbody tr")).to_have_count(len(looks))
 
     search(page, str(ids[0]), method="exact")
@@ -307,7 +307,7 @@ def test_an_incomplete_answer_says_what_is_open(tab: Tab, server: Server) -> Non
     page = tab.open(server)
     search(page, "[1]", k="3")
     expect(page.locator("#summary")).to_contain_text("The answer is incomplete")
-    for part in ("The deadline struck", "may score up to 0.7100000", "None beyond what is said above"):
+    for part in ("The deadline passed", "may score up to 0.7100000", "None beyond what is said above"):
         expect(page.locator("#certificate")).to_contain_text(part)
 
 

@@ -177,7 +177,7 @@ func TestWhileOneIsMade(t *testing.T) {
 		t.Error(err)
 	}
 	g.pass <- errors.New("device lost")
-	want{problem.Internal, "", -1, "the failure is in the server's log"}.check(t, f.failed(i, nil))
+	want{problem.Internal, "", -1, "the server's log has the details"}.check(t, f.failed(i, nil))
 	if now, err := f.c.Get("a"); err != nil || now.Version != 1 || now.State != Ready || now.Next != 0 || now.Error == "" {
 		t.Error(now, err)
 	}

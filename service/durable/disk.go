@@ -33,7 +33,7 @@ func (d Disk) At(name, path string) error {
 // errors stay as they are.
 func Full(err error) error {
 	if problem.Full(err) || errors.Is(err, io.ErrShortWrite) {
-		return problem.New(problem.DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
+		return problem.New(problem.DiskFull, "no space left to write; existing data is unharmed").Because(err)
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import "net/http"
 // TypePrefix + string(kind).
 type Kind string
 
-// TypePrefix begins the type of every problem; the path is served, and tells
-// what the kind means.
+// TypePrefix begins the type URI of every problem. The server explains the kind at
+// that path.
 const TypePrefix = "/problems/"
 
 // The kinds.
@@ -54,7 +54,7 @@ const (
 	DiskFull          Kind = "disk-full"
 )
 
-// meaning is what one kind stands for.
+// meaning is the HTTP status and title of a kind.
 type meaning struct {
 	kind   Kind
 	status int
@@ -64,40 +64,40 @@ type meaning struct {
 // meanings is the table of all kinds.
 func meanings() []meaning {
 	return []meaning{
-		{Malformed, http.StatusBadRequest, "The body cannot be read"},
-		{WrongDimension, http.StatusBadRequest, "A vector has another dimension than the collection"},
-		{NotFinite, http.StatusBadRequest, "A vector holds a value that is no finite float32"},
-		{NoQueries, http.StatusBadRequest, "There are no queries"},
+		{Malformed, http.StatusBadRequest, "The body is malformed"},
+		{WrongDimension, http.StatusBadRequest, "A vector has the wrong dimension"},
+		{NotFinite, http.StatusBadRequest, "A vector has a value that is not a finite float32"},
+		{NoQueries, http.StatusBadRequest, "The request has no queries"},
 		{InvalidValue, http.StatusBadRequest, "A value is out of its range"},
-		{UnknownField, http.StatusBadRequest, "There is no such field"},
-		{UnknownMethod, http.StatusBadRequest, "There is no such search method"},
-		{UnknownWords, http.StatusBadRequest, "The collection has none of these words"},
-		{UnknownID, http.StatusBadRequest, "The collection has no atom of this id"},
-		{OverLimit, http.StatusBadRequest, "More is asked for than the server allows"},
-		{Unauthorized, http.StatusUnauthorized, "A bearer token is needed"},
+		{UnknownField, http.StatusBadRequest, "Unknown field"},
+		{UnknownMethod, http.StatusBadRequest, "Unknown search method"},
+		{UnknownWords, http.StatusBadRequest, "No word of the text occurs in the collection"},
+		{UnknownID, http.StatusBadRequest, "No atom has this id"},
+		{OverLimit, http.StatusBadRequest, "A limit of the server is exceeded"},
+		{Unauthorized, http.StatusUnauthorized, "A valid bearer token is required"},
 		{Forbidden, http.StatusForbidden, "This is not permitted"},
-		{UnknownCollection, http.StatusNotFound, "There is no such collection"},
-		{UnknownFile, http.StatusNotFound, "There is no such file"},
-		{UnknownBatch, http.StatusNotFound, "There is no such batch"},
-		{UnknownTournament, http.StatusNotFound, "There is no such tournament"},
-		{UnknownDuel, http.StatusNotFound, "No such duel was handed out"},
-		{UnknownSlate, http.StatusNotFound, "There is no such slate, or no longer"},
-		{UnknownRow, http.StatusNotFound, "The collection has no row of this id"},
-		{UnknownPath, http.StatusNotFound, "There is nothing at this path"},
-		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not take this method"},
-		{NotAcceptable, http.StatusNotAcceptable, "The answer cannot have that media type"},
+		{UnknownCollection, http.StatusNotFound, "Unknown collection"},
+		{UnknownFile, http.StatusNotFound, "Unknown file"},
+		{UnknownBatch, http.StatusNotFound, "Unknown batch"},
+		{UnknownTournament, http.StatusNotFound, "Unknown tournament"},
+		{UnknownDuel, http.StatusNotFound, "The duel was never handed out"},
+		{UnknownSlate, http.StatusNotFound, "The slate is unknown or was evicted"},
+		{UnknownRow, http.StatusNotFound, "No row has this id"},
+		{UnknownPath, http.StatusNotFound, "Unknown path"},
+		{MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not support this method"},
+		{NotAcceptable, http.StatusNotAcceptable, "None of the accepted media types is available"},
 		{NameTaken, http.StatusConflict, "The name is taken"},
-		{Conflict, http.StatusConflict, "The state does not permit this"},
-		{DuelWithdrawn, http.StatusConflict, "The duel ended with the elimination of an arm"},
+		{Conflict, http.StatusConflict, "The request conflicts with the current state"},
+		{DuelWithdrawn, http.StatusConflict, "The duel was withdrawn when an arm was eliminated"},
 		{TournamentEnded, http.StatusConflict, "The tournament has ended"},
 		{BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is too large"},
-		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type cannot be read here"},
+		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type is not supported here"},
 		{KeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key was used for another request"},
 		{QueueFull, http.StatusTooManyRequests, "Too many searches are waiting"},
-		{RateLimited, http.StatusTooManyRequests, "The client asks for more than it may"},
-		{Slow, http.StatusRequestTimeout, "The body came too slowly"},
-		{Internal, http.StatusInternalServerError, "The server failed"},
-		{Unplayable, http.StatusInternalServerError, "What is recorded of the tournament cannot be played again"},
+		{RateLimited, http.StatusTooManyRequests, "The client exceeded its rate limit"},
+		{Slow, http.StatusRequestTimeout, "The body arrived too slowly"},
+		{Internal, http.StatusInternalServerError, "Internal server error"},
+		{Unplayable, http.StatusInternalServerError, "The tournament's log cannot be replayed"},
 		{NotReady, http.StatusServiceUnavailable, "Not ready yet"},
 		{Draining, http.StatusServiceUnavailable, "The server is shutting down"},
 		{NoBackend, http.StatusServiceUnavailable, "The backend is unavailable"},
@@ -107,7 +107,7 @@ func meanings() []meaning {
 	}
 }
 
-// lookup returns what k stands for; kinds that do not exist are internal.
+// lookup returns the meaning of k, or of Internal if k is unknown.
 func lookup(k Kind) meaning {
 	var internal meaning
 	for _, m := range meanings() {
@@ -133,5 +133,5 @@ func Kinds() []Kind {
 // Status is the HTTP status of problems of this kind.
 func (k Kind) Status() int { return lookup(k).status }
 
-// Title says what the kind means, in a few words.
+// Title describes the kind in a few words.
 func (k Kind) Title() string { return lookup(k).title }

@@ -15,9 +15,9 @@ import (
 	"thresher/dataset"
 )
 
-// Of makes a problem of any error: a *Problem is returned as it is, what the
-// library and the system are known to fail with gets its kind, and the rest is
-// internal, with nothing of the error in what is sent.
+// Of converts any error to a problem: a *Problem is returned as it is, known errors of the
+// library and the system get their kind, and all others become Internal, whose detail
+// reveals nothing of the error.
 func Of(err error) *Problem {
 	var p *Problem
 	var request *batch.RequestError
@@ -31,17 +31,17 @@ func Of(err error) *Problem {
 	case errors.As(err, &tooLarge):
 		return New(BodyTooLarge, "the body has more than %d bytes", tooLarge.Limit).Within(tooLarge.Limit).Because(err)
 	case Full(err):
-		return New(DiskFull, "there is no room left to write; what was there before is unharmed").Because(err)
+		return New(DiskFull, "no space left to write; existing data is unharmed").Because(err)
 	case errors.As(err, &vector):
 		return New(Malformed, "%v", err).Because(err)
 	case errors.Is(err, batch.ErrBusy):
-		busy := New(QueueFull, "as many searches wait as may").Because(err)
+		busy := New(QueueFull, "too many searches are waiting").Because(err)
 		busy.RetryAfter = time.Second
 		return busy
 	case errors.Is(err, backend.ErrUnavailable):
-		return New(NoBackend, "the backend is lost and there is no other").Because(err)
+		return New(NoBackend, "the backend is lost and no other is available").Because(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return New(Slow, "the body did not come in time").Because(err)
+		return New(Slow, "the body did not arrive in time").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return New(Deadline, "the deadline passed before there was an answer").Because(err)
 	case errors.Is(err, context.Canceled):
@@ -49,10 +49,10 @@ func Of(err error) *Problem {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return New(Malformed, "the body ends before it is complete").Because(err)
 	}
-	return New(Internal, "the failure is in the server's log").Because(err)
+	return New(Internal, "the server's log has the details").Because(err)
 }
 
-// Unreadable is err if it is a problem, else one of a body that cannot be read.
+// Unreadable returns err if it is a *Problem, and otherwise a Malformed one.
 func Unreadable(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -61,12 +61,12 @@ func Unreadable(err error) *Problem {
 	return New(Malformed, "%v", err).Because(err)
 }
 
-// Full reports whether err is one of the ways in which a disk says that it is full.
+// Full reports whether err means that the disk, a quota or a file size limit is full.
 func Full(err error) bool {
 	if err == nil {
 		return false
 	}
-	// of what kept its file from growing bbolt tells the text alone
+	// bbolt reports why its file could not grow as text only
 	text := err.Error()
 	database := strings.Contains(text, "file resize error: ")
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {

@@ -50,10 +50,10 @@ func TestWrite(t *testing.T) {
 		retry string
 	}{
 		{New(WrongDimension, "row %d has %d values", 3, 7).At("queries", 3).Within(8), Write,
-			`{"type":"/problems/wrong-dimension","title":"A vector has another dimension than the collection","status":400,"detail":"row 3 has 7 values","instance":"r1","field":"queries","index":3,"limit":8,"error":{"message":"row 3 has 7 values","type":"invalid_request_error","code":"wrong-dimension","param":"queries"}}`, ""},
+			`{"type":"/problems/wrong-dimension","title":"A vector has the wrong dimension","status":400,"detail":"row 3 has 7 values","instance":"r1","field":"queries","index":3,"limit":8,"error":{"message":"row 3 has 7 values","type":"invalid_request_error","code":"wrong-dimension","param":"queries"}}`, ""},
 		{New(InvalidValue, "x").At("k", 0), Write, `{"type":"/problems/invalid-value","title":"A value is out of its range","status":400,"detail":"x","instance":"r1","field":"k","index":0,"error":{"message":"x","type":"invalid_request_error","code":"invalid-value","param":"k"}}`, ""},
 		{New(InvalidValue, "x").In("k").Within(math.Inf(1)), Write, `{"type":"/problems/invalid-value","title":"A value is out of its range","status":400,"detail":"x","instance":"r1","field":"k","error":{"message":"x","type":"invalid_request_error","code":"invalid-value","param":"k"}}`, ""},
-		{New(Internal, "sorry").Because(errors.New("secret")), Write, `{"type":"/problems/internal","title":"The server failed","status":500,"detail":"sorry","instance":"r1","error":{"message":"sorry","type":"server_error","code":"internal","param":null}}`, ""},
+		{New(Internal, "sorry").Because(errors.New("secret")), Write, `{"type":"/problems/internal","title":"Internal server error","status":500,"detail":"sorry","instance":"r1","error":{"message":"sorry","type":"server_error","code":"internal","param":null}}`, ""},
 		{New(Deadline, "late"), WriteInference, `{"type":"/problems/deadline","title":"The deadline passed before there was an answer","status":504,"detail":"late","instance":"r1","error":"late"}`, ""},
 		{&Problem{Kind: QueueFull, Index: -1, RetryAfter: 1500 * time.Millisecond}, Write, `{"type":"/problems/queue-full","title":"Too many searches are waiting","status":429,"instance":"r1","error":{"message":"Too many searches are waiting","type":"rate_limit_error","code":"queue-full","param":null}}`, "2"},
 	} {

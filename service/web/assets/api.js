@@ -88,7 +88,7 @@ function parse(text) {
         : value,
     );
   } catch {
-    throw new Problem({ title: "The answer is no JSON", detail: "Is there something else at this address?" });
+    throw new Problem({ title: "The answer is not JSON", detail: "Is this the address of a thresher server?" });
   }
 }
 

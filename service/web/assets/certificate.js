@@ -16,19 +16,19 @@ export function explain(c, looks, found, l2) {
 
 function promise(c, found) {
   const best = found === 1 ? "This is the best row" : `These are the ${count(found)} best rows`;
-  const gap = c.epsilon > 0 ? `, or no more than ${figure(c.epsilon)} short of them` : "";
-  if (c.stopped_by !== "done") return "None beyond what is said above: the rows are the best of those looked at.";
+  const gap = c.epsilon > 0 ? `, or at most ${figure(c.epsilon)} below them` : "";
+  if (c.stopped_by !== "done") return "None beyond the bound above: these are the best of the rows scanned.";
   switch (c.guarantee) {
     case "exact":
       return `Exact. ${best}: every row was scored in full.`;
     case "certain":
-      return `Certain. ${best}${gap}: rows were dropped only by bounds that cannot fail.`;
+      return `Certain. ${best}${gap}: rows were dropped only by bounds that always hold.`;
     case "probabilistic":
       return c.exact
-        ? `${best}${gap}. A failure of probability ${figure(c.delta)} was allowed, and no row was dropped by a bound that can fail: there is none.`
+        ? `${best}${gap}. A failure probability of ${figure(c.delta)} was allowed but not used: no row was dropped by a probabilistic bound.`
         : `Probabilistic. ${best}${gap}, except with probability at most ${figure(c.delta)} over the ${chance(c.method)}.${ground(c.law)}`;
     default:
-      return "Heuristic. The method promises nothing; check its answers against method exact.";
+      return "Heuristic. The method guarantees nothing; check its answers against the method exact.";
   }
 }
 
@@ -45,19 +45,19 @@ function ground(law) {
     case "calibrated":
       return " That is checked by simulation, not proven.";
     case "published":
-      return " That is what the method’s paper says.";
+      return " That is the claim of the method’s paper.";
     case "assumed":
-      return " That holds if the given sigma is true of the data.";
+      return " That holds if the given sigma is valid for the data.";
     default:
       return "";
   }
 }
 
 function read(c) {
-  if (c.pulls === undefined) return "Told to tokens that may write alone: it depends on the collection’s secret seed.";
+  if (c.pulls === undefined) return "Shown only with a write token: it depends on the collection’s secret seed.";
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
   if (c.pulls > c.dense_pulls)
-    return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows that may be returned, as rows that may not were read with them (${bytes(c.bytes)}). ${scored}`;
+    return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows the filter allows, because neighbouring rows were read too (${bytes(c.bytes)}). ${scored}`;
   if (c.pulls === c.dense_pulls)
     return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
   const less = c.pulls > 0 ? `, ${figure(c.dense_pulls / c.pulls)} times fewer` : "";
@@ -69,19 +69,19 @@ function how(c, first) {
     c.predicted_survivors > 0 && first?.seen > 0
       ? ` The planner expected ${share(c.predicted_survivors)} of the rows to pass the first look; ${share(first.survivors / first.seen)} did.`
       : "";
-  const fallback = c.fallback ? ` Another plan was used than wanted: ${c.fallback}.` : "";
+  const fallback = c.fallback ? ` A different plan than requested was used: ${c.fallback}.` : "";
   return `Method ${c.method}${c.plan ? `, plan ${c.plan}` : ""}${c.backend ? `, on ${c.backend}` : ""}.${forecast}${fallback}`;
 }
 
 function stopped(c, l2) {
-  const why = c.stopped_by === "deadline" ? "The deadline struck" : "The search was cancelled";
+  const why = c.stopped_by === "deadline" ? "The deadline passed" : "The search was cancelled";
   const open =
     c.open_bound === null || c.open_bound === undefined
-      ? "nothing is known of the rows that were not reached"
+      ? "nothing is known about the rows not reached"
       : l2
-        ? `a row that was not resolved may be as near as a squared distance of ${score(-2 * c.open_bound)}`
-        : `a row that was not resolved may score up to ${score(c.open_bound)}`;
+        ? `an unresolved row may be as near as a squared distance of ${score(-2 * c.open_bound)}`
+        : `an unresolved row may score up to ${score(c.open_bound)}`;
   const reached =
-    c.threshold === null || c.threshold === undefined ? "" : `; the least of those found has ${score(l2 ? -2 * c.threshold : c.threshold)}`;
+    c.threshold === null || c.threshold === undefined ? "" : `; the lowest of those found has ${score(l2 ? -2 * c.threshold : c.threshold)}`;
   return `${why} before the answer was complete: ${open}${reached}.`;
 }

@@ -48,7 +48,7 @@ export class Collections extends EventTarget {
       this.#status,
       infos.length > 0
         ? plural(infos.length, "collection")
-        : "There is none yet: PUT /v1/collections/{name} makes one.",
+        : "No collections yet: PUT /v1/collections/{name} creates one.",
     );
     return infos.some((i) => i.state === "building" || i.state === "loading" || i.next_version) ? 1000 : undefined;
   }

@@ -43,7 +43,7 @@ export class Jobs {
       this.#status,
       page.data.length
         ? `${shown}${running || "None"} at work or waiting.`
-        : "There are none: POST /v1/batches, or thresher job submit, begins one.",
+        : "No jobs: POST /v1/batches or thresher job submit starts one.",
     );
     return running > 0 ? 1000 : undefined;
   }

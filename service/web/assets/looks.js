@@ -32,7 +32,7 @@ export class Picture {
     this.#box.replaceChildren(
       this.#looks.length
         ? plot(this.#looks, this.#wanted, width)
-        : element("p", { class: "empty" }, "There were no looks: every row was scored in full at once."),
+        : element("p", { class: "empty" }, "No looks: every row was scored in full."),
     );
   }
 }

@@ -8,7 +8,7 @@ import { Problem } from "./api.js";
 // Throws a Problem that names the element.
 export function read(text) {
   text = text.trim();
-  if (!text) throw wrong("There is nothing in the box: give the id of a row, or a vector.");
+  if (!text) throw wrong("The box is empty: enter the id of a row, or a vector.");
   if (text.startsWith("[")) return { vector: array(text) };
   if (text.length > 1 && text.startsWith('"') && text.endsWith('"')) return { id: quoted(text) };
   const words = text.split(/\s*[,;]\s*|\s+/);
@@ -24,11 +24,11 @@ function array(text) {
   try {
     value = JSON.parse(text);
   } catch {
-    throw wrong("This begins like a JSON array and is none.");
+    throw wrong("This starts like a JSON array but is not one.");
   }
   if (value.length === 1 && Array.isArray(value[0])) value = value[0]; // one row of a matrix
   value.forEach((x, i) => {
-    if (typeof x !== "number") throw wrong(`Element ${i} of the vector is no number.`, i);
+    if (typeof x !== "number") throw wrong(`Element ${i} of the vector is not a number.`, i);
   });
   return value;
 }
@@ -42,10 +42,10 @@ function quoted(text) {
 }
 
 function number(word, i) {
-  if (!isNumber(word)) throw wrong(`Element ${i} of the vector, “${word.slice(0, 20)}”, is no number.`, i);
+  if (!isNumber(word)) throw wrong(`Element ${i} of the vector, “${word.slice(0, 20)}”, is not a number.`, i);
   return Number(word);
 }
 
 const isNumber = (word) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word);
 
-const wrong = (detail, index) => new Problem({ title: "The query cannot be read", detail, field: "query", index });
+const wrong = (detail, index) => new Problem({ title: "The query is malformed", detail, field: "query", index });

@@ -70,7 +70,7 @@ export class Search {
   #read() {
     const { query, k, delta, method, others } = this.#form.elements;
     const collection = this.#collections.chosen;
-    if (!collection) throw new Problem({ title: "There is no collection to search", field: "collection" });
+    if (!collection) throw new Problem({ title: "No collection to search", field: "collection" });
     return {
       collection,
       ...read(query.value),
@@ -125,7 +125,7 @@ export class Search {
 
 function number(input, field) {
   if (input.value === "" || Number.isNaN(input.valueAsNumber)) {
-    throw new Problem({ title: "A number is missing", detail: `There is no number in the field ${field}.`, field });
+    throw new Problem({ title: "A number is missing", detail: `The field ${field} needs a number.`, field });
   }
   return input.valueAsNumber;
 }

@@ -17,7 +17,7 @@ export function askToken(api, { dialog, input, button, why }, changed) {
   button.addEventListener("click", open);
   api.addEventListener("denied", () => {
     why.textContent = api.token
-      ? "The server does not know the token of this tab, or it is no longer good. Give another."
+      ? "The server does not accept this tab’s token. Enter another."
       : usual;
     if (asked || dialog.open) return;
     asked = true;
