@@ -133,12 +133,12 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 	bytes += 4 * int64(cert.RowsScored-resolved) * int64(c.Dim)
 	// whole rows of codes that only made thresholds are no look
 	if codes := int64(c.R + c.D); c.Coded() && cert.Pulls > pulls && len(cert.Looks) > 0 && cert.Looks[0].Reads == "panels" {
-		lifted := (cert.Pulls - pulls) / codes
-		if lifted > int64(cert.Looks[0].Survivors) {
-			t.Errorf("%s: %d rows of codes made thresholds, %d arms passed the first look", what, lifted, cert.Looks[0].Survivors)
+		tightening := (cert.Pulls - pulls) / codes
+		if tightening > int64(cert.Looks[0].Survivors) {
+			t.Errorf("%s: %d rows of codes made thresholds, %d arms passed the first look", what, tightening, cert.Looks[0].Survivors)
 		}
-		pulls += lifted * codes
-		bytes += lifted * (codes + 12)
+		pulls += tightening * codes
+		bytes += tightening * (codes + 12)
 	}
 	if cert.Pulls != pulls || cert.Bytes != bytes {
 		t.Errorf("%s: %d pulls of %d bytes, the looks and %d rows make %d of %d\n%+v", what, cert.Pulls, cert.Bytes, cert.RowsScored, pulls, bytes, cert.Looks)

@@ -23,17 +23,17 @@ type problem struct {
 	costs       backend.Costs
 }
 
-func (p *problem) whole(level int) bool { return level == len(p.widths)-1 }
+func (p *problem) fullWidth(stage int) bool { return stage == len(p.widths)-1 }
 
-func (p *problem) ofSigns(level int) bool { return level > 0 && level == p.signs }
+func (p *problem) ofSigns(stage int) bool { return stage > 0 && stage == p.signs }
 
 // forecast is what a plan is predicted to take, in nanoseconds of one core an
 // arm and query, term by term.
 type forecast struct {
 	prepare float64 // head, rotation and codes of the query, over its arms
-	scan    float64 // the first look at everybody, or the products of the dense scan
+	scan    float64 // the first look at all arms, or the products of the dense scan
 	list    float64 // arms that passed it under the threshold of the time
-	lift    float64 // rows that made the thresholds
+	tighten float64 // rows that made the thresholds
 	later   float64 // later looks
 	score   float64 // float32 rows of what was left
 	// kept is the share of arms left after each look.
@@ -42,8 +42,8 @@ type forecast struct {
 
 func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() }
 
-// after is what a query costs once everybody was looked at.
-func (f *forecast) after() float64 { return f.list + f.lift + f.later + f.score }
+// after is what a query costs once the first look has seen all arms.
+func (f *forecast) after() float64 { return f.list + f.tighten + f.later + f.score }
 
 // forecast prices a ladder whose thresholds end at a rank, given by its log. It is
 // the whole cost model; rank comes from p.rank.
@@ -51,36 +51,36 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	c := &p.costs
 	arms := float64(p.arms)
 	answers := float64(max(p.k, 1)) / arms
-	exact := p.exact()
+	exact := p.rescoreCost()
 	if l.dense() {
 		// the i-th arm is among the k best so far with probability k/i
 		entering := min(1, answers*(1-math.Log(min(1, answers))))
-		scan := p.scanned()
+		scan := p.allRowsCost()
 		if l.gather {
-			scan = p.gathered()
+			scan = p.gatherCost()
 		}
 		return forecast{scan: scan, list: c.List * entering, score: exact * min(1, answers)}
 	}
-	first := p.widths[l.levels[0]]
-	row := p.later(len(p.widths) - 1) // a whole row of codes
+	first := p.widths[l.stages[0]]
+	row := p.laterCost(len(p.widths) - 1) // a whole row of codes
 
-	f := forecast{prepare: (p.prepare() + c.Query*float64(len(l.levels))) / arms}
-	code, lift := c.Scan, exact
+	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms}
+	code, score := c.Scan, exact
 	if first > p.panel {
 		code = c.Wide
 	}
 	if l.source == backend.LowerBound {
-		lift = row
+		score = row
 	}
-	wider := p.wider(l)
-	f.scan = (c.Test + code*float64(p.head+first)) * p.beside()
-	f.list = c.List * p.listed(l, rank, wider)
-	f.lift = lift * p.lifts(l, rank)
-	left := p.share(l, 0, rank, wider)
+	wider := p.widening(l)
+	f.scan = (c.Test + code*float64(p.head+first)) * p.atomsPerArm()
+	f.list = c.List * p.shareListed(l, rank, wider)
+	f.tighten = score * p.shareTightening(l, rank)
+	left := p.shareKept(l, 0, rank, wider)
 	f.kept[0] = left
-	for i := 1; i < len(l.levels); i++ {
-		f.later += left * p.later(l.levels[i])
-		left = min(left, p.share(l, i, rank, wider))
+	for i := 1; i < len(l.stages); i++ {
+		f.later += left * p.laterCost(l.stages[i])
+		left = min(left, p.shareKept(l, i, rank, wider))
 		f.kept[i] = left
 	}
 	if l.source == backend.Exact {
@@ -89,45 +89,45 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	// the best are scored first, which makes the threshold exact
 	rank += p.rank(backend.Exact) - p.rank(l.source)
-	f.score = exact * max(answers, min(left, p.share(l, len(l.levels)-1, rank, wider)))
+	f.score = exact * max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, wider)))
 	return f
 }
 
-// scanned is what a dense scan of all rows costs an arm, gathered what one costs that
-// reaches the rows allowed alone.
-func (p *problem) scanned() float64 { return p.product() * float64(p.atoms) / float64(p.arms) }
+// allRowsCost is what a dense scan of all rows costs an arm.
+func (p *problem) allRowsCost() float64 { return p.denseRowCost() * float64(p.atoms) / float64(p.arms) }
 
-func (p *problem) gathered() float64 {
+// gatherCost is what a dense scan costs an arm that reaches the rows allowed alone.
+func (p *problem) gatherCost() float64 {
 	if p.costs.Gather == 0 {
-		return p.exact()
+		return p.rescoreCost()
 	}
-	return p.product() + p.costs.Gather
+	return p.denseRowCost() + p.costs.Gather
 }
 
-// exact is what a float32 row costs that is reached by itself.
-func (p *problem) exact() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
+// rescoreCost is what a float32 row costs that is reached by itself.
+func (p *problem) rescoreCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
 
-// product is what a row costs a query of many in the dense path.
-func (p *problem) product() float64 { return p.costs.DenseTest + p.costs.Dense*float64(p.dim) }
+// denseRowCost is what a row costs a query of many in the dense path.
+func (p *problem) denseRowCost() float64 { return p.costs.DenseTest + p.costs.Dense*float64(p.dim) }
 
 // gathers reports whether the dense path had better reach the rows allowed alone.
-func (p *problem) gathers() bool { return p.filtered() && p.gathered() < p.scanned() }
+func (p *problem) gathers() bool { return p.filtered() && p.gatherCost() < p.allRowsCost() }
 
-// beside is how many atoms a scan of panels reads for each that is allowed: whole
+// atomsPerArm is how many atoms a scan of panels reads for each that is allowed: whole
 // panels, of those that hold one.
-func (p *problem) beside() float64 {
+func (p *problem) atomsPerArm() float64 {
 	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
 }
 
 // nearBytes is what rows of codes may take in all and still be found in caches.
 const nearBytes = 32 << 20
 
-// later is what a later look at a level costs an arm.
-func (p *problem) later(level int) float64 {
+// laterCost is what a look at a stage costs an arm, unless it is the first look.
+func (p *problem) laterCost(stage int) float64 {
 	c := &p.costs
-	read, row := float64(p.head+p.widths[level]), float64(p.head+p.rest) // bytes
+	read, row := float64(p.head+p.widths[stage]), float64(p.head+p.rest) // bytes
 	cost := c.Visit + c.Code*read
-	if p.ofSigns(level) {
+	if p.ofSigns(stage) {
 		read = float64(p.head) + float64(p.rest)/8
 		row = read
 		cost = c.Visit + c.Code*float64(p.head) + c.Sign*float64(p.rest)
@@ -138,8 +138,8 @@ func (p *problem) later(level int) float64 {
 	return cost
 }
 
-// prepare is what a query costs before its first look, in ns.
-func (p *problem) prepare() float64 {
+// prepareCost is what a query costs before its first look, in ns.
+func (p *problem) prepareCost() float64 {
 	c := &p.costs
 	products := 2 * p.head * p.dim // the head, and its removal from the rest
 	if p.rest <= bandit.HaarMaxDim {
@@ -169,57 +169,57 @@ func (p *problem) rank(source backend.Source) float64 {
 	return rank
 }
 
-// wider is the log of the factor by which a ladder's looks that can fail keep more
+// widening is the log of the factor by which a ladder's looks that can fail keep more
 // than the pilot's did.
-func (p *problem) wider(l ladder) float64 {
-	if p.random(l) == 0 || !p.curves.known() {
+func (p *problem) widening(l ladder) float64 {
+	if p.fallible(l) == 0 || !p.curves.known() {
 		return 0
 	}
 	return p.curves.wider(p.alpha(l))
 }
 
-// share is the forecast of the arms that look i of a ladder keeps.
-func (p *problem) share(l ladder, i int, rank, wider float64) float64 {
-	level := l.levels[i]
+// shareKept is the forecast of the arms that look i of a ladder keeps.
+func (p *problem) shareKept(l ladder, i int, rank, wider float64) float64 {
+	stage := l.stages[i]
 	switch {
-	case p.whole(level):
-		return math.Exp(p.curves.at(p.curves.shares, level, rank))
+	case p.fullWidth(stage):
+		return math.Exp(p.curves.at(p.curves.shares, stage, rank))
 	case l.certain:
-		return math.Exp(p.curves.at(p.curves.certain, level, rank))
+		return math.Exp(p.curves.at(p.curves.certain, stage, rank))
 	}
-	return min(1, math.Exp(p.curves.at(p.curves.shares, level, rank)+wider))
+	return min(1, math.Exp(p.curves.at(p.curves.shares, stage, rank)+wider))
 }
 
-// listed is the share of arms that pass the first look when they are met: all
-// of the first chunk, and then what the threshold of the time lets pass.
-func (p *problem) listed(l ladder, rank, wider float64) float64 {
-	return min(1, p.opened()+p.met(rank, func(rank float64) float64 { return p.share(l, 0, rank, wider) }))
+// shareListed is the share of arms that pass the first look when it comes to them: all
+// of the first chunk, and then those that pass the threshold as it is then.
+func (p *problem) shareListed(l ladder, rank, wider float64) float64 {
+	return min(1, p.firstChunkShare()+p.shareMet(rank, func(rank float64) float64 { return p.shareKept(l, 0, rank, wider) }))
 }
 
-// opening is how many atoms the first look sees before there is a threshold:
-// the k of greatest bound among 1,024, or 4 k, are leaders worth scoring.
-func (p *problem) opening() int { return max(1024, (4*p.k+63)/64*64) }
+// firstChunk is how many atoms the first look sees before there is a threshold,
+// which the scores of the k of greatest bound among them make.
+func (p *problem) firstChunk() int { return max(1024, (4*p.k+63)/64*64) }
 
-// opened is the share of the arms among them, for those allowed are anywhere.
-func (p *problem) opened() float64 { return float64(p.opening()) / float64(p.atoms) }
+// firstChunkShare is the share of the arms among them, for those allowed are anywhere.
+func (p *problem) firstChunkShare() float64 { return float64(p.firstChunk()) / float64(p.atoms) }
 
-// lifts is the share of arms that a first look scores on its way, by either source:
-// the leaders of the first chunk, and then those whose estimate reaches the
-// threshold of the time.
-func (p *problem) lifts(l ladder, rank float64) float64 {
-	level := l.levels[0]
-	if l.certain || p.whole(level) || p.k == 0 || len(p.curves.hot) == 0 {
-		return p.entering(rank)
+// shareTightening is the share of arms that a first look scores to tighten thresholds, by
+// either source: the k candidates of the first chunk, and then arms whose estimate
+// reaches the threshold as it is when the look comes to them.
+func (p *problem) shareTightening(l ladder, rank float64) float64 {
+	stage := l.stages[0]
+	if l.certain || p.fullWidth(stage) || p.k == 0 || len(p.curves.hot) == 0 {
+		return p.shareEntering(rank)
 	}
-	leaders := float64(p.k) / float64(p.arms)
-	return min(1, leaders+p.met(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.hot, level, rank)) }))
+	candidates := float64(p.k) / float64(p.arms)
+	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.hot, stage, rank)) }))
 }
 
-// met is the share of arms that meet a condition after the first chunk, which
+// shareMet is the share of arms that meet a condition after the first chunk, which
 // depends on the rank at which the threshold stands when they are met: after a
 // share t of the arms that is where rank/t will be in the end.
-func (p *problem) met(rank float64, share func(rank float64) float64) float64 {
-	t, met := p.opened(), 0.
+func (p *problem) shareMet(rank float64, share func(rank float64) float64) float64 {
+	t, met := p.firstChunkShare(), 0.
 	for early := rank - math.Log(t); t < 1; {
 		next := min(1, 2*t)
 		step := math.Log(next / t)
@@ -234,18 +234,18 @@ func (p *problem) met(rank float64, share func(rank float64) float64) float64 {
 // all before: some only look as if they belonged to the best. Measured 1.2 to 1.3.
 const entries = 1.25
 
-// entering is the share of arms that are scored, by either source, when the first
+// shareEntering is the share of arms that are scored, by either source, when the first
 // look meets them. Of arms in random order, the i-th replaces one of the leaders
 // of the first chunk with probability rank/i.
-func (p *problem) entering(rank float64) float64 {
-	chunks := math.Log(max(1, 1/p.opened()))
+func (p *problem) shareEntering(rank float64) float64 {
+	chunks := math.Log(max(1, 1/p.firstChunkShare()))
 	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
 }
 
-// alone is what a dense scan costs a query that no other shares it with, as one
+// denseAloneCost is what a dense scan costs a query that no other shares it with, as one
 // that leaves its batch in mid-flight: every row is read for it, or those allowed are
 // reached one by one.
-func (p *problem) alone() float64 {
+func (p *problem) denseAloneCost() float64 {
 	row := p.costs.DenseOne * float64(p.dim)
 	if p.gathers() {
 		return row + p.costs.Fetch
@@ -253,13 +253,13 @@ func (p *problem) alone() float64 {
 	return row * float64(p.atoms) / float64(p.arms)
 }
 
-// limit is the share of the arms beyond which a query that keeps more than
+// mostSurvivors is the share of the arms beyond which a query that keeps more than
 // foreseen had better go dense: as many as if its threshold stood at the rank from
 // which going on costs as much. 0 is no limit.
-func (p *problem) limit(l ladder) float64 {
+func (p *problem) mostSurvivors(l ladder) float64 {
 	dear := func(rank float64) bool {
 		f := p.forecast(l, rank)
-		return f.after() > p.alone()
+		return f.after() > p.denseAloneCost()
 	}
 	usual := p.rank(l.source)
 	low, high := usual, math.Log(float64(p.atoms))
@@ -273,8 +273,8 @@ func (p *problem) limit(l ladder) float64 {
 			low = mid
 		}
 	}
-	wider := p.wider(l)
-	most := max(p.share(l, 0, high, wider), 2*p.share(l, 0, usual, wider)) // forecasts err
+	wider := p.widening(l)
+	most := max(p.shareKept(l, 0, high, wider), 2*p.shareKept(l, 0, usual, wider)) // forecasts err
 	if most >= 1 {
 		return 0
 	}

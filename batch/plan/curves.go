@@ -7,7 +7,7 @@ import (
 )
 
 // curves are a pilot's forecasts between its ks and beyond: the share of the arms
-// that a look of each level keeps, against the rank at which the threshold ends.
+// that a look of each stage keeps, against the rank at which the threshold ends.
 // Both are logarithms here, and the share is linear between the pilot's points.
 type curves struct {
 	alpha           float64 // log of the pilot's
@@ -16,7 +16,7 @@ type curves struct {
 	hot             points
 }
 
-// points are logs of shares, [len(ks)][levels].
+// points are logs of shares, [len(ks)][stages].
 type points [][]float64
 
 // leastShare stands for a forecast of nothing.
@@ -46,20 +46,20 @@ func logs(shares [][]float64) points {
 // known reports whether there was a pilot.
 func (c *curves) known() bool { return len(c.ks) > 0 }
 
-// at is the log of the share that a level keeps, at most 0. Below the least k it
+// at is the log of the share that a stage keeps, at most 0. Below the least k it
 // stays, beyond the greatest it goes on as before.
-func (c *curves) at(p points, level int, rank float64) float64 {
+func (c *curves) at(p points, stage int, rank float64) float64 {
 	switch {
 	case len(p) == 0:
 		return 0
 	case len(c.ks) == 1 || rank <= c.ks[0]:
-		return p[0][level]
+		return p[0][stage]
 	}
 	j := 1
 	for j+1 < len(c.ks) && rank > c.ks[j] {
 		j++
 	}
-	a, b := p[j-1][level], p[j][level]
+	a, b := p[j-1][stage], p[j][stage]
 	return min(0, a+(b-a)*(rank-c.ks[j-1])/(c.ks[j]-c.ks[j-1]))
 }
 
@@ -67,7 +67,7 @@ func (c *curves) at(p points, level int, rank float64) float64 {
 // by which alpha falls: from 1.1 to 1.25 for power laws and iid rests alike.
 const perDecade = 1.2
 
-// wider is the log of the factor by which a look at level alpha keeps more than
+// widening is the log of the factor by which a look with this alpha keeps more than
 // the pilot's did.
 func (c *curves) wider(alpha float64) float64 {
 	return math.Log(perDecade) / math.Ln10 * (c.alpha - math.Log(alpha))

@@ -9,21 +9,21 @@ import (
 	"thresher/backend"
 )
 
-// ladder is a way to eliminate: a first look at everybody, later looks at the
-// rows of codes of what is left, then the float32 rows of what is left. No levels
-// is a dense scan.
+// ladder is a way to eliminate: a first look at all arms, later looks at the rows of
+// codes of those left, then the float32 rows of those left. A ladder without stages is
+// a dense scan.
 type ladder struct {
-	levels []int // of the collection's Levels, ascending
+	stages []int // indexes of the collection's Levels, ascending
 	// gather has the dense scan reach the rows allowed alone.
 	gather bool
-	// certain takes deterministic bounds at every level; without, prefixes are
+	// certain takes deterministic bounds at every stage; without, prefixes are
 	// bounded by the Student law.
 	certain bool
-	// source is what lifts the thresholds; the planner's choice, by cost.
+	// source is what tightens thresholds; the planner's choice, by cost.
 	source backend.Source
 }
 
-func (l ladder) dense() bool { return len(l.levels) == 0 }
+func (l ladder) dense() bool { return len(l.stages) == 0 }
 
 // Names of the parts of a plan, besides numbers.
 const (
@@ -48,21 +48,21 @@ func (p *problem) name(l ladder) string {
 		return planDense
 	}
 	var parts []string
-	for _, level := range l.levels {
+	for _, stage := range l.stages {
 		switch {
-		case p.whole(level):
+		case p.fullWidth(stage):
 			parts = append(parts, planWhole)
-		case p.ofSigns(level):
+		case p.ofSigns(stage):
 			parts = append(parts, planSigns)
 		default:
-			parts = append(parts, strconv.Itoa(p.widths[level]))
+			parts = append(parts, strconv.Itoa(p.widths[stage]))
 		}
 	}
 	return strings.Join(append(parts, planRescore), ",")
 }
 
-// parse reads a plan's name for a method.
-func (p *problem) parse(name string, m Method) (ladder, error) {
+// parseLadder reads a plan's name for a method.
+func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 	if name == planDense {
 		if m == Adaptive {
 			return ladder{}, fmt.Errorf("%q has no look for method %s to take", name, m)
@@ -87,20 +87,20 @@ func (p *problem) parse(name string, m Method) (ladder, error) {
 	}
 	l := ladder{certain: m == Certain}
 	for _, part := range parts[:last] {
-		level, err := p.level(part)
+		stage, err := p.parseStage(part)
 		if err != nil {
 			return ladder{}, fmt.Errorf("%q: %w", name, err)
 		}
-		l.levels = append(l.levels, level)
+		l.stages = append(l.stages, stage)
 	}
-	if err := p.check(l); err != nil {
+	if err := p.checkLooks(l); err != nil {
 		return ladder{}, fmt.Errorf("%q: %w", name, err)
 	}
 	return l, nil
 }
 
-// level reads the width of a look.
-func (p *problem) level(text string) (int, error) {
+// parseStage reads the width of a look.
+func (p *problem) parseStage(text string) (int, error) {
 	switch {
 	case text == planWhole:
 		return len(p.widths) - 1, nil
@@ -113,41 +113,41 @@ func (p *problem) level(text string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
 	}
-	level := slices.Index(p.widths, width)
-	if p.ofSigns(level) { // as many coordinates, but not their codes
-		level = len(p.widths) - 1
+	stage := slices.Index(p.widths, width)
+	if p.ofSigns(stage) { // as many coordinates, but not their codes
+		stage = len(p.widths) - 1
 	}
-	if level < 0 {
+	if stage < 0 {
 		return 0, fmt.Errorf("no look has %d coordinates; they have one of %v, the last of which is %q", width, p.widths, planWhole)
 	}
-	return level, nil
+	return stage, nil
 }
 
-// check says what keeps a ladder of looks from being run.
-func (p *problem) check(l ladder) error {
+// checkLooks says what keeps a ladder of looks from being run.
+func (p *problem) checkLooks(l ladder) error {
 	switch {
-	case len(l.levels) == 0:
+	case len(l.stages) == 0:
 		return fmt.Errorf("no look before %q", planRescore)
-	case len(l.levels) > mostLooks:
-		return fmt.Errorf("%d looks, at most %d", len(l.levels), mostLooks)
-	case p.ofSigns(l.levels[0]):
+	case len(l.stages) > mostLooks:
+		return fmt.Errorf("%d looks, at most %d", len(l.stages), mostLooks)
+	case p.ofSigns(l.stages[0]):
 		return fmt.Errorf("signs are for a later look")
-	case l.certain && slices.ContainsFunc(l.levels, p.ofSigns):
+	case l.certain && slices.ContainsFunc(l.stages, p.ofSigns):
 		return fmt.Errorf("signs have no bound that is certain")
-	case !p.first(l.levels[0]):
-		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.levels[0]], p.panel)
+	case !p.mayBeFirst(l.stages[0]):
+		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.stages[0]], p.panel)
 	}
-	for i, level := range l.levels[1:] {
-		if level <= l.levels[i] {
-			return fmt.Errorf("a look of %d coordinates after one of %d", p.widths[level], p.widths[l.levels[i]])
+	for i, stage := range l.stages[1:] {
+		if stage <= l.stages[i] {
+			return fmt.Errorf("a look of %d coordinates after one of %d", p.widths[stage], p.widths[l.stages[i]])
 		}
 	}
 	return nil
 }
 
-// first reports whether a first look can be at a level.
-func (p *problem) first(level int) bool {
-	return !p.ofSigns(level) && (p.widths[level] <= p.panel || p.costs.Wide > 0)
+// mayBeFirst reports whether a first look can be at a stage.
+func (p *problem) mayBeFirst(stage int) bool {
+	return !p.ofSigns(stage) && (p.widths[stage] <= p.panel || p.costs.Wide > 0)
 }
 
 // hasSigns reports whether there can be looks at signs.
@@ -160,61 +160,61 @@ func (p *problem) hasSigns() bool { return p.signs > 0 && p.costs.Sign > 0 }
 func (p *problem) ladders(m Method) []ladder {
 	var all []ladder
 	if m != Exact && len(p.widths) > 0 {
-		all = p.climbs(m == Certain)
+		all = p.lookLadders(m == Certain)
 	}
 	if m == Exact || m == Auto || len(p.widths) == 0 || p.gathers() {
-		all = append(all, p.scan())
+		all = append(all, p.denseLadder())
 	}
 	return all
 }
 
-// scan is the dense scan of whichever rows cost less.
-func (p *problem) scan() ladder { return ladder{gather: p.gathers()} }
+// denseLadder is the dense scan of whichever rows cost less.
+func (p *problem) denseLadder() ladder { return ladder{gather: p.gathers()} }
 
 // filtered reports whether some atoms may not be returned, whoever asks.
 func (p *problem) filtered() bool { return p.arms < p.atoms }
 
-// climbs lists the ladders of looks by one kind of bound.
-func (p *problem) climbs(certain bool) []ladder {
+// lookLadders lists the ladders of looks by one kind of bound.
+func (p *problem) lookLadders(certain bool) []ladder {
 	if certain && p.curves.certain == nil {
-		return []ladder{p.unforeseen()}
+		return []ladder{p.withoutForecast()}
 	}
 	var all []ladder
-	var extend func(levels []int)
-	extend = func(levels []int) {
-		all = append(all, ladder{levels: levels, certain: certain})
-		if len(levels) == mostLooks {
+	var extend func(stages []int)
+	extend = func(stages []int) {
+		all = append(all, ladder{stages: stages, certain: certain})
+		if len(stages) == mostLooks {
 			return
 		}
-		for next := levels[len(levels)-1] + 1; next < len(p.widths); next++ {
+		for next := stages[len(stages)-1] + 1; next < len(p.widths); next++ {
 			if !p.ofSigns(next) || !certain && p.hasSigns() {
-				extend(append(slices.Clone(levels), next))
+				extend(append(slices.Clone(stages), next))
 			}
 		}
 	}
-	for level := range p.widths {
-		if p.first(level) {
-			extend([]int{level})
+	for stage := range p.widths {
+		if p.mayBeFirst(stage) {
+			extend([]int{stage})
 		}
 	}
 	return all
 }
 
-// unforeseen is the ladder of certain looks where nothing forecasts what they keep
+// withoutForecast is the ladder of certain looks where nothing forecasts what they keep
 // of a prefix: whole rows, behind panels if rows cannot be looked at first.
-func (p *problem) unforeseen() ladder {
+func (p *problem) withoutForecast() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
-	for level := range p.widths {
-		if !p.first(whole) && p.widths[level] <= p.panel {
-			l.levels = []int{level}
+	for stage := range p.widths {
+		if !p.mayBeFirst(whole) && p.widths[stage] <= p.panel {
+			l.stages = []int{stage}
 		}
 	}
-	l.levels = append(l.levels, whole)
+	l.stages = append(l.stages, whole)
 	return l
 }
 
-// sources are what may lift thresholds. A range has its threshold from the start.
+// sources are what may tighten thresholds. A range has its threshold from the start.
 func (p *problem) sources() []backend.Source {
 	if p.k == 0 {
 		return []backend.Source{backend.Exact}
@@ -222,11 +222,11 @@ func (p *problem) sources() []backend.Source {
 	return []backend.Source{backend.Exact, backend.LowerBound}
 }
 
-// random counts the looks whose bound can fail.
-func (p *problem) random(l ladder) int {
+// fallible counts the looks whose bound can fail.
+func (p *problem) fallible(l ladder) int {
 	n := 0
-	for _, level := range l.levels {
-		if !l.certain && !p.whole(level) {
+	for _, stage := range l.stages {
+		if !l.certain && !p.fullWidth(stage) {
 			n++
 		}
 	}
@@ -235,27 +235,27 @@ func (p *problem) random(l ladder) int {
 
 // alpha is the failure probability that each such look may spend on an arm.
 func (p *problem) alpha(l ladder) float64 {
-	return ArmAlpha(p.delta, p.k) / float64(max(1, p.random(l)))
+	return ArmAlpha(p.delta, p.k) / float64(max(1, p.fallible(l)))
 }
 
 // ArmAlpha divides delta over the true arms: k of them; for k = 0, a range, each
 // has all of it.
 func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) }
 
-// plan makes a ladder what backends run.
-func (p *problem) plan(l ladder) *Plan {
+// makePlan makes a ladder what backends run.
+func (p *problem) makePlan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
-	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.levels)])}
-	for i, level := range l.levels {
-		look := backend.Look{Rep: backend.Rows, To: p.widths[level], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
+	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.stages)])}
+	for i, stage := range l.stages {
+		look := backend.Look{Rep: backend.Rows, To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
 		switch {
-		case l.certain || p.whole(level):
+		case l.certain || p.fullWidth(stage):
 			look.Rule, look.Alpha = backend.Cauchy, 0
-		case p.ofSigns(level):
+		case p.ofSigns(stage):
 			look.Rep = backend.Signs
 		}
 		if i == 0 {
-			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.opening(), p.limit(l)
+			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)
 		}
 		out.Looks = append(out.Looks, look)
 	}

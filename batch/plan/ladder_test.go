@@ -76,8 +76,8 @@ func TestChoice(t *testing.T) {
 		{"no codes", Auto, func(p *problem) { p.widths, p.curves = nil, newCurves(&collection.Pilot{}) }, "dense"},
 		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
 		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
-		{"certain, unforeseen", Certain, func(*problem) {}, "whole,rescore"},
-		{"certain, unforeseen, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rescore"},
+		{"certain, without forecast", Certain, func(*problem) {}, "whole,rescore"},
+		{"certain, without forecast, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rescore"},
 		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rescore"},
 		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "32,whole,rescore"},
 		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rescore"},
@@ -101,9 +101,9 @@ func TestChoice(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			p := text()
 			x.change(p)
-			if got := p.name(p.choose(x.method)); got != x.want {
+			if got := p.name(p.chooseLadder(x.method)); got != x.want {
 				for _, l := range p.ladders(x.method) {
-					l, _ = p.lifted(l)
+					l, _ = p.withSource(l)
 					f := p.forecast(l, p.rank(l.source))
 					t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), f.total(), l.source, f)
 				}
@@ -113,7 +113,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// withSigns adds a level of signs to text, in the place of 256 codes.
+// withSigns adds a stage of signs to text, in the place of 256 codes.
 func withSigns(p *problem, cost float64) {
 	p.signs, p.costs.Sign = 3, cost
 	p.widths[3] = p.rest
@@ -135,7 +135,7 @@ func drawn(t *rapid.T) *problem {
 	p.panels = rapid.IntRange((p.arms+63)/64, min(p.arms, (p.atoms+63)/64)).Draw(t, "panels")
 	p.rest = (p.dim + 31) &^ 31
 	for _, w := range []int{32, 64, 128, 256, 1024} {
-		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "level")) {
+		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "stage")) {
 			p.widths = append(p.widths, w)
 		}
 	}
@@ -209,18 +209,18 @@ func plainScan(p *problem, gather bool) float64 {
 
 // plainCost prices a ladder a second time, atom by atom of the sum rather than
 // term by term; widths are indexes, source as in a ladder.
-func plainCost(p *problem, levels []int, gather, certain bool, source backend.Source) float64 {
+func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) float64 {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
-	if len(levels) == 0 {
+	if len(stages) == 0 {
 		k := math.Min(n, math.Max(1, float64(p.k)))
 		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
 		return plainScan(p, gather) + (float64(p.dim)*c.Score*k+c.List*entering+c.Fetch*k)/n
 	}
-	l := ladder{levels: levels, certain: certain, source: source}
-	wider, rank := p.wider(l), math.Exp(p.rank(source))
-	share := func(i int, rank float64) float64 { return p.share(l, i, math.Log(rank), wider) }
-	codes := func(level int) float64 { return float64(p.widths[level] + p.head) }
+	l := ladder{stages: stages, certain: certain, source: source}
+	wider, rank := p.widening(l), math.Exp(p.rank(source))
+	share := func(i int, rank float64) float64 { return p.shareKept(l, i, math.Log(rank), wider) }
+	codes := func(stage int) float64 { return float64(p.widths[stage] + p.head) }
 	whole := len(p.widths) - 1
 
 	far := func(row float64) float64 { // of a byte, by the bytes of a row
@@ -231,17 +231,17 @@ func plainCost(p *problem, levels []int, gather, certain bool, source backend.So
 	}
 
 	// what a query costs, in ns
-	total := c.Query * float64(len(levels))
+	total := c.Query * float64(len(stages))
 	total += c.Turn * float64(p.rest)
 	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
 	beside := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms read with those allowed
-	if levels[0] <= whole && p.widths[levels[0]] <= p.panel {
-		total += beside * codes(levels[0]) * c.Scan
+	if stages[0] <= whole && p.widths[stages[0]] <= p.panel {
+		total += beside * codes(stages[0]) * c.Scan
 	} else {
-		total += beside * codes(levels[0]) * c.Wide
+		total += beside * codes(stages[0]) * c.Wide
 	}
 	total += beside * c.Test
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
@@ -257,29 +257,29 @@ func plainCost(p *problem, levels []int, gather, certain bool, source backend.So
 		seen = next
 	}
 	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, atoms)/first)))
-	if !certain && levels[0] != whole && p.k > 0 && len(p.curves.hot) > 0 {
+	if !certain && stages[0] != whole && p.k > 0 && len(p.curves.hot) > 0 {
 		entering = float64(p.k) // the leaders, and whoever looks like one of them later
 		for seen := first; seen < atoms; {
 			next := math.Min(2*seen, atoms)
-			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.hot, levels[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
+			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.hot, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
 			seen = next
 		}
 		entering = math.Min(n, entering)
 	}
 	read := c.Fetch + c.Score*float64(p.dim)
-	lifted := read
+	scored := read
 	if source == backend.LowerBound {
-		lifted = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
+		scored = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
 	}
-	total += entering * lifted
+	total += entering * scored
 	left := n * share(0, rank)
-	for i := 1; i < len(levels); i++ {
+	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
-		if p.signs > 0 && levels[i] == p.signs {
+		if p.signs > 0 && stages[i] == p.signs {
 			bytes := float64(p.head) + float64(p.rest)/8
 			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + far(bytes)*bytes)
 		} else {
-			total += left * (c.Code + far(codes(whole))) * codes(levels[i])
+			total += left * (c.Code + far(codes(whole))) * codes(stages[i])
 		}
 		left = math.Min(left, n*share(i, rank))
 	}
@@ -287,7 +287,7 @@ func plainCost(p *problem, levels []int, gather, certain bool, source backend.So
 	if source == backend.Exact {
 		total += read * math.Max(0, left-answers)
 	} else {
-		total += read * math.Max(answers, math.Min(left, n*share(len(levels)-1, math.Exp(p.rank(backend.Exact)))))
+		total += read * math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
 	}
 	return total / n
 }
@@ -299,18 +299,18 @@ func TestNoRegret(t *testing.T) {
 		p := drawn(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
-		weigh := func(levels []int, gather, certain bool, source backend.Source) float64 {
-			x := plainCost(p, levels, gather, certain, source)
+		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
+			x := plainCost(p, stages, gather, certain, source)
 			switch { // a query alone reads more
-			case len(levels) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
+			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
-			case len(levels) > 0 && p.widths[levels[0]] > p.panel:
-				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[levels[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+			case len(stages) > 0 && p.widths[stages[0]] > p.panel:
+				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
 			switch {
-			case len(levels) == 0:
+			case len(stages) == 0:
 				x /= 1.1
-			case certain || levels[0] == len(p.widths)-1:
+			case certain || stages[0] == len(p.widths)-1:
 				x /= 1.05
 			}
 			return x
@@ -326,19 +326,19 @@ func TestNoRegret(t *testing.T) {
 			if gather && set == 0 {
 				continue // instead of all rows
 			}
-			var levels []int
-			for level := range p.widths {
-				if set>>level&1 == 1 {
-					levels = append(levels, level)
+			var stages []int
+			for stage := range p.widths {
+				if set>>stage&1 == 1 {
+					stages = append(stages, stage)
 				}
 			}
 			if m == Certain && p.curves.certain == nil {
 				break // nothing to choose by
 			}
-			if at := slices.Index(levels, p.signs); p.signs > 0 && at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
+			if at := slices.Index(stages, p.signs); p.signs > 0 && at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
 				continue // never first, never certain
 			}
-			if len(levels) > 3 || len(levels) == 0 && m != Auto || len(levels) > 0 && p.costs.Wide == 0 && p.widths[levels[0]] > 128 {
+			if len(stages) > 3 || len(stages) == 0 && m != Auto || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
 				continue
 			}
 			for _, certain := range []bool{false, true} {
@@ -349,21 +349,21 @@ func TestNoRegret(t *testing.T) {
 					if source == backend.LowerBound && p.k == 0 {
 						continue
 					}
-					if x := weigh(levels, false, certain, source); x < least {
-						least, best = x, p.name(ladder{levels: levels})
+					if x := weigh(stages, false, certain, source); x < least {
+						least, best = x, p.name(ladder{stages: stages})
 					}
 				}
 			}
 		}
-		l := p.choose(m)
+		l := p.chooseLadder(m)
 		if math.IsInf(least, 1) {
-			least = weigh(l.levels, l.gather, l.certain, l.source)
+			least = weigh(l.stages, l.gather, l.certain, l.source)
 		}
-		if got := weigh(l.levels, l.gather, l.certain, l.source); got > least*(1+1e-9) {
+		if got := weigh(l.stages, l.gather, l.certain, l.source); got > least*(1+1e-9) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
 		f := p.forecast(l, p.rank(l.source))
-		if want := plainCost(p, l.levels, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+		if want := plainCost(p, l.stages, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 		}
 	})
@@ -387,7 +387,7 @@ func TestForecastsMoveWithCosts(t *testing.T) {
 				if b.total() < a.total() {
 					t.Errorf("%s: %g ns becomes %g", p.name(l), a.total(), b.total())
 				}
-				kept := a.kept[:len(l.levels)]
+				kept := a.kept[:len(l.stages)]
 				if !slices.IsSortedFunc(kept, func(x, y float64) int { return cmp.Compare(y, x) }) || len(kept) > 0 && (kept[0] > 1 || kept[len(kept)-1] <= 0) {
 					t.Errorf("%s: shares kept %v", p.name(l), kept)
 				}
@@ -396,7 +396,7 @@ func TestForecastsMoveWithCosts(t *testing.T) {
 				}
 			}
 		}
-		if a, b := p.choose(Auto), hours.choose(Auto); !slices.Equal(a.levels, b.levels) || a.source != b.source {
+		if a, b := p.chooseLadder(Auto), hours.chooseLadder(Auto); !slices.Equal(a.stages, b.stages) || a.source != b.source {
 			t.Errorf("chose %s, in other units %s", p.name(a), p.name(b))
 		}
 	})
@@ -413,14 +413,14 @@ func TestSharesMoveWithTheQuestion(t *testing.T) {
 		if p.k == 0 {
 			more.k = 0
 		}
-		for level := range p.widths {
-			l := ladder{levels: []int{level}}
+		for stage := range p.widths {
+			l := ladder{stages: []int{stage}}
 			rank := p.rank(backend.Exact)
-			if p.share(l, 0, rank, p.wider(l)) > surer.share(l, 0, rank, surer.wider(l)) {
-				t.Errorf("width %d: at a tenth of delta fewer are kept", p.widths[level])
+			if p.shareKept(l, 0, rank, p.widening(l)) > surer.shareKept(l, 0, rank, surer.widening(l)) {
+				t.Errorf("width %d: at a tenth of delta fewer are kept", p.widths[stage])
 			}
-			if p.curves.at(p.curves.shares, level, rank) > p.curves.at(p.curves.shares, level, more.rank(backend.Exact))+1e-12 {
-				t.Errorf("width %d: of twice the k fewer are kept", p.widths[level])
+			if p.curves.at(p.curves.shares, stage, rank) > p.curves.at(p.curves.shares, stage, more.rank(backend.Exact))+1e-12 {
+				t.Errorf("width %d: of twice the k fewer are kept", p.widths[stage])
 			}
 			if lower := p.rank(backend.LowerBound); lower < rank {
 				t.Errorf("lower bounds end at rank %g, exact scores at %g", lower, rank)
@@ -447,8 +447,8 @@ func TestLooks(t *testing.T) {
 		p := drawn(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method")
 		for _, l := range p.ladders(m) {
-			l, _ = p.lifted(l)
-			plan := p.plan(l)
+			l, _ = p.withSource(l)
+			plan := p.makePlan(l)
 			spent := 0.
 			for i, look := range plan.Looks {
 				spent += look.Alpha
@@ -462,7 +462,7 @@ func TestLooks(t *testing.T) {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 			}
-			certain := m == Certain || l.dense() || p.random(l) == 0
+			certain := m == Certain || l.dense() || p.fallible(l) == 0
 			if share := p.delta / float64(max(1, p.k)); !certain && math.Abs(spent-share) > 1e-12*share || certain && spent != 0 || plan.Certain() != certain {
 				t.Errorf("%s: looks spend %g of %g an arm, certain %v", plan.Name, spent, share, plan.Certain())
 			}
@@ -481,32 +481,32 @@ func TestLooks(t *testing.T) {
 func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
-		for _, l := range p.climbs(false) {
-			limit, usual, wider := p.limit(l), p.rank(l.source), p.wider(l)
-			if made := p.plan(l); made.Looks[0].MaxSurvivors != limit {
+		for _, l := range p.lookLadders(false) {
+			limit, usual, wider := p.mostSurvivors(l), p.rank(l.source), p.widening(l)
+			if made := p.makePlan(l); made.Looks[0].MaxSurvivors != limit {
 				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.Looks[0].MaxSurvivors)
 			}
 			if limit == 0 {
 				continue
 			}
 			limited++
-			if limit < 2*p.share(l, 0, usual, wider) {
-				t.Errorf("%s: limit %g, forecast %g", p.name(l), limit, p.share(l, 0, usual, wider))
+			if limit < 2*p.shareKept(l, 0, usual, wider) {
+				t.Errorf("%s: limit %g, forecast %g", p.name(l), limit, p.shareKept(l, 0, usual, wider))
 			}
-			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= p.alone() {
-				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), p.alone())
+			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= p.denseAloneCost() {
+				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), p.denseAloneCost())
 			}
 			// the greatest rank at which no more is kept
 			low, high := usual, math.Log(float64(p.atoms))
 			for high-low > .001 {
-				if mid := (low + high) / 2; p.share(l, 0, mid, wider) <= limit*(1+1e-9) {
+				if mid := (low + high) / 2; p.shareKept(l, 0, mid, wider) <= limit*(1+1e-9) {
 					low = mid
 				} else {
 					high = mid
 				}
 			}
-			if f := p.forecast(l, high+.1); f.after() < .9*p.alone() {
-				t.Errorf("%s: limit %g is kept at rank %g, where going on costs %g ns and a dense scan %g", p.name(l), limit, math.Exp(high), f.after(), p.alone())
+			if f := p.forecast(l, high+.1); f.after() < .9*p.denseAloneCost() {
+				t.Errorf("%s: limit %g is kept at rank %g, where going on costs %g ns and a dense scan %g", p.name(l), limit, math.Exp(high), f.after(), p.denseAloneCost())
 			}
 		}
 	}
@@ -534,8 +534,8 @@ func TestNames(t *testing.T) {
 				}
 				seen[p.name(l)] = true
 				for _, name := range []string{p.name(l), strings.Replace(p.name(l), "rescore", "rows", 1)} { // as of before
-					got, err := p.parse(name, m)
-					if err != nil || !slices.Equal(got.levels, l.levels) || got.certain != l.certain || got.gather != l.gather {
+					got, err := p.parseLadder(name, m)
+					if err != nil || !slices.Equal(got.stages, l.stages) || got.certain != l.certain || got.gather != l.gather {
 						t.Errorf("%s for %s: read as %+v, %v", name, m, got, err)
 					}
 				}
@@ -573,7 +573,7 @@ func TestNames(t *testing.T) {
 		{panels, Auto, "256,rescore", []string{"256", "at most 128"}},
 		{none, Auto, "64,rescore", []string{"none", `"dense"`}},
 	} {
-		_, err := x.p.parse(x.name, x.m)
+		_, err := x.p.parseLadder(x.name, x.m)
 		if err == nil {
 			t.Errorf("%q is accepted for %s", x.name, x.m)
 			continue

@@ -102,15 +102,15 @@ func (p *Planner) Choose(q Question) (*Plan, error) {
 		return made, nil
 	}
 	x := p.problem(q)
-	l := x.choose(q.Method)
+	l := x.chooseLadder(q.Method)
 	if q.Name != "" {
 		var err error
-		if l, err = x.parse(q.Name, q.Method); err != nil {
+		if l, err = x.parseLadder(q.Name, q.Method); err != nil {
 			return nil, err
 		}
-		l, _ = x.lifted(l)
+		l, _ = x.withSource(l)
 	}
-	made = x.plan(l)
+	made = x.makePlan(l)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.made) >= plansKept {
@@ -125,8 +125,8 @@ func (p *Planner) List(q Question) []*Plan {
 	x := p.problem(q)
 	var all []*Plan
 	for _, l := range x.ladders(q.Method) {
-		l, _ = x.lifted(l)
-		all = append(all, x.plan(l))
+		l, _ = x.withSource(l)
+		all = append(all, x.makePlan(l))
 	}
 	slices.SortStableFunc(all, func(a, b *Plan) int { return cmp.Compare(a.Cost, b.Cost) })
 	return all
@@ -149,37 +149,35 @@ func (p *Planner) problem(q Question) *problem {
 	return x
 }
 
-// choose is the ladder of least forecast cost among those that a method may take.
+// chooseLadder is the ladder of least forecast cost among those that a method may take.
 // Without codes, and for Auto where most arms are wanted, that is the dense scan.
-func (p *problem) choose(m Method) ladder {
+func (p *problem) chooseLadder(m Method) ladder {
 	if m == Auto && p.k > p.arms/leastArms {
-		return p.scan()
+		return p.denseLadder()
 	}
 	var best ladder
 	least := math.Inf(1)
 	for _, l := range p.ladders(m) {
-		if l, cost := p.lifted(l); cost < least {
+		if l, cost := p.withSource(l); cost < least {
 			best, least = l, cost
 		}
 	}
 	return best
 }
 
-// lifted gives a ladder the source of thresholds that costs least, and returns that
+// withSource gives a ladder the source of thresholds that costs least, and returns that
 // cost as choose compares it, in ns an arm.
-func (p *problem) lifted(l ladder) (best ladder, least float64) {
+func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	least = math.Inf(1)
 	for _, source := range p.sources() {
 		l.source = source
 		f := p.forecast(l, p.rank(source))
 		cost := f.total()
-		if p.dearAlone(l) {
-			cost += (alonePrice - 1) * f.scan
-		}
+		cost += p.alonePenalty(l, &f)
 		switch {
 		case l.dense():
 			cost /= denseWorth
-		case p.random(l) == 0:
+		case p.fallible(l) == 0:
 			cost /= certainWorth
 		}
 		if cost < least {
@@ -189,14 +187,20 @@ func (p *problem) lifted(l ladder) (best ladder, least float64) {
 	return best, least
 }
 
-// dearAlone reports whether a ladder's scan costs a query alone several times what
-// it costs a query of many.
-func (p *problem) dearAlone(l ladder) bool {
+// alonePenalty is what is added to a forecast where the scan costs a query alone several
+// times what it costs a query of many.
+func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
+	var dear bool
 	switch {
 	case l.gather: // the others share the rows that were brought side by side
-		return true
+		dear = true
 	case l.dense():
-		return 4*float64(p.dim)*float64(p.atoms) > nearBytes
+		dear = 4*float64(p.dim)*float64(p.atoms) > nearBytes
+	default:
+		dear = p.widths[l.stages[0]] > p.panel
 	}
-	return p.widths[l.levels[0]] > p.panel
+	if !dear {
+		return 0
+	}
+	return (alonePrice - 1) * f.scan
 }
