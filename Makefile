@@ -18,12 +18,13 @@ lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float
-generate: ## the assembly of simd, from the programs in simd/_generate
+generate: ## the assembly of simd, from the programs in simd/_generate, and the kernels' constants, from backend/looks
 	@cd simd/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
 	test -z "$$(gofmt -l simd simd/_generate)"
+	$(GO) test ./backend/looks -run "^TestHeader$$" -write
 
 PROTOC = build/proto/bin
 proto: ## the messages of service/oip/inferencepb, from its .proto; needs Python's package index once

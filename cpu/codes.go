@@ -36,9 +36,9 @@ func (s *state) fine(w *scratch) {
 	}
 	w.small = grow(w.small, all)
 	var sum int64
-	r.HeadStep, r.HeadErr, sum = encode(s.k, w.small[:c.R], s.prep.Head, simd.MaxRow)
+	r.HeadStep, r.HeadErr, sum = encode(s.k, w.small[:c.R], s.prep.Head, looks.MaxCode16)
 	r.headBias = simd.Bias * float64(sum)
-	r.RestStep, r.RestErr, _ = encode(s.k, w.small[c.R:], s.prep.Rest, simd.MaxRow)
+	r.RestStep, r.RestErr, _ = encode(s.k, w.small[c.R:], s.prep.Rest, looks.MaxCode16)
 	simd.SplitCodes(r.codes.Hi, r.codes.Lo, w.small)
 	sum = 0
 	from := 0
@@ -76,8 +76,8 @@ func (s *state) coarse(w *scratch, dst []int8, width int) (k looks.Steps, headBi
 	r := s.c.R
 	w.small = grow(w.small, r+width)
 	var h, o int64
-	k.HeadStep, k.HeadErr, h = encode(s.k, w.small[:r], s.prep.Head, 127)
-	k.RestStep, k.RestErr, o = encode(s.k, w.small[r:], s.prep.Rest[:width], 127)
+	k.HeadStep, k.HeadErr, h = encode(s.k, w.small[:r], s.prep.Head, looks.MaxCode8)
+	k.RestStep, k.RestErr, o = encode(s.k, w.small[r:], s.prep.Rest[:width], looks.MaxCode8)
 	for j, v := range w.small {
 		dst[j] = int8(v)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
+	"thresher/backend/looks"
 	"thresher/gpu/emulator"
 )
 
@@ -216,7 +217,7 @@ func TestStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strips := uint64(w.set.N() / stripAtoms); waits < strips-2 {
+	if strips := uint64(w.set.N() / looks.StripAtoms); waits < strips-2 {
 		t.Errorf("%d waits for %d pieces, of which two are to be under way", waits, strips)
 	}
 	last := uint64(0)

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -68,7 +69,7 @@ func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 
 // end enqueues the end of a look and the report on it.
 func (g *group) end(q *queue, l *look) {
-	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.width), boolean(l.random), boolean(l.Rep == backend.Panels), g.array(g.b.at.reports, 8))
+	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.Width), boolean(l.Random()), boolean(l.Rep == backend.Panels), g.array(g.b.at.reports, 8))
 }
 
 // note brings the states to the host, and the reports on a look for places.
@@ -87,7 +88,7 @@ func (x *run) note(q *queue, l *look, places []int) error {
 		if l.Rep == backend.Panels {
 			beside = x.scannedBeside(a.goal, l, int(r.seen))
 		}
-		a.pulls, a.bytes = a.pulls+int64(l.width*beside), a.bytes+int64((l.width+12)*beside)
+		a.pulls, a.bytes = a.pulls+int64(l.Width*beside), a.bytes+int64((l.Width+12)*beside)
 		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Beside: beside, Survivors: int(r.kept)})
 	}
 	return nil
@@ -114,7 +115,7 @@ func (x *run) everybody(ctx context.Context, q *queue, g *group) error {
 
 // launchAtoms is how many atoms one launch takes, in whole strips.
 func (g *group) launchAtoms() int {
-	return max(1, g.b.r.m.pairsMost/g.m()/stripAtoms) * stripAtoms
+	return max(1, g.b.r.m.pairsMost/g.m()/looks.StripAtoms) * looks.StripAtoms
 }
 
 // scan is the first look at everybody, in chunks between which thresholds are
@@ -146,7 +147,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 
 // chunkEnd is where the chunk ends that holds atom at of n.
 func chunkEnd(at, first, n int) int {
-	end := (max(scanFirst, first) + stripAtoms - 1) / stripAtoms * stripAtoms
+	end := (max(scanFirst, first) + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms
 	for end <= at {
 		end *= scanGrowth
 	}
@@ -164,7 +165,7 @@ func (x *run) codes8(q *queue, g *group, l *look) {
 func (x *run) factors(q *queue, g *group, l *look) {
 	c := x.r.c
 	q.launch("look_factors", Shape{Grid: Dim{X: blocks(g.m(), 8)}, Block: Dim{X: 256}}, g.states(), g.array(x.b.at.rest, 4*c.D),
-		I32(g.m()), I32(c.D), I32(l.To), I32(l.rule), I32(l.codes), F64(l.reach), F64(c.Slack), F64(c.CodeSlack))
+		I32(g.m()), I32(c.D), I32(l.To), I32(int(l.Law)), I32(int(l.Codes)), F64(l.Reach), F64(l.Slack), F64(l.CodeSlack))
 }
 
 // scanAtoms enqueues the scan of atoms lo..hi-1.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -76,15 +77,11 @@ func (t *trial) open(r *resident) (err error) {
 	r.c = &collection.Collection{N: n, Dim: trialDim, D: trialDim, R: trialHead, PanelWidth: trialPanel, Codes: []uint8{0},
 		Levels: []collection.Level{{Width: trialNarrow}, {Width: trialPanel}, {Width: trialDim}}}
 	r.atoms, r.stride = n, trialHead+trialPanel
-	r.looks, r.strips = map[termsKey]*Buffer[terms]{}, map[stripKey]*Buffer[strip]{}
 	var zero *Buffer[float32]
 	if zero, err = zeros[float32](t.queue, r, n); err != nil {
 		return err
 	}
 	r.norm, r.headScale, r.headNorm, r.headErr = zero, zero, zero, zero
-	for range r.c.Levels {
-		r.levels = append(r.levels, levelTerms{zero, zero, zero, zero})
-	}
 	r.rotation, r.codes, r.rows = &rotation{}, &store[uint8]{}, &store[float32]{}
 	for _, err := range []error{
 		fillZero(t.queue, r, &r.rotation.head, trialHead*trialDim), fillZero(t.queue, r, &r.rotation.haar, trialDim*trialDim),
@@ -168,7 +165,7 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	t.warm(ctx)
 
 	// what looks cost queries whose lists are empty
-	empty := &look{Look: backend.Look{Rep: backend.Rows, To: trialDim}, level: 2, rule: ruleWhole, codes: codes16}
+	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: trialDim}, Level: 2, Codes: looks.Codes16}}
 	var err error
 	if empty.table, err = t.tableOf(ctx, empty); err != nil {
 		return c, err
@@ -183,13 +180,13 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	c.List = t.listTime(ctx)
 
 	// later looks at random rows, in the cache and not
-	looks := func(width, atoms int) float64 {
-		l := &look{Look: backend.Look{Rep: backend.Rows, To: width}, table: empty.table, rule: ruleWhole, codes: codes16}
+	rows := func(width, atoms int) float64 {
+		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: width}, Codes: looks.Codes16}, empty.table}
 		t.scatter(atoms)
 		return t.time(ctx, func() {}, func() { t.rowsOnly(l) })
 	}
 	visits := m * float64(t.lists.room)
-	less, more, far := looks(trialNarrow, t.size.near), looks(trialDim, t.size.near), looks(trialDim, t.size.atoms)
+	less, more, far := rows(trialNarrow, t.size.near), rows(trialDim, t.size.near), rows(trialDim, t.size.atoms)
 	c.Code = t.each(more, less, visits*(trialDim-trialNarrow))
 	c.Visit = t.each(less, c.Code*visits*(trialHead+trialNarrow), visits)
 	c.Far = t.each(far, more, visits*(trialHead+trialDim))
@@ -246,12 +243,12 @@ func (t *trial) listTime(ctx context.Context) float64 {
 	if err := all.free(t.t); t.err == nil {
 		t.err = err
 	}
-	return t.each(pass, none, float64(t.size.m)*float64(t.size.near/stripAtoms*stripAtoms))
+	return t.each(pass, none, float64(t.size.m)*float64(t.size.near/looks.StripAtoms*looks.StripAtoms))
 }
 
 // scanTime is the time of a first look at so many atoms, in whole strips.
 func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) float64 {
-	l := &look{Look: backend.Look{Rep: backend.Panels, To: width}, rule: ruleWhole, codes: codes8}
+	l := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
 	if l.table, t.err = t.tableOf(ctx, l); t.err != nil {
 		return 0
 	}
@@ -259,7 +256,7 @@ func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) f
 		t.begin(floor)
 		t.codes8(t.queue, t.g, l)
 		t.factors(t.queue, t.g, l)
-	}, func() { t.scanAtoms(t.queue, t.g, l, 0, atoms/stripAtoms*stripAtoms) })
+	}, func() { t.scanAtoms(t.queue, t.g, l, 0, atoms/looks.StripAtoms*looks.StripAtoms) })
 }
 
 // scatter fills the lists with random ones of the first atoms.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 )
 
 const (
@@ -60,7 +61,7 @@ func (r *resident) makeDenseTerms(ctx context.Context, t *Thread) (*denseTerms, 
 		}
 		if c.Offset != nil {
 			// an upper bound of the true offset after the test's roundings
-			offset[row] = up32(float64(c.Offset[i]) * (1 - slop))
+			offset[row] = up32(float64(c.Offset[i]) * (1 - looks.Slop))
 		}
 	}
 	var err error

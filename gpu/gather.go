@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 )
 
 // gathers reports whether a dense scan for the query reads the rows of its filter
@@ -92,12 +93,12 @@ func spans(filter []uint64, lo, hi int) []span {
 		return []span{{lo, hi}}
 	}
 	var all []span
-	for ; lo < hi; lo += stripAtoms {
-		end := min(lo+stripAtoms, hi)
+	for ; lo < hi; lo += looks.StripAtoms {
+		end := min(lo+looks.StripAtoms, hi)
 		if countBits(filter, lo, end) == 0 {
 			continue
 		}
-		if n := len(all); n > 0 && lo-all[n-1].hi <= mergedStrips*stripAtoms {
+		if n := len(all); n > 0 && lo-all[n-1].hi <= mergedStrips*looks.StripAtoms {
 			all[n-1].hi = end
 		} else {
 			all = append(all, span{lo, end})

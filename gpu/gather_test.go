@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -16,13 +17,13 @@ import (
 // and in order; what a query is said to have read beside them is the rest of it.
 func TestSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.OneOf(rapid.IntRange(1, 3*stripAtoms), rapid.Just(1<<17+9)).Draw(t, "atoms")
+		n := rapid.OneOf(rapid.IntRange(1, 3*looks.StripAtoms), rapid.Just(1<<17+9)).Draw(t, "atoms")
 		order := make([]uint32, n)
 		f := backend.ListFilter(order, rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 20).Draw(t, "allowed"))
 		all := spans(f.Bits(), 0, n)
 		covered := 0
 		for k, s := range all {
-			if s.lo%stripAtoms != 0 || s.hi%stripAtoms != 0 && s.hi != n || s.lo >= s.hi || k > 0 && s.lo-all[k-1].hi <= mergedStrips*stripAtoms {
+			if s.lo%looks.StripAtoms != 0 || s.hi%looks.StripAtoms != 0 && s.hi != n || s.lo >= s.hi || k > 0 && s.lo-all[k-1].hi <= mergedStrips*looks.StripAtoms {
 				t.Errorf("spans %v of %d atoms", all, n)
 			}
 			covered += s.hi - s.lo
@@ -33,7 +34,7 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		x := &run{r: &resident{c: &collection.Collection{N: n}}}
-		l := &look{Look: backend.Look{First: n}} // one chunk
+		l := &look{Compiled: &looks.Compiled{Look: backend.Look{First: n}}} // one chunk
 		if got, want := x.scannedBeside(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
 			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -63,7 +64,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 		case collection.Cosine:
 			c.scale[i], c.size[i] = float32(1/norm), 1
 		case collection.Euclidean:
-			c.offset[i] = up32(-norm * norm / 2 * (1 - slop))
+			c.offset[i] = up32(-norm * norm / 2 * (1 - looks.Slop))
 		}
 	}
 	c.states = make([]query, m)
@@ -83,7 +84,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 				s.unit = math.Ldexp(1, -int(s.exp))
 			}
 		}
-		s.norm = math.Ldexp(norm, -int(s.exp)) * up
+		s.norm = math.Ldexp(norm, -int(s.exp)) * collection.Up
 	}
 	for j := range c.states {
 		c.open(r, j, .02)

@@ -9,36 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"thresher/bandit"
+	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
-
-const least = 12 * math.SmallestNonzeroFloat32
-
-// rowTerms are the arrays of a terms on the host.
-type rowTerms struct {
-	headScale, headNorm, headErr, norm, offset []float32 // offset may be nil
-	scale, radius, xnorm, wholeErr             []float32 // wholeErr may be nil
-}
-
-// side is what looks read of atom i.
-func (t *rowTerms) side(i int) side {
-	s := side{headScale: t.headScale[i], scale: t.scale[i], radius: t.radius[i], headErr: t.headErr[i], size: max(t.headNorm[i], t.xnorm[i], t.norm[i])}
-	if t.offset != nil {
-		s.offset = t.offset[i]
-	}
-	if t.wholeErr != nil {
-		s.wholeErr = t.wholeErr[i]
-	}
-	return s
-}
-
-// of is the bound of cpu/bound.go (beside), each product rounded as there.
-func (s *side) of(q *query, dh, dr, restStep float64) (estimate, upper float64) {
-	estimate = float64(float64(s.headScale)*q.headStep*dh) + float64(float64(s.scale)*restStep*dr) + float64(float64(s.offset)*q.offsetFactor)
-	return estimate, estimate + float64(float64(s.radius)*float64((1+slop)*q.radiusFactor)) + float64(float64(s.headErr)*q.he) +
-		float64(float64(s.size)*(q.hn+q.xn+q.nn)) + float64(float64(s.wholeErr)*q.we) - float64(slop*q.offsetFactor*float64(s.offset)) + least
-}
 
 // upward is the least float32 not below x.
 func upward(x float64) float32 {
@@ -89,7 +63,7 @@ type rowData struct {
 	shape  rowShape
 	n      int
 	codes  []uint8
-	terms  rowTerms
+	terms  looks.Terms
 	hi, lo []int8
 	states []query
 	lists  [][]arm
@@ -115,13 +89,13 @@ func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *
 		return x
 	}
 	t := &d.terms
-	for _, x := range []*[]float32{&t.headScale, &t.headNorm, &t.headErr, &t.norm, &t.scale, &t.radius, &t.xnorm} {
+	for _, x := range []*[]float32{&t.HeadScale, &t.HeadNorm, &t.HeadErr, &t.Norm, &t.Scale, &t.Radius, &t.XNorm} {
 		*x = floats()
 	}
 	if seed%2 == 1 {
-		t.wholeErr, t.offset = floats(), floats()
-		for i := range t.offset {
-			t.offset[i] *= -1
+		t.WholeErr, t.Offset = floats(), floats()
+		for i := range t.Offset {
+			t.Offset[i] *= -1
 		}
 	}
 	P := shape.pitch()
@@ -183,7 +157,7 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 		codes = to(b, d.codes)
 		rows = codes
 	}
-	t := d.terms.put(b)
+	t := putRowTerms(b, &d.terms)
 	if mem.sides {
 		t.makeSides(b, &d.terms, d.n)
 	}
@@ -238,8 +212,8 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 	if s.signs {
 		step *= 256
 	}
-	side := d.terms.side(int(e.atom))
-	estimate64, upper := side.of(q, dh, dr, step)
+	side, look := d.terms.Side(int(e.atom)), looks.NewBound(nil, looks.Steps{HeadStep: q.headStep, RestStep: step}, q.factors())
+	estimate64, upper := look.Beside(&side, dh, dr)
 	return float32(estimate64), min(e.bound, upward(upper))
 }
 
@@ -247,17 +221,17 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 type deviceTerms struct {
 	terms
 	held  []*Buffer[float32]
-	sides *Buffer[side]
+	sides *Buffer[looks.Side]
 }
 
-func (t *rowTerms) put(b *preparer) *deviceTerms {
+func putRowTerms(b *preparer, t *looks.Terms) *deviceTerms {
 	d := &deviceTerms{}
 	for _, a := range []struct {
 		to  *uint64
 		src []float32
 	}{
-		{&d.headScale, t.headScale}, {&d.headNorm, t.headNorm}, {&d.headErr, t.headErr}, {&d.norm, t.norm}, {&d.offset, t.offset},
-		{&d.scale, t.scale}, {&d.radius, t.radius}, {&d.xnorm, t.xnorm}, {&d.wholeErr, t.wholeErr},
+		{&d.headScale, t.HeadScale}, {&d.headNorm, t.HeadNorm}, {&d.headErr, t.HeadErr}, {&d.norm, t.Norm}, {&d.offset, t.Offset},
+		{&d.scale, t.Scale}, {&d.radius, t.Radius}, {&d.xnorm, t.XNorm}, {&d.wholeErr, t.WholeErr},
 	} {
 		if a.src != nil {
 			buf := to(b, a.src)
@@ -270,19 +244,19 @@ func (t *rowTerms) put(b *preparer) *deviceTerms {
 
 // makeSides runs the kernel, checks what it wrote, and leaves its table to looks
 // alone, without the arrays.
-func (d *deviceTerms) makeSides(b *preparer, t *rowTerms, n int) {
+func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 	b.Helper()
 	table := to(b, []terms{d.terms})
-	d.sides = room[side](b, n)
+	d.sides = room[looks.Side](b, n)
 	b.launch("sides", Shape{Grid: Dim{X: blocks(n, 256)}, Block: Dim{X: 256}}, Ptr(table), Ptr(d.sides), U32(uint32(n)))
 	from(b, table)
-	got := make([]side, n)
+	got := make([]looks.Side, n)
 	if err := d.sides.Download(b.th, got, 0); err != nil {
 		b.Fatal(err)
 	}
 	for i := range got {
-		if got[i] != t.side(i) {
-			b.Fatalf("terms of atom %d side by side: %+v, want %+v", i, got[i], t.side(i))
+		if got[i] != t.Side(i) {
+			b.Fatalf("terms of atom %d side by side: %+v, want %+v", i, got[i], t.Side(i))
 		}
 	}
 	d.terms = terms{side: pointer(d.sides)}
@@ -373,27 +347,12 @@ func TestLookAtOverflow(t *testing.T) {
 	}, "looks")
 }
 
-// ruleTerms are the terms of a look at level l of a collection, as cpu/bound.go
-// has them (newTerms).
-func ruleTerms(c *collection.Collection, l, rule int) rowTerms {
-	at, whole := &c.Levels[l], &c.Levels[len(c.Levels)-1]
-	t := rowTerms{headScale: c.HeadScale, headNorm: c.HeadNorm, headErr: c.HeadErr, norm: c.Norm, offset: c.Offset, scale: at.Scale, radius: at.Radius, xnorm: at.XNorm}
-	switch rule {
-	case ruleWhole:
-		t.radius = at.Beyond
-	case ruleCauchy:
-		t.scale, t.radius, t.xnorm, t.wholeErr = whole.Scale, at.Beyond, whole.XNorm, whole.Beyond
-	}
-	return t
-}
-
-// ready codes a query and takes the factors of its bound, as cpu/codes.go (fine)
-// and cpu/bound.go (bound) do.
-func ready(c *collection.Collection, p *collection.Query, l, rule int) (q query, hi, lo []int8) {
-	P, width := (c.R+c.D+63)&^63, c.Levels[l].Width
+// ready codes a query, as cpu/codes.go (fine) does, and takes the factors of its bound.
+func ready(c *collection.Collection, p *collection.Query, t *looks.Compiled) (q query, hi, lo []int8) {
+	P := (c.R + c.D + 63) &^ 63
 	hi, lo = make([]int8, P), make([]int8, P)
-	head, headStep, headErr := encoded(p.Head, maxRow)
-	rest, restStep, restErr := encoded(p.Rest, maxRow)
+	head, headStep, headErr := encoded(p.Head, looks.MaxCode16)
+	rest, restStep, restErr := encoded(p.Rest, looks.MaxCode16)
 	var lows float64
 	for i, v := range slices.Concat(head, rest) {
 		lo[i] = int8(v)
@@ -403,23 +362,13 @@ func ready(c *collection.Collection, p *collection.Query, l, rule int) (q query,
 			lows += float64(lo[i]) * float64(lo[i])
 		}
 	}
-	q.headStep, q.restStep, q.headErr, q.restErr = headStep, restStep, headErr*up, restErr*up
-	if c.Levels[l].Signs {
-		q.restErr = (q.restErr + restStep*math.Sqrt(lows)) * up
+	q.headStep, q.restStep, q.headErr, q.restErr = headStep, restStep, headErr*collection.Up, restErr*collection.Up
+	if t.Codes == looks.CodesHigh {
+		q.restErr = (q.restErr + restStep*math.Sqrt(lows)) * collection.Up
 	}
-	q.exp, q.offsetFactor = int32(p.Exp), math.Ldexp(1, -p.Exp)
-	switch rule {
-	case ruleWhole:
-		q.radiusFactor = p.RestNorm
-	case ruleStudent:
-		q.radiusFactor = bandit.Reach(1e-9, c.Kappa, c.D) * p.RestNorm
-	default:
-		q.radiusFactor, q.we = length(p.Rest[width:])*up, length(p.Rest[:width])*up
-	}
-	q.hn = q.headErr + slop*(p.HeadNorm+q.headErr)
-	q.he = p.HeadNorm
-	q.xn = q.restErr + slop*(p.RestNorm+q.restErr) + c.CodeSlack*p.RestNorm
-	q.nn = c.Slack*p.Norm + c.CodeSlack*p.RestNorm
+	f := t.Factors(p, q.headErr, q.restErr)
+	q.exp, q.offsetFactor, q.radiusFactor = int32(p.Exp), f.OffsetFactor, f.RadiusFactor
+	q.hn, q.he, q.xn, q.nn, q.we = f.HN, f.HE, f.XN, f.NN, f.WE
 	return q, hi, lo
 }
 
@@ -464,15 +413,19 @@ func TestLooksCoverScores(t *testing.T) {
 						q[i] = c.Row(17)[i%dim] * 1000
 					}
 				}
-				for l := range c.Levels {
-					rules := []int{ruleStudent, ruleCauchy}
-					if c.Levels[l].Signs {
-						rules = rules[:1]
-					} else if l == len(c.Levels)-1 {
-						rules = []int{ruleWhole}
-					}
-					for _, rule := range rules {
-						checkCover(b, c, q, l, rule)
+				set := looks.NewSet(c)
+				for _, l := range c.Levels {
+					for _, rule := range []backend.Rule{backend.Student, backend.Cauchy} {
+						look := backend.Look{Rep: backend.Rows, To: l.Width, Rule: rule, Alpha: 1e-9}
+						if l.Signs {
+							look.Rep = backend.Signs
+						}
+						t, err := set.Compile(look)
+						if err == nil {
+							checkCover(b, c, q, t)
+						} else if !l.Signs || rule == backend.Student {
+							b.Error(err)
+						}
 					}
 				}
 			}
@@ -482,10 +435,10 @@ func TestLooksCoverScores(t *testing.T) {
 
 // checkCover looks at all atoms of a collection for queries q, and compares the
 // bounds with true scores.
-func checkCover(b *preparer, c *collection.Collection, q []float32, l, rule int) {
+func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Compiled) {
 	b.Helper()
-	d := &rowData{shape: rowShape{c.R, c.D, c.Levels[l].Width, c.R + c.D, false}, n: c.N, codes: c.Codes, terms: ruleTerms(c, l, rule)}
-	if c.Levels[l].Signs {
+	d := &rowData{shape: rowShape{c.R, c.D, t.To, c.R + c.D, false}, n: c.N, codes: c.Codes, terms: t.Terms}
+	if t.Rep == backend.Signs {
 		d.shape.stride, d.shape.signs, d.codes = c.SignStride, true, c.Signs
 	}
 	all := make([]arm, c.N)
@@ -500,21 +453,21 @@ func checkCover(b *preparer, c *collection.Collection, q []float32, l, rule int)
 			scales[j] = 1 / length(q[j*c.Dim:(j+1)*c.Dim])
 		}
 		c.Prepare(&prepared[j], q[j*c.Dim:(j+1)*c.Dim], scales[j], nil)
-		state, hi, lo := ready(c, &prepared[j], l, rule)
+		state, hi, lo := ready(c, &prepared[j], t)
 		state.listed = uint32(c.N)
 		d.states, d.hi, d.lo, d.lists = append(d.states, state), append(d.hi, hi...), append(d.lo, lo...), append(d.lists, all)
 	}
-	d.look(b, memories(m)[l%3])
+	d.look(b, memories(m)[t.Level%3])
 	// what look found equal to what the kernel makes of them
 	for j, p := range prepared {
 		for i := range all {
 			estimate, bound := d.bound(j, all[i])
 			score, size := searchScore(c, i, q[j*c.Dim:(j+1)*c.Dim], scales[j], p.Exp), p.Norm*float64(c.Norm[i])
-			name := fmt.Sprintf("dimension %d, %v, level %d, rule %d, query %d, atom %d", c.Dim, c.Metric, l, rule, j, i)
+			name := fmt.Sprintf("dimension %d, %v, level %d, law %d, query %d, atom %d", c.Dim, c.Metric, t.Level, t.Law, j, i)
 			if float64(bound) < score {
 				b.Errorf("%s: bound %g below the score %g", name, bound, score)
 			}
-			if rule == ruleWhole && (float64(bound)-score > .1*size || math.Abs(float64(estimate)-score) > .05*size) {
+			if t.Law == looks.Whole && (float64(bound)-score > .1*size || math.Abs(float64(estimate)-score) > .05*size) {
 				b.Errorf("%s: estimate %g, bound %g of %g", name, estimate, bound, score)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"thresher/backend/looks"
 )
 
 // list_norms lists each atom of a chunk that a query may return and whose norm
@@ -41,11 +43,11 @@ func TestListNorms(t *testing.T) {
 					s.norm, s.exp, s.skip, s.listed = 1+float64(j%4)/4, int32(j%3-1), math.MaxUint32, uint32(j%2)
 					at := lo + r.IntN(n-lo)
 					// an atom's own bound, as the kernel rounds it, is on the threshold
-					bound := s.norm * float64(norm[at]) * (1 + 1e-9)
+					o := 0.0
 					if euclidean {
-						o := math.Ldexp(float64(offset[at]), -int(s.exp))
-						bound += o - 12.0/(1<<24)*o
+						o = math.Ldexp(float64(offset[at]), -int(s.exp))
 					}
+					bound := looks.NormBound(s.norm, norm[at], o)
 					s.tau = float64(up32(bound))
 					switch j % 6 {
 					case 1:

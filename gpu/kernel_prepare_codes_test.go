@@ -9,7 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/bandit"
+	"thresher/collection"
 )
 
 // encoded is what cpu/codes.go (encode) makes of x: codes, the value of a step,
@@ -20,7 +26,7 @@ func encoded(x []float32, limit int32) (code []int32, step, err float64) {
 		most = max(most, float32(math.Abs(float64(v))))
 	}
 	code = make([]int32, len(x))
-	if step = float64(most) / float64(limit); step < 1e-30 {
+	if step = float64(most) / float64(limit); step < looks.LeastStep {
 		return code, 0, length(x)
 	}
 	f, inverse := float32(step), float32(1/step)
@@ -91,7 +97,7 @@ func TestQueryCodes(t *testing.T) {
 					x         []float32
 					step, err float64
 				}{{h, p.headStep8, p.headErr8}, {o[:s.width], p.restStep8, p.restErr8}} {
-					code, step, err := encoded(x.x, 127)
+					code, step, err := encoded(x.x, looks.MaxCode8)
 					for _, v := range code {
 						want = append(want, int8(v))
 					}
@@ -108,7 +114,7 @@ func TestQueryCodes(t *testing.T) {
 					x         []float32
 					step, err float64
 				}{{h, p.headStep, p.headErr}, {o, p.restStep, p.restErr}} {
-					code, step, err := encoded(x.x, maxRow)
+					code, step, err := encoded(x.x, looks.MaxCode16)
 					for i, v := range code {
 						if 256*int32(hi[at+i])+int32(lo[at+i]) != v {
 							t.Fatalf("%s: 16-bit code %d is 256 %d + %d, want %d", name, at+i, hi[at+i], lo[at+i], v)
@@ -182,57 +188,46 @@ func TestQueryCodesOfOneKind(t *testing.T) {
 	})
 }
 
-// Factors are those of cpu/bound.go, and Cauchy's norms are not below the true ones.
+// factors are what a query's state has of a look.
+func (q *query) factors() looks.Factors {
+	return looks.Factors{RadiusFactor: q.radiusFactor, HN: q.hn, HE: q.he, XN: q.xn, NN: q.nn, WE: q.we, OffsetFactor: q.offsetFactor}
+}
+
+// Factors are those of package looks, but for what sums of squares in another order
+// differ by, and Cauchy's norms are not below the true ones.
 func TestLookFactors(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		const m, R, D, width, alpha = 19, 32, 768, 96, 1e-4
-		reach, slack, codeSlack := bandit.Reach(alpha, bandit.Kappa(D), D), bandit.Slack(700, D, R, 2, 1e-6), bandit.CodeSlack(D, 2)
+		look := looks.Compiled{Look: backend.Look{To: width}, Reach: bandit.Reach(alpha, bandit.Kappa(D), D),
+			Slack: bandit.Slack(700, D, R, 2, 1e-6), CodeSlack: bandit.CodeSlack(D, 2)}
 		head, rest := steepParts(m, R, D)
 		given := make([]query, m)
 		for j := range given {
 			given[j].norm, given[j].exp, given[j].tau = 1+float64(j), int32(5*j-40), math.Inf(-1)
 		}
 		_, given = b.codes(head, rest, given, R, D, width)
-		for rule := ruleWhole; rule <= ruleCauchy; rule++ {
-			for of := codes8; of <= codesHalves; of++ {
-				for j, got := range b.factors(given, rest, D, width, rule, of, reach, slack, codeSlack) {
+		for look.Law = looks.Whole; look.Law <= looks.Cauchy; look.Law++ {
+			for look.Codes = looks.Codes8; look.Codes <= looks.CodesHigh; look.Codes++ {
+				for j, got := range b.factors(given, rest, D, &look) {
 					p, o := given[j], rest[j*D:(j+1)*D]
 					headErr, restErr := p.headErr, p.restErr
-					switch of {
-					case codes8:
+					switch look.Codes {
+					case looks.Codes8:
 						headErr, restErr = p.headErr8, p.restErr8
-					case codesHalves:
+					case looks.CodesHigh:
 						restErr = p.highErr
 					}
-					radius, we := p.restNorm, 0.0
-					switch rule {
-					case ruleStudent:
-						radius *= reach
-					case ruleCauchy:
-						radius, we = length(o[width:])*up, length(o[:width])*up
+					name := fmt.Sprintf("law %d, codes %d, query %d", look.Law, look.Codes, j)
+					want := look.Factors(&collection.Query{Exp: int(p.exp), Norm: p.norm, HeadNorm: p.headNorm, Rest: o, RestNorm: p.restNorm}, headErr, restErr)
+					if diff := cmp.Diff(want, got.factors(), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+						t.Errorf("%s: looks (-) and the kernel (+) differ:\n%s", name, diff)
 					}
-					for _, f := range []struct {
-						name      string
-						got, want float64
-					}{
-						{"radiusFactor", got.radiusFactor, radius},
-						{"we", got.we, we},
-						{"hn", got.hn, headErr + slop*(p.headNorm+headErr)},
-						{"he", got.he, p.headNorm},
-						{"xn", got.xn, restErr + slop*(p.restNorm+restErr) + codeSlack*p.restNorm},
-						{"nn", got.nn, slack*p.norm + codeSlack*p.restNorm},
-						{"offsetFactor", got.offsetFactor, math.Ldexp(1, -int(p.exp))},
-					} {
-						if !(f.got >= f.want*leastUp && f.got <= f.want*(1+1e-12)) {
-							t.Errorf("rule %d, codes %d, query %d: %s is %g, want %g", rule, of, j, f.name, f.got, f.want)
-						}
-					}
-					if rule == ruleCauchy && (got.we < length(o[:width]) || got.radiusFactor < length(o[width:])) {
-						t.Errorf("codes %d, query %d: Cauchy's norms %g and %g are below the true ones", of, j, got.we, got.radiusFactor)
+					if look.Law == looks.Cauchy && (got.we < length(o[:width]) || got.radiusFactor < length(o[width:])) {
+						t.Errorf("%s: Cauchy's norms %g and %g are below the true ones", name, got.we, got.radiusFactor)
 					}
 					got.radiusFactor, got.we, got.hn, got.he, got.xn, got.nn, got.offsetFactor = 0, 0, 0, 0, 0, 0, 0
 					if got != p {
-						t.Errorf("rule %d, codes %d, query %d: other fields changed", rule, of, j)
+						t.Errorf("%s: other fields changed", name)
 					}
 				}
 			}

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
 const (
-	tile    = 8             // queries a block of prepare_rotate.cu multiplies by a matrix
-	maxRow  = 127*256 + 127 // the greatest 16-bit code
-	leastUp = 1 - 1e-12     // what float64 sums may lose of what is rounded up
+	tile    = 8         // queries a block of prepare_rotate.cu multiplies by a matrix
+	leastUp = 1 - 1e-12 // what float64 sums may lose of what is rounded up
 )
 
 func onPreparer(t *testing.T, f func(b *preparer)) {
@@ -93,11 +93,12 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 	return queryCodes{from(b, d8), from(b, hi), from(b, lo)}, from(b, dg)
 }
 
-func (b *preparer) factors(g []query, rest []float32, D, width, rule, of int, reach, slack, codeSlack float64) []query {
+// factors runs look_factors for look t.
+func (b *preparer) factors(g []query, rest []float32, D int, t *looks.Compiled) []query {
 	b.Helper()
 	dg, dr := to(b, g), to(b, rest)
-	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(width), I32(rule), I32(of),
-		F64(reach), F64(slack), F64(codeSlack))
+	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(t.To), I32(int(t.Law)), I32(int(t.Codes)),
+		F64(t.Reach), F64(t.Slack), F64(t.CodeSlack))
 	from(b, dr)
 	return from(b, dg)
 }
@@ -132,9 +133,11 @@ func length(x []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// roundedUp reports whether got is want rounded up, and by no more than up
+// roundedUp reports whether got is want rounded up, and by no more than collection.Up
 // twice.
-func roundedUp(got, want float64) bool { return got >= want*leastUp && got <= want*up*up }
+func roundedUp(got, want float64) bool {
+	return got >= want*leastUp && got <= want*collection.Up*collection.Up
+}
 
 // Norms, exponents and scaled copies are the CPU backend's (cpu/state.go,
 // begin). Where the norm that decides an exponent lies within its last bits of a

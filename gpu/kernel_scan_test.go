@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"thresher/backend/looks"
 )
 
 // scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes
@@ -42,7 +44,7 @@ func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase
 	if !wide { // the slab's rows hold more than this look reads
 		c.pitch = c.stride
 	}
-	padded := (n + stripAtoms - 1) / stripAtoms * stripAtoms
+	padded := (n + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms
 	c.codes, c.codes8 = make([]int8, padded*stride), make([]int8, m*c.pitch)
 	for i := range n * stride {
 		c.codes[i] = int8(r.IntN(255) - 127)
@@ -97,7 +99,7 @@ func (c *scanCase) open(r *rand.Rand, j int, share float64) {
 	uppers := make([]upper, c.n)
 	for i := range uppers {
 		v, size := c.value(i, j)
-		uppers[i] = upper{v + c.rounding(i/stripAtoms, j), size}
+		uppers[i] = upper{v + c.rounding(i/looks.StripAtoms, j), size}
 	}
 	slices.SortFunc(uppers, func(a, b upper) int { return cmp.Compare(a.bound, b.bound) })
 	at := uppers[min(c.n-1, int(float64(c.n)*(1-share)))]
@@ -144,11 +146,12 @@ func (c *scanCase) bias(i, j int) float64 {
 	return 1.5 * steps
 }
 
-// rounding is stripRounding of the CPU backend.
+// rounding is what a query is charged for a strip.
 func (c *scanCase) rounding(strip, j int) float64 {
-	t, s := &c.strips()[strip], &c.states[j]
-	return 12*math.SmallestNonzeroFloat32 + s.hn*float64(t.headNorm) + s.he*float64(t.headErr) + s.xn*float64(t.xnorm) + s.nn*float64(t.norm) +
-		slop*(s.radiusFactor*float64(t.radius)+s.offsetFactor*float64(t.offset)) + s.we*float64(t.wholeErr)
+	t := &c.strips()[strip]
+	look := looks.NewBound(nil, looks.Steps{}, c.states[j].factors())
+	return look.StripRounding(&looks.Strip{HeadNorm: float64(t.headNorm), HeadErr: float64(t.headErr), XNorm: float64(t.xnorm), Norm: float64(t.norm),
+		Radius: float64(t.radius), Offset: float64(t.offset), WholeErr: float64(t.wholeErr)})
 }
 
 // strips are made once; terms do not change after it.
@@ -156,10 +159,10 @@ func (c *scanCase) strips() []strip {
 	if c.made != nil {
 		return c.made
 	}
-	out := make([]strip, len(c.norm)/stripAtoms)
+	out := make([]strip, len(c.norm)/looks.StripAtoms)
 	for k := range out {
 		most := func(x []float32) (m float32) {
-			for i := k * stripAtoms; x != nil && i < (k+1)*stripAtoms; i++ {
+			for i := k * looks.StripAtoms; x != nil && i < (k+1)*looks.StripAtoms; i++ {
 				m = max(m, x[i], -x[i])
 			}
 			return m
@@ -294,7 +297,7 @@ func (c *scanCase) faults(all [][]arm, after []query) error {
 			}
 			seen++
 			v, size := c.value(i, j)
-			e := c.rounding(i/stripAtoms, j)
+			e := c.rounding(i/looks.StripAtoms, j)
 			bound, in := listed[i]
 			delete(listed, i)
 			slack := 6*unit*size + 1e-30

@@ -13,6 +13,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -263,8 +264,8 @@ func TestLeaveTells(t *testing.T) {
 	}
 	for i, j := range []int{2, 0} {
 		a := left[i]
-		if len(a.Looks) != 1 || a.Looks[0].Seen != stripAtoms || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
-			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, stripAtoms)
+		if len(a.Looks) != 1 || a.Looks[0].Seen != looks.StripAtoms || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
+			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, looks.StripAtoms)
 		}
 		if best := w.oracle.Answer(w.set.Query(j), w.goals[j]).Scores[0]; a.Open < best {
 			t.Errorf("query %d: open up to %g, the best is %g", j, a.Open, best)

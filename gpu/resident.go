@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -20,7 +20,7 @@ const sparePart = 8
 // searchBytes is that: terms of three looks and of the dense path, and some queries with
 // their lists.
 func searchBytes(c *collection.Collection, atoms int) int64 {
-	terms := int64(atoms) * (size[side]() + 16)
+	terms := int64(atoms) * (size[looks.Side]() + 16)
 	if c.Coded() {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Levels)))
 	}
@@ -36,6 +36,7 @@ type resident struct {
 	atoms  int // c.N rounded up to whole strips
 	closed atomic.Bool
 	stores stores
+	arrays map[*float32]*Buffer[float32] // terms of atoms, by the collection's
 
 	order        *Buffer[uint32]  // row of an atom
 	rowSquare    *Buffer[float64] // |v|^2 by row; cosine only
@@ -52,15 +53,13 @@ type resident struct {
 	headScale, headNorm *Buffer[float32]
 	headErr             *Buffer[float32]
 	rotation            *rotation
-	levels              []levelTerms
-	looks               map[termsKey]*Buffer[terms]
-	reaches             map[float64]float64 // by failure probability
-	strips              map[stripKey]*Buffer[strip]
+	looks               *looks.Set
+	tables              map[tableKey]*Buffer[terms]
 }
 
 // load copies c to the device of m.
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
-	r := &resident{m: m, c: c, atoms: (c.N + stripAtoms - 1) / stripAtoms * stripAtoms}
+	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms, arrays: map[*float32]*Buffer[float32]{}}
 	err := m.d.Do(ctx, func(t *Thread) error {
 		if err := m.pool.drop(t); err != nil { // nothing is to lie in host memory for its sake
 			return err
@@ -144,25 +143,8 @@ func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
 	if err = r.codes.fill(ctx, t, 0, c.Codes); err != nil {
 		return err
 	}
-	r.levels = make([]levelTerms, len(c.Levels))
-	r.looks, r.strips, r.reaches = make(map[termsKey]*Buffer[terms]), make(map[stripKey]*Buffer[strip]), make(map[float64]float64)
+	r.looks, r.tables = looks.NewSet(c), make(map[tableKey]*Buffer[terms])
 	return nil
-}
-
-// putTerms copies terms of atoms to the device, zero beyond the last atom; none
-// give none.
-func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
-	if src == nil {
-		return nil, nil
-	}
-	b, err := onDevice[float32](t, &r.stores, "terms of atoms", r.atoms)
-	if err != nil {
-		return nil, err
-	}
-	if err := upload(ctx, t, b, 0, src[:r.c.N]); err != nil {
-		return nil, err
-	}
-	return b, b.Upload(t, r.c.N, make([]float32, r.atoms-r.c.N))
 }
 
 // fillSlab makes what the scan reads: of each atom the codes of the head and of
@@ -227,15 +209,7 @@ func (r *resident) Close() error {
 	return err
 }
 
-// cap bounds the scores of all atoms from lo on, for a query of this norm:
-// NormCaps covers their norms, and offsets are never positive. lo is the first
-// of a panel.
+// cap is looks.Cap of all atoms from lo on, the first of a panel.
 func (r *resident) cap(norm float64, lo int) float64 {
-	switch {
-	case lo >= r.c.N:
-		return math.Inf(-1)
-	case !r.c.Coded(): // norms fall in steps of 4%
-		return norm * float64(r.c.Norm[0]) * 1.0443 * up
-	}
-	return norm * float64(r.c.NormCaps[lo/collection.PanelAtoms]) * up
+	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 )
 
@@ -33,7 +34,7 @@ type shard struct {
 
 // loadShards copies c to several machines, whole strips each.
 func loadShards(ctx context.Context, machines []*machine, c *collection.Collection) (backend.Resident, error) {
-	strips := (c.N + stripAtoms - 1) / stripAtoms
+	strips := (c.N + looks.StripAtoms - 1) / looks.StripAtoms
 	n := min(len(machines), strips)
 	if n == 1 {
 		r, err := load(ctx, machines[0], c)
@@ -45,7 +46,7 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 	s := &shards{c: c, parts: make([]shard, n)}
 	err := together(n, func(k int) (err error) {
 		p := &s.parts[k]
-		p.lo, p.hi = strips*k/n*stripAtoms, min(strips*(k+1)/n*stripAtoms, c.N)
+		p.lo, p.hi = strips*k/n*looks.StripAtoms, min(strips*(k+1)/n*looks.StripAtoms, c.N)
 		part, number := stretch(c, p.lo, p.hi)
 		p.number = number
 		p.resident, err = load(ctx, machines[k], part)

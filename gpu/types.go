@@ -37,16 +37,9 @@ type query struct {
 	_                                              [4]byte // to a multiple of 16
 }
 
-// strip holds the greatest terms of stripAtoms atoms.
+// strip holds the greatest terms of looks.StripAtoms atoms.
 type strip struct {
 	headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius float32
-}
-
-const stripAtoms = 512
-
-// side is what a look at rows reads of an atom besides its codes.
-type side struct {
-	headScale, scale, radius, headErr, offset, size, wholeErr, _ float32
 }
 
 // terms are device addresses.

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"thresher/backend/looks"
 )
 
 // TestLayout compares the structures of types.go with the device's: sizes and
 // the offset of every field.
 func TestLayout(t *testing.T) {
 	var want []uint32
-	for _, s := range []any{query{}, strip{}, side{}, terms{}, lists{}, report{}} {
+	for _, s := range []any{query{}, strip{}, looks.Side{}, terms{}, lists{}, report{}} {
 		of := reflect.TypeOf(s)
 		want = append(want, uint32(of.Size()))
 		for i := range of.NumField() {

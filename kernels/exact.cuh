@@ -2,8 +2,6 @@
 #pragma once
 #include "warp.cuh"
 
-enum : int { kInnerProduct = 0, kCosine = 1, kEuclidean = 2 };
-
 // kRows is how many rows a warp scores at once.
 static const int kRows = 4;
 

@@ -21,8 +21,8 @@
 //   hi, lo      const s8*      [m][pitch] halves of the 16-bit codes of the queries, head first, zeros beyond
 //   pitch       int            a multiple of 64, at least head + D
 //
-// Sums of products are exact integers, bounds float64 operations in the CPU backend's order (cpu/bound.go,
-// beside), so lists come out the same, bit for bit, in whatever shares they are looked at.
+// Sums of products are exact integers, bounds float64 operations in the CPU backend's order (looks.Bound),
+// so lists come out the same, bit for bit, in whatever shares they are looked at.
 //
 // Estimates; neither kernel has run on a GPU. A survivor costs stride bytes (whole rows), 32 of its Side and 20
 // of its list: at R = 32, D = 768 a row 852 bytes and 600 byte-wise multiplications or masks of 4, signs 180
@@ -47,8 +47,7 @@ DEV Side side_of(const Terms* t, u32 i) {
   return s;
 }
 
-// upper_of bounds an atom from its integer products, as `beside` of the CPU backend does, operation by
-// operation.
+// upper_of bounds an atom from its integer products, as looks.Bound.Beside does, operation by operation.
 DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double restStep, double* estimate) {
   double e = (double)s.headScale * q->headStep * dh + (double)s.scale * restStep * dr + (double)s.offset * q->offsetFactor;
   *estimate = e;

@@ -19,11 +19,9 @@
 //
 // Threads are a multiple of 32; 32 ceil(D/256) are as many as rotate uses. rotate takes 8 D bytes of
 // dynamic shared memory, with work null; where a block cannot have them, none, and work is f32[m][2][D].
-// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric: 0 inner product, 1 cosine,
-// 2 Euclidean. To, a multiple of 4, is the width of the look; S, too, and at least R + To; P of
-// query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero. rule: 0 the whole row, 1
-// Student with its reach, 2 Cauchy. codes: 0 those of 8 bits (panels), 1 of 16 (rows), 2 of 16 for the
-// head and their high halves for the rest (signs).
+// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric, rule (looks.Law) and codes
+// (looks.Codes) are of looks.gen.cuh; reach is of kStudent alone. To, a multiple of 4, is the width of the
+// look; S, too, and at least R + To; P of query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero.
 //
 // Of a Query are read and written:
 //   query_load    epsilon and floor, which come in units of the given query's scores and leave times
@@ -41,13 +39,6 @@
 #include "types.cuh"
 
 static const int kWarps = 8;  // of a block, at most
-
-enum : int { kInnerProduct, kCosine, kEuclidean };
-enum : int { kWhole, kStudent, kCauchy };
-enum : int { kCodes8, kCodes16, kCodesHalves };
-
-static const int kLeastExpEuclidean = -16;       // collection/query.go
-static const int kMaxRow = 127 * 256 + 127;      // simd: the greatest 16-bit code
 
 // 2^e, |e| < 1000.
 DEV double power(int e) { return __longlong_as_double((long long)(1023 + e) << 52); }
@@ -159,7 +150,7 @@ struct Coding {
 
 DEV Coding coding(float greatest, int limit) {
   double step = (double)greatest / limit;
-  if (step < 1e-30) return {0, 0, limit};
+  if (step < kLeastStep) return {0, 0, limit};
   return {(float)step, (float)(1 / step), limit};
 }
 
@@ -209,8 +200,8 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
     t.headNorm = sqrt(squares[0]) * kUp;
     t.restNorm = sqrt(squares[1]) * kUp;
   }
-  Coding head8 = coding(most[0], 127), rest8 = coding(most[1], 127);
-  Coding head16 = coding(most[0], kMaxRow), rest16 = coding(most[2], kMaxRow);
+  Coding head8 = coding(most[0], kMaxCode8), rest8 = coding(most[1], kMaxCode8);
+  Coding head16 = coding(most[0], kMaxCode16), rest16 = coding(most[2], kMaxCode16);
   // Squared errors of the 8-bit head and rest and of the 16-bit ones; of the rest's low halves the squares,
   // of its high ones the sum.
   double sum[6] = {0, 0, 0, 0, 0, 0};
@@ -260,7 +251,7 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
   }
 }
 
-// Factors of a look's bound, cpu/bound.go: a warp a query, which reads the rest for Cauchy's rule alone.
+// looks.Factors of a look's bound: a warp a query, which reads the rest for Cauchy's rule alone.
 extern "C" __global__ void __launch_bounds__(256)
 look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, int codes, double reach, double slack,
              double codeSlack) {

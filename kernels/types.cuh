@@ -2,6 +2,7 @@
 // `layout` of layout.cu writes their sizes and offsets, and a test compares them.
 #pragma once
 #include "dev.cuh"
+#include "looks.gen.cuh"
 
 typedef unsigned char u8;
 typedef signed char s8;
@@ -32,7 +33,7 @@ struct alignas(16) Query {
   double headStep8, restStep8, headErr8, restErr8;
   double headStep, restStep, headErr, restErr, highErr;
   double highSum;                   // sum of the rest's high halves
-  // Factors of the bound of the present look (cpu/bound.go).
+  // Factors of the bound of the present look (looks.Factors).
   double radiusFactor, hn, he, xn, nn, we, offsetFactor;
   const u64* filter;                // a bit an atom, 1 = may be returned; 0 allows all
   int exp;
@@ -54,11 +55,10 @@ struct alignas(16) Query {
 // bar is the threshold that a score makes.
 DEV double bar(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }
 
-// Strip holds the greatest terms of kStrip atoms, rounded upward.
+// Strip (looks.Strip) holds the greatest terms of kStrip atoms, rounded upward.
 struct alignas(16) Strip { float headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius; };
-static const int kStrip = 512;
 
-// Side holds what a look at an atom's row needs besides the codes, side by side: survivors lie far
+// Side (looks.Side) holds what a look at an atom's row needs besides the codes, side by side: survivors lie far
 // apart, and an array each would be a sector of memory each. Kernel `sides` makes it of Terms.
 struct alignas(16) Side {
   float headScale, scale, radius, headErr, offset;
@@ -67,7 +67,7 @@ struct alignas(16) Side {
   float spare;
 };
 
-// Terms are what a look on codes reads of each atom besides the codes, in internal order, padded to
+// Terms (looks.Terms) are what a look on codes reads of each atom besides the codes, in internal order, padded to
 // whole strips with zeros. wholeErr and offset may be null.
 struct Terms {
   const float *headScale, *headNorm, *headErr, *norm, *offset;
@@ -87,9 +87,3 @@ struct Lists {
 
 // Report is what a look did for a query.
 struct Report { u32 seen, kept; };
-
-// Roundings, as the CPU backend has them (cpu/state.go): of float64 sums, of the float32 operations
-// of a test, and what these lose below the normal numbers.
-static const double kUp = 1 + 1e-9;
-static const double kSlop = 12.0 / (1 << 24);
-static const double kLeast = 12 * 1.401298464324817e-45;

@@ -6,6 +6,7 @@ import (
 	"thresher/backend"
 	"thresher/bandit"
 	"thresher/collection"
+	"thresher/simd"
 )
 
 // Law is how a look bounds what it has not read.
@@ -37,6 +38,12 @@ const (
 	CodesHigh
 )
 
+// The greatest magnitudes of a query's codes.
+const (
+	MaxCode8  = 127
+	MaxCode16 = simd.MaxRow
+)
+
 // Terms are what a look reads of each atom besides codes, in internal order. The
 // slices are the collection's; Offset and WholeErr may be nil.
 type Terms struct {
@@ -47,7 +54,7 @@ type Terms struct {
 // Compiled is a backend.Look made ready for a collection: all that does not depend on
 // the query.
 type Compiled struct {
-	Look  backend.Look
+	backend.Look
 	Level int // of the collection's Levels
 	Law   Law
 	Codes Codes

@@ -1,0 +1,47 @@
+package looks
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/bandit"
+	"thresher/collection"
+)
+
+// TestSetKeeps compiles looks, some of them again, and more than are kept.
+func TestSetKeeps(t *testing.T) {
+	c := &collection.Collection{N: 3, D: 64, Kappa: 1.25, Codes: []uint8{0}, HeadNorm: make([]float32, 3), HeadErr: make([]float32, 3), Norm: make([]float32, 3),
+		Levels: []collection.Level{{Width: 32, Radius: []float32{1, 2, 3}, XNorm: []float32{2, 4, 3}}, {Width: 64}}}
+	s := NewSet(c)
+	for i := range 4 * setMost {
+		l := backend.Look{Rep: backend.Panels, To: 32, Alpha: math.Ldexp(1, -1-i/2), First: i}
+		got, err := s.Compile(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := bandit.Reach(l.Alpha, 1.25, 64); got.Reach != want || got.Look != l || got.Law != Student || !got.Random() {
+			t.Fatalf("%+v: law %d, reach %g, want %g", got.Look, got.Law, got.Reach, want)
+		}
+		if s := got.Strips; len(s) != 1 || s[0].Radius != 3 || s[0].MeanRadius != 2 || s[0].XNorm != 4 {
+			t.Fatalf("strips %+v", s)
+		}
+		if n := len(s.looks); n == 0 || n > setMost {
+			t.Fatalf("%d are kept", n)
+		}
+	}
+	for name, l := range map[string]backend.Look{
+		"no such rule":     {Rep: backend.Rows, To: 32, Rule: backend.Martingale},
+		"no codes":         {Rep: backend.Float32, To: 32},
+		"signs by Cauchy":  {Rep: backend.Signs, To: 64, Rule: backend.Cauchy},
+		"no signs":         {Rep: backend.Signs, To: 64},
+		"no such code":     {Rep: 200, To: 32},
+		"no level of them": {Rep: backend.Rows, To: 48},
+		"not from 0":       {Rep: backend.Rows, From: 16, To: 32},
+	} {
+		if _, err := s.Compile(l); err == nil || errors.Is(err, backend.ErrRuleUnsupported) != (l.To != 48 && l.From == 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
