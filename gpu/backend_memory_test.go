@@ -76,7 +76,7 @@ func shut(t testing.TB, what string, f func() error) {
 func TestGroups(t *testing.T) {
 	w := newWide(t, 1300, 40)
 	whole := w.search(t, Options{}, nil)
-	for _, memory := range []int64{1800 << 10, 1900 << 10} {
+	for _, memory := range []int64{1780 << 10, 1880 << 10} {
 		var few int
 		got := w.search(t, Options{Memory: memory}, func(b *Backend) {
 			r, err := b.Load(t.Context(), w.c)

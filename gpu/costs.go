@@ -81,7 +81,7 @@ func (t *trial) open(r *resident) (err error) {
 	if zero, err = zeros[float32](t.queue, r, n); err != nil {
 		return err
 	}
-	r.norm, r.headScale, r.headNorm, r.headErr = zero, zero, zero, zero
+	r.norm = zero
 	r.rotation, r.codes, r.rows = &rotation{}, &store[uint8]{}, &store[float32]{}
 	for _, err := range []error{
 		fillZero(t.queue, r, &r.rotation.head, trialHead*trialDim), fillZero(t.queue, r, &r.rotation.haar, trialDim*trialDim),

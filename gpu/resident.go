@@ -36,7 +36,9 @@ type resident struct {
 	atoms  int // c.N rounded up to whole strips
 	closed atomic.Bool
 	stores stores
+	looks  *looks.Set
 	arrays map[*float32]*Buffer[float32] // terms of atoms, by the collection's
+	tables map[tableKey]*Buffer[terms]
 
 	order        *Buffer[uint32]  // row of an atom
 	rowSquare    *Buffer[float64] // |v|^2 by row; cosine only
@@ -46,20 +48,17 @@ type resident struct {
 	dense        *denseTerms      // once they are needed
 
 	// Of coded collections.
-	stride              int           // of a slab's row: head and panel, to whole 32 bytes
-	slab                *Buffer[int8] // [atoms][stride]
-	codes               *store[uint8] // [N][R+D]
-	signs               *store[uint8] // [N][SignStride], if there are any
-	headScale, headNorm *Buffer[float32]
-	headErr             *Buffer[float32]
-	rotation            *rotation
-	looks               *looks.Set
-	tables              map[tableKey]*Buffer[terms]
+	stride   int           // of a slab's row: head and panel, to whole 32 bytes
+	slab     *Buffer[int8] // [atoms][stride]
+	codes    *store[uint8] // [N][R+D]
+	signs    *store[uint8] // [N][SignStride], if there are any
+	rotation *rotation
 }
 
 // load copies c to the device of m.
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
-	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms, arrays: map[*float32]*Buffer[float32]{}}
+	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
+		looks: looks.NewSet(c), arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
 	err := m.d.Do(ctx, func(t *Thread) error {
 		if err := m.pool.drop(t); err != nil { // nothing is to lie in host memory for its sake
 			return err
@@ -89,13 +88,14 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 	if r.order, err = put(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
 		return err
 	}
-	for _, a := range []struct {
-		to  **Buffer[float32]
-		src []float32
-	}{{&r.norm, c.Norm}, {&r.offset, c.Offset}, {&r.headScale, c.HeadScale}, {&r.headNorm, c.HeadNorm}, {&r.headErr, c.HeadErr}} {
-		if *a.to, err = r.putTerms(ctx, t, a.src); err != nil {
+	for _, terms := range [][]float32{c.Norm, c.Offset, c.HeadScale, c.HeadNorm, c.HeadErr} {
+		if _, err := r.putTerms(ctx, t, terms); err != nil {
 			return err
 		}
+	}
+	r.norm = r.arrays[&c.Norm[0]]
+	if c.Offset != nil {
+		r.offset = r.arrays[&c.Offset[0]]
 	}
 	if c.RowSquares != nil {
 		if r.rowSquare, err = put(ctx, t, &r.stores, "squared norms of rows", c.RowSquares); err != nil {
@@ -143,7 +143,6 @@ func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
 	if err = r.codes.fill(ctx, t, 0, c.Codes); err != nil {
 		return err
 	}
-	r.looks, r.tables = looks.NewSet(c), make(map[tableKey]*Buffer[terms])
 	return nil
 }
 
