@@ -56,7 +56,7 @@ var knows = map[string][]string{
 	"backend/backendtest": {"backend", "collection", "bandit", "internal/philox"},
 	"cpu":                 {"backend", "backend/looks", "collection", "bandit", "simd"},
 	"simd":                {},
-	"gpu":                 {"backend", "backend/looks", "collection", "bandit", "kernels"},
+	"gpu":                 {"backend", "backend/looks", "collection", "kernels"},
 	"kernels":             {},
 	"dataset":             {},
 	"internal/atomicfile": {},
