@@ -5,6 +5,7 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/db"
+	"thresher/service/jsonbody"
 	"thresher/service/offline"
 )
 
@@ -13,20 +14,7 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if mediaType(r.Request) != jsonType {
-		return unsupported(r.Request, jsonType)
-	}
-	body, err := s.bodyOf(r.Request, smallJSON)
-	if err != nil {
-		return err
-	}
-	in := s.plainInput(r.Request, body, smallJSON)
-	defer in.close()
-	text, err := in.all()
-	if err != nil {
-		return err
-	}
-	spec, err := offline.DecodeSpec(text)
+	spec, err := decodeJSON(s, r.Request, offline.DecodeSpec)
 	if err != nil {
 		return err
 	}
@@ -64,8 +52,8 @@ func (s *Server) getBatch(r *request, w http.ResponseWriter) error {
 
 func (s *Server) cancelBatch(r *request, w http.ResponseWriter) error {
 	if r.ContentLength > 0 {
-		var none struct{}
-		if err := s.decodeJSON(r.Request, smallJSON, &none); err != nil {
+		none := func(text []byte) (any, error) { return nil, jsonbody.Decode(text, nil) }
+		if _, err := decodeJSON(s, r.Request, none); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,9 @@
 package service
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -102,57 +99,21 @@ func unread(err error) error {
 // smallJSON bounds the JSON of everything but searches and lists of ids.
 const smallJSON = 1 << 20
 
-// decodeJSON reads the body of a request as one JSON object into v, all of whose
-// members v must know.
-func (s *Server) decodeJSON(r *http.Request, limit int64, v any) error {
+// decodeJSON reads the body of a request, at most smallJSON bytes of JSON, and decodes it.
+// What is decoded must not share memory with the text.
+func decodeJSON[T any](s *Server, r *http.Request, decode func(text []byte) (T, error)) (v T, err error) {
 	if kind := mediaType(r); kind != jsonType {
-		return unsupported(r, jsonType)
+		return v, unsupported(r, jsonType)
 	}
-	body, err := s.bodyOf(r, limit)
+	body, err := s.bodyOf(r, smallJSON)
 	if err != nil {
-		return err
+		return v, err
 	}
-	in := s.plainInput(r, body, limit)
+	in := s.plainInput(r, body, smallJSON)
 	defer in.close()
 	text, err := in.all()
 	if err != nil {
-		return err
+		return v, err
 	}
-	return unmarshal(text, v)
-}
-
-// unmarshal is json.Unmarshal into a struct, strict, with problems for errors.
-func unmarshal(text []byte, v any) error {
-	if string(bytes.TrimSpace(text)) == "null" { // which encoding/json takes for anything
-		return problem.New(problem.Malformed, "a JSON null where an object should be")
-	}
-	d := json.NewDecoder(bytes.NewReader(integers(text)))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, err := d.Token(); err != io.EOF {
-			return problem.New(problem.Malformed, "something follows the JSON object, at byte %d", d.InputOffset())
-		}
-		return nil
-	}
-	var p *problem.Problem
-	var syntax *json.SyntaxError
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &p):
-		return p
-	case errors.As(err, &syntax):
-		return problem.New(problem.Malformed, "not JSON at byte %d: %v", syntax.Offset, err)
-	case errors.As(err, &mistyped) && mistyped.Field == "":
-		return problem.New(problem.Malformed, "a JSON %s where an object should be", mistyped.Value)
-	case errors.As(err, &mistyped):
-		return problem.New(problem.InvalidValue, "%s is a JSON %s", mistyped.Field, mistyped.Value).In(mistyped.Field)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return problem.New(problem.Malformed, "the JSON ends before it is complete")
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		return problem.New(problem.UnknownField, "there is no field %s here", name).In(name)
-	}
-	return problem.New(problem.Malformed, "not JSON: %v", err)
+	return decode(text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -81,13 +82,19 @@ func createParams() []string {
 // createBody is the JSON that makes a collection of vectors that lie elsewhere.
 // Every member but source may also be a parameter.
 type createBody struct {
-	Source  *sourceBody  `json:"source"`
-	Metric  string       `json:"metric"`
-	Basis   string       `json:"basis"`
-	Seed    *uint64      `json:"seed"`
-	IDKind  catalog.Kind `json:"id_kind"`
-	Replace bool         `json:"replace"`
-	Columns
+	metric, basis, kind string
+	seed                *uint64
+	replace             bool
+}
+
+func (b *createBody) members() jsonbody.Members {
+	return jsonbody.Members{
+		"metric":  jsonbody.Optional(jsonbody.Text("metric", &b.metric)),
+		"basis":   jsonbody.Optional(jsonbody.Text("basis", &b.basis)),
+		"id_kind": jsonbody.Optional(jsonbody.Text("id_kind", &b.kind)),
+		"seed":    jsonbody.Pointer("seed", &b.seed, jsonbody.Integer[uint64]),
+		"replace": jsonbody.Optional(jsonbody.Bool("replace", &b.replace)),
+	}
 }
 
 func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
@@ -96,7 +103,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 		return err
 	}
 	var body createBody
-	src, err := s.source(r, &body, func() (*sourceBody, *Columns) { return body.Source, &body.Columns })
+	src, err := s.source(r, body.members())
 	if err != nil {
 		return err
 	}
@@ -122,13 +129,13 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 
 // createOptions are those of the body, and of the parameters that it leaves open.
 func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error) {
-	o := catalog.CreateOptions{Replace: body.Replace}
+	o := catalog.CreateOptions{Replace: body.replace}
 	var kind string
 	for _, t := range []struct {
 		name string
 		dst  *string
 		body string
-	}{{"metric", &o.Metric, body.Metric}, {"basis", &o.Basis, body.Basis}, {"id_kind", &kind, string(body.IDKind)}} {
+	}{{"metric", &o.Metric, body.metric}, {"basis", &o.Basis, body.basis}, {"id_kind", &kind, body.kind}} {
 		if err := p.either(t.name, t.body, t.dst); err != nil {
 			return o, err
 		}
@@ -138,16 +145,16 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 	switch {
 	case err != nil:
 		return o, err
-	case body.Seed != nil && p.Has("seed"):
+	case body.seed != nil && p.Has("seed"):
 		return o, twice("seed")
-	case body.Seed != nil:
-		o.Seed = *body.Seed
+	case body.seed != nil:
+		o.Seed = *body.seed
 	case p.Has("seed"):
 		if o.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
 			return o, problem.New(problem.InvalidValue, "seed is %q", seed).In("seed").Within("a whole number in [0, 2^64)")
 		}
 	}
-	o.Drawn = body.Seed == nil && !p.Has("seed")
+	o.Drawn = body.seed == nil && !p.Has("seed")
 	replace, err := p.truth("replace")
 	o.Replace = o.Replace || replace
 	return o, err

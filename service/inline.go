@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"thresher/dataset/jsonscan"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -15,33 +16,30 @@ type vectorList struct {
 
 const fieldVectors = "source.vectors"
 
-// UnmarshalJSON implements json.Unmarshaler. Errors name the vector.
-func (l *vectorList) UnmarshalJSON(text []byte) error {
-	end, err := jsonscan.Elements(text, jsonscan.Space(text, 0), func(n, at int) (int, error) {
-		before := len(l.rows)
-		rows, next, err := jsonscan.Floats(l.rows, text, at)
-		if err != nil {
-			return next, badVector(err, n)
+// readVectors reads the list. Errors name the vector.
+func readVectors(name string, l *vectorList) jsonbody.Reader {
+	return func(b []byte, i int) (int, error) {
+		if i < len(b) && b[i] != '[' {
+			return i, jsonbody.Mistyped(name, b, i, "a list of vectors")
 		}
-		switch have := len(rows) - before; {
-		case have == 0:
-			return next, problem.New(problem.InvalidValue, "vector %d is empty", n).At(fieldVectors, n)
-		case n == 0:
-			l.dim = have
-		case have != l.dim:
-			return next, problem.New(problem.WrongDimension, "vector %d has %d values, the first %d", n, have, l.dim).At(fieldVectors, n).Within(l.dim)
-		}
-		l.rows = rows
-		return next, nil
-	})
-	if err == nil && jsonscan.Space(text, end) < len(text) {
-		err = jsonscan.Wanted(text, end, "the end of the list")
+		return jsonscan.Elements(b, i, func(n, at int) (int, error) {
+			before := len(l.rows)
+			rows, next, err := jsonscan.Floats(l.rows, b, at)
+			if err != nil {
+				return next, badVector(err, n)
+			}
+			switch have := len(rows) - before; {
+			case have == 0:
+				return next, problem.New(problem.InvalidValue, "vector %d is empty", n).At(name, n)
+			case n == 0:
+				l.dim = have
+			case have != l.dim:
+				return next, problem.New(problem.WrongDimension, "vector %d has %d values, the first %d", n, have, l.dim).At(name, n).Within(l.dim)
+			}
+			l.rows = rows
+			return next, nil
+		})
 	}
-	var known *problem.Problem
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	return problem.New(problem.InvalidValue, "vectors is no list of vectors: %v", err).In(fieldVectors).Because(err)
 }
 
 // badVector says what is wrong with vector n.

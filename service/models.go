@@ -8,8 +8,8 @@ import (
 
 	"thresher/batch"
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/oip"
-	"thresher/service/problem"
 )
 
 // Extensions of the Open Inference Protocol that tell of collections.
@@ -68,18 +68,13 @@ func (s *Server) repositoryIndex(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var wanted struct {
-		Ready bool `json:"ready"`
-	}
-	if text = bytes.TrimSpace(text); string(text) == "null" {
-		return problem.New(problem.Malformed, "a JSON null where an object should be")
-	}
-	if len(text) > 0 {
-		if err := unmarshal(text, &wanted); err != nil {
+	ready := false
+	if len(bytes.TrimSpace(text)) > 0 {
+		if err := jsonbody.Decode(text, jsonbody.Members{"ready": jsonbody.Optional(jsonbody.Bool("ready", &ready))}); err != nil {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, s.modelIndex(wanted.Ready))
+	return writeJSON(w, http.StatusOK, s.modelIndex(ready))
 }
 
 // modelIndex lists collections, with ready only those that can be searched.

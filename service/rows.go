@@ -1,22 +1,16 @@
 package service
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
 	"thresher/dataset"
+	"thresher/dataset/jsonscan"
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
-
-// appendBody is the JSON that appends vectors that lie elsewhere.
-type appendBody struct {
-	Source *sourceBody `json:"source"`
-	Columns
-}
 
 func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	key, err := idempotencyKey(r)
@@ -27,8 +21,7 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var body appendBody
-	src, err := s.source(r, &body, func() (*sourceBody, *Columns) { return body.Source, &body.Columns })
+	src, err := s.source(r, jsonbody.Members{})
 	if err != nil {
 		return err
 	}
@@ -39,37 +32,24 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
-// idList is a JSON list of ids, all integers or all texts.
-type idList struct{ keys catalog.Keys }
-
-func (l *idList) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if first, err := d.Token(); err != nil || first != json.Delim('[') {
-		return problem.New(problem.InvalidValue, "ids is no list").In("ids")
-	}
-	for i := 0; d.More(); i++ {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch x := token.(type) {
-		case json.Number:
-			id, err := x.Int64()
-			if err != nil || l.keys.Names != nil {
-				return problem.New(problem.InvalidValue, "ids[%d] is %s: ids are all 64-bit integers or all texts", i, x).At("ids", i)
-			}
-			l.keys.Ints = append(l.keys.Ints, id)
-		case string:
-			if l.keys.Ints != nil {
-				return problem.New(problem.InvalidValue, "ids[%d] is a text: ids are all 64-bit integers or all texts", i).At("ids", i)
-			}
-			l.keys.Names = append(l.keys.Names, x)
+// readIDs reads a list of ids, all integers or all texts.
+func readIDs(name string, keys *catalog.Keys) jsonbody.Reader {
+	return jsonbody.Array(name, 0, func(b []byte, i int) (next int, err error) {
+		const wanted = ": ids are all 64-bit integers or all texts"
+		switch {
+		case i < len(b) && b[i] == '"' && keys.Ints == nil:
+			var text string
+			next, err = jsonbody.Text("", &text)(b, i)
+			keys.Names = append(keys.Names, text)
+		case jsonscan.Number(b, i) > 0 && keys.Names == nil:
+			var id int64
+			next, err = jsonbody.Integer("", &id)(b, i)
+			keys.Ints = append(keys.Ints, id)
 		default:
-			return problem.New(problem.InvalidValue, "ids[%d] is neither an integer nor a text", i).At("ids", i)
+			return i, jsonbody.Mistyped("", b, i, "an id"+wanted)
 		}
-	}
-	return nil
+		return next, err
+	})
 }
 
 func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
@@ -81,9 +61,7 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var body struct {
-		IDs *idList `json:"ids"`
-	}
+	var ids catalog.Keys
 	if kind := mediaType(r.Request); kind != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
@@ -94,10 +72,10 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if err := unmarshal(text, &body); err != nil {
+		if err := jsonbody.Decode(text, jsonbody.Members{"ids": jsonbody.Optional(readIDs("ids", &ids))}); err != nil {
 			return err
 		}
-		if body.IDs == nil || body.IDs.keys.Len() == 0 {
+		if ids.Len() == 0 {
 			return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
 		}
 		return nil
@@ -105,7 +83,7 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), body.IDs.keys, key)
+	info, err := s.catalog.Remove(ifMatch(r), r.PathValue("name"), ids, key)
 	if err != nil {
 		return noRow(err)
 	}

@@ -6,58 +6,64 @@ import (
 
 	"thresher/dataset"
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
 // sourceParams are the parameters of reading vectors.
 func sourceParams() []string { return []string{"column", "ids"} }
 
-// Columns of the vectors and of their ids; formats without columns have none.
-type Columns struct {
-	Column string `json:"column"`
-	IDs    string `json:"ids"`
+// sourceBody is the JSON that says where vectors lie, or lists them: exactly one of path,
+// fileID and vectors. ids names those that are listed; column and idColumn are the columns
+// of the vectors and of their ids.
+type sourceBody struct {
+	path, fileID     string
+	vectors          *vectorList
+	ids              *catalog.Keys
+	column, idColumn string
 }
 
-// sourceBody says where vectors lie, or lists them: exactly one of Path, FileID and
-// Vectors. IDs names those that are listed.
-type sourceBody struct {
-	Path    string      `json:"path"`
-	FileID  string      `json:"file_id"`
-	Vectors *vectorList `json:"vectors"`
-	IDs     *idList     `json:"ids"`
+// addMembers adds those of b to the members of a body.
+func (b *sourceBody) addMembers(m jsonbody.Members) {
+	m["source"] = jsonbody.Optional(jsonbody.Object(jsonbody.Members{
+		"path":    jsonbody.Optional(jsonbody.Text("source.path", &b.path)),
+		"file_id": jsonbody.Optional(jsonbody.Text("source.file_id", &b.fileID)),
+		"vectors": jsonbody.Pointer(fieldVectors, &b.vectors, readVectors),
+		"ids":     jsonbody.Pointer("ids", &b.ids, readIDs),
+	}))
+	m["column"] = jsonbody.Optional(jsonbody.Text("column", &b.column))
+	m["ids"] = jsonbody.Optional(jsonbody.Text("ids", &b.idColumn))
 }
 
 // check says whether the body is of one source.
 func (b *sourceBody) check() error {
 	given := 0
-	if b != nil {
-		for _, set := range []bool{b.Path != "", b.FileID != "", b.Vectors != nil} {
-			if set {
-				given++
-			}
+	for _, set := range []bool{b.path != "", b.fileID != "", b.vectors != nil} {
+		if set {
+			given++
 		}
 	}
 	switch {
 	case given != 1:
 		return problem.New(problem.InvalidValue, "source names one path or one file_id, or lists vectors").In("source")
-	case b.Vectors != nil && len(b.Vectors.rows) == 0:
+	case b.vectors != nil && len(b.vectors.rows) == 0:
 		return problem.New(problem.InvalidValue, "vectors is empty").In(fieldVectors)
-	case b.Vectors == nil && b.IDs != nil:
+	case b.vectors == nil && b.ids != nil:
 		return problem.New(problem.InvalidValue, "a list of ids belongs to vectors that are listed; ids beside source names a column").In("source.ids")
 	}
 	return nil
 }
 
-// source is where the vectors of a request come from: its body, or what its JSON
-// body, read into body, names.
-func (s *Server) source(r *request, body any, named func() (*sourceBody, *Columns)) (catalog.Source, error) {
+// source is where the vectors of a request come from: its body, or what its JSON body
+// names, which may have other members besides.
+func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, error) {
 	var src catalog.Source
 	media, err := s.bodyType(r.Request)
 	if err != nil {
 		return src, err
 	}
 	format := formatOf(media)
-	columns := &Columns{}
+	var body sourceBody
 	switch {
 	case format != dataset.Unknown:
 		upload, err := s.bodyOf(r.Request, s.o.Limits.Upload)
@@ -69,32 +75,29 @@ func (s *Server) source(r *request, body any, named func() (*sourceBody, *Column
 		}
 		src.Body, src.Format = upload, format
 	case media == jsonType:
-		if err := s.decodeSource(r, body); err != nil {
+		body.addMembers(others)
+		if err := s.decodeSource(r, others); err != nil {
 			return src, err
 		}
-		from, c := named()
-		if err := from.check(); err != nil {
+		if err := body.check(); err != nil {
 			return src, err
 		}
-		src.Path, src.File, columns = from.Path, from.FileID, c
-		if from.Vectors != nil {
-			src.Rows, src.Dim = from.Vectors.rows, from.Vectors.dim
-			if from.IDs != nil {
-				src.IDs = &from.IDs.keys
-			}
+		src.Path, src.File = body.path, body.fileID
+		if body.vectors != nil {
+			src.Rows, src.Dim, src.IDs = body.vectors.rows, body.vectors.dim, body.ids
 		}
 	default:
 		return src, unsupported(r.Request, append(vectorTypes(), jsonType)...)
 	}
-	if err := r.params.either("column", columns.Column, &src.Column); err != nil {
+	if err := r.params.either("column", body.column, &src.Column); err != nil {
 		return src, err
 	}
-	return src, r.params.either("ids", columns.IDs, &src.IDColumn)
+	return src, r.params.either("ids", body.idColumn, &src.IDColumn)
 }
 
 // decodeSource reads the JSON body of a request, which may list vectors: its memory is
 // that of the bodies of searches.
-func (s *Server) decodeSource(r *request, v any) error {
+func (s *Server) decodeSource(r *request, members jsonbody.Members) error {
 	in, err := s.newInput(r)
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (s *Server) decodeSource(r *request, v any) error {
 	if err != nil {
 		return err
 	}
-	return unmarshal(text, v)
+	return jsonbody.Decode(text, members)
 }
 
 // either takes a text from the body or from a parameter, whichever is there.

@@ -6,7 +6,6 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/db"
-	"thresher/service/problem"
 	"thresher/service/tournaments"
 )
 
@@ -40,8 +39,8 @@ func (s *Server) postTournament(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var spec tournaments.Spec
-	if err := s.decodeJSON(r.Request, smallJSON, &spec); err != nil {
+	spec, err := decodeJSON(s, r.Request, tournaments.DecodeSpec)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := s.within(r.Context())
@@ -97,18 +96,13 @@ func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Count *int `json:"count"`
-	}
-	if err := s.decodeJSON(r.Request, smallJSON, &body); err != nil {
+	count, err := decodeJSON(s, r.Request, tournaments.DecodeCount)
+	if err != nil {
 		return err
-	}
-	if body.Count == nil {
-		return problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	handed, err := s.tournaments.Next(ctx, r.PathValue("id"), *body.Count, key)
+	handed, err := s.tournaments.Next(ctx, r.PathValue("id"), count, key)
 	if err != nil {
 		return s.waited(err)
 	}
@@ -120,8 +114,8 @@ func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var results tournaments.Results
-	if err := s.decodeJSON(r.Request, smallJSON, &results); err != nil {
+	results, err := decodeJSON(s, r.Request, tournaments.DecodeResults)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := s.within(r.Context())

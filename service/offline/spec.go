@@ -6,15 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"thresher/dataset"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -25,35 +25,19 @@ const (
 	mostMetadataValue = 512 // characters
 )
 
-// DecodeSpec reads the JSON body of a call that creates a batch. Errors are of type
-// *problem.Problem.
-func DecodeSpec(body []byte) (Spec, error) {
-	var s Spec
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(&s)
-	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
-			return s, nil
-		}
-		return Spec{}, problem.New(problem.Malformed, "the body goes on after its JSON object")
-	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return Spec{}, problem.New(problem.InvalidValue, "%s: a %s where %s is expected", wrong.Field, wrong.Value, spoken(wrong.Field)).In(wrong.Field)
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return Spec{}, problem.New(problem.UnknownField, "there is no field %s", name).In(strings.Trim(name, `"`))
-	}
-	return Spec{}, problem.New(problem.Malformed, "the body is no JSON object that says what a batch is to do: %v", err)
-}
-
-// spoken says what the JSON of a field is.
-func spoken(field string) string {
-	if strings.HasPrefix(field, "metadata") {
-		return "an object of strings"
-	}
-	return "a string"
+// DecodeSpec reads the body that creates a batch. Errors are of type *problem.Problem.
+func DecodeSpec(body []byte) (s Spec, err error) {
+	var search json.RawMessage
+	err = jsonbody.Decode(body, jsonbody.Members{
+		"input_file_id":     jsonbody.Text("input_file_id", &s.InputFileID),
+		"endpoint":          jsonbody.Text("endpoint", &s.Endpoint),
+		"completion_window": jsonbody.Optional(jsonbody.Text("completion_window", &s.CompletionWindow)),
+		"metadata":          jsonbody.Optional(jsonbody.TextMap("metadata", &s.Metadata)),
+		"search":            jsonbody.Raw(&search),
+		"output_format":     jsonbody.Optional(jsonbody.Text("output_format", &s.OutputFormat)),
+	})
+	s.Search = slices.Clone(search)
+	return s, err
 }
 
 // plan is a Spec that was found good.

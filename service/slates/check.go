@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/db"
+	"thresher/service/jsonbody"
 )
 
 // Check reads every record of the database at path, which must not be in use. Nothing is
@@ -69,7 +70,7 @@ func (r *records) check(ctx context.Context) (n counts, err error) {
 		}
 		err := b.ForEach(func(k, v []byte) error {
 			if err := s.read(k, v); err != nil {
-				return r.damaged(fmt.Sprintf("%s %q", s.bucket, cut(string(k))), err)
+				return r.damaged(fmt.Sprintf("%s %q", s.bucket, jsonbody.Clip(string(k))), err)
 			}
 			return ctx.Err()
 		})

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -140,7 +141,7 @@ func (r *records) damaged(what string, err error) error {
 
 // slate reads what was handed out, after a time.
 func (r *records) slate(id string, after time.Time) (*handed, error) {
-	unknown := problem.New(problem.UnknownSlate, "there is no slate %q, or no longer", cut(id)).In("slate_id")
+	unknown := problem.New(problem.UnknownSlate, "there is no slate %q, or no longer", jsonbody.Clip(id)).In("slate_id")
 	if r == nil {
 		return nil, unknown
 	}
@@ -187,11 +188,11 @@ func (r *records) logOf(user string, behind uint64, visit func(seq uint64, key [
 	for k, v := c.Seek(logKey(user, behind+1)); len(k) == len(prefix)+8 && bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		seq := binary.BigEndian.Uint64(k[len(prefix):])
 		if behind++; seq != behind {
-			return r.damaged(fmt.Sprintf("feedback %d of user %q", behind, cut(user)), errors.New("it is missing"))
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", behind, jsonbody.Clip(user)), errors.New("it is missing"))
 		}
 		var f feedback
 		if err := f.decode(k, v); err != nil {
-			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, cut(user)), err)
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, jsonbody.Clip(user)), err)
 		}
 		if err := visit(seq, k, &f); err != nil {
 			return err

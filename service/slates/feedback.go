@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/api"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -69,7 +70,7 @@ func (s *Store) about(all []Feedback, i int, err error) error {
 	if len(all) == 1 {
 		return err
 	}
-	return element(err, "feedback", i)
+	return jsonbody.Element(err, "feedback", i)
 }
 
 // lock has the feedback of users wait for others of theirs.

@@ -7,13 +7,14 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
 // DecodeUsers reads a body that lists users. Errors are of type *problem.Problem.
 func DecodeUsers(body []byte, l Limits) ([]ID, error) {
 	var users []ID
-	if err := decode(body, map[string]member{"users": usersMember(&users, l)}); err != nil {
+	if err := jsonbody.Decode(body, jsonbody.Members{"users": usersMember(&users, l)}); err != nil {
 		return nil, err
 	}
 	if len(users) == 0 {
@@ -23,8 +24,8 @@ func DecodeUsers(body []byte, l Limits) ([]ID, error) {
 }
 
 // usersMember reads a list of users.
-func usersMember(dst *[]ID, l Limits) member {
-	return array("users", l.Users, func(b []byte, i int) (int, error) {
+func usersMember(dst *[]ID, l Limits) jsonbody.Reader {
+	return jsonbody.Array("users", l.Users, func(b []byte, i int) (int, error) {
 		u, next, err := user(b, i)
 		*dst = append(*dst, u)
 		return next, err

@@ -6,6 +6,7 @@ import (
 
 	"thresher/dataset/jsonscan"
 	"thresher/service/api"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
@@ -15,7 +16,7 @@ type ID = api.ID
 // idText is an id in a message.
 func idText(id ID) string {
 	if id.Text {
-		return fmt.Sprintf("%q", cut(id.Name))
+		return fmt.Sprintf("%q", jsonbody.Clip(id.Name))
 	}
 	return id.String()
 }
@@ -24,18 +25,18 @@ func idText(id ID) string {
 // the value.
 func readID(b []byte, i int) (ID, int, error) {
 	if i < len(b) && (b[i] == '-' || b[i]-'0' <= 9) {
-		s, next, err := digits("", b, i)
+		s, next, err := jsonbody.Digits("", b, i)
 		if err != nil {
 			return ID{}, i, err
 		}
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return ID{}, i, problem.New(problem.InvalidValue, " is %s, beyond the integers of 64 bits", cut(s))
+			return ID{}, i, problem.New(problem.InvalidValue, " is %s, beyond the integers of 64 bits", jsonbody.Clip(s))
 		}
 		return ID{Int: n}, next, nil
 	}
 	if i < len(b) && b[i] != '"' {
-		return ID{}, i, mistyped("", b, i, "a string or a whole number")
+		return ID{}, i, jsonbody.Mistyped("", b, i, "a string or a whole number")
 	}
 	s, next, err := jsonscan.String(b, i)
 	return ID{Name: string(s), Text: true}, next, err

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -213,7 +214,7 @@ func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
 	for name, most := range req.GroupLimits {
 		number, ok := p.groups[name]
 		if !ok {
-			return nil, nil, problem.New(problem.InvalidValue, "group_limits: no item is in a group %q", cut(name)).In("group_limits")
+			return nil, nil, problem.New(problem.InvalidValue, "group_limits: no item is in a group %q", jsonbody.Clip(name)).In("group_limits")
 		}
 		limits.Groups[number] = most
 	}

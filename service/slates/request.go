@@ -7,6 +7,7 @@ import (
 
 	"thresher/dataset/jsonscan"
 	"thresher/service/api"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -57,15 +58,15 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	if most == 0 {
 		most = math.MaxInt32
 	}
-	err := decode(body, map[string]member{
+	err := jsonbody.Decode(body, jsonbody.Members{
 		"users":        usersMember(&r.Users, l),
-		"k":            whole("k", &r.K, 1, most),
-		"budgets":      numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
+		"k":            jsonbody.Int("k", &r.K, 1, most),
+		"budgets":      jsonbody.Numbers("budgets", mostCosts, &r.Budgets, "(0, 1e60]", func(x float64) bool { return x > 0 && x <= slate.MaxMagnitude }),
 		"group_limits": groupLimits(&r.GroupLimits),
-		"algo":         text("algo", &r.Algorithm),
-		"delta":        number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
-		"eps":          number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
-		"timeout_ms":   number("timeout_ms", &r.TimeoutMS, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
+		"algo":         jsonbody.Text("algo", &r.Algorithm),
+		"delta":        jsonbody.Number("delta", &r.Delta, "(0, 1)", func(x float64) bool { return x > 0 && x < 1 }),
+		"eps":          jsonbody.Number("eps", &r.Epsilon, "[0.01, 10]", func(x float64) bool { return x >= 0.01 && x <= 10 }),
+		"timeout_ms":   jsonbody.Number("timeout_ms", &r.TimeoutMS, "[0.001, 86400000]", func(x float64) bool { return x >= leastTimeout && x <= mostTimeout }),
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
 	}
 	if !slices.Contains(algorithms(), Algorithm(r.Algorithm)) {
-		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", cut(r.Algorithm), algorithms()).In("algo").Within(algorithms())
+		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", jsonbody.Clip(r.Algorithm), algorithms()).In("algo").Within(algorithms())
 	}
 	if l.Results > 0 && len(r.Users)*r.K > l.Results {
 		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
@@ -93,23 +94,23 @@ func user(b []byte, i int) (ID, int, error) {
 }
 
 // groupLimits reads an object of whole numbers.
-func groupLimits(dst *map[string]int) member {
+func groupLimits(dst *map[string]int) jsonbody.Reader {
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '{' {
-			return i, mistyped("group_limits", b, i, "an object")
+			return i, jsonbody.Mistyped("group_limits", b, i, "an object")
 		}
 		all := map[string]int{}
 		*dst = all
 		return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
 			name := string(key)
 			if _, twice := all[name]; twice {
-				return at, problem.New(problem.InvalidValue, "group_limits has %q twice", cut(name)).In("group_limits")
+				return at, problem.New(problem.InvalidValue, "group_limits has %q twice", jsonbody.Clip(name)).In("group_limits")
 			}
 			if len(all) == mostGroups {
 				return at, problem.New(problem.OverLimit, "group_limits has more than %d groups", mostGroups).In("group_limits").Within(mostGroups)
 			}
 			var n int
-			next, err := whole("group_limits", &n, 0, math.MaxInt32)(b, at)
+			next, err := jsonbody.Int("group_limits", &n, 0, math.MaxInt32)(b, at)
 			all[name] = n
 			return next, err
 		})
@@ -124,9 +125,9 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 	many := false
 	members["feedback"] = func(b []byte, i int) (int, error) {
 		many = true
-		return array("feedback", l.Users, func(b []byte, at int) (int, error) {
+		return jsonbody.Array("feedback", l.Users, func(b []byte, at int) (int, error) {
 			var f Feedback
-			next, err := object(rewarded(&f))(b, at)
+			next, err := jsonbody.Object(rewarded(&f))(b, at)
 			if err == nil {
 				err = checkFeedback(&f)
 			}
@@ -134,7 +135,7 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 			return next, err
 		})(b, i)
 	}
-	if err := decode(body, members); err != nil {
+	if err := jsonbody.Decode(body, members); err != nil {
 		return nil, false, err
 	}
 	switch {
@@ -155,10 +156,10 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 // may be.
 const mostRewards = 1 << 16
 
-func rewarded(f *Feedback) map[string]member {
-	return map[string]member{
-		"slate_id": text("slate_id", &f.ID),
-		"rewards":  numbers("rewards", mostRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
+func rewarded(f *Feedback) jsonbody.Members {
+	return jsonbody.Members{
+		"slate_id": jsonbody.Text("slate_id", &f.ID),
+		"rewards":  jsonbody.Numbers("rewards", mostRewards, &f.Rewards, "[0, 1]", func(x float64) bool { return x >= 0 && x <= 1 }),
 	}
 }
 

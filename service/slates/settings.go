@@ -6,6 +6,7 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/catalog"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 	"thresher/slate"
 )
@@ -33,12 +34,12 @@ func DecodeSettings(body []byte, most int) (*Settings, error) {
 	s := &Settings{Lambda: 1, Rule: string(slate.Determinant), Noise: 0.5, Bound: 1, Items: []Item{}}
 	positive := func(x float64) bool { return x >= 1e-6 && x <= 1e6 }
 	const wanted = "[1e-6, 1e6]"
-	err := decode(body, map[string]member{
-		"lambda": number("lambda", &s.Lambda, wanted, positive),
-		"rule":   text("rule", &s.Rule),
-		"noise":  number("noise", &s.Noise, wanted, positive),
-		"bound":  number("bound", &s.Bound, wanted, positive),
-		"items": array("items", most, func(b []byte, i int) (int, error) {
+	err := jsonbody.Decode(body, jsonbody.Members{
+		"lambda": jsonbody.Number("lambda", &s.Lambda, wanted, positive),
+		"rule":   jsonbody.Text("rule", &s.Rule),
+		"noise":  jsonbody.Number("noise", &s.Noise, wanted, positive),
+		"bound":  jsonbody.Number("bound", &s.Bound, wanted, positive),
+		"items": jsonbody.Array("items", most, func(b []byte, i int) (int, error) {
 			it, next, err := item(b, i)
 			if err == nil {
 				err = fits(s, &it)
@@ -51,23 +52,23 @@ func DecodeSettings(body []byte, most int) (*Settings, error) {
 		return nil, err
 	}
 	if rules := []slate.Rule{slate.Determinant, slate.Tuned}; !slices.Contains(rules, slate.Rule(s.Rule)) {
-		return nil, problem.New(problem.InvalidValue, "rule %q is none of %v", cut(s.Rule), rules).In("rule").Within(rules)
+		return nil, problem.New(problem.InvalidValue, "rule %q is none of %v", jsonbody.Clip(s.Rule), rules).In("rule").Within(rules)
 	}
 	return s, countGroups(s)
 }
 
 func item(b []byte, i int) (it Item, next int, err error) {
 	named := false
-	next, err = object(map[string]member{
+	next, err = jsonbody.Object(jsonbody.Members{
 		"id": func(b []byte, i int) (_ int, err error) {
 			named = true
 			it.ID, i, err = readID(b, i)
 			return i, err
 		},
-		"costs": numbers("costs", mostCosts, &it.Costs, "[0, 1e60]", func(x float64) bool { return x >= 0 && x <= slate.MaxMagnitude }),
-		"groups": array("groups", mostGroups, func(b []byte, i int) (int, error) {
+		"costs": jsonbody.Numbers("costs", mostCosts, &it.Costs, "[0, 1e60]", func(x float64) bool { return x >= 0 && x <= slate.MaxMagnitude }),
+		"groups": jsonbody.Array("groups", mostGroups, func(b []byte, i int) (int, error) {
 			var g string
-			next, err := text("", &g)(b, i)
+			next, err := jsonbody.Text("", &g)(b, i)
 			if n := utf8.RuneCountInString(g); err == nil && (n == 0 || n > mostGroup) {
 				err = problem.New(problem.InvalidValue, " has %d characters, the name of a group has 1 to %d", n, mostGroup)
 			}
@@ -127,7 +128,7 @@ func rowsOf(s *Settings, ids IDs, gone bool) ([]int64, error) {
 			continue
 		}
 		if err != nil {
-			return nil, element(err, "items", i)
+			return nil, jsonbody.Element(err, "items", i)
 		}
 		if first, twice := seen[row]; twice {
 			return nil, problem.New(problem.InvalidValue, "items[%d]: id %s is that of items[%d]", i, idText(s.Items[i].ID), first).At("items", i)

@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/jsonbody"
 	"thresher/slate"
 )
 
@@ -77,7 +78,7 @@ func (r *records) state(user string, m model) (*state, error) {
 		return st, nil
 	}
 	if text := r.sub(statesBucket).Get([]byte(user)); text != nil {
-		what := fmt.Sprintf("the state of user %q", cut(user))
+		what := fmt.Sprintf("the state of user %q", jsonbody.Clip(user))
 		var k kept
 		if err := k.decode([]byte(user), text); err != nil {
 			return nil, r.damaged(what, err)
@@ -92,11 +93,11 @@ func (r *records) state(user string, m model) (*state, error) {
 	}
 	err = r.logOf(user, st.seq, func(seq uint64, _ []byte, f *feedback) error {
 		if len(f.rows) < len(f.rewards)*m.dim {
-			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, cut(user)), fmt.Errorf("%d values for %d rewards", len(f.rows), len(f.rewards)))
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, jsonbody.Clip(user)), fmt.Errorf("%d values for %d rewards", len(f.rows), len(f.rewards)))
 		}
 		next, err := st.after(f.rows, f.rewards)
 		if err != nil {
-			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, cut(user)), err)
+			return r.damaged(fmt.Sprintf("feedback %d of user %q", seq, jsonbody.Clip(user)), err)
 		}
 		st = next
 		return nil
@@ -108,7 +109,7 @@ func (r *records) state(user string, m model) (*state, error) {
 func (r *records) setState(user string, f *feedback, after *state) error {
 	key := logKey(user, after.seq)
 	if r.sub(logsBucket).Get(key) != nil {
-		return r.damaged(fmt.Sprintf("feedback %d of user %q", after.seq, cut(user)), fmt.Errorf("it is there already"))
+		return r.damaged(fmt.Sprintf("feedback %d of user %q", after.seq, jsonbody.Clip(user)), fmt.Errorf("it is there already"))
 	}
 	if after.logged == 0 {
 		return r.write(user, after)

@@ -1,57 +1,65 @@
 package tournaments
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"strings"
-
 	"thresher/duel"
+	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
-// Results is the body of a report: a JSON list of {"duel_id": 7, "a_won": true}.
-type Results []duel.Result
-
-// UnmarshalJSON reads the list; errors are of type *problem.Problem and name the
-// element.
-func (l *Results) UnmarshalJSON(text []byte) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil || list == nil {
-		return problem.New(problem.Malformed, `the body is no list of results, such as [{"duel_id":7,"a_won":true}]`)
-	}
-	*l = make(Results, len(list))
-	for i, text := range list {
-		var err error
-		if (*l)[i], err = decodeResult(i, text); err != nil {
-			return err
-		}
-	}
-	return nil
+// DecodeSpec reads the body that asks for a tournament. It, DecodeCount and DecodeResults
+// fail with a *problem.Problem.
+func DecodeSpec(body []byte) (s Spec, err error) {
+	err = jsonbody.Decode(body, jsonbody.Members{
+		"arms": jsonbody.Array("arms", 0, func(b []byte, i int) (int, error) {
+			s.Arms = append(s.Arms, "")
+			return jsonbody.Text("", &s.Arms[len(s.Arms)-1])(b, i)
+		}),
+		"mode":          jsonbody.Text("mode", &s.Mode),
+		"algorithm":     jsonbody.Optional(jsonbody.Text("algorithm", &s.Algorithm)),
+		"horizon":       jsonbody.Pointer("horizon", &s.Horizon, jsonbody.Integer[int64]),
+		"epsilon":       jsonbody.Pointer("epsilon", &s.Epsilon, jsonbody.Float),
+		"delta":         jsonbody.Pointer("delta", &s.Delta, jsonbody.Float),
+		"gamma":         jsonbody.Pointer("gamma", &s.Gamma, jsonbody.Float),
+		"alpha":         jsonbody.Pointer("alpha", &s.Alpha, jsonbody.Float),
+		"radius":        jsonbody.Optional(jsonbody.Text("radius", &s.Radius)),
+		"testing":       jsonbody.Optional(jsonbody.Text("testing", &s.Testing)),
+		"lease_seconds": jsonbody.Pointer("lease_seconds", &s.LeaseSeconds, jsonbody.Float),
+		"seed":          jsonbody.Pointer("seed", &s.Seed, jsonbody.Integer[uint64]),
+	})
+	return s, err
 }
 
-// decodeResult reads element i of the list.
-func decodeResult(i int, text []byte) (duel.Result, error) {
-	var r struct {
-		DuelID *uint64 `json:"duel_id"`
-		AWon   *bool   `json:"a_won"`
+// DecodeCount reads the body that asks for duels: how many at most.
+func DecodeCount(body []byte) (int, error) {
+	var count *int
+	if err := jsonbody.Decode(body, jsonbody.Members{"count": jsonbody.Pointer("count", &count, jsonbody.Integer[int])}); err != nil {
+		return 0, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(&r)
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &mistyped) && mistyped.Field != "":
-		return duel.Result{}, problem.New(problem.InvalidValue, "result %d: %s is a JSON %s", i, mistyped.Field, mistyped.Value).At(mistyped.Field, i)
-	case err != nil:
-		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return duel.Result{}, problem.New(problem.UnknownField, "result %d: there is no field %s", i, name).At(strings.Trim(name, `"`), i)
+	if count == nil {
+		return 0, problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
+	}
+	return *count, nil
+}
+
+// DecodeResults reads the body of a report: a list of {"duel_id": 7, "a_won": true}.
+func DecodeResults(body []byte) (all []duel.Result, err error) {
+	err = jsonbody.DecodeList(body, func(b []byte, i int) (int, error) {
+		var id *uint64
+		var won *bool
+		next, err := jsonbody.Object(jsonbody.Members{
+			"duel_id": jsonbody.Pointer("duel_id", &id, jsonbody.Integer[uint64]),
+			"a_won":   jsonbody.Pointer("a_won", &won, jsonbody.Bool),
+		})(b, i)
+		switch {
+		case err != nil:
+			return next, err
+		case id == nil:
+			return next, problem.New(problem.InvalidValue, "duel_id is missing").In("duel_id")
+		case won == nil:
+			return next, problem.New(problem.InvalidValue, "a_won is missing").In("a_won")
 		}
-		return duel.Result{}, problem.New(problem.Malformed, "result %d is no JSON object", i).At("results", i)
-	case r.DuelID == nil:
-		return duel.Result{}, problem.New(problem.InvalidValue, "result %d has no duel_id", i).At("duel_id", i)
-	case r.AWon == nil:
-		return duel.Result{}, problem.New(problem.InvalidValue, "result %d has no a_won", i).At("a_won", i)
-	}
-	return duel.Result{Duel: *r.DuelID, AWon: *r.AWon}, nil
+		all = append(all, duel.Result{Duel: *id, AWon: *won})
+		return next, nil
+	})
+	return all, err
 }
