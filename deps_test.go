@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu", "verify", "internal/atomicfile", "internal/filelock"},
+	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu", "verify", "internal/atomicfile", "internal/filelock", "internal/vectors"},
 	"config":              {},
 	"service/api":         {},
 	"service/fair":        {},
@@ -62,8 +62,9 @@ var knows = map[string][]string{
 	"dataset":             {},
 	"internal/atomicfile": {},
 	"internal/filelock":   {},
-	"e2e":                 {},
-	"bench":               {"batch", "backend", "collection", "cpu", "simd", "dataset"},
+	"internal/vectors":    {},
+	"e2e":                 {"internal/vectors"},
+	"bench":               {"batch", "backend", "collection", "cpu", "simd", "dataset", "internal/vectors"},
 }
 
 // only says which outside modules are kept to which rooms.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/internal/vectors"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -75,10 +77,7 @@ func sampleOf(x []float32, rows, dim int) *sample {
 func TestFitHeadFindsPlantedSubspace(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const rows, dim, planted, size = 1500, 200, 20, 32
-	dirs := make([]float32, planted*dim)
-	for i := range dirs {
-		dirs[i] = float32(r.NormFloat64())
-	}
+	dirs := vectors.Gaussian(r, planted, dim)
 	orthonormalize(dirs, planted, dim)
 	sample := make([]float32, rows*dim)
 	for i := range rows {
@@ -137,10 +136,7 @@ func TestFitHeadDegenerate(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(7, 8))
 	for rank := 1; rank <= 5; rank += 2 {
-		basis := make([]float32, rank*dim)
-		for i := range basis {
-			basis[i] = float32(r.NormFloat64())
-		}
+		basis := vectors.Gaussian(r, rank, dim)
 		orthonormalize(basis, rank, dim)
 		sample := make([]float32, rows*dim)
 		for i := range rows {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"thresher/internal/vectors"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -13,11 +15,7 @@ const benchRows, benchDim = 4096, 256
 
 func benchMatrix() []float32 {
 	rng := rand.New(rand.NewPCG(5, 6))
-	m := make([]float32, benchRows*benchDim)
-	for i := range m {
-		m[i] = float32(rng.NormFloat64())
-	}
-	return m
+	return vectors.Gaussian(rng, benchRows, benchDim)
 }
 
 // benchRead reports bytes of the file; data is a whole file in memory.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/internal/vectors"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -75,10 +77,7 @@ func TestLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, shape := range [][2]int{{3, 400_000}, {5000, 97}, {400_000, 2}} {
 		rows, dim := shape[0], shape[1]
-		data := make([]float32, rows*dim)
-		for i := range data {
-			data[i] = float32(rng.NormFloat64())
-		}
+		data := vectors.Gaussian(rng, rows, dim)
 		want := &Matrix{Rows: rows, Dim: dim, Data: data}
 		var npy, vec, bin bytes.Buffer
 		if WriteNPY(&npy, rows, dim, data) != nil || WriteFVecs(&vec, rows, dim, data) != nil || WriteFBin(&bin, rows, dim, data) != nil {

@@ -27,6 +27,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 	"thresher/service/metrics"
 )
 
@@ -308,11 +309,7 @@ func floats(x []float32) []byte {
 
 func gaussian(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
+	return vectors.Gaussian(r, n, 1)
 }
 
 // atoms of the collection that most tests search, and their dimension.

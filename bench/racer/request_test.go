@@ -12,16 +12,14 @@ import (
 	"testing"
 
 	"thresher/dataset"
+	"thresher/internal/vectors"
 )
 
 // writeRandom writes n rows of dimension d and returns them.
 func writeRandom(t *testing.T, path string, n, d int, seed uint64) []float32 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	rows := make([]float32, n*d)
-	for i := range rows {
-		rows[i] = float32(r.NormFloat64())
-	}
+	rows := vectors.Gaussian(r, n, d)
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"thresher/internal/vectors"
 )
 
 var (
@@ -114,11 +116,11 @@ func plan(dir string) ([]cell, error) {
 	for i, s := range shapes {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
 		atoms, queries := filepath.Join(dir, fmt.Sprintf("atoms%d.npy", i)), filepath.Join(dir, fmt.Sprintf("queries%d.npy", i))
-		rows := vectors(rng, s.n, s.dim)
+		rows := vectors.Ties(rng, s.n, s.dim)
 		if err := os.WriteFile(atoms, npy(rows, s.dim), 0o600); err != nil {
 			return nil, err
 		}
-		asked := append(vectors(rng, 24, s.dim), rows[:8*s.dim]...)
+		asked := append(vectors.Ties(rng, 24, s.dim), rows[:8*s.dim]...)
 		if err := os.WriteFile(queries, npy(asked, s.dim), 0o600); err != nil {
 			return nil, err
 		}
@@ -193,28 +195,6 @@ func compare(a, b outcome) string {
 		return ""
 	}
 	return "another " + strings.Join(what, ", ")
-}
-
-// vectors makes n rows of a falling spectrum. One in nine repeats a row before it and
-// one in seven is of small integers, so that there are exact ties.
-func vectors(rng *rand.Rand, n, dim int) []float32 {
-	rows := make([]float32, n*dim)
-	for i := range n {
-		row := rows[i*dim : (i+1)*dim]
-		if i > 0 && i%9 == 0 {
-			from := rng.IntN(i)
-			copy(row, rows[from*dim:(from+1)*dim])
-			continue
-		}
-		size := math.Exp(.3 * rng.NormFloat64())
-		for j := range row {
-			row[j] = float32(size * rng.NormFloat64() / math.Sqrt(1+float64(j)/4))
-			if i%7 == 0 {
-				row[j] = float32(rng.IntN(5) - 2)
-			}
-		}
-	}
-	return rows
 }
 
 // npy encodes rows as a float32 matrix.

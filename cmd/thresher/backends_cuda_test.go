@@ -22,7 +22,7 @@ func TestBackendRefused(t *testing.T) {
 		t.Skip("needs the emulator: make test-cuda")
 	}
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	for _, c := range []struct{ variable, value, why string }{
 		{"EMU_DEVICES", "0", "no device"},
 		{"EMU_CC", "75", "compute capability 8.0"},
@@ -52,7 +52,7 @@ func TestBackendLost(t *testing.T) {
 		t.Skip("needs the emulator: make test-cuda")
 	}
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 1500, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 1500, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for _, fail := range []string{"cuMemAlloc:5:2", "kernel:3:719", "cuStreamSynchronize:1:700"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		t.Setenv("EMU_FAIL", fail)
@@ -103,7 +103,7 @@ func TestBackendDriftedPTX(t *testing.T) {
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	said, err := exec.CommandContext(t.Context(), binary, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda", "--costs", "builtin").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitBackend || !strings.Contains(string(said), "scan.ptx has SHA-256") {

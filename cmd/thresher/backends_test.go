@@ -17,7 +17,7 @@ func TestBackendUnavailable(t *testing.T) {
 		t.Skip("there is a driver")
 	}
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 9, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda")
 	r.wantCode(t, exitBackend)
 	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda") || !strings.Contains(r.err, why.Error()) {
@@ -38,7 +38,7 @@ func TestBackendCUDA(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 1500, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 1500, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for m, by := range map[string]string{"certain": "cuda", "adaptive": "cuda", "exact": "cuda", "strict": "cpu"} {
 		out := filepath.Join(dir, m+".jsonl")
 		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)

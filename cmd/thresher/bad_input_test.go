@@ -12,9 +12,9 @@ import (
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
-	good := vectors(t, dir, "good.npy", 1, 20, 4)
-	other := vectors(t, dir, "other.npy", 2, 20, 4)
-	wide := vectors(t, dir, "wide.npy", 1, 20, 5)
+	good := vectorFile(t, dir, "good.npy", 1, 20, 4)
+	other := vectorFile(t, dir, "other.npy", 2, 20, 4)
+	wide := vectorFile(t, dir, "wide.npy", 1, 20, 5)
 	empty := file("empty.npy", "")
 	ragged := file("ragged.jsonl", "[1,2,3,4]\n[1,2,3]\n")
 	nan := gaussian(1, 40)
@@ -128,7 +128,7 @@ func folderOf(t *testing.T, dir string) []string {
 func TestBadQueryThenMended(t *testing.T) {
 	for _, name := range formats() {
 		dir := t.TempDir()
-		atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+		atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 		queries := writeFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
 		args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
 		r := thresher(t, args...)
@@ -145,7 +145,7 @@ func TestBadQueryThenMended(t *testing.T) {
 // answered, and the mended file cannot be resumed, because it is another one.
 func TestBadRowLeavesEarlierChunks(t *testing.T) {
 	dir := t.TempDir()
-	atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 	queries := filepath.Join(dir, "q.jsonl")
 	good := strings.Repeat("[1,2,3]\n", 20)
 	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))

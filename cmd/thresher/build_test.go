@@ -11,7 +11,7 @@ import (
 
 func TestBuildAndInfo(t *testing.T) {
 	dir := t.TempDir()
-	atoms, out := vectors(t, dir, "a.npy", 1, 120, 50), filepath.Join(dir, "a.thresher")
+	atoms, out := vectorFile(t, dir, "a.npy", 1, 120, 50), filepath.Join(dir, "a.thresher")
 	args := []string{"build", "--atoms", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
 	r := thresher(t, args...)
 	r.wantCode(t, exitOK)
@@ -55,7 +55,7 @@ func TestBuildAndInfo(t *testing.T) {
 
 func TestBuildFromStdin(t *testing.T) {
 	dir := t.TempDir()
-	atoms := vectors(t, dir, "a.npy", 1, 120, 50)
+	atoms := vectorFile(t, dir, "a.npy", 1, 120, 50)
 	a, b := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "b.thresher")
 	thresher(t, "build", "--atoms", atoms, "--out", a).wantCode(t, exitOK)
 	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--atoms", "-", "--out", b).wantCode(t, exitOK)
@@ -85,7 +85,7 @@ func TestBuildBadInput(t *testing.T) {
 
 func TestInfoOnVectors(t *testing.T) {
 	dir := t.TempDir()
-	r := thresher(t, "info", "--json", vectors(t, dir, "a.npy", 1, 7, 3))
+	r := thresher(t, "info", "--json", vectorFile(t, dir, "a.npy", 1, 7, 3))
 	r.wantCode(t, exitOK)
 	var v vectorsInfo
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Rows != 7 || v.Dim != 3 || v.Format != "npy" || v.FileBytes < 84 {

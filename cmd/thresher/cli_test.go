@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/internal/vectors"
+
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
@@ -97,15 +99,11 @@ func writeFile(t *testing.T, dir, name string, content []byte) string {
 
 func gaussian(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
+	return vectors.Gaussian(r, n, 1)
 }
 
-// vectors writes gaussian rows.
-func vectors(t *testing.T, dir, name string, seed uint64, n, dim int) string {
+// vectorFile writes gaussian rows and returns their path.
+func vectorFile(t *testing.T, dir, name string, seed uint64, n, dim int) string {
 	t.Helper()
 	return writeFile(t, dir, name, npy(gaussian(seed, n*dim), dim))
 }

@@ -254,7 +254,7 @@ func TestCalibrate(t *testing.T) {
 			t.Errorf("table lacks %q:\n%s", part, r.out)
 		}
 	}
-	atoms, queries := vectors(t, dir, "a.npy", 1, 100, 40), vectors(t, dir, "q.npy", 2, 3, 40)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 100, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--costs", file).wantCode(t, exitOK)
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--costs", filepath.Join(dir, "none.json")).wantError(t, "costs", "none.json")
 }

@@ -31,7 +31,7 @@ func fifo(t *testing.T, name string, feed []byte) string {
 // A pipe gives its bytes once; the answers are those of the file all the same.
 func TestSearchFromPipes(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "atoms.npy", 1, 300, 20), vectors(t, dir, "queries.npy", 2, 7, 20)
+	atoms, queries := vectorFile(t, dir, "atoms.npy", 1, 300, 20), vectorFile(t, dir, "queries.npy", 2, 7, 20)
 	answer := func(atoms, queries, out string) string {
 		out = filepath.Join(dir, out)
 		thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k", "5", "--method", "exact", "--out", out).wantCode(t, exitOK)

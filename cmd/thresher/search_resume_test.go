@@ -51,8 +51,8 @@ func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
 
 func TestResumeAfterKill(t *testing.T) {
 	dir := t.TempDir()
-	atoms := vectors(t, dir, "a.npy", 1, 120, 40)
-	queries := vectors(t, dir, "q.npy", 2, 2000, 40)
+	atoms := vectorFile(t, dir, "a.npy", 1, 120, 40)
+	queries := vectorFile(t, dir, "q.npy", 2, 2000, 40)
 	for _, name := range formats() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,8 +111,8 @@ func TestSignalsStopCleanly(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			atoms := vectors(t, dir, "a.npy", 1, 120, 40)
-			queries := vectors(t, dir, "q.npy", 2, 2000, 40)
+			atoms := vectorFile(t, dir, "a.npy", 1, 120, 40)
+			queries := vectorFile(t, dir, "q.npy", 2, 2000, 40)
 			out := filepath.Join(dir, "r.npz")
 			args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
 			cmd := child(t, func(p *os.Process) { p.Signal(signal) }, args...)
@@ -132,13 +132,13 @@ func TestSignalsStopCleanly(t *testing.T) {
 // file.
 func TestResumeRefusesOtherSettings(t *testing.T) {
 	dir := t.TempDir()
-	atoms := vectors(t, dir, "a.npy", 1, 40, 3)
+	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 	queries := writeFile(t, dir, "q.jsonl", []byte(strings.Repeat("[1,2,3]\n", 6)+"[1]\n"))
 	out := filepath.Join(dir, "r.npz")
 	args := []string{"search", "--atoms", atoms, "--queries", queries, "--chunk", "2", "-k3", "--out", out}
 	thresher(t, args...).wantError(t, "6 queries are answered")
 	for _, other := range [][]string{{"-k2"}, {"--method", "exact"}, {"--seed", "5"}, {"--metric", "l2"}, {"--delta", ".2"},
-		{"--epsilon", "1"}, {"--min-score", "0"}, {"--atoms", vectors(t, dir, "b.npy", 2, 40, 3)}} {
+		{"--epsilon", "1"}, {"--min-score", "0"}, {"--atoms", vectorFile(t, dir, "b.npy", 2, 40, 3)}} {
 		thresher(t, append(append(args, "--resume"), other...)...).wantError(t, "other vectors or settings")
 	}
 	// The same settings meet the same fault again.
@@ -149,7 +149,7 @@ func TestResumeRefusesOtherSettings(t *testing.T) {
 // final file makes that file of what is there.
 func TestResumeOfCompleteAnswers(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 40, 3), vectors(t, dir, "q.npy", 2, 9, 3)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 3), vectorFile(t, dir, "q.npy", 2, 9, 3)
 	out := filepath.Join(dir, "r.npz")
 	args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
 

@@ -53,7 +53,7 @@ func formats() []string { return []string{"r.jsonl", "r.npz", "r.parquet", "r.iv
 
 func TestSearchWritesEveryFormat(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 25, 48)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 25, 48)
 	var first []dataset.Result
 	for _, name := range formats() {
 		out := filepath.Join(dir, name)
@@ -84,7 +84,7 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 
 func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
-	r := thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 200, 500), "--queries", vectors(t, dir, "q.npy", 2, 5, 500),
+	r := thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 200, 500), "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitOK)
 	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
@@ -99,7 +99,7 @@ func TestSummaryForPeople(t *testing.T) {
 
 func TestSearchToStdout(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 90, 24), vectors(t, dir, "q.npy", 2, 11, 24)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 24), vectorFile(t, dir, "q.npy", 2, 11, 24)
 	out := filepath.Join(dir, "r.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--out", out).wantCode(t, exitOK)
 	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
@@ -113,7 +113,7 @@ func TestSearchToStdout(t *testing.T) {
 
 func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 400, 64), vectors(t, dir, "q.npy", 2, 30, 64)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 64), vectorFile(t, dir, "q.npy", 2, 30, 64)
 	var want string
 	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
 		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--queries", queries}, args...)...)
@@ -129,7 +129,7 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 
 func TestStdinIsSpooled(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 16), vectors(t, dir, "q.npy", 2, 4, 16)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 16), vectorFile(t, dir, "q.npy", 2, 4, 16)
 	want := thresher(t, "search", "--atoms", atoms, "--queries", queries)
 	want.wantCode(t, exitOK)
 	for flag, path := range map[string]string{"--atoms": atoms, "--queries": queries} {
@@ -147,7 +147,7 @@ func TestStdinIsSpooled(t *testing.T) {
 
 func TestExcludeSelf(t *testing.T) {
 	dir := t.TempDir()
-	atoms := vectors(t, dir, "a.npy", 1, 80, 20)
+	atoms := vectorFile(t, dir, "a.npy", 1, 80, 20)
 	out := filepath.Join(dir, "r.npz")
 	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
 	for j, a := range answersOf(t, out) {
@@ -160,9 +160,9 @@ func TestExcludeSelf(t *testing.T) {
 	r := thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
 	r.wantCode(t, exitWrong)
 
-	other := vectors(t, dir, "q.npy", 2, 80, 20)
+	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
 	thresher(t, "search", "--atoms", atoms, "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
-	more := vectors(t, dir, "m.npy", 1, 81, 20)
+	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
 	thresher(t, "search", "--atoms", atoms, "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
 }
 
@@ -195,12 +195,12 @@ func TestIDsBecomeNames(t *testing.T) {
 		}
 	}
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--ids", "ean").wantError(t, "ean")
-	thresher(t, "search", "--atoms", vectors(t, dir, "a.npy", 1, 3, 2), "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
+	thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 3, 2), "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
 }
 
 func TestCertificatesBesideAnswers(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 12, 48)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
 	args := []string{"search", "--atoms", atoms, "--queries", queries, "--method", "certain", "--out", out, "--certificates", certs}
 	thresher(t, args...).wantCode(t, exitOK)
@@ -228,7 +228,7 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 
 func TestCollectionsAreSearched(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 300, 48), vectors(t, dir, "q.npy", 2, 12, 48)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	built := filepath.Join(dir, "a.thresher")
 	thresher(t, "build", "--atoms", atoms, "--metric", "cosine", "--out", built).wantCode(t, exitOK)
 	want := thresher(t, "search", "--atoms", atoms, "--metric", "cosine", "--queries", queries)
@@ -246,7 +246,7 @@ func TestCollectionsAreSearched(t *testing.T) {
 
 func TestEveryMethodAnswers(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 150, 64), vectors(t, dir, "q.npy", 2, 4, 64)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 150, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for _, m := range choices()["method"] {
 		t.Run(m, func(t *testing.T) {
 			out := filepath.Join(dir, m+".jsonl")
@@ -258,7 +258,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 
 func TestCutK(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 6, 3), vectors(t, dir, "q.npy", 2, 2, 3)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 6, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
 	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
 		t.Errorf("summary %+v", s)
@@ -279,7 +279,7 @@ func TestCutK(t *testing.T) {
 
 func TestConfigurationReachesTheSearch(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 20), vectors(t, dir, "q.npy", 2, 3, 20)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 20), vectorFile(t, dir, "q.npy", 2, 3, 20)
 	t.Setenv("THRESHER_K", "4")
 	file := writeFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
 	s := summaryOf(t, thresher(t, "search", "--config", file, "--atoms", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
@@ -290,7 +290,7 @@ func TestConfigurationReachesTheSearch(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 500, 64), vectors(t, dir, "q.npy", 2, 60, 64)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 500, 64), vectorFile(t, dir, "q.npy", 2, 60, 64)
 	out := filepath.Join(dir, "r.jsonl")
 	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
 	r.wantCode(t, exitDeadline)
@@ -338,7 +338,7 @@ func TestDeadline(t *testing.T) {
 
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 50, 8), vectors(t, dir, "q.npy", 2, 6, 8)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 50, 8), vectorFile(t, dir, "q.npy", 2, 6, 8)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
@@ -384,7 +384,7 @@ func TestDiskFull(t *testing.T) {
 	defer full.Close()
 	dir := t.TempDir()
 	var errs bytes.Buffer
-	code := run(context.Background(), []string{"search", "--atoms", vectors(t, dir, "a.npy", 1, 50, 8), "--queries", vectors(t, dir, "q.npy", 2, 6, 8)},
+	code := run(context.Background(), []string{"search", "--atoms", vectorFile(t, dir, "a.npy", 1, 50, 8), "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
 		strings.NewReader(""), full, &errs)
 	if code != exitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, errs.String())

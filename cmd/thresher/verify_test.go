@@ -31,7 +31,7 @@ func rewrite(t *testing.T, from, to string, change func(j int, r *dataset.Result
 // searched makes 200 answers to check, under an exact guarantee.
 func searched(t *testing.T, dir string) (atoms, queries, answers string) {
 	t.Helper()
-	atoms, queries = vectors(t, dir, "a.npy", 1, 60, 12), vectors(t, dir, "q.npy", 2, 200, 12)
+	atoms, queries = vectorFile(t, dir, "a.npy", 1, 60, 12), vectorFile(t, dir, "q.npy", 2, 200, 12)
 	answers = filepath.Join(dir, "r.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
 	return atoms, queries, answers
@@ -185,7 +185,7 @@ func TestVerifySample(t *testing.T) {
 func TestVerifyCountsMustAgree(t *testing.T) {
 	dir := t.TempDir()
 	atoms, _, answers := searched(t, dir)
-	fewer, more := vectors(t, dir, "fewer.npy", 2, 150, 12), vectors(t, dir, "more.npy", 2, 250, 12)
+	fewer, more := vectorFile(t, dir, "fewer.npy", 2, 150, 12), vectorFile(t, dir, "more.npy", 2, 250, 12)
 	for queries, want := range map[string]string{fewer: "200 answers for the 150 queries of ", more: "200 answers for the 250 queries of "} {
 		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--chunk", "64").wantError(t, want+queries)
 	}
@@ -194,7 +194,7 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 // TestVerifyNamesTheLaw: of certificates that name one, and of those from before.
 func TestVerifyNamesTheLaw(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 60, 40), vectors(t, dir, "q.npy", 2, 3, 40)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
 	answers := filepath.Join(dir, "r.jsonl")
 	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
 	r.wantCode(t, exitOK)
@@ -216,7 +216,7 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 func TestVerifyBadInput(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
-	wide := vectors(t, dir, "wide.npy", 3, 5, 13)
+	wide := vectorFile(t, dir, "wide.npy", 3, 5, 13)
 	file := func(name, content string) string { return writeFile(t, dir, name, []byte(content)) }
 	certificate := `{"query":0,"ids":[1],"scores":[1],"certificate":{"guarantee":%s}}` + "\n"
 	for _, c := range []struct {
@@ -244,7 +244,7 @@ func TestVerifyBadInput(t *testing.T) {
 
 func TestVerifyOnCollections(t *testing.T) {
 	dir := t.TempDir()
-	atoms, queries := vectors(t, dir, "a.npy", 1, 200, 40), vectors(t, dir, "q.npy", 2, 30, 40)
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 200, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
 	built, out := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.parquet")
 	thresher(t, "build", "--atoms", atoms, "--metric", "l2", "--out", built).wantCode(t, exitOK)
 	thresher(t, "search", "--atoms", built, "--queries", queries, "--out", out).wantCode(t, exitOK)

@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"thresher/internal/vectors"
 )
 
 // matrix is rows of vectors, row-major.
@@ -24,12 +26,7 @@ type matrix struct {
 
 // gaussian makes rows that nothing tells apart, the same for the same seed.
 func gaussian(rows, dim int, seed uint64) *matrix {
-	r := rand.New(rand.NewPCG(seed, 1))
-	m := &matrix{dim: dim, data: make([]float32, rows*dim)}
-	for i := range m.data {
-		m.data[i] = float32(r.NormFloat64())
-	}
-	return m
+	return &matrix{dim, vectors.Gaussian(rand.New(rand.NewPCG(seed, 1)), rows, dim)}
 }
 
 // embedding fills unit vectors whose coordinates fall off by a power law, and whose

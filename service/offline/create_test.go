@@ -14,7 +14,7 @@ import (
 
 func TestSpecs(t *testing.T) {
 	l := newLab(t, Options{Window: time.Hour})
-	lines, matrix := l.upload("a.jsonl", manyLines(1)), l.upload("a.fvecs", fvecs(vectors(1, 2)))
+	lines, matrix := l.upload("a.jsonl", manyLines(1)), l.upload("a.fvecs", fvecs(gaussian(1, 2)))
 	zipped, nameless := l.upload("a.jsonl.gz", "x"), l.upload("a", manyLines(1))
 	long := strings.Repeat("é", 65)
 	spec := func(file, rest string) string {
@@ -97,7 +97,7 @@ func manyMembers(n int) string {
 func TestIdempotency(t *testing.T) {
 	l := newLab(t, Options{})
 	g := block(l.atlas.shelf["films"])
-	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(vectors(1, 2))), Endpoint: films}
+	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(gaussian(1, 2))), Endpoint: films}
 	create := func() Batch {
 		t.Helper()
 		b, err := l.m.Create(context.Background(), spec, "key")
@@ -169,7 +169,7 @@ func TestMadeAgain(t *testing.T) {
 func TestTooManyWait(t *testing.T) {
 	l := newLab(t, Options{Waiting: 1})
 	g := block(l.atlas.shelf["films"])
-	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(vectors(1, 1))), Endpoint: films}
+	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(gaussian(1, 1))), Endpoint: films}
 	for i := range 3 {
 		_, err := l.m.Create(context.Background(), spec, fmt.Sprint(i))
 		var p *problem.Problem

@@ -35,7 +35,7 @@ func (f *failingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 func TestDeliveryFails(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{1}})
 	l.m.store = &failingStore{Store: l.files, left: 5}
-	b := l.wait(l.submit("a.fvecs", fvecs(vectors(1, 9)), Spec{OutputFormat: "parquet"}).ID)
+	b := l.wait(l.submit("a.fvecs", fvecs(gaussian(1, 9)), Spec{OutputFormat: "parquet"}).ID)
 	if b.Status != Completed || b.Errors != nil {
 		t.Errorf("%+v", b)
 	}
@@ -69,7 +69,7 @@ func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 func TestDeliveredFileIsNotTouched(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{1}})
 	l.m.store = &linkingStore{Store: l.files, t: t, taken: filepath.Join(l.dir, "taken")}
-	b := l.wait(l.submit("a.fvecs", fvecs(vectors(1, 9)), Spec{OutputFormat: "npz"}).ID)
+	b := l.wait(l.submit("a.fvecs", fvecs(gaussian(1, 9)), Spec{OutputFormat: "npz"}).ID)
 	if n := rowsOf(t, l, &b); b.Status != Completed || n != 9 {
 		t.Errorf("%d answers, %+v", n, b)
 	}

@@ -31,7 +31,7 @@ func fullSpec(file string) Spec {
 	return Spec{InputFileID: file, Endpoint: films, Search: json.RawMessage(`{"k":150,"method":"exact"}`)}
 }
 
-func fullInput() string { return fvecs(vectors(8, 1200)) }
+func fullInput() string { return fvecs(gaussian(8, 1200)) }
 
 // TestFullChild is the server with little room; it writes down what becomes of the
 // batch.

@@ -51,8 +51,8 @@ func childBatches() []struct {
 		spec          Spec
 	}{
 		{"a.jsonl", "nonsense\n" + manyLines(70) + line("bad", "films", `{"queries":[[1]]}`), Spec{Endpoint: films}},
-		{"b.fvecs", fvecs(vectors(3, 90)), Spec{Endpoint: films, OutputFormat: "npz", Search: json.RawMessage(`{"k":3}`)}},
-		{"c.fvecs", fvecs(vectors(4, 30)), Spec{Endpoint: "/v1/collections/names/search", Search: json.RawMessage(`{"k":3,"include":["certificate"]}`)}},
+		{"b.fvecs", fvecs(gaussian(3, 90)), Spec{Endpoint: films, OutputFormat: "npz", Search: json.RawMessage(`{"k":3}`)}},
+		{"c.fvecs", fvecs(gaussian(4, 30)), Spec{Endpoint: "/v1/collections/names/search", Search: json.RawMessage(`{"k":3,"include":["certificate"]}`)}},
 	}
 }
 

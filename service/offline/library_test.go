@@ -87,7 +87,7 @@ func TestCatalog(t *testing.T) {
 	}
 
 	begin(Options{})
-	put(vectors(1, 50), ids)
+	put(gaussian(1, 50), ids)
 	upload := func(name, content string) string {
 		f, err := store.Create(ctx, name, "batch", "", bytes.NewReader([]byte(content)))
 		if err != nil {
@@ -109,8 +109,8 @@ func TestCatalog(t *testing.T) {
 	content := line("a", "films", body(0, 1, `,"k":2,"allow":["first-3","first-7"]`)) +
 		line("b", "films", body(0, 1, `,"k":2,"deny":["second-1"]`)) + line("c", "films", body(0, 1, `,"k":60`))
 	b := create(Spec{InputFileID: upload("a.jsonl", content), Endpoint: films})
-	n := create(Spec{InputFileID: upload("a.fvecs", fvecs(vectors(2, 3))), Endpoint: films, Search: json.RawMessage(`{"k":1}`)})
-	put(vectors(2, 60), nil)
+	n := create(Spec{InputFileID: upload("a.fvecs", fvecs(gaussian(2, 3))), Endpoint: films, Search: json.RawMessage(`{"k":1}`)})
+	put(gaussian(2, 60), nil)
 	end()
 	begin(Options{})
 	<-ended
@@ -164,7 +164,7 @@ func TestWaitsForTheFirstBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(ctx, "films", catalog.Source{Rows: vectors(1, 50), Dim: dim}, catalog.CreateOptions{}, ""); err != nil {
+	if _, err := c.Create(ctx, "films", catalog.Source{Rows: gaussian(1, 50), Dim: dim}, catalog.CreateOptions{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	l := inCatalog{c: c}

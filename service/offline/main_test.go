@@ -22,6 +22,7 @@ import (
 	"thresher/cpu"
 	"thresher/dataset"
 	"thresher/internal/crashtest"
+	"thresher/internal/vectors"
 	"thresher/service/files"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -34,14 +35,10 @@ func TestMain(m *testing.M) {
 
 const dim = 8
 
-// vectors are n rows of dimension dim.
-func vectors(seed uint64, n int) []float32 {
+// gaussian returns n rows of dimension dim.
+func gaussian(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(7, seed))
-	v := make([]float32, n*dim)
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
-	}
-	return v
+	return vectors.Gaussian(r, n, dim)
 }
 
 // atlas is a library of small collections that are always there.
@@ -93,7 +90,7 @@ func buildAtlas() (a *atlas, end func(), err error) {
 		{"numbers", 50, wire.Naming{Int: func(row int64) int64 { return 1000 + row }}},
 		{"names", 50, wire.Naming{Name: func(row int64) string { return fmt.Sprintf("n%d", row) }}},
 	} {
-		c, err := collection.Build(context.Background(), vectors(uint64(i), x.atoms), dim, &collection.Options{Seed: 1})
+		c, err := collection.Build(context.Background(), gaussian(uint64(i), x.atoms), dim, &collection.Options{Seed: 1})
 		if err != nil {
 			return a, end, err
 		}
@@ -337,7 +334,7 @@ func (l *lab) content(id *string) string {
 
 // body is a search for queries, from query first on.
 func body(first, m int, options string) string {
-	queries := vectors(99, first+m)[first*dim:]
+	queries := gaussian(99, first+m)[first*dim:]
 	var b strings.Builder
 	b.WriteString(`{"queries":[`)
 	for i := range m {

@@ -64,7 +64,7 @@ func TestListAndDelete(t *testing.T) {
 	g := block(l.atlas.shelf["films"])
 	var ids []string
 	for range 6 {
-		ids = append(ids, l.submit("a.fvecs", fvecs(vectors(1, 1)), Spec{}).ID)
+		ids = append(ids, l.submit("a.fvecs", fvecs(gaussian(1, 1)), Spec{}).ID)
 	}
 	list := func(after string, limit int) (got []string, more bool) {
 		t.Helper()
@@ -149,8 +149,8 @@ func TestCancel(t *testing.T) {
 		answers             int64
 	}{
 		{"requests", "a.jsonl", manyFilms(40), Spec{}, 16},
-		{"matrix", "a.fvecs", fvecs(vectors(1, 40)), Spec{}, 16},
-		{"npz", "a.fvecs", fvecs(vectors(1, 40)), Spec{OutputFormat: "npz"}, 16},
+		{"matrix", "a.fvecs", fvecs(gaussian(1, 40)), Spec{}, 16},
+		{"npz", "a.fvecs", fvecs(gaussian(1, 40)), Spec{OutputFormat: "npz"}, 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t, Options{Chunk: 8, Slice: 4})
@@ -215,8 +215,8 @@ func TestExpire(t *testing.T) {
 		counts              Counts
 	}{
 		{"requests", "a.jsonl", manyFilms(40) + "nonsense\n", Spec{}, Counts{Total: 41, Completed: 16, Failed: 25}},
-		{"matrix", "a.fvecs", fvecs(vectors(1, 40)), Spec{}, Counts{Total: 40, Completed: 16, Failed: 0}},
-		{"parquet", "a.fvecs", fvecs(vectors(1, 40)), Spec{OutputFormat: "parquet"}, Counts{Total: 40, Completed: 16, Failed: 0}},
+		{"matrix", "a.fvecs", fvecs(gaussian(1, 40)), Spec{}, Counts{Total: 40, Completed: 16, Failed: 0}},
+		{"parquet", "a.fvecs", fvecs(gaussian(1, 40)), Spec{OutputFormat: "parquet"}, Counts{Total: 40, Completed: 16, Failed: 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := &clock{t: time.Unix(1e9, 0)}
@@ -391,7 +391,7 @@ func TestConcurrency(t *testing.T) {
 	g := block(l.atlas.shelf["films"])
 	var ids []string
 	for range 4 {
-		ids = append(ids, l.submit("a.fvecs", fvecs(vectors(1, 1)), Spec{}).ID)
+		ids = append(ids, l.submit("a.fvecs", fvecs(gaussian(1, 1)), Spec{}).ID)
 	}
 	<-g.entered
 	<-g.entered

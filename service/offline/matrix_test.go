@@ -55,7 +55,7 @@ func results(t *testing.T, l *lab, b *Batch) []dataset.Result {
 // search.
 func TestMatrix(t *testing.T) {
 	const n = 30
-	queries := vectors(5, n)
+	queries := gaussian(5, n)
 	for _, collection := range []string{"films", "numbers", "names"} {
 		for _, format := range []string{"", "jsonl", "npz", "parquet"} {
 			if collection == "names" && format == "npz" {
@@ -109,7 +109,7 @@ func TestMatrix(t *testing.T) {
 
 // TestMatrixRowFails: a row that the engine refuses keeps its place, and no other's.
 func TestMatrixRowFails(t *testing.T) {
-	queries := vectors(5, 12)
+	queries := gaussian(5, 12)
 	for i := range dim {
 		queries[7*dim+i] = 3e38 // scores would overflow
 	}
@@ -132,7 +132,7 @@ func TestMatrixRowFails(t *testing.T) {
 
 // TestMatrixForms reads matrices of other forms by the names of their files.
 func TestMatrixForms(t *testing.T) {
-	queries := vectors(5, 7)
+	queries := gaussian(5, 7)
 	var lines strings.Builder
 	for i := range 7 {
 		text, err := json.Marshal(queries[i*dim : (i+1)*dim])

@@ -42,7 +42,7 @@ func TestAnswers(t *testing.T) {
 		case 3:
 			name, m, req = "names", 1, batch.Request{K: 2}
 		}
-		req.Queries = vectors(99, i+m)[i*dim:]
+		req.Queries = gaussian(99, i+m)[i*dim:]
 		resp, err := l.atlas.shelf[name].engine.Search(context.Background(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -162,8 +162,8 @@ func TestInvalidFiles(t *testing.T) {
 		{"blank", "in.jsonl", " \n\r\n\n", Spec{}, "empty-file", nil, "in.jsonl"},
 		{"twice", "in.jsonl", twice, Spec{}, "duplicate-custom-id", []int64{4, 6, 7}, `"a" of line 1`},
 		{"too many", "in.jsonl", strings.Repeat("x\n", 101), Spec{}, "over-limit", []int64{101}, "100"},
-		{"too many rows", "in.fvecs", fvecs(vectors(1, 101)), Spec{}, "over-limit", nil, "100"},
-		{"cut matrix", "in.fvecs", fvecs(vectors(1, 10))[:100], Spec{}, "malformed-body", nil, "in.fvecs: row 2"},
+		{"too many rows", "in.fvecs", fvecs(gaussian(1, 101)), Spec{}, "over-limit", nil, "100"},
+		{"cut matrix", "in.fvecs", fvecs(gaussian(1, 10))[:100], Spec{}, "malformed-body", nil, "in.fvecs: row 2"},
 		{"another dimension", "in.fvecs", "\x01\x00\x00\x00\x00\x00\x00\x00", Spec{}, "wrong-dimension", nil, "dimension 1"},
 		{"no matrix", "in.npy", "hello, this is no matrix", Spec{}, "malformed-body", nil, "in.npy"},
 		{"not finite", "in.fvecs", fvecs([]float32{1, 2, 3, 4, 5, 6, 7, float32(math.NaN())}), Spec{}, "malformed-body", nil, "column 7"},

@@ -9,17 +9,14 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/internal/vectors"
 )
 
 const benchRows, benchDim = 256, 768
 
 func benchQueries() []float32 {
 	rng := rand.New(rand.NewPCG(1, 2))
-	q := make([]float32, benchRows*benchDim)
-	for i := range q {
-		q[i] = float32(rng.NormFloat64())
-	}
-	return q
+	return vectors.Gaussian(rng, benchRows, benchDim)
 }
 
 // benchBody is the JSON body of benchQueries.
