@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -42,6 +43,18 @@ type Run interface {
 	// be asked for again and goes on where it was; one on float32 coordinates may not,
 	// after it only Finish.
 	Pull(ctx context.Context, look Look) (Survivors, error)
+	// Floor raises the Floor of each query's goal, for search scores found elsewhere: in
+	// other segments, on other machines, among candidates. Who knows k atoms that score
+	// floors[j] or more needs none of query j that score less. -Inf, and any figure not
+	// above the floor there is, changes nothing. From then on the answer is that of a
+	// goal with this Floor: arms that cannot reach it are dropped, and Finish returns the
+	// K best of the atoms that score at least the floor. Those that score exactly the
+	// floor are among them, for the caller orders ties by id; those below it are not,
+	// even if they were scored before. So an answer may have fewer than K atoms, or
+	// none, and be complete. Goal.Epsilon is not added to a floor: a caller that holds
+	// all it will return of these atoms may add it. Floor may come between any two
+	// calls; it fails by CheckFloors, and has then changed nothing.
+	Floor(ctx context.Context, floors []float64) error
 	// Dense scores all atoms allowed for these queries exactly. It reads the rows
 	// that a goal's Filter allows if the goal says Gather, and all rows otherwise.
 	Dense(ctx context.Context, queries ...int) error
@@ -79,7 +92,8 @@ type Goal struct {
 	// Epsilon >= 0 is the allowed gap in score units of the search score
 	// (collection.Metric).
 	Epsilon float64
-	// Floor is the least search score wanted; -Inf when there is none.
+	// Floor is the least search score wanted; -Inf when there is none. Run.Floor
+	// raises it.
 	Floor float64
 	// Filter says which atoms may be returned; nil allows all. Shared between goals,
 	// read only.
@@ -92,6 +106,20 @@ type Goal struct {
 	// allows few, instead of reading all rows and leaving those that it does not. It
 	// says what is read, and changes no answer.
 	Gather bool
+}
+
+// CheckFloors says what keeps floors from being those of a Run's queries, one each: a
+// floor is a number, or -Inf.
+func CheckFloors(floors []float64, queries int) error {
+	if len(floors) != queries {
+		return fmt.Errorf("%d floors for %d queries", len(floors), queries)
+	}
+	for j, f := range floors {
+		if math.IsNaN(f) || math.IsInf(f, 1) {
+			return fmt.Errorf("floor of query %d: %g", j, f)
+		}
+	}
+	return nil
 }
 
 // Source says how the arms that raise a threshold during a look are scored.

@@ -73,6 +73,23 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	return x.survivors(), err
 }
 
+// Floor raises the floors of the queries, and their thresholds with them; arms that
+// cannot reach these are dropped as the next step meets them.
+func (x *run) Floor(_ context.Context, floors []float64) error {
+	if x.closed {
+		return backend.ErrClosed
+	}
+	if err := backend.CheckFloors(floors, len(x.states)); err != nil {
+		return err
+	}
+	for j, f := range floors {
+		s := &x.states[j]
+		s.floor = max(s.floor, math.Ldexp(f, -s.exp))
+		s.tau = max(s.tau, s.bar(s.floor))
+	}
+	return nil
+}
+
 // oweSlabs notes for each query that arms can be dropped from here on by what a
 // float32 look bounds, unless all that are left are scored.
 func (x *run) oweSlabs(l backend.Look) {
@@ -299,6 +316,9 @@ func (s *state) answer() backend.Answer {
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
 		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
 	best := s.best.sorted()
+	for len(best) > 0 && best[len(best)-1].score < s.floor { // which rose after they were scored
+		best = best[:len(best)-1]
+	}
 	a.IDs, a.Scores = make([]int64, len(best)), make([]float64, len(best))
 	for k, b := range best {
 		a.IDs[k], a.Scores[k] = int64(b.row), math.Ldexp(b.score, s.exp)

@@ -28,6 +28,8 @@ type asked struct {
 	// best are answers that the host holds: those of the dense path, those it
 	// collected, and what dense scans that were stopped had found.
 	best []scored
+	// floor is the least search score wanted: the goal's, or what Floor has raised it to.
+	floor float64
 	// tau is the threshold that best makes, as a search score in scaled units; -Inf
 	// for none.
 	tau   float64
@@ -76,6 +78,14 @@ func (x *run) survivors() backend.Survivors {
 // threshold is tau as a search score, rounding aside.
 func (s *query) threshold() float64 { return max(s.tau-s.lead, s.floor) }
 
+// bar is the threshold that a score makes, as in types.cuh.
+func (s *query) bar(score float64) float64 {
+	if math.IsInf(score, 0) {
+		return score
+	}
+	return score + s.lead - s.give*(s.lead+math.Abs(score))
+}
+
 // outward turns a bound into one of search scores.
 func (s *query) outward(bound float64) float64 {
 	if s.give == 0 || math.IsInf(bound, 0) {
@@ -101,6 +111,9 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 			a.best = a.best[:k]
 		}
 		a.tau = max(a.tau, threshold(a.goal, a.best, int(s.exp)))
+	}
+	for len(a.best) > 0 && a.best[len(a.best)-1].score < s.floor { // which rose after they were scored
+		a.best = a.best[:len(a.best)-1]
 	}
 	_, open := x.open(p)
 	dim := int64(x.r.c.Dim)

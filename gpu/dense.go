@@ -184,6 +184,7 @@ func (d *denseScan) openQueries(q *queue) (err error) {
 	for i, p := range d.places {
 		g := *x.asked[p].goal
 		g.Epsilon = 0 // the dense path gives the best themselves
+		g.Floor = x.asked[p].floor
 		d.b.ask(i, x.q.Row(query[p]), &g, int(x.b.states[p].k), x.b.states[p].filter)
 	}
 	d.b.load(q)

@@ -44,7 +44,7 @@ func begin(ctx context.Context, r *resident, q backend.Queries, goals []backend.
 			x.place[j] = p
 			p++
 		}
-		x.asked[x.place[j]] = asked{goal: &goals[j], tau: math.Inf(-1)}
+		x.asked[x.place[j]] = asked{goal: &goals[j], floor: goals[j].Floor, tau: math.Inf(-1)}
 	}
 	if err := r.m.d.Lost(); err != nil {
 		return nil, err
@@ -85,11 +85,12 @@ func (x *run) load(q *queue) error {
 	}
 	for j := range x.q.M {
 		p := x.place[j]
-		g, k := x.asked[p].goal, 0
+		g, k := *x.asked[p].goal, 0
 		if p < x.kept {
 			k = g.K
 		}
-		x.b.ask(p, x.q.Row(j), g, k, at[p])
+		g.Floor = x.asked[p].floor
+		x.b.ask(p, x.q.Row(j), &g, k, at[p])
 	}
 	x.b.load(q)
 	return q.err
@@ -183,6 +184,37 @@ func (x *run) pull(ctx context.Context, l backend.Look) error {
 		}
 		due := func(g *group) bool { return !g.taken && !g.answered() }
 		return x.each(ctx, q, due, func(g *group) error { return x.climb(ctx, q, g, ready) })
+	})
+}
+
+// Floor raises the floors of the queries, and their thresholds with them; arms that
+// cannot reach these are dropped as the next kernel meets them. Before the queries are
+// on the device it needs no turn there.
+func (x *run) Floor(ctx context.Context, floors []float64) error {
+	if x.closed {
+		return backend.ErrClosed
+	}
+	if err := backend.CheckFloors(floors, x.q.M); err != nil {
+		return err
+	}
+	for j, f := range floors {
+		a := &x.asked[x.place[j]]
+		a.floor = max(a.floor, f)
+	}
+	if x.b == nil {
+		return nil
+	}
+	return x.turn(context.WithoutCancel(ctx), func(q *queue) error {
+		if err := x.hear(q); err != nil {
+			return err
+		}
+		for p := range x.asked {
+			s := &x.b.states[p]
+			s.floor = math.Ldexp(x.asked[p].floor, -int(s.exp))
+			s.tau = max(s.tau, s.bar(s.floor))
+		}
+		x.b.put(q)
+		return q.sync()
 	})
 }
 

@@ -196,6 +196,11 @@ func (x *shardRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors,
 	return left, err
 }
 
+// Floor raises the floors on every device.
+func (x *shardRun) Floor(ctx context.Context, floors []float64) error {
+	return x.each(func(_ int, r *run) error { return r.Floor(ctx, floors) })
+}
+
 // Dense scores all allowed atoms for these queries on every device.
 func (x *shardRun) Dense(ctx context.Context, queries ...int) error {
 	return x.each(func(_ int, r *run) error { return r.Dense(ctx, queries...) })

@@ -107,6 +107,7 @@ func closed(t *testing.T, open func() backend.Backend) {
 	shut("closing a run", run.Close)
 	_, err = run.Pull(ctx, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
 	refuses("Pull", err)
+	refuses("Floor", run.Floor(ctx, []float64{0}))
 	refuses("Dense", run.Dense(ctx, 0))
 	_, err = run.Finish(ctx)
 	refuses("Finish", err)
@@ -141,6 +142,11 @@ func shapes(t *testing.T, open func() backend.Backend) {
 		t.Fatal(err)
 	}
 	defer run.Close()
+	for _, floors := range [][]float64{nil, {1, 2}, {math.NaN()}, {math.Inf(1)}} {
+		if err := run.Floor(context.Background(), floors); err == nil {
+			t.Errorf("floors %v of 1 query: no error", floors)
+		}
+	}
 	for _, j := range []int{-1, 1} {
 		if err := run.Dense(context.Background(), j); err == nil {
 			t.Errorf("dense query %d of 1: no error", j)

@@ -33,6 +33,7 @@ func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("partial", func(t *testing.T) { partial(t, open, p) })
 	t.Run("resumed", func(t *testing.T) { resumed(t, open, p) })
 	t.Run("leaving", func(t *testing.T) { leaving(t, open, p) })
+	t.Run("floors", func(t *testing.T) { floors(t, open, p) })
 	t.Run("survivor limit", func(t *testing.T) { survivorLimit(t, open) })
 	t.Run("unsupported", func(t *testing.T) { unsupported(t, open) })
 	t.Run("closed", func(t *testing.T) { closed(t, open) })
