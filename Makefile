@@ -1,4 +1,4 @@
-# Everything here also runs by its command alone; targets only name them.
+# Targets are names for commands that can also be run directly.
 GO ?= go
 PYTHON ?= python3
 
@@ -18,7 +18,7 @@ lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float
-generate: ## the assembly of simd, from the programs in simd/_generate, and the kernels' constants, from backend/looks
+generate: ## the assembly in simd, from simd/_generate, and the kernels' constants, from backend/looks
 	@cd simd/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
@@ -27,7 +27,7 @@ generate: ## the assembly of simd, from the programs in simd/_generate, and the 
 	$(GO) test ./backend/looks -run "^TestHeader$$" -write
 
 PROTOC = build/proto/bin
-proto: ## the messages of service/oip/inferencepb, from its .proto; needs Python's package index once
+proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once
 	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
@@ -35,11 +35,11 @@ proto: ## the messages of service/oip/inferencepb, from its .proto; needs Python
 	  --connect-go_out=. --connect-go_opt=module=thresher,package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
-kernels: ## PTX of kernels/*.cu, its manifest and table of registers; needs Python's package index once
+kernels: ## PTX from kernels/*.cu, its manifest and tables; needs Python's package index once
 	@$(TOOLCHAIN)
 	$(PYTHON) kernels/toolchain/kernels.py build
 
-check-kernels: ## fails where these are not what the sources give, or a register is spilled
+check-kernels: ## fails if the PTX or tables differ from what the sources give, or registers are spilled
 	@$(TOOLCHAIN)
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 	$(PYTHON) kernels/toolchain/kernels.py check
@@ -49,55 +49,55 @@ emu: $(EMULATOR) ## the driver library that runs kernels/*.cu on the CPU; needs 
 $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 	sh kernels/emu/build.sh build/emu
 
-# The C compiler's own variable: CGO_CFLAGS would have net, and all that imports it, compiled anew.
+# The C compiler's own variable: CGO_CFLAGS would recompile net and all that imports it.
 CUDA_H = C_INCLUDE_PATH=$(CURDIR)/build/cuda/nvidia/cuda_runtime/include
 CUDA = $(CUDA_H) $(GO)
-# Three orders in which the emulator runs threads, each with its third of what
-# does not depend on them.
+# Three thread schedules of the emulator. Each covers a third of the test data that
+# does not depend on the schedule.
 SEEDS ?= 0 1 2
-test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, a process a processor
+test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, one process for each processor
 	@$(TOOLCHAIN)
 	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
-mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test must see
+mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test must detect
 	@$(TOOLCHAIN)
 	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -run '^TestMutants$$' -v ./gpu
 
-lint-cuda: ## go vet and staticcheck of what the tag cuda adds
+lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)
 	$(CUDA) vet -tags cuda ./gpu/... ./cmd/thresher
 	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
 
 FUZZTIME ?= 60s
-fuzz: ## every fuzz target for FUZZTIME, as many at a time as there are processors
+fuzz: ## every fuzz target for FUZZTIME, in parallel
 	@GO=$(GO) .ci/fuzz $(FUZZTIME)
 
-calibrate: ## failures of each bound at 100,000 draws a cell, and of the law itself, written into docs/guarantee.md
+calibrate: ## failure rates of each bound and of the law, 100,000 draws a cell; writes docs/guarantee.md
 	$(GO) test ./collection -run '^TestLaw$$' -timeout 12h -law 100000 -write ../docs/guarantee.md
 	$(GO) test ./cpu -run '^TestCalibration$$' -timeout 12h -calibrate 100000 -write ../docs/guarantee.md
 
-bench: ## adaptive against the dense scan, build rate, kernels
+bench: ## Go benchmarks: adaptive against the dense scan, building, kernels
 	$(GO) test -run '^$$' -bench . ./simd ./collection ./batch
 
-bench-peers: ## the race against FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
+bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py
 
-bench-peers-small: ## a minute of it; fails on wrong answers only
+bench-peers-small: ## one minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
 
 GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
-gpu-binaries: ## build/device: all that `make gpu` takes to a machine with a GPU and without Go
+gpu-binaries: ## build/device: the binaries that `make gpu` needs on a machine without Go
 	PYTHON=$(PYTHON) GO=$(GO) sh bench/gpu/binaries.sh
 
-gpu: ## there: proves and measures everything in one call, below nine minutes, results in $$OUT or build/gpu-out
+gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; results in $$OUT or build/gpu-out
 	$(GPU) bench/gpu/gpu.py
 
 gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw
 	$(GPU) bench/gpu/page.py
 
-# With numpy the benchmarks are rehearsed too.
-gpu-rehearsal: $(EMULATOR) gpu-binaries ## the same steps as gpu on tiny sizes, on the emulator
+# With numpy it includes the benchmarks.
+gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes
 	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
 	$(MAKE) --no-print-directory PYTHON=$$python gpu-rehearsed
 
@@ -106,7 +106,7 @@ gpu-rehearsed:
 	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
 
 E2E ?=
-e2e: ## real clients and a real browser against thresher serve; needs the package indexes of Python and Node, and Chromium; E2E_BROWSER=0 and E2E_NODE=0 do without
+e2e: ## real clients and a browser against thresher serve; needs the package indexes of Python and Node, and Chromium (E2E_NODE=0 and E2E_BROWSER=0 skip them)
 	$(PYTHON) e2e/run.py $(E2E)
 
 LOADING = build/load/load
@@ -115,22 +115,22 @@ CRASHES ?= 50
 $(LOADING):
 	$(GO) build -o build/load/ ./cmd/thresher ./e2e/load
 
-load: $(LOADING) ## a thousand clients of a server, with dynamic batching and without; five minutes
+load: $(LOADING) ## a server under a thousand clients, with and without dynamic batching; five minutes
 	$(LOADING) load $(LOAD)
 
-fairness: $(LOADING) ## one client's queries beside large searches and beside many others'; FAIR="-before PATH" measures another program in turns
+fairness: $(LOADING) ## latency of one client next to large searches and many clients; FAIR="-before PATH" alternates with another binary
 	$(LOADING) fair $(FAIR)
 
-slow-bodies: $(LOADING) ## a search beside bodies that do not come
+slow-bodies: $(LOADING) ## latency of a search while other clients send slowly
 	$(LOADING) slowbody $(SLOWBODY)
 
-crash: $(LOADING) ## kill -9 while collections, files, batches and tournaments are written; then folders that lost their database
+crash: $(LOADING) ## kill -9 while collections, files, jobs and tournaments are written; then recovery of damaged data folders
 	$(LOADING) crash -crashes $(CRASHES) $(CRASH)
 
-diskfull: $(LOADING) ## uploads, builds, batches and the database without room on the disk
+diskfull: $(LOADING) ## uploads, builds, jobs and the database on a full disk
 	$(LOADING) diskfull $(DISKFULL)
 
-hostile: $(LOADING) ## bodies and clients that mean it ill, and the server's memory
+hostile: $(LOADING) ## malformed and malicious requests, and the server's memory
 	$(LOADING) hostile $(HOSTILE)
 
 clean:
