@@ -4,10 +4,12 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+
+	"thresher/collection"
 )
 
 // panelAtoms is how many atoms a word of a Filter holds: those of a panel.
-const panelAtoms = 64
+const panelAtoms = collection.PanelAtoms
 
 // Filter says which atoms of a collection may be returned. One is made for a request
 // and shared between its goals. What it is read by, bits or lists, is made when it is

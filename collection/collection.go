@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"thresher/bandit"
+	"thresher/simd"
 )
 
 // Basis is the coordinate system in which atoms are looked at.
@@ -38,7 +39,7 @@ func (b Basis) String() string {
 }
 
 // PanelAtoms is the number of atoms side by side in a panel.
-const PanelAtoms = 64
+const PanelAtoms = simd.PanelLanes
 
 // Level holds the terms of a look at the first Width rest coordinates for each atom, in
 // internal order, padded with zero terms to whole panels. Let x be the int8 code of that

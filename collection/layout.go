@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"thresher/bandit"
 	"thresher/simd"
 )
 
@@ -132,7 +133,7 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 		}
 	}
 	get32(&c.transform.u, "head-directions", c.R*c.Dim)
-	if c.D <= haarLimit {
+	if c.D <= bandit.HaarMaxDim {
 		get32(&c.transform.haar, "rotation", c.D*c.D)
 	}
 	return err

@@ -10,10 +10,6 @@ import (
 	"thresher/internal/philox"
 )
 
-// haarLimit is the greatest dimension that is rotated by a true Haar matrix; the bounds of
-// Slack and CodeSlack assume it.
-const haarLimit = bandit.HaarMaxDim
-
 // Streams of the seeded generator, one for each random choice.
 const (
 	streamRotation = 1 + iota
@@ -30,7 +26,7 @@ func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.N
 // dimensions.
 type transform struct {
 	dim, D, r, rounds int
-	haar              []float32   // [D][D] if D <= haarLimit, until packed
+	haar              []float32   // [D][D] if D <= bandit.HaarMaxDim, until packed
 	sign              [][]float32 // [rounds][D], +1 or -1
 	perm              [][]uint32  // [rounds][D]
 	u                 []float32   // head directions as rows, [r][dim], until packed
@@ -39,13 +35,13 @@ type transform struct {
 
 	onto packed // U^T: dim rows, r columns
 	less packed // -U: r rows, dim columns
-	turn packed // R^T: dim rows, D columns, if D <= haarLimit
+	turn packed // R^T: dim rows, D columns, if D <= bandit.HaarMaxDim
 }
 
 // rotatedDim returns D for rows of dim coordinates: dim itself for a Haar matrix, else the
 // next multiple of 32, so that blocks of 32 to 256 tile it.
 func rotatedDim(dim int) int {
-	if dim <= haarLimit {
+	if dim <= bandit.HaarMaxDim {
 		return (dim + 3) &^ 3
 	}
 	return (dim + 31) &^ 31
@@ -57,7 +53,7 @@ func rotatedDim(dim int) int {
 // alike and not at random (docs/guarantee.md, "The law alone"); so every round but the last
 // must reach all of D.
 func rotationRounds(D int) int {
-	if D <= haarLimit {
+	if D <= bandit.HaarMaxDim {
 		return 0
 	}
 	least := min(D&-D, 256) // the last block is the smallest

@@ -69,7 +69,7 @@ func TestRotationIsItsDefinition(t *testing.T) {
 	for _, dim := range dims() {
 		tr := newTransform(dim, uint64(dim))
 		D := tr.D
-		if D < dim || D >= dim+32 || D%4 != 0 || D > haarLimit && D%32 != 0 {
+		if D < dim || D >= dim+32 || D%4 != 0 || D > bandit.HaarMaxDim && D%32 != 0 {
 			t.Fatalf("D = %d for dimension %d", D, dim)
 		}
 		rho := bandit.RotationError(D, tr.rounds)

@@ -64,6 +64,9 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, stretch: cachedRows}, nil
 }
 
+// panelAtoms is how many atoms a panel holds; a mask has a bit for each.
+const panelAtoms = collection.PanelAtoms
+
 type resident struct {
 	c       *collection.Collection
 	kernels simd.Kernels

@@ -15,14 +15,14 @@ func (s *state) allows(i int) bool {
 // bits of the goal's, or nothing.
 func (s *state) allowed(filter []uint64, p int) uint64 {
 	mask := ^uint64(0)
-	if n := s.c.N - p*64; n < 64 {
+	if n := s.c.N - p*panelAtoms; n < panelAtoms {
 		mask = 1<<n - 1
 	}
 	if filter != nil {
 		mask &= filter[p]
 	}
-	if k := s.goal.Skip; k >= 0 && k/64 == p {
-		mask &^= 1 << (k % 64)
+	if k := s.goal.Skip; k >= 0 && k/panelAtoms == p {
+		mask &^= 1 << (k % panelAtoms)
 	}
 	return mask
 }
@@ -40,7 +40,7 @@ func (s *state) beyond(p int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if s.goal.Filter != nil {
 			all := s.goal.Filter.Atoms()
-			from, _ := slices.BinarySearch(all, uint32(p*64))
+			from, _ := slices.BinarySearch(all, uint32(p*panelAtoms))
 			for _, i := range all[from:] {
 				if int(i) != s.goal.Skip && !yield(int(i)) {
 					return
@@ -48,7 +48,7 @@ func (s *state) beyond(p int) iter.Seq[int] {
 			}
 			return
 		}
-		for i := p * 64; i < s.c.N; i++ {
+		for i := p * panelAtoms; i < s.c.N; i++ {
 			if i != s.goal.Skip && !yield(i) {
 				return
 			}
@@ -58,13 +58,13 @@ func (s *state) beyond(p int) iter.Seq[int] {
 
 // countBeyond counts them.
 func (s *state) countBeyond(p int) int {
-	n := max(0, s.c.N-p*64)
+	n := max(0, s.c.N-p*panelAtoms)
 	if s.goal.Filter != nil {
 		all := s.goal.Filter.Atoms()
-		from, _ := slices.BinarySearch(all, uint32(p*64))
+		from, _ := slices.BinarySearch(all, uint32(p*panelAtoms))
 		n = len(all) - from
 	}
-	if k := s.goal.Skip; k >= p*64 && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
+	if k := s.goal.Skip; k >= p*panelAtoms && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
 		n--
 	}
 	return n
@@ -99,9 +99,9 @@ func (x *run) panelsOf(qs []*scanning) []uint32 {
 // may be returned, and those read, which share a panel with them.
 func (q *scanning) count(lo, hi int, full []uint32) {
 	if q.filter == nil { // all were
-		n := min(hi*64, q.c.N) - lo*64
+		n := min(hi*panelAtoms, q.c.N) - lo*panelAtoms
 		q.seen, q.read = q.seen+n, q.read+n
-		if k := q.goal.Skip; k >= lo*64 && k < hi*64 {
+		if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms {
 			q.seen--
 		}
 		return
@@ -113,11 +113,11 @@ func (q *scanning) count(lo, hi int, full []uint32) {
 			panels++
 		}
 	}
-	q.seen, q.read = q.seen+seen, q.read+64*panels
-	if k := q.goal.Skip; k >= lo*64 && k < hi*64 && q.goal.Filter.Has(k) {
+	q.seen, q.read = q.seen+seen, q.read+panelAtoms*panels
+	if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms && q.goal.Filter.Has(k) {
 		q.seen--
 	}
 	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.filter[last] != 0 {
-		q.read -= (last+1)*64 - q.c.N
+		q.read -= (last+1)*panelAtoms - q.c.N
 	}
 }

@@ -102,10 +102,10 @@ func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par in
 	full = full[begin:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(max(1, t.Look.First/64), lo, panels)
+		hi := chunkEnd(max(1, t.Look.First/panelAtoms), lo, panels)
 		end, _ := slices.BinarySearch(full, uint32(hi))
 		chunk := full[:end]
-		n := max(1, min(par, end, 1+end*64*t.Width*len(qs)/splitBytes))
+		n := max(1, min(par, end, 1+end*panelAtoms*t.Width*len(qs)/splitBytes))
 		for p := range n {
 			parts[p].panels = chunk[end*p/n : end*(p+1)/n]
 		}
@@ -173,9 +173,9 @@ func (x *run) scanners(w *scratch, t *looks.Compiled, js []int) []*scanning {
 // scanPanels lists what passes of a part's panels in its hits, per query.
 func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 	w := p.w
-	w.hits.reset(len(qs), len(p.panels)*64)
+	w.hits.reset(len(qs), len(p.panels)*panelAtoms)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
-	w.values, w.slacks = grow(w.values, 64*len(qs)), grow(w.slacks, len(qs))
+	w.values, w.slacks = grow(w.values, panelAtoms*len(qs)), grow(w.slacks, len(qs))
 	plain := true
 	for k, q := range qs {
 		w.tests[k] = q.test
@@ -209,19 +209,19 @@ func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 		for at, panel := range panels {
 			lo := int(panel)
 			if rows {
-				sums := w.sums8[at*64:]
-				w.masks[0] = x.r.kernels.Test(sums[:min(64, len(sums))], x.lanes(w, t, lo), &w.tests[0], w.values)
+				sums := w.sums8[at*panelAtoms:]
+				w.masks[0] = x.r.kernels.Test(sums[:min(panelAtoms, len(sums))], x.lanes(w, t, lo), &w.tests[0], w.values)
 			} else {
 				x.scanPanel(w, t, codes, stride, lo)
 			}
-			if !plain || x.c.N-lo*64 < 64 {
+			if !plain || x.c.N-lo*panelAtoms < panelAtoms {
 				for k, q := range qs {
 					if w.masks[k] != 0 {
 						w.masks[k] &= q.allowed(q.filter, lo)
 					}
 				}
 			}
-			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*64), w.slacks)
+			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*panelAtoms), w.slacks)
 		}
 	}
 }
@@ -229,12 +229,12 @@ func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 // scanPanel tests the atoms of one panel.
 func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p int) {
 	c := x.c
-	lo := p * 64
+	lo := p * panelAtoms
 	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
 	if t.Look.To > c.PanelWidth {
-		w.panel = grow(w.panel, 64*stride)
+		w.panel = grow(w.panel, panelAtoms*stride)
 		row := c.R + c.D
-		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(64, c.N-lo), stride)
+		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(panelAtoms, c.N-lo), stride)
 		panel = w.panel
 	}
 	x.r.kernels.Scan(&w.scan, panel, c.R, t.Look.To, codes, stride, w.tests, x.lanes(w, t, p), w.masks, w.values)
@@ -242,10 +242,10 @@ func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p i
 
 // lanes are the terms of panel p.
 func (x *run) lanes(w *scratch, t *looks.Compiled, p int) *simd.PanelTerms {
-	c, lo, lanes := x.c, p*64, &w.lanes
-	*lanes = simd.PanelTerms{Head: (*[64]float32)(c.HeadScale[lo:]), Rest: (*[64]float32)(t.Scale[lo:]), Radius: (*[64]float32)(t.Radius[lo:])}
+	c, lo, lanes := x.c, p*panelAtoms, &w.lanes
+	*lanes = simd.PanelTerms{Head: (*[panelAtoms]float32)(c.HeadScale[lo:]), Rest: (*[panelAtoms]float32)(t.Scale[lo:]), Radius: (*[panelAtoms]float32)(t.Radius[lo:])}
 	if c.Offset != nil {
-		lanes.Offset = (*[64]float32)(c.Offset[lo:])
+		lanes.Offset = (*[panelAtoms]float32)(c.Offset[lo:])
 	}
 	return lanes
 }
@@ -255,7 +255,7 @@ func (x *run) sumRows(w *scratch, codes []int8, width int, panels []uint32) {
 	c := x.c
 	w.ids = w.ids[:0]
 	for _, p := range panels {
-		for i := p * 64; i < min(p*64+64, uint32(c.N)); i++ {
+		for i := p * panelAtoms; i < min(p*panelAtoms+panelAtoms, uint32(c.N)); i++ {
 			w.ids = append(w.ids, i)
 		}
 	}

@@ -20,9 +20,9 @@ const drainingQueries = 4
 // completing the lists before it and before touching any later one.
 func (kern Kernels) Drain(ids []uint32, bounds []float32, stride int, counts []int32, masks []uint64, values []float32,
 	base uint32, add []float32) {
-	n, room := len(masks), stride-panelLanes
+	n, room := len(masks), stride-PanelLanes
 	ids, bounds, counts = ids[:n*stride], bounds[:n*stride], counts[:n]
-	values, add = values[:panelLanes*n], add[:n]
+	values, add = values[:PanelLanes*n], add[:n]
 	from := 0
 	if kern != Generic && n >= drainingQueries && room >= 0 {
 		from = drainBlocks(ids, bounds, stride, counts, int32(min(room, math.MaxInt32)), masks, values, base, add)
@@ -30,12 +30,12 @@ func (kern Kernels) Drain(ids []uint32, bounds []float32, stride int, counts []i
 	for q := from; q < n; q++ {
 		k, mask := int(counts[q]), masks[q]
 		if k < 0 || k > room {
-			panic(fmt.Sprintf("drain: list %d holds %d entries of %d, want room for %d more", q, k, stride, panelLanes))
+			panic(fmt.Sprintf("drain: list %d holds %d entries of %d, want room for %d more", q, k, stride, PanelLanes))
 		}
 		if mask == 0 {
 			continue
 		}
-		toIDs, toBounds, of := ids[q*stride:][:stride], bounds[q*stride:][:stride], values[panelLanes*q:][:panelLanes]
+		toIDs, toBounds, of := ids[q*stride:][:stride], bounds[q*stride:][:stride], values[PanelLanes*q:][:PanelLanes]
 		for ; mask != 0; mask &= mask - 1 {
 			i := bits.TrailingZeros64(mask)
 			toIDs[k], toBounds[k] = base+uint32(i), of[i]+add[q]

@@ -11,7 +11,7 @@ func drainBlocks(ids []uint32, bounds []float32, stride int, counts []int32, roo
 	base uint32, add []float32) int {
 	n := len(masks)
 	for q := 0; q < n; q += drainBlock {
-		if !drainAVX2(&ids[q*stride], &bounds[q*stride], stride, &counts[q], room, &masks[q], &values[panelLanes*q], base, &add[q],
+		if !drainAVX2(&ids[q*stride], &bounds[q*stride], stride, &counts[q], room, &masks[q], &values[PanelLanes*q], base, &add[q],
 			min(n-q, drainBlock)) {
 			return q
 		}

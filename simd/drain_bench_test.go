@@ -13,11 +13,11 @@ func BenchmarkDrain(b *testing.B) {
 	r := rand.New(rand.NewPCG(63, 64))
 	for _, n := range []int{1, 64, 256} {
 		ids, bounds, counts := make([]uint32, n*stride), make([]float32, n*stride), make([]int32, n)
-		masks, values, add := make([]uint64, n*panels), make([]float32, panelLanes*n), make([]float32, n)
+		masks, values, add := make([]uint64, n*panels), make([]float32, PanelLanes*n), make([]float32, n)
 		for _, percent := range []float64{0, .3, 1, 3, 10, 50, 100} {
 			for k := range masks {
 				masks[k] = 0
-				for i := range panelLanes {
+				for i := range PanelLanes {
 					if 100*r.Float64() < percent {
 						masks[k] |= 1 << i
 					}
@@ -31,7 +31,7 @@ func BenchmarkDrain(b *testing.B) {
 							clear(counts)
 							p %= panels
 						}
-						kern.Drain(ids, bounds, stride, counts, masks[p*n:][:n], values, uint32(panelLanes*p), add)
+						kern.Drain(ids, bounds, stride, counts, masks[p*n:][:n], values, uint32(PanelLanes*p), add)
 						p++
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/query")

@@ -26,14 +26,14 @@ const manyBits = 16
 // newDrainCase draws masks with few, many or any number of bits, and lists that are
 // empty, as full as allowed, or in between.
 func newDrainCase(r *rand.Rand, n, stride int) *drainCase {
-	c := &drainCase{stride: stride, counts: make([]int32, n), masks: make([]uint64, n), values: normals(r, panelLanes*n, true),
+	c := &drainCase{stride: stride, counts: make([]int32, n), masks: make([]uint64, n), values: normals(r, PanelLanes*n, true),
 		base: r.Uint32(), add: normals(r, n, true)}
 	kind := r.IntN(4)
 	for q := range n {
-		room := stride - panelLanes
+		room := stride - PanelLanes
 		c.counts[q] = []int32{0, int32(room), int32(r.IntN(room + 1))}[r.IntN(3)]
-		passed := []int{r.IntN(panelLanes + 1), r.IntN(3), manyBits - 2 + r.IntN(5), panelLanes * r.IntN(2)}[kind]
-		for _, i := range r.Perm(panelLanes)[:passed] {
+		passed := []int{r.IntN(PanelLanes + 1), r.IntN(3), manyBits - 2 + r.IntN(5), PanelLanes * r.IntN(2)}[kind]
+		for _, i := range r.Perm(PanelLanes)[:passed] {
 			c.masks[q] |= 1 << i
 		}
 	}
@@ -46,7 +46,7 @@ func newDrainCase(r *rand.Rand, n, stride int) *drainCase {
 
 // of returns the part of the case for queries from to to.
 func (c *drainCase) of(from, to int) *drainCase {
-	return &drainCase{c.stride, c.counts[from:to], c.masks[from:to], c.values[panelLanes*from : panelLanes*to], c.base, c.add[from:to]}
+	return &drainCase{c.stride, c.counts[from:to], c.masks[from:to], c.values[PanelLanes*from : PanelLanes*to], c.base, c.add[from:to]}
 }
 
 const untouchedID = 0xa5a5a5a5
@@ -86,14 +86,14 @@ func (c *drainCase) check(t *testing.T, kern Kernels) {
 		n := int(c.counts[q])
 		ids, bounds := ids[q*c.stride:][:c.stride], bounds[q*c.stride:][:c.stride]
 		at := n
-		for i := range panelLanes {
+		for i := range PanelLanes {
 			if mask>>i&1 == 0 {
 				continue
 			}
 			if want := c.base + uint32(i); ids[at] != want {
 				fail("number", at, ids[at], want)
 			}
-			if want := c.values[panelLanes*q+i] + c.add[q]; !sameBits32(bounds[at], want) {
+			if want := c.values[PanelLanes*q+i] + c.add[q]; !sameBits32(bounds[at], want) {
 				fail("bound", at, bounds[at], want)
 			}
 			at++
@@ -102,7 +102,7 @@ func (c *drainCase) check(t *testing.T, kern Kernels) {
 			fail("count", at, counts[q], at)
 		}
 		for k := range ids {
-			if (k < n || k >= n+panelLanes) && (ids[k] != untouchedID || !sameBits32(bounds[k], nan32)) {
+			if (k < n || k >= n+PanelLanes) && (ids[k] != untouchedID || !sameBits32(bounds[k], nan32)) {
 				fail("untouched", k, ids[k], untouchedID)
 			}
 		}
@@ -135,11 +135,11 @@ func TestDrain(t *testing.T) {
 
 // TestDrainMasks tries every mask of at most two set bits and of at most two clear bits.
 func TestDrainMasks(t *testing.T) {
-	c := newDrainCase(rand.New(rand.NewPCG(65, 66)), 2*panelLanes*panelLanes, 70)
-	for i := range panelLanes {
-		for j := range panelLanes {
+	c := newDrainCase(rand.New(rand.NewPCG(65, 66)), 2*PanelLanes*PanelLanes, 70)
+	for i := range PanelLanes {
+		for j := range PanelLanes {
 			m := uint64(1)<<i | 1<<j
-			c.masks[2*(panelLanes*i+j)], c.masks[2*(panelLanes*i+j)+1] = m, ^m
+			c.masks[2*(PanelLanes*i+j)], c.masks[2*(PanelLanes*i+j)+1] = m, ^m
 		}
 	}
 	for _, kern := range Available() {
@@ -154,12 +154,12 @@ func TestDrainSpecial(t *testing.T) {
 	c := newDrainCase(rand.New(rand.NewPCG(67, 68)), len(special), 64)
 	for q, v := range special {
 		c.counts[q], c.add[q], c.masks[q] = 0, v, 1<<(4*q)-1
-		for i := range panelLanes {
+		for i := range PanelLanes {
 			w := special[i%len(special)]
 			if sum := v + w; sum != sum {
 				w = 0 // NaN payloads are unspecified
 			}
-			c.values[panelLanes*q+i] = w
+			c.values[PanelLanes*q+i] = w
 		}
 	}
 	for _, c.base = range []uint32{0, math.MaxUint32, math.MaxUint32 - 5} {
@@ -184,7 +184,7 @@ func TestDrainRefuses(t *testing.T) {
 	}
 	for _, kern := range Available() {
 		for q := range n {
-			for _, count := range []int32{stride - panelLanes + 1, math.MaxInt32, -1, math.MinInt32} {
+			for _, count := range []int32{stride - PanelLanes + 1, math.MaxInt32, -1, math.MinInt32} {
 				message, counts := drain(kern, func(_ *[]uint32, _ *[]float32, _ *int, c *drainCase) { c.counts[q] = count })
 				if !strings.Contains(message, fmt.Sprintf("list %d holds %d entries of %d", q, count, stride)) {
 					t.Fatalf("%v: list %d of %d entries: %s", kern, q, count, message)
@@ -243,7 +243,7 @@ func FuzzDrain(f *testing.F) {
 		if len(bytes) == 0 {
 			return
 		}
-		c := newDrainCase(rand.New(rand.NewPCG(seed, 73)), int(n%600), panelLanes+int(room))
+		c := newDrainCase(rand.New(rand.NewPCG(seed, 73)), int(n%600), PanelLanes+int(room))
 		for q := range c.masks {
 			for b := range 8 {
 				c.masks[q] ^= uint64(bytes[(8*q+b)%len(bytes)]) << (8 * b)

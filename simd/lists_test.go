@@ -17,9 +17,9 @@ func checkTranspose(t *testing.T, n, width, stride int, bytes []byte) {
 	}
 	for _, kern := range Available() {
 		for _, rows := range [][]uint8{rows, rows[:end:end]} {
-			panel, intact := fenced(panelLanes*width, uint8(0xa5), equal[uint8])
+			panel, intact := fenced(PanelLanes*width, uint8(0xa5), equal[uint8])
 			kern.Transpose(panel, rows, stride, n, width)
-			for i := range panelLanes {
+			for i := range PanelLanes {
 				for c := range width {
 					want := uint8(Bias)
 					if i < n {
@@ -43,14 +43,14 @@ func TestTranspose(t *testing.T) {
 	for i := range bytes {
 		bytes[i] = byte(r.Uint32())
 	}
-	for n := range panelLanes + 1 {
+	for n := range PanelLanes + 1 {
 		for _, width := range []int{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 64, 100, 128} {
 			checkTranspose(t, n, width, width, bytes)
 			checkTranspose(t, n, width, width+n, bytes[width:])
 		}
 	}
-	checkTranspose(t, panelLanes, 832, 832, bytes)
-	checkTranspose(t, panelLanes, 1020, 1024, bytes)
+	checkTranspose(t, PanelLanes, 832, 832, bytes)
+	checkTranspose(t, PanelLanes, 1020, 1024, bytes)
 }
 
 // TestTransposeRefuses asserts that rows that end early panic before anything beyond is read.
@@ -58,7 +58,7 @@ func TestTransposeRefuses(t *testing.T) {
 	for _, kern := range Available() {
 		for _, n := range []int{1, 16, 37, 64} {
 			rows := make([]uint8, (n-1)*36+32-1)
-			if !panics(func() { kern.Transpose(make([]uint8, panelLanes*32), rows, 36, n, 32) }) {
+			if !panics(func() { kern.Transpose(make([]uint8, PanelLanes*32), rows, 36, n, 32) }) {
 				t.Errorf("%v: went on with a byte of %d rows missing", kern, n)
 			}
 		}
@@ -66,7 +66,7 @@ func TestTransposeRefuses(t *testing.T) {
 }
 
 // checkLists compares Select, on the entries that a mask lists, with its definition.
-func checkLists(t *testing.T, kern Kernels, mask uint64, values *[panelLanes]float32, base uint32, add, cut float32) {
+func checkLists(t *testing.T, kern Kernels, mask uint64, values *[PanelLanes]float32, base uint32, add, cut float32) {
 	t.Helper()
 	var wantIDs []uint32
 	var wantBounds []float32
@@ -117,17 +117,17 @@ func sameList(t *testing.T, what string, kern Kernels, ids []uint32, bounds []fl
 
 func TestLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
-	var values [panelLanes]float32
+	var values [PanelLanes]float32
 	for _, kern := range Available() {
-		for n := range 20 * (panelLanes + 1) {
+		for n := range 20 * (PanelLanes + 1) {
 			var mask uint64 // of n bits, for every n
-			for _, i := range r.Perm(panelLanes)[:n%(panelLanes+1)] {
+			for _, i := range r.Perm(PanelLanes)[:n%(PanelLanes+1)] {
 				mask |= 1 << i
 			}
 			for i := range values {
 				values[i] = float32(r.NormFloat64())
 			}
-			values[r.IntN(panelLanes)] = float32(math.Inf(1 - 2*r.IntN(2)))
+			values[r.IntN(PanelLanes)] = float32(math.Inf(1 - 2*r.IntN(2)))
 			checkLists(t, kern, mask, &values, r.Uint32(), float32(r.NormFloat64()), 0)
 		}
 	}

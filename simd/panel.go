@@ -10,10 +10,12 @@ package simd
 // products of 7-bit magnitudes do: 64*127*127 < 2^20.
 
 const (
-	panelLanes = 64
-	wordLanes  = 22 // words a coordinate: word l holds lanes l, l+22 and l+44
-	wordPad    = 24 // words a coordinate as stored: three groups of eight
-	laneBits   = 21
+	// PanelLanes is how many atoms a panel holds side by side; masks have a bit for each.
+	PanelLanes = 64
+
+	wordLanes = 22 // words a coordinate: word l holds lanes l, l+22 and l+44
+	wordPad   = 24 // words a coordinate as stored: three groups of eight
+	laneBits  = 21
 	// blockCodes is the number of coordinates whose products' sums fit 21 bits.
 	blockCodes = 64
 )
@@ -36,7 +38,7 @@ func expand(words []int64, panel []uint8, width int) {
 					continue
 				}
 				v := int64(src[l*4]) - Bias + (int64(src[(l+22)*4])-Bias)<<laneBits
-				if l+44 < panelLanes {
+				if l+44 < PanelLanes {
 					v += (int64(src[(l+44)*4]) - Bias) << (2 * laneBits)
 				}
 				w[e] = v
@@ -47,8 +49,8 @@ func expand(words []int64, panel []uint8, width int) {
 
 // panelDots sets out to the 64 exact products of codes from to to of an expanded panel
 // of width codes with the query's codes q, one int64 a coordinate, in [-127, 127].
-func panelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]int32) {
-	*out = [panelLanes]int32{}
+func panelDots(words []int64, width, from, to int, q []int64, out *[PanelLanes]int32) {
+	*out = [PanelLanes]int32{}
 	for lo := from; lo < to; lo += blockCodes {
 		hi := min(lo+blockCodes, to)
 		for g := 0; g < 3; g++ {
@@ -83,24 +85,24 @@ func panelDots(words []int64, width, from, to int, q []int64, out *[panelLanes]i
 
 // addLanes adds the three sums in word v to out[l], out[l+22] and out[l+44]. The
 // lowest sum is the sign-extended low 21 bits; subtracting it leaves the next.
-func addLanes(out *[panelLanes]int32, l int, v int64) {
+func addLanes(out *[PanelLanes]int32, l int, v int64) {
 	a := v << (64 - laneBits) >> (64 - laneBits)
 	v = (v - a) >> laneBits
 	b := v << (64 - laneBits) >> (64 - laneBits)
 	out[l] += int32(a)
 	out[l+22] += int32(b)
-	if l+44 < panelLanes {
+	if l+44 < PanelLanes {
 		out[l+44] += int32((v - b) >> laneBits)
 	}
 }
 
 // panelDotsDirect is panelDots on the panel as stored, for so few queries that
 // expanding would not pay. len(q) >= to; from and to are multiples of 4.
-func panelDotsDirect(panel []uint8, from, to int, q []int8, out *[panelLanes]int32) {
-	*out = [panelLanes]int32{}
+func panelDotsDirect(panel []uint8, from, to int, q []int8, out *[PanelLanes]int32) {
+	*out = [PanelLanes]int32{}
 	var bias int32
 	for c := from; c < to; c += 4 {
-		p := (*[4 * panelLanes]uint8)(panel[c*panelLanes:])
+		p := (*[4 * PanelLanes]uint8)(panel[c*PanelLanes:])
 		x := (*[4]int8)(q[c:])
 		q0, q1, q2, q3 := int32(x[0]), int32(x[1]), int32(x[2]), int32(x[3])
 		bias += q0 + q1 + q2 + q3

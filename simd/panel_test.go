@@ -6,8 +6,8 @@ import (
 )
 
 func randomPanel(r *rand.Rand, width int) ([]uint8, [][]int32) {
-	panel := make([]uint8, width*panelLanes)
-	codes := make([][]int32, panelLanes)
+	panel := make([]uint8, width*PanelLanes)
+	codes := make([][]int32, PanelLanes)
 	for l := range codes {
 		codes[l] = make([]int32, width)
 		for c := range codes[l] {
@@ -49,7 +49,7 @@ func TestPanelDots(t *testing.T) {
 			words := make([]int64, wordsLen(width))
 			expand(words, panel, width)
 			for _, span := range [][2]int{{0, width}, {0, width / 2 &^ 3}, {width / 2 &^ 3, width}} {
-				var got, direct [panelLanes]int32
+				var got, direct [PanelLanes]int32
 				panelDots(words, width, span[0], span[1], q, &got)
 				panelDotsDirect(panel, span[0], span[1], q8, &direct)
 				for l := range codes {

@@ -3,7 +3,7 @@ package simd
 // PanelTerms are the linear test's terms for the 64 atoms of a panel. Offset may be
 // nil, which stands for zeros.
 type PanelTerms struct {
-	Head, Rest, Radius, Offset *[panelLanes]float32
+	Head, Rest, Radius, Offset *[PanelLanes]float32
 }
 
 // ScanQuery is a query's part of the linear test: the value of one step of its head
@@ -24,7 +24,7 @@ const MaxScan = 1 << 16
 // zero value is ready; concurrent scans need one each.
 type ScanScratch struct {
 	words, wide []int64
-	dh, dr      [panelLanes]int32
+	dh, dr      [PanelLanes]int32
 }
 
 // Scan tests the 64 atoms of a panel against queries. The panel holds head codes of
@@ -75,7 +75,7 @@ func scanGeneric(w *ScanScratch, panel []uint8, head, width int, codes []int8, s
 			panelDotsDirect(panel, 0, head, x, &w.dh)
 			panelDotsDirect(panel, head, all, x, &w.dr)
 		}
-		masks[j] = panelTest(&w.dh, &w.dr, t, q, (*[panelLanes]float32)(values[j*panelLanes:]))
+		masks[j] = panelTest(&w.dh, &w.dr, t, q, (*[PanelLanes]float32)(values[j*PanelLanes:]))
 	}
 }
 
@@ -88,17 +88,17 @@ func (kern Kernels) Test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []
 }
 
 func testGeneric(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
-	var dh, dr [panelLanes]int32
+	var dh, dr [PanelLanes]int32
 	for i, s := range sums {
 		dh[i], dr[i] = s.Head-q.HeadBias, s.Rest-q.RestBias
 	}
-	return panelTest(&dh, &dr, t, q, (*[panelLanes]float32)(values)) & laneMask(len(sums))
+	return panelTest(&dh, &dr, t, q, (*[PanelLanes]float32)(values)) & laneMask(len(sums))
 }
 
 // laneMask sets the bits of the first n <= 64 lanes.
 func laneMask(n int) uint64 { return 1<<n - 1 }
 
-func panelTest(dh, dr *[panelLanes]int32, t *PanelTerms, q *ScanQuery, out *[panelLanes]float32) uint64 {
+func panelTest(dh, dr *[PanelLanes]int32, t *PanelTerms, q *ScanQuery, out *[PanelLanes]float32) uint64 {
 	for i := range out {
 		out[i] = t.Head[i]*(q.Head*float32(dh[i])) + t.Rest[i]*(q.Rest*float32(dr[i])) + t.Radius[i]*q.Radius
 	}
@@ -125,9 +125,9 @@ func (kern Kernels) Transpose(panel []uint8, rows []uint8, stride, n, width int)
 
 // transposeGeneric is Transpose for lanes from and up; from lane n on they get zeros.
 func transposeGeneric(panel []uint8, rows []uint8, stride, from, n, width int) {
-	for i := from; i < panelLanes; i++ {
+	for i := from; i < PanelLanes; i++ {
 		for c := 0; c < width; c += 4 {
-			dst := (*[4]uint8)(panel[c*panelLanes+4*i:])
+			dst := (*[4]uint8)(panel[c*PanelLanes+4*i:])
 			if i < n {
 				*dst = *(*[4]uint8)(rows[i*stride+c:])
 			} else {

@@ -12,8 +12,8 @@ func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes [
 		return
 	}
 	ahead := fetchAhead(panel, all, n)
-	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
-	masks, values = masks[:n], values[:panelLanes*n]
+	panel, codes = panel[:PanelLanes*all], codes[:(n-1)*stride+all]
+	masks, values = masks[:n], values[:PanelLanes*n]
 	heads, rests, radii, offsets := t.pointers()
 	// A scan without codes has empty slices.
 	atoms, code := unsafe.SliceData(panel), unsafe.SliceData(codes)
@@ -28,7 +28,7 @@ func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes [
 	if fours < n {
 		code = unsafe.SliceData(codes[fours*stride:])
 		scanOneAVX512(atoms, ahead, head, width, code, stride, &queries[fours].Head, n-fours, heads, rests, radii, offsets,
-			&masks[fours], &values[panelLanes*fours])
+			&masks[fours], &values[PanelLanes*fours])
 	}
 }
 
@@ -37,13 +37,13 @@ func (kern Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []
 		return testGeneric(sums, t, q, values)
 	}
 	n := len(sums)
-	if n < panelLanes {
-		var whole [panelLanes]RowSums8
+	if n < PanelLanes {
+		var whole [PanelLanes]RowSums8
 		copy(whole[:], sums)
 		sums = whole[:]
 	}
 	heads, rests, radii, offsets := t.pointers()
-	_, values = sums[:panelLanes], values[:panelLanes]
+	_, values = sums[:PanelLanes], values[:PanelLanes]
 	if kern == AVX2 {
 		return testAVX2(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
 	}
@@ -53,10 +53,10 @@ func (kern Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []
 func (kern Kernels) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	i := 0
 	if kern != Generic && width >= 16 {
-		panel = panel[:panelLanes*width]
+		panel = panel[:PanelLanes*width]
 		for ; i+16 <= n; i += 16 {
 			from, size := rows[i*stride:], 15*stride+width
-			ahead := panelLanes * stride
+			ahead := PanelLanes * stride
 			if len(from) < ahead+size {
 				ahead = 0
 			}

@@ -12,13 +12,13 @@ func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes [
 		return
 	}
 	ahead := fetchAhead(panel, all, n)
-	panel, codes = panel[:panelLanes*all], codes[:(n-1)*stride+all]
-	masks, values = masks[:n], values[:panelLanes*n]
+	panel, codes = panel[:PanelLanes*all], codes[:(n-1)*stride+all]
+	masks, values = masks[:n], values[:PanelLanes*n]
 	heads, rests, radii, offsets := t.pointers()
 	// A scan without codes has empty slices.
 	atoms, q := unsafe.SliceData(panel), 0
 	if n >= 8 {
-		if words := all * panelLanes / 8; len(w.words) < words {
+		if words := all * PanelLanes / 8; len(w.words) < words {
 			w.words = make([]int64, words)
 		}
 		keep := unsafe.SliceData(w.words)
@@ -26,18 +26,18 @@ func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes [
 			heads, rests, radii, offsets, &masks[0], &values[0])
 		if q = 8; n >= 16 {
 			scanKeptNEON(keep, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, n/8-1,
-				heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+				heads, rests, radii, offsets, &masks[q], &values[PanelLanes*q])
 			q = n &^ 7
 		}
 	}
 	if n-q >= 4 {
 		scanFourNEON(atoms, ahead, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, 1,
-			heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+			heads, rests, radii, offsets, &masks[q], &values[PanelLanes*q])
 		q += 4
 	}
 	if q < n {
 		scanOneNEON(atoms, ahead, head, width, unsafe.SliceData(codes[q*stride:]), stride, &queries[q].Head, n-q,
-			heads, rests, radii, offsets, &masks[q], &values[panelLanes*q])
+			heads, rests, radii, offsets, &masks[q], &values[PanelLanes*q])
 	}
 }
 
@@ -46,23 +46,23 @@ func (kern Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []
 		return testGeneric(sums, t, q, values)
 	}
 	n := len(sums)
-	if n < panelLanes {
-		var whole [panelLanes]RowSums8
+	if n < PanelLanes {
+		var whole [PanelLanes]RowSums8
 		copy(whole[:], sums)
 		sums = whole[:]
 	}
 	heads, rests, radii, offsets := t.pointers()
-	_, values = sums[:panelLanes], values[:panelLanes]
+	_, values = sums[:PanelLanes], values[:PanelLanes]
 	return testNEON(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
 }
 
 func (kern Kernels) transpose(panel []uint8, rows []uint8, stride, n, width int) {
 	i := 0
 	if kern != Generic && width >= 16 {
-		panel = panel[:panelLanes*width]
+		panel = panel[:PanelLanes*width]
 		for ; i+16 <= n; i += 16 {
 			from, size := rows[i*stride:], 15*stride+width
-			ahead := panelLanes * stride
+			ahead := PanelLanes * stride
 			if len(from) < ahead+size {
 				ahead = 0
 			}

@@ -16,7 +16,7 @@ const (
 // fetchAhead returns how far ahead, in bytes, a scan of n queries and all codes of each
 // atom prefetches; 0 is not at all.
 func fetchAhead(panel []uint8, all, n int) int {
-	if len(panel) <= fetchedPanel && (n >= fetchingQueries || panelLanes*all < len(panel)) {
+	if len(panel) <= fetchedPanel && (n >= fetchingQueries || PanelLanes*all < len(panel)) {
 		return len(panel)
 	}
 	return 0

@@ -16,14 +16,14 @@ func BenchmarkScan(b *testing.B) {
 		panels[i] = uint8(1 + i%255)
 	}
 	for _, s := range [][2]int{{32, 32}, {64, 64}, {64, 128}, {0, 768}} {
-		size := panelLanes * (s[0] + s[1])
+		size := PanelLanes * (s[0] + s[1])
 		end := all - size
 		if size > 1<<14 {
 			end = 0
 		}
 		for _, n := range []int{1, 4, 64, 256} {
 			c := newScanCase(r, s[0], s[1], 0, n, false)
-			masks, values := make([]uint64, n), make([]float32, panelLanes*n)
+			masks, values := make([]uint64, n), make([]float32, PanelLanes*n)
 			for _, kern := range Available() {
 				b.Run(fmt.Sprintf("%v/%d+%d/%d", kern, s[0], s[1], n), func(b *testing.B) {
 					var w ScanScratch
@@ -44,12 +44,12 @@ func BenchmarkScan(b *testing.B) {
 // BenchmarkTranspose transposes rows in the level-2 cache, by instructions/width.
 func BenchmarkTranspose(b *testing.B) {
 	for _, width := range []int{128, 832, 1024} {
-		rows, panel := make([]uint8, panelLanes*width), make([]uint8, panelLanes*width)
+		rows, panel := make([]uint8, PanelLanes*width), make([]uint8, PanelLanes*width)
 		for _, kern := range Available() {
 			b.Run(fmt.Sprintf("%v/%d", kern, width), func(b *testing.B) {
 				b.SetBytes(int64(len(rows)))
 				for b.Loop() {
-					kern.Transpose(panel, rows, width, panelLanes, width)
+					kern.Transpose(panel, rows, width, PanelLanes, width)
 				}
 			})
 		}
@@ -61,9 +61,9 @@ func BenchmarkTranspose(b *testing.B) {
 // rows from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test.
 func BenchmarkWholeRows(b *testing.B) {
 	const head, width, all = 64, 768, 48 << 20
-	const stride, size = head + width, panelLanes * (head + width)
+	const stride, size = head + width, PanelLanes * (head + width)
 	r := rand.New(rand.NewPCG(37, 38))
-	rows, panel, sums := make([]uint8, all), make([]uint8, size), make([]RowSums8, panelLanes)
+	rows, panel, sums := make([]uint8, all), make([]uint8, size), make([]RowSums8, PanelLanes)
 	for i := range rows {
 		rows[i] = uint8(1 + i%255)
 	}
@@ -73,11 +73,11 @@ func BenchmarkWholeRows(b *testing.B) {
 	}
 	for _, n := range []int{0, 1, 32, 256} {
 		c := newScanCase(r, head, width, 0, n, false)
-		masks, values := make([]uint64, n), make([]float32, panelLanes*n)
+		masks, values := make([]uint64, n), make([]float32, PanelLanes*n)
 		for _, kern := range Available() {
 			var w ScanScratch
 			scan := func(at, end int) {
-				kern.Transpose(panel, rows[at:end], stride, panelLanes, stride)
+				kern.Transpose(panel, rows[at:end], stride, PanelLanes, stride)
 				kern.Scan(&w, panel, head, width, c.codes, stride, c.queries, &c.terms, masks, values)
 			}
 			ways := map[string]func(at int){
@@ -86,7 +86,7 @@ func BenchmarkWholeRows(b *testing.B) {
 			}
 			if n == 1 {
 				ways["rows"] = func(at int) {
-					kern.Rows8(sums, rows, stride, ids[at/stride:][:panelLanes], head, width, c.codes)
+					kern.Rows8(sums, rows, stride, ids[at/stride:][:PanelLanes], head, width, c.codes)
 					masks[0] = kern.Test(sums, &c.terms, &c.queries[0], values)
 				}
 			}

@@ -15,14 +15,14 @@ func TestScanEdges(t *testing.T) {
 			c := newScanCase(r, s.head, s.width, 4*(k%2), s.n, true)
 			all := s.head + s.width
 			panel, codes, queries := edge(t, before, c.panel), edge(t, before, c.codes), edge(t, before, c.queries)
-			term := func(x *[panelLanes]float32) *[panelLanes]float32 {
-				return (*[panelLanes]float32)(edge(t, before, x[:]))
+			term := func(x *[PanelLanes]float32) *[PanelLanes]float32 {
+				return (*[PanelLanes]float32)(edge(t, before, x[:]))
 			}
 			terms := PanelTerms{term(c.terms.Head), term(c.terms.Rest), term(c.terms.Radius), term(c.terms.Offset)}
-			masks, values := edge(t, before, make([]uint64, s.n)), edge(t, before, make([]float32, panelLanes*s.n))
-			sums, one := edge(t, before, make([]RowSums8, 64-k)), edge(t, before, make([]float32, panelLanes))
+			masks, values := edge(t, before, make([]uint64, s.n)), edge(t, before, make([]float32, PanelLanes*s.n))
+			sums, one := edge(t, before, make([]RowSums8, 64-k)), edge(t, before, make([]float32, PanelLanes))
 			list, bounds := edge(t, before, make([]uint32, s.n)), edge(t, before, make([]float32, s.n))
-			rows := edge(t, before, make([]uint8, (panelLanes-1)*c.stride+all))
+			rows := edge(t, before, make([]uint8, (PanelLanes-1)*c.stride+all))
 			for _, kern := range Available() {
 				for short := range 2 { // as much scratch as a panel's codes need, and too little
 					w := ScanScratch{words: edge(t, before, make([]int64, len(panel)/8-short))}
@@ -30,7 +30,7 @@ func TestScanEdges(t *testing.T) {
 				}
 				kern.Test(sums, &terms, &queries[s.n-1], one)
 				kern.Select(list, bounds, list, bounds, -1, 1)
-				kern.Transpose(panel, rows, c.stride, panelLanes, all)
+				kern.Transpose(panel, rows, c.stride, PanelLanes, all)
 				kern.Transpose(panel, rows[:(s.n-1)*c.stride+all], c.stride, s.n, all)
 			}
 		}

@@ -21,7 +21,7 @@ type scanCase struct {
 // same sign and the greatest magnitude.
 func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 	all := head + width
-	c := &scanCase{head: head, width: width, stride: all + gap, panel: make([]uint8, panelLanes*all), queries: make([]ScanQuery, n)}
+	c := &scanCase{head: head, width: width, stride: all + gap, panel: make([]uint8, PanelLanes*all), queries: make([]ScanQuery, n)}
 	c.codes = make([]int8, max(0, (n-1)*c.stride+all))
 	kind := r.IntN(3)
 	code := func(sign int) int {
@@ -40,8 +40,8 @@ func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 	for i := range c.codes {
 		c.codes[i] = int8(code(1 - 2*r.IntN(2)*(i/4%2)))
 	}
-	term := func() *[panelLanes]float32 {
-		x := new([panelLanes]float32)
+	term := func() *[PanelLanes]float32 {
+		x := new([PanelLanes]float32)
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
 		}
@@ -69,7 +69,7 @@ func newScanCase(r *rand.Rand, head, width, gap, n int, offset bool) *scanCase {
 func (c *scanCase) run(t *testing.T, kern Kernels, from, to int) ([]uint64, []float32) {
 	t.Helper()
 	n := to - from
-	values, intact := fencedFloats(make([]float32, panelLanes*n))
+	values, intact := fencedFloats(make([]float32, PanelLanes*n))
 	for i := range values {
 		values[i] = nan32
 	}
@@ -99,7 +99,7 @@ func (c *scanCase) products(i, q int) (dh, dr int) {
 	return dh, dr
 }
 
-const quadBytes = 4 * panelLanes
+const quadBytes = 4 * PanelLanes
 
 // fused returns a b + c rounded once: the float64 sum is rounded to odd, so the second
 // rounding gives what a single one would.
@@ -129,7 +129,7 @@ func (c *scanCase) check(t *testing.T, kern Kernels, masks []uint64, values []fl
 	t.Helper()
 	for q := range c.queries {
 		s := &c.queries[q]
-		for i := range panelLanes {
+		for i := range PanelLanes {
 			dh, dr := c.products(i, q)
 			terms := []float64{
 				float64(c.terms.Head[i]) * float64(s.Head) * float64(dh),
@@ -143,7 +143,7 @@ func (c *scanCase) check(t *testing.T, kern Kernels, masks []uint64, values []fl
 			for _, v := range terms {
 				want, size = want+v, size+math.Abs(v)
 			}
-			got := values[panelLanes*q+i]
+			got := values[PanelLanes*q+i]
 			if !(math.Abs(float64(got)-want) <= 8*size/(1<<24)) {
 				t.Fatalf("%v, %d+%d codes, %d queries: lane %d of query %d is %g, want %g", kern, c.head, c.width, len(c.queries), i, q, got, want)
 			}
@@ -174,7 +174,7 @@ func TestScan(t *testing.T) {
 					for from, to := 0, 0; from < n; from = to {
 						to = min(n, from+1+r.IntN(10))
 						some, part := c.run(t, kern, from, to)
-						sameFloats(t, fmt.Sprintf("%v, queries %d to %d of %d", kern, from, to, n), part, values[panelLanes*from:panelLanes*to])
+						sameFloats(t, fmt.Sprintf("%v, queries %d to %d of %d", kern, from, to, n), part, values[PanelLanes*from:PanelLanes*to])
 						for j, m := range some {
 							if m != masks[from+j] {
 								t.Fatalf("%v: query %d passes %x among %d, %x among %d", kern, from+j, m, to-from, masks[from+j], n)
@@ -211,8 +211,8 @@ func TestScanExact(t *testing.T) {
 				}
 			}
 			for part := range 2 {
-				*c.terms.Head, *c.terms.Rest, *c.terms.Radius = [panelLanes]float32{}, [panelLanes]float32{}, [panelLanes]float32{}
-				for i := range panelLanes {
+				*c.terms.Head, *c.terms.Rest, *c.terms.Radius = [PanelLanes]float32{}, [PanelLanes]float32{}, [PanelLanes]float32{}
+				for i := range PanelLanes {
 					c.terms.Head[i], c.terms.Rest[i] = float32(1-part), float32(part)
 				}
 				for q := range c.queries {
@@ -226,11 +226,11 @@ func TestScanExact(t *testing.T) {
 							one := int(c.codes[0]) * (int(c.panel[0]) - Bias)
 							dots = [2]int{one * s.head, one * s.width}
 						} else {
-							dots[0], dots[1] = c.products(k%panelLanes, k/panelLanes)
+							dots[0], dots[1] = c.products(k%PanelLanes, k/PanelLanes)
 						}
 						if got != float32(dots[part]) {
 							t.Fatalf("%v, kind %d, %d codes, part %d, lane %d of query %d: %g, want %d",
-								kern, kind, all, part, k%panelLanes, k/panelLanes, got, dots[part])
+								kern, kind, all, part, k%PanelLanes, k/PanelLanes, got, dots[part])
 						}
 					}
 				}
@@ -244,7 +244,7 @@ func TestScanCut(t *testing.T) {
 	inf := float32(math.Inf(1))
 	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, inf, -inf, nan32}
 	c := newScanCase(rand.New(rand.NewPCG(15, 16)), 0, 4, 0, len(special), false)
-	for i := range panelLanes {
+	for i := range PanelLanes {
 		c.terms.Head[i], c.terms.Rest[i], c.terms.Radius[i] = 0, 0, special[i%len(special)]
 	}
 	for q, v := range special {
@@ -254,9 +254,9 @@ func TestScanCut(t *testing.T) {
 		for _, to := range []int{len(special), 1} {
 			masks, values := c.run(t, kern, 0, to)
 			for q, mask := range masks {
-				for i := range panelLanes {
+				for i := range PanelLanes {
 					v := special[i%len(special)]
-					if got := values[panelLanes*q+i]; got != v && v == v || mask>>i&1 != 0 != (v >= special[q]) {
+					if got := values[PanelLanes*q+i]; got != v && v == v || mask>>i&1 != 0 != (v >= special[q]) {
 						t.Fatalf("%v: %g at cut %g has the value %g, mask %x", kern, v, special[q], got, mask)
 					}
 				}
@@ -270,7 +270,7 @@ func TestScanScratch(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
 	const n = 17
 	var w ScanScratch
-	masks, values := make([]uint64, n), make([]float32, n*panelLanes)
+	masks, values := make([]uint64, n), make([]float32, n*PanelLanes)
 	for _, kern := range slices.Backward(Available()) {
 		for _, width := range []int{128, 16, 512, 40} {
 			c := newScanCase(r, 32, width, 0, n, true)
@@ -283,8 +283,8 @@ func TestScanScratch(t *testing.T) {
 func TestScanAllocatesNothing(t *testing.T) {
 	c := newScanCase(rand.New(rand.NewPCG(17, 18)), 32, 64, 0, 9, true)
 	var w ScanScratch
-	masks, values := make([]uint64, 9), make([]float32, 9*panelLanes)
-	ids, sums := make([]uint32, panelLanes), make([]RowSums8, panelLanes)
+	masks, values := make([]uint64, 9), make([]float32, 9*PanelLanes)
+	ids, sums := make([]uint32, PanelLanes), make([]RowSums8, PanelLanes)
 	for _, kern := range Available() {
 		if n := testing.AllocsPerRun(10, func() {
 			kern.Scan(&w, c.panel, c.head, c.width, c.codes, c.stride, c.queries, &c.terms, masks, values)
@@ -329,13 +329,13 @@ func FuzzScan(f *testing.F) {
 		for _, kern := range Available() {
 			masks, values := c.run(t, kern, 0, len(c.queries))
 			c.check(t, kern, masks, values)
-			c.checkSums(t, kern, int(seed%(panelLanes+1)), int(n%3))
+			c.checkSums(t, kern, int(seed%(PanelLanes+1)), int(n%3))
 			for q, mask := range masks {
-				v := (*[panelLanes]float32)(values[panelLanes*q:])
+				v := (*[PanelLanes]float32)(values[PanelLanes*q:])
 				checkLists(t, kern, mask, v, uint32(seed), v[0], c.queries[q].Cut)
 			}
 		}
-		rows := int(n) % (panelLanes + 1)
+		rows := int(n) % (PanelLanes + 1)
 		checkTranspose(t, rows, c.head+c.width, c.head+c.width+int(seed%5), bytes)
 	})
 }

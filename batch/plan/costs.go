@@ -5,6 +5,7 @@ import (
 
 	"thresher/backend"
 	"thresher/bandit"
+	"thresher/collection"
 )
 
 // problem is all that a plan depends on: no code of this rotation, no query and
@@ -198,7 +199,9 @@ func (p *problem) shareListed(l ladder, rank, wider float64) float64 {
 
 // firstChunk is how many atoms the first look sees before there is a threshold,
 // which the scores of the k of greatest bound among them make.
-func (p *problem) firstChunk() int { return max(1024, (4*p.k+63)/64*64) }
+func (p *problem) firstChunk() int {
+	return max(1024, (4*p.k+collection.PanelAtoms-1)/collection.PanelAtoms*collection.PanelAtoms)
+}
 
 // firstChunkShare is the share of the arms among them, for those allowed are anywhere.
 func (p *problem) firstChunkShare() float64 { return float64(p.firstChunk()) / float64(p.atoms) }

@@ -1,0 +1,33 @@
+package collection
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNormStep holds NormStep against the steps that atoms stand in: no atom is longer
+// than the first by more, and one can be nearly so much longer.
+func TestNormStep(t *testing.T) {
+	if step := math.Exp2(1. / stepsPerOctave); !(NormStep >= step && NormStep <= 1.0001*step) {
+		t.Errorf("NormStep is %g, a step %g", NormStep, step)
+	}
+	r, most := rand.New(rand.NewPCG(1, 2)), 0.0
+	for seed := range uint64(50) {
+		rows := make([]float32, 64)
+		for i := range rows {
+			rows[i] = 1 + .043*r.Float32()
+		}
+		c, err := Build(context.Background(), rows, 1, &Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range c.Norm {
+			most = max(most, float64(n)/float64(c.Norm[0]))
+		}
+	}
+	if !(most > 1.03 && most <= NormStep) {
+		t.Errorf("an atom is %g times as long as the first", most)
+	}
+}
