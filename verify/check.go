@@ -8,40 +8,38 @@ import (
 	"thresher/batch"
 )
 
-// Finding is what the check of one answer came to.
+// Finding is the result of checking one answer.
 type Finding struct {
-	// Malformed, if not "", says what no guarantee excuses: a wrong length, an atom
-	// that does not exist, is not allowed or there twice, a score that is not the
-	// atom's, a wrong order. Nothing else was looked at then.
+	// Malformed, if not "", is a defect that no guarantee permits: a wrong length, an atom that
+	// does not exist, is not allowed or occurs twice, a score that is not the atom's, a wrong
+	// order. The other fields are then not computed.
 	Malformed string
-	Short     bool // malformed because atoms are lacking
-	// Missed are the rows of the atoms that the promise covers and the answer
-	// lacks, best first. With any the answer is wrong.
+	Short     bool // malformed because there are too few atoms
+	// Missed are the rows of the atoms that the guarantee covers and the answer lacks, best
+	// first. The answer is wrong if there are any.
 	Missed []int64
-	// Gap is by how much the best of them beats the worst returned or, if the
-	// search was stopped, what is excused; in units of Scores.Search.
+	// Gap is by how much the best of them exceeds the worst atom returned or, if the search was
+	// stopped, what its certificate permits; in units of Scores.Search.
 	Gap float64
-	// Trials is how many promises the answer made, Failures how many it broke: one
-	// of the whole answer, or with a least score one of each atom that clearly
-	// reaches it.
+	// Trials is the number of promises the answer made, Failures the number it broke: one for
+	// the whole answer or, with a least score, one for each atom that clearly reaches it.
 	Trials, Failures int
 }
 
-// Check holds answers to one request against an Oracle. It is safe for concurrent
-// use.
+// Check compares answers to one request with an Oracle. It is safe for concurrent use.
 type Check struct {
 	oracle *Oracle
 	k      int // 0: all that reach minScore
-	// minScore, if not nil, is the least score asked for (Euclidean: greatest).
+	// minScore, if not nil, is the least score asked for (Euclidean: the greatest).
 	minScore  *float64
 	allowed   []bool // by row number; nil: all
 	selves    bool   // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
 }
 
-// NewCheck returns the check of answers to req by o, which reads K, MinScore,
-// Allow, Deny, ExcludeSelf and SelfFirst of it; a K beyond the number of atoms
-// allowed asks for these. Errors are *batch.RequestError.
+// NewCheck returns the check of answers to req by o. It uses K, MinScore, Allow, Deny,
+// ExcludeSelf and SelfFirst of req; a K beyond the number of allowed atoms is reduced to it.
+// Errors are *batch.RequestError.
 func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	if req.K < 0 || req.K == 0 && req.MinScore == nil {
 		return nil, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("%d, at least 1", req.K)}
@@ -73,15 +71,15 @@ func (c *Check) set(field string, rows []int64, allowed bool) error {
 	return nil
 }
 
-// CheckCertificate reports what of a certificate can be none's: guarantee, law,
-// delta or epsilon.
+// CheckCertificate returns an error if guarantee, law, delta or epsilon of a certificate are
+// impossible.
 func CheckCertificate(c *batch.Certificate) error {
 	switch c.Guarantee {
 	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
 	default:
 		return fmt.Errorf("guarantee %q is none of exact, certain, probabilistic, heuristic", c.Guarantee)
 	}
-	// those of older files name none
+	// Older files name no law.
 	if c.Law != "" && !slices.Contains(batch.Laws(), c.Law) {
 		return fmt.Errorf("law %q is none of %v", c.Law, batch.Laws())
 	}
@@ -91,18 +89,18 @@ func CheckCertificate(c *batch.Certificate) error {
 	return nil
 }
 
-// sure says that not even one wrong answer is excused.
+// sure reports whether no wrong answer at all is permitted.
 func sure(c *batch.Certificate) bool {
 	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain
 }
 
-// partial says that the search was stopped early.
+// partial reports whether the search was stopped early.
 func partial(c *batch.Certificate) bool { return c.StoppedBy != "" && c.StoppedBy != batch.Done }
 
-// Answer checks the answer a to a query of the request, counted from 0, by the
-// query's scores, which are the check's oracle's. Of the certificate it reads
-// Epsilon, StoppedBy ("" is Done) and OpenBound, without which a partial answer
-// promises nothing of what it lacks. Scores that are nil are not checked.
+// Answer checks the answer a to query number query, from 0, of the request. s must come from
+// the check's oracle and be that query's. Of the certificate it uses Epsilon, StoppedBy (""
+// is Done) and OpenBound, without which a partial answer promises nothing about the atoms it
+// lacks. A nil Scores of a is not checked.
 func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	self := int64(-1)
 	if c.selves {
@@ -137,7 +135,7 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	return f
 }
 
-// form finds what is wrong with an answer whatever the others score.
+// form returns the defect of an answer's form, independently of other atoms' scores.
 func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	if a.Scores != nil && len(a.Scores) != len(a.IDs) {
 		return fmt.Sprintf("%d scores for %d ids", len(a.Scores), len(a.IDs))
@@ -174,7 +172,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	return ""
 }
 
-// reaching cuts a ranking to the atoms that clearly meet the least score.
+// reaching truncates a ranking to the atoms that clearly reach the least score.
 func (c *Check) reaching(s *Scores, best []int) []int {
 	if c.minScore == nil {
 		return best
@@ -190,14 +188,14 @@ func (c *Check) reaching(s *Scores, best []int) []int {
 	return best[:end]
 }
 
-// lacking applies the definition of failure: some returned atom's score is
-// below T_(k) - epsilon - margin; with a least score that fewer than k reach, an
-// atom that does is not there.
+// lacking applies the definition of failure: some returned atom's score is below
+// T_(k) - epsilon - margin, or, if fewer than k reach the least score, one of them is
+// missing.
 func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
 	if len(want) == 0 {
 		return nil, 0
 	}
-	if c.minScore != nil && c.k > 0 && len(want) != c.k && len(a.IDs) == c.k { // some of k reach it just so
+	if c.minScore != nil && c.k > 0 && len(want) != c.k && len(a.IDs) == c.k { // some of the k returned reach it within rounding
 		return c.above(s, a, want, math.Inf(-1))
 	}
 	if c.minScore != nil && len(want) != c.k || len(a.IDs) < len(want) {
@@ -213,8 +211,8 @@ func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, ga
 	return nil, 0
 }
 
-// closed lists the wanted atoms that an answer stopped early lacks although it
-// does not leave them open: what was not resolved scores no more than its bound.
+// closed returns the wanted atoms that a partial answer lacks although their scores exceed
+// its open bound.
 func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
 	limit := math.Inf(1)
 	if open := a.Certificate.OpenBound; open != nil {
@@ -223,8 +221,8 @@ func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap
 	return c.above(s, a, want, limit)
 }
 
-// above lists the wanted atoms that an answer lacks and that score more than a limit
-// and, of an answer of as many as there can be, more than its worst and the gap.
+// above returns the wanted atoms that an answer lacks and that score more than limit and, if
+// the answer is complete, more than its worst atom plus the gap.
 func (c *Check) above(s *Scores, a *batch.Answer, want []int, limit float64) (ids []int64, gap float64) {
 	if n := len(a.IDs); n > 0 && (n == len(want) || n == c.k) {
 		limit = max(limit, s.Search[a.IDs[n-1]]+c.oracle.searchUnits(a.Certificate.Epsilon))
@@ -239,8 +237,8 @@ func (c *Check) above(s *Scores, a *batch.Answer, want []int, limit float64) (id
 	return ids, gap
 }
 
-// missing lists the wanted atoms that are not there, best first, and how far
-// the first of them is above the worst that is.
+// missing returns the wanted atoms that an answer lacks, best first, and how far the first is
+// above the worst returned.
 func missing(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
 	there := make(map[int64]bool, len(a.IDs))
 	worst := math.Inf(1)
