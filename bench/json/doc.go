@@ -1,4 +1,4 @@
-// Package json measures decoders of JSON on what a search's body is made of:
-// arrays of float32. It is a module of its own, so that libraries that are only
-// compared do not enter the product's.
+// Package json measures JSON decoders on the typical content of a search's body, arrays of
+// float32. It is a separate module, so that libraries used only for comparison do not become
+// dependencies of the product.
 package json

@@ -1,4 +1,4 @@
-// Package peak measures what one core can do at most, for the roofline of
-// bench: products of 8-bit and float32 numbers that wait for nothing, and reads
-// from each level of memory. Its benchmarks are all there is to it.
+// Package peak measures the peak rates of one core, for the roofline of bench: independent
+// products of 8-bit and float32 numbers, and reads from each level of memory. It consists of
+// benchmarks only.
 package peak

@@ -19,8 +19,8 @@ type style struct {
 	mark  draw.GlyphDrawer
 }
 
-// series is the style of the i-th of several lines, another for each i below 72:
-// colours that most colour-blind tell apart (Okabe and Ito's first), and marks.
+// series returns the style of the i-th line, distinct for i < 72: colours that most
+// colour-blind people can distinguish (Okabe and Ito's first), and marks.
 func series(i int) style {
 	colors := []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 		{230, 159, 0, 255}, {86, 180, 233, 255}, {128, 128, 128, 255}, {102, 51, 0, 255}, {120, 60, 200, 255}}
@@ -29,10 +29,10 @@ func series(i int) style {
 	return style{colors[i%len(colors)], marks[i%len(marks)]}
 }
 
-// alone is the style of what all series are compared with.
+// alone is the style of the line that all series are compared with.
 func alone() style { return style{color.Black, draw.CircleGlyph{}} }
 
-// newPlot returns an empty plot with a light grid. ticks place it.
+// newPlot returns an empty plot with a light grid at the ticks.
 func newPlot(title, x, y string, xTicks, yTicks plot.Ticker) *plot.Plot {
 	p := plot.New()
 	for _, s := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
@@ -65,7 +65,7 @@ func addLine(p *plot.Plot, s style, name string, points plotter.XYs) error {
 	return nil
 }
 
-// values ticks exactly these.
+// values ticks exactly these values.
 func values(at []float64) plot.ConstantTicks {
 	t := make(plot.ConstantTicks, len(at))
 	for i, v := range at {
@@ -74,7 +74,7 @@ func values(at []float64) plot.ConstantTicks {
 	return t
 }
 
-// share takes the plots' legends, of the same lines, and returns one for all.
+// share removes the plots' legends, which are the same, and returns one for all.
 func share(plots []*plot.Plot) *plot.Legend {
 	legend := plots[0].Legend
 	for _, p := range plots {
@@ -83,8 +83,8 @@ func share(plots []*plot.Plot) *plot.Legend {
 	return &legend
 }
 
-// save writes plots beside each other, right of them a legend if there is one, as
-// a PNG of twice the usual resolution.
+// save writes plots side by side, with the legend, if any, to their right, as a PNG of twice
+// the usual resolution.
 func save(file string, width, height vg.Length, legend *plot.Legend, plots ...*plot.Plot) error {
 	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))
 	whole := draw.New(c)

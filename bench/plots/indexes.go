@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// workload is the number of queries of which the right plot shows the whole
-// time, building included.
+// workload is the number of queries for which the right plot shows the total time, building
+// included.
 const workload = 10000
 
-// most is the number of nines shown; a recall of 1 is drawn there.
+// most is the greatest number of nines shown; a recall of 1 is drawn there.
 const most = 5
 
-// nines is the place of a recall: 1 for .9, 2 for .99.
+// nines returns the position of a recall: 1 for .9, 2 for .99.
 func nines(recall float64) float64 {
 	if recall >= 1 {
 		return most
@@ -24,16 +24,16 @@ func nines(recall float64) float64 {
 	return min(most, -math.Log10(1-recall))
 }
 
-// contest is what is known of one set.
+// contest holds the results of one set.
 type contest struct {
 	set    string
 	peers  []record
-	built  float64 // seconds thresher's build took
-	recall float64 // of thresher, from its wrong answers: one atom each, at least
+	built  float64 // seconds of thresher's build
+	recall float64 // lower bound of thresher's recall: each wrong answer lacks at least one atom
 }
 
-// indexes draws for each set recall against the time of a query, and against
-// the time of building and searching a workload.
+// indexes draws for each set recall against the time of a query, and against the time of
+// building and searching a workload.
 func indexes(folder string, records []record) error {
 	contests := map[string]*contest{}
 	for _, r := range records {

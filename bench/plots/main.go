@@ -1,5 +1,5 @@
-// Command plots draws what bench measured: the speed-up against one quantity at
-// a time, and recall against time for indexes, their building included.
+// Command plots draws bench's results: the speed-up against one quantity at a time, and for
+// indexes recall against time, including building.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 	}
 }
 
-// plotAll makes every plot there are results for.
+// plotAll draws every plot that there are results for.
 func plotAll(folder string) error {
 	records, err := read(folder)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// record is a line of results, of any kind: the fields that are plotted.
+// record is a line of results of any kind, with the fields that are plotted.
 type record struct {
 	Kind string `json:"kind"`
 	Task string `json:"task"`
@@ -41,8 +41,7 @@ type point struct {
 	Thresher float64 `json:"thresher_us_m256"`
 }
 
-// read returns the records of all results of a folder. A line cut short ends
-// its file.
+// read returns the records of all results in a folder. A truncated line ends its file.
 func read(folder string) ([]record, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// sweep says what a sweep is over, and what stays.
+// sweep names the quantity of a sweep, its axis and what is fixed.
 type sweep struct{ over, axis, fixed string }
 
 func sweeps() []sweep {
@@ -24,7 +24,7 @@ func sweeps() []sweep {
 	}
 }
 
-// speedups draws one plot a sweep, with a line for each batch.
+// speedups draws one plot a sweep, with a line for each batch size.
 func speedups(folder string, records []record) error {
 	for _, of := range sweeps() {
 		lines := map[int]plotter.XYs{} // by m
@@ -35,7 +35,7 @@ func speedups(folder string, records []record) error {
 			}
 			m := r.M
 			if of.over == "m" {
-				m = 0 // one line over all batches
+				m = 0 // one line over all batch sizes
 			}
 			lines[m] = append(lines[m], plotter.XY{X: r.Value, Y: r.Ratio})
 			at, reached = append(at, r.Value), append(reached, r.Ratio)
@@ -45,7 +45,7 @@ func speedups(folder string, records []record) error {
 		}
 		slices.Sort(at)
 		p := newPlot("Time of FAISS's exact search over thresher's, one core\n"+of.fixed, of.axis, "ratio",
-			values(slices.Compact(at)), values(ladder(slices.Min(reached), 2*slices.Max(reached)))) // room for the legend
+			values(slices.Compact(at)), values(ladder(slices.Min(reached), 2*slices.Max(reached)))) // leaves room for the legend
 		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 		for i, m := range sortedKeys(lines) {
 			line := lines[m]
@@ -67,8 +67,8 @@ func speedups(folder string, records []record) error {
 	return nil
 }
 
-// ladder is 1, 2, 5, 10, 20, .. from the last step at most lo to the first at
-// least hi, of positive lo and hi.
+// ladder returns 1, 2, 5, 10, 20, .. from the last step at most lo to the first at least hi;
+// both are positive.
 func ladder(lo, hi float64) []float64 {
 	var steps []float64
 	for decade := 1e-6; ; decade *= 10 {

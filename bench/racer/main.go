@@ -1,6 +1,6 @@
-// Command racer is thresher's child process in the race of bench: it reads a
-// set, prepares it through the public library, and then answers each request on
-// standard input, a JSON object a line, with a JSON object on standard output.
+// Command racer is thresher's child process in the race of bench. It reads a set, prepares it
+// through the public library, and answers requests on standard input, one JSON object a line,
+// with JSON objects on standard output.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"thresher/simd"
 )
 
-// prepared is the racer's first line: what it cost until searches can begin.
+// prepared is the racer's first line: the cost of preparation.
 type prepared struct {
 	Atoms           int     `json:"atoms"`
 	Dimension       int     `json:"dimension"`
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// serve answers requests until in ends.
+// serve answers requests until the end of in.
 func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesPath string, first, threads int, seed uint64) error {
 	p := prepared{Threads: threads, Kernels: simd.Best().String(), Go: runtime.Version()}
 	began := time.Now()
@@ -107,8 +107,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesP
 	return lines.Err()
 }
 
-// peakResident is the greatest resident memory of this process so far in
-// bytes, 0 where the system does not say.
+// peakResident returns the peak resident memory of this process in bytes, 0 if unknown.
 func peakResident() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

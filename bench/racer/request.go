@@ -14,8 +14,8 @@ import (
 	"thresher/batch"
 )
 
-// request asks for Count batches of M queries, from batch First of the file on.
-// The file's whole batches are counted round and round.
+// request asks for Count batches of M queries, starting with batch First of the file and
+// cycling through its whole batches.
 type request struct {
 	M      int     `json:"m"`
 	K      int     `json:"k"`
@@ -23,16 +23,16 @@ type request struct {
 	Count  int     `json:"count"`
 	Method string  `json:"method"`
 	Delta  float64 `json:"delta"`
-	// Dump, if given, is a file for the answers, of at most one round of the
-	// file's batches: for each query K ids as little-endian int32, -1 where there are fewer, and a 1 if the
-	// certificate says that no probability was needed, else a 0.
+	// Dump, if set, is a file for the answers to at most one cycle of the file's batches: for each
+	// query K ids as little-endian int32, padded with -1, and a 1 if the certificate says that no
+	// probability was needed, else a 0.
 	Dump string `json:"dump"`
-	// Profile, if given, is a file for a CPU profile of the batches.
+	// Profile, if set, is a file for a CPU profile of the batches.
 	Profile string `json:"profile"`
 }
 
-// result is what the batches of a request cost. All but Seconds are sums over
-// the queries of one round of the file's batches, if Count went beyond it.
+// result is the cost of the batches of a request. Everything but Seconds is summed over the
+// queries of at most one cycle of the file's batches.
 type result struct {
 	Seconds    float64        `json:"seconds"` // of all Count calls of Search
 	Queries    int            `json:"queries"`

@@ -1,14 +1,14 @@
-// Command sameanswers runs two builds of thresher over the same searches and says
-// where ids, scores, pulls or exactness differ in a bit. A change that should not
-// touch answers is held to that:
+// Command sameanswers runs two builds of thresher on the same searches and reports where ids,
+// scores, pulls or exactness differ in any bit. It checks changes that must not affect
+// answers:
 //
 //	go build -o build/before ./cmd/thresher   # at the one commit
 //	go build -o build/after ./cmd/thresher    # at the other
 //	go run ./bench/sameanswers build/before build/after
 //
-// The cells are made so that every method meets every metric, dimension, set of
-// kernels, k and number of threads: plans come from --costs builtin, so they do not
-// depend on how fast the machine happens to be. It exits with 1 if an answer differs.
+// The cells combine every method, metric, dimension, set of kernels, k and number of threads.
+// Plans come from --costs builtin, so they do not depend on the machine's speed. The exit
+// status is 1 if an answer differs.
 package main
 
 import (
@@ -36,7 +36,7 @@ var (
 	methods = []string{"exact", "certain", "adaptive", "strict", "auto", "banditmips", "banditmips-alpha", "banditmips-beta", "bucket-ae", "boundedme", "prefix-f32"}
 	metrics = []string{"ip", "cosine", "l2"}
 	kernels = []string{"avx512", "avx2", "generic"}
-	// extras are what searches may ask for besides; each cell takes the next.
+	// extras are additional options of searches; cells cycle through them.
 	extras = [][]string{nil, {"--delta", "0.2"}, {"--epsilon", "0.05"}, {"--basis", "raw"}, {"--exclude-self"}}
 )
 
@@ -131,7 +131,7 @@ func plan(dir string) ([]cell, error) {
 				extra := extras[(i+l)%len(extras)]
 				kern, threads, k := kernels[(i+j+l)%len(kernels)], 1+(at/3)%2, ks[(at+at/len(ks))%len(ks)]
 				from := queries
-				if slices.Contains(extra, "--exclude-self") { // whose queries are the atoms
+				if slices.Contains(extra, "--exclude-self") { // the queries are the atoms
 					from, k = atoms, min(k, 100)
 				}
 				flags := []string{"--atoms", atoms, "--queries", from, "--metric", metric, "--method", method, "--kernels", kern,
@@ -144,13 +144,13 @@ func plan(dir string) ([]cell, error) {
 	return cells, nil
 }
 
-// An outcome is how a program ended and the arrays that it wrote.
+// An outcome is a program's exit status and the arrays it wrote.
 type outcome struct {
 	code   int
 	arrays map[string][]byte
 }
 
-// search runs a program; a refusal is an outcome, a program that is not there an error.
+// search runs a program; a failing exit status is an outcome, a missing program an error.
 func search(ctx context.Context, program, out string, flags []string) (outcome, error) {
 	args := append([]string{"search", "--out", out, "--force"}, flags...)
 	said, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
@@ -180,7 +180,7 @@ func search(ctx context.Context, program, out string, flags []string) (outcome, 
 	return o, nil
 }
 
-// compare says which arrays differ, nothing if none does.
+// compare names the arrays that differ, "" if none does.
 func compare(a, b outcome) string {
 	if a.code != b.code {
 		return fmt.Sprintf("exit code %d before, %d after", a.code, b.code)

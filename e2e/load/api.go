@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// api asks one server. It never tries again: what an answer was, and that there was
-// none, is what these commands are about.
+// api is a client of one server. It never retries: what was answered, or that nothing was, is
+// what these commands test.
 type api struct {
 	url    string
 	client *http.Client
 }
 
-// callWait is how long any answer may take.
+// callWait is the time limit of any answer.
 const callWait = 2 * time.Minute
 
 func newAPI(url string) *api {
@@ -33,10 +33,10 @@ func newAPI(url string) *api {
 	return &api{url: url, client: &http.Client{Transport: t, Timeout: callWait}}
 }
 
-// forget closes connections that nothing goes over.
+// forget closes idle connections.
 func (a *api) forget() { a.client.CloseIdleConnections() }
 
-// body is what is sent.
+// body is a request body.
 type body struct {
 	kind string // media type
 	data []byte
@@ -46,29 +46,29 @@ type body struct {
 
 func bare(kind string, data []byte) *body { return &body{kind: kind, data: data} }
 
-// answer is what came back, whole.
+// answer is a complete response.
 type answer struct {
 	status int
 	kind   string // media type
 	data   []byte
 }
 
-// problem is what the server says of a failure.
+// problem is the server's description of a failure.
 type problem struct {
 	Type   string `json:"type"`
 	Detail string `json:"detail"`
 	Field  string `json:"field"`
 }
 
-// problem is that of the answer; its type is "" if the answer is none.
+// problem returns the answer's problem; its Type is "" if it is not one.
 func (a *answer) problem() (p problem) {
 	if a.kind == "application/problem+json" {
-		_ = json.Unmarshal(a.data, &p) // else there is no type
+		_ = json.Unmarshal(a.data, &p) // otherwise there is no type
 	}
 	return p
 }
 
-// into decodes an answer that has one of these statuses.
+// into decodes an answer with one of these statuses into v.
 func (a *answer) into(v any, statuses ...int) error {
 	if !slices.Contains(statuses, a.status) {
 		return fmt.Errorf("status %d, not %v: %.500s", a.status, statuses, a.data)
@@ -82,10 +82,10 @@ func (a *answer) into(v any, statuses ...int) error {
 	return nil
 }
 
-// errNoAnswer: there was no answer, or not the whole of it.
+// errNoAnswer: there was no complete answer.
 var errNoAnswer = errors.New("no answer")
 
-// call makes one request; a nil body sends none. Its only failure is errNoAnswer.
+// call sends one request; a nil body sends none. Its only error is errNoAnswer.
 func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, error) {
 	var content io.Reader
 	if b != nil {
@@ -95,7 +95,7 @@ func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	req.GetBody = nil // without it a request is not sent again when a connection breaks
+	req.GetBody = nil // otherwise net/http resends the request if a connection breaks
 	if b != nil {
 		req.Header.Set("Content-Type", b.kind)
 		if b.key != "" {
@@ -117,7 +117,7 @@ func (a *api) call(ctx context.Context, method, path string, b *body) (*answer, 
 	return &answer{status: resp.StatusCode, kind: resp.Header.Get("Content-Type"), data: data}, nil
 }
 
-// get decodes what a path answers.
+// get decodes the answer of a path into v.
 func (a *api) get(ctx context.Context, path string, v any) error {
 	got, err := a.call(ctx, "GET", path, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *api) get(ctx context.Context, path string, v any) error {
 	return nil
 }
 
-// post decodes the answer to JSON.
+// post sends v as JSON and decodes the answer.
 func (a *api) post(ctx context.Context, path string, v, into any) error {
 	got, err := a.call(ctx, "POST", path, jsonBody(v, ""))
 	if err != nil {
@@ -144,16 +144,16 @@ func (a *api) post(ctx context.Context, path string, v, into any) error {
 func jsonBody(v any, key string) *body {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of types that are ours
+		panic(err) // of our own types
 	}
 	return &body{kind: "application/json", data: text, key: key}
 }
 
-// upload is the form that stores a file.
+// upload returns the form that stores a file.
 func upload(name string, content []byte, key string) *body {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	// the same request again has to be the same bytes
+	// A repeated request must have the same bytes.
 	if err := w.SetBoundary("------------------------thresherload"); err != nil {
 		panic(err)
 	}
@@ -164,7 +164,7 @@ func upload(name string, content []byte, key string) *body {
 	return &body{kind: w.FormDataContentType(), data: b.Bytes(), key: key}
 }
 
-// collectionInfo, fileInfo and batchInfo are the parts of the API's objects that matter here.
+// collectionInfo, fileInfo and batchInfo are the fields of the API's objects used here.
 type collectionInfo struct {
 	Name      string `json:"name"`
 	Version   int64  `json:"version"`
@@ -201,7 +201,7 @@ func (b *batchInfo) final() bool {
 	return slices.Contains([]string{"completed", "failed", "expired", "cancelled"}, b.Status)
 }
 
-// settled waits until a collection builds no more.
+// settled waits until a collection is not being built.
 func (a *api) settled(ctx context.Context, name string) (collectionInfo, error) {
 	for {
 		var info collectionInfo
@@ -217,7 +217,7 @@ func (a *api) settled(ctx context.Context, name string) (collectionInfo, error) 
 	}
 }
 
-// files lists all that are stored.
+// files lists all stored files.
 func (a *api) files(ctx context.Context) ([]fileInfo, error) {
 	var all []fileInfo
 	for after := ""; ; {
@@ -236,7 +236,7 @@ func (a *api) files(ctx context.Context) ([]fileInfo, error) {
 	}
 }
 
-// content is that of a file.
+// content returns the content of a file.
 func (a *api) content(ctx context.Context, id string) ([]byte, error) {
 	got, err := a.call(ctx, "GET", "/v1/files/"+id+"/content", nil)
 	if err != nil {
@@ -245,13 +245,13 @@ func (a *api) content(ctx context.Context, id string) ([]byte, error) {
 	return got.data, got.into(nil, 200)
 }
 
-// found is one query's answer.
+// found is the answer to one query.
 type found struct {
 	IDs    []int64   `json:"ids"`
 	Scores []float64 `json:"scores"`
 }
 
-// search asks for the k best of every row, exactly.
+// search returns the exact k best of every row.
 func (a *api) search(ctx context.Context, name string, queries *matrix, k int) (version int64, results []found, err error) {
 	got, err := a.call(ctx, "POST", fmt.Sprintf("/v1/collections/%s/search?k=%d&method=exact", name, k), queries.body(""))
 	if err != nil {
@@ -265,7 +265,7 @@ func (a *api) search(ctx context.Context, name string, queries *matrix, k int) (
 	return reply.Version, reply.Results, err
 }
 
-// pause waits, or fails because ctx ended.
+// pause waits for d, or fails if ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

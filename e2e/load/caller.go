@@ -16,20 +16,19 @@ import (
 	"time"
 )
 
-// caller is a client with a connection of its own. It writes requests that were made
-// before and reads no more of answers than it must, for it computes on the same
-// processor as the server.
+// caller is a client with its own connection. It sends prepared requests and parses as little
+// of the answers as necessary, since it shares the processor with the server.
 type caller struct {
 	conn     net.Conn
 	in       *bufio.Reader
 	requests [][]byte
 	next     int
 
-	latencies []time.Duration // of answers 200 since together began
+	latencies []time.Duration // of answers 200 since together started
 	busy      int             // answers 429
 }
 
-// callers connects n clients, which begin at different requests.
+// callers connects n clients, which start with different requests.
 func callers(addr string, n int, requests [][]byte) ([]*caller, error) {
 	all := make([]*caller, n)
 	for i := range all {
@@ -45,11 +44,11 @@ func callers(addr string, n int, requests [][]byte) ([]*caller, error) {
 
 func dismiss(all []*caller) {
 	for _, c := range all {
-		_ = c.conn.Close() // nothing is under way
+		_ = c.conn.Close() // nothing is in flight
 	}
 }
 
-// together has each caller ask, one request after the other, until a time.
+// together lets each caller ask, one request after the other, until a time.
 func together(ctx context.Context, all []*caller, until time.Time) error {
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
@@ -65,7 +64,7 @@ func together(ctx context.Context, all []*caller, until time.Time) error {
 	return errors.Join(ctx.Err(), errors.Join(errs...))
 }
 
-// once makes one request. Whoever is told to come later does.
+// once sends one request; after a 429 it waits as told.
 func (c *caller) once(ctx context.Context) error {
 	request := c.requests[c.next%len(c.requests)]
 	c.next++
@@ -90,7 +89,7 @@ func (c *caller) once(ctx context.Context) error {
 	return nil
 }
 
-// answer reads a response: its status, and when to come again.
+// answer reads a response and returns its status and Retry-After.
 func (c *caller) answer() (status int, after time.Duration, err error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *caller) answer() (status int, after time.Duration, err error) {
 		if _, err := io.Copy(io.Discard, httputil.NewChunkedReader(c.in)); err != nil {
 			return 0, 0, err
 		}
-		_, err := c.in.Discard(len("\r\n")) // there are no trailers
+		_, err := c.in.Discard(len("\r\n")) // no trailers
 		return status, after, err
 	}
 	if length < 0 {

@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// contest is a writer of tournaments: it begins one, judges it to its end, and goes on
-// with the next. A keyed one asks for duels under keys, and tests after every duel, so
-// that its course depends on every call. Others leave the duels of lost answers to
-// their leases, and test after sweeps.
+// contest is a writer of tournaments: it creates one, judges it to the end, and starts the
+// next. A keyed one requests duels with idempotency keys and tests after every duel, so its
+// course depends on every call. Others leave duels of lost answers to their leases, and test
+// after sweeps.
 type contest struct {
 	name  string
 	keyed bool
 	r     *rand.Rand
 	now   *match
-	ended []*match // the last ones, to be played again
+	ended []*match // the last ones, to be replayed
 	made  int
 	count map[string]int
 }
 
 // match is one tournament.
 type match struct {
-	name  string // and its idempotency key
+	name  string // also its idempotency key
 	seed  uint64
 	id    string
-	steps int          // calls for duels that were answered
+	steps int          // answered requests for duels
 	told  []duelResult // acknowledged
-	tell  []duelResult // to be acknowledged
+	tell  []duelResult // not acknowledged yet
 }
 
 type duelResult struct {
@@ -40,7 +40,7 @@ type duelResult struct {
 	AWon bool   `json:"a_won"`
 }
 
-// mostEnded is how many tournaments are played again at the end.
+// mostEnded is how many tournaments are replayed at the end.
 const mostEnded = 3
 
 func newContest(name string, keyed bool, seed uint64) *contest {
@@ -49,7 +49,7 @@ func newContest(name string, keyed bool, seed uint64) *contest {
 
 func (c *contest) prepare(context.Context, *api) error { return nil }
 
-// spec is what begins a match.
+// spec returns the settings of a match.
 func (c *contest) spec(m *match) map[string]any {
 	spec := map[string]any{"arms": []string{"0", "1", "2", "3"}, "mode": "online", "horizon": 2000, "seed": m.seed, "lease_seconds": 86400}
 	if !c.keyed {
@@ -60,7 +60,7 @@ func (c *contest) spec(m *match) map[string]any {
 
 func (m *match) path() string { return "/v1/tournaments/" + m.id }
 
-// begin makes the tournament of m.
+// begin creates the tournament of m.
 func (c *contest) begin(ctx context.Context, a *api, m *match) error {
 	got, err := a.call(ctx, "POST", "/v1/tournaments", jsonBody(c.spec(m), m.name))
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *contest) begin(ctx context.Context, a *api, m *match) error {
 	return nil
 }
 
-// ask calls for duels and decides them; ended says that there are no more.
+// ask requests duels and decides them; ended says that there are no more.
 func (c *contest) ask(ctx context.Context, a *api, m *match) (ended bool, err error) {
 	key := ""
 	if c.keyed {
@@ -100,14 +100,14 @@ func (c *contest) ask(ctx context.Context, a *api, m *match) (ended bool, err er
 		if d.A == d.B {
 			return false, fmt.Errorf("tournament %s: duel %d is of %s against itself", m.name, d.ID, d.A)
 		}
-		upset := d.ID*2654435761>>9%8 == 0 // the same whenever it is asked
+		upset := d.ID*2654435761>>9%8 == 0 // a function of the duel alone
 		m.tell = append(m.tell, duelResult{d.ID, (d.A < d.B) != upset})
 	}
 	m.steps++
 	return false, nil
 }
 
-// report tells what is to be told; some of it may have been withdrawn meanwhile.
+// report sends the results; some duels may have been withdrawn meanwhile.
 func (m *match) report(ctx context.Context, a *api) error {
 	got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody(m.tell, ""))
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *match) report(ctx context.Context, a *api) error {
 	return nil
 }
 
-// advance makes one call for a match.
+// advance makes one request for a match.
 func (c *contest) advance(ctx context.Context, a *api, m *match) (ended bool, err error) {
 	switch {
 	case m.id == "":
@@ -155,7 +155,7 @@ func (c *contest) step(ctx context.Context, a *api) error {
 	return nil
 }
 
-// remove deletes the tournament, which an earlier try may have done.
+// remove deletes the tournament; an earlier attempt may have succeeded.
 func (m *match) remove(ctx context.Context, a *api) error {
 	got, err := a.call(ctx, "DELETE", m.path(), nil)
 	if err != nil {
@@ -164,7 +164,7 @@ func (m *match) remove(ctx context.Context, a *api) error {
 	return got.into(nil, 200, 404)
 }
 
-// matches are those that are on the server.
+// matches returns the matches on the server.
 func (c *contest) matches() []*match {
 	if c.now == nil || c.now.id == "" {
 		return c.ended
@@ -172,8 +172,8 @@ func (c *contest) matches() []*match {
 	return append(c.ended[:len(c.ended):len(c.ended)], c.now)
 }
 
-// check tells the server results that it has acknowledged, and their contraries: none
-// may be news to it.
+// check reports acknowledged results again, and their opposites: none may be new to the
+// server.
 func (c *contest) check(ctx context.Context, a *api) error {
 	for _, m := range c.matches() {
 		for range min(3, len(m.told)) {
@@ -186,7 +186,7 @@ func (c *contest) check(ctx context.Context, a *api) error {
 	return nil
 }
 
-// known fails if a result is news to the server.
+// known fails if a result is new to the server.
 func (m *match) known(ctx context.Context, a *api, r duelResult) error {
 	for _, won := range []bool{r.AWon, !r.AWon} {
 		got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody([]duelResult{{r.ID, won}}, ""))
@@ -207,8 +207,8 @@ func (m *match) known(ctx context.Context, a *api, r duelResult) error {
 	return nil
 }
 
-// finish plays the match that is under way to its end, and all that are left once more,
-// with nothing to disturb them: they have to end alike.
+// finish plays the current match to its end and replays all remaining ones undisturbed: both
+// must end alike.
 func (c *contest) finish(ctx context.Context, a *api) error {
 	for c.now != nil {
 		if err := c.step(ctx, a); err != nil {
@@ -238,7 +238,7 @@ func (c *contest) finish(ctx context.Context, a *api) error {
 	return nil
 }
 
-// same fails unless two tournaments have ended alike, to the last count.
+// same fails unless two tournaments ended alike, to the last count.
 func (m *match) same(ctx context.Context, a *api, calm *match) error {
 	var ends [2]struct {
 		Done  bool

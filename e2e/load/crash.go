@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crashOptions are how often, and after how long at most, a server is killed.
+// crashOptions say how often, and after how long at most, a server is killed.
 type crashOptions struct {
 	crashes  int
 	longest  time.Duration
@@ -34,29 +34,28 @@ func prepareCrash(fs *flag.FlagSet) func(context.Context, *run) error {
 	return func(ctx context.Context, r *run) error { return r.crash(ctx, &o) }
 }
 
-// writer changes something of a server, one step after the other, and knows what was
-// acknowledged. A step without an answer is made again, with the same idempotency key,
-// until there is one.
+// writer changes state of a server, step by step, and records what was acknowledged. A step
+// without an answer is repeated with the same idempotency key until it is answered.
 type writer interface {
-	// prepare readies the server, before anything is killed.
+	// prepare sets up the server before the first kill.
 	prepare(context.Context, *api) error
 	// step makes one change.
 	step(context.Context, *api) error
 	// check compares the server with what was acknowledged, while nothing is written.
-	// What was not may be there as a whole or not at all.
+	// Unacknowledged changes must be there completely or not at all.
 	check(context.Context, *api) error
-	// finish has everything acknowledged, compares it, and deletes it.
+	// finish completes all steps, compares the result and deletes it.
 	finish(context.Context, *api) error
-	// done counts what was acknowledged, by name.
+	// done counts acknowledged steps, by name.
 	done() map[string]int
 }
 
-// crashFlags has batches end many chunks and every server plan alike.
+// crashFlags make batches end many chunks, and every server choose the same plans.
 func crashFlags() []string {
 	return []string{"--costs", "builtin", "--batches-chunk", "16", "--batches-concurrency", "2"}
 }
 
-// crash kills a server again and again while writers write.
+// crash kills a server repeatedly while writers write.
 func (r *run) crash(ctx context.Context, o *crashOptions) error {
 	addr, err := freeAddress()
 	if err != nil {
@@ -82,7 +81,7 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 	return c.report(took, drill)
 }
 
-// crash is a server that is killed and what is known of it.
+// crash is a server that is killed, with what is known about it.
 type crash struct {
 	*run
 	o       *crashOptions
@@ -95,7 +94,7 @@ type crash struct {
 	starts []time.Duration // until ready, after a crash
 }
 
-// once starts the server, has everything compared, then written, and kills it.
+// once starts the server, compares everything, writes, and kills it.
 func (c *crash) once(ctx context.Context, first bool) error {
 	if !first && c.r.IntN(4) == 0 {
 		return c.soon(ctx)
@@ -108,8 +107,7 @@ func (c *crash) once(ctx context.Context, first bool) error {
 	return c.write(ctx, s, time.Duration(c.r.Int64N(int64(c.o.longest))))
 }
 
-// soon kills a server that has just begun, and may be putting right what the crash
-// before has left.
+// soon kills a server that has just started and may be recovering from the previous crash.
 func (c *crash) soon(ctx context.Context) error {
 	c.early++
 	s, err := c.launch(c.dir, c.addr, crashFlags()...)
@@ -144,7 +142,7 @@ func (c *crash) open(ctx context.Context, first bool) (s *server, err error) {
 	return s, c.each(func(w writer) error { return w.check(ctx, s.api) })
 }
 
-// each has every writer do something, all at once.
+// each calls do for every writer, concurrently.
 func (c *crash) each(do func(writer) error) error {
 	var g errgroup.Group
 	for _, w := range c.writers {
@@ -153,14 +151,14 @@ func (c *crash) each(do func(writer) error) error {
 	return g.Wait()
 }
 
-// write has all writers write, and kills the server meanwhile.
+// write lets all writers write, and kills the server meanwhile.
 func (c *crash) write(ctx context.Context, s *server, during time.Duration) error {
 	var killed atomic.Bool
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	timer := time.AfterFunc(during, func() {
 		killed.Store(true)
-		_ = s.cmd.Process.Kill() // whoever writes notices
+		_ = s.cmd.Process.Kill() // the writers will notice
 	})
 	defer timer.Stop()
 	err := c.each(func(w writer) error {
@@ -170,7 +168,7 @@ func (c *crash) write(ctx context.Context, s *server, during time.Duration) erro
 				return nil
 			}
 			if err != nil {
-				stop() // a failure ends it for all
+				stop() // the first failure ends all
 				return err
 			}
 		}
@@ -182,8 +180,8 @@ func (c *crash) write(ctx context.Context, s *server, during time.Duration) erro
 	return s.sane()
 }
 
-// end has everything acknowledged and compared with what an undisturbed server does,
-// then deleted, after which nothing may be left.
+// end completes all steps, compares everything with an undisturbed server's results and
+// deletes it, after which nothing may be left.
 func (c *crash) end(ctx context.Context) error {
 	s, err := c.open(ctx, false)
 	if err != nil {

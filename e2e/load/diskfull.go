@@ -19,7 +19,7 @@ func prepareDiskFull(*flag.FlagSet) func(context.Context, *run) error {
 	return func(ctx context.Context, r *run) error { return r.diskFull(ctx) }
 }
 
-// diskFull takes the room from a server in the ways that this machine allows.
+// diskFull makes the disk full for a server, in the ways this machine allows.
 func (r *run) diskFull(ctx context.Context) error {
 	p := newPage(r, "diskfull")
 	p.machine()
@@ -44,7 +44,7 @@ func (r *run) diskFull(ctx context.Context) error {
 	return p.end()
 }
 
-// shortage is a way to meet the end of the disk, and what is to be seen then.
+// shortage is a way to run out of disk space, and the expected behaviour.
 type shortage struct {
 	says string
 	meet func(*full, context.Context) error
@@ -60,17 +60,17 @@ func shortages() []shortage {
 	}
 }
 
-// full is a server whose room is taken.
+// full is a server that is short of disk space.
 type full struct {
 	*run
 	room
 	*server
 	addr string
-	kept map[string][]byte // files acknowledged, by id
+	kept map[string][]byte // acknowledged files, by id
 	keys int
 }
 
-// withoutRoom tries a server in a room.
+// withoutRoom tries all shortages on a server in a room.
 func (r *run) withoutRoom(ctx context.Context, place room) (err error) {
 	f := &full{run: r, room: place, kept: map[string][]byte{}}
 	if f.addr, err = freeAddress(); err != nil {
@@ -92,13 +92,13 @@ func (r *run) withoutRoom(ctx context.Context, place room) (err error) {
 	return f.stop()
 }
 
-// begin starts the server; batches are tried again soon.
+// begin starts the server; batches are retried soon.
 func (f *full) begin(ctx context.Context) (err error) {
 	f.server, err = f.start(ctx, f.data(), f.addr, "--costs", "builtin", "--batches-chunk", "64")
 	return err
 }
 
-// store uploads a file and returns what is said of it.
+// store uploads a file and returns the answer.
 func (f *full) store(ctx context.Context, data []byte) (*answer, error) {
 	f.keys++
 	name := fmt.Sprint("file", f.keys)
@@ -117,7 +117,7 @@ func (f *full) store(ctx context.Context, data []byte) (*answer, error) {
 	return got, nil
 }
 
-// diskFullType is the type of the problem that there is no room.
+// diskFullType is the type of the problem for a full disk.
 const diskFullType = "/problems/disk-full"
 
 // isFull fails unless an answer says that the disk is full.
@@ -128,7 +128,7 @@ func isFull(got *answer) error {
 	return nil
 }
 
-// whole compares the files with what was acknowledged, and looks for others.
+// whole compares the files with those acknowledged, and fails for any others.
 func (f *full) whole(ctx context.Context) error {
 	if err := errors.Join(f.alive(), f.sane()); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (f *full) upload(ctx context.Context) error {
 	return f.stores(ctx, 4*someRoom)
 }
 
-// stores fails unless a file is stored.
+// stores fails unless a file can be stored.
 func (f *full) stores(ctx context.Context, size int) error {
 	got, err := f.store(ctx, bytes.Repeat([]byte{byte(f.keys)}, size))
 	if err != nil {
@@ -189,7 +189,7 @@ func (f *full) stores(ctx context.Context, size int) error {
 }
 
 func (f *full) build(ctx context.Context) error {
-	const rows, dim = 4000, 64 // 1 MB, and more once it is built
+	const rows, dim = 4000, 64 // 1 MB, and more when built
 	first, more := gaussian(500, dim, 1), gaussian(rows, dim, 2)
 	put := func(name string, m *matrix) (*answer, error) {
 		return f.call(ctx, "PUT", "/v1/collections/"+name+"?wait=true", m.body(""))
@@ -201,7 +201,7 @@ func (f *full) build(ctx context.Context) error {
 	if err := got.into(nil, 201); err != nil {
 		return err
 	}
-	// the rows fit, what is made of them does not
+	// The rows fit; the built collection does not.
 	if err := f.take(f.pid(), rows*dim*4+64<<10); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (f *full) answers(ctx context.Context, name string, m *matrix) error {
 	return nil
 }
 
-// fewFiles fails if the folder of collections holds more than one version of each.
+// fewFiles fails if the folder of collections has more than one version of any.
 func (f *full) fewFiles(names ...string) error {
 	return eventually(context.Background(), func() error {
 		entries, err := os.ReadDir(filepath.Join(f.data(), "collections"))
@@ -313,8 +313,8 @@ func (f *full) batch(ctx context.Context) error {
 	return nil
 }
 
-// scored has a batch answer a file and returns the answers. After take the room is given
-// back once the batch says that it has none.
+// scored has a batch answer a file and returns the answers. With take, the space is released
+// once the batch reports that it has none.
 func (f *full) scored(ctx context.Context, b *offline, id string, take func() error) (output []byte, stood bool, err error) {
 	if take != nil {
 		if err := take(); err != nil {
@@ -357,7 +357,7 @@ func (f *full) database(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// no byte more than the database has
+	// not one byte more for the database
 	left := info.Size()
 	if _, ok := f.room.(*small); ok {
 		left = 256 << 10
@@ -388,7 +388,7 @@ func (f *full) database(ctx context.Context) error {
 	return nil
 }
 
-// restart follows database, whose room is still taken: a limit ends with the process.
+// restart kills and restarts the server; a limit ends with the process, so it is set again.
 func (f *full) restart(ctx context.Context) error {
 	f.kill()
 	if err := f.begin(ctx); err != nil {

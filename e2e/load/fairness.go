@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// fairOptions are what one client asks beside others.
+// fairOptions configure the measurement of one client next to others.
 type fairOptions struct {
 	rows, dim int
-	bulk      int // clients of large searches
-	queries   int // of each of these
+	bulk      int // clients with large searches
+	queries   int // of each of them
 	k         int
-	crowd     int // clients of one query
+	crowd     int // clients with one query
 	time      time.Duration
 	rounds    int
-	before    string        // another program, to compare with
-	most      time.Duration // that p99 of a single query may take; 0 is no bound
-	json      bool          // large searches in JSON
+	before    string        // another program, for comparison
+	most      time.Duration // limit of p99 for a single query; 0 is none
+	json      bool          // large searches as JSON
 	seed      uint64
 }
 
@@ -48,14 +48,14 @@ func prepareFair(fs *flag.FlagSet) func(context.Context, *run) error {
 	return func(ctx context.Context, r *run) error { return r.fair(ctx, &o) }
 }
 
-// contender is a program that serves.
+// contender is a program to be measured.
 type contender struct {
 	name string
 	run  *run
 	*server
 }
 
-// contenders are what is measured, what is built before what it is compared with.
+// contenders returns the programs to measure, the current one first.
 func (r *run) contenders(before string) ([]*contender, error) {
 	all := []*contender{{name: "now", run: r}}
 	if before != "" {
@@ -70,7 +70,7 @@ func (r *run) contenders(before string) ([]*contender, error) {
 	return all, nil
 }
 
-// serve starts a contender with the collection atoms, of rows of a file.
+// serve starts a contender with the collection atoms, from a file of rows.
 func (c *contender) serve(ctx context.Context, file string, flags ...string) error {
 	addr, err := freeAddress()
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *contender) serve(ctx context.Context, file string, flags ...string) err
 	return nil
 }
 
-// served runs work with all contenders up, and ends them.
+// served runs work while all contenders are up, and stops them.
 func served(ctx context.Context, all []*contender, file string, flags []string, work func() error) error {
 	defer func() {
 		for _, c := range all {
@@ -116,17 +116,17 @@ func served(ctx context.Context, all []*contender, file string, flags []string, 
 	return nil
 }
 
-// beside is what goes on while a single client asks.
+// beside is the load during which a single client asks.
 type beside struct {
 	says    string
 	callers int
 	whole   [][]byte // requests
 	queries int      // of each
-	timeout bool     // the single client gives 200 ms
+	timeout bool     // the single client sets a timeout of 200 ms
 }
 
-// fair measures one client's searches of one query: quiet, beside clients of large
-// searches, and beside many others of one query. All come from one address.
+// fair measures one client's searches of one query: alone, next to clients of large searches,
+// and next to many clients of one query. All have the same address.
 func (r *run) fair(ctx context.Context, o *fairOptions) error {
 	all, err := r.contenders(o.before)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *run) fair(ctx context.Context, o *fairOptions) error {
 	})
 }
 
-// rowsOf are the rows of the table.
+// rowsOf returns the rows of the table.
 func (o *fairOptions) rowsOf() []beside {
 	large, small := o.whole(o.queries, ""), o.whole(1, "")
 	name := fmt.Sprintf("%d clients of %d queries", o.bulk, o.queries)
@@ -186,7 +186,7 @@ func (o *fairOptions) rowsOf() []beside {
 	}
 }
 
-// whole is some requests of so many queries.
+// whole returns requests of so many queries each.
 func (o *fairOptions) whole(queries int, parameters string) [][]byte {
 	kinds := 4
 	if queries == 1 {
@@ -210,12 +210,12 @@ func (o *fairOptions) whole(queries int, parameters string) [][]byte {
 	return all
 }
 
-// header is that of a request that announces a body of so many bytes.
+// header returns the header of a request that announces a body of length bytes.
 func header(target string, b *body, length int) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", target, b.kind, length)
 }
 
-// fairResult is what came of one row for one program.
+// fairResult is the result of one row for one program.
 type fairResult struct {
 	latencies []time.Duration // of all answers
 	statuses  map[int]int
@@ -223,7 +223,7 @@ type fairResult struct {
 	elapsed   time.Duration
 }
 
-// answers is how many there were of each status.
+// answers formats the number of answers by status.
 func (x *fairResult) answers() string {
 	var texts []string
 	for _, status := range slices.Sorted(maps.Keys(x.statuses)) {
@@ -232,10 +232,10 @@ func (x *fairResult) answers() string {
 	return strings.Join(texts, ", ")
 }
 
-// settled is how long the others are at it before anything is measured.
+// settled is how long the load runs before measuring starts.
 const settled = time.Second
 
-// measure has the others ask, and one client beside them.
+// measure runs the load and one client next to it.
 func (o *fairOptions) measure(ctx context.Context, c *contender, b *beside, x *fairResult) error {
 	others, err := callers(c.addr, b.callers, b.whole)
 	if err != nil {
@@ -284,7 +284,7 @@ func (o *fairOptions) measure(ctx context.Context, c *contender, b *beside, x *f
 	return errors.Join(failed, errors.Join(errs...), c.alive())
 }
 
-// ask makes one request, whatever its answer. Whoever is told to come later does.
+// ask sends one request and returns its status; after a 429 it waits as told.
 func (c *caller) ask(ctx context.Context) (status int, err error) {
 	request := c.requests[c.next%len(c.requests)]
 	c.next++
@@ -301,7 +301,7 @@ func (c *caller) ask(ctx context.Context) (status int, err error) {
 	return status, err
 }
 
-// timed asks until a time, with a little pause after each answer.
+// timed asks until a time, with a short pause after each answer.
 func (c *caller) timed(ctx context.Context, until time.Time, x *fairResult) error {
 	for time.Now().Before(until) {
 		began := time.Now()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// hostileOptions are how much is tried.
+// hostileOptions say how much is tried.
 type hostileOptions struct {
 	rounds      int // of the table
 	mutations   int
@@ -43,12 +43,12 @@ func prepareHostile(fs *flag.FlagSet) func(context.Context, *run) error {
 
 const (
 	bodyLimit = 4 << 20
-	// mostMemory bounds what is resident of the server, ever: what it starts with and
-	// limits.bodies several times over, for a body is decoded beside itself.
+	// mostMemory bounds the server's resident memory at any time: what it starts with and several
+	// times limits.bodies, since a decoded body exists beside the raw one.
 	mostMemory = 384 << 20
-	// mostGrowth bounds how much more is resident after it all than after the first trial.
+	// mostGrowth bounds the increase of resident memory from after the first trial to the end.
 	mostGrowth = 128 << 20
-	// idleTimeout is the server's, and the slowest header's and body's 1 s.
+	// idleTimeout is the server's; slow headers and bodies have 1 s.
 	idleTimeout = 3 * time.Second
 )
 
@@ -59,7 +59,7 @@ func hostileFlags() []string {
 	}
 }
 
-// trial is one way of meaning ill.
+// trial is one kind of malformed or malicious request.
 type trial struct {
 	says string
 	do   func(*hostile, context.Context) error
@@ -77,7 +77,7 @@ func trials() []trial {
 	}
 }
 
-// hostile is a server that is meant ill, and what it answered.
+// hostile is the server under test and its answers.
 type hostile struct {
 	*run
 	*server
@@ -86,10 +86,10 @@ type hostile struct {
 
 	mu       sync.Mutex
 	statuses map[int]int
-	note     string // of the trial under way
+	note     string // of the current trial
 }
 
-// hostile tries everything on one server and watches its memory.
+// hostile runs all trials on one server and watches its memory.
 func (r *run) hostile(ctx context.Context, o *hostileOptions) error {
 	addr, err := freeAddress()
 	if err != nil {
@@ -146,7 +146,7 @@ const (
 	hostDim  = 16
 )
 
-// fill makes a collection.
+// fill creates a collection.
 func (h *hostile) fill(ctx context.Context) error {
 	got, err := h.call(ctx, "PUT", "/v1/collections/"+hostName+"?wait=true", gaussian(hostRows, hostDim, 1).body(""))
 	if err != nil {
@@ -155,8 +155,8 @@ func (h *hostile) fill(ctx context.Context) error {
 	return got.into(nil, 201)
 }
 
-// well fails unless the server answers an ordinary search rightly, has let go of all
-// connections, and never failed inside.
+// well fails unless the server answers an ordinary search correctly, has closed all
+// connections, and never had an internal error.
 func (h *hostile) well(ctx context.Context) error {
 	rows := gaussian(hostRows, hostDim, 1)
 	ids := make([]int64, hostRows)
@@ -184,7 +184,7 @@ func (h *hostile) well(ctx context.Context) error {
 	return errors.Join(h.sane(), h.noConnections(ctx))
 }
 
-// fewDescriptors is what a server has open without clients, generously.
+// fewDescriptors is a generous bound of a server's descriptors without clients.
 const fewDescriptors = 40
 
 func (h *hostile) noConnections(ctx context.Context) error {
@@ -197,7 +197,7 @@ func (h *hostile) noConnections(ctx context.Context) error {
 	})
 }
 
-// count notes an answer, and fails for one that must not be.
+// count records an answer and fails for one that must not occur.
 func (h *hostile) count(got *answer, asked string) error {
 	h.mu.Lock()
 	h.statuses[got.status]++
@@ -211,7 +211,7 @@ func (h *hostile) count(got *answer, asked string) error {
 	return nil
 }
 
-// answers is how many there were of each status.
+// answers formats the number of answers by status.
 func (h *hostile) answers() string {
 	var b strings.Builder
 	for _, status := range slices.Sorted(maps.Keys(h.statuses)) {

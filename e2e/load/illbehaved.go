@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// dial opens a connection of its own.
+// dial opens a new connection.
 func (h *hostile) dial() (*net.TCPConn, error) {
 	conn, err := net.DialTimeout("tcp", h.addr, 10*time.Second)
 	if err != nil {
@@ -30,7 +30,7 @@ func (h *hostile) dial() (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), nil
 }
 
-// written is a request as it goes over a connection.
+// written returns the request as sent over a connection.
 func (r *request) written() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", r.method, r.path, r.body.kind, len(r.body.data))
@@ -38,8 +38,8 @@ func (r *request) written() []byte {
 	return b.Bytes()
 }
 
-// cut sends parts of requests, and leaves: some by closing, some by reset, and some
-// once they have an answer.
+// cut sends parts of requests and disconnects: by closing, by reset, or after receiving an
+// answer.
 func (h *hostile) cut(ctx context.Context) error {
 	all := seeds()
 	base := h.r.Uint64()
@@ -66,7 +66,7 @@ func (h *hostile) cut(ctx context.Context) error {
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil // the header was not whole
+			return nil // the header was incomplete
 		}
 		if err != nil {
 			return fmt.Errorf("cut %d: %w", i, err)
@@ -78,7 +78,7 @@ func (h *hostile) cut(ctx context.Context) error {
 	return err
 }
 
-// counted is count for a response that was not read.
+// counted is count for a response not read yet.
 func (h *hostile) counted(resp *http.Response, asked string) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.ECONNRESET) {
@@ -87,12 +87,11 @@ func (h *hostile) counted(resp *http.Response, asked string) error {
 	return h.count(&answer{resp.StatusCode, resp.Header.Get("Content-Type"), data}, asked)
 }
 
-// slowEnd is when a slow sender must have been turned away: after either timeout of
-// 1 s, on a busy machine.
+// slowEnd is the time by which a slow sender must have been disconnected: after either
+// timeout of 1 s, on a busy machine.
 const slowEnd = 15 * time.Second
 
-// slow sends a byte now and then, of headers and of bodies, while ordinary searches go
-// on.
+// slow sends headers and bodies a byte at a time, while ordinary searches continue.
 func (h *hostile) slow(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	began := time.Now()
@@ -127,7 +126,7 @@ func (h *hostile) slow(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// drip sends a request slowly until it is turned away.
+// drip sends a request slowly until it is rejected.
 func (h *hostile) drip(ctx context.Context, header bool) error {
 	conn, err := h.dial()
 	if err != nil {
@@ -143,7 +142,7 @@ func (h *hostile) drip(ctx context.Context, header bool) error {
 	rest, in := whole+strings.Repeat(" ", 1000), bufio.NewReader(conn)
 	for began := time.Now(); time.Since(began) < slowEnd; rest = rest[1:] {
 		if _, err := io.WriteString(conn, rest[:1]); err != nil {
-			return nil // turned away
+			return nil // rejected
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		_, err := in.Peek(1)
@@ -153,7 +152,7 @@ func (h *hostile) drip(ctx context.Context, header bool) error {
 			_ = conn.SetReadDeadline(time.Now().Add(slowEnd))
 			resp, err := http.ReadResponse(in, nil)
 			if err != nil {
-				return nil // closed, before all of the answer was read
+				return nil // closed before the answer was read
 			}
 			return h.counted(resp, "a slow sender")
 		case errors.As(err, &late) && late.Timeout():
@@ -167,8 +166,7 @@ func (h *hostile) drip(ctx context.Context, header bool) error {
 	return fmt.Errorf("a slow sender (of a header: %v) was let go on for %v", header, slowEnd)
 }
 
-// large sends the largest bodies there may be, 64 at once, and headers larger than
-// there may be.
+// large sends bodies of the greatest allowed size, 64 at once, and headers beyond the limit.
 func (h *hostile) large(ctx context.Context) error {
 	row := strings.TrimSuffix(strings.Repeat("0.123,", hostDim), ",")
 	numbers := `{"queries":[` + strings.Repeat("["+row+"],", (bodyLimit-100)/(len(row)+3))
@@ -196,7 +194,7 @@ func (h *hostile) large(ctx context.Context) error {
 	return g.Wait()
 }
 
-// heads sends a header of many lines, or of a long one.
+// heads sends a header of many lines, or of one long line.
 func (h *hostile) heads(i int) error {
 	conn, err := h.dial()
 	if err != nil {
@@ -208,7 +206,7 @@ func (h *hostile) heads(i int) error {
 		lines = "X-Header: " + strings.Repeat("v", 2<<20) + "\r\n"
 	}
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	// the server may close before it has read it all
+	// The server may close before it has read everything.
 	_, _ = io.WriteString(conn, "GET /v1/collections HTTP/1.1\r\nHost: localhost\r\n"+lines+"\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -228,7 +226,7 @@ func (h *hostile) flood(ctx context.Context) error {
 			return err
 		}
 		if i%4 == 0 {
-			_, _ = io.WriteString(conn, "GET / HTTP") // whether it arrives does not matter
+			_, _ = io.WriteString(conn, "GET / HTTP") // delivery does not matter
 		}
 		return errors.Join(conn.SetLinger(0), conn.Close())
 	})
@@ -236,7 +234,7 @@ func (h *hostile) flood(ctx context.Context) error {
 	return err
 }
 
-// idle has connections ask for something and stay open; the server closes them.
+// idle leaves connections open after a request; the server must close them.
 func (h *hostile) idle(ctx context.Context) error {
 	conns := make([]*net.TCPConn, h.o.idle)
 	defer func() {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// request is one that is made of a hostile.
+// request is a request sent by a hostile.
 type request struct {
 	method, path string
 	body         *body
@@ -35,14 +35,14 @@ const (
 // text is a JSON body.
 func text(s string) *body { return bare(jsonKind, []byte(s)) }
 
-// npyBody is that of a matrix, with something in its header replaced.
+// npyBody returns the npy of a matrix with replacements made in its header.
 func npyBody(rows int, replace ...string) *body {
 	b := gaussian(rows, hostDim, 5).npy()
 	return bare(npyKind, []byte(strings.NewReplacer(replace...).Replace(string(b))))
 }
 
-// badRequests is what cannot be, and what is said of it. {i} in a path is another number
-// each time, for two may ask at once.
+// badRequests returns invalid requests with the expected problems. {i} in a path is replaced
+// by a new number each time, since requests run concurrently.
 func badRequests() []request {
 	query := strings.TrimSuffix(strings.Repeat("1,", hostDim), ",")
 	with := func(option string) *body { return text(`{"queries":[[` + query + `]]` + option + `}`) }
@@ -115,7 +115,7 @@ func badRequests() []request {
 	}
 }
 
-// parallel does something n times, 16 at once.
+// parallel calls do n times, 16 at once.
 func parallel(ctx context.Context, n int, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
@@ -128,7 +128,7 @@ func parallel(ctx context.Context, n int, do func(context.Context, int) error) e
 	return g.Wait()
 }
 
-// table asks for everything that cannot be.
+// table sends all invalid requests.
 func (h *hostile) table(ctx context.Context) error {
 	all := badRequests()
 	return parallel(ctx, h.o.rounds*len(all), func(ctx context.Context, i int) error {
@@ -148,7 +148,7 @@ func (h *hostile) table(ctx context.Context) error {
 	})
 }
 
-// seeds are requests that are well.
+// seeds returns valid requests.
 func seeds() []request {
 	queries := gaussian(3, hostDim, 8)
 	lines := make([][]float32, queries.rows())
@@ -158,7 +158,7 @@ func seeds() []request {
 	tensor := map[string]any{"name": "queries", "shape": []int{3, hostDim}, "datatype": "FP32", "data": queries.data}
 	binaryTensor := map[string]any{"name": "queries", "shape": []int{3, hostDim}, "datatype": "FP32", "parameters": map[string]any{"binary_data_size": len(queries.data) * 4}}
 	head, _ := json.Marshal(map[string]any{"inputs": []any{binaryTensor}})
-	raw, _ := binary.Append(nil, binary.LittleEndian, queries.data) // of float32
+	raw, _ := binary.Append(nil, binary.LittleEndian, queries.data) // float32
 	jsonl := requestLines(queries, map[string]any{"k": 3}, 90)
 	return []request{
 		{method: "POST", path: toSearch, body: jsonBody(map[string]any{"queries": lines, "k": 5, "delta": .1, "include": []string{"certificate", "rounds"}}, "")},
@@ -173,7 +173,7 @@ func seeds() []request {
 	}
 }
 
-// mutate sends requests of which some bytes were changed, taken out or doubled.
+// mutate sends valid requests with some bytes changed, removed or doubled.
 func (h *hostile) mutate(ctx context.Context) error {
 	all := seeds()
 	base := h.r.Uint64()
@@ -191,7 +191,7 @@ func (h *hostile) mutate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// what was stored all the same goes
+	// Delete what was stored anyway.
 	files, err := h.files(ctx)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (h *hostile) mutate(ctx context.Context) error {
 	})
 }
 
-// mutated is b with a few changes.
+// mutated returns b with a few changes.
 func mutated(b []byte, r *rand.Rand) []byte {
 	b = bytes.Clone(b)
 	for range 1 + r.IntN(4) {

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// loadOptions are what many clients ask of servers.
+// loadOptions configure a load test.
 type loadOptions struct {
 	clients   int
 	k         int
 	rows, dim int
 	time      time.Duration // for each way of serving
-	slice     time.Duration // of it at a stretch
+	slice     time.Duration // per turn
 	json      bool          // queries as JSON, else npy
 	seed      uint64
 }
@@ -41,7 +41,7 @@ func prepareLoad(fs *flag.FlagSet) func(context.Context, *run) error {
 	return func(ctx context.Context, r *run) error { return r.load(ctx, &o) }
 }
 
-// way is one way of serving.
+// way is one configuration of the server.
 type way struct {
 	name  string
 	flags []string
@@ -57,11 +57,11 @@ func ways() []*way {
 	}
 }
 
-// lowLoads are the numbers of clients, besides the many, at which batching must cost nothing.
+// lowLoads are additional numbers of clients, at which batching must cost nothing.
 func lowLoads() []int { return []int{1, 2, 4, 8, 64} }
 
-// load has all ways of serving answer the same queries, in turns, all of them up and
-// the others idle, so that what else the machine does concerns them alike.
+// load has all configurations answer the same queries, in alternating turns, with the other
+// servers idle, so that other load on the machine affects all alike.
 func (r *run) load(ctx context.Context, o *loadOptions) error {
 	all := ways()
 	defer func() {
@@ -122,7 +122,7 @@ func (o *loadOptions) form() string {
 	return "npy"
 }
 
-// serveAll starts a server for each way and has it build the collection, one after the other.
+// serveAll starts a server for each configuration and builds the collection in each.
 func (r *run) serveAll(ctx context.Context, o *loadOptions, all []*way) error {
 	file := filepath.Join(r.folder, "atoms.npy")
 	if err := writeEmbeddings(file, o.rows, o.dim, o.seed); err != nil {
@@ -149,7 +149,7 @@ func (r *run) serveAll(ctx context.Context, o *loadOptions, all []*way) error {
 	return os.Remove(file)
 }
 
-// requests are whole HTTP requests, each with a query of its own.
+// requests returns complete HTTP requests with different queries.
 func (o *loadOptions) requests() ([][]byte, error) {
 	const kinds = 1024
 	queries := &matrix{dim: o.dim, data: make([]float32, kinds*o.dim)}
@@ -168,7 +168,7 @@ func (o *loadOptions) requests() ([][]byte, error) {
 	return all, nil
 }
 
-// turns asks all ways in turns and returns what came of it, in their order.
+// turns asks all configurations in turns and returns their counts, in order.
 func (o *loadOptions) turns(ctx context.Context, all []*way, clients int, requests [][]byte) ([]*count, error) {
 	counts := make([]*count, len(all))
 	for i, w := range all {
@@ -178,7 +178,7 @@ func (o *loadOptions) turns(ctx context.Context, all []*way, clients int, reques
 			return nil, fmt.Errorf("%s: %w", w.name, err)
 		}
 		defer dismiss(gang)
-		// what the first requests set up is not what is measured
+		// The setup done by the first requests is not measured.
 		if err := (&count{}).ask(ctx, w, gang, min(o.slice, time.Second)); err != nil {
 			return nil, fmt.Errorf("%s, %d clients: %w", w.name, clients, err)
 		}
@@ -186,7 +186,7 @@ func (o *loadOptions) turns(ctx context.Context, all []*way, clients int, reques
 	}
 	for turn := 0; time.Duration(turn)*o.slice < o.time; turn++ {
 		for i := range all {
-			// every other turn backwards: none always comes after the same
+			// every other turn in reverse order
 			at := i
 			if turn%2 == 1 {
 				at = len(all) - 1 - i
@@ -200,19 +200,19 @@ func (o *loadOptions) turns(ctx context.Context, all []*way, clients int, reques
 	return counts, nil
 }
 
-// count is what came of asking one way of serving.
+// count is the measurement of one configuration.
 type count struct {
 	latencies []time.Duration
 	busy      int           // answers 429
-	elapsed   time.Duration // until the last answer of each turn
-	served    time.Duration // of the processor, the server's
-	spent     time.Duration // and ours
-	runs      [2]float64    // queries that ran, and in how many runs
+	elapsed   time.Duration // sum over turns, to the last answer of each
+	served    time.Duration // processor time of the server
+	spent     time.Duration // and of this process
+	runs      [2]float64    // queries that ran, and the number of runs
 }
 
-// ask has the callers ask for a while, each one request after the other.
+// ask lets the callers ask for a while, each one request after the other.
 func (c *count) ask(ctx context.Context, w *way, gang []*caller, during time.Duration) error {
-	runtime.GC() // ours shall not fall into the turn
+	runtime.GC() // keeps this process's collections out of the turn
 	before, err := w.usage(ctx)
 	if err != nil {
 		return err
@@ -237,9 +237,9 @@ func (c *count) ask(ctx context.Context, w *way, gang []*caller, during time.Dur
 	return nil
 }
 
-// usage is what was computed so far.
+// usage is the processor time used so far.
 type usage struct {
-	served, spent time.Duration // processor time
+	served, spent time.Duration // of the server and of this process
 	queries, runs float64
 }
 
@@ -272,7 +272,7 @@ func (w *way) usage(ctx context.Context) (u usage, err error) {
 
 func (c *count) rate() float64 { return float64(len(c.latencies)) / c.elapsed.Seconds() }
 
-// batch is how many queries ran together, 1 where nothing is gathered.
+// batch returns how many queries ran together on average, 1 without batching.
 func (c *count) batch() float64 {
 	if c.runs[1] == 0 {
 		return 1
@@ -280,13 +280,13 @@ func (c *count) batch() float64 {
 	return c.runs[0] / c.runs[1]
 }
 
-// percentile is the latency that p in 100 answers do not exceed.
+// percentile returns the latency that p percent of the answers do not exceed.
 func (c *count) percentile(p int) time.Duration {
 	slices.Sort(c.latencies)
 	return percentile(c.latencies, p)
 }
 
-// percentile is that of sorted values, by the nearest rank; 0 of none.
+// percentile is that of sorted values, by nearest rank; 0 if there are none.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -297,7 +297,7 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 
-// percent is a part of all cores' time.
+// percent formats part as a share of all cores' time.
 func percent(part, elapsed time.Duration) string {
 	return fmt.Sprintf("%.0f%%", 100*part.Seconds()/elapsed.Seconds()/float64(runtime.NumCPU()))
 }

@@ -1,11 +1,10 @@
 //go:build linux
 
-// Command load measures and mistreats thresher serve, as processes of their own on
-// loopback: how many clients it answers and how fast (load), how one fares beside others
-// (fair, slowbody), what is left of it after
-// kill -9 (crash) and without room on the disk (diskfull), and what it makes of input
-// and clients that mean it ill (hostile). Each fails with what went wrong, and puts its
-// figures in a section of a page when asked to.
+// Command load measures and stresses thresher serve, in separate processes on loopback: how
+// many clients it serves and how fast (load), how one client fares among others (fair,
+// slowbody), what survives kill -9 (crash) and a full disk (diskfull), and how it handles
+// malformed and malicious requests (hostile). Each verb fails with a description of the
+// problem, and can write its figures to a section of a page.
 package main
 
 import (
@@ -19,15 +18,15 @@ import (
 	"syscall"
 )
 
-// run is one command at work.
+// run is one execution of a verb.
 type run struct {
 	binary string // thresher
 	folder string // temporary, its own
 	out    io.Writer
-	page   string // of which to write a section; "" for none
+	page   string // to write a section to; "" for none
 }
 
-// verb is a command: flags are set on fs, and what is returned does the work.
+// verb is a command: it sets flags on fs and returns the function to run.
 type verb struct {
 	name, about string
 	prepare     func(fs *flag.FlagSet) func(context.Context, *run) error
@@ -53,7 +52,7 @@ func main() {
 	}
 }
 
-// command runs the verb that args begin with.
+// command runs the verb named by args[0].
 func command(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && args[0] == mountedVerb {
 		return mounted(ctx, args[1:], out)
@@ -78,7 +77,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("a command is needed, one of these")
 }
 
-// inFolder does the work in a new temporary folder.
+// inFolder runs work in a new temporary folder.
 func inFolder(ctx context.Context, r *run, work func(context.Context, *run) error) (err error) {
 	if r.binary, err = filepath.Abs(r.binary); err != nil {
 		return err

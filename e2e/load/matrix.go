@@ -24,13 +24,13 @@ type matrix struct {
 	data []float32
 }
 
-// gaussian makes rows that nothing tells apart, the same for the same seed.
+// gaussian returns rows of a standard normal distribution, a function of the seed.
 func gaussian(rows, dim int, seed uint64) *matrix {
 	return &matrix{dim, vectors.Gaussian(rand.New(rand.NewPCG(seed, 1)), rows, dim)}
 }
 
-// embedding fills unit vectors whose coordinates fall off by a power law, and whose
-// means are not zero: like those of a language model in their principal axes.
+// embedding fills unit vectors whose coordinates decrease by a power law and have nonzero
+// means, like a language model's in their principal axes.
 func embedding(dst []float32, dim int, r *rand.Rand) {
 	const decay = .6
 	for row := range slices.Chunk(dst, dim) {
@@ -51,7 +51,7 @@ func (m *matrix) rows() int { return len(m.data) / m.dim }
 
 func (m *matrix) row(i int) []float32 { return m.data[i*m.dim : (i+1)*m.dim] }
 
-// npyHeader is that of rows of float32.
+// npyHeader returns the npy header for rows of float32.
 func npyHeader(rows, dim int) []byte {
 	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, dim)
 	dict += strings.Repeat(" ", 63-(10+len(dict))%64) + "\n"
@@ -70,7 +70,7 @@ func (m *matrix) body(key string) *body {
 	return &body{kind: "application/x-npy", data: m.npy(), key: key}
 }
 
-// writeEmbeddings makes a file of embeddings, a block at a time.
+// writeEmbeddings writes a file of embeddings, block by block.
 func writeEmbeddings(path string, rows, dim int, seed uint64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -93,7 +93,7 @@ func writeEmbeddings(path string, rows, dim int, seed uint64) (err error) {
 	return w.Flush()
 }
 
-// best are the ids of the k rows with the largest inner products, in float64.
+// best returns the ids of the k rows with the largest inner products, in float64.
 func best(rows *matrix, ids []int64, query []float32, k int) []int64 {
 	order := make([]int, rows.rows())
 	scores := make([]float64, len(order))

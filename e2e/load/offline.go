@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// offline is a writer of batches: it creates them, cancels some, and compares what
-// they answer with what an undisturbed server answered.
+// offline is a writer of batches: it creates them, cancels some, and compares their answers
+// with those of an undisturbed server.
 type offline struct {
 	r       *rand.Rand
 	inputs  []*input
-	under   []*job // way, or done and not yet deleted
+	under   []*job // running, or done and not yet deleted
 	pending *job
 	made    int
 	count   map[string]int
 }
 
-// input is a file of queries, and its answers.
+// input is a file of queries with its answers.
 type input struct {
 	name          string
 	data          []byte
-	search        map[string]any // options of a matrix
+	search        map[string]any // options of a matrix search
 	id            string
 	lines         int // of the answers
 	output, fails []byte
@@ -57,13 +57,13 @@ func newBatches(seed uint64) *offline {
 	return b
 }
 
-// requestLines are requests of one query each, a few of which are wrong.
+// requestLines returns requests of one query each, a few of them invalid.
 func requestLines(queries *matrix, options map[string]any, salt int) []byte {
 	var b bytes.Buffer
 	for i := range queries.rows() {
 		row := queries.row(i)
 		if i%97 == salt {
-			row = row[:5] // the wrong dimension
+			row = row[:5] // wrong dimension
 		}
 		search := map[string]any{"queries": [][]float32{row}}
 		for name, value := range options {
@@ -80,8 +80,8 @@ func requestLines(queries *matrix, options map[string]any, salt int) []byte {
 	return b.Bytes()
 }
 
-// prepare makes the collection, uploads the inputs, and has the server, undisturbed,
-// answer each of them.
+// prepare makes the collection, uploads the inputs, and has the undisturbed server answer each
+// of them.
 func (b *offline) prepare(ctx context.Context, a *api) error {
 	got, err := a.call(ctx, "PUT", "/v1/collections/"+baseName+"?wait=true", gaussian(3000, 32, 7).body(""))
 	if err != nil {
@@ -159,14 +159,14 @@ func (b *offline) step(ctx context.Context, a *api) error {
 	return pause(ctx, 5*time.Millisecond)
 }
 
-// accept notes that the pending batch was acknowledged.
+// accept records that the pending batch was acknowledged.
 func (b *offline) accept() {
 	b.under = append(b.under, b.pending)
 	b.pending = nil
 	b.count["batches created"]++
 }
 
-// attend compares and deletes a batch that is done, and may cancel one that is not.
+// attend compares and deletes a batch that is done, and may cancel a running one.
 func (b *offline) attend(ctx context.Context, a *api, j *job) error {
 	got, err := a.call(ctx, "GET", "/v1/batches/"+j.id, nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func (b *offline) attend(ctx context.Context, a *api, j *job) error {
 		if err != nil {
 			return err
 		}
-		return got.into(nil, 200, 409) // it may be done
+		return got.into(nil, 200, 409) // it may be done already
 	}
 	if !j.compared {
 		if err := b.compare(ctx, a, j, &info); err != nil {
@@ -209,8 +209,8 @@ func (b *offline) drop(j *job) {
 	b.under = slices.DeleteFunc(b.under, func(o *job) bool { return o == j })
 }
 
-// compare compares the answers of a batch with the undisturbed ones: all of them, or
-// the first if it was cancelled.
+// compare compares the answers of a batch with the undisturbed ones: all, or a prefix if it
+// was cancelled.
 func (b *offline) compare(ctx context.Context, a *api, j *job, info *batchInfo) error {
 	if info.Status != "completed" && !(j.cancelled && info.Status == "cancelled") {
 		return fmt.Errorf("it is %s: %+v", info.Status, info.Errors)
@@ -237,7 +237,7 @@ func (b *offline) compare(ctx context.Context, a *api, j *job, info *batchInfo) 
 	return nil
 }
 
-// differ is where two texts part.
+// differ returns the first index at which two texts differ.
 func differ(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -247,10 +247,10 @@ func differ(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// ownIDs are the ids in answers, which depend on the batch.
+// ownIDs matches the ids in answers that depend on the batch.
 var ownIDs = regexp.MustCompile(`(batch_req_|req_)[0-9a-f]+`)
 
-// answers are those of a batch and its errors, without what depends on the batch.
+// answers returns the answers and errors of a batch without what depends on the batch.
 func (b *offline) answers(ctx context.Context, a *api, info *batchInfo) (output, fails []byte, err error) {
 	for _, f := range []struct {
 		id   *string
@@ -268,7 +268,7 @@ func (b *offline) answers(ctx context.Context, a *api, info *batchInfo) (output,
 	return output, fails, nil
 }
 
-// remove deletes a batch and its files, as far as an earlier try did not.
+// remove deletes a batch and its files, unless an earlier attempt did.
 func (b *offline) remove(ctx context.Context, a *api, info *batchInfo) error {
 	paths := []string{"/v1/batches/" + info.ID}
 	for _, id := range []*string{info.Output, info.Failed} {
@@ -329,7 +329,7 @@ func (b *offline) check(ctx context.Context, a *api) error {
 		if !info.final() {
 			b.count["times a batch went on after a crash"]++
 		}
-		// asked for again it is the same
+		// A repeated request gives the same batch.
 		same := &job{input: j.input, key: j.key}
 		if err := b.create(ctx, a, same); err != nil {
 			return err

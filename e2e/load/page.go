@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// page is what a command found out, said while it goes and, if the run has a page,
-// written into the section of the command's name at its end.
+// page reports what a command finds: to the output as it runs and, if the run has a page, to
+// the section of the command's name at its end.
 type page struct {
 	r       *run
 	section string
 	text    strings.Builder
-	last    []string // to be said at the end
+	last    []string // to be printed at the end
 	columns int
 }
 
 func newPage(r *run, section string) *page { return &page{r: r, section: section} }
 
-// printf says a paragraph.
+// printf prints a paragraph.
 func (p *page) printf(format string, args ...any) {
 	p.columns = 0
 	p.say("\n" + fmt.Sprintf(format, args...))
 }
 
-// row says a line of a table, which the first begins.
+// row prints a row of a table; the first row starts it.
 func (p *page) row(cells ...string) {
 	if p.columns == 0 {
 		p.say("")
@@ -41,7 +41,7 @@ func (p *page) row(cells ...string) {
 	p.columns = len(cells)
 }
 
-// later says a sentence when the table has ended.
+// later prints a sentence after the table.
 func (p *page) later(format string, args ...any) {
 	p.last = append(p.last, fmt.Sprintf(format, args...))
 }
@@ -51,7 +51,7 @@ func (p *page) say(line string) {
 	fmt.Fprintln(p.r.out, line)
 }
 
-// machine says where and when.
+// machine prints the machine and the date.
 func (p *page) machine() {
 	model := "an unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -14,13 +14,13 @@ import (
 // tick is the unit of processor times in /proc, the same on all Linux.
 const tick = time.Second / 100
 
-// processor is how long a process has computed, all its threads together.
+// processor returns the processor time of a process, all threads included.
 func processor(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, ok := strings.Cut(string(text), ") ") // a name may hold anything
+	_, rest, ok := strings.Cut(string(text), ") ") // a name may contain anything
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat is %q", pid, text)
@@ -32,7 +32,7 @@ func processor(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * tick, nil
 }
 
-// memory is what is resident of a process now and was at most, in bytes.
+// memory returns the present and the peak resident memory of a process in bytes.
 func memory(pid int) (now, most int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -50,19 +50,19 @@ func memory(pid int) (now, most int64, err error) {
 	return now, most, nil
 }
 
-// forgetPeak has the peak of memory begin anew; systems that do not let us keep it.
+// forgetPeak resets the peak of memory; not every system allows it.
 func forgetPeak(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// descriptors is how many files and connections a process has open.
+// descriptors returns how many files and connections a process has open.
 func descriptors(pid int) (int, error) {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(list), err
 }
 
-// limitFiles sets the longest file that a running process may write, in bytes, as
-// ulimit -f does before one starts; -1 is no limit.
+// limitFiles sets the greatest size of a file that a running process may write, in bytes, like
+// ulimit -f; -1 is no limit.
 func limitFiles(pid int, most int64) error {
 	var old unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &old); err != nil {

@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// restore is a drill: a folder is damaged in every way that is known, and each collection
-// and file that was acknowledged must answer as before.
+// restore is a drill: it damages a folder in every known way, and each acknowledged
+// collection and file must answer as before.
 type restore struct {
 	*run
 	r      *rand.Rand
 	addr   string
-	master string // a folder of a server that was killed
-	older  []byte // meta.db of before its last changes
+	master string // the folder of a killed server
+	older  []byte // meta.db before its last changes
 	want   map[string][]found
-	files  map[string][]byte // contents by id
+	files  map[string][]byte // by id
 
 	starts, repairs int
-	found           map[string]int // what starts said they had found, summed
+	found           map[string]int // findings reported by starts, summed
 }
 
-// damage is a way to lose something. It is done to a copy of the folder.
+// damage is a way to lose data. It is applied to a copy of the folder.
 type damage struct {
 	name string
 	do   func(dir string) error
 }
 
-// restoreDim is the dimension of what is searched.
+// restoreDim is the dimension of the collections searched.
 const restoreDim = 24
 
-// restores runs the drill so many times.
+// restores runs the drill rounds times.
 func (c *crash) restores(ctx context.Context, rounds int) (*restore, error) {
 	d := &restore{run: c.run, r: rand.New(rand.NewPCG(c.o.seed, 9)), addr: c.addr, want: map[string][]found{}, files: map[string][]byte{}, found: map[string]int{}}
 	for round := range rounds {
@@ -83,8 +83,8 @@ func (d *restore) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// stock fills a folder in two lives of a server, the second of which is killed, and returns
-// copies that were made while it served.
+// stock fills a folder in two runs of a server, the second of which is killed, and returns
+// copies made while it served.
 func (d *restore) stock(ctx context.Context) (live []string, err error) {
 	s, err := d.start(ctx, d.master, d.addr, crashFlags()...)
 	if err != nil {
@@ -155,8 +155,8 @@ func (d *restore) upload(ctx context.Context, a *api) error {
 	return nil
 }
 
-// copyWhileServing copies the folder while collections come and go, the database in parts with
-// changes in between.
+// copyWhileServing copies the folder while collections are created and deleted, the database
+// in parts with changes in between.
 func (d *restore) copyWhileServing(ctx context.Context, a *api) (copies []string, err error) {
 	for i := range 3 {
 		dir := fmt.Sprintf("%s live%d", d.master, i)
@@ -173,7 +173,7 @@ func (d *restore) copyWhileServing(ctx context.Context, a *api) (copies []string
 	return copies, nil
 }
 
-// noise makes and deletes a collection until ctx ends.
+// noise creates and deletes a collection until ctx ends.
 func (d *restore) noise(ctx context.Context, a *api, seed uint64) error {
 	for n := seed; ctx.Err() == nil; n++ {
 		for _, b := range []*body{gaussian(30, restoreDim, n).body(""), nil} {
@@ -196,8 +196,8 @@ func (d *restore) noise(ctx context.Context, a *api, seed uint64) error {
 	return nil
 }
 
-// copySlowly copies the master's files, each as it is when it has its turn; one that is gone
-// by then is left out.
+// copySlowly copies the master's files one by one, each in its present state; a file that has
+// disappeared meanwhile is omitted.
 func (d *restore) copySlowly(ctx context.Context, dir string) error {
 	return filepath.WalkDir(d.master, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -221,7 +221,7 @@ func (d *restore) copySlowly(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(path, ".db") { // in two parts, of two instants
+		if strings.HasSuffix(path, ".db") { // in two parts, at two instants
 			if err := pause(ctx, 30*time.Millisecond); err != nil {
 				return err
 			}
@@ -236,7 +236,7 @@ func (d *restore) copySlowly(ctx context.Context, dir string) error {
 	})
 }
 
-// damages are all of them.
+// damages returns all kinds of damage.
 func (d *restore) damages() []damage {
 	in := func(name string, change func(b []byte) []byte) func(dir string) error {
 		return func(dir string) error {
@@ -266,8 +266,8 @@ func (d *restore) damages() []damage {
 	}
 }
 
-// check starts a server on a damaged folder, after a repair if it refuses, which it must do by
-// name, and compares its answers.
+// check starts a server on a damaged folder and compares its answers. A server that refuses
+// to start must name the damage; it is then repaired.
 func (d *restore) check(ctx context.Context, dir string) error {
 	s, err := d.start(ctx, dir, d.addr, crashFlags()...)
 	if err != nil {
@@ -301,7 +301,7 @@ func (d *restore) repair(ctx context.Context, dir string) error {
 	return nil
 }
 
-// compare asks for all that was acknowledged.
+// compare requests everything that was acknowledged.
 func (d *restore) compare(ctx context.Context, a *api) error {
 	for i := range len(d.want) {
 		name := fmt.Sprint("c", i)

@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is where a server writes, and how much of it there is.
+// room is the place where a server writes, of limited size.
 type room interface {
 	name() string
-	// data is the server's folder.
+	// data returns the server's folder.
 	data() string
-	// take leaves a running server about so many bytes to write: in the file that it
-	// has grown most, or on the whole disk.
+	// take leaves a running server about so many bytes: in the file it has grown most, or on the
+	// whole disk.
 	take(pid int, left int64) error
 	// giveBack undoes take.
 	giveBack(pid int) error
 }
 
-// limited is a room in which no file may grow beyond a limit. Unlike a disk's end it
-// needs no privilege, and meets a file of any size on its own.
+// limited is a room in which no file may grow beyond a limit. Unlike a full disk it needs no
+// privilege, and it can affect a single file.
 type limited struct{ folder string }
 
 func (l *limited) name() string                   { return "RLIMIT_FSIZE" }
@@ -36,13 +36,13 @@ func (l *limited) data() string                   { return l.folder }
 func (l *limited) take(pid int, left int64) error { return limitFiles(pid, left) }
 func (l *limited) giveBack(pid int) error         { return limitFiles(pid, -1) }
 
-// small is a room on a disk of its own that something else fills.
+// small is a room on a small disk that another file fills.
 type small struct{ mount string }
 
 func (s *small) name() string { return "a full disk (tmpfs)" }
 func (s *small) data() string { return filepath.Join(s.mount, "data") }
 
-// filler is the file that takes the room.
+// filler is the file that fills the disk.
 func (s *small) filler() string { return filepath.Join(s.mount, "filler") }
 
 func (s *small) take(_ int, left int64) error {
@@ -62,7 +62,7 @@ func (s *small) take(_ int, left int64) error {
 
 func (s *small) giveBack(int) error { return os.Remove(s.filler()) }
 
-// zeros reads as zeros without end.
+// zeros reads endless zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -70,14 +70,14 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// mountedVerb is what this program is called with in a name space of its own.
+// mountedVerb is the verb by which this program calls itself in a new mount name space.
 const mountedVerb = "mounted"
 
-// smallDisk is the size of its disk, in bytes.
+// smallDisk is the size of the small disk in bytes.
 const smallDisk = 64 << 20
 
-// inSmallDisk runs this program again where it may mount a disk, and does the work of
-// mounted there. ran is false if the system does not let it.
+// inSmallDisk runs this program in a name space where it may mount a disk, with the verb
+// mounted. ran is false if the system does not allow it.
 func (r *run) inSmallDisk(ctx context.Context) (ran bool, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -103,11 +103,11 @@ func (r *run) inSmallDisk(ctx context.Context) (ran bool, err error) {
 	return true, err
 }
 
-// notAllowed is the status of a process that may not mount.
+// notAllowed is the exit status of a process that may not mount.
 const notAllowed = 77
 
-// mounted mounts a small disk and tries the server on it; args are the program that
-// serves and a temporary folder.
+// mounted mounts a small disk and tests the server on it; args are the server's program and a
+// temporary folder.
 func mounted(ctx context.Context, args []string, out io.Writer) error {
 	r := &run{binary: args[0], folder: args[1], out: out}
 	mount := filepath.Join(r.folder, "disk")

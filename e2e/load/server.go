@@ -24,16 +24,16 @@ type server struct {
 	dir   string // its data
 	cmd   *exec.Cmd
 	log   *tail
-	ended chan error // what Wait returned, once
+	ended chan error // the result of Wait, once
 }
 
 const (
 	startWait = time.Minute      // until a server listens, on a busy machine
 	readyWait = 2 * time.Minute  // until its collections are loaded
-	stopWait  = 40 * time.Second // a drain and what follows it
+	stopWait  = 40 * time.Second // for a drain and what follows
 )
 
-// freeAddress is one on loopback that nothing listens at.
+// freeAddress returns an unused address on loopback.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,8 +42,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// launch starts a server and returns while it may still be starting. It is killed
-// should this process die.
+// launch starts a server and returns before it is ready. The server is killed if this process
+// dies.
 func (r *run) launch(dir, addr string, flags ...string) (*server, error) {
 	args := append([]string{"serve", "--listen", addr, "--data", dir}, flags...)
 	s := &server{api: newAPI("http://" + addr), addr: addr, dir: dir, log: &tail{}, ended: make(chan error, 1)}
@@ -57,7 +57,7 @@ func (r *run) launch(dir, addr string, flags ...string) (*server, error) {
 	return s, nil
 }
 
-// start is launch, and waits until the server is ready.
+// start is launch followed by waiting until the server is ready.
 func (r *run) start(ctx context.Context, dir, addr string, flags ...string) (*server, error) {
 	s, err := r.launch(dir, addr, flags...)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// alive fails if the process ended.
+// alive fails if the process has ended.
 func (s *server) alive() error {
 	select {
 	case err := <-s.ended:
@@ -102,15 +102,15 @@ func (s *server) alive() error {
 	}
 }
 
-// kill ends the process as kill -9 does, and waits for its end.
+// kill sends SIGKILL and waits for the end of the process.
 func (s *server) kill() {
-	_ = s.cmd.Process.Kill() // that it has ended already is as good
+	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.ended
 	s.ended <- nil
 	s.forget()
 }
 
-// stop ends the process as an operator does; it has to end well.
+// stop sends SIGTERM; the server must exit with success.
 func (s *server) stop() error {
 	s.forget()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -129,7 +129,7 @@ func (s *server) stop() error {
 	}
 }
 
-// sane fails if the server logged a panic, which it recovers from.
+// sane fails if the server logged a panic, from which it recovers.
 func (s *server) sane() error {
 	if line := s.log.find("panic"); line != "" {
 		return errors.New("the server's log: " + line)
@@ -139,13 +139,13 @@ func (s *server) sane() error {
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-// tail keeps the last lines of a log.
+// tail keeps the end of a log.
 type tail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-// mostTail is how much is kept, in bytes.
+// mostTail is its size in bytes.
 const mostTail = 256 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -158,14 +158,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the end of it, for errors.
+// String returns the end of the log.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.b[max(0, len(t.b)-2000):]))
 }
 
-// find is the first line with a text, or "".
+// find returns the first line that contains text, or "".
 func (t *tail) find(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,19 +9,19 @@ import (
 	"slices"
 )
 
-// shelf is a writer of one collection: it creates, replaces, appends to, takes from
-// and deletes it.
+// shelf is a writer of one collection: it creates, replaces, appends, deletes rows, and
+// deletes the collection.
 type shelf struct {
 	name    string
 	r       *rand.Rand
 	now     rows
 	pending *change
-	last    *change // acknowledged, to be asked for again
+	last    *change // acknowledged; may be repeated
 	keys    int
 	count   map[string]int
 }
 
-// rows are what a version of a collection has; none without a version.
+// rows is the expected content of a collection; the zero value is no collection.
 type rows struct {
 	version int64
 	vectors matrix
@@ -36,7 +36,7 @@ type change struct {
 	method string
 	path   string
 	body   *body
-	after  rows // but for the version
+	after  rows // except for the version
 }
 
 const shelfDim = 24
@@ -49,10 +49,10 @@ func (s *shelf) prepare(context.Context, *api) error { return nil }
 
 func (s *shelf) path() string { return "/v1/collections/" + s.name }
 
-// fresh are new rows.
+// fresh returns n new rows.
 func (s *shelf) fresh(n int) *matrix { return gaussian(n, shelfDim, s.r.Uint64()) }
 
-// choose makes up the next change.
+// choose draws the next change.
 func (s *shelf) choose() *change {
 	s.keys++
 	key := fmt.Sprintf("%s %d", s.name, s.keys)
@@ -85,7 +85,7 @@ func (s *shelf) choose() *change {
 	return &change{what: "appends", method: "POST", path: s.path() + "/rows", body: m.body(key), after: after}
 }
 
-// remove takes some rows.
+// remove returns a change that deletes some rows.
 func (s *shelf) remove(key string) *change {
 	after := rows{vectors: matrix{dim: shelfDim}, next: s.now.next, gone: slices.Clone(s.now.gone)}
 	var ids []int64
@@ -110,12 +110,12 @@ func (s *shelf) step(ctx context.Context, a *api) error {
 		return err
 	}
 	if s.pending != nil || len(s.now.ids) == 0 || s.r.IntN(3) == 0 {
-		return nil // the next change may meet a build
+		return nil // a build may still be running
 	}
 	return s.compare(ctx, a, &s.now)
 }
 
-// send asks for the pending change.
+// send requests the pending change.
 func (s *shelf) send(ctx context.Context, a *api) error {
 	c := s.pending
 	got, err := a.call(ctx, c.method, c.path, c.body)
@@ -123,11 +123,11 @@ func (s *shelf) send(ctx context.Context, a *api) error {
 		return err
 	}
 	if got.status == 409 {
-		// A build is under way, and it has to end well.
+		// A build is running, and must succeed.
 		_, err := a.settled(ctx, s.name)
 		return err
 	}
-	if c.body == nil { // the deletion of all, which an earlier try may have done
+	if c.body == nil { // the deletion of everything; an earlier attempt may have succeeded
 		if err := got.into(nil, 204, 404); err != nil {
 			return fmt.Errorf("%s: %s: %w", s.name, c.what, err)
 		}
@@ -145,7 +145,7 @@ func (s *shelf) send(ctx context.Context, a *api) error {
 	return nil
 }
 
-// versionOf is the version that an acknowledged change makes.
+// versionOf returns the version that an acknowledged change made.
 func versionOf(got *answer) (int64, error) {
 	var info collectionInfo
 	if err := got.into(&info, 200, 201, 202); err != nil {
@@ -182,7 +182,7 @@ func (s *shelf) check(ctx context.Context, a *api) error {
 	return s.again(ctx, a)
 }
 
-// again asks for the last change once more, which must change nothing.
+// again repeats the last change, with its key, which must change nothing.
 func (s *shelf) again(ctx context.Context, a *api) error {
 	if s.last == nil || s.last.body == nil || s.pending != nil {
 		return nil
@@ -201,7 +201,7 @@ func (s *shelf) again(ctx context.Context, a *api) error {
 	return nil
 }
 
-// compare compares the collection with what it should be.
+// compare checks that the collection is as expected.
 func (s *shelf) compare(ctx context.Context, a *api, should *rows) error {
 	got, err := a.call(ctx, "GET", s.path(), nil)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *shelf) compare(ctx context.Context, a *api, should *rows) error {
 	return nil
 }
 
-// searches asks for neighbours, for rows, and for what is gone.
+// searches checks nearest neighbours, stored rows and deleted ids.
 func (s *shelf) searches(ctx context.Context, a *api, should *rows) error {
 	const k = 5
 	queries := s.fresh(3)

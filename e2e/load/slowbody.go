@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// slowOptions are bodies that do not come, and one that does.
+// slowOptions configure stalled bodies and one ordinary one.
 type slowOptions struct {
 	rows, dim int
 	stuck     int // connections
 	announced int // bytes, by each of them
 	sent      int
-	queries   int // of the body that comes
+	queries   int // of the ordinary body
 	asks      int
 	before    string
 	most      time.Duration
@@ -41,8 +41,8 @@ func prepareSlowBody(fs *flag.FlagSet) func(context.Context, *run) error {
 	return func(ctx context.Context, r *run) error { return r.slowBody(ctx, &o) }
 }
 
-// slowBody measures a search whose body comes at once beside bodies that do not: hardly
-// begun, and after so much that together they fill the memory of all bodies.
+// slowBody measures a search whose body arrives at once next to stalled bodies: just begun,
+// and after so many bytes that together they fill the memory for bodies.
 func (r *run) slowBody(ctx context.Context, o *slowOptions) error {
 	all, err := r.contenders(o.before)
 	if err != nil {
@@ -82,8 +82,8 @@ func (r *run) slowBody(ctx context.Context, o *slowOptions) error {
 	})
 }
 
-// measure asks beside connections that stand still, and says how many of these the server
-// has turned away.
+// measure asks next to stalled connections and returns how many of these the server has
+// closed.
 func (o *slowOptions) measure(ctx context.Context, c *contender, stuck, sent int, request []byte, x *fairResult) (turned int64, err error) {
 	begun := slices.Concat(header("/v1/collections/atoms/search?k=10", bare("application/x-npy", nil), o.announced), npyHeader(o.announced/4/o.dim, o.dim))
 	if extra := sent - len(npyHeader(o.announced/4/o.dim, o.dim)); extra > 0 {
@@ -110,8 +110,8 @@ func (o *slowOptions) measure(ctx context.Context, c *contender, stuck, sent int
 		conns[i] = conn
 		written.Add(1)
 		wait.Go(func() {
-			// one whose memory is not there is not read on, and one that stood still for
-			// long is turned away
+			// The server stops reading a body it has no memory for, and closes connections that have
+			// stalled for long.
 			_ = conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
 			_, _ = conn.Write(begun)
 			written.Done()

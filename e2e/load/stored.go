@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// stored is a writer of files: it uploads, breaks uploads off, and deletes.
+// stored is a writer of files: it uploads, aborts uploads, and deletes.
 type stored struct {
 	r       *rand.Rand
 	files   map[string]*content // by id
@@ -31,7 +31,7 @@ type content struct {
 	key  string
 }
 
-// ownFiles begins the names of a stored's files.
+// ownFiles is the prefix of the names of a stored's files.
 const ownFiles = "kept-"
 
 func newFiles(seed uint64) *stored {
@@ -40,7 +40,7 @@ func newFiles(seed uint64) *stored {
 
 func (s *stored) prepare(context.Context, *api) error { return nil }
 
-// fresh makes up a file.
+// fresh draws a new file.
 func (s *stored) fresh() *content {
 	s.uploads++
 	data := make([]byte, s.r.IntN(400<<10))
@@ -68,7 +68,7 @@ func (s *stored) step(ctx context.Context, a *api) error {
 	return s.send(ctx, a)
 }
 
-// send uploads what is pending.
+// send uploads the pending file.
 func (s *stored) send(ctx context.Context, a *api) error {
 	c := s.pending
 	got, err := a.call(ctx, "POST", "/v1/files", upload(c.name, c.data, c.key))
@@ -89,7 +89,7 @@ func (s *stored) send(ctx context.Context, a *api) error {
 	return nil
 }
 
-// remove deletes the file that leaves, which an earlier try may have done.
+// remove deletes the leaving file; an earlier attempt may have succeeded.
 func (s *stored) remove(ctx context.Context, a *api) error {
 	got, err := a.call(ctx, "DELETE", "/v1/files/"+s.leaving, nil)
 	if err != nil {
@@ -110,10 +110,10 @@ func (s *stored) remove(ctx context.Context, a *api) error {
 	return nil
 }
 
-// errBrokenOff ends a body that is meant not to be whole.
+// errBrokenOff ends a body that is deliberately incomplete.
 var errBrokenOff = errors.New("broken off")
 
-// breakOff sends a part of an upload, of which nothing may come.
+// breakOff sends a part of an upload, which must leave nothing.
 func (s *stored) breakOff(ctx context.Context, a *api) error {
 	c := s.fresh()
 	form := upload(c.name, c.data, "")
@@ -136,7 +136,7 @@ func (s *stored) breakOff(ctx context.Context, a *api) error {
 	return nil
 }
 
-// failing is where a body breaks off.
+// failing is the end of an aborted body.
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errBrokenOff }

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// straysWait is how long what nobody needs any more may take to go.
+// straysWait is the time within which unused files must be removed.
 const straysWait = 10 * time.Second
 
-// noStrays fails if the folder of files holds what the server does not list.
+// noStrays fails if the folder of files holds files that the server does not list.
 func noStrays(ctx context.Context, a *api, dir string) error {
 	return eventually(ctx, func() error {
 		listed, err := a.files(ctx)
@@ -28,11 +28,11 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 		}
 		var names []string
 		for _, e := range entries {
-			if !strings.HasSuffix(e.Name(), ".about") { // the note that each file has
+			if !strings.HasSuffix(e.Name(), ".about") { // each file has such a note
 				names = append(names, e.Name())
 			}
 		}
-		// batches that go on may be handing over their answers
+		// Running batches may be handing over their answers.
 		if len(names) != len(listed) {
 			return fmt.Errorf("%d files are listed, the folder holds %v", len(listed), names)
 		}
@@ -40,7 +40,7 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 	})
 }
 
-// nothingLeft fails if the folder of a server that ended holds more than its databases.
+// nothingLeft fails if the folder of a stopped server holds more than its databases.
 func nothingLeft(dir string) error {
 	var left []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func nothingLeft(dir string) error {
 	return nil
 }
 
-// eventually tries until something is so.
+// eventually retries so until it succeeds or straysWait has passed.
 func eventually(ctx context.Context, so func() error) error {
 	for deadline := time.Now().Add(straysWait); ; {
 		err := so()

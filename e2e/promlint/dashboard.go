@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dashboard is what is read of Grafana's JSON.
+// dashboard holds the parts of Grafana's JSON that are checked.
 type dashboard struct {
 	Title         string  `json:"title"`
 	UID           string  `json:"uid"`
@@ -42,11 +42,11 @@ type panel struct {
 	Description string `json:"description"`
 }
 
-// columns are those of Grafana's grid.
+// columns is the width of Grafana's grid.
 const columns = 24
 
-// readDashboard reads a dashboard: panels have ids and places of their own, titles,
-// units and what they show.
+// readDashboard reads a dashboard and checks that panels have unique ids, do not overlap, and
+// have titles, units and content.
 func readDashboard(path string) (all []expression, wrong []error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -102,7 +102,7 @@ func readDashboard(path string) (all []expression, wrong []error) {
 	return all, wrong
 }
 
-// filled puts values in the place of Grafana's variables.
+// filled replaces Grafana's variables by values.
 func (d *dashboard) filled(expr string) string {
 	for _, v := range []string{"$__rate_interval", "$__range", "$__interval"} {
 		expr = strings.ReplaceAll(expr, v, "5m")

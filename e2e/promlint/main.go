@@ -1,9 +1,9 @@
-// Promlint holds metrics, alert rules and dashboards to what Prometheus and Grafana take.
+// Promlint checks metrics, alert rules and dashboards by the rules of Prometheus and Grafana.
 //
-//	promlint < METRICS              fails on what client_golang's linter finds fault with
-//	promlint METRICS FILE ...       fails where an expression of a file of rules (.yaml) or
-//	                                of a dashboard (.json) is not PromQL, or asks for a metric
-//	                                or a label that METRICS does not have
+//	promlint < METRICS            fails for what client_golang's linter reports
+//	promlint METRICS FILE ...     fails if an expression in a file of rules (.yaml) or of a
+//	                              dashboard (.json) is not PromQL, or uses a metric or a
+//	                              label that METRICS does not have
 package main
 
 import (

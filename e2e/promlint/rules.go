@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// readRules reads a file of rules as Prometheus does. Every alert must say how bad it is
-// and what to do.
+// readRules reads a file of rules as Prometheus does. Every alert must have a severity and
+// instructions.
 func readRules(path string) (all []expression, wrong []error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// series are the labels of each metric of a scrape, by its name.
+// series holds the labels of each metric of a scrape, by metric name.
 type series map[string]map[string]bool
 
 // readSeries reads metrics in the text format.
@@ -25,7 +25,7 @@ func readSeries(path string) (series, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What Prometheus adds, and up, which it makes.
+	// Prometheus adds these labels, and makes up.
 	known := series{"up": {"instance": true, "job": true}}
 	for name, family := range families {
 		have := map[string]bool{"instance": true, "job": true}
@@ -49,10 +49,10 @@ func readSeries(path string) (series, error) {
 	return known, nil
 }
 
-// expression is one that stands somewhere in a file.
+// expression is an expression with its place in a file.
 type expression struct{ at, text string }
 
-// check finds what an expression asks for that there is not.
+// check returns an error for everything that an expression uses and the series lack.
 func (s series) check(e expression) (wrong []error) {
 	tree, err := parser.NewParser(parser.Options{}).ParseExpr(e.text)
 	if err != nil {

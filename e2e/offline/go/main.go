@@ -1,5 +1,5 @@
-// Offlinejobs does an offline job by the module openai-go, from the upload to the
-// answers, and prints what its user gets, errors included: one line of JSON.
+// Offlinejobs runs an offline job with the module openai-go, from the upload to the answers,
+// and prints what its user gets, errors included, as one line of JSON.
 //
 //	offlinejobs BASE_URL ENDPOINT INPUT LONG_INPUT
 package main
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// user is one who asks.
+// user is a client of the API.
 type user struct {
 	client   openai.Client
 	endpoint string
@@ -121,7 +121,7 @@ func (u *user) finished(ctx context.Context, id string) (*openai.Batch, error) {
 	}
 }
 
-// listed pages through everything, one at a time.
+// listed pages through everything, one item at a time.
 func (u *user) listed(ctx context.Context) (files, batches []string, err error) {
 	ofFiles := u.client.Files.ListAutoPaging(ctx, openai.FileListParams{Limit: openai.Int(1)})
 	for ofFiles.Next() {
@@ -134,7 +134,7 @@ func (u *user) listed(ctx context.Context) (files, batches []string, err error) 
 	return files, batches, errors.Join(ofFiles.Err(), ofBatches.Err())
 }
 
-// said is what the module makes of a refusal.
+// said returns how the module reports an error.
 func said(err error) map[string]any {
 	var e *openai.Error
 	if !errors.As(err, &e) {
