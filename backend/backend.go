@@ -133,23 +133,6 @@ const (
 	LowerBound
 )
 
-// Representation says which copy of the atoms a look reads.
-type Representation uint8
-
-const (
-	// Panels reads int8 codes of the head and the first rest coordinates,
-	// 64 atoms side by side: the first look at everybody.
-	Panels Representation = iota
-	// Rows reads int8 codes row by row: later looks at survivors.
-	Rows
-	// Float32 reads float32 coordinates in the collection's random order
-	// (rotated, or permuted when the basis is raw), without a head.
-	Float32
-	// Signs reads the signs of all rest coordinates, a bit each, and int8 codes of
-	// the head, row by row: a later look at survivors, by the Student law alone.
-	Signs
-)
-
 // Rule says which bound decides. Every rule is a pure function of package
 // bandit.
 type Rule uint8

@@ -245,13 +245,12 @@ func (w *work) law() Law {
 }
 
 func (w *work) record(l backend.LookReport) LookRecord {
-	r := LookRecord{Width: l.Look.To, Alpha: l.Look.Alpha, Seen: l.Seen, Beside: l.Beside, Survivors: l.Survivors}
-	r.Reads = reads(l.Look.Rep)
-	if l.Look.Rep != backend.Float32 {
+	r := LookRecord{Width: l.Look.To, Reads: l.Look.Rep.String(), Alpha: l.Look.Alpha, Seen: l.Seen, Beside: l.Beside, Survivors: l.Survivors}
+	if l.Look.Rep.Coded() {
 		r.Width += w.e.c.R
 	}
 	switch {
-	case l.Look.Rule <= backend.Cauchy && l.Look.Rep != backend.Signs && w.e.c.D > 0 && l.Look.To == w.e.c.D:
+	case l.Look.Rule <= backend.Cauchy && l.Look.Rep.Whole() && w.e.c.D > 0 && l.Look.To == w.e.c.D:
 		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"
@@ -263,17 +262,4 @@ func (w *work) record(l backend.LookReport) LookRecord {
 		r.Rule = "mean-radius"
 	}
 	return r
-}
-
-// reads names what a look reads.
-func reads(r backend.Representation) string {
-	switch r {
-	case backend.Panels:
-		return "panels"
-	case backend.Rows:
-		return "codes"
-	case backend.Signs:
-		return "signs"
-	}
-	return "float32"
 }

@@ -67,16 +67,13 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 		}
 		s.fine(w)
 		worth := s.rows.Steps
-		if t.Look.Rep == backend.Signs {
+		if t.Codes == looks.CodesHigh {
 			worth = s.rows.high
 		}
 		qs = append(qs, revisiting{state: s, Bound: t.Bound(&s.prep, worth), list: s.list})
 	}
-	row := x.c.R + x.c.D
-	if t.Look.Rep == backend.Signs {
-		row = x.c.SignStride
-	}
-	step := max(64, x.r.stretch/row)
+	_, stride := t.Look.Rep.Codes(x.c)
+	step := max(64, x.r.stretch/stride)
 	for end := step; len(qs) > 0; end += step {
 		if err := rest(ctx, len(states)); err != nil {
 			for k := range qs {
@@ -159,7 +156,7 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 
 // read sums rows ids as the look has them.
 func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
-	if q.Look.Rep != backend.Signs {
+	if q.Codes != looks.CodesHigh {
 		w.sums = grow(w.sums, len(ids))
 		return q.sums(w, ids, q.Look.To)
 	}
@@ -171,7 +168,7 @@ func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
 
 // sized bounds atom i, entry k of what read summed.
 func (q *revisiting) sized(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.Look.Rep == backend.Signs {
+	if q.Codes == looks.CodesHigh {
 		return q.signs(&q.Bound, int(i), &w.signs[k])
 	}
 	return q.state.sized(&q.Bound, w, k, i, wide)

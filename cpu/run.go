@@ -56,16 +56,16 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 		return nil, backend.ErrClosed
 	}
 	var err error
-	switch l.Rep {
-	case backend.Panels:
+	switch {
+	case l.Rep.First():
 		err = x.scan(ctx, l)
-	case backend.Rows, backend.Signs:
+	case l.Rep.Coded():
 		err = x.revisit(ctx, l)
-	case backend.Float32:
+	case l.Rep == backend.Float32:
 		err = x.slabs(ctx, l)
 		x.oweSlabs(l)
 	default:
-		err = fmt.Errorf("representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
+		err = fmt.Errorf("%v: %w", l.Rep, backend.ErrRuleUnsupported)
 	}
 	if err == nil {
 		err = x.sendDense(ctx)

@@ -44,6 +44,9 @@ const (
 	MaxCode16 = simd.MaxRow
 )
 
+// codesOf are the codes by which each representation is multiplied.
+var codesOf = [...]Codes{backend.Panels: Codes8, backend.Rows: Codes16, backend.Signs: CodesHigh}
+
 // Terms are what a look reads of each atom besides codes, in internal order. The
 // slices are the collection's; Offset and WholeErr may be nil.
 type Terms struct {
@@ -73,24 +76,15 @@ func (t *Compiled) Random() bool { return t.Law == Student }
 // compile says how look l is taken, or why it is not.
 func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	switch {
-	case l.Rep != backend.Panels && l.Rep != backend.Rows && l.Rep != backend.Signs:
-		return nil, fmt.Errorf("codes of representation %d: %w", l.Rep, backend.ErrRuleUnsupported)
+	case !l.Rep.Coded():
+		return nil, fmt.Errorf("codes of representation %v: %w", l.Rep, backend.ErrRuleUnsupported)
 	case !c.Coded():
 		return nil, fmt.Errorf("codes of a collection that has none: %w", backend.ErrRuleUnsupported)
-	case l.Rule != backend.Student && l.Rule != backend.Cauchy:
-		return nil, fmt.Errorf("rule %d on codes: %w", l.Rule, backend.ErrRuleUnsupported)
+	case !l.Rep.Takes(l.Rule):
+		return nil, fmt.Errorf("rule %d on %v: %w", l.Rule, l.Rep, backend.ErrRuleUnsupported)
 	}
-	t := &Compiled{Look: l, Level: c.Level(l.To), Codes: Codes16, Width: c.R + l.To, Slack: c.Slack, CodeSlack: c.CodeSlack}
-	switch l.Rep {
-	case backend.Panels:
-		t.Codes = Codes8
-	case backend.Signs:
-		t.Level, t.Codes, t.Width = c.SignLevel(), CodesHigh, c.R+l.To/8
-		if t.Level < 0 || l.Rule != backend.Student {
-			return nil, fmt.Errorf("rule %d on signs: %w", l.Rule, backend.ErrRuleUnsupported)
-		}
-	}
-	if t.Level < 0 || l.From != 0 || l.To != c.Levels[t.Level].Width {
+	t := &Compiled{Look: l, Level: l.Rep.Level(c, l.To), Codes: codesOf[l.Rep], Width: l.Rep.Width(c.R, l.To), Slack: c.Slack, CodeSlack: c.CodeSlack}
+	if t.Level < 0 || l.From != 0 {
 		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
 	}
 	last := len(c.Levels) - 1

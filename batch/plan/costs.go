@@ -11,13 +11,13 @@ import (
 // problem is all that a plan depends on: no code of this rotation, no query and
 // no size of a batch.
 type problem struct {
-	arms, atoms int   // atoms allowed, atoms there are
-	panels      int   // panels that hold an atom allowed
-	dim         int   // coordinates as given
-	head, rest  int   // directions of the head, coordinates of the rotated rest
-	widths      []int // of the looks there can be, the last is the whole rest; none without codes
-	signs       int   // which of them reads signs, never the first; 0 if none
-	panel       int   // widest first look for which no rows are brought into panels
+	arms, atoms int                      // atoms allowed, atoms there are
+	panels      int                      // panels that hold an atom allowed
+	dim         int                      // coordinates as given
+	head, rest  int                      // directions of the head, coordinates of the rotated rest
+	widths      []int                    // of the looks there can be, the last is the whole rest; none without codes
+	later       []backend.Representation // that looks at survivors read, by stage
+	panel       int                      // widest first look for which no rows are brought into panels
 	curves      *curves
 	k           int // 0: a range
 	delta       float64
@@ -25,8 +25,6 @@ type problem struct {
 }
 
 func (p *problem) fullWidth(stage int) bool { return stage == len(p.widths)-1 }
-
-func (p *problem) ofSigns(stage int) bool { return stage > 0 && stage == p.signs }
 
 // forecast is what a plan is predicted to take, in nanoseconds of one core an
 // arm and query, term by term.
@@ -62,19 +60,15 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		}
 		return forecast{scan: scan, list: c.List * entering, score: exact * min(1, answers)}
 	}
-	first := p.widths[l.stages[0]]
 	row := p.laterCost(len(p.widths) - 1) // a whole row of codes
 
 	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms}
-	code, score := c.Scan, exact
-	if first > p.panel {
-		code = c.Wide
-	}
+	score := exact
 	if l.source == backend.LowerBound {
 		score = row
 	}
 	wider := p.widening(l)
-	f.scan = (c.Test + code*float64(p.head+first)) * p.atomsPerArm()
+	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm()
 	f.list = c.List * p.shareListed(l, rank, wider)
 	f.tighten = score * p.shareTightening(l, rank)
 	left := p.shareKept(l, 0, rank, wider)
@@ -125,18 +119,22 @@ const nearBytes = 32 << 20
 
 // laterCost is what a look at a stage costs an arm, unless it is the first look.
 func (p *problem) laterCost(stage int) float64 {
-	c := &p.costs
-	read, row := float64(p.head+p.widths[stage]), float64(p.head+p.rest) // bytes
-	cost := c.Visit + c.Code*read
-	if p.ofSigns(stage) {
-		read = float64(p.head) + float64(p.rest)/8
-		row = read
-		cost = c.Visit + c.Code*float64(p.head) + c.Sign*float64(p.rest)
-	}
-	if row*float64(p.arms) > nearBytes {
-		cost += c.Far * read
+	rep, cost := p.later[stage], p.readCost(stage)
+	if float64(rep.Width(p.head, p.rest))*float64(p.arms) > nearBytes {
+		cost += p.costs.Far * float64(rep.Width(p.head, p.widths[stage]))
 	}
 	return cost
+}
+
+// readCost is laterCost where rows are in a cache; 0 if there is no such look.
+func (p *problem) readCost(stage int) float64 {
+	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panel)
+}
+
+// scanCost is what a first look at a stage costs an atom that it reads; 0 if there is no
+// such look.
+func (p *problem) scanCost(stage int) float64 {
+	return backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panel)
 }
 
 // prepareCost is what a query costs before its first look, in ns.

@@ -29,7 +29,6 @@ func (l ladder) dense() bool { return len(l.stages) == 0 }
 const (
 	planDense   = "dense"   // the plan of a dense scan of all rows
 	planGather  = "gather"  // that of one of the rows that a filter allows
-	planSigns   = "signs"   // a look at the signs of a row
 	planWhole   = "whole"   // a look at all codes of a row
 	planRescore = "rescore" // the float32 rows of what is left
 	planRows    = "rows"    // the name of planRescore before, still read
@@ -52,8 +51,8 @@ func (p *problem) name(l ladder) string {
 		switch {
 		case p.fullWidth(stage):
 			parts = append(parts, planWhole)
-		case p.ofSigns(stage):
-			parts = append(parts, planSigns)
+		case p.named(stage):
+			parts = append(parts, p.later[stage].String())
 		default:
 			parts = append(parts, strconv.Itoa(p.widths[stage]))
 		}
@@ -101,12 +100,15 @@ func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 
 // parseStage reads the width of a look.
 func (p *problem) parseStage(text string) (int, error) {
-	switch {
-	case text == planWhole:
+	if text == planWhole {
 		return len(p.widths) - 1, nil
-	case text == planSigns && p.hasSigns():
-		return p.signs, nil
-	case text == planSigns:
+	}
+	for stage := range p.widths {
+		if p.named(stage) && p.later[stage].String() == text && p.readCost(stage) > 0 {
+			return stage, nil
+		}
+	}
+	if text == backend.Signs.String() {
 		return 0, fmt.Errorf("no look has signs here: rows of fewer than 768 coordinates have none, nor have all backends such looks")
 	}
 	width, err := strconv.Atoi(text)
@@ -114,7 +116,7 @@ func (p *problem) parseStage(text string) (int, error) {
 		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
 	}
 	stage := slices.Index(p.widths, width)
-	if p.ofSigns(stage) { // as many coordinates, but not their codes
+	if stage >= 0 && p.named(stage) { // as many coordinates, but not their codes
 		stage = len(p.widths) - 1
 	}
 	if stage < 0 {
@@ -130,14 +132,15 @@ func (p *problem) checkLooks(l ladder) error {
 		return fmt.Errorf("no look before %q", planRescore)
 	case len(l.stages) > mostLooks:
 		return fmt.Errorf("%d looks, at most %d", len(l.stages), mostLooks)
-	case p.ofSigns(l.stages[0]):
-		return fmt.Errorf("signs are for a later look")
-	case l.certain && slices.ContainsFunc(l.stages, p.ofSigns):
-		return fmt.Errorf("signs have no bound that is certain")
+	case p.named(l.stages[0]):
+		return fmt.Errorf("%v are for a later look", p.later[l.stages[0]])
 	case !p.mayBeFirst(l.stages[0]):
 		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.stages[0]], p.panel)
 	}
 	for i, stage := range l.stages[1:] {
+		if l.certain && !p.later[stage].Takes(backend.Cauchy) {
+			return fmt.Errorf("%v have no bound that is certain", p.later[stage])
+		}
 		if stage <= l.stages[i] {
 			return fmt.Errorf("a look of %d coordinates after one of %d", p.widths[stage], p.widths[l.stages[i]])
 		}
@@ -147,11 +150,12 @@ func (p *problem) checkLooks(l ladder) error {
 
 // mayBeFirst reports whether a first look can be at a stage.
 func (p *problem) mayBeFirst(stage int) bool {
-	return !p.ofSigns(stage) && (p.widths[stage] <= p.panel || p.costs.Wide > 0)
+	return !p.named(stage) && p.scanCost(stage) > 0
 }
 
-// hasSigns reports whether there can be looks at signs.
-func (p *problem) hasSigns() bool { return p.signs > 0 && p.costs.Sign > 0 }
+// named reports whether later looks at a stage read something else than int8 codes:
+// plans name it instead of the width.
+func (p *problem) named(stage int) bool { return p.later[stage] != backend.Rows }
 
 // ladders lists the ladders that a method may take; where few atoms are allowed every
 // method may score them all. Of certain ones Auto weighs
@@ -187,7 +191,7 @@ func (p *problem) lookLadders(certain bool) []ladder {
 			return
 		}
 		for next := stages[len(stages)-1] + 1; next < len(p.widths); next++ {
-			if !p.ofSigns(next) || !certain && p.hasSigns() {
+			if p.readCost(next) > 0 && (!certain || p.later[next].Takes(backend.Cauchy)) {
 				extend(append(slices.Clone(stages), next))
 			}
 		}
@@ -247,12 +251,9 @@ func (p *problem) makePlan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
 	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.stages)])}
 	for i, stage := range l.stages {
-		look := backend.Look{Rep: backend.Rows, To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
-		switch {
-		case l.certain || p.fullWidth(stage):
+		look := backend.Look{Rep: p.later[stage], To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
+		if l.certain || p.fullWidth(stage) {
 			look.Rule, look.Alpha = backend.Cauchy, 0
-		case p.ofSigns(stage):
-			look.Rep = backend.Signs
 		}
 		if i == 0 {
 			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)

@@ -21,7 +21,8 @@ func fast() backend.Costs {
 
 // text is a problem of embeddings that elimination suits: few pass.
 func text() *problem {
-	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768}, panel: 128,
+	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768},
+		later: slices.Repeat([]backend.Representation{backend.Rows}, 5), panel: 128,
 		curves: newCurves(&collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001, Shares: [][]float64{
 			{.0012, .0006, .0003, .00015, .00005},
 			{.015, .0078, .0045, .0025, .0004},
@@ -115,7 +116,7 @@ func TestChoice(t *testing.T) {
 
 // withSigns adds a stage of signs to text, in the place of 256 codes.
 func withSigns(p *problem, cost float64) {
-	p.signs, p.costs.Sign = 3, cost
+	p.later[3], p.costs.Sign = backend.Signs, cost
 	p.widths[3] = p.rest
 	for k, s := range []float64{.00006, .0006, .006} {
 		p.curves.shares[k][3] = math.Log(s)
@@ -136,14 +137,13 @@ func drawn(t *rapid.T) *problem {
 	p.rest = (p.dim + 31) &^ 31
 	for _, w := range []int{32, 64, 128, 256, 1024} {
 		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "stage")) {
-			p.widths = append(p.widths, w)
+			p.widths, p.later = append(p.widths, w), append(p.later, backend.Rows)
 		}
 	}
 	if rapid.Bool().Draw(t, "signs") && len(p.widths) > 0 {
-		p.signs = len(p.widths)
-		p.widths = append(p.widths, p.rest)
+		p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.Signs)
 	}
-	p.widths = append(p.widths, p.rest)
+	p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.Rows)
 	pilot := &collection.Pilot{Alpha: .001, Ks: []int{1, 10, 100}[:rapid.IntRange(0, 3).Draw(t, "ks")]}
 	least := make([]float64, len(p.widths)) // of the k before
 	for range pilot.Ks {
@@ -275,7 +275,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
-		if p.signs > 0 && stages[i] == p.signs {
+		if p.later[stages[i]] == backend.Signs {
 			bytes := float64(p.head) + float64(p.rest)/8
 			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + far(bytes)*bytes)
 		} else {
@@ -335,7 +335,7 @@ func TestNoRegret(t *testing.T) {
 			if m == Certain && p.curves.certain == nil {
 				break // nothing to choose by
 			}
-			if at := slices.Index(stages, p.signs); p.signs > 0 && at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
+			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
 				continue // never first, never certain
 			}
 			if len(stages) > 3 || len(stages) == 0 && m != Auto || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {

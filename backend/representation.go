@@ -1,0 +1,141 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+
+	"thresher/collection"
+)
+
+// Representation says which copy of the atoms a look reads. All that depends on it
+// stands in one table, which the methods below ask; backends choose kernels by it.
+type Representation uint8
+
+const (
+	// Panels reads int8 codes of the head and the first rest coordinates,
+	// 64 atoms side by side: the first look at everybody.
+	Panels Representation = iota
+	// Rows reads int8 codes row by row: later looks at survivors.
+	Rows
+	// Float32 reads float32 coordinates in the collection's random order
+	// (rotated, or permuted when the basis is raw), without a head.
+	Float32
+	// Signs reads the signs of all rest coordinates, a bit each, and int8 codes of
+	// the head, row by row: a later look at survivors, by the Student law alone.
+	Signs
+)
+
+// representations is the table of all representations.
+var representations = [...]struct {
+	name string // in certificates and, of one that reads all coordinates at once, in plans
+	// first is true of looks at every atom, false of those at survivors.
+	first bool
+	// rules may bound it.
+	rules []Rule
+	// whole says that once all coordinates are read only rounding is left, which a
+	// bound covers with certainty.
+	whole bool
+	// bits is the size of a rest coordinate; int8 codes of the head are read besides,
+	// but for float32 coordinates.
+	bits int
+	// level is the index of the collection's level that a look at width rest
+	// coordinates reads, or -1; nil of float32 coordinates, which have no levels.
+	level func(c *collection.Collection, width int) int
+	// rows are an atom's codes, stride bytes apart, of looks at survivors.
+	rows func(c *collection.Collection) (codes []uint8, stride int)
+	// cost is what a look costs an atom and query, in ns: of the head's directions and
+	// width rest coordinates. panel is the width of the collection's panels. 0: the
+	// backend has no such looks.
+	cost func(c *Costs, head, width, panel int) float64
+}{
+	Panels: {name: "panels", first: true, rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
+		level: (*collection.Collection).Level,
+		cost: func(c *Costs, head, width, panel int) float64 {
+			code := c.Scan
+			if width > panel {
+				code = c.Wide
+			}
+			if code == 0 {
+				return 0
+			}
+			return c.Test + code*float64(head+width)
+		}},
+	Rows: {name: "codes", rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
+		level: (*collection.Collection).Level,
+		rows:  func(c *collection.Collection) ([]uint8, int) { return c.Codes, c.R + c.D },
+		cost:  func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
+	Float32: {name: "float32", rules: []Rule{Student, Cauchy, Martingale, MeanRadius}, whole: true, bits: 32},
+	Signs: {name: "signs", rules: []Rule{Student}, bits: 1,
+		level: func(c *collection.Collection, width int) int {
+			if level := c.SignLevel(); level >= 0 && c.Levels[level].Width == width {
+				return level
+			}
+			return -1
+		},
+		rows: func(c *collection.Collection) ([]uint8, int) { return c.Signs, c.SignStride },
+		cost: func(c *Costs, head, width, _ int) float64 {
+			if c.Sign == 0 {
+				return 0
+			}
+			return c.Visit + c.Code*float64(head) + c.Sign*float64(width)
+		}},
+}
+
+func (r Representation) known() bool { return int(r) < len(representations) }
+
+// String is the name that certificates and plans have for it.
+func (r Representation) String() string {
+	if r.known() {
+		return representations[r].name
+	}
+	return fmt.Sprintf("Representation(%d)", uint8(r))
+}
+
+// First reports whether looks are at every atom, else at survivors.
+func (r Representation) First() bool { return r.known() && representations[r].first }
+
+// Coded reports whether looks read int8 codes of the head and the coordinates of one
+// of the collection's Levels, from the first on.
+func (r Representation) Coded() bool { return r.known() && representations[r].level != nil }
+
+// Takes reports whether looks may go by a rule.
+func (r Representation) Takes(rule Rule) bool {
+	return r.known() && slices.Contains(representations[r].rules, rule)
+}
+
+// Whole reports whether a look at all coordinates, by Student or Cauchy, has a bound
+// that cannot fail.
+func (r Representation) Whole() bool { return r.known() && representations[r].whole }
+
+// Width is how many codes a look at width rest coordinates reads of an atom, besides
+// head directions: bytes, and pulls, of which eight signs count as one. r is Coded.
+func (r Representation) Width(head, width int) int {
+	return head + width*representations[r].bits/8
+}
+
+// Level is the index of the level of c that a look at width rest coordinates reads, or
+// -1 if there is none. r is Coded.
+func (r Representation) Level(c *collection.Collection, width int) int {
+	return representations[r].level(c, width)
+}
+
+// Codes are what looks at survivors read, an atom's stride bytes apart. r is Coded and
+// not First.
+func (r Representation) Codes(c *collection.Collection) (codes []uint8, stride int) {
+	return representations[r].rows(c)
+}
+
+// Cost is what a look costs an atom and query, in ns, of head directions and width
+// rest coordinates, where panels hold panel of these; 0 if a backend of these costs
+// has no such looks. What memory that is far away costs comes on top. r is Coded.
+func (r Representation) Cost(c *Costs, head, width, panel int) float64 {
+	return representations[r].cost(c, head, width, panel)
+}
+
+// LaterLook is the representation that a look at survivors reads at a level.
+func LaterLook(l *collection.Level) Representation {
+	if l.Signs {
+		return Signs
+	}
+	return Rows
+}
