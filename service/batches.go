@@ -27,11 +27,11 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 }
 
 func (s *Server) listBatches(r *request, w http.ResponseWriter) error {
-	after, err := r.params.one("after")
+	after, err := r.params.parseText("after")
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, db.MostPage, db.DefaultPage)
+	limit, err := r.params.parseInt("limit", 1, db.MostPage, db.DefaultPage)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
 	if err := s.slates.Drop(ctx, name, func() error { return s.catalog.Delete(name) }); err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -70,7 +70,7 @@ func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 	if errors.Is(err, errThere) {
 		return nil
 	}
-	return s.waited(err)
+	return s.explainWait(err)
 }
 
 // createParams are the parameters of making a collection besides those of its
@@ -141,7 +141,7 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 		}
 	}
 	o.IDs = catalog.Kind(kind)
-	seed, err := p.one("seed")
+	seed, err := p.parseText("seed")
 	switch {
 	case err != nil:
 		return o, err
@@ -155,14 +155,14 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 		}
 	}
 	o.Drawn = body.seed == nil && !p.Has("seed")
-	replace, err := p.truth("replace")
+	replace, err := p.parseBool("replace")
 	o.Replace = o.Replace || replace
 	return o, err
 }
 
 // wantsToWait says whether the answer shall come when the version is ready.
 func wantsToWait(r *request) (bool, error) {
-	wait, err := r.params.truth("wait")
+	wait, err := r.params.parseBool("wait")
 	return wait || r.Header.Get("Prefer") == "wait", err
 }
 

@@ -16,7 +16,7 @@ import (
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
-	x, r := begin(raw, r)
+	x, r := beginExchange(raw, r)
 	r = s.traced(x, r, raw.Header())
 	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
 	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}

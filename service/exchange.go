@@ -38,8 +38,8 @@ func exchangeOf(r *http.Request) *exchange {
 	return x
 }
 
-// begin makes the exchange of a request.
-func begin(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
+// beginExchange makes the exchange of a request.
+func beginExchange(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
 	x := &exchange{id: r.Header.Get("X-Request-Id"), began: time.Now(), raw: w}
 	if !plain(x.id, 64) {
 		x.id = rand.Text()

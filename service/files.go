@@ -142,19 +142,19 @@ func badForm(err error) error {
 }
 
 func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
-	after, err := r.params.one("after")
+	after, err := r.params.parseText("after")
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, mostFiles, mostFiles)
+	limit, err := r.params.parseInt("limit", 1, mostFiles, mostFiles)
 	if err != nil {
 		return err
 	}
-	purpose, err := r.params.one("purpose")
+	purpose, err := r.params.parseText("purpose")
 	if err != nil {
 		return err
 	}
-	if order, err := r.params.one("order"); err != nil || r.params.Has("order") && order != "desc" {
+	if order, err := r.params.parseText("order"); err != nil || r.params.Has("order") && order != "desc" {
 		return problem.New(problem.InvalidValue, "order is %q; files are listed newest first", order).In("order").Within([]string{"desc"})
 	}
 	list, more, err := s.files.List(after, limit, purpose)

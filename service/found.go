@@ -24,8 +24,8 @@ func (f found) orNil() *found {
 	return &f
 }
 
-// look counts what the parts have found.
-func (s *Server) look() {
+// countFound counts what the parts have found.
+func (s *Server) countFound() {
 	c, f, b := s.catalog.Found(), s.files.Found(), s.batches.Found()
 	s.found = found{
 		Collections: len(c.Adopted), Files: len(f.Adopted), Batches: len(b.Adopted),

@@ -39,7 +39,7 @@ const mostNamed = 20
 // demanded fails unless the collections are ready that a request for readiness demands:
 // all with collections=all.
 func (s *Server) demanded(p parameters) error {
-	which, err := p.one("collections")
+	which, err := p.parseText("collections")
 	if err != nil || !p.Has("collections") {
 		return err
 	}

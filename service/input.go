@@ -15,11 +15,11 @@ import (
 // that is taken as it comes: who sends slowly keeps nobody from searching.
 type input struct {
 	io.Reader
-	s     *Server
-	ctx   context.Context
-	turn  *turn
-	said  int64 // bytes that the header announces, or -1
-	limit int64 // bytes that there may be
+	s         *Server
+	ctx       context.Context
+	turn      *turn
+	announced int64 // bytes that the header announces, or -1
+	limit     int64 // bytes that there may be
 	// lead is how many bytes of buf come before the body: what lies in it shall be where
 	// numbers may.
 	lead int
@@ -35,10 +35,10 @@ func (s *Server) newInput(r *request) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{Reader: body, s: s, ctx: r.Context(), said: r.ContentLength, limit: s.o.Limits.Body, lead: r.lead, pace: r.x.paced}
+	in := &input{Reader: body, s: s, ctx: r.Context(), announced: r.ContentLength, limit: s.o.Limits.Body, lead: r.lead, pace: r.x.paced}
 	claim := in.limit
-	if in.said >= 0 {
-		claim = in.said
+	if in.announced >= 0 {
+		claim = in.announced
 	}
 	in.hold = s.bodies.Hold(r.client(), int64(bodySize(int(claim)+in.lead+1)), in.giveWay)
 	return in, nil
@@ -47,7 +47,7 @@ func (s *Server) newInput(r *request) (*input, error) {
 // plainInput is a body of at most limit bytes that is small enough for its memory not to
 // be counted.
 func (s *Server) plainInput(r *http.Request, body io.Reader, limit int64) *input {
-	return &input{Reader: body, s: s, ctx: r.Context(), said: r.ContentLength, limit: limit}
+	return &input{Reader: body, s: s, ctx: r.Context(), announced: r.ContentLength, limit: limit}
 }
 
 // giveWay has the reading of a body end soon.
@@ -108,8 +108,8 @@ func (in *input) fill() error {
 // its end.
 func (in *input) fit(size int) int {
 	most := in.limit
-	if in.said >= 0 {
-		most = in.said
+	if in.announced >= 0 {
+		most = in.announced
 	}
 	return min(size, in.lead+int(most)+1)
 }
@@ -121,7 +121,7 @@ func (in *input) grow(size int) error {
 		old = &buffer{}
 	}
 	size = bodySize(max(size, cap(old.b)+1))
-	if err := in.take(int64(size - cap(old.b))); err != nil {
+	if err := in.reserve(int64(size - cap(old.b))); err != nil {
 		return err
 	}
 	in.buf = in.s.buffers.body(size)
@@ -130,9 +130,9 @@ func (in *input) grow(size int) error {
 	return nil
 }
 
-// take takes n bytes of the memory of all bodies. What the body waits for them is not its
+// reserve takes n bytes of the memory of all bodies. What the body waits for them is not its
 // sender's doing.
-func (in *input) take(n int64) error {
+func (in *input) reserve(n int64) error {
 	if in.hold == nil {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (in *input) failed(err error) error {
 		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of searches have %d bytes together (limits.bodies)", in.s.o.Limits.Bodies).
 			Within(in.s.o.Limits.Bodies).Because(err)
 	}
-	return in.s.waited(err)
+	return in.s.explainWait(err)
 }
 
 // waited is how long the body has waited for memory.

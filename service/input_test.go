@@ -14,7 +14,7 @@ func TestInputLead(t *testing.T) {
 	text := strings.Repeat("0123456789", 10_000)
 	for header := range 9 {
 		for _, said := range []int64{int64(len(text)), -1} {
-			in := &input{Reader: iotest.HalfReader(strings.NewReader(text)), s: s, ctx: t.Context(), said: said, limit: 1 << 20, lead: -header & 3}
+			in := &input{Reader: iotest.HalfReader(strings.NewReader(text)), s: s, ctx: t.Context(), announced: said, limit: 1 << 20, lead: -header & 3}
 			for range 2 { // the second time from memory
 				b, err := in.all()
 				if err != nil || string(b) != text {
@@ -27,7 +27,7 @@ func TestInputLead(t *testing.T) {
 			in.close() // whose memory the next has
 		}
 	}
-	in := &input{Reader: strings.NewReader("ab"), s: s, ctx: t.Context(), said: 2, lead: 3}
+	in := &input{Reader: strings.NewReader("ab"), s: s, ctx: t.Context(), announced: 2, lead: 3}
 	if b, err := in.all(); err != nil || string(b) != "ab" {
 		t.Errorf("%q, %v", b, err)
 	}

@@ -68,7 +68,7 @@ func TestQueue(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 }
 
-func (s *site) waitingNow() int { return s.places.Waiting() }
+func (s *site) waitingNow() int { return s.slots.Waiting() }
 
 // TestClientsThatGo: a client that waits no longer leaves no trace in the queue, and its
 // search is stopped.
@@ -254,7 +254,7 @@ func (s *site) raw(request string) (status, rest string) {
 // given up, however fast it was before.
 func TestPace(t *testing.T) {
 	p := pace{grace: time.Second, rate: 100}
-	if got := p.of(250); got != 3500*time.Millisecond {
+	if got := p.timeFor(250); got != 3500*time.Millisecond {
 		t.Errorf("250 bytes may take %v", got)
 	}
 	var set []time.Time

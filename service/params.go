@@ -33,8 +33,8 @@ func parametersOf(r *http.Request, names []string) (parameters, error) {
 	return parameters{values}, nil
 }
 
-// one is the value of a parameter, "" if it is not there.
-func (p parameters) one(name string) (string, error) {
+// parseText is the value of a parameter, "" if it is not there.
+func (p parameters) parseText(name string) (string, error) {
 	values := p.Values[name]
 	if len(values) > 1 {
 		return "", problem.New(problem.InvalidValue, "%s is given %d times", name, len(values)).In(name)
@@ -45,9 +45,9 @@ func (p parameters) one(name string) (string, error) {
 	return values[0], nil
 }
 
-// truth is a parameter of true or false; alone it is true.
-func (p parameters) truth(name string) (bool, error) {
-	text, err := p.one(name)
+// parseBool is a parameter of true or false; alone it is true.
+func (p parameters) parseBool(name string) (bool, error) {
+	text, err := p.parseText(name)
 	if err != nil || !p.Has(name) {
 		return false, err
 	}
@@ -60,9 +60,9 @@ func (p parameters) truth(name string) (bool, error) {
 	return false, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]string{"true", "false"})
 }
 
-// whole is a parameter of a whole number in [low, high]; absent, it is otherwise.
-func (p parameters) whole(name string, low, high, otherwise int) (int, error) {
-	text, err := p.one(name)
+// parseInt is a parameter of a whole number in [low, high]; absent, it is otherwise.
+func (p parameters) parseInt(name string, low, high, otherwise int) (int, error) {
+	text, err := p.parseText(name)
 	if err != nil || !p.Has(name) {
 		return otherwise, err
 	}

@@ -59,7 +59,7 @@ func callOf(ctx context.Context) *call {
 // ServeHTTP answers one call.
 func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	s := p.s
-	x, r := begin(raw, r)
+	x, r := beginExchange(raw, r)
 	r = s.traced(x, r, raw.Header())
 	w := &callWriter{writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}}
 	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
@@ -86,7 +86,7 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	x.client = s.clientOf(x, r)
 	c := &call{request: &request{Request: r, x: x}, w: w}
 	c.body = &callBody{ReadCloser: r.Body, p: p, c: c, coding: coding}
-	defer c.body.next()
+	defer c.body.endMessage()
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.Request, r.Body = r, c.body
 	if _, known := p.calls.Handler(r); known != "/" {

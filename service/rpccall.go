@@ -38,8 +38,8 @@ type callBody struct {
 // length, big-endian.
 const messagePrefix = 5
 
-// next says that a message was dealt with, and gives all back that it took.
-func (b *callBody) next() {
+// endMessage says that a message was dealt with, and gives all back that it took.
+func (b *callBody) endMessage() {
 	if t := b.c.turn; t != nil {
 		t.end()
 		b.c.turn = nil
@@ -87,17 +87,17 @@ func (b *callBody) receive() error {
 	if size > most {
 		return problem.New(problem.BodyTooLarge, "the message has %d bytes, the most is %d", size, most).Within(most)
 	}
-	in := &input{Reader: body{exactly(paced, size)}, s: s, ctx: b.c.Context(), said: size, limit: most, lead: messagePrefix, pace: paced}
+	in := &input{Reader: body{exactly(paced, size)}, s: s, ctx: b.c.Context(), announced: size, limit: most, lead: messagePrefix, pace: paced}
 	if prefix[0]&1 != 0 {
 		var err error
 		if in.Reader, err = b.unpacked(in.Reader, most); err != nil {
 			return err
 		}
-		in.said = -1
+		in.announced = -1
 	}
 	claim := most
-	if in.said >= 0 {
-		claim = in.said
+	if in.announced >= 0 {
+		claim = in.announced
 	}
 	in.hold = s.bodies.Hold(b.c.client(), claim+messagePrefix+1, in.giveWay)
 	b.message = in
@@ -184,7 +184,7 @@ func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[i
 		if err := stream.Send(answer); err != nil {
 			return err
 		}
-		c.body.next()
+		c.body.endMessage()
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 	}
 	resp, err := s.find(ctx, t, info.Name, v, q.Search)
 	if err != nil {
-		return nil, s.waited(err)
+		return nil, s.explainWait(err)
 	}
 	counted.Found()
 	if t.answer != nil {

@@ -129,7 +129,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 		began := time.Now()
 		resp, err := s.find(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
-			return s.waited(err)
+			return s.explainWait(err)
 		}
 		call.Found()
 		return answer(in.turn, resp, time.Since(began))
@@ -157,7 +157,7 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}
-	if err := t.room(ctx, answerBytes(q.M, min(q.K, v.Len()))); err != nil {
+	if err := t.reserveAnswer(ctx, answerBytes(q.M, min(q.K, v.Len()))); err != nil {
 		return nil, err
 	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {

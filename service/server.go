@@ -34,7 +34,7 @@ import (
 type Server struct {
 	o         Options
 	pace      pace
-	places    *fair.Queue  // searches at once
+	slots     *fair.Queue  // searches at once
 	turns     *fair.Turns  // at the processor
 	bodies    *fair.Memory // of searches as they come
 	answers   *fair.Memory // of searches until they are sent
@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
-		places: fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
+		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
 		turns:  fair.NewTurns(o.Turn, o.turned()),
 		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
@@ -154,7 +154,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.batches, err = offline.Open(filepath.Join(o.Dir, batchesName), s.db, s.batchOptions()); err != nil {
 		return err
 	}
-	s.look()
+	s.countFound()
 	return nil
 }
 
@@ -232,7 +232,7 @@ func (s *Server) Collections() map[string]metrics.Collection {
 // Waiting counts requests that wait, by what for; for metrics.
 func (s *Server) Waiting() map[string]int {
 	return map[string]int{
-		"place": s.places.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
+		"place": s.slots.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
 		"body memory": s.bodies.Waiting(), "answer memory": s.answers.Waiting(),
 	}
 }

@@ -42,9 +42,9 @@ type slateVersion struct{ *catalog.Version }
 func (v slateVersion) Number() int64   { return v.Info().Version }
 func (v slateVersion) IDs() slates.IDs { return v.Version.IDs() }
 
-// slated reads the JSON body of a request about a collection's slates, in its turn, and
+// withSlates reads the JSON body of a request about a collection's slates, in its turn, and
 // has it answered while the collection is held.
-func (s *Server) slated(r *request, answer func(ctx context.Context, name string, body []byte) error) error {
+func (s *Server) withSlates(r *request, answer func(ctx context.Context, name string, body []byte) error) error {
 	name := r.PathValue("name")
 	if _, err := s.catalog.Get(name); err != nil {
 		return err
@@ -61,18 +61,18 @@ func (s *Server) slated(r *request, answer func(ctx context.Context, name string
 		defer cancel()
 		release, err := s.slates.Hold(ctx, name) // not before: a sender may be slow
 		if err != nil {
-			return s.waited(err)
+			return s.explainWait(err)
 		}
 		defer release()
 		if _, err := s.catalog.Get(name); err != nil {
 			return err
 		}
-		return s.waited(answer(ctx, name, body))
+		return s.explainWait(answer(ctx, name, body))
 	})
 }
 
 func (s *Server) putSlates(r *request, w http.ResponseWriter) error {
-	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+	return s.withSlates(r, func(ctx context.Context, name string, body []byte) error {
 		v, err := s.catalog.Use(name, 0)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ const settingsRate = 256 << 10
 
 // forgetUsers forgets users; those of whom nothing is known are forgotten.
 func (s *Server) forgetUsers(r *request, w http.ResponseWriter) error {
-	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+	return s.withSlates(r, func(ctx context.Context, name string, body []byte) error {
 		users, err := slates.DecodeUsers(body, s.slateLimits())
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *Server) deleteSlates(r *request, w http.ResponseWriter) error {
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
 	if err := s.slates.Drop(ctx, name, nil); err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -158,7 +158,7 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+	return s.withSlates(r, func(ctx context.Context, name string, body []byte) error {
 		req, err := slates.DecodeRequest(body, s.slateLimits())
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 }
 
 func (s *Server) rewardSlates(r *request, w http.ResponseWriter) error {
-	return s.slated(r, func(ctx context.Context, name string, body []byte) error {
+	return s.withSlates(r, func(ctx context.Context, name string, body []byte) error {
 		all, one, err := slates.DecodeFeedback(body, s.slateLimits())
 		if err != nil {
 			return err

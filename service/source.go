@@ -112,7 +112,7 @@ func (s *Server) decodeSource(r *request, members jsonbody.Members) error {
 
 // either takes a text from the body or from a parameter, whichever is there.
 func (p parameters) either(name, body string, dst *string) error {
-	text, err := p.one(name)
+	text, err := p.parseText(name)
 	if err != nil {
 		return err
 	}

@@ -47,18 +47,18 @@ func (s *Server) postTournament(r *request, w http.ResponseWriter) error {
 	defer cancel()
 	made, err := s.tournaments.Create(ctx, spec, key)
 	if err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
 	w.Header().Set("Location", "/v1/tournaments/"+made.ID)
 	return writeJSON(w, http.StatusCreated, made)
 }
 
 func (s *Server) listTournaments(r *request, w http.ResponseWriter) error {
-	after, err := r.params.one("after")
+	after, err := r.params.parseText("after")
 	if err != nil {
 		return err
 	}
-	limit, err := r.params.whole("limit", 1, db.MostPage, db.DefaultPage)
+	limit, err := r.params.parseInt("limit", 1, db.MostPage, db.DefaultPage)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Server) deleteTournament(r *request, w http.ResponseWriter) error {
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
 	if err := s.tournaments.Delete(ctx, id); err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
 	return writeJSON(w, http.StatusOK, api.Deleted{ID: id, Object: "tournament", Deleted: true})
 }
@@ -102,15 +102,15 @@ func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	handed, err := s.tournaments.Next(ctx, r.PathValue("id"), count, key)
+	issued, err := s.tournaments.Next(ctx, r.PathValue("id"), count, key)
 	if err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
-	return writeJSON(w, http.StatusOK, handed)
+	return writeJSON(w, http.StatusOK, issued)
 }
 
 func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
-	lenient, err := r.params.truth("lenient")
+	lenient, err := r.params.parseBool("lenient")
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
 	defer cancel()
 	reported, err := s.tournaments.Report(ctx, r.PathValue("id"), results, lenient)
 	if err != nil {
-		return s.waited(err)
+		return s.explainWait(err)
 	}
 	return writeJSON(w, http.StatusOK, reported)
 }

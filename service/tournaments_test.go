@@ -42,7 +42,7 @@ func TestTournament(t *testing.T) {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	for n := range 1000 {
-		handed, err := c.NextDuels(ctx, made.ID, 2, "")
+		issued, err := c.NextDuels(ctx, made.ID, 2, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +51,11 @@ func TestTournament(t *testing.T) {
 			s = startIn(t, dir, nil)
 			c = connect()
 		}
-		if handed.Done {
+		if issued.Done {
 			break
 		}
-		reported, err := c.ReportDuels(ctx, made.ID, judge(order, handed.Duels), false)
-		if err != nil || len(reported.Receipts) != len(handed.Duels) || reported.Receipts[0].Status != "accepted" {
+		reported, err := c.ReportDuels(ctx, made.ID, judge(order, issued.Duels), false)
+		if err != nil || len(reported.Receipts) != len(issued.Duels) || reported.Receipts[0].Status != "accepted" {
 			t.Fatalf("%+v, %v", reported, err)
 		}
 		if reported.Done {
@@ -100,13 +100,13 @@ func TestBadTournaments(t *testing.T) {
 	if a.header.Get("Location") != at {
 		t.Errorf("at %s", a.header.Get("Location"))
 	}
-	var handed, again api.Duels
-	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&handed)
+	var issued, again api.Duels
+	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&issued)
 	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&again)
-	if fmt.Sprint(handed) != fmt.Sprint(again) || len(handed.Duels) == 0 {
-		t.Fatalf("under one key: %v, then %v", handed, again)
+	if fmt.Sprint(issued) != fmt.Sprint(again) || len(issued.Duels) == 0 {
+		t.Fatalf("under one key: %v, then %v", issued, again)
 	}
-	id := handed.Duels[0].ID
+	id := issued.Duels[0].ID
 	reported := fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, id)
 	s.do("POST", at+"/report", reported).want(200)
 	before := string(s.do("GET", at, nil).want(200).body)

@@ -22,7 +22,7 @@ type turn struct {
 	s      *Server
 	client string
 	since  time.Time // from when its time counts
-	place  *fair.Use
+	slot   *fair.Use
 	answer *fair.Hold // nil before there is one
 }
 
@@ -33,20 +33,20 @@ func (s *Server) turnOf(ctx context.Context, client string) (*turn, error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	var err error
-	if t.place, err = s.places.Enter(ctx, client, 1); err != nil {
-		return nil, s.full(err)
+	if t.slot, err = s.slots.Enter(ctx, client, 1); err != nil {
+		return nil, s.explainFull(err)
 	}
 	return t, nil
 }
 
-// full says why a wait ended without a place.
-func (s *Server) full(err error) error {
+// explainFull says why a wait ended without a place.
+func (s *Server) explainFull(err error) error {
 	if errors.Is(err, fair.ErrFull) {
 		p := problem.New(problem.QueueFull, "%d searches wait already, the most that may", s.o.Limits.Waiting).Within(s.o.Limits.Waiting)
 		p.RetryAfter = retryAfter
 		return p
 	}
-	return s.waited(err)
+	return s.explainWait(err)
 }
 
 // end gives all of the turn back. Ending twice is allowed.
@@ -60,36 +60,36 @@ func (t *turn) end() {
 // rest gives back what computing takes. The answer keeps its memory.
 func (t *turn) rest() {
 	t.End()
-	t.place.Leave()
+	t.slot.Leave()
 }
 
 // spent is how much of its time the request has had.
 func (t *turn) spent() time.Duration { return time.Since(t.since) }
 
-// soon bounds ctx by the time that any search may take, since it began to wait.
-func (t *turn) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDeadline bounds ctx by the time that any search may take, since it began to wait.
+func (t *turn) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if most := t.s.o.Timeouts.Search; most > 0 {
 		return context.WithDeadline(ctx, t.since.Add(most))
 	}
 	return ctx, func() {}
 }
 
-// room waits until there is memory for an answer of so many bytes.
-func (t *turn) room(ctx context.Context, bytes int64) error {
+// reserveAnswer waits until there is memory for an answer of so many bytes.
+func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	if t.answer == nil {
 		t.answer = t.s.answers.Hold(t.client, bytes, nil)
 		if err := t.answer.Settle(); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := t.soon(ctx)
+	ctx, cancel := t.withDeadline(ctx)
 	defer cancel()
 	err := t.answer.Grow(ctx, min(bytes, t.s.o.Limits.Answers))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: answers have %d bytes together (limits.answers)", t.s.o.Limits.Answers).
 			Within(t.s.o.Limits.Answers).Because(err)
 	}
-	return t.s.waited(err)
+	return t.s.explainWait(err)
 }
 
 // compute waits for the turn of work of one goroutine over so many bytes, by what a byte
@@ -99,9 +99,9 @@ func (t *turn) compute(ctx context.Context, bytes int, each float64) error {
 	if expected < time.Millisecond {
 		return nil
 	}
-	ctx, cancel := t.soon(ctx)
+	ctx, cancel := t.withDeadline(ctx)
 	defer cancel()
-	return t.s.waited(t.Next(ctx, expected))
+	return t.s.explainWait(t.Next(ctx, expected))
 }
 
 // inTurn has do work on the body of r once it may: the body is read, then the request
@@ -128,8 +128,8 @@ func (s *Server) inTurn(r *request, do func(*input) error) error {
 	return do(in)
 }
 
-// waited says why a wait ended that ended by a context.
-func (s *Server) waited(err error) error {
+// explainWait says why a wait ended that ended by a context.
+func (s *Server) explainWait(err error) error {
 	if errors.Is(err, context.Canceled) && s.stopped.Err() != nil {
 		return errDraining()
 	}
@@ -155,9 +155,9 @@ func (s *Server) bounded(r *request, room int64, do func(context.Context) error)
 	}
 	defer t.end()
 	if room > 0 {
-		if err := t.room(ctx, room); err != nil {
+		if err := t.reserveAnswer(ctx, room); err != nil {
 			return err
 		}
 	}
-	return s.waited(do(ctx))
+	return s.explainWait(do(ctx))
 }

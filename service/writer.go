@@ -66,7 +66,7 @@ func (w *writer) giveWay() {
 // extend gives the client time to take n more bytes. Writers without deadlines, as
 // in tests, have none.
 func (w *writer) extend(n int) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.of(n)))
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.timeFor(n)))
 	if w.gives.Load() {
 		_ = w.control.SetWriteDeadline(time.Now())
 	}
@@ -78,7 +78,7 @@ type pace struct {
 	rate  int64 // bytes a second
 }
 
-// of is how long n bytes may take.
-func (p pace) of(n int) time.Duration {
+// timeFor is how long n bytes may take.
+func (p pace) timeFor(n int) time.Duration {
 	return p.grace + time.Duration(float64(n)/float64(p.rate)*float64(time.Second))
 }

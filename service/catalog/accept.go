@@ -15,9 +15,9 @@ import (
 	"thresher/service/problem"
 )
 
-// early refuses what is refused anyhow, before a body is read. A key that is known
+// refuseEarly refuses what is refused anyhow, before a body is read. A key that is known
 // has an answer whatever the state is, and what is being made is waited for later.
-func (c *Catalog) early(ctx context.Context, name, key string, may func(*entry) error) error {
+func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
 		_, found, err := db.FindKey(bucket(tx, keysBucket), key, "")
@@ -39,8 +39,8 @@ func (c *Catalog) early(ctx context.Context, name, key string, may func(*entry) 
 	return may(e)
 }
 
-// earlier looks for what was made under a key.
-func (c *Catalog) earlier(key, fingerprint string) (i Info, found bool, err error) {
+// findByKey looks for what was made under a key.
+func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
 		if err != nil || !ok {
@@ -106,7 +106,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	}()
 	c.change.Lock()
 	defer c.change.Unlock()
-	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
 	c.mu.Lock()
@@ -144,7 +144,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 		c.entries[name] = e
 	}
 	e.record = rec
-	c.begin(e, name, from, share)
+	c.startBuild(e, name, from, share)
 	return infoOf(name, ch, Building), nil
 }
 
@@ -164,7 +164,7 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 			c.drop(ch.manifest())
 		}
 	}()
-	if err := c.describes(&manifest{Name: name, Change: *ch, Key: key, Fingerprint: fingerprint}); err != nil {
+	if err := c.writeManifest(&manifest{Name: name, Change: *ch, Key: key, Fingerprint: fingerprint}); err != nil {
 		return err
 	}
 	if err := s.land(); err != nil {

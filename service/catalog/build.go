@@ -30,9 +30,9 @@ type build struct {
 	err  error         // why it did not come to an end
 }
 
-// begin starts making a version that has been recorded. share holds what memory it is known
+// startBuild starts making a version that has been recorded. share holds what memory it is known
 // to need. The caller holds mu.
-func (c *Catalog) begin(e *entry, name string, from *Version, share *share) {
+func (c *Catalog) startBuild(e *entry, name string, from *Version, share *share) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	b := &build{c: c, name: name, change: *e.Next, from: from, share: share, cancel: cancel, done: make(chan struct{})}
 	e.build = b
@@ -297,7 +297,7 @@ func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 		former := rec.Ready
 		rec.Ready, rec.Failed = &o.change, nil
 		o.change.Rows, o.change.Drop = nil, "" // it is not made of them any more
-		if err = c.finished(b.name, &o.change); err == nil {
+		if err = c.markReady(b.name, &o.change); err == nil {
 			err = c.replace(b.name, rec, former)
 		}
 		if err != nil {
@@ -400,7 +400,7 @@ func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) 
 			c.o.Log.Error("the failure could not be recorded", "collection", b.name, "reason", err)
 		}
 	}
-	switch m, lost := c.described(b.change.Base); {
+	switch m, lost := c.readManifest(b.change.Base); {
 	case durable && err == nil:
 		b.clear(b.change.files()...)
 	case lost == nil && m.Ready: // it was made, and could not be recorded: that is tried again

@@ -146,7 +146,7 @@ func (c *Catalog) resume() {
 		if e := c.entries[name]; e.Next != nil {
 			share := c.memory.share(name)
 			_ = c.fits(share, e.Next) // make tells
-			c.begin(e, name, nil, share)
+			c.startBuild(e, name, nil, share)
 		}
 	}
 	c.work.Add(1)
@@ -154,16 +154,16 @@ func (c *Catalog) resume() {
 		defer c.work.Done()
 		defer close(c.ready)
 		for _, o := range all {
-			c.load(o)
+			c.loadVersion(o)
 		}
 	}()
 }
 
-// load opens o and announces it.
-func (c *Catalog) load(o *opened) {
+// loadVersion opens o and announces it.
+func (c *Catalog) loadVersion(o *opened) {
 	err := c.ctx.Err()
 	if err == nil {
-		err = o.load(c.ctx)
+		err = o.openFiles(c.ctx)
 	}
 	if err != nil {
 		c.o.Log.Error("collection could not be loaded", "collection", o.name, "version", o.change.Version, "reason", err)

@@ -29,7 +29,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 		return Info{}, err
 	}
 	may := func(e *entry) error { return c.mayCreate(name, e, o.Replace) }
-	if err := c.early(ctx, name, key, may); err != nil {
+	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	s, err := c.stage(ctx, ch.Base, &src)
@@ -38,13 +38,13 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 		return Info{}, err
 	}
 	fingerprint := printOf("create", name, s.id, src.Column, src.IDColumn, o)
-	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
-	if err := ch.take(s); err != nil {
+	if err := ch.fillFrom(s); err != nil {
 		return Info{}, err
 	}
-	if err := ch.call(s, &src, o.IDs); err != nil {
+	if err := ch.resolveIDs(s, &src, o.IDs); err != nil {
 		return Info{}, err
 	}
 	return c.inTurn(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
@@ -81,15 +81,15 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	return ch, nil
 }
 
-// call settles what the rows of a new collection are called: by the ids that were named,
+// resolveIDs settles what the rows of a new collection are called: by the ids that were named,
 // by those of a column called id, or by their numbers.
-func (ch *change) call(s *staged, src *Source, asked Kind) error {
+func (ch *change) resolveIDs(s *staged, src *Source, requested Kind) error {
 	named := src.IDColumn != "" || src.IDs != nil
-	if !named && asked != RowNumbers && s.layout.IDs != "" {
+	if !named && requested != RowNumbers && s.layout.IDs != "" {
 		s.origin.IDColumn, named = s.layout.IDs, true
 	}
-	if !named && asked != "" && asked != RowNumbers {
-		return problem.New(problem.InvalidValue, "ids of kind %s need a column of ids", asked).In("ids")
+	if !named && requested != "" && requested != RowNumbers {
+		return problem.New(problem.InvalidValue, "ids of kind %s need a column of ids", requested).In("ids")
 	}
 	if !named {
 		ch.IDs = RowNumbers
@@ -115,8 +115,8 @@ func (s *staged) dropped(named bool) []string {
 	return []string{"not kept of " + s.origin.Called + ": " + fmt.Sprintf("%.1000s", text)}
 }
 
-// take makes ch of a source.
-func (ch *change) take(s *staged) error {
+// fillFrom makes ch of a source.
+func (ch *change) fillFrom(s *staged) error {
 	for _, v := range []struct {
 		field, is string
 		asked     *string
@@ -144,7 +144,7 @@ func (ch *change) take(s *staged) error {
 // strings needs ids. See Create.
 func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
-	if err := c.early(ctx, name, key, may); err != nil {
+	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	base := newBase(name)
@@ -154,11 +154,11 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		return Info{}, err
 	}
 	fingerprint := printOf("append", name, s.id, src.Column, src.IDColumn, nil)
-	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
 	return c.inTurn(ctx, name, func() (Info, error) {
-		if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 			return i, err
 		}
 		from, err := c.Use(name, 0)
@@ -232,15 +232,15 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 // lose all its rows. See Create.
 func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
-	if err := c.early(ctx, name, key, may); err != nil {
+	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
 	fingerprint := printOf("remove", name, "", "", "", ids)
-	if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
 	return c.inTurn(ctx, name, func() (Info, error) {
-		if i, found, err := c.earlier(key, fingerprint); err != nil || found {
+		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 			return i, err
 		}
 		from, err := c.Use(name, 0)

@@ -68,7 +68,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 	check := func(name string, ch *change, what string) {
 		known[ch.Base] = ref{name, ch.Version}
 		i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
-		if err := c.whole(ch); os.IsNotExist(err) {
+		if err := c.checkFiles(ch); os.IsNotExist(err) {
 			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err != nil {
 			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
@@ -108,7 +108,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 // checkNext looks at what a version is to be made of.
 func (c *Catalog) checkNext(name string, ch *change) db.Item {
 	i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
-	if m, err := c.described(ch.Base); err == nil && m.Ready {
+	if m, err := c.readManifest(ch.Base); err == nil && m.Ready {
 		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
 		return i
 	}
@@ -136,7 +136,7 @@ func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
 		i.Detail = fmt.Sprintf("version %d, to be made", l.Change.Version)
 	default:
 		i.Detail = fmt.Sprintf("version %d is whole, %d rows of %d columns", l.Change.Version, l.Change.Count, l.Change.Dim)
-		if err := c.whole(&l.Change); err != nil {
+		if err := c.checkFiles(&l.Change); err != nil {
 			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
 		}
 	}

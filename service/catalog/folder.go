@@ -49,15 +49,15 @@ func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err erro
 	}
 	for _, l := range all {
 		l.gone = l.has((&change{Base: l.base}).gone())
-		if l.manifest, l.why = c.described(l.base); l.manifest != nil {
+		if l.manifest, l.why = c.readManifest(l.base); l.manifest != nil {
 			l.name = l.manifest.Name
 		}
 	}
 	return all, onTheirWay, nil
 }
 
-// there says that a version's files are, as far as a look at their sizes tells.
-func (c *Catalog) there(ch *change) bool {
+// filesExist says that a version's files are, as far as a look at their sizes tells.
+func (c *Catalog) filesExist(ch *change) bool {
 	if _, err := collection.Stat(filepath.Join(c.dir, ch.data())); err != nil {
 		return false
 	}
@@ -68,8 +68,8 @@ func (c *Catalog) there(ch *change) bool {
 	return err == nil
 }
 
-// whole says what is wrong with a version's files, all of which are read.
-func (c *Catalog) whole(ch *change) error {
+// checkFiles says what is wrong with a version's files, all of which are read.
+func (c *Catalog) checkFiles(ch *change) error {
 	col, err := collection.Open(filepath.Join(c.dir, ch.data()))
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func readIDs(path string) (*IDs, error) {
 func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 	sum := castagnoli()
 	in := idsReader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}
-	head := in.take(32)
+	head := in.bytes(32)
 	if in.err != nil || string(head[:8]) != idsMagic || binary.LittleEndian.Uint32(head[8:]) != idsVersion {
 		return nil, fmt.Errorf("%w: it begins %q", errIDs, head)
 	}
@@ -111,12 +111,12 @@ func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 	} else {
 		d.kind, d.ends = Strings, make([]uint64, n+1)
 		in.each(8, len(d.ends), func(i int, b []byte) { d.ends[i] = binary.LittleEndian.Uint64(b) })
-		d.text = in.take(int(text))
+		d.text = in.bytes(int(text))
 	}
 	d.order = make([]uint32, n)
 	in.each(4, len(d.order), func(i int, b []byte) { d.order[i] = binary.LittleEndian.Uint32(b) })
 	want := sum.Sum32()
-	if tail := in.take(4); in.err != nil || binary.LittleEndian.Uint32(tail) != want {
+	if tail := in.bytes(4); in.err != nil || binary.LittleEndian.Uint32(tail) != want {
 		return nil, fmt.Errorf("%w: checksum differs", errIDs)
 	}
 	return d, d.sound()
@@ -144,7 +144,7 @@ type idsReader struct {
 	err error
 }
 
-func (r *idsReader) take(n int) []byte {
+func (r *idsReader) bytes(n int) []byte {
 	b := make([]byte, n)
 	r.fill(b)
 	return b

@@ -29,13 +29,13 @@ const manifestKind = "version"
 func (c *change) manifest() string { return c.Base + ".version" }
 func (c *change) gone() string     { return c.Base + ".gone" }
 
-// describes writes m, durably.
-func (c *Catalog) describes(m *manifest) error {
+// writeManifest writes m, durably.
+func (c *Catalog) writeManifest(m *manifest) error {
 	return c.o.disk.PutNote(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m)
 }
 
-// described reads the manifest of a base.
-func (c *Catalog) described(base string) (*manifest, error) {
+// readManifest reads the manifest of a base.
+func (c *Catalog) readManifest(base string) (*manifest, error) {
 	m := &manifest{Change: change{Base: base}}
 	if err := durable.Note(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m); err != nil {
 		return nil, err
@@ -46,21 +46,21 @@ func (c *Catalog) described(base string) (*manifest, error) {
 	return m, nil
 }
 
-// finished has the manifest of a version that was made say so. The key that it was asked for
+// markReady has the manifest of a version that was made say so. The key that it was asked for
 // under is as before.
-func (c *Catalog) finished(name string, ch *change) error {
+func (c *Catalog) markReady(name string, ch *change) error {
 	m := manifest{Name: name, Ready: true, Change: *ch}
-	if before, err := c.described(ch.Base); err == nil {
+	if before, err := c.readManifest(ch.Base); err == nil {
 		m.Key, m.Fingerprint = before.Key, before.Fingerprint
 	}
-	return c.describes(&m)
+	return c.writeManifest(&m)
 }
 
 // markGone has the manifests of versions say that these are being deleted; unmarkGone takes that
 // back. A manifest that is not there, or says so already, is left alone.
 func (c *Catalog) markGone(all []*change) error {
 	for _, ch := range all {
-		if err := c.renamed(ch.manifest(), ch.gone()); err != nil {
+		if err := c.renameFile(ch.manifest(), ch.gone()); err != nil {
 			return errors.Join(err, c.unmarkGone(all))
 		}
 	}
@@ -70,12 +70,12 @@ func (c *Catalog) markGone(all []*change) error {
 func (c *Catalog) unmarkGone(all []*change) error {
 	var err error
 	for _, ch := range all {
-		err = errors.Join(err, c.renamed(ch.gone(), ch.manifest()))
+		err = errors.Join(err, c.renameFile(ch.gone(), ch.manifest()))
 	}
 	return err
 }
 
-func (c *Catalog) renamed(from, to string) error {
+func (c *Catalog) renameFile(from, to string) error {
 	from = filepath.Join(c.dir, from)
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -37,8 +37,8 @@ func (c *Catalog) newOpened(name string, ch change) *opened {
 	return &opened{c: c, name: name, change: ch, state: Loading, share: c.memory.share(name), loaded: make(chan struct{})}
 }
 
-// load maps the version's files and opens an engine.
-func (o *opened) load(ctx context.Context) error {
+// openFiles maps the version's files and opens an engine.
+func (o *opened) openFiles(ctx context.Context) error {
 	if err := o.share.resize(o.change.Bytes, shape{rows: o.change.Count, dim: o.change.Dim}.String()); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (r *reconciliation) decide() error {
 
 // known sees to the manifest of a version that the database knows.
 func (r *reconciliation) known(l *lying, rec record) {
-	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.there(rec.Ready) || r.retired[l.base] {
+	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.filesExist(rec.Ready) || r.retired[l.base] {
 		r.made(l)
 	}
 	switch {
@@ -138,21 +138,21 @@ func (r *reconciliation) known(l *lying, rec record) {
 // settle decides what a name's versions are.
 func (r *reconciliation) settle(name string, strange []*lying) {
 	rec := r.records[name]
-	there := rec.Ready != nil && r.c.there(rec.Ready)
+	there := rec.Ready != nil && r.c.filesExist(rec.Ready)
 	var best *lying // of those that are made
 	for _, l := range strange {
 		if l.manifest == nil || !l.Ready || there && l.Change.Version <= rec.Ready.Version ||
 			best != nil && l.Change.Version < best.Change.Version {
 			continue
 		}
-		if err := r.c.whole(&l.Change); err != nil {
+		if err := r.c.checkFiles(&l.Change); err != nil {
 			l.why = err
 			continue
 		}
 		best = l
 	}
 	if n := rec.Next; n != nil { // the one that was being made may be
-		if l := r.folder[n.Base]; l != nil && l.manifest != nil && l.Ready && r.c.whole(&l.Change) == nil &&
+		if l := r.folder[n.Base]; l != nil && l.manifest != nil && l.Ready && r.c.checkFiles(&l.Change) == nil &&
 			(best == nil || l.Change.Version > best.Change.Version) {
 			r.promote(name, l)
 			best = l
@@ -169,7 +169,7 @@ func (r *reconciliation) settle(name string, strange []*lying) {
 		}
 	}
 	trusted := there && best == nil // what the database says is the newest there is
-	next := r.next(name, strange, ready, rec)
+	next := r.nextChange(name, strange, ready, rec)
 	for _, l := range strange {
 		switch {
 		case l == best || l == next:
@@ -294,9 +294,9 @@ func (r *reconciliation) adopt(name string, l *lying, rec record) {
 	r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, %d rows: %s", ch.Version, ch.Count, how))
 }
 
-// next is the change that was acknowledged after ready, if the database does not know it and
+// nextChange is the change that was acknowledged after ready, if the database does not know it and
 // all that it needs is there.
-func (r *reconciliation) next(name string, strange []*lying, ready *change, rec record) *lying {
+func (r *reconciliation) nextChange(name string, strange []*lying, ready *change, rec record) *lying {
 	if now := r.promoted(name); now != nil {
 		rec = *now
 	}
@@ -421,7 +421,7 @@ func (r *reconciliation) tidy() error {
 		return err
 	}
 	for _, m := range r.write {
-		if err := c.describes(m); err != nil {
+		if err := c.writeManifest(m); err != nil {
 			return err
 		}
 	}

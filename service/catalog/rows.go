@@ -34,7 +34,7 @@ func (r *rows) Dim() int { return r.dim }
 
 // Read implements collection.Source.
 func (r *rows) Read(dst []float32) (int, error) {
-	n, err := r.next(dst)
+	n, err := r.nextRows(dst)
 	r.n += int64(n)
 	if r.n > r.most {
 		return 0, problem.New(problem.OverLimit, "%s: more than %d rows", r.called, r.most).In("rows").Within(r.most)
@@ -49,7 +49,7 @@ func (r *rows) Read(dst []float32) (int, error) {
 	return n, err
 }
 
-func (r *rows) next(dst []float32) (int, error) {
+func (r *rows) nextRows(dst []float32) (int, error) {
 	if r.from != nil && r.at < r.from.col.N {
 		return r.old(dst), nil
 	}

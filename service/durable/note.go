@@ -34,11 +34,11 @@ func (d Disk) PutNote(path, kind string, v any) error {
 	if err != nil {
 		return err
 	}
-	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+NoteTemporary)
-	if err := d.Remove(beside); err != nil { // of a process that died
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+NoteTemporary)
+	if err := d.Remove(temporary); err != nil { // of a process that died
 		return err
 	}
-	w, err := d.Create(beside)
+	w, err := d.Create(temporary)
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (d Disk) PutNote(path, kind string, v any) error {
 	if err := w.close(func() error { return nil }); err != nil { // Rename flushes the folder
 		return err
 	}
-	if err := d.Rename(beside, path); err != nil {
-		return errors.Join(err, d.Remove(beside))
+	if err := d.Rename(temporary, path); err != nil {
+		return errors.Join(err, d.Remove(temporary))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (l *Limits) Begin(client string) (end func(), err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of(client)
+	a := l.allowanceOf(client)
 	if l.o.Searches > 0 && a.searches >= l.o.Searches {
 		return nil, &LimitError{What: "searches at once", Limit: float64(l.o.Searches)}
 	}
@@ -90,7 +90,7 @@ func (l *Limits) Ask(client string, queries int) error {
 	if queries > l.o.Burst {
 		return &LimitError{What: "queries at once", Limit: float64(l.o.Burst), RetryAfter: -1}
 	}
-	a, now := l.of(client), time.Now()
+	a, now := l.allowanceOf(client), time.Now()
 	if a.bucket.AllowN(now, queries) {
 		return nil
 	}
@@ -106,8 +106,8 @@ func (l *Limits) late(a *allowance, now time.Time, queries int) *LimitError {
 // leastRemembered is the least of Limits.most.
 const leastRemembered = 1024
 
-// of is a client's allowance. The caller holds the lock.
-func (l *Limits) of(client string) *allowance {
+// allowanceOf is a client's allowance. The caller holds the lock.
+func (l *Limits) allowanceOf(client string) *allowance {
 	if a := l.clients[client]; a != nil {
 		return a
 	}

@@ -151,12 +151,12 @@ func (q *Queue) wait(u *Use, size int64) *waiter {
 
 // pump has those begin that may, and refuses who is too many.
 func (q *Queue) pump() {
-	for c := q.next(nil); c != nil && q.used+q.takes(c.queue[0]) <= q.o.Capacity; c = q.next(nil) {
-		q.begin(c)
+	for c := q.nextClient(nil); c != nil && q.used+q.sizeOf(c.queue[0]) <= q.o.Capacity; c = q.nextClient(nil) {
+		q.admit(c)
 	}
 	floor := func(c *client) bool { return c.uses == 0 && c.queue[0].size <= q.o.Floor }
-	for c := q.next(floor); c != nil; c = q.next(floor) {
-		q.begin(c)
+	for c := q.nextClient(floor); c != nil; c = q.nextClient(floor) {
+		q.admit(c)
 	}
 	for q.o.MostWaiting >= 0 && q.waiting > q.o.MostWaiting {
 		longest := slices.MaxFunc(q.active, func(a, b *client) int { return len(a.queue) - len(b.queue) })
@@ -167,15 +167,15 @@ func (q *Queue) pump() {
 	}
 }
 
-// takes is what of the capacity a use takes.
-func (q *Queue) takes(w *waiter) int64 { return min(w.size, q.o.Largest) }
+// sizeOf is what of the capacity a use takes.
+func (q *Queue) sizeOf(w *waiter) int64 { return min(w.size, q.o.Largest) }
 
 // start is the virtual time at which a client's next use begins.
 func (q *Queue) start(c *client) int64 { return max(q.now, c.finish) }
 
-// next is whose turn it is among those that fit, all if that is nil: of equals the one
+// nextClient is whose turn it is among those that fit, all if that is nil: of equals the one
 // that holds least, and then who came first.
-func (q *Queue) next(fit func(*client) bool) (best *client) {
+func (q *Queue) nextClient(fit func(*client) bool) (best *client) {
 	for _, c := range q.active {
 		if fit != nil && !fit(c) {
 			continue
@@ -197,13 +197,13 @@ func (q *Queue) before(a, b *client) bool {
 	return a.queue[0].seq < b.queue[0].seq
 }
 
-// begin has the first that waits of a client begin.
-func (q *Queue) begin(c *client) {
+// admit has the first that waits of a client begin.
+func (q *Queue) admit(c *client) {
 	w := c.queue[0]
 	q.now = q.start(c)
 	c.finish = q.now + w.size
 	u := w.use
-	u.taken, u.has = q.takes(w), true
+	u.taken, u.has = q.sizeOf(w), true
 	c.uses++
 	c.held += u.taken
 	q.used += u.taken

@@ -40,9 +40,9 @@ func NewTurns(length time.Duration, waited func(Class, time.Duration)) *Turns {
 }
 
 // Waiting is how many pieces of work of a class wait for their turn.
-func (t *Turns) Waiting(c Class) int { return t.of(c).Waiting() }
+func (t *Turns) Waiting(c Class) int { return t.queueOf(c).Waiting() }
 
-func (t *Turns) of(c Class) *Queue {
+func (t *Turns) queueOf(c Class) *Queue {
 	if c == Small {
 		return t.small
 	}
@@ -74,7 +74,7 @@ func (u *Turn) Length() time.Duration { return u.t.length }
 // Next ends the piece of work under way and waits for the turn of the next, which is
 // expected to take so long. It fails when ctx ends.
 func (u *Turn) Next(ctx context.Context, expected time.Duration) error {
-	q := u.t.of(u.t.class(expected))
+	q := u.t.queueOf(u.t.class(expected))
 	if u.use != nil && u.use.q != q {
 		u.End()
 	}

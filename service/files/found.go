@@ -49,16 +49,16 @@ func (s *Store) rename(from, to string) error {
 	return s.o.disk.Rename(from, to)
 }
 
-// lying is what the folder holds of a file.
-type lying struct{ content, about, gone bool }
+// onDisk is what the folder holds of a file.
+type onDisk struct{ content, about, gone bool }
 
 // scan lists the folder by the ids of files, and what in it has a temporary name.
-func (s *Store) scan() (all map[string]lying, onTheirWay []string, err error) {
+func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	all = map[string]lying{}
+	all = map[string]onDisk{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -77,8 +77,8 @@ func (s *Store) scan() (all map[string]lying, onTheirWay []string, err error) {
 	return all, onTheirWay, nil
 }
 
-// find compares the folder with the database, and has each know what the other does.
-func (s *Store) find() error {
+// reconcile compares the folder with the database, and has each know what the other does.
+func (s *Store) reconcile() error {
 	known := map[string]File{}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {
@@ -102,7 +102,7 @@ func (s *Store) find() error {
 		}
 	}
 	for id, f := range known {
-		if err := s.complete(f, all[id]); err != nil {
+		if err := s.repairNote(f, all[id]); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Store) find() error {
 		if _, ok := known[id]; ok {
 			continue
 		}
-		a, err := s.meet(id, l)
+		a, err := s.classify(id, l)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func (s *Store) find() error {
 	return s.adopt(adopted)
 }
 
-// complete sees to the note of a file that the database knows.
-func (s *Store) complete(f File, l lying) error {
+// repairNote sees to the note of a file that the database knows.
+func (s *Store) repairNote(f File, l onDisk) error {
 	at := filepath.Join(s.dir, f.ID)
 	if !l.content {
 		s.found.Missing = append(s.found.Missing, f.ID)
@@ -140,10 +140,10 @@ func (s *Store) complete(f File, l lying) error {
 	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{File: f})
 }
 
-// meet decides what becomes of a file that the database does not know: it is returned if
+// classify decides what becomes of a file that the database does not know: it is returned if
 // it is to be taken in, moved if it does not say what it is, and removed if it is
 // marked as deleted.
-func (s *Store) meet(id string, l lying) (*about, error) {
+func (s *Store) classify(id string, l onDisk) (*about, error) {
 	at := filepath.Join(s.dir, id)
 	if l.gone {
 		return nil, errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+aboutSuffix), s.o.disk.Remove(at+goneSuffix))

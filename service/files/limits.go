@@ -38,8 +38,8 @@ type budget struct {
 	taken int64
 }
 
-// take refuses n more bytes if the file or all files grow beyond their limits.
-func (b *budget) take(n int64) error {
+// reserve refuses n more bytes if the file or all files grow beyond their limits.
+func (b *budget) reserve(n int64) error {
 	b.taken += n
 	all := b.s.used.Add(n)
 	if b.most > 0 && b.taken > b.most {

@@ -96,8 +96,8 @@ func remove(tx *bbolt.Tx, id string) error {
 // pair is a key of two names, neither of which holds a zero byte.
 func pair(a, b string) []byte { return []byte(a + "\x00" + b) }
 
-// holder is one who holds a file, or "".
-func holder(tx *bbolt.Tx, id string) string {
+// holderOf is one who holds a file, or "".
+func holderOf(tx *bbolt.Tx, id string) string {
 	prefix := pair(id, "")
 	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
 	owner, ok := bytes.CutPrefix(k, prefix)
@@ -107,9 +107,9 @@ func holder(tx *bbolt.Tx, id string) string {
 	return string(owner)
 }
 
-// free refuses a file that is held.
-func free(tx *bbolt.Tx, id string) error {
-	if owner := holder(tx, id); owner != "" {
+// refuseHeld refuses a file that is held.
+func refuseHeld(tx *bbolt.Tx, id string) error {
+	if owner := holderOf(tx, id); owner != "" {
 		return problem.New(problem.Conflict, "file %s is in use by %s", id, owner).In("file_id")
 	}
 	return nil

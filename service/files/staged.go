@@ -26,7 +26,7 @@ func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
 		return nil, err
 	}
 	st := &Staged{s: s, w: w, b: budget{s: s, most: s.o.MaxBytes}}
-	if err := w.Copy(ctx, r, st.b.take); err != nil {
+	if err := w.Copy(ctx, r, st.b.reserve); err != nil {
 		st.Discard()
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
 	if s.o.Log == nil {
 		s.o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.find(); err != nil {
+	if err := s.reconcile(); err != nil {
 		return nil, fmt.Errorf("files of %s: %w", dir, err)
 	}
 	return s, nil
@@ -105,7 +105,7 @@ func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (Fil
 	f := File{Name: name, Purpose: purpose}
 	b := budget{s: s}
 	defer b.release()
-	if err := s.measure(ctx, path, &f, b.take); err != nil {
+	if err := s.measure(ctx, path, &f, b.reserve); err != nil {
 		return File{}, err
 	}
 	f, stored, err := s.publish(f, key, fingerprint, func(to string) error { return s.o.disk.Link(path, to) })
@@ -250,7 +250,7 @@ func (s *Store) Delete(id string) error {
 	}
 	s.deleting.Lock()
 	defer s.deleting.Unlock()
-	if err := s.db.View(func(tx *bbolt.Tx) error { return free(tx, id) }); err != nil {
+	if err := s.db.View(func(tx *bbolt.Tx) error { return refuseHeld(tx, id) }); err != nil {
 		return err
 	}
 	// A process that dies from here on leaves a file that the database knows, which is there,
@@ -263,7 +263,7 @@ func (s *Store) Delete(id string) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(free(tx, id), remove(tx, id))
+		return errors.Join(refuseHeld(tx, id), remove(tx, id))
 	})
 	if err != nil {
 		return errors.Join(durable.Full(err), s.rename(at+goneSuffix, at+aboutSuffix))

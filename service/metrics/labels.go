@@ -14,8 +14,8 @@ type labels struct {
 	own  map[string]bool
 }
 
-// of is the label of a collection.
-func (l *labels) of(collection string) string {
+// collectionLabel is the label of a collection.
+func (l *labels) collectionLabel(collection string) string {
 	l.mu.RLock()
 	own := l.own[collection]
 	l.mu.RUnlock()
@@ -49,4 +49,4 @@ func (m *Metrics) LimitLabels(most int) { m.labels.most = most }
 
 // Label is the label of a collection: its name, or "(other)" where as many as may have
 // series of their own.
-func (m *Metrics) Label(collection string) string { return m.labels.of(collection) }
+func (m *Metrics) Label(collection string) string { return m.labels.collectionLabel(collection) }

@@ -21,22 +21,22 @@ const rounds = 8
 
 // Metrics are the counters of one server. They are safe for concurrent use.
 type Metrics struct {
-	seconds    *prometheus.HistogramVec // collection, method
-	queries    *prometheus.CounterVec   // collection, method, guarantee
-	pulls      *prometheus.CounterVec   // collection, method
-	densePulls *prometheus.CounterVec   // collection, method
-	rescored   *prometheus.CounterVec   // collection, method
-	partial    *prometheus.CounterVec   // collection, method
-	batchSize  *prometheus.HistogramVec // collection
-	queue      *prometheus.HistogramVec // collection
-	turns      *prometheus.HistogramVec // class
-	rejected   *prometheus.CounterVec   // reason
-	handedOut  prometheus.Counter
-	results    *prometheus.CounterVec // status
-	survivors  [rounds]prometheus.Observer
-	slates     slates
-	requests   requests
-	labels     labels
+	seconds     *prometheus.HistogramVec // collection, method
+	queries     *prometheus.CounterVec   // collection, method, guarantee
+	pulls       *prometheus.CounterVec   // collection, method
+	densePulls  *prometheus.CounterVec   // collection, method
+	rescored    *prometheus.CounterVec   // collection, method
+	partial     *prometheus.CounterVec   // collection, method
+	batchSize   *prometheus.HistogramVec // collection
+	queue       *prometheus.HistogramVec // collection
+	turns       *prometheus.HistogramVec // class
+	rejected    *prometheus.CounterVec   // reason
+	duelsIssued prometheus.Counter
+	results     *prometheus.CounterVec // status
+	survivors   [rounds]prometheus.Observer
+	slates      slates
+	requests    requests
+	labels      labels
 
 	mu   sync.RWMutex
 	byOf map[key]*counters
@@ -81,7 +81,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11), // to 10 s
 		}, []string{"class"}),
 		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
-		handedOut: prometheus.NewCounter(prometheus.CounterOpts{
+		duelsIssued: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
 		}),
 		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
@@ -100,7 +100,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.turns, m.rejected, m.handedOut, m.results, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, ratio}
 	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -127,8 +127,8 @@ type counters struct {
 	exact, certain, probabilistic, heuristic prometheus.Counter
 }
 
-// of returns the counters of a key.
-func (m *Metrics) of(k key) *counters {
+// countersOf returns the counters of a key.
+func (m *Metrics) countersOf(k key) *counters {
 	m.mu.RLock()
 	c := m.byOf[k]
 	m.mu.RUnlock()
@@ -160,7 +160,7 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	if method == "" {
 		method = batch.Auto
 	}
-	c := m.of(key{m.labels.of(collection), method})
+	c := m.countersOf(key{m.labels.collectionLabel(collection), method})
 	c.seconds.Observe(resp.Took.Seconds())
 	c.pulls.Add(float64(resp.Stats.Pulls))
 	c.densePulls.Add(float64(resp.Stats.DensePulls))
@@ -187,8 +187,8 @@ func (m *Metrics) Waited(class string, d time.Duration) {
 	m.turns.WithLabelValues(class).Observe(d.Seconds())
 }
 
-// HandedOut counts duels that were handed out.
-func (m *Metrics) HandedOut(duels int) { m.handedOut.Add(float64(duels)) }
+// DuelsIssued counts duels that were handed out.
+func (m *Metrics) DuelsIssued(duels int) { m.duelsIssued.Add(float64(duels)) }
 
 // Reported counts results of duels of one status.
 func (m *Metrics) Reported(status string, results int) {
@@ -221,7 +221,7 @@ func (m *Metrics) Forget(collection string) {
 
 // Runs is told what a Coalescer of a collection's searches does.
 func (m *Metrics) Runs(collection string) batch.RunObserver {
-	label := m.labels.of(collection)
+	label := m.labels.collectionLabel(collection)
 	return runs{m.queue.WithLabelValues(label), m.batchSize.WithLabelValues(label)}
 }
 

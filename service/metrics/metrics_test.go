@@ -43,7 +43,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	runs.Began(2, 5)
 	m.Rejected("queue-full")
 	m.Waited("small", time.Millisecond)
-	m.HandedOut(4)
+	m.DuelsIssued(4)
 	m.Entered()
 	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
 	m.Reported("accepted", 3)

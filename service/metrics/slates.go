@@ -43,7 +43,7 @@ func (s *slates) forget(gone prometheus.Labels) {
 
 // Slated counts a request for slates that was answered.
 func (m *Metrics) Slated(collection, algo string, took time.Duration, slates, evaluations int) {
-	collection = m.labels.of(collection)
+	collection = m.labels.collectionLabel(collection)
 	m.slates.seconds.WithLabelValues(collection, algo).Observe(took.Seconds())
 	m.slates.slates.WithLabelValues(collection, algo).Add(float64(slates))
 	m.slates.evaluations.WithLabelValues(collection, algo).Add(float64(evaluations))
@@ -51,7 +51,7 @@ func (m *Metrics) Slated(collection, algo string, took time.Duration, slates, ev
 
 // Rewarded counts rewards that were taken, and their sum.
 func (m *Metrics) Rewarded(collection string, rewards int, sum float64) {
-	collection = m.labels.of(collection)
+	collection = m.labels.collectionLabel(collection)
 	m.slates.observations.WithLabelValues(collection).Add(float64(rewards))
 	m.slates.rewards.WithLabelValues(collection).Add(sum)
 }

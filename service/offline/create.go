@@ -42,7 +42,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 		err = m.ledger.add(rec)
 	}
 	if err != nil {
-		return Batch{}, errors.Join(err, m.letGo(id))
+		return Batch{}, errors.Join(err, m.releaseInputs(id))
 	}
 	return m.admit(rec), nil
 }

@@ -115,7 +115,7 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 		return false, err
 	}
 	// What is not removed now is when the batches are opened again.
-	if err := errors.Join(j.m.letGo(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
+	if err := errors.Join(j.m.releaseInputs(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
 		j.m.o.Log.Warn("a batch has left something behind", "batch", j.id, "error", err)
 	}
 	// Whoever sees the end may delete the batch and its input at once.

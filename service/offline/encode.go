@@ -17,8 +17,8 @@ type outLine struct {
 	request *request
 }
 
-// begin appends what all lines begin with.
-func (l outLine) begin(dst []byte) []byte {
+// appendHead appends what all lines begin with.
+func (l outLine) appendHead(dst []byte) []byte {
 	customID := []byte("null")
 	if l.request.customID != "" {
 		customID, _ = json.Marshal(l.request.customID) // a string has JSON
@@ -34,7 +34,7 @@ func (l outLine) respond(dst []byte, status int) []byte {
 
 // answer appends the line of a request that was answered.
 func (l outLine) answer(dst []byte, version int64, answers []batch.Answer) []byte {
-	dst = l.respond(l.begin(dst), 200)
+	dst = l.respond(l.appendHead(dst), 200)
 	dst = wire.AppendAnswer(dst, version, 0, &batch.Response{Answers: answers}, l.request.search, l.request.shelf.naming())
 	return append(dst, "},\"error\":null}\n"...)
 }
@@ -47,7 +47,7 @@ func (l outLine) problem(dst []byte, p *problem.Problem) []byte {
 		plain.Limit = nil
 		body, _ = json.Marshal(&plain)
 	}
-	dst = l.respond(l.begin(dst), p.Kind.Status())
+	dst = l.respond(l.appendHead(dst), p.Kind.Status())
 	dst = append(dst, body...)
 	return fmt.Appendf(dst, "},\"error\":null,\"line\":%d}\n", l.request.line)
 }
@@ -55,5 +55,5 @@ func (l outLine) problem(dst []byte, p *problem.Problem) []byte {
 // failure appends the line of what was no request, or was not tried.
 func (l outLine) failure(dst []byte, code, message string) []byte {
 	text, _ := json.Marshal(message) // a string has JSON
-	return fmt.Appendf(l.begin(dst), "\"response\":null,\"error\":{\"code\":%q,\"message\":%s},\"line\":%d}\n", code, text, l.request.line)
+	return fmt.Appendf(l.appendHead(dst), "\"response\":null,\"error\":{\"code\":%q,\"message\":%s},\"line\":%d}\n", code, text, l.request.line)
 }

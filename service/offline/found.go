@@ -22,10 +22,10 @@ type Found struct {
 // Found tells what Open found.
 func (m *Manager) Found() Found { return m.found }
 
-// find compares the folder with the database: a batch that the database does not know is
+// reconcile compares the folder with the database: a batch that the database does not know is
 // recorded from its note, and so is the end of one of which the database knows less. Folders
 // of batches that nothing tells of are moved to lost+found.
-func (m *Manager) find() error {
+func (m *Manager) reconcile() error {
 	known := map[string]*record{}
 	if err := m.ledger.each(func(rec *record) error { known[rec.Batch.ID] = rec; return nil }); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *Manager) find() error {
 		case err != nil && was != nil:
 			err = m.ledger.putNote(was)
 		case err != nil:
-			err = m.keep(id+noteSuffix, err.Error())
+			err = m.moveToLostFound(id+noteSuffix, err.Error())
 		case was == nil:
 			known[id] = rec
 			strange = append(strange, rec)
@@ -74,7 +74,7 @@ func (m *Manager) find() error {
 	}
 	for _, id := range folders {
 		if known[id] == nil {
-			if err := m.keep(id, "the folder of a batch that the database does not know"); err != nil {
+			if err := m.moveToLostFound(id, "the folder of a batch that the database does not know"); err != nil {
 				return err
 			}
 		}
@@ -121,7 +121,7 @@ func (m *Manager) adopt(rec *record) error {
 			now := m.o.Now().Unix()
 			rec.Batch.FailedAt = &now
 			m.o.Log.Error("a batch that was found cannot go on", "batch", id, "error", err)
-			if err := errors.Join(m.letGo(id), m.keep(id, "of a batch that cannot go on: "+err.Error())); err != nil {
+			if err := errors.Join(m.releaseInputs(id), m.moveToLostFound(id, "of a batch that cannot go on: "+err.Error())); err != nil {
 				return err
 			}
 		}
@@ -147,8 +147,8 @@ func (m *Manager) regain(rec *record) error {
 	return nil
 }
 
-// keep moves a file or folder of the folder to lost+found, if it is there.
-func (m *Manager) keep(name, why string) error {
+// moveToLostFound moves a file or folder of the folder to lost+found, if it is there.
+func (m *Manager) moveToLostFound(name, why string) error {
 	path := filepath.Join(m.dir, name)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -19,10 +19,10 @@ func newLineReader(r io.Reader, most int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 256<<10), most: most}
 }
 
-// next returns the next line, without its end, in memory that the call after it
+// nextLine returns the next line, without its end, in memory that the call after it
 // uses again. A line above the limit is passed over, and long set. After the last it
 // returns io.EOF.
-func (l *lineReader) next() (text []byte, long bool, err error) {
+func (l *lineReader) nextLine() (text []byte, long bool, err error) {
 	for {
 		text, long, err := l.line()
 		if err != nil {

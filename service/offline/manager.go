@@ -63,7 +63,7 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 	if m.ledger, err = openLedger(dir, db, o.disk); err != nil {
 		return nil, fmt.Errorf("batches: %w", err)
 	}
-	if err := m.find(); err != nil {
+	if err := m.reconcile(); err != nil {
 		return nil, fmt.Errorf("batches of %s: %w", dir, err)
 	}
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
@@ -116,15 +116,15 @@ func (m *Manager) sweep() error {
 		if m.live[owner] != nil {
 			continue
 		}
-		if err := m.letGo(owner); err != nil {
+		if err := m.releaseInputs(owner); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// letGo drops the holds and pins of a batch.
-func (m *Manager) letGo(id string) error {
+// releaseInputs drops the holds and pins of a batch.
+func (m *Manager) releaseInputs(id string) error {
 	return errors.Join(m.store.Release(id), m.library.unpin(id))
 }
 

@@ -63,7 +63,7 @@ func (s *requests) Skip(ctx context.Context, n int64) error {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, _, err := s.lines.next(); err == io.EOF {
+		if _, _, err := s.lines.nextLine(); err == io.EOF {
 			return fmt.Errorf("the input holds %d requests, %d are answered already", i, n)
 		} else if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 	var chunk []*request
 	var queries, atoms int
 	for len(chunk) < s.rec.Chunk {
-		r, err := s.take(ctx)
+		r, err := s.nextRequest(ctx)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -116,7 +116,7 @@ func (r *request) size() (queries, atoms int) {
 	return r.search.M, r.search.M*k + len(r.allow) + len(r.deny)
 }
 
-func (s *requests) take(ctx context.Context) (*request, error) {
+func (s *requests) nextRequest(ctx context.Context) (*request, error) {
 	if r := s.held; r != nil {
 		s.held = nil
 		return r, nil
@@ -127,7 +127,7 @@ func (s *requests) take(ctx context.Context) (*request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	text, long, err := s.lines.next()
+	text, long, err := s.lines.nextLine()
 	if err != nil {
 		return nil, err
 	}

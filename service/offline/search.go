@@ -72,7 +72,7 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 			return context.Cause(ctx) // answers that were stopped are not kept
 		}
 		if err == nil {
-			a.hand(resp, slice, out)
+			a.distribute(resp, slice, out)
 			return nil
 		}
 		if err := refuse(err, slice, out); err != nil {
@@ -92,8 +92,8 @@ func (a *asker) gather(dim int, parts [][]float32, slice []piece, out []found) [
 	return a.buf
 }
 
-// hand gives the answers to the parts that asked.
-func (a *asker) hand(resp *batch.Response, slice []piece, out []found) {
+// distribute gives the answers to the parts that asked.
+func (a *asker) distribute(resp *batch.Response, slice []piece, out []found) {
 	rest := resp.Answers
 	for _, p := range slice {
 		if to := &out[p.part]; to.wrong == nil {

@@ -77,7 +77,7 @@ type validation struct {
 func (v *validation) read(ctx context.Context, f io.Reader) error {
 	lines := newLineReader(f, v.j.m.o.LineBytes)
 	for {
-		text, long, err := lines.next()
+		text, long, err := lines.nextLine()
 		if err == io.EOF {
 			return nil
 		}
@@ -159,7 +159,7 @@ func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
 	lines := newLineReader(f, v.j.m.o.LineBytes)
 	found := &failure{}
 	for len(found.errors) < mostDuplicates {
-		text, long, err := lines.next()
+		text, long, err := lines.nextLine()
 		if err == io.EOF {
 			break
 		}

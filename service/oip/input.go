@@ -78,7 +78,7 @@ func (d *decoder) read(t *input, b []byte, at int) (int, error) {
 				if name := cut(key); name != "binary_data_size" {
 					return at, problem.New(problem.UnknownField, "there is no parameter %q", name).Within([]string{"binary_data_size"})
 				}
-				if t.size, next, err = whole("binary_data_size", b, at); err == nil && t.size < 0 {
+				if t.size, next, err = parseInt("binary_data_size", b, at); err == nil && t.size < 0 {
 					err = problem.New(problem.InvalidValue, "binary_data_size is %d", t.size).Within(0)
 				}
 				return next, err
@@ -126,7 +126,7 @@ func shape(b []byte, at int) ([]int64, int, error) {
 		if i == 2 {
 			return at, problem.New(problem.InvalidValue, "shape has more than 2 dimensions").Within(2)
 		}
-		size, next, err := whole("shape", b, at)
+		size, next, err := parseInt("shape", b, at)
 		if err == nil && size < 0 {
 			err = problem.New(problem.InvalidValue, "shape has the negative size %d", size).Within(0)
 		}
@@ -263,7 +263,7 @@ func (d *decoder) tensors(b []byte) error {
 func (d *decoder) tensor(t *input, b []byte) error {
 	switch t.name {
 	case "k":
-		return d.draft.Whole(t.name, int64(int32(binary.LittleEndian.Uint32(b))))
+		return d.draft.Integer(t.name, int64(int32(binary.LittleEndian.Uint32(b))))
 	case "delta":
 		return d.draft.Number(t.name, widen(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	}

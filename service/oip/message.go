@@ -156,7 +156,7 @@ func (d *decoder) contents(t *input, c *inferencepb.InferTensorContents) error {
 	}
 	switch t.name {
 	case "k":
-		return d.draft.Whole(t.name, int64(c.GetIntContents()[0]))
+		return d.draft.Integer(t.name, int64(c.GetIntContents()[0]))
 	case "delta":
 		return d.draft.Number(t.name, widen(c.GetFp32Contents()[0]))
 	}

@@ -135,7 +135,7 @@ func (d *decoder) parameter(name string, b []byte, at int) (next int, err error)
 		d.request.Binary, next, err = flag(name, b, at)
 		return next, err
 	case "timeout":
-		us, next, err := whole(name, b, at)
+		us, next, err := parseInt(name, b, at)
 		if err == nil && us != 0 { // 0 asks for the default
 			err = d.draft.Number("timeout_ms", float64(us)/1000)
 		}

@@ -29,8 +29,8 @@ func flag(field string, b []byte, at int) (bool, int, error) {
 	return false, at, mistyped(field, b, at, "true or false")
 }
 
-// whole reads the integer at b[at].
-func whole(field string, b []byte, at int) (int64, int, error) {
+// parseInt reads the integer at b[at].
+func parseInt(field string, b []byte, at int) (int64, int, error) {
 	end := jsonscan.Number(b, at)
 	if end < 0 {
 		return 0, at, mistyped(field, b, at, "a whole number")

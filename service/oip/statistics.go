@@ -48,8 +48,8 @@ type counts struct {
 	stats   ModelStatistics
 }
 
-// of is the counts of a version, nil if a newer one was asked. The caller holds mu.
-func (s *Statistics) of(name string, version int64) *counts {
+// countsOf is the counts of a version, nil if a newer one was asked. The caller holds mu.
+func (s *Statistics) countsOf(name string, version int64) *counts {
 	c := s.models[name]
 	switch {
 	case c == nil || c.version < version:
@@ -107,7 +107,7 @@ type Call struct {
 func (s *Statistics) Begin(name string, version int64) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(name, version)
+	s.countsOf(name, version)
 	return &Call{of: s, name: name, version: version, began: time.Now()}
 }
 
@@ -137,7 +137,7 @@ func (c *Call) Found() {
 func (c *Call) count(n int64) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	to := c.of.of(c.name, c.version)
+	to := c.of.countsOf(c.name, c.version)
 	if to == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (c *Call) End(err error) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	to := c.of.of(c.name, c.version)
+	to := c.of.countsOf(c.name, c.version)
 	if to == nil {
 		return
 	}

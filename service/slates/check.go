@@ -60,8 +60,8 @@ func (r *records) check(ctx context.Context) (n counts, err error) {
 		bucket string
 		read   func(k, v []byte) error
 	}{
-		{slatesBucket, func(k, v []byte) error { return new(handed).decode(k, v) }},
-		{statesBucket, func(k, v []byte) error { return new(kept).decode(k, v) }},
+		{slatesBucket, func(k, v []byte) error { return new(issuedSlate).decode(k, v) }},
+		{statesBucket, func(k, v []byte) error { return new(savedState).decode(k, v) }},
 		{logsBucket, func(k, v []byte) error { return new(feedback).decode(k, v) }},
 	} {
 		b := r.sub(s.bucket)

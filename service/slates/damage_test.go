@@ -19,13 +19,13 @@ func TestDamageIsNamed(t *testing.T) {
 	v := films(1, 40)
 	var open []string
 	for range 4 {
-		for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+		for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) {
 			if _, err := f.tell(s.ID, 1, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) {
+	for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) {
 		open = append(open, s.ID)
 	}
 	damage := func(bucket string, key []byte) (restore func()) {
@@ -87,7 +87,7 @@ func TestDamageIsNamed(t *testing.T) {
 		}
 	}
 	// A hole in a log is as bad as a changed byte.
-	b := f.hand(v, `{"users":["b"],"k":2}`)[0].ID
+	b := f.issue(v, `{"users":["b"],"k":2}`)[0].ID
 	if _, err := f.tell(b, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,12 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}})
 	v := films(1, 40)
-	for _, s := range f.hand(v, `{"users":["a","b"],"k":2}`) { // so that they are in memory
+	for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) { // so that they are in memory
 		if _, err := f.tell(s.ID, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := f.hand(v, `{"users":["a","b"],"k":2}`)
+	s := f.issue(v, `{"users":["a","b"],"k":2}`)
 	fault = errors.New("broken")
 	at = "commit" // nothing was written
 	if _, err := f.tell(s[0].ID, 1); err != fault {

@@ -69,7 +69,7 @@ type counts struct{ slates, users int64 }
 
 func (r *records) model() (m model, found bool, err error) {
 	err = r.read(modelRecord, &found, func(in *reader) {
-		m.dim, m.lambda = int(in.whole()), in.float()
+		m.dim, m.lambda = int(in.uvarint()), in.float()
 	})
 	return m, found, err
 }
@@ -82,7 +82,7 @@ func (r *records) setModel(m model) error {
 
 func (r *records) counts() (c counts, err error) {
 	err = r.read(countsRecord, new(bool), func(in *reader) {
-		c.slates, c.users = int64(in.whole()), int64(in.whole())
+		c.slates, c.users = int64(in.uvarint()), int64(in.uvarint())
 	})
 	return c, err
 }
@@ -140,7 +140,7 @@ func (r *records) damaged(what string, err error) error {
 }
 
 // slate reads what was handed out, after a time.
-func (r *records) slate(id string, after time.Time) (*handed, error) {
+func (r *records) slate(id string, after time.Time) (*issuedSlate, error) {
 	unknown := problem.New(problem.UnknownSlate, "there is no slate %q, or no longer", jsonbody.Clip(id)).In("slate_id")
 	if r == nil {
 		return nil, unknown
@@ -149,7 +149,7 @@ func (r *records) slate(id string, after time.Time) (*handed, error) {
 	if text == nil {
 		return nil, unknown
 	}
-	h := &handed{}
+	h := &issuedSlate{}
 	if err := h.decode([]byte(id), text); err != nil {
 		return nil, r.damaged("slate "+id, err)
 	}
@@ -159,7 +159,7 @@ func (r *records) slate(id string, after time.Time) (*handed, error) {
 	return h, nil
 }
 
-func (r *records) setSlate(id string, h *handed) error {
+func (r *records) setSlate(id string, h *issuedSlate) error {
 	return r.sub(slatesBucket).Put([]byte(id), h.encode([]byte(id)))
 }
 

@@ -88,7 +88,7 @@ func (s *Store) lock(ctx context.Context, name string, users []string) (unlock f
 		}
 	}
 	for _, i := range all {
-		if err := take(ctx, s.users[i]); err != nil {
+		if err := acquire(ctx, s.users[i]); err != nil {
 			unlock()
 			return nil, err
 		}
@@ -111,7 +111,7 @@ type taking struct {
 // change is what one feedback does.
 type change struct {
 	slate  string
-	handed *handed
+	issued *issuedSlate
 	log    feedback
 	user   string
 	after  *state // without estimator where the log is written
@@ -119,7 +119,7 @@ type change struct {
 
 // plan finds what feedback does, and what is wrong with it.
 func (t *taking) plan(all []Feedback) error {
-	planned := map[string]*handed{}
+	planned := map[string]*issuedSlate{}
 	for i := range all {
 		f := &all[i]
 		h := planned[f.ID]
@@ -155,7 +155,7 @@ func (t *taking) plan(all []Feedback) error {
 }
 
 // check compares feedback with its slate.
-func (h *handed) check(f *Feedback) error {
+func (h *issuedSlate) check(f *Feedback) error {
 	if m := len(h.picks); len(f.Rewards) > m {
 		return problem.New(problem.OverLimit, "rewards has %d values, the slate has %d items", len(f.Rewards), m).In("rewards").Within(m)
 	}
@@ -166,7 +166,7 @@ func (h *handed) check(f *Feedback) error {
 }
 
 // learn plans what feedback changes.
-func (t *taking) learn(f *Feedback, h *handed) error {
+func (t *taking) learn(f *Feedback, h *issuedSlate) error {
 	user := h.user.String()
 	st := t.states[user]
 	if st == nil {
@@ -207,7 +207,7 @@ func (t *taking) record(tx *bbolt.Tx) error {
 		if _, err := r.slate(ch.slate, t.since); err != nil {
 			return err // it went meanwhile, for others
 		}
-		if err := r.setSlate(ch.slate, ch.handed); err != nil {
+		if err := r.setSlate(ch.slate, ch.issued); err != nil {
 			return err
 		}
 		if err := r.setState(ch.user, &ch.log, ch.after); err != nil {

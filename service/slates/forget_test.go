@@ -34,7 +34,7 @@ func TestForget(t *testing.T) {
 	want := map[string][]byte{}
 	for _, u := range []string{"a", "aa", "7", "c"} {
 		for n := range 4 { // some in the state, some in the log
-			if _, err := f.tell(f.hand(v, fmt.Sprintf(`{"users":[%q],"k":3}`, u))[0].ID, float64(n)/4, 1); err != nil {
+			if _, err := f.tell(f.issue(v, fmt.Sprintf(`{"users":[%q],"k":3}`, u))[0].ID, float64(n)/4, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,11 +42,11 @@ func TestForget(t *testing.T) {
 			if err := f.forget(t.Context(), "c"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.tell(f.hand(v, `{"users":["c"],"k":3}`)[0].ID, 1); err != nil {
+			if _, err := f.tell(f.issue(v, `{"users":["c"],"k":3}`)[0].ID, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		first = append(first, f.hand(v, fmt.Sprintf(`{"users":[%q]}`, u))[0].ID)
+		first = append(first, f.issue(v, fmt.Sprintf(`{"users":[%q]}`, u))[0].ID)
 		want[u] = f.bytesOf(t, u)
 	}
 	a, err := f.ask(v, `{"users":["c","a"],"k":1}`, "key")
@@ -98,7 +98,7 @@ func TestForget(t *testing.T) {
 func TestForgetAmongMany(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 20)
-	f.hand(v, `{"users":["a"],"k":1}`)
+	f.issue(v, `{"users":["a"],"k":1}`)
 	var text []byte
 	err := f.db.Update(func(tx *bbolt.Tx) error {
 		r := find(tx, "films")
@@ -106,7 +106,7 @@ func TestForgetAmongMany(t *testing.T) {
 		text = append(text, first...)
 		text[len(text)-1] ^= 1
 		for n := range 2*seenAtOnce + 7 {
-			h := &handed{user: ID{Name: "b", Text: true}, picks: []Pick{}}
+			h := &issuedSlate{user: ID{Name: "b", Text: true}, picks: []Pick{}}
 			if n%1000 == 999 {
 				h.user.Name = "a"
 			}
@@ -159,7 +159,7 @@ func TestForgetThatFails(t *testing.T) {
 		}
 		return nil
 	}})
-	if _, err := f.tell(f.hand(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
+	if _, err := f.tell(f.issue(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
 		t.Fatal(err)
 	}
 	left = 2

@@ -24,7 +24,7 @@ func (s *Store) Info(name string) (text []byte, err error) {
 				return err
 			}
 			err := r.read(settingsRecord, &found, func(in *reader) {
-				if object := in.take(in.length(1)); len(object) > 2 { // read tells if it is none
+				if object := in.bytes(in.length(1)); len(object) > 2 { // read tells if it is none
 					text = slices.Grow(text, len(object)+64)
 					text = append(text, object[1:len(object)-1]...)
 				}
@@ -98,7 +98,7 @@ func (s *Store) check(ctx context.Context, name string, v Version, settings *Set
 	if _, err := rowsOf(settings, v.IDs(), false); err != nil {
 		return err
 	}
-	if err := take(ctx, s.putting); err != nil {
+	if err := acquire(ctx, s.putting); err != nil {
 		return err
 	}
 	defer func() { <-s.putting }()

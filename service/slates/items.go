@@ -49,12 +49,12 @@ func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, err
 // prepare returns the items of a version, which the caller holds. It waits for who makes
 // them as long as ctx lasts.
 func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared, error) {
-	place, leave := s.place(name)
+	lock, leave := s.lockOf(name)
 	defer leave()
-	if err := take(ctx, place.making); err != nil {
+	if err := acquire(ctx, lock.making); err != nil {
 		return nil, err
 	}
-	defer func() { <-place.making }()
+	defer func() { <-lock.making }()
 	version := v.Number()
 	k := cacheKey{collection: name, items: true}
 	stripe := s.stripe(name, "")

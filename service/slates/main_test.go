@@ -145,8 +145,8 @@ func (f *folder) held(name string) (release func()) {
 	return release
 }
 
-// hand is ask, which must do.
-func (f *folder) hand(v Version, body string) []Slate {
+// issue is ask, which must do.
+func (f *folder) issue(v Version, body string) []Slate {
 	f.t.Helper()
 	a, err := f.ask(v, body, "")
 	if err != nil {

@@ -45,7 +45,7 @@ func TestModel(t *testing.T) {
 			"recommend": func(rt *rapid.T) {
 				users := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3).Draw(rt, "users")
 				body := fmt.Sprintf(`{"users":["%s"],"k":%d}`, join(users), rapid.IntRange(1, 3).Draw(rt, "k"))
-				for i, s := range f.hand(v, body) {
+				for i, s := range f.issue(v, body) {
 					d := &dealt{user: users[i], rows: v, at: now.now}
 					for _, p := range s.Items {
 						d.list = append(d.list, int(p.ID.Int))

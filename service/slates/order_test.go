@@ -15,7 +15,7 @@ import (
 // TestDropComesLast: what is to come first fails, and nothing is lost.
 func TestDropComesLast(t *testing.T) {
 	f := open(t, Options{})
-	if _, err := f.tell(f.hand(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
+	if _, err := f.tell(f.issue(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("full")
@@ -65,11 +65,11 @@ func TestSettingsMeanwhile(t *testing.T) {
 	}})
 	for _, settings := range []string{`{"lambda":2}`, `{"lambda":2,"items":[{"id":7}]}`} {
 		body = settings
-		s := f.hand(v, `{"users":["a"],"k":2}`)[0]
+		s := f.issue(v, `{"users":["a"],"k":2}`)[0]
 		if listed := strings.Contains(settings, "items"); listed != (len(s.Items) == 1 && s.Items[0].ID.Int == 7) {
 			t.Errorf("%s: %+v", settings, s.Items)
 		}
-		f.hand(v, `{"users":["a"],"k":2}`)
+		f.issue(v, `{"users":["a"],"k":2}`)
 	}
 	err := f.db.View(func(tx *bbolt.Tx) error {
 		m, found, err := find(tx, "films").model()
@@ -107,7 +107,7 @@ func TestFeedbackHoldsFewStates(t *testing.T) {
 	const slates, logged = 40, 7
 	f := open(t, Options{Logged: logged})
 	var all []Feedback
-	for _, s := range f.hand(films(1, 20), fmt.Sprintf(`{"users":["a"%s],"k":1}`, strings.Repeat(`,"a"`, slates-1))) {
+	for _, s := range f.issue(films(1, 20), fmt.Sprintf(`{"users":["a"%s],"k":1}`, strings.Repeat(`,"a"`, slates-1))) {
 		all = append(all, Feedback{ID: s.ID, Rewards: []float64{1}})
 	}
 	planned := &taking{s: f.Store, name: "films", states: map[string]*state{}}
@@ -138,7 +138,7 @@ func TestModelOfNobody(t *testing.T) {
 	now := &clock{time.Unix(1e9, 0)}
 	f := open(t, Options{Now: now.Now})
 	v := films(1, 20)
-	f.hand(v, `{"users":["a"],"k":1}`)
+	f.issue(v, `{"users":["a"],"k":1}`)
 	now.now = now.now.Add(6 * 24 * time.Hour)
 	_, err := f.put(v, `{"lambda":2}`)
 	wants(t, err, problem.Conflict, "lambda")
@@ -146,7 +146,7 @@ func TestModelOfNobody(t *testing.T) {
 	if _, err := f.put(v, `{"lambda":2}`); err != nil {
 		t.Fatal(err)
 	}
-	id := f.hand(v, `{"users":["a"],"k":1}`)[0].ID
+	id := f.issue(v, `{"users":["a"],"k":1}`)[0].ID
 	if _, err := f.tell(id, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -76,8 +76,8 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 		return nil, tooLong(err)
 	}
 	a := &Answer{Recommended: api.Recommended{Version: p.version, Excluded: p.excluding(c)}}
-	handed := s.hand(a, p, v, req, chosen)
-	return s.record(name, p, m, a, handed, key, fingerprint)
+	issued := s.issue(a, p, v, req, chosen)
+	return s.record(name, p, m, a, issued, key, fingerprint)
 }
 
 // tooLong tells of slates that take too much memory to choose.
@@ -125,15 +125,15 @@ func (a Algorithm) algorithm() slate.Algorithm {
 	return slate.AFSM
 }
 
-// hand makes an answer of slates, and what is kept of them.
-func (s *Store) hand(a *Answer, p *prepared, v Version, req *Request, chosen []slate.Slate) []*handed {
+// issue makes an answer of slates, and what is kept of them.
+func (s *Store) issue(a *Answer, p *prepared, v Version, req *Request, chosen []slate.Slate) []*issuedSlate {
 	now := s.o.Now()
-	all := make([]*handed, len(chosen))
+	all := make([]*issuedSlate, len(chosen))
 	a.Slates = make([]Slate, len(chosen))
 	for i := range chosen {
 		c := &chosen[i]
 		a.Evaluations += c.Evaluations
-		h := &handed{user: req.Users[i], version: p.version, at: now, algo: Algorithm(req.Algorithm), picks: []Pick{}, ucb: c.UCB, rho: c.Rho, alpha: c.Alpha}
+		h := &issuedSlate{user: req.Users[i], version: p.version, at: now, algo: Algorithm(req.Algorithm), picks: []Pick{}, ucb: c.UCB, rho: c.Rho, alpha: c.Alpha}
 		for _, pick := range c.Picks {
 			h.picks = append(h.picks, Pick{ID: p.id(pick.Item), Mean: pick.Mean, Width: pick.Width, Value: pick.Value})
 			h.rows = append(h.rows, v.Row(int64(pick.Item))...)
@@ -145,7 +145,7 @@ func (s *Store) hand(a *Answer, p *prepared, v Version, req *Request, chosen []s
 }
 
 // slate is h as an answer has it.
-func (h *handed) slate(id string) Slate {
+func (h *issuedSlate) slate(id string) Slate {
 	return Slate{User: h.user, ID: id, Items: h.picks, UCB: h.ucb, Rho: h.rho, Alpha: h.alpha}
 }
 
@@ -179,7 +179,7 @@ type remembered struct {
 
 // record makes slates durable, unless the key has some or the settings they were made by
 // are no longer those of the collection.
-func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*handed, key, fingerprint string) (*Answer, error) {
+func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*issuedSlate, key, fingerprint string) (*Answer, error) {
 	now := s.o.Now()
 	keep := remembered{Version: a.Version, Excluded: a.Excluded}
 	for i := range a.Slates {

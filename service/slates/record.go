@@ -16,8 +16,8 @@ import (
 
 const recordVersion = 1
 
-// handed is a slate that was handed out.
-type handed struct {
+// issuedSlate is a slate that was handed out.
+type issuedSlate struct {
 	user    ID
 	version int64 // of the collection
 	at      time.Time
@@ -42,13 +42,13 @@ type feedback struct {
 	rewards []float64
 }
 
-// kept is a user's state after the feedback of number seq.
-type kept struct {
+// savedState is a user's state after the feedback of number seq.
+type savedState struct {
 	seq   uint64
 	state []byte // as the estimator writes itself
 }
 
-func (h *handed) encode(key []byte) []byte {
+func (h *issuedSlate) encode(key []byte) []byte {
 	b := []byte{recordVersion}
 	b = appendID(b, h.user)
 	b = binary.AppendUvarint(b, uint64(h.version))
@@ -68,13 +68,13 @@ func (h *handed) encode(key []byte) []byte {
 	return sealed(key, b)
 }
 
-func (h *handed) decode(key, text []byte) error {
+func (h *issuedSlate) decode(key, text []byte) error {
 	r, err := unsealed(key, text)
 	if err != nil {
 		return err
 	}
 	h.user = r.id()
-	h.version = int64(r.whole())
+	h.version = int64(r.uvarint())
 	h.at = time.Unix(0, int64(r.word())).UTC()
 	h.algo = Algorithm(r.text())
 	h.ucb, h.rho, h.alpha = r.float(), r.float(), r.float()
@@ -84,7 +84,7 @@ func (h *handed) decode(key, text []byte) error {
 	}
 	h.rows = r.rows()
 	h.rewards = r.floats()
-	h.observations = int64(r.whole())
+	h.observations = int64(r.uvarint())
 	return r.end()
 }
 
@@ -105,18 +105,18 @@ func (f *feedback) decode(key, text []byte) error {
 	return r.end()
 }
 
-func (k *kept) encode(key []byte) []byte {
+func (k *savedState) encode(key []byte) []byte {
 	b := binary.AppendUvarint([]byte{recordVersion}, k.seq)
 	b = appendText(b, string(k.state))
 	return sealed(key, b)
 }
 
-func (k *kept) decode(key, text []byte) error {
+func (k *savedState) decode(key, text []byte) error {
 	r, err := unsealed(key, text)
 	if err != nil {
 		return err
 	}
-	k.seq, k.state = r.whole(), []byte(r.text())
+	k.seq, k.state = r.uvarint(), []byte(r.text())
 	return r.end()
 }
 
@@ -184,7 +184,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-func (r *reader) whole() uint64 {
+func (r *reader) uvarint() uint64 {
 	x, used := binary.Uvarint(r.b)
 	if r.bad = r.bad || used <= 0; r.bad {
 		return 0
@@ -195,15 +195,15 @@ func (r *reader) whole() uint64 {
 
 // length is how many of something follow, each of at least so many bytes.
 func (r *reader) length(each int) int {
-	n := r.whole()
+	n := r.uvarint()
 	if r.bad = r.bad || n > uint64(len(r.b)/each); r.bad {
 		return 0
 	}
 	return int(n)
 }
 
-// take is the next n bytes.
-func (r *reader) take(n int) []byte {
+// bytes is the next n bytes.
+func (r *reader) bytes(n int) []byte {
 	if r.bad = r.bad || n > len(r.b); r.bad {
 		return make([]byte, n)
 	}
@@ -212,8 +212,8 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
-func (r *reader) text() string   { return string(r.take(r.length(1))) }
-func (r *reader) word() uint64   { return binary.LittleEndian.Uint64(r.take(8)) }
+func (r *reader) text() string   { return string(r.bytes(r.length(1))) }
+func (r *reader) word() uint64   { return binary.LittleEndian.Uint64(r.bytes(8)) }
 func (r *reader) float() float64 { return math.Float64frombits(r.word()) }
 
 // floats are nil if there are none.
@@ -233,13 +233,13 @@ func (r *reader) rows() []float32 {
 	}
 	all := make([]float32, n)
 	for i := range all {
-		all[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.take(4)))
+		all[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.bytes(4)))
 	}
 	return all
 }
 
 func (r *reader) id() ID {
-	switch r.take(1)[0] {
+	switch r.bytes(1)[0] {
 	case 't':
 		return ID{Name: r.text(), Text: true}
 	case 'i':

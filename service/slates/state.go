@@ -79,7 +79,7 @@ func (r *records) state(user string, m model) (*state, error) {
 	}
 	if text := r.sub(statesBucket).Get([]byte(user)); text != nil {
 		what := fmt.Sprintf("the state of user %q", jsonbody.Clip(user))
-		var k kept
+		var k savedState
 		if err := k.decode([]byte(user), text); err != nil {
 			return nil, r.damaged(what, err)
 		}
@@ -123,7 +123,7 @@ func (r *records) write(user string, st *state) error {
 	if err != nil {
 		return err
 	}
-	k := kept{seq: st.seq, state: text}
+	k := savedState{seq: st.seq, state: text}
 	if err := r.sub(statesBucket).Put([]byte(user), k.encode([]byte(user))); err != nil {
 		return err
 	}

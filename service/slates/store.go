@@ -29,15 +29,15 @@ type Store struct {
 	// of those there shall be one besides what is counted.
 	putting chan struct{}
 
-	mu     sync.Mutex
-	places map[string]*place
+	mu    sync.Mutex
+	locks map[string]*collectionLock
 }
 
 // stripes is how many locks users share.
 const stripes = 256
 
-// place is a collection that somebody holds.
-type place struct {
+// collectionLock is a collection that somebody holds.
+type collectionLock struct {
 	holders int // guarded by Store.mu
 	// drop is taken by one while the collection's records are used and by all that
 	// may do so while they go.
@@ -54,7 +54,7 @@ const (
 
 // Open opens the database at path, which is made if missing.
 func Open(path string, o *Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), putting: make(chan struct{}, 1), places: map[string]*place{}}
+	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), putting: make(chan struct{}, 1), locks: map[string]*collectionLock{}}
 	s.cache = newCache(s.o.Memory)
 	for i := range s.users {
 		s.users[i] = make(chan struct{}, 1)
@@ -89,7 +89,7 @@ func (s *Store) Hold(ctx context.Context, name string) (release func(), err erro
 
 // hold takes so many of a place's holds.
 func (s *Store) hold(ctx context.Context, name string, n int64) (release func(), err error) {
-	p, leave := s.place(name)
+	p, leave := s.lockOf(name)
 	if err := p.drop.Acquire(ctx, n); err != nil {
 		leave()
 		return nil, err
@@ -100,8 +100,8 @@ func (s *Store) hold(ctx context.Context, name string, n int64) (release func(),
 	}, nil
 }
 
-// take puts one into a channel that has room for one, as long as ctx lasts.
-func take(ctx context.Context, one chan struct{}) error {
+// acquire puts one into a channel that has room for one, as long as ctx lasts.
+func acquire(ctx context.Context, one chan struct{}) error {
 	select {
 	case one <- struct{}{}:
 		return nil
@@ -115,20 +115,20 @@ func take(ctx context.Context, one chan struct{}) error {
 	}
 }
 
-// place is that of a collection, until leave is called.
-func (s *Store) place(name string) (p *place, leave func()) {
+// lockOf is that of a collection, until leave is called.
+func (s *Store) lockOf(name string) (p *collectionLock, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p = s.places[name]; p == nil {
-		p = &place{drop: semaphore.NewWeighted(mostHolders), making: make(chan struct{}, 1)}
-		s.places[name] = p
+	if p = s.locks[name]; p == nil {
+		p = &collectionLock{drop: semaphore.NewWeighted(mostHolders), making: make(chan struct{}, 1)}
+		s.locks[name] = p
 	}
 	p.holders++
 	return p, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if p.holders--; p.holders == 0 {
-			delete(s.places, name)
+			delete(s.locks, name)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestRound(t *testing.T) {
 func TestFeedbackIsTakenOnce(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
-	id := f.hand(v, `{"users":["ann"],"k":3}`)[0].ID
+	id := f.issue(v, `{"users":["ann"],"k":3}`)[0].ID
 	one, err := f.tell(id, 1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 func TestFeedbackTogether(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
-	s := f.hand(v, `{"users":["a","b","a"],"k":3}`)
+	s := f.issue(v, `{"users":["a","b","a"],"k":3}`)
 	all := []Feedback{{ID: s[0].ID, Rewards: []float64{1}}, {ID: s[1].ID, Rewards: []float64{0, 1}}, {ID: s[2].ID, Rewards: []float64{1, 1, 1}}}
 	bad := append(slices.Clone(all), Feedback{ID: "slate-none", Rewards: []float64{1}})
 	_, err := f.Store.Feedback(t.Context(), "films", bad)
@@ -165,7 +165,7 @@ func TestKeyFindsTheSlates(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	now.now = now.now.Add(2 * time.Hour)
-	f.hand(v, `{"users":["c"]}`)
+	f.issue(v, `{"users":["c"]}`)
 	three, err := f.ask(v, body, "k")
 	if err != nil || three.Slates[0].ID == one.Slates[0].ID {
 		t.Errorf("%+v, %v", three, err)
@@ -180,13 +180,13 @@ func TestSlatesAreForgotten(t *testing.T) {
 	v := films(1, 40)
 	var ids []string
 	for range 5 {
-		ids = append(ids, f.hand(v, `{"users":["a"],"k":2}`)[0].ID)
+		ids = append(ids, f.issue(v, `{"users":["a"],"k":2}`)[0].ID)
 		now.now = now.now.Add(time.Minute)
 	}
 	if _, err := f.tell(ids[0], 1); err != nil {
 		t.Fatal(err)
 	}
-	f.hand(v, `{"users":["b"],"k":2}`)
+	f.issue(v, `{"users":["b"],"k":2}`)
 	_, err := f.tell(ids[0], 1)
 	wants(t, err, problem.UnknownSlate, "slate_id")
 	if _, err := f.tell(ids[1], 1); err != nil {
@@ -198,7 +198,7 @@ func TestSlatesAreForgotten(t *testing.T) {
 	if _, err := f.tell(ids[4], 1); err != nil {
 		t.Error(err)
 	}
-	f.hand(v, `{"users":["c"],"k":2}`)
+	f.issue(v, `{"users":["c"],"k":2}`)
 	if i := f.info(); i.Slates != 4 || i.Users != 1 {
 		t.Errorf("%+v", i)
 	}
@@ -214,7 +214,7 @@ func TestSlatesAreForgotten(t *testing.T) {
 func TestVersions(t *testing.T) {
 	f := open(t, Options{})
 	old := films(1, 40)
-	id := f.hand(old, `{"users":["a"],"k":3}`)[0].ID
+	id := f.issue(old, `{"users":["a"],"k":3}`)[0].ID
 	if _, err := f.ask(films(2, 50), `{"users":["a"]}`, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestVersions(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	f := open(t, Options{})
-	f.hand(films(1, 10), `{"users":["a"]}`)
+	f.issue(films(1, 10), `{"users":["a"]}`)
 	if err := f.Sweep([]string{"other"}); err != nil || f.info().Slates != 1 {
 		t.Error(err)
 	}
@@ -260,13 +260,13 @@ func TestSweep(t *testing.T) {
 
 // FuzzRecords reads anything under a checksum that is right as each of the records.
 func FuzzRecords(f *testing.F) {
-	h := &handed{user: ID{Name: "ann", Text: true}, at: time.Unix(1, 0), picks: []Pick{{ID: ID{Int: 7}}}, rows: []float32{1, 2}}
-	for _, text := range [][]byte{h.encode(nil), (&feedback{"s", []float32{1}, []float64{1}}).encode(nil), (&kept{3, []byte("state")}).encode(nil)} {
+	h := &issuedSlate{user: ID{Name: "ann", Text: true}, at: time.Unix(1, 0), picks: []Pick{{ID: ID{Int: 7}}}, rows: []float32{1, 2}}
+	for _, text := range [][]byte{h.encode(nil), (&feedback{"s", []float32{1}, []float64{1}}).encode(nil), (&savedState{3, []byte("state")}).encode(nil)} {
 		f.Add(text[:len(text)-4])
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		text = sealed(nil, slices.Clone(text))
-		var h handed
+		var h issuedSlate
 		if h.decode(nil, text) == nil && len(h.picks)*26+len(h.rows)*4+len(h.rewards)*8 > len(text) {
 			t.Fatal("more was read than there is")
 		}
@@ -274,7 +274,7 @@ func FuzzRecords(f *testing.F) {
 		if fb.decode(nil, text) == nil && len(fb.rows)*4+len(fb.rewards)*8 > len(text) {
 			t.Fatal("more was read than there is")
 		}
-		var k kept
+		var k savedState
 		if k.decode(nil, text) == nil && len(k.state) > len(text) {
 			t.Fatal("more was read than there is")
 		}
@@ -370,7 +370,7 @@ func TestLogsEnd(t *testing.T) {
 	f := open(t, Options{Logged: 2})
 	v := films(1, 40)
 	for n := range 8 {
-		if _, err := f.tell(f.hand(v, `{"users":["a"],"k":2}`)[0].ID, 1); err != nil {
+		if _, err := f.tell(f.issue(v, `{"users":["a"],"k":2}`)[0].ID, 1); err != nil {
 			t.Fatal(err)
 		}
 		logged := 0
@@ -433,7 +433,7 @@ func TestRecords(t *testing.T) {
 		return all
 	}
 	for range 50 {
-		h := &handed{
+		h := &issuedSlate{
 			user: ID{Name: strings.Repeat("é", r.IntN(9)), Text: true}, version: r.Int64(), at: time.Unix(0, r.Int64()).UTC(), algo: AFSM,
 			picks: []Pick{}, ucb: r.NormFloat64(), rho: r.NormFloat64(), alpha: r.Float64(), rewards: floats(r.IntN(3)), observations: r.Int64(),
 		}
@@ -445,25 +445,25 @@ func TestRecords(t *testing.T) {
 			h.rows = append(h.rows, r.Float32())
 		}
 		text := h.encode([]byte("k"))
-		var got handed
+		var got issuedSlate
 		if err := got.decode([]byte("k"), text); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(h, &got, cmp.AllowUnexported(handed{})); diff != "" {
+		if diff := cmp.Diff(h, &got, cmp.AllowUnexported(issuedSlate{})); diff != "" {
 			t.Fatal(diff)
 		}
-		if err := new(handed).decode([]byte("other"), text); err == nil {
+		if err := new(issuedSlate).decode([]byte("other"), text); err == nil {
 			t.Fatal("a record is read under another's key")
 		}
 		for i := range len(text) {
 			cutShort := sealed([]byte("k"), slices.Clone(text[:i]))
 			if i < len(text)-4 {
-				if err := new(handed).decode([]byte("k"), cutShort); err == nil {
+				if err := new(issuedSlate).decode([]byte("k"), cutShort); err == nil {
 					t.Fatalf("%d of %d bytes are read", i, len(text))
 				}
 			}
 		}
-		if err := new(handed).decode([]byte("k"), sealed([]byte("k"), append(slices.Clone(text[:len(text)-4]), 0))); err == nil {
+		if err := new(issuedSlate).decode([]byte("k"), sealed([]byte("k"), append(slices.Clone(text[:len(text)-4]), 0))); err == nil {
 			t.Fatal("a record that is longer is read")
 		}
 	}

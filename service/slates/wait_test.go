@@ -27,7 +27,7 @@ func (o over) Done() <-chan struct{} {
 func TestWaitsEnd(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 20)
-	id := f.hand(v, `{"users":["a"],"k":1}`)[0].ID
+	id := f.issue(v, `{"users":["a"],"k":1}`)[0].ID
 	canceled := func(what string, err error) {
 		t.Helper()
 		if !errors.Is(err, context.Canceled) {
@@ -46,11 +46,11 @@ func TestWaitsEnd(t *testing.T) {
 	canceled("hold", err)
 	release()
 
-	place, leave := f.place("films")
-	place.making <- struct{}{}
+	lock, leave := f.lockOf("films")
+	lock.making <- struct{}{}
 	_, err = f.prepare(newOver(t), "films", v)
 	canceled("prepare", err)
-	<-place.making
+	<-lock.making
 	leave()
 
 	unlock, err := f.lock(t.Context(), "films", []string{"a"})
@@ -78,8 +78,8 @@ func TestWaitsEnd(t *testing.T) {
 	if _, err := f.tell(id, 1); err != nil {
 		t.Error(err)
 	}
-	f.hand(v, `{"users":["a"],"k":1}`)
-	if len(f.places) != 0 {
-		t.Errorf("%d places are left", len(f.places))
+	f.issue(v, `{"users":["a"],"k":1}`)
+	if len(f.locks) != 0 {
+		t.Errorf("%d places are left", len(f.locks))
 	}
 }

@@ -60,12 +60,12 @@ func BenchmarkReport(b *testing.B) {
 }
 
 func round(b *testing.B, s *Store, id string) {
-	handed, err := s.Next(context.Background(), id, 1, "")
+	issued, err := s.Next(context.Background(), id, 1, "")
 	if err != nil {
 		b.Error(err)
 		return
 	}
-	for _, d := range handed.Duels {
+	for _, d := range issued.Duels {
 		r := duel.Result{Duel: d.ID, AWon: d.ID%2 == 0}
 		if _, err := s.Report(context.Background(), id, []duel.Result{r}, false); err != nil {
 			b.Error(err)

@@ -52,12 +52,12 @@ func newGame(c duel.Config) (*game, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.begin(t)
+	g.setTournament(t)
 	return g, nil
 }
 
-// begin gives g its tournament.
-func (g *game) begin(t *duel.Tournament) {
+// setTournament gives g its tournament.
+func (g *game) setTournament(t *duel.Tournament) {
 	g.tournament, g.cost = t, 1
 	if c := t.Config(); c.Algorithm == duel.DoubleThompson {
 		k := int64(len(c.Arms))
@@ -67,11 +67,11 @@ func (g *game) begin(t *duel.Tournament) {
 
 func (g *game) clock() time.Time { return g.now }
 
-// next hands out up to count duels, those of an arm against itself excepted, which it
+// draw hands out up to count duels, those of an arm against itself excepted, which it
 // has the coin decide; coins counts those. Of mostCoins or mostWork in a call there may
 // come no duels, though the tournament goes on. The error is duel.ErrEnded if nothing
 // happened because the tournament has ended.
-func (g *game) next(count int, at time.Time) (duels []duel.Duel, coins int, err error) {
+func (g *game) draw(count int, at time.Time) (duels []duel.Duel, coins int, err error) {
 	g.now = at
 	for before := g.work; len(duels) < count && coins < mostCoins && g.work-before < mostWork; {
 		drawn := g.tournament.Drawn()
@@ -95,7 +95,7 @@ func (g *game) next(count int, at time.Time) (duels []duel.Duel, coins int, err 
 			break
 		}
 		coins += len(fair)
-		if _, err := g.take(fair); err != nil {
+		if _, err := g.apply(fair); err != nil {
 			return nil, coins, err
 		}
 		duels = slices.DeleteFunc(duels, g.withdrawn)
@@ -117,8 +117,8 @@ func (g *game) withdrawn(d duel.Duel) bool {
 	return err != nil
 }
 
-// take has results counted that Check finds acceptable.
-func (g *game) take(results []duel.Result) ([]duel.Receipt, error) {
+// apply has results counted that Check finds acceptable.
+func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 	receipts, err := g.tournament.Report(results...)
 	if err != nil {
 		return nil, err
@@ -129,11 +129,11 @@ func (g *game) take(results []duel.Result) ([]duel.Receipt, error) {
 	return receipts, nil
 }
 
-// weigh finds what is to become of results: the statuses of those that change nothing,
+// validate finds what is to become of results: the statuses of those that change nothing,
 // and those to take, whose status is "". Unless lenient, a result that contradicts
 // another, or whose duel was withdrawn, is an error; that of a duel that was never
 // handed out always is. Errors name the index; nothing is changed.
-func (g *game) weigh(results []duel.Result, lenient bool) (statuses []duel.Status, take []duel.Result, err error) {
+func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.Status, take []duel.Result, err error) {
 	statuses = make([]duel.Status, len(results))
 	here := make(map[uint64]bool, len(results))
 	for i, r := range results {
@@ -171,7 +171,7 @@ func (g *game) weigh(results []duel.Result, lenient bool) (statuses []duel.Statu
 func (g *game) replay(e *event) error {
 	var sum uint32
 	if e.Count > 0 {
-		duels, coins, err := g.next(e.Count, time.Unix(0, e.At))
+		duels, coins, err := g.draw(e.Count, time.Unix(0, e.At))
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (g *game) replay(e *event) error {
 		for i, id := range e.Results {
 			results[i] = duel.Result{Duel: uint64(max(id, -id)), AWon: id > 0}
 		}
-		receipts, err := g.take(results)
+		receipts, err := g.apply(results)
 		if err != nil {
 			return err
 		}
@@ -225,8 +225,8 @@ func sumOfReceipts(receipts []duel.Receipt) uint32 {
 	return crc32.ChecksumIEEE(b)
 }
 
-// beside is what a snapshot has besides the state of the tournament.
-type beside struct {
+// snapshotRest is what a snapshot has besides the state of the tournament.
+type snapshotRest struct {
 	Event uint64 `json:"event"` // the last one in it
 	Last  uint64 `json:"last,omitempty"`
 	Bits  []byte `json:"bits,omitempty"`
@@ -238,14 +238,14 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
 	}
-	rest, err = sealed(beside{after, g.answers.last, g.answers.bits, g.given})
+	rest, err = sealed(snapshotRest{after, g.answers.last, g.answers.bits, g.given})
 	return state, rest, err
 }
 
 // restored is the game of a snapshot, and its last event.
 func restored(state, rest []byte) (*game, uint64, error) {
 	g := &game{}
-	var b beside
+	var b snapshotRest
 	if err := unseal(rest, &b); err != nil {
 		return nil, 0, err
 	}
@@ -254,6 +254,6 @@ func restored(state, rest []byte) (*game, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	g.begin(t)
+	g.setTournament(t)
 	return g, b.Event, nil
 }

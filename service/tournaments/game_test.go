@@ -23,7 +23,7 @@ func TestCoinsThatEliminate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for {
-			duels, _, err := g.next(6, time.Unix(1, 0))
+			duels, _, err := g.draw(6, time.Unix(1, 0))
 			if errors.Is(err, duel.ErrEnded) {
 				break
 			}
@@ -40,7 +40,7 @@ func TestCoinsThatEliminate(t *testing.T) {
 				if g.withdrawn(d) {
 					continue // by one of those before
 				}
-				if _, err := g.take([]duel.Result{r}); err != nil {
+				if _, err := g.apply([]duel.Result{r}); err != nil {
 					t.Fatal(err)
 				}
 			}

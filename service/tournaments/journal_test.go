@@ -88,14 +88,14 @@ func TestConcurrentJudges(t *testing.T) {
 	for range 16 {
 		judges.Go(func() error {
 			for {
-				handed, err := h.Next(context.Background(), id, 2, "")
+				issued, err := h.Next(context.Background(), id, 2, "")
 				if ended(err) {
 					return nil
 				}
 				if err != nil {
 					return err
 				}
-				for _, d := range handed.Duels {
+				for _, d := range issued.Duels {
 					mu.Lock()
 					twice := out[d.ID]
 					out[d.ID] = true

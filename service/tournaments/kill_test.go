@@ -72,7 +72,7 @@ func playTogether(s *Store, spec Spec, key string, say func(string)) error {
 		return err
 	}
 	for !t.Done {
-		handed, err := s.Next(ctx, t.ID, 3, "")
+		issued, err := s.Next(ctx, t.ID, 3, "")
 		if ended(err) {
 			return nil
 		}
@@ -80,7 +80,7 @@ func playTogether(s *Store, spec Spec, key string, say func(string)) error {
 			return err
 		}
 		var results []duel.Result
-		for _, d := range handed.Duels {
+		for _, d := range issued.Duels {
 			results = append(results, judged(d))
 		}
 		if len(results) == 0 {
@@ -117,14 +117,14 @@ func playAlone(s *Store, first int, say func(string)) error {
 		return err
 	}
 	for n := first; ; n++ {
-		handed, err := s.Next(ctx, t.ID, 1+n%3, fmt.Sprint("step ", n))
+		issued, err := s.Next(ctx, t.ID, 1+n%3, fmt.Sprint("step ", n))
 		if ended(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		for _, d := range handed.Duels {
+		for _, d := range issued.Duels {
 			// what an earlier one of these withdraws is refused
 			_, err := s.Report(ctx, t.ID, []duel.Result{judged(d)}, false)
 			if err != nil && problem.Of(err).Kind != problem.DuelWithdrawn {

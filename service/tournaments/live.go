@@ -14,9 +14,9 @@ type live struct {
 
 	// Guarded by the mutex of the Store: by how many it is used, what it takes, its
 	// place in the order of use, nil once it was forgotten.
-	users int
-	bytes int64
-	place *list.Element
+	users    int
+	bytes    int64
+	position *list.Element
 	// given is what of bytes is for answers that are remembered.
 	given int64
 
@@ -61,9 +61,9 @@ func (l *live) failure() error {
 // put is a change of what the database has of a tournament.
 type put func(tx *bbolt.Tx, r *record) error
 
-// did has an event recorded that the game of l has just gone through, or, once the log
+// recordEvent has an event recorded that the game of l has just gone through, or, once the log
 // is long or takes long to replay, a snapshot in its place. The caller has the turn.
-func (s *Store) did(l *live, e event) error {
+func (s *Store) recordEvent(l *live, e event) error {
 	text, err := sealed(e)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *Store) did(l *live, e event) error {
 	l.events++
 	l.logged += len(text)
 	n := l.events
-	change := func(tx *bbolt.Tx, r *record) error { return r.log(tx, n, text) }
+	change := func(tx *bbolt.Tx, r *record) error { return r.appendEvent(tx, n, text) }
 	if l.logged > max(s.o.logBytes, l.kept) || l.game.work >= mostReplay {
 		if change, err = l.snapshot(n - 1); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (l *live) snapshot(recorded uint64) (put, error) {
 		return nil, err
 	}
 	l.logged, l.kept, l.game.work = 0, len(state)+len(rest), 0
-	return func(tx *bbolt.Tx, r *record) error { return r.keep(tx, recorded, n, state, rest) }, nil
+	return func(tx *bbolt.Tx, r *record) error { return r.replaceLog(tx, recorded, n, state, rest) }, nil
 }
 
 // concluded notes the winner when the game has just ended.

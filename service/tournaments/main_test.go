@@ -127,11 +127,11 @@ func (h *house) create(spec Spec) string {
 
 func (h *house) next(id string, count int) []Duel {
 	h.t.Helper()
-	handed, err := h.Next(context.Background(), id, count, "")
+	issued, err := h.Next(context.Background(), id, count, "")
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return handed.Duels
+	return issued.Duels
 }
 
 func (h *house) report(id string, results ...duel.Result) Reported {

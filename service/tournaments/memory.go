@@ -65,10 +65,10 @@ func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 	}
 	if l == nil {
 		l = &live{id: id, turn: make(chan struct{}, 1)}
-		l.place = s.memory.used.PushFront(l)
+		l.position = s.memory.used.PushFront(l)
 		s.memory.live[id] = l
 	}
-	s.memory.used.MoveToFront(l.place)
+	s.memory.used.MoveToFront(l.position)
 	l.users++
 	s.mu.Unlock()
 
@@ -156,11 +156,11 @@ func (s *Store) shrink(most int64) {
 
 // forget has the next call for l read it anew. The caller holds mu.
 func (s *Store) forget(l *live) {
-	if l.place == nil {
+	if l.position == nil {
 		return
 	}
-	s.memory.used.Remove(l.place)
-	l.place = nil
+	s.memory.used.Remove(l.position)
+	l.position = nil
 	delete(s.memory.live, l.id)
 	s.settle(l)
 }
@@ -168,7 +168,7 @@ func (s *Store) forget(l *live) {
 // settle gives the memory of l back once it is forgotten and unused. The caller holds
 // mu.
 func (s *Store) settle(l *live) {
-	if l.users == 0 && l.place == nil {
+	if l.users == 0 && l.position == nil {
 		s.memory.bytes -= l.bytes
 		l.bytes = 0
 	}

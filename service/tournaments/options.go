@@ -36,7 +36,7 @@ type Options struct {
 
 // Watch is told what happens. It must be quick and safe for concurrent use.
 type Watch interface {
-	HandedOut(duels int)
+	DuelsIssued(duels int)
 	Reported(status string, results int)
 }
 
@@ -47,7 +47,7 @@ func (o *Options) fill() {
 	o.Memory = cmp.Or(max(o.Memory, 0), 256<<20)
 	o.logBytes = cmp.Or(o.logBytes, 64<<10)
 	if o.Watch == nil {
-		o.Watch = nobody{}
+		o.Watch = noWatch{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -60,8 +60,8 @@ func (o *Options) fill() {
 	}
 }
 
-// nobody watches.
-type nobody struct{}
+// noWatch watches.
+type noWatch struct{}
 
-func (nobody) HandedOut(int)        {}
-func (nobody) Reported(string, int) {}
+func (noWatch) DuelsIssued(int)      {}
+func (noWatch) Reported(string, int) {}

@@ -124,8 +124,8 @@ func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	return b, nil
 }
 
-// log adds event n, which follows on the last one.
-func (r *record) log(tx *bbolt.Tx, n uint64, event []byte) error {
+// appendEvent adds event n, which follows on the last one.
+func (r *record) appendEvent(tx *bbolt.Tx, n uint64, event []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
 		return err
@@ -164,9 +164,9 @@ func (r *record) misplaced(n, last uint64, err error) error {
 	return fmt.Errorf("tournament %s: event %d cannot be recorded: %w", r.ID, n, err)
 }
 
-// keep puts a snapshot, taken after event n, in the place of all events, of which that
+// replaceLog puts a snapshot, taken after event n, in the place of all events, of which that
 // of number recorded is the last.
-func (r *record) keep(tx *bbolt.Tx, recorded, n uint64, state, rest []byte) error {
+func (r *record) replaceLog(tx *bbolt.Tx, recorded, n uint64, state, rest []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
 		return err

@@ -245,27 +245,27 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Due
 	if err := ctx.Err(); err != nil {
 		return Duels{}, err
 	}
-	var handed Duels
+	var issued Duels
 	coins := 0
 	err := s.play(ctx, id, func(l *live) (err error) {
 		if err := ctx.Err(); err != nil { // while it waited for others
 			return err
 		}
-		handed, coins, err = s.hand(l, count, key)
+		issued, coins, err = s.issue(l, count, key)
 		return err
 	})
 	if err != nil {
 		return Duels{}, err
 	}
-	s.o.Watch.HandedOut(len(handed.Duels))
+	s.o.Watch.DuelsIssued(len(issued.Duels))
 	if coins > 0 {
 		s.o.Watch.Reported("coin", coins)
 	}
-	return handed, nil
+	return issued, nil
 }
 
-// hand does what Next says with l, whose turn the caller has.
-func (s *Store) hand(l *live, count int, key string) (h Duels, coins int, err error) {
+// issue does what Next says with l, whose turn the caller has.
+func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err error) {
 	arms := l.record.Config.Arms
 	before, err := l.game.given.find(key, count)
 	if err != nil {
@@ -275,14 +275,14 @@ func (s *Store) hand(l *live, count int, key string) (h Duels, coins int, err er
 		return Duels{Duels: viewDuels(arms, before.Duels), Done: l.record.Done}, 0, nil
 	}
 	at := s.o.Now()
-	duels, coins, err := l.game.next(count, time.Unix(0, at.UnixNano()))
+	duels, coins, err := l.game.draw(count, time.Unix(0, at.UnixNano()))
 	if errors.Is(err, duel.ErrEnded) {
 		return h, 0, problem.New(problem.TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
 	}
 	if err == nil && len(duels)+coins > 0 {
 		l.game.remember(key, count, duels)
 		l.answers.Store(l.game.given.bytes())
-		err = s.did(l, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)})
+		err = s.recordEvent(l, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)})
 	}
 	if err != nil {
 		l.fail(err)
@@ -329,14 +329,14 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 
 // report does what Report says with l, whose turn the caller has.
 func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported, err error) {
-	statuses, take, err := l.game.weigh(results, lenient)
+	statuses, take, err := l.game.validate(results, lenient)
 	if err != nil {
 		return r, err
 	}
 	if len(take) > 0 {
-		receipts, err := l.game.take(take)
+		receipts, err := l.game.apply(take)
 		if err == nil {
-			err = s.did(l, event{Results: signed(take), Sum: sumOfReceipts(receipts)})
+			err = s.recordEvent(l, event{Results: signed(take), Sum: sumOfReceipts(receipts)})
 		}
 		if err != nil {
 			l.fail(err)

@@ -120,14 +120,14 @@ func TestNoSelfDuels(t *testing.T) {
 	id := h.create(spec)
 	told := 0
 	for range 100 {
-		handed, err := h.Next(context.Background(), id, 2, "")
+		issued, err := h.Next(context.Background(), id, 2, "")
 		if ended(err) {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range handed.Duels {
+		for _, d := range issued.Duels {
 			if d.A == d.B {
 				t.Fatalf("handed out: %+v", d)
 			}

@@ -227,20 +227,20 @@ func TestEventsKeepTheirPlaces(t *testing.T) {
 				return err
 			}
 			for _, n := range []uint64{0, 1, 10, 11, 13, 14, 12, 12, 11} {
-				if err := r.log(tx, n, []byte("{}")); (err == nil) != (n == 12 && !taken) {
+				if err := r.appendEvent(tx, n, []byte("{}")); (err == nil) != (n == 12 && !taken) {
 					t.Errorf("event %d: %v", n, err)
 				}
 				taken = taken || n == 12
 			}
 			for _, n := range []uint64{0, 11, 13, 12} {
-				if err := r.keep(tx, n, 20, nil, []byte(`{"event":20}`)); (err == nil) != (n == 12) {
+				if err := r.replaceLog(tx, n, 20, nil, []byte(`{"event":20}`)); (err == nil) != (n == 12) {
 					t.Errorf("a snapshot behind event %d: %v", n, err)
 				}
 			}
-			if err := r.log(tx, 20, []byte("{}")); err == nil {
+			if err := r.appendEvent(tx, 20, []byte("{}")); err == nil {
 				t.Error("an event is recorded behind a snapshot that has it")
 			}
-			if err := r.log(tx, 21, []byte("{}")); err != nil {
+			if err := r.appendEvent(tx, 21, []byte("{}")); err != nil {
 				t.Error(err)
 			}
 			return errors.New("rolled back")
@@ -267,7 +267,7 @@ func TestBrokenCall(t *testing.T) {
 			}
 		}()
 		h.play(t.Context(), id, func(l *live) error {
-			if _, _, err := l.game.next(1, h.clock.time()); err != nil {
+			if _, _, err := l.game.draw(1, h.clock.time()); err != nil {
 				t.Error(err)
 			}
 			panic("on purpose")
@@ -321,11 +321,11 @@ func TestMemoryOfAnswers(t *testing.T) {
 	id := h.create(online(4))
 	key := string(make([]byte, 1000))
 	for n := range 20 {
-		handed, err := h.Next(t.Context(), id, 1, fmt.Sprint(key, n))
+		issued, err := h.Next(t.Context(), id, 1, fmt.Sprint(key, n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range handed.Duels {
+		for _, d := range issued.Duels {
 			h.report(id, judged(d))
 		}
 	}

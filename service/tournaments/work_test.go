@@ -29,11 +29,11 @@ func TestCoinsEnd(t *testing.T) {
 	id := h.create(thompson(2))
 	ask := func() Duels {
 		t.Helper()
-		handed, err := h.Next(context.Background(), id, 1, "key")
+		issued, err := h.Next(context.Background(), id, 1, "key")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return handed
+		return issued
 	}
 	for range 18 { // every one takes twice as many coins as the one before
 		duels := h.next(id, 1)
@@ -47,9 +47,9 @@ func TestCoinsEnd(t *testing.T) {
 		t.Fatalf("after %d duels the tournament is not sure yet", before)
 	}
 	for n := int64(1); n <= 3; n++ {
-		handed := ask()
-		if len(handed.Duels) > 0 || handed.Done {
-			t.Fatalf("%+v", handed)
+		issued := ask()
+		if len(issued.Duels) > 0 || issued.Done {
+			t.Fatalf("%+v", issued)
 		}
 		if got := h.get(id).State.Duels; got != before+n*mostCoins {
 			t.Errorf("after %d calls %d duels were decided, want %d", n, got-before, n*mostCoins)
@@ -75,12 +75,12 @@ func TestWorkOfOneCall(t *testing.T) {
 	}
 	g.cost = mostWork / 3
 	for range 1000 {
-		duels, coins, err := g.next(1, time.Unix(1, 0))
+		duels, coins, err := g.draw(1, time.Unix(1, 0))
 		if err != nil || coins > 4 {
 			t.Fatalf("%d coins, %v", coins, err)
 		}
 		for _, d := range duels {
-			if _, err := g.take([]duel.Result{{Duel: d.ID, AWon: d.A == 0}}); err != nil {
+			if _, err := g.apply([]duel.Result{{Duel: d.ID, AWon: d.A == 0}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -28,8 +28,8 @@ type Tracer struct {
 	tracer   api.Tracer
 }
 
-// asked reports whether the environment asks for traces.
-func asked() bool {
+// configured reports whether the environment asks for traces.
+func configured() bool {
 	return !strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") && os.Getenv("OTEL_TRACES_EXPORTER") != "none" &&
 		(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "")
 }
@@ -38,7 +38,7 @@ func asked() bool {
 // which also set its headers, sampler and resource; nil if they name no collector. log
 // hears of what could not be sent. Close ends it.
 func FromEnvironment(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
-	if !asked() {
+	if !configured() {
 		return nil, nil
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {

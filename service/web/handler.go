@@ -24,7 +24,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // Handler serves the page at / and its files under /web/, to everybody: there
 // is nothing in them that the API would ask a token for.
 func Handler() http.Handler {
-	pages := load()
+	pages := loadPages()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, ok := pages[r.URL.Path]
 		if !ok {
@@ -55,8 +55,8 @@ type page struct {
 	tag   string
 }
 
-// load reads the embedded files by the path that each is served at.
-func load() map[string]page {
+// loadPages reads the embedded files by the path that each is served at.
+func loadPages() map[string]page {
 	pages := map[string]page{}
 	entries, _ := assets.ReadDir("assets") // embedded: cannot fail
 	for _, e := range entries {

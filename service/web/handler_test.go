@@ -23,7 +23,7 @@ func ask(t *testing.T, method, target string, header ...string) *httptest.Respon
 
 func TestEveryFileIsServedSafely(t *testing.T) {
 	want := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-	pages := load()
+	pages := loadPages()
 	if len(pages) < 10 {
 		t.Fatalf("%d files are embedded", len(pages))
 	}
@@ -92,7 +92,7 @@ func TestTheFilesKeepToThePolicy(t *testing.T) {
 		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|https?://[^w]|(window|globalThis)\.\w+ =`),
 		".css":  regexp.MustCompile(`@import|url\(`),
 	}
-	pages := load()
+	pages := loadPages()
 	used := map[string]bool{"/": true}
 	for at, p := range pages {
 		ext, text := path.Ext(at), string(p.text)

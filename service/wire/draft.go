@@ -23,8 +23,8 @@ func NewDraft(dim int, l Limits) *Draft {
 	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}}
 }
 
-// once refuses what was there before.
-func (d *Draft) once(field string) error {
+// markSeen refuses what was there before.
+func (d *Draft) markSeen(field string) error {
 	if d.seen[field] {
 		return problem.New(problem.InvalidValue, "%s is given twice", field).In(field)
 	}
@@ -39,7 +39,7 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	if err != nil {
 		return i, err
 	}
-	if err := d.once(name); err != nil {
+	if err := d.markSeen(name); err != nil {
 		return i, err
 	}
 	v, next, err := o.kind.read(name, b, i)
@@ -55,7 +55,7 @@ func (d *Draft) Text(name string, values []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.once(name); err != nil {
+	if err := d.markSeen(name); err != nil {
 		return err
 	}
 	v, err := o.kind.parse(name, values)
@@ -65,8 +65,8 @@ func (d *Draft) Text(name string, values []string) error {
 	return o.set(d, v)
 }
 
-// Whole sets an option that is a whole number.
-func (d *Draft) Whole(name string, n int64) error { return d.put(name, value{whole: n}) }
+// Integer sets an option that is a whole number.
+func (d *Draft) Integer(name string, n int64) error { return d.put(name, value{integer: n}) }
 
 // Number sets an option that is a number.
 func (d *Draft) Number(name string, x float64) error { return d.put(name, value{number: x}) }
@@ -76,7 +76,7 @@ func (d *Draft) put(name string, v value) error {
 	if err != nil {
 		return err
 	}
-	if err := d.once(name); err != nil {
+	if err := d.markSeen(name); err != nil {
 		return err
 	}
 	return o.set(d, v)
@@ -85,7 +85,7 @@ func (d *Draft) put(name string, v value) error {
 // Rows takes queries that were read elsewhere, whole rows of finite values. They are
 // kept.
 func (d *Draft) Rows(queries []float32) error {
-	if err := d.once(fieldQueries); err != nil {
+	if err := d.markSeen(fieldQueries); err != nil {
 		return err
 	}
 	d.s.Queries = queries
@@ -114,7 +114,7 @@ func (d *Draft) wrongDimension(query int, have int64) error {
 // Flat reads the queries from an array of numbers at b[i], without checking how many
 // there are. It makes room for as many as are expected.
 func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
-	if err := d.once(fieldQueries); err != nil {
+	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
 	}
 	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
@@ -130,7 +130,7 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 
 // Matrix reads the queries from an array of arrays of numbers at b[i].
 func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
-	if err := d.once(fieldQueries); err != nil {
+	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
 	}
 	if i < len(b) && b[i] != '[' {

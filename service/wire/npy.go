@@ -82,8 +82,8 @@ func plainNPY(body []byte, dim int) (rows int64, data []byte, ok bool) {
 	}
 	rows = int64(len(data) / (4 * dim))
 	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, dim)
-	said := strings.Replace(strings.TrimRight(string(body[fixed:end]), " \n"), ",),", "),", 1) // some write (2, 3,)
-	return rows, data, said == dict
+	announced := strings.Replace(strings.TrimRight(string(body[fixed:end]), " \n"), ",),", "),", 1) // some write (2, 3,)
+	return rows, data, announced == dict
 }
 
 // npyChunk is how many bytes of queries are given memory on the header's word.

@@ -21,7 +21,7 @@ type option struct {
 // parameters of the Open Inference Protocol have in common.
 func options() []option {
 	return []option{
-		{"k", wholeKind, (*Draft).setK},
+		{"k", integerKind, (*Draft).setK},
 		{"cut_k", flagKind, func(d *Draft, v value) error { d.s.CutK = v.flag; return nil }},
 		{"delta", numberKind, (*Draft).setDelta},
 		{"epsilon", numberKind, (*Draft).setEpsilon},
@@ -61,14 +61,14 @@ func cut(s string) string { return fmt.Sprintf("%.60s", s) }
 
 func (d *Draft) setK(v value) error {
 	switch most := int64(d.limits.K); {
-	case v.whole < 1:
-		return problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", v.whole).In("k").Within(1)
-	case most > 0 && v.whole > most:
-		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.whole, most).In("k").Within(most)
-	case v.whole > math.MaxInt32:
-		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.whole, math.MaxInt32).In("k").Within(math.MaxInt32)
+	case v.integer < 1:
+		return problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", v.integer).In("k").Within(1)
+	case most > 0 && v.integer > most:
+		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.integer, most).In("k").Within(most)
+	case v.integer > math.MaxInt32:
+		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.integer, math.MaxInt32).In("k").Within(math.MaxInt32)
 	}
-	d.s.K = int(v.whole)
+	d.s.K = int(v.integer)
 	return nil
 }
 

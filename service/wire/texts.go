@@ -18,13 +18,13 @@ type Encoder func(text string) []float32
 
 // texts reads queries from an array of texts at b[i].
 func (d *Draft) texts(b []byte, i int, encode Encoder) (next int, err error) {
-	if err := d.once(fieldTexts); err != nil {
+	if err := d.markSeen(fieldTexts); err != nil {
 		return i, err
 	}
 	if encode == nil {
 		return i, problem.New(problem.InvalidValue, "this collection was not made of texts: send queries, vectors of %d values", d.s.Dim).In(fieldTexts)
 	}
-	if err := d.once(fieldQueries); err != nil {
+	if err := d.markSeen(fieldQueries); err != nil {
 		return i, problem.New(problem.InvalidValue, "there are queries and texts").In(fieldTexts)
 	}
 	if !starts(b, i, '[') {

@@ -14,7 +14,7 @@ import (
 type kind int
 
 const (
-	wholeKind kind = iota
+	integerKind kind = iota
 	numberKind
 	flagKind
 	textKind
@@ -28,19 +28,19 @@ func (k kind) String() string {
 
 // value is an option's, in the field of its kind.
 type value struct {
-	whole  int64
-	number float64
-	flag   bool
-	text   string
-	texts  []string
-	ids    *IDList
+	integer int64
+	number  float64
+	flag    bool
+	text    string
+	texts   []string
+	ids     *IDList
 }
 
 // read reads the JSON value at b[i] and returns the index behind it.
 func (k kind) read(name string, b []byte, i int) (v value, next int, err error) {
 	switch {
-	case k == wholeKind && startsNumber(b, i):
-		v.whole, next, err = whole(name, b, i)
+	case k == integerKind && startsNumber(b, i):
+		v.integer, next, err = parseInt(name, b, i)
 	case k == numberKind && startsNumber(b, i):
 		v.number, next, err = number(name, b, i)
 	case k == flagKind && jsonscan.Literal(b, i, "true"):
@@ -90,8 +90,8 @@ func what(b []byte, i int) string {
 	return "a number"
 }
 
-// whole reads a number that is an integer, however it is written.
-func whole(name string, b []byte, i int) (int64, int, error) {
+// parseInt reads a number that is an integer, however it is written.
+func parseInt(name string, b []byte, i int) (int64, int, error) {
 	end := jsonscan.Number(b, i)
 	if end < 0 {
 		return 0, i, jsonscan.Wanted(b, i, "a number")
@@ -149,7 +149,7 @@ func ids(name string, b []byte, i int) (*IDList, int, error) {
 		switch {
 		case startsNumber(b, at) && l.Names == nil:
 			var id int64
-			id, next, err = whole(name, b, at)
+			id, next, err = parseInt(name, b, at)
 			l.Ints = append(l.Ints, id)
 		case starts(b, at, '"') && l.Ints == nil:
 			var id string
