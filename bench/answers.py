@@ -1,6 +1,6 @@
-"""thresher's answers of all cells, each counted once. An answer does not depend on
-the batch that it was asked in, so cells that differ by m alone hold the same ones.
-Without numpy, for the report is written without it."""
+"""thresher's answers in all cells, each counted once. An answer does not depend on the batch it
+was asked in, so cells that differ only in m have the same ones. It does not use numpy, since
+the report is written without it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from results import Record
 
-FALSE_ALARM = 1e-6  # chance that right answers are called incompatible with delta
+FALSE_ALARM = 1e-6  # probability that correct answers are called incompatible with delta
 
 
 def chance(wrong: int, n: int, delta: float) -> float:
@@ -31,8 +31,8 @@ def chance(wrong: int, n: int, delta: float) -> float:
 
 
 def probabilistic(cell: Record) -> int:
-    """How many of a cell's answers may be wrong by their certificates: of the others
-    delta allows none."""
+    """How many of a cell's answers may be wrong by their certificates; delta allows no failure among
+    the others."""
     return round(int(cell["checked"]) * (1 - float(cell["certain"])))
 
 
@@ -45,7 +45,7 @@ class Answers:
     """The answers to a set's queries at one k and delta."""
 
     data: str
-    atoms: int  # 0 where the results do not say
+    atoms: int  # 0 if the results do not say
     k: int
     delta: float
     checked: int
@@ -59,7 +59,7 @@ class Answers:
 
     @property
     def p(self) -> float:
-        """The chance of as many wrong ones, if they were independent."""
+        """The probability of so many wrong answers, if they were independent."""
         return chance(self.wrong, self.probabilistic, self.delta)
 
     @property
@@ -68,9 +68,9 @@ class Answers:
 
 
 def distinct(cells: Iterable[Record], atoms: dict[str, int]) -> list[Answers]:
-    """The different answers of cells; atoms are those of whole sets, by name. What was
-    measured of an earlier kind of rotation are other answers. A query that is wrong in
-    any cell counts as wrong; where results do not name it, the most that are in one."""
+    """The different answers of cells; atoms are those of whole sets, by name. Answers under an
+    earlier kind of rotation are different ones. A query wrong in any cell counts as wrong; if
+    results do not name queries, the greatest count of any cell is used."""
     groups: dict[tuple[str, int, int, float, bool], list[Record]] = {}
     for r in cells:
         of = r.get("atoms", atoms.get(r["set"], 0))

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The race of thresher against FAISS, hnswlib, ScaNN and itself: one command.
+"""The race of thresher against FAISS, hnswlib, ScaNN and itself.
 
-    python3 bench/bench.py                      everything, about 40 minutes
+    python3 bench/bench.py                        everything, about 40 minutes
     python3 bench/bench.py --only records768,tiny   some tasks
-    python3 bench/bench.py --small              a minute; fails on wrong answers only
+    python3 bench/bench.py --small                a minute; fails for wrong answers only
 
-It makes a virtual environment in bench/.venv, the data in bench/.data, runs what
-has no result yet, and writes docs/benchmarks. An interrupted run goes on.
-"""
+It creates a virtual environment in bench/.venv and the data in bench/.data, runs what has
+no result yet, and writes docs/benchmarks. An interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ def main() -> int:
     if args.fresh or args.small:
         for task in chosen:
             (results / f"{task.name}.jsonl").unlink(missing_ok=True)
-    # a process of its own, with all cores; the race has one
+    # In a process of its own with all cores; the race has one.
     sets = list(dict.fromkeys(s for task in chosen for s in task.sets))
     subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
     if args.data:

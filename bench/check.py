@@ -1,11 +1,9 @@
-"""Whether answers are right: every answer against float64 sums.
+"""Checks every answer against float64 sums.
 
-A query fails if some returned atom's score is below that of the k-th best atom
-by more than 2^-22 |q| max(|v|, |v_k|), or if its answer is not k different atoms.
-That forgives the rounding of float32, in which most peers score, so all are
-judged alike; docs/guarantee.md promises more of thresher, and `thresher verify`
-holds it to that.
-"""
+A query fails if some returned atom's score is below that of the k-th best atom by more than
+2^-22 |q| max(|v|, |v_k|), or if its answer is not k different atoms. The tolerance covers
+the rounding of float32, in which most peers score, so all are judged alike;
+docs/guarantee.md promises more of thresher, which `thresher verify` checks."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ TOLERANCE = 2.0**-22
 
 @dataclass
 class Verdict:
-    """What was found among the queries of a cell. A query asked several times
-    is counted once, and as wrong if it ever was."""
+    """The results for the queries of a cell. A query asked several times is counted once, and as
+    wrong if it ever was."""
 
     checked: set[int] = field(default_factory=set)
     # whose certificate says that no probability was needed
@@ -31,19 +29,18 @@ class Verdict:
     certain_wrong: set[int] = field(default_factory=set)
 
     def compatible(self, delta: float) -> bool:
-        """Whether so many failures can come from a failure probability of delta
-        a query: never under a certificate that needs none, else by a one-sided
-        binomial test."""
+        """Whether the failures are consistent with a failure probability of delta a query: never for a
+        certificate that needs no probability, otherwise by a one-sided binomial test."""
         return not self.certain_wrong and self.chance(delta) >= FALSE_ALARM
 
     def chance(self, delta: float) -> float:
-        """Of as many wrong ones among the answers that may be."""
+        """The probability of so many wrong answers among those that may be wrong."""
         return chance(len(self.wrong), len(self.checked - self.certain), delta)
 
 
 def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
-    """How many of the ids are among the k best of a query, ties within the
-    tolerance included; -1 if they are not different atoms of the set."""
+    """How many of the ids are among the k best of a query, including ties within the tolerance; -1
+    if they are not different atoms of the set."""
     if len(np.unique(ids)) != len(ids) or np.any((ids < 0) | (ids >= data.n)):
         return -1
     best = data.top_ids[query, :k]
@@ -58,8 +55,8 @@ def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
 def judge(
     verdict: Verdict, data: DataSet, queries: np.ndarray, answers: np.ndarray, certain: np.ndarray, k: int
 ) -> None:
-    """Adds answers [m, at least min(k, n)] to the queries of these indexes;
-    certain says whose certificate needs no probability."""
+    """Adds answers [m, at least min(k, n)] to the queries of these indexes; certain marks those
+    whose certificate needs no probability."""
     k = min(k, data.n)
     for query, ids, sure in zip(queries.tolist(), answers, certain.tolist(), strict=True):
         verdict.checked.add(query)
@@ -72,16 +69,15 @@ def judge(
 
 
 def recall(data: DataSet, answers: np.ndarray, k: int) -> tuple[float, int]:
-    """The mean share of the k best that is found for all queries, and how many
-    queries fail."""
+    """The mean share of the k best found over all queries, and how many queries fail."""
     found = np.array([max(0, hits(data, j, ids[ids >= 0][:k], k)) for j, ids in enumerate(answers)])
     return float(found.mean() / k), int(np.sum(found < k))
 
 
 def prove(data: DataSet, k: int) -> None:
-    """Shows that wrong answers are caught: right ones pass, and fail once their
-    last atom is replaced by a worse one, by the first again, or by none. k is at
-    least 2 and less than the set's count of best atoms. Raises AssertionError."""
+    """Proves that wrong answers are detected: right ones pass, and fail once their last atom is
+    replaced by a worse one, by the first again, or by none. k is at least 2 and less than the
+    number of the set's best atoms. Raises AssertionError."""
     queries = np.arange(len(data.queries))
     sure = np.ones(len(queries), bool)
     right = data.top_ids[:, :k].astype(np.int64)

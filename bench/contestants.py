@@ -1,5 +1,5 @@
-"""Who runs: thresher in a child process, FAISS's exact indexes in this one. Both are
-given batches of the set's queries and say how long they took."""
+"""The contestants: thresher in a child process, FAISS's exact indexes in this one. Both get
+batches of the set's queries and report how long they took."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Contestant(Protocol):
     name: str
 
     def run(self, m: int, k: int, first: int, count: int) -> float:
-        """Seconds for count batches of m queries, from batch first on, the
-        set's whole batches counted round and round."""
+        """Seconds for count batches of m queries, from batch first on, cycling through the set's whole
+        batches."""
 
 
 class Racer:
-    """A thresher process with one set prepared in it."""
+    """A thresher process with one prepared set."""
 
     def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1) -> None:
         command: list[str | Path] = [RACER, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
@@ -67,7 +67,7 @@ class Racer:
 
 
 class Thresher:
-    """A method of a Racer. last holds what the racer said of the last run."""
+    """A method of a Racer. last holds the racer's report on the last run."""
 
     def __init__(self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "") -> None:
         self.name = name or method
@@ -81,24 +81,23 @@ class Thresher:
         return float(self.last["seconds"])
 
     def answers(self, m: int, k: int, first: int, count: int, file: Path) -> tuple[np.ndarray, np.ndarray]:
-        """The ids [count m, k] and whose certificate needs no probability."""
+        """The ids [count m, k], and whose certificate needs no probability."""
         self.run(m, k, first, count, dump=str(file))
         rows = np.fromfile(file, np.int32).reshape(-1, k + 1)
         return rows[:, :k], rows[:, k] == 1
 
 
-# Coordinates of a level of Panorama, and atoms of a block: the fastest or near it of
-# 24 to 96 and of 128 and 1,024, on package records and synthetic embeddings.
+# Coordinates of a level of Panorama, and atoms of a block: the fastest, or nearly, of 24 to 96
+# and of 128 and 1,024, on package records and synthetic embeddings.
 LEVEL, BLOCK = 48, 1024
 
 
 class Flat:
-    """FAISS's exact search, called below its Python wrappers, by three paths:
-    IndexFlatIP's products of matrices (blas) and row by row (rows), and
-    IndexFlatIPPanorama, which eliminates: it drops an atom once the coordinates seen
-    and the norms of the others cannot reach the k-th best. That takes a rotation which
-    moves what scores are made of to the front; FAISS's own PCA centres, which changes
-    inner products."""
+    """FAISS's exact search, called below its Python wrappers, by three paths: IndexFlatIP's matrix
+    products (blas) and row by row (rows), and IndexFlatIPPanorama, which eliminates: it drops an
+    atom once the coordinates seen and the norms of the others cannot reach the k-th best. It
+    needs a rotation that moves the scores' main contributions to the front; FAISS's own PCA
+    centres the data, which changes inner products."""
 
     def __init__(self, data: DataSet) -> None:
         faiss.omp_set_num_threads(1)
@@ -133,13 +132,13 @@ class Flat:
         return time.perf_counter() - began, ids
 
 
-# Paths, and the queries of a trial: products are the faster for a batch, the others
-# take one query after the other.
+# Paths, and the queries of a trial: matrix products are faster for a batch, the others take
+# one query at a time.
 PATHS = {"blas": 256, "rows": 16, "panorama": 16}
 
 
 class FlatPath:
-    """One of the paths of a Flat."""
+    """A path of a Flat."""
 
     def __init__(self, flat: Flat, path: str) -> None:
         self.name = f"faiss-{path}"
@@ -149,6 +148,6 @@ class FlatPath:
         return self.flat.search(self.path, m, k, first, count)[0]
 
     def trial(self, m: int, k: int) -> float:
-        """Seconds a query, the better of two runs of as much of a batch as tells."""
+        """Seconds a query, the better of two runs on enough of a batch to measure."""
         m = min(m, PATHS[self.path])
         return min(self.run(m, k, i, 1) for i in range(2)) / m

@@ -1,10 +1,9 @@
-"""Text found on this machine: records of Debian's packages, and documentation of
-Go and of Debian as passages.
+"""Text found on this machine: records of Debian's packages, and documentation of Go and of
+Debian as passages.
 
-A passage is a run of paragraphs of one file, of about 100 words, as retrieval
-over text commonly takes them. Paragraphs whose letters agree are taken once: the
-module cache holds the same comment in several versions, and much text repeats.
-"""
+A passage is a run of paragraphs of one file, of about 100 words, as is usual for retrieval.
+Paragraphs with the same letters are taken once: the module cache holds the same comment in
+several versions, and much text repeats."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from pathlib import Path
 
 from environment import go, output
 
-WHOLE = 100  # words of a passage at least
-LEAST = 50  # of what is left at the end of a file
-FRAGMENT = 5  # words of a paragraph at least
+WHOLE = 100  # least words of a passage
+LEAST = 50  # least words of the rest of a file
+FRAGMENT = 5  # least words of a paragraph
 MAX_FILE = 1 << 20  # bytes; larger files are tables and logs
 
 WORD = re.compile(r"[A-Za-z]{2,}")
@@ -27,14 +26,14 @@ NOT_PROSE = re.compile(
     r"copyright|licen[sc]e|warrant(y|ies)|go:build|\+build|code generated|do not edit|redistribut", re.I
 )
 
-# What a package is called, is for, belongs to and needs.
+# A package's name, purpose, category and dependencies.
 FIELDS = ("Package", "Description", "Tag", "Section", "Depends", "Recommends", "Suggests", "Maintainer", "Homepage")
 
-SKIP = re.compile(r"copyright|authors|thanks|install|change", re.I)  # lists of names, logs of changes
+SKIP = re.compile(r"copyright|authors|thanks|install|change", re.I)  # lists of names, change logs
 
 
 def read(path: Path) -> str:
-    """A text file's content, unpacked; "" if it is too large or cannot be read."""
+    """A text file's content, decompressed; "" if it is too large or unreadable."""
     try:
         data = path.read_bytes()
         if path.suffix == ".gz":
@@ -47,8 +46,7 @@ def read(path: Path) -> str:
 
 
 def files(root: Path, keep: Callable[[Path], bool]) -> list[Path]:
-    """Files under root that keep accepts, in an order that does not depend on
-    the file system."""
+    """The files under root that keep accepts, in an order independent of the file system."""
     if not root.is_dir():
         return []
     return sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink() and keep(p))
@@ -64,8 +62,7 @@ Source = Iterator[list[str]]
 
 
 def go_comments(root: Path) -> Source:
-    """Blocks of // comments at the start of lines, which is where Go's doc
-    comments stand."""
+    """Blocks of // comments at the start of lines, like Go's doc comments."""
     for path in files(root, lambda p: p.suffix == ".go" and not p.name.endswith("_test.go")):
         blocks = re.finditer(r"(?:^//(?!go:).*\n)+", read(path), re.M)
         yield [re.sub(r"^// ?", "", block[0], flags=re.M) for block in blocks]
@@ -77,8 +74,7 @@ def markdown(root: Path) -> Source:
 
 
 def debian_doc(root: Path) -> Source:
-    """What lies below /usr/share/doc but for lists of names and logs of changes;
-    tags of HTML are removed."""
+    """The files below /usr/share/doc except lists of names and change logs, without HTML tags."""
     wanted = {"", ".txt", ".md", ".html", ".rst", ".Debian"}
 
     def keep(p: Path) -> bool:
@@ -140,8 +136,8 @@ def packages(listing: str) -> list[str]:
 
 
 def records() -> tuple[list[str], str]:
-    """The package records that apt knows; those of installed packages alone
-    where it has no lists, none where there is no apt."""
+    """The package records that apt knows: those of installed packages if it has no lists, none
+    without apt."""
     found = packages(output("apt-cache", "dumpavail"))
     return found, f"the package records that apt knows, {len(found):,}: {', '.join(FIELDS)}"
 

@@ -1,12 +1,11 @@
-"""The race's data sets: atoms, queries, and what is right.
+"""The race's data sets: atoms, queries, and the right answers.
 
-Each set is a folder of .data with atoms.npy and queries.npy (float32, one vector
-a row), top.npz (ids and float64 scores of each query's best atoms), norms.npy
-(float64, of the atoms) and about.json. Seeds are fixed: on one machine the same
-sets come out each time, and the synthetic ones are the same on all.
+Each set is a folder of .data with atoms.npy and queries.npy (float32, one vector a row),
+top.npz (ids and float64 scores of each query's best atoms), norms.npy (float64, of the
+atoms) and about.json. Seeds are fixed: a machine always makes the same sets, and the
+synthetic ones are the same everywhere.
 
-    python data.py NAME ...     make these sets, where they are missing
-"""
+    python data.py NAME ...     make these sets, if they are missing"""
 
 from __future__ import annotations
 
@@ -29,28 +28,28 @@ from sets import NEEDS, SWEEP_DIMS, TINY
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / ".data"
-# Data that may not be shipped lies beside the checkout, if at all.
+# Data that may not be distributed is next to the checkout, if anywhere.
 SHARED = HERE.parent.parent / "shared" / "data"
 
 QUERIES = 1024
-SAMPLE = 20000  # atoms, or a few more, that tell the principal axes
+SAMPLE = 20000  # approximate number of atoms that the principal axes are computed from
 SEED = 20240614
 
-# Texts of an analysis: atoms at most, and what is too few to analyse.
+# Texts of an analysis: most atoms, and the least number worth analysing.
 ATOMS = 61440
 FEWEST = 10000
 
-Made = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # atoms, queries, what to say about them
+Made = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # atoms, queries, description
 
 
 class Absent(Exception):
-    """What a set is made of is not there."""
+    """The source of a set is missing."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make one set. best is how many best atoms of each query are
-    recomputed in float64."""
+    """How to make one set. best is the number of best atoms of each query that are computed in
+    float64."""
 
     name: str
     make: Callable[[], Made]
@@ -59,8 +58,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set on disk, opened, or its first atoms. The atoms are mapped, not
-    read."""
+    """A set on disk, or its first atoms. The atoms are mapped, not read."""
 
     name: str
     path: Path
@@ -88,14 +86,13 @@ class DataSet:
 
     @staticmethod
     def about_of(name: str) -> dict[str, Any]:
-        """What a set is, as far as it was made: {} if it is not there."""
+        """The description of a set; {} if it is not there."""
         path = FOLDER / name / "about.json"
         about: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return about
 
     def basis(self) -> np.ndarray:
-        """The orthogonal matrix of principal_axes, float32, a row an axis, kept beside
-        the atoms."""
+        """The orthogonal matrix of principal_axes, float32, a row an axis, stored with the atoms."""
         path = self.path / "axes.npy"
         if not path.exists():
             np.save(path, principal_axes(self.atoms))
@@ -120,14 +117,14 @@ class DataSet:
 
 
 def factors(name: str, find: Callable[[], tuple[list[str], str]]) -> Made:
-    """Coordinates of texts found here. They are kept in a folder of this name,
-    for the sets that are cut from them. Raises Absent."""
+    """Coordinates of texts found on this machine. They are kept in a folder of this name, for the
+    sets cut from them. Raises Absent."""
     folder = FOLDER / name
     if not (folder / "about.json").exists():
         texts, said = find()
         if len(texts) < FEWEST:
             raise Absent
-        # some held-out texts share no word with the atoms; a few to spare
+        # Some held-out texts share no word with the atoms: have a few to spare.
         atoms, queries = lsa.analyse(texts, ATOMS, QUERIES + 64, SEED)
         said += "; sublinear tf-idf, randomised SVD, rows of norm 1"
         save(folder, {"from": said}, atoms=atoms, queries=queries)
@@ -142,7 +139,7 @@ def text(name: str, find: Callable[[], tuple[list[str], str]], d: int) -> Made:
 
 
 def unit(x: np.ndarray) -> np.ndarray:
-    """The rows of x that are not zero, divided by their norms."""
+    """The nonzero rows of x, divided by their norms."""
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     keep = norms[:, 0] > 1e-6
     return x[keep] / norms[keep]
@@ -154,14 +151,12 @@ def unit(x: np.ndarray) -> np.ndarray:
 def embeddings(n: int, d: int, decay: float, queries: int = QUERIES) -> Made:
     """Vectors like a text encoder's.
 
-    In a basis of its own, coordinate j has standard deviation proportional to
-    j^-decay (real encoders: .53 to .66 measured on three; 0 is a flat spectrum).
-    A vector is .4 of a direction common to all, plus, in shares .3, .3 and .4 of
-    the remaining variance, its topic, its subtopic (20 to a topic) and itself,
-    each Gaussian with those deviations. Topics are drawn with probability
-    proportional to (rank + 10)^-.8. Norms are spread log-normally by 6%. Last, a
-    Haar-random rotation. Queries are further vectors of the same law.
-    """
+    In some basis, coordinate j has standard deviation proportional to j^-decay (real encoders:
+    .53 to .66 measured on three; 0 is a flat spectrum). A vector is .4 of a direction common to
+    all, plus, in shares .3, .3 and .4 of the remaining variance, its topic, its subtopic (20 to
+    a topic) and itself, each Gaussian with those deviations. Topics are drawn with probability
+    proportional to (rank + 10)^-.8. Norms are spread log-normally by 6%. Finally comes a
+    Haar-random rotation. Queries are further vectors of the same distribution."""
     r = np.random.default_rng(SEED)
     topics = int(np.clip(n // 100, 8, 1000))
     deviation = np.arange(1, d + 1) ** -decay
@@ -179,7 +174,7 @@ def embeddings(n: int, d: int, decay: float, queries: int = QUERIES) -> Made:
     common *= 0.4 / np.linalg.norm(common)
     x = gaussian(n + queries, 0.4 * 0.84)
     of_topic, of_subtopic = gaussian(topics, 0.3 * 0.84), gaussian(topics * 20, 0.3 * 0.84)
-    for lo in range(0, n + queries, 8192):  # in pieces, for the memory
+    for lo in range(0, n + queries, 8192):  # in blocks, to limit memory
         part = slice(lo, lo + 8192)
         x[part] += common + of_topic[topic[part]] + of_subtopic[subtopic[part]]
         norms = np.linalg.norm(x[part], axis=1)
@@ -260,13 +255,10 @@ RECIPES: dict[str, Recipe] = {
 
 
 def best_atoms(atoms: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids and float64 scores of each query's k best atoms, best first, and the
-    atoms' norms.
+    """Ids and float64 scores of each query's k best atoms, best first, and the atoms' norms.
 
-    Float32 products name the candidates: all within twice the bound on their
-    rounding (d 2^-23 |q||v| covers any order of summation) of the k-th best.
-    Float64 products decide.
-    """
+    Float32 products determine the candidates: all within twice the bound of their rounding error
+    (d 2^-23 |q||v| covers any order of summation) of the k-th best. Float64 products decide."""
     n, d = atoms.shape
     norms = np.empty(n)
     for lo in range(0, n, 4096):
@@ -285,16 +277,15 @@ def best_atoms(atoms: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarr
 
 
 def principal_axes(atoms: np.ndarray) -> np.ndarray:
-    """Eigenvectors of the second moment of some atoms, not centred, the largest first:
-    [d, d] float32, a row an axis, found in float64."""
+    """Eigenvectors of the second moment of some atoms, not centred, largest first: [d, d] float32, a
+    row an axis, computed in float64."""
     some = np.asarray(atoms[:: max(1, len(atoms) // SAMPLE)])
     axes = np.linalg.eigh((some.T @ some).astype(np.float64))[1]
     return np.ascontiguousarray(axes[:, ::-1].T, dtype=np.float32)
 
 
 def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
-    """Writes arrays, one a file, and last what they are: then the folder is
-    whole."""
+    """Writes arrays, one a file, and last their description, which completes the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
@@ -302,7 +293,7 @@ def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
 
 
 def make(name: str) -> None:
-    """Makes one set, unless it is there. Raises Absent."""
+    """Makes one set unless it is there. Raises Absent."""
     folder = FOLDER / name
     if (folder / "about.json").exists():
         return

@@ -1,8 +1,7 @@
-"""Where the race runs: Python packages, the child process, the machine's facts.
+"""The race's environment: Python packages, the child process, facts about the machine.
 
-Only the standard library is imported here: this module makes the environment
-that the others need.
-"""
+It imports the standard library only, since it creates the environment that the other modules
+need."""
 
 from __future__ import annotations
 
@@ -23,18 +22,18 @@ ROOT = HERE.parent
 BUILD = HERE / ".build"
 RACER = BUILD / "racer"
 
-# Raised when something else is raced than before. 2: FAISS's Panorama too, and
-# thresher's fast rotation in three rounds at least.
+# Incremented when the contents of the race change. 2: with FAISS's Panorama, and at least three
+# rounds of thresher's fast rotation.
 RACE = 2
 
-# Flags of the processor that decide which kernels run.
+# Processor flags that determine which kernels run.
 FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
 
 
 def enter(requirements: str, optional: Sequence[str] = ()) -> None:
-    """Goes on in the virtual environment that holds these requirements, making
-    it first if need be. Each of the optional ones may fail to install. Returns when
-    this already is that environment."""
+    """Continues in the virtual environment that holds these requirements, and creates it if
+    necessary. Each of the optional ones may fail to install. Returns if this already is that
+    environment."""
     if sys.version_info < (3, 11):
         sys.exit(f"the pinned packages need Python 3.11 or newer, this is {platform.python_version()}")
     home = HERE / ".venv"
@@ -74,14 +73,13 @@ CORES: tuple[int, ...] = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "
 
 
 def pin(pid: int, threads: int) -> None:
-    """Keeps a process on the first cores, where the system can."""
+    """Restricts a process to the first cores, if the system can."""
     if CORES:
         os.sched_setaffinity(pid, CORES[:threads])
 
 
 def go(*arguments: str | Path, check: bool = True) -> str:
-    """Runs the go command at the root, on all cores there are, and returns its
-    output."""
+    """Runs the go command at the root, on all cores, and returns its output."""
     done = subprocess.run(
         ["go", *arguments], cwd=ROOT, env=all_threads(), check=check, stdout=subprocess.PIPE, text=True
     )
@@ -90,12 +88,12 @@ def go(*arguments: str | Path, check: bool = True) -> str:
 
 def build_racer() -> None:
     BUILD.mkdir(exist_ok=True)
-    commit()  # what is built now
+    commit()  # of what is built now
     go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer")
 
 
 def facts() -> dict[str, Any]:
-    """What the results depend on. Equal facts mean that results may be joined."""
+    """What the results depend on. Results with equal facts may be combined."""
     import faiss
     import numpy
 
@@ -118,7 +116,7 @@ def facts() -> dict[str, Any]:
 
 
 def installed(package: str, why_not: str) -> str:
-    """An optional package and its version, or that it is not there."""
+    """An optional package and its version, or why it is missing."""
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
@@ -127,8 +125,8 @@ def installed(package: str, why_not: str) -> str:
 
 @functools.cache
 def commit() -> str:
-    """The commit checked out at the first call, which building the racer makes, with
-    + when files differ from it; "" outside git."""
+    """The commit checked out at the first call, which building the racer makes, with + if files
+    differ from it; "" outside git."""
     head = output("git", "rev-parse", "--short", "HEAD")
     changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", "*.go", "*.s", "go.mod", "bench")
     return head + ("+" if changed else "")
@@ -143,8 +141,8 @@ def output(*command: str) -> str:
 
 
 def processor() -> str:
-    """The processor as /proc/cpuinfo names it; family and model tell apart what
-    a hypervisor calls alike."""
+    """The processor as named in /proc/cpuinfo, with family and model, which distinguish processors
+    that a hypervisor names alike."""
     fields = cpuinfo()
     numbers = "/".join(fields.get(f, "?") for f in ("cpu family", "model", "stepping"))
     return f"{fields.get('model name', platform.processor())} (family/model/stepping {numbers})"

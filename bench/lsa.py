@@ -6,18 +6,17 @@ import random
 
 import numpy as np
 
-WORDS = 50000  # the commonest, at most
+WORDS = 50000  # most words, the commonest ones
 COORDINATES = 1536
 
 
 def analyse(texts: list[str], most: int, queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """COORDINATES of at most so many atoms and of held-out queries, both drawn
-    from the texts at random, float32, largest singular value first.
+    """COORDINATES of at most `most` atoms and of held-out queries, both drawn from the texts at
+    random, float32, largest singular value first.
 
-    Weights are sublinear tf-idf of the commonest words, fitted to the atoms
-    alone; queries are projected on the atoms' right singular vectors. Texts are
-    more than queries and COORDINATES together.
-    """
+    Weights are sublinear tf-idf of the commonest words, fitted to the atoms alone; queries are
+    projected on the atoms' right singular vectors. There must be more texts than queries and
+    COORDINATES together."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.utils.extmath import randomized_svd
 

@@ -1,5 +1,5 @@
-"""Indexes that trade recall for time, on the same data in the same turns: HNSW,
-inverted lists, and codes with exact re-ranking, in lists or all scanned."""
+"""Indexes that trade recall for time, on the same data in the same turns: HNSW, inverted lists,
+and codes with exact re-ranking, in lists or all scanned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from race import take_turns
 
 try:
     import hnswlib
-except ModuleNotFoundError:  # there was no C++ compiler to install it with
+except ModuleNotFoundError:  # it needs a C++ compiler to install
     hnswlib = None
 try:
     import scann
@@ -46,7 +46,7 @@ class Peer:
         return time.perf_counter() - began
 
 
-Setting = tuple[str, Callable[[], None]]  # what it is called, and what sets it
+Setting = tuple[str, Callable[[], None]]  # name, and the function that applies it
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def hnsw_faiss(x: np.ndarray) -> Index:
 
 
 def composed(x: np.ndarray, description: str, settings: Sequence[str]) -> Index:
-    """By FAISS's index factory; settings as its ParameterSpace reads them."""
+    """By FAISS's index factory; settings as its ParameterSpace parses them."""
     began = time.perf_counter()
     index = faiss.index_factory(x.shape[1], description, faiss.METRIC_INNER_PRODUCT)
     index.train(x)
@@ -98,9 +98,9 @@ def composed(x: np.ndarray, description: str, settings: Sequence[str]) -> Index:
 
 
 def scann_tree(x: np.ndarray, leaves: int, settings: Sequence[tuple[int, int]]) -> Index:
-    """ScaNN as its documentation advises: leaves near the square root of the atoms, 4
-    bits for two coordinates; the leaves by direction, which suits atoms of one norm. A
-    setting is how many leaves are searched and how many candidates re-ranked."""
+    """ScaNN as its documentation advises: leaves near the square root of the atoms, 4 bits for two
+    coordinates; leaves by direction, which suits atoms of equal norm. A setting is the number of
+    leaves searched and of candidates re-ranked."""
     began = time.perf_counter()
     builder = scann.scann_ops_pybind.builder(x, 10, "dot_product").set_n_training_threads(1)
     builder.tree(leaves, leaves, training_sample_size=len(x), spherical=True)
@@ -120,7 +120,7 @@ def scann_tree(x: np.ndarray, leaves: int, settings: Sequence[tuple[int, int]]) 
 
 
 def probing(*settings: tuple[int, int]) -> list[str]:
-    """Lists probed, and candidates re-ranked over k."""
+    """Lists probed, and candidates re-ranked as a multiple of k."""
     return [f"nprobe={probes},k_factor_rf={factor}" for probes, factor in settings]
 
 
@@ -153,8 +153,8 @@ INDEXES: dict[str, Callable[[np.ndarray], Index]] = {
 
 
 def curve(name: str, data: DataSet, racer: Racer, k: int) -> dict[str, Any]:
-    """An index's points: for each setting the recall over all queries and the
-    time a query by batch, with thresher's in the same turns."""
+    """An index's points: for each setting the recall over all queries and the time a query by
+    batch, with thresher's in the same turns."""
     faiss.omp_set_num_threads(1)
     index = INDEXES[name](np.ascontiguousarray(data.atoms))
     peer, auto = Peer(name, data.queries, index.search), Thresher(racer)

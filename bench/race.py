@@ -1,5 +1,5 @@
-"""One cell of the race: contestants in turns on the same batches, then the
-answers checked."""
+"""One cell of the race: contestants take turns on the same batches, then the answers are
+checked."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from environment import RACER, go
 from others import TOLERATED, Others
 
 KS = (1, 10, 100)
-TURN = 0.1  # seconds a turn takes at least, where a batch is quicker
-BUDGET = 6.0  # seconds the turns of a cell may take together, beyond three rounds
-DUEL_BUDGET = 4.0  # likewise of two threshers
-ROUNDS = (3, 9)  # at least and at most
-# A path of FAISS's whose trial takes so many times the fastest's is not raced.
+TURN = 0.1  # least seconds of a turn, if a batch is quicker
+BUDGET = 6.0  # seconds for the turns of a cell, beyond three rounds
+DUEL_BUDGET = 4.0  # the same for two threshers
+ROUNDS = (3, 9)  # least and most
+# A FAISS path whose trial takes so many times the fastest one's is not raced.
 HOPELESS = 3.0
-PROVED = 128  # queries whose answers by a path of FAISS's are checked
+PROVED = 128  # queries whose answers by a FAISS path are checked
 
 Times = dict[str, list[float]]  # seconds a query, round by round
 
 
 def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float = BUDGET) -> tuple[Times, int]:
-    """Times of each contestant. In every round each has one turn; who begins
-    moves on. A turn is one batch, or as many as fill TURN. A round in which other
-    processes took more of the machine than TOLERATED is run again, as often as
-    there are rounds; what had to be kept of those is counted beside."""
+    """Times of each contestant. In every round each has one turn; the starting contestant rotates.
+    A turn is one batch, or as many as fill TURN. A round in which other processes used more
+    than TOLERATED is repeated, at most as often as there are rounds; the number of such rounds
+    kept is returned too."""
     counts, first_round = {}, 0.0
     for c in contestants:
         once = c.run(m, k, 0, 1)  # warms caches and pools
@@ -51,7 +51,7 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
         others.share()
         for i in range(len(contestants)):
             c = contestants[(r + i) % len(contestants)]
-            # batches a prime apart, so that rounds differ in their queries
+            # Batches are a prime number apart, so that rounds have different queries.
             turns[c.name] = c.run(m, k, r * 37, counts[c.name]) / counts[c.name] / m
         if others.share() > TOLERATED:
             if again > 0:
@@ -64,7 +64,7 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
 
 
 def rounds(first_round: float, budget: float) -> int:
-    """How many rounds of so many seconds there are."""
+    """The number of rounds within the budget."""
     return int(np.clip(budget / first_round, *ROUNDS))
 
 
@@ -74,12 +74,12 @@ def paired(over: list[float], under: list[float]) -> float:
 
 
 def hopeful(trials: dict[str, float]) -> list[str]:
-    """The paths worth racing, of each one's seconds."""
+    """The paths worth racing, given the seconds of each."""
     return [path for path, t in trials.items() if t <= HOPELESS * min(trials.values())]
 
 
 class Field:
-    """A set with everyone ready to run on it, each on one core."""
+    """A set with all contestants ready to run on it, each on one core."""
 
     def __init__(self, data: DataSet, work: Path) -> None:
         self.data, self.work = data, work
@@ -93,8 +93,8 @@ class Field:
         self.racer.__exit__(*exception)
 
     def cell(self, m: int, k: int, delta: float = 0.01, dense: bool = True, budget: float = BUDGET) -> dict[str, Any]:
-        """Thresher as the planner chooses against FAISS and, if dense, against
-        its own dense path; every query checked."""
+        """Thresher with the planner's choice against FAISS and, if dense, against its own dense path;
+        every query is checked."""
         auto = Thresher(self.racer, delta=delta)
         trials = {path: FlatPath(self.flat, path).trial(m, k) for path in PATHS}
         contestants: list[Contestant] = [*(FlatPath(self.flat, path) for path in hopeful(trials)), auto]
@@ -123,8 +123,8 @@ class Field:
         return record | self.checked(auto, m, k, times)
 
     def checked(self, auto: Thresher, m: int, k: int, times: Times) -> dict[str, Any]:
-        """All queries in batches of m, and the batches of the timed turns of the
-        dense path, against float64; what the answers cost."""
+        """All queries in batches of m, and the dense path on the batches of its timed turns, compared
+        with float64; and what the answers cost."""
         batches = len(self.data.queries) // m
         verdict = self.verdict(auto, m, k, batches)
         queries = len(verdict.checked)
@@ -150,7 +150,7 @@ class Field:
         }
         if "exact" in times:
             exact = Thresher(self.racer, "exact")
-            # the dense path is one code for all m: a few batches where m is small
+            # The dense path is the same for all m: few batches suffice for small m.
             dense = self.verdict(exact, m, k, min(batches, max(1, 64 // m)))
             record |= {"exact_checked": len(dense.checked), "exact_wrong": len(dense.wrong)}
             record["compatible"] = record["compatible"] and not dense.wrong
@@ -176,15 +176,15 @@ class Field:
         }
 
     def faiss_wrong(self, path: str, k: int) -> dict[str, Any]:
-        """How many queries' float32 answers by a path of FAISS's fail the same
-        check: of all by products, else of some."""
+        """How many queries fail the same check with a FAISS path's float32 answers: of all queries for
+        products, else of some."""
         m = len(self.data.queries) if path == "blas" else min(PROVED, len(self.data.queries))
         wrong = recall(self.data, self.flat.search(path, m, k, 0, 1)[1], min(k, self.data.n))[1]
         return {"path": path, "k": k, "checked": m, "wrong": wrong}
 
     def split(self, m: int, k: int, seconds: float = 3.0) -> list[list[Any]]:
-        """Where the time of searches goes: functions by their share of a CPU
-        profile, the first twelve; none if the profile cannot be read."""
+        """Where the time of searches goes: the first twelve functions by their share of a CPU profile;
+        none if the profile cannot be read."""
         auto = Thresher(self.racer)
         auto.run(m, k, 0, 1)
         count = max(1, round(seconds / auto.run(m, k, 1, 1)))
@@ -196,7 +196,7 @@ class Field:
 
 
 def builds(data: DataSet, threads: int = 1, godebug: str = "", repeats: int = 3) -> dict[str, Any]:
-    """What preparing the set costs, the median of several processes."""
+    """The cost of preparing the set, the median of several processes."""
     runs = []
     for _ in range(repeats):
         with Racer(data, threads, godebug) as racer:

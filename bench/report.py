@@ -1,4 +1,4 @@
-"""docs/benchmarks/cpu.md and its plots, made of the results."""
+"""Writes docs/benchmarks/cpu.md and its plots from the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLOTS = (
 
 
 def write(results: Path) -> None:
-    """Writes the report beside the folder of results."""
+    """Writes the report next to the folder of results."""
     files = {p.stem: load(p) for p in sorted(results.glob("*.jsonl"))}
     for records in files.values():
         if records and sections.of(records, "run")[0]["facts"].get("race", 1) < RACE:
@@ -60,7 +60,7 @@ def head(files: dict[str, list[Record]]) -> str:
     runs: dict[str, Record] = {}
     for name, records in files.items():
         for run in sections.of(records, "run"):
-            # tasks that were run one by one are one run to the reader
+            # Tasks run one by one are one run in the report.
             command = run["command"].replace(f"--only {name}", "--only TASK")
             key = str((run["facts"], run["commit"], command))
             runs[key] = run | {"command": command}
@@ -95,7 +95,7 @@ def head(files: dict[str, list[Record]]) -> str:
 
 
 def index_libraries(facts: Record) -> list[str]:
-    """Those beside FAISS; earlier results did not know all."""
+    """The libraries besides FAISS; earlier results do not know all."""
     return [facts[name] for name in ("hnswlib", "scann") if name in facts]
 
 

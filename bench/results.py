@@ -1,10 +1,9 @@
-"""Results as they are made: one file of JSON lines a task, appended to, so that
-an interrupted run goes on where it stopped.
+"""Results as they are made: one file of JSON lines a task, appended to, so that an interrupted
+run continues where it stopped.
 
-The first line says where and with what the others were measured. Lines of
-another machine, library or build of thresher are not gone on with: they are
-dropped when their task runs again.
-"""
+The first line says where and with what the others were measured. Results of another
+machine, library or build of thresher are not continued: they are dropped when their task
+runs again."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ Record = dict[str, Any]
 
 
 def load(path: Path) -> list[Record]:
-    """The records of a file; a last line cut short by an interruption is left
-    out."""
+    """The records of a file, without a last line truncated by an interruption."""
     if not path.exists():
         return []
     records = []
@@ -53,12 +51,12 @@ class Log:
             f.write(json.dumps(record) + "\n")
 
     def has(self, **key: Any) -> bool:
-        """Whether a record with these fields is there already."""
+        """Whether there is a record with these fields."""
         return any(all(r.get(f) == v for f, v in key.items()) for r in self.records)
 
 
 def rounded(x: Any) -> Any:
-    """x with its floats cut to six digits, which is more than a timing holds."""
+    """x with its floats rounded to six digits, more than the precision of a timing."""
     if isinstance(x, float):
         return float(f"{x:.6g}")
     if isinstance(x, dict):

@@ -1,4 +1,4 @@
-"""The kernels' benchmarks beside what the processor can do at most."""
+"""The kernels' benchmarks compared with the processor's peak."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PEAKS = "./bench/peak"
 KERNELS = "./simd"
 
 
-# Kernels whose products are of float32; those of others are of bytes.
+# Kernels with float32 products; those of the others are of bytes.
 FLOAT = re.compile(r"Gemm|Dense|Float|^Dots?\b")
 INSTRUCTIONS = ("generic", "avx2", "avx512")
 
 
 def benchmarks(package: str, seconds: float = 0.05, repeats: int = 3) -> list[dict[str, Any]]:
-    """What a package's benchmarks report on one core: for each its name and its
-    metrics by unit, of the fastest of the repeats."""
+    """What a package's benchmarks report on one core: for each its name and its metrics by unit,
+    from the fastest of the repeats."""
     binary = BUILD / "benchmarks.test"
     go("test", "-c", "-o", binary, package)
     command: list[str | Path] = [
@@ -56,11 +56,11 @@ Row = tuple[str, str, dict[str, float], float | None]  # name, unit, rate by ins
 
 
 def rows(peaks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> list[Row]:
-    """For each kernel at the size where it is fastest: its name, unit, rate by
-    instruction set, and the share of the processor's peak that the best of them
-    reaches, where that peak is of products."""
+    """For each kernel, at the size where it is fastest: its name, unit, rate by instruction set,
+    and the share of the processor's peak that the best reaches, if there is a peak of such
+    products."""
     most = {p["name"]: rate(p["metrics"])[0] for p in peaks}
-    # by kernel, then by size: unit and rates by instruction set
+    # By kernel, then by size: unit and rates by instruction set.
     table: dict[str, dict[str, tuple[str, dict[str, float]]]] = {}
     for k in kernels:
         value, unit = rate(k["metrics"])

@@ -1,4 +1,4 @@
-"""The report's sections. Each is empty where its task has no results."""
+"""The sections of the report. Each is empty if its task has no results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from targets import Misses
 BATCHES = (1, 16, 256, 1024)
 COMPARED = [(m, k) for m in (1, 256) for k in (1, 10, 100)]
 RECALLS = (0.95, 0.99, 0.999)
-EARLIER = "†"  # by the name of a set whose results are of an earlier kind of race
+EARLIER = "†"  # marks a set whose results are of an earlier kind of race
 
 
 def of(records: list[Record], kind: str, **fields: object) -> list[Record]:
@@ -25,7 +25,7 @@ def of(records: list[Record], kind: str, **fields: object) -> list[Record]:
 
 
 def names(records: list[Record]) -> list[str]:
-    """The sets of some records, in their order."""
+    """The sets of some records, in order."""
     return list(dict.fromkeys(r["set"] for r in records))
 
 
@@ -233,8 +233,8 @@ def builds(records: list[Record], misses: Misses) -> str:
 
 
 def indexes(records: list[Record]) -> str:
-    """For each recall the fastest setting of each index that reaches it, and
-    after how many queries its build is paid."""
+    """For each recall the fastest setting of each index that reaches it, and after how many
+    queries its build is amortised."""
     parts = []
     for name in names(of(records, "peer")):
         mine = of(records, "build", set=name, task=name)
@@ -373,8 +373,8 @@ def split(records: list[Record]) -> str:
 
 
 def limits(records: list[Record], by_hand: Path) -> str:
-    """The kernels' rates beside the processor's. What explains the distance is
-    written by hand in its own file."""
+    """The kernels' rates next to the processor's. The explanation of the difference is written by
+    hand in a file of its own."""
     peaks = of(records, "benchmark", package=roofline.PEAKS)
     kernels = of(records, "benchmark", package=roofline.KERNELS)
     parts = []

@@ -1,9 +1,9 @@
-"""The names of the race's sets and what some of them need. Without numpy, for the
+"""The names of the race's sets, and what some of them need. It does not use numpy, since the
 report is written without it."""
 
 from __future__ import annotations
 
-# The most telling first: a run may be cut short.
+# The most informative first: a run may be cut short.
 MAIN = (
     "records768",
     "power768",
@@ -22,7 +22,7 @@ SMALL = ("small-power", "small-iid")
 
 LISTS = "the package lists of Debian's apt"
 DOCUMENTS = "10,000 passages of documentation"
-# What sets are made of that some machines do not have.
+# Sources of sets that some machines lack.
 NEEDS = {
     "records768": LISTS,
     "records1536": LISTS,

@@ -1,11 +1,11 @@
-"""What was set out to be reached, and what of it was not."""
+"""The targets of the race, and which were missed."""
 
 from __future__ import annotations
 
 # FAISS's time over thresher's, by k, for one query and for batches of 256 and more.
 Times = tuple[dict[int, float], dict[int, float]]
 
-# Of latent semantic analysis, set on package records.
+# For latent semantic analysis, set on package records.
 TEXT768: Times = ({1: 60, 10: 30, 100: 8}, {1: 22, 10: 13, 100: 6})
 TEXT1536: Times = ({1: 100, 10: 30, 100: 8}, {1: 34, 10: 17, 100: 6})
 
@@ -34,14 +34,14 @@ def faiss(data: str, m: int, k: int) -> float | None:
 
 
 class Misses:
-    """How many targets were judged and which were missed, in words."""
+    """Counts the targets judged and describes those missed."""
 
     def __init__(self) -> None:
         self.judged = 0
         self.lines: list[str] = []
 
     def judge(self, reached: bool, what: str) -> str:
-        """A mark for a table: none, or that the target was missed."""
+        """A mark for a table: empty, or that the target was missed."""
         self.judged += 1
         if reached:
             return ""

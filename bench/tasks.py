@@ -1,5 +1,5 @@
-"""What is measured. A task has a file of results of its own and is skipped, cell
-by cell, where that file has them."""
+"""The tasks of the race. A task has its own file of results; cells that the file has are
+skipped."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from race import BUDGET, KS, Field, builds, duel
 from results import Log, rounded
 from sets import MAIN, SMALL, SWEEP_DIMS, TINY
 
-# What switches this program's use of AVX-512 off, in Go's standard way.
+# Disables this program's use of AVX-512, in Go's standard way.
 NO_AVX512 = "cpu.avx512f=off"
-# Seconds for the turns of a cell, by batch; 0 means the fewest rounds, for a
-# round of 1,024 queries takes 2 to 10 seconds.
+# Seconds for the turns of a cell, by batch; 0 is the fewest rounds, since a round of 1,024
+# queries takes 2 to 10 seconds.
 BUDGETS = {1: BUDGET, 16: BUDGET, 256: BUDGET, 1024: 0.0}
 TINY_BUDGETS = {1: 1.5, 16: 1.5, 256: 1.5}
 SHORT = 1.5  # for a cell of a sweep
 COMPARED = ("records768", "power768", "power4096", "iid768")
 INDEXED = ("records768",)
-CHECKED = ("blas", "panorama")  # paths of FAISS's whose answers are
+CHECKED = ("blas", "panorama")  # FAISS paths whose answers are checked
 # Fields of a record that are printed as it is made.
 TOLD = ("set", "over", "value", "index", "name", "method", "m", "k", "ratio", "over_exact", "wrong", "build_mb_s")
 TINY_SETS = tuple(f"tiny-{n}x{d}" for n, d in TINY)
@@ -39,8 +39,8 @@ TINY_SETS = tuple(f"tiny-{n}x{d}" for n, d in TINY)
 
 @dataclass(frozen=True)
 class Task:
-    """A name, the sets it can use, what to do with those that are there, and
-    how many seconds that takes, roughly, by their sizes."""
+    """A name, the sets it can use, what to do with those that exist, and roughly how many seconds
+    that takes, by their sizes."""
 
     name: str
     sets: tuple[str, ...]
@@ -48,18 +48,18 @@ class Task:
     seconds: Callable[[dict[str, Size]], float]
 
     def sizes(self) -> dict[str, Size]:
-        """Of its sets that are there."""
+        """The sizes of its sets that exist."""
         about = (DataSet.about_of(name) for name in self.sets)
         return {a["name"]: (a["atoms"], a["dimension"]) for a in about if a}
 
     def here(self) -> Task | None:
-        """The task with its sets that are there; None if it has none of them."""
+        """The task with its sets that exist; None if there are none."""
         there = tuple(self.sizes())
         return replace(self, sets=there) if there or not self.sets else None
 
 
 def cells(log: Log, data: DataSet, budgets: dict[int, float]) -> None:
-    """The cells of one set that are missing, for seconds by batch."""
+    """The missing cells of one set, with seconds by batch."""
     wanted = [
         (m, k)
         for m in budgets
@@ -74,14 +74,14 @@ def cells(log: Log, data: DataSet, budgets: dict[int, float]) -> None:
 
 
 def keep(log: Log, record: dict[str, Any]) -> None:
-    """Appends a record, under its task's name, and says so."""
+    """Appends a record, under its task's name, and prints it."""
     log.append(rounded(record | {"task": log.task}))
     told = {f: f"{v:.3g}" if isinstance(v := record[f], float) else v for f in TOLD if record.get(f) is not None}
     print(f"{time.strftime('%H:%M:%S')} {record['kind']} {told}", flush=True)
 
 
 def main_set(task: Task, log: Log) -> None:
-    """The race of one set, what its build costs and where its time goes."""
+    """The race of one set, the cost of its build, and where its time goes."""
     data = DataSet.open(task.name)
     if not log.has(kind="set"):
         keep(log, {"kind": "set"} | data.about)
@@ -157,7 +157,7 @@ def sweeps(task: Task, log: Log) -> None:
 
 
 def sweep(log: Log, leg: Leg) -> None:
-    """The stops of a leg that are missing."""
+    """The missing stops of a leg."""
     missing = [s for s in leg.stops if not log.has(kind="sweep", over=s.over, value=s.value, m=s.m)]
     if not missing:
         return
@@ -189,7 +189,7 @@ def threads(task: Task, log: Log) -> None:
 
 
 def kernels(task: Task, log: Log) -> None:
-    """AVX2 kernels against the best there are."""
+    """AVX2 kernels against the best available."""
     versus(task, log, lambda data: (Racer(data, godebug=NO_AVX512), Racer(data)), ("avx2", "best"))
     for name in task.sets:
         if not log.has(kind="build", set=name):
@@ -228,8 +228,7 @@ def limits(task: Task, log: Log) -> None:
 
 
 def small(task: Task, log: Log) -> None:
-    """A race for the sake of its answers; what the checker catches is shown
-    first."""
+    """A short race to check answers; first it proves that the checker detects wrong ones."""
     for name in task.sets:
         data = DataSet.open(name)
         prove(data, 10)
@@ -240,7 +239,7 @@ def small(task: Task, log: Log) -> None:
             surely(log, field, 64)
             for path in CHECKED:
                 keep(log, {"kind": "faiss", "set": name} | field.faiss_wrong(path, 10))
-    # for the plots' sake
+    # For the plots.
     sweep(log, Leg(task.sets[0], [Stop("delta", delta, 64, delta=delta) for delta in (0.1, 0.01)]))
 
 
@@ -274,15 +273,15 @@ def choose(only: str, is_small: bool) -> list[Task]:
 
 
 def forecast(chosen: list[Task]) -> str:
-    """How long the tasks take if nothing of them is done yet."""
+    """How long the tasks take if none is done yet."""
     minutes = {t.name: t.seconds(t.sizes()) / 60 for t in chosen if t.here()}
     parts = ", ".join(f"{name} {m:.1f}" for name, m in minutes.items())
     return f"about {sum(minutes.values()):.2g} minutes, less what has results: {parts}"
 
 
 def run(task: Task, results: Path, command: str) -> bool:
-    """Does what is missing of a task, as far as its sets are there. False if
-    answers were wrong that should not have been."""
+    """Does what is missing of a task, for its sets that exist. Returns False if answers were wrong
+    that should not have been."""
     here = task.here()
     if absent := sorted(set(task.sets) - set(here.sets if here else ())):
         print(f"{task.name}: no data for {', '.join(absent)}", flush=True)

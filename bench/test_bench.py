@@ -1,4 +1,4 @@
-"""Tests of what the race's words rest on. `bench.py --small` runs them first."""
+"""Tests of the race's own code. `bench.py --small` runs them first."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Compatible(unittest.TestCase):
 class Paths(unittest.TestCase):
     def test_every_path_of_faiss_is_exact(self) -> None:
         r = np.random.default_rng(3)
-        # far from centred: centred axes would change the order of inner products
+        # Far from centred: centred axes would change the order of inner products.
         atoms = r.standard_normal((3000, 100)) * np.arange(1, 101) ** -0.6 + 0.3
         data = tiny_set(atoms, r.standard_normal((64, 100)) + 0.3, 10)
         flat = contestants.Flat(data)
@@ -90,8 +90,7 @@ class Paths(unittest.TestCase):
 
 class Indexes(unittest.TestCase):
     def recalls(self, index: Callable[[np.ndarray], peers.Index]) -> list[float]:
-        """At each setting, on atoms whose inner products, distances and cosines have
-        other best ones."""
+        """At each setting, on atoms whose best inner products, distances and cosines differ."""
         r = np.random.default_rng(5)
         atoms = r.standard_normal((4000, 32)) * np.exp(0.5 * r.standard_normal((4000, 1))) + 0.3
         data = tiny_set(atoms, r.standard_normal((64, 32)), 10)
@@ -179,7 +178,7 @@ class Packages(unittest.TestCase):
 
 
 class Stopwatch:
-    """A contestant that says a batch took so long."""
+    """A contestant that reports given times."""
 
     def __init__(self, name: str, once: float) -> None:
         self.name, self.once, self.total = name, once, 0.0
@@ -203,7 +202,7 @@ class Turns(unittest.TestCase):
     def test_a_disturbed_round_is_run_again(self) -> None:
         for shares, rounds, disturbed in (
             ([0.0, 1.0, 0.1, 1.0, 0.0], 5, 0),  # 3 kept, 2 of them repeats
-            ([1.0] * 6, 6, 3),  # as often as there are rounds, then kept
+            ([1.0] * 6, 6, 3),  # repeated as often as there are rounds, then kept
         ):
             told = [s for share in shares for s in (0.0, share)]
             one = Stopwatch("0", 1.0)
@@ -221,7 +220,7 @@ class Turns(unittest.TestCase):
 
 
 class Told:
-    """Shares of others, one after the other."""
+    """Gives the shares of others, one after the other."""
 
     def __init__(self, shares: list[float]) -> None:
         self.shares = shares

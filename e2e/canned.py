@@ -1,4 +1,4 @@
-"""Answers of the API in states that a demo is not in for long."""
+"""Answers of the API in states that a demo is rarely in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server that the tests share, with the demo collection."""
+"""The server shared by the tests, with the demo collection."""
 
 from __future__ import annotations
 

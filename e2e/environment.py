@@ -1,8 +1,7 @@
 """What the tests need: Python packages, binaries, Node with its packages, a browser.
 
-Only the standard library is imported here: this module makes the environment
-that the others need.
-"""
+It imports the standard library only, since it creates the environment that the other
+modules need."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def enter() -> None:
-    """Goes on in the virtual environment that holds requirements.txt, making it
-    first if need be. Returns when this already is that environment."""
+    """Continues in the virtual environment that holds requirements.txt, and creates it if
+    necessary. Returns if this already is that environment."""
     if sys.version_info < (3, 11):
         sys.exit(f"the pinned packages need Python 3.11 or newer, this is {platform.python_version()}")
     home = BUILD / "venv"
@@ -43,8 +42,7 @@ def enter() -> None:
 
 
 def revision() -> str:
-    """The commit that is checked out, with +dirty behind it if there are changes; "" if
-    that is not known."""
+    """The commit checked out, with +dirty if there are changes; "" if unknown."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode != 0:
@@ -54,22 +52,22 @@ def revision() -> str:
 
 
 def build(package: str, directory: Path = ROOT, name: str = "") -> Path:
-    """Builds a command and returns where it is."""
+    """Builds a command and returns its path."""
     name = name or (directory / package).name
     binary = BUILD / name
-    # Go names the revision of a clone, but not that of a worktree
+    # Go stamps the revision of a clone, but not of a worktree.
     stamp = ["-ldflags", f"-X main.stamped={revision()}"]
     if subprocess.run(["go", "build", *stamp, "-o", binary, package], cwd=directory).returncode != 0:
         sys.exit(f"{name} could not be built; the reason is above")
     return binary
 
 
-NODE = 18  # the oldest that the package openai runs on
+NODE = 18  # the oldest version that the package openai supports
 
 
 def node(sources: Path) -> str:
-    """A folder with these sources and the packages that their lock file names; "" leaves
-    their tests out, because E2E_NODE=0 says so. Node is installed if there is none."""
+    """A folder with these sources and the packages of their lock file; "" skips their tests, if
+    E2E_NODE=0. Node is installed if it is missing."""
     if os.environ.get("E2E_NODE") == "0":
         print("E2E_NODE=0: the package for Node is not tested", flush=True)
         return ""
@@ -98,15 +96,15 @@ def node_there() -> bool:
 
 
 def installed(*packages: str) -> None:
-    """Installs packages of Debian's, if that can be done."""
+    """Installs Debian packages, if possible."""
     for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "--no-install-recommends", *packages]):
         if shutil.which(command[0]) is None or subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
             break
 
 
 def chromium() -> str:
-    """The path of a browser, which is installed if there is none; "" leaves the
-    tests of the page out, because E2E_BROWSER=0 says so."""
+    """The path of a browser, installed if it is missing; "" skips the tests of the page, if
+    E2E_BROWSER=0."""
     if os.environ.get("E2E_BROWSER") == "0":
         print("E2E_BROWSER=0: the page is not tested", flush=True)
         return ""

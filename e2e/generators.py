@@ -1,7 +1,6 @@
-"""Bodies that schemathesis has no form for, and how to read them back.
+"""Bodies that schemathesis cannot generate, and how to parse them.
 
-schemathesis loads this file by its own name (SCHEMATHESIS_HOOKS).
-"""
+schemathesis loads this file by name (SCHEMATHESIS_HOOKS)."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-# what the collection of these requests has
+# of the collection that these requests name
 DIMENSION = 16
 
 
@@ -50,7 +49,7 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
 
 
 def in_time(options: dict[str, Any]) -> None:
-    """A deadline of next to nothing rightly strikes with a 504: give valid ones time."""
+    """A very short deadline correctly gives a 504: make valid ones long enough."""
     try:
         timeout = float(options["timeout_ms"])
     except (KeyError, TypeError, ValueError):
@@ -60,13 +59,13 @@ def in_time(options: dict[str, Any]) -> None:
 
 
 LEAST_TIMEOUT = 0.001
-# what may be a parameter also where the body is JSON
+# allowed as parameters even if the body is JSON
 BESIDE_JSON = {"wait", "lenient"}
 
 
 def settle(case: Any) -> None:
-    """Makes a request that its schema allows also keep to what OpenAPI has no words for
-    and its descriptions say: what one part of it demands of another."""
+    """Makes a request allowed by its schema also satisfy the conditions between its parts that
+    OpenAPI cannot express and that its descriptions state."""
     if case.media_type == "application/json":
         for name in set(case.query or ()) - BESIDE_JSON:
             del case.query[name]
@@ -81,7 +80,7 @@ def settle(case: Any) -> None:
             body["source"].pop("ids", None)
     if {"arms", "horizon"} <= body.keys():
         body["horizon"] = max(body["horizon"], len(body["arms"]))
-    if "texts" in body:  # of a collection that was not made of them
+    if "texts" in body:  # the collection was not made from texts
         del body["texts"]
         body["queries"] = [[0.5] * DIMENSION]
     if "source" in body and "id_kind" in body:
@@ -90,11 +89,11 @@ def settle(case: Any) -> None:
         body["queries"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in body["queries"]]
     for options in (body, body.get("parameters") or {}, body.get("search") or {}):
         if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
-            options["method"] = "auto"  # the others want collections that are made for them
-        options.pop("plan", None)  # as this does
+            options["method"] = "auto"  # other methods need special collections
+        options.pop("plan", None)  # so do plans
     for item in body.get("items", ()):
-        item.pop("costs", None)  # all have as many
-    if "users" in body:  # these depend on the settings
+        item.pop("costs", None)  # all must have the same number
+    if "users" in body:  # they depend on the settings
         body.pop("budgets", None)
         body.pop("group_limits", None)
     if "inputs" in body:
@@ -105,7 +104,7 @@ def settle(case: Any) -> None:
 
 
 def listed(body: dict[str, Any]) -> None:
-    """Vectors of one length, each with an id or none; a column is not chosen among them."""
+    """Vectors of one length, all with ids or none; no column chosen."""
     source = body["source"]
     source["vectors"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in source["vectors"]]
     for name in ("column", "ids", "id_kind", "metric"):
@@ -118,7 +117,7 @@ def listed(body: dict[str, Any]) -> None:
 
 
 def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each input once that is no parameter too, queries among them, as many values as their shape says."""
+    """Each input once, unless it is a parameter too; with queries, and as many values as its shape."""
     once = {t["name"]: t for t in inputs if t["name"] not in parameters}
     queries = once.setdefault("queries", {"name": "queries", "datatype": "FP32"})
     queries.pop("parameters", None)
@@ -128,20 +127,20 @@ def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[di
 
 
 def outputs(wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each output once, without those of ids that are text."""
+    """Each output once, without text ids."""
     return [*{o["name"]: o for o in wanted if o["name"] != "names"}.values()]
 
 
-# Kinds of problems that say what the server holds, or is configured to allow.
+# Kinds of problems about the server's contents or configuration.
 ITS_OWN = {f"/problems/{kind}" for kind in ("wrong-dimension", "unknown-id", "over-limit", "idempotency-key-reused")}
 
 
 @schemathesis.check
 def described_is_taken(ctx: Any, response: Any, case: Any) -> None:
-    """positive_data_acceptance, but for what no description can say: what the server
-    holds, and whether bytes that are not JSON are of their format."""
+    """positive_data_acceptance, except for what no description can express: the server's
+    contents, and whether bytes that are not JSON are valid in their format."""
     if response.status_code == 416:
-        return  # no such part of the file
+        return  # there is no such part
     if response.status_code in (400, 422):
         problem = response.json()
         if problem["type"] in ITS_OWN:
@@ -149,16 +148,16 @@ def described_is_taken(ctx: Any, response: Any, case: Any) -> None:
         if case.media_type not in (None, "application/json", "multipart/form-data"):
             return
         if problem["type"] == "/problems/malformed-body" and isinstance(case.body, dict) and "source" in case.body:
-            return  # what the named file holds
+            return  # depends on the named file
         if "wants more than 2^53" in problem.get("detail", ""):
-            return  # duels, by its gamma, epsilon and delta together
+            return  # duels are limited by gamma, epsilon and delta together
     positive_data_acceptance(ctx, response, case)
 
 
 @schemathesis.check
 def undescribed_is_refused(ctx: Any, response: Any, case: Any) -> None:
-    """negative_data_rejection, but for a null where a member may be left out, which some
-    operations take for that, and for parameters without a value: a flag alone is true."""
+    """negative_data_rejection, except for null in place of an optional member, which some
+    operations accept, and for parameters without a value: a bare flag is true."""
     if isinstance(case.body, dict) and None in case.body.values():
         return
     if isinstance(case.query, dict) and "" in case.query.values():

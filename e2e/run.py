@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Real clients against a real server: one command, below two minutes.
+"""Real clients against a real server, in less than two minutes.
 
-    python3 e2e/run.py                     everything
-    python3 e2e/run.py test_page.py -k row   some of it, as pytest is told
+    python3 e2e/run.py                       everything
+    python3 e2e/run.py test_page.py -k row   a part, selected as in pytest
 
-It makes a virtual environment in build/e2e, builds thresher and a client in Go, finds
-Node and a Chromium or installs Debian's, and runs the tests beside it. Whatever is
-missing and cannot be had fails the run; only E2E_BROWSER=0 and E2E_NODE=0 leave the
-tests of the page, and of the client for Node, out. Pictures
-of the page and the servers' logs stay in build/e2e.
-"""
+It creates a virtual environment in build/e2e, builds thresher and a client in Go, finds
+Node and a Chromium or installs Debian's, and runs the tests of this folder. Anything that
+is missing and cannot be installed fails the run; only E2E_BROWSER=0 and E2E_NODE=0 skip
+the tests of the page and of the client for Node. Screenshots and the servers' logs stay in
+build/e2e."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a collection, by way of the API alone."""
+"""Rows of a collection, read through the API alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from server import Server
 
 
 def rows(server: Server, info: dict, count: int) -> tuple[list[Any], np.ndarray]:
-    """Ids and vectors of some rows: those nearest to a random direction."""
+    """Ids and vectors of some rows, those nearest to a random direction."""
     query = np.random.default_rng(1).standard_normal(info["dimension"])
     path = f"/v1/collections/{info['name']}"
     ids = server.ask(f"{path}/search", {"queries": [query.tolist()], "k": count})["results"][0]["ids"]

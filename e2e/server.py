@@ -1,4 +1,4 @@
-"""A thresher server of its own: a free port, a new folder, stopped by SIGTERM."""
+"""A separate thresher server: a free port, a new folder, stopped by SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP = 40  # seconds that a drain may take
 
 
 class Server:
-    """thresher serve, from __init__ to stop; its log is in build/e2e."""
+    """A thresher serve process, from __init__ to stop; its log is in build/e2e."""
 
     def __init__(self, name: str, *flags: str, token: str = "") -> None:
         self.name = name
@@ -62,7 +62,7 @@ class Server:
     def ready(self) -> bool:
         try:
             self.ask("/readyz")
-            # the demo is made while the server serves
+            # The demo is built while the server serves.
             return "--demo" not in self.flags or self.ask("/v1/collections/demo")["state"] == "ready"
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
@@ -76,7 +76,7 @@ class Server:
         self.process.wait()
 
     def stop(self) -> None:
-        """Stops it as an operator would, and fails unless it ends well."""
+        """Stops it with SIGTERM, and fails unless it exits with success."""
         try:
             self.process.send_signal(signal.SIGTERM)
             code = self.process.wait(STOP)
@@ -88,7 +88,7 @@ class Server:
         assert code == 0, f"{self.name} ended with {code}: {self.said()}"
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """The JSON at a path, or what answers a JSON body."""
+        """The JSON at a path, or the answer to a JSON body."""
         if body is None:
             return self.send(path)
         return self.send(path, json.dumps(body).encode(), "application/json", "POST")

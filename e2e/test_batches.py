@@ -1,4 +1,4 @@
-"""The openai package, as it comes from the package index, does offline jobs."""
+"""The openai package from the package index runs offline jobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lines(client: openai.OpenAI, file: str | None) -> list[dict]:
 
 
 def said(error: openai.APIStatusError) -> str:
-    """What the package's user reads, and the problem as it was sent."""
+    """What the package's user reads, and the problem as sent."""
     assert error.response.headers["Content-Type"] == "application/problem+json"
     problem = error.response.json()
     assert problem["detail"] in str(error)

@@ -1,6 +1,6 @@
-"""schemathesis asks what /openapi.yaml describes, in seeded variety and along its links:
-no answer may be a 5xx or differ from its schema, nothing that a schema allows may be
-refused, and nothing be taken that it does not. E2E_EXAMPLES=100 asks for longer."""
+"""schemathesis generates requests from /openapi.yaml, with fixed seeds and along its links:
+no answer may be a 5xx or violate its schema, nothing that a schema allows may be refused,
+and nothing it forbids be accepted. E2E_EXAMPLES=100 generates more."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CHECKS = (
     "undescribed_is_refused",
 )
 
-# What the generated requests name: what there is where they read, something else
-# where they would take it away.
+# What the generated requests name: existing objects where they read, others where they would
+# delete or replace them.
 CONFIG = """
 [parameters]
 "path.name" = "line"
@@ -61,14 +61,14 @@ parameters = {{ "path.id" = "{tournament}" }}
 
 @pytest.fixture
 def victim() -> Iterator[Server]:
-    """A server with a collection, a file, a batch and a tournament that may be harmed."""
+    """A server with a collection, a file, a batch and a tournament that tests may change."""
     s = Server("described")
     yield s
     s.stop()
 
 
 def fill(server: Server) -> str:
-    """Makes what the requests name; returns the configuration."""
+    """Creates what the requests name; returns the configuration."""
     server.send("/v1/collections/line?wait=true", npy(50, DIMENSION), "application/x-npy", "PUT")
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="none")
     file = client.files.create(file=("queries.npy", npy(5, DIMENSION)), purpose="batch")
@@ -90,7 +90,7 @@ def test_answers_are_as_described(victim: Server) -> None:
         f"--max-examples={EXAMPLES}",
         "--phases=coverage,fuzzing,stateful",
         "--generation-deterministic",
-        "--workers=1",  # hypothesis has been seen to trip over threads
+        "--workers=1",  # hypothesis is not reliable with threads
         "--request-timeout=20",
         "--suppress-health-check=all",
         "--no-color",

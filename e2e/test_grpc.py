@@ -1,4 +1,4 @@
-"""tritonclient's gRPC, which is gRPC's own core, asks for inference."""
+"""tritonclient's gRPC, which is gRPC's C core, requests inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tritonclient, as it comes from the package index, asks for inference."""
+"""tritonclient from the package index requests inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics are what Prometheus' own linter and readers want."""
+"""Prometheus' own linter and parsers accept the metrics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_metric_is_there_and_counts(server: Server, demo: dict) -> None:
     assert dense == 3 * demo["count"] * demo["dimension"]
     assert value(after, "thresher_pulls_total") > value(before, "thresher_pulls_total")
     missing = [n for n in NAMES if f"# TYPE {n} " not in after]
-    # a counter whose labels nothing has had yet is not written
+    # A counter is not written before its first labels occur.
     unseen = {n for n in missing if n.startswith("thresher_slate")} - {"thresher_slate_memory_bytes"}
     assert not set(missing) - unseen - {"thresher_rejected_total", "thresher_duel_results_total"}, missing
 
@@ -81,6 +81,6 @@ def test_the_build_is_named(server: Server) -> None:
 
 def test_the_linter_finds_nothing(server: Server) -> None:
     done = subprocess.run([os.environ["E2E_PROMLINT"]], input=scrape(server), capture_output=True, text=True)
-    # names of Go's own collectors are not ours to choose
+    # The names of Go's own collectors are not ours.
     faults = [line for line in done.stdout.splitlines() if line.startswith("thresher_")]
     assert not faults and done.returncode in (0, 1), done.stdout + done.stderr

@@ -1,5 +1,5 @@
-"""OpenAI's own clients for Python, Node and Go, as they come from their indexes, do
-the same offline job."""
+"""OpenAI's clients for Python, Node and Go, from their package indexes, run the same offline
+job."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COMMANDS = {
     "node": ["node", str(Path(os.environ.get("E2E_NODE", "")) / "jobs.js")],
     "go": [os.environ.get("E2E_OFFLINE", "")],
 }
-PATIENCE = 90  # seconds for a whole client, on a busy machine
+PATIENCE = 90  # seconds for a whole client run, on a busy machine
 
 
 @pytest.fixture(scope="module")
 def lone() -> Iterator[Server]:
-    """A server whose files and batches are those of these tests alone."""
+    """A server whose files and batches belong to these tests alone."""
     s = Server("openai", "--demo")
     yield s
     s.stop()
@@ -72,7 +72,7 @@ def test_a_job_from_upload_to_answers(lone: Server, tmp_path: Path, language: st
     answers = [json.loads(line) for line in found["output"].splitlines()]
     assert [a["custom_id"] for a in answers] == [f"q{i}" for i in range(12)]
     assert [a["response"]["body"]["results"][0]["ids"][0] for a in answers] == rows
-    # every page has one: the newest first, each once
+    # Every page has one item: newest first, each once.
     assert len(set(found["files"])) == len(found["files"]) and {found["file"]["id"], found["slow"]} <= set(found["files"])
     assert found["batches"][:2] == found["made"][::-1] and len(set(found["batches"])) == len(found["batches"])
     assert found["cancelled"] in ("cancelled", "completed") and found["deleted"] is True

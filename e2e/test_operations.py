@@ -1,4 +1,4 @@
-"""The commands of the documentation, run as they are written."""
+"""The commands of the documentation, run verbatim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: by mouse and by keyboard, in light, dark and narrow."""
+"""The page in a real browser: by mouse and by keyboard, in light, dark and narrow layouts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ WIDE, NARROW = 1200, 360
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as p:
-        # the sandbox wants rights that containers do not give to root
+        # The sandbox needs rights that containers deny to root.
         b = p.chromium.launch(executable_path=os.environ["E2E_CHROMIUM"], args=["--no-sandbox"])
         yield b
         b.close()
 
 
 class Tab:
-    """One tab, and whatever its page complained about."""
+    """One tab, with the errors and warnings of its page."""
 
     def __init__(self, browser: Browser, width: int = WIDE, scheme: Any = "light") -> None:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -45,7 +45,7 @@ class Tab:
         self.page.add_init_script(MEASURE)
 
     def hear(self, message: ConsoleMessage) -> None:
-        # every refusal that a test provokes is logged by the browser itself
+        # The browser logs every refusal that a test provokes.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.complaints.append(message.text)
 
@@ -55,7 +55,7 @@ class Tab:
         return self.page
 
     def stub(self, path: str, body: Any, status: int = 200) -> None:
-        """Answers a path of the API with this."""
+        """Answers a path of the API with body."""
         kind = "application/json" if status < 400 else "application/problem+json"
 
         def answer(route: Route) -> None:
@@ -67,7 +67,7 @@ class Tab:
         self.page.screenshot(path=str(BUILD / f"{name}.png"), full_page=True)
 
 
-# what moves though nobody touched the page in the half second before
+# layout shifts without input in the preceding half second
 MEASURE = """
 window.name = "0";
 new PerformanceObserver((list) => {
@@ -150,7 +150,7 @@ def test_words_are_searched_for(tab: Tab, server: Server, demo: dict) -> None:
     expect(page.locator("#query-hint")).to_have_text("Words. In quotes they are the id of a row.")
     first = found(page)[0]
     page.get_by_role("button", name=first, exact=True).click()
-    expect(box).to_have_value(first)  # a row now, which is left out of what is like it
+    expect(box).to_have_value(first)  # a row now, which is excluded from its own neighbours
     expect(page.locator("#rows .id").first).not_to_have_text(first)
 
 
@@ -171,13 +171,13 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
     for look in looks:
         assert f"{look['survivors']:,}" in told
     heights = [float(c.get_attribute("cy") or 0) for c in picture.locator("circle").all()]
-    assert heights == sorted(heights)  # fewer is lower
+    assert heights == sorted(heights)  # fewer rows are lower
     page.get_by_text("Figures of the looks").click()
     expect(page.locator("#looks-table tbody tr")).to_have_count(len(looks))
 
     search(page, str(ids[0]), method="exact")
     expect(page.locator("#certificate")).to_contain_text("Exact.")
-    # the row that was asked for may not be its own answer, yet a dense scan reads it
+    # A dense scan reads the row that was asked for, which may not be returned.
     expect(page.locator("#certificate")).to_contain_text("rows that may not were read with them")
     expect(page.locator("#looks")).to_contain_text("There were no looks")
 
@@ -202,7 +202,7 @@ def test_the_keyboard_is_enough(tab: Tab, server: Server, demo: dict) -> None:
     page.keyboard.press("Enter")
     first = found(page)[0]
     page.keyboard.press("Tab")
-    assert focused(page)["id"] == "rows"  # the arrows scroll it
+    assert focused(page)["id"] == "rows"  # arrow keys scroll it
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name=first, exact=True)).to_be_focused()
     assert focused(page)["outline"] >= 2
@@ -298,7 +298,7 @@ def test_jobs_show_progress_rate_saving_and_time_left(tab: Tab, server: Server) 
     expect(page.locator("#jobs")).to_contain_text("line 3 is no JSON")
     page.evaluate("document.querySelector('#job-list li').id = 'same'")
     tab.stub("v1/batches?*", canned.jobs(done=9999))
-    expect(page.locator("#same")).to_contain_text("completed")  # the same element still: nothing that had focus goes
+    expect(page.locator("#same")).to_contain_text("completed")  # the same element, so focus is kept
     expect(page.locator("#jobs-news")).to_have_text("Job batch_1 is completed.")
 
 
@@ -369,7 +369,7 @@ def test_a_token_is_asked_for_and_kept(tab: Tab) -> None:
         assert page.evaluate("localStorage.length") == 0 and not page.context.cookies()
         page.get_by_role("button", name="Token").click()
         page.get_by_role("button", name="Forget it").click()
-        expect(dialog).to_be_visible()  # asked for again
+        expect(dialog).to_be_visible()  # a second request
         assert page.evaluate("sessionStorage.length") == 0
     finally:
         server.stop()
@@ -388,16 +388,16 @@ def test_everybody_can_use_it(tab: Tab, server: Server, demo: dict, request: pyt
         search(page, text, k="10")
         expect(page.locator("#rows .id" if state == "answer" else ".problem").first).to_be_visible()
         expect(page.locator("#answer")).not_to_have_attribute("aria-busy", "true")
-        page.wait_for_timeout(200)  # of the fade, in which contrasts are lower
+        page.wait_for_timeout(200)  # the fade, during which contrast is lower
         tab.shot(f"{name}-{state}")
         faults = Axe().run(page)
         assert faults.violations_count == 0, faults.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
-    assert float(page.evaluate("window.name")) < 0.001  # nothing moved by itself
+    assert float(page.evaluate("window.name")) < 0.001  # nothing shifted by itself
 
 
 def slowly(route: Route) -> None:
-    """Goes on only after what the browser takes for an effect of an input."""
+    """Continues only after the time in which the browser attributes changes to an input."""
     time.sleep(0.7)
     route.continue_()
 

@@ -1,4 +1,4 @@
-"""Load as perf_analyzer makes it: so many requests in flight for a while, over either
+"""Load like perf_analyzer's: a number of requests in flight for a while, over either
 protocol, and the server's own statistics of it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The alert rules and the dashboard ask for metrics that the server has."""
+"""The alert rules and the dashboard use only metrics that the server has."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RULES, DASHBOARD = ROOT / "docs" / "watching" / "alerts.yaml", ROOT / "docs" / "
 
 @pytest.fixture(scope="module")
 def metrics() -> Iterator[Path]:
-    """The metrics of a server that has done everything once: what has never counted is
-    not written."""
+    """The metrics of a server that has done everything once; counters without a count are not
+    written."""
     server = Server("watched")
     try:
         rows = "".join(f'{{"id":{i},"vector":[{i / 8},0.5,{1 - i / 8}]}}\n' for i in range(8)).encode()
@@ -75,6 +75,6 @@ def test_the_lint_finds_faults(metrics: Path, tmp_path: Path, file: Path, old: s
 def test_the_dashboard_is_what_grafana_saves() -> None:
     board = json.loads(DASHBOARD.read_text())
     sources = {p["datasource"]["uid"] for p in board["panels"] if p["type"] != "row"}
-    assert sources == {"${datasource}"}  # whichever the reader has
+    assert sources == {"${datasource}"}  # the reader's choice
     source = board["templating"]["list"][0]
     assert (source["type"], source["query"]) == ("datasource", "prometheus")

@@ -1,4 +1,4 @@
-"""Contestants in turns on the same batches."""
+"""Contestants take turns on the same batches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from rivals import Contestant
 
 @dataclass(frozen=True)
 class Pace:
-    """How long turns take. A turn is one batch, or as many as fill `turn` seconds;
-    there are `rounds` of them, fewer when they would take more than `budget`
-    seconds together, three at least."""
+    """The length of turns. A turn is one batch, or as many as fill `turn` seconds; there are `rounds`
+    of them, or fewer, but at least three, if they would take more than `budget` seconds together."""
 
     turn: float = 0.03
     rounds: int = 7
@@ -24,26 +23,25 @@ class Pace:
 
 @dataclass(frozen=True)
 class Batches:
-    """Which batches of m queries are raced: lo to hi-1."""
+    """The batches of m queries that are raced: lo to hi-1."""
 
     lo: int
     hi: int
 
     @staticmethod
     def held_out(queries: int, m: int) -> Batches:
-        """Those of the last three quarters of the queries; plans are chosen on the
-        first."""
+        """Those of the last three quarters of the queries; plans are chosen on the first quarter."""
         return Batches(max(1, queries // 4 // m), queries // m)
 
     def start(self, turn: int, count: int) -> int:
-        """Where a turn of count batches begins: elsewhere each time."""
+        """The first batch of a turn of count batches, a different one each time."""
         return self.lo + turn * 37 * count % max(1, self.hi - self.lo - count + 1)
 
 
 def turns(contestants: Sequence[Contestant], m: int, k: int, batches: Batches, pace: Pace) -> dict[str, Any]:
-    """Seconds a batch of each contestant, round by round: `host` from queries on the
-    host to answers there, `device` the device's own, if the contestant can tell. In
-    every round each has one turn; who begins moves on."""
+    """Seconds a batch of each contestant, round by round: `host` from queries on the host to answers
+    there, `device` the device's own, if the contestant can tell. In every round each has one turn;
+    the starting contestant rotates."""
     most = min(pace.most, batches.hi - batches.lo)
     counts, first_round = {}, 0.0
     for c in contestants:

@@ -1,5 +1,5 @@
-"""What is right: each query's best atoms by float64 scores, and whose answers are
-not. The definition of failure is that of bench/check.py and docs/guarantee.md."""
+"""The right answers: each query's best atoms by float64 scores, and which answers are wrong, by
+the definition of failure of bench/check.py and docs/guarantee.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vectors import Vectors
 
 @dataclass
 class Truth:
-    """Of every query: norms of the atoms, and the best, best first."""
+    """The norms of the atoms, and the best atoms of every query, best first."""
 
     vectors: Vectors
     norms: np.ndarray  # [n] float64
@@ -23,8 +23,8 @@ class Truth:
     scores: np.ndarray  # [queries, best] float64
 
     def wrong(self, first: int, answers: np.ndarray) -> np.ndarray:
-        """Which answers [m, k] of queries first.. are wrong: not k different atoms,
-        or one that scores too little."""
+        """Which answers [m, k] of queries first.. are wrong: not k different atoms, or one that scores too
+        little."""
         m, k = answers.shape
         ordered = np.sort(answers, axis=1)
         bad = (ordered[:, 0] < 0) | (ordered[:, -1] >= len(self.norms)) | np.any(np.diff(ordered, axis=1) == 0, axis=1)
@@ -45,8 +45,8 @@ class Truth:
 
 
 def truth(vectors: Vectors, best: int, torch: Any = None) -> Truth:
-    """Float32 products name the candidates, with room for their rounding; float64
-    products decide."""
+    """Float32 products determine the candidates, with room for their rounding; float64 products
+    decide."""
     best = min(best, vectors.recipe.n)
     if torch is None or vectors.on_device is None:
         ids, scores, norms = data.best_atoms(vectors.atoms, vectors.queries, best)
@@ -69,7 +69,7 @@ def truth(vectors: Vectors, best: int, torch: Any = None) -> Truth:
         scores = exact.gather(1, order)
         left = near[:, -1].double() + 2 * rounding * q.double().norm(dim=1)
         if room < n and bool((left >= scores[:, -1]).any()):
-            room = min(n, 4 * room)  # one that was left out might belong
+            room = min(n, 4 * room)  # one that was excluded might belong to them
             continue
         found.append((candidates.gather(1, order), scores))
         lo += len(q)

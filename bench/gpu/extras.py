@@ -1,9 +1,8 @@
-"""What explains the benchmarks, on their first set: other shapes of the first look than
-the program's, other peers than torch, counters of the kernels. None of it is needed for a
-target, some of it may end the process: JAX and ncu stay out of the benchmarks.
+"""Explains the benchmarks, on their first set: other shapes of the first look than the program's,
+other peers than torch, counters of the kernels. No target needs it, and some of it may end the
+process: JAX and ncu are kept out of the benchmarks.
 
-    PYTHONPATH=bench python3 bench/gpu/extras.py --out FILE (--sweep | --peers | --profile NCU)
-"""
+  PYTHONPATH=bench python3 bench/gpu/extras.py --out FILE (--sweep | --peers | --profile NCU)"""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ SECTIONS = (
 
 
 class Before:
-    """What the benchmarks of this call found, or of one before it on this machine."""
+    """What the benchmarks of this call, or of an earlier one on this machine, found."""
 
     def __init__(self, files: list[Path]) -> None:
         self.records = [r for f in files if f.exists() for r in records_of(f)]
@@ -93,7 +92,7 @@ def peers(run: measure.Run, recipe: vectors.Recipe, cell: measure.Cell, before: 
 def profile(
     run: measure.Run, recipe: vectors.Recipe, cell: measure.Cell, before: Before, stderr: BinaryIO, ncu: str
 ) -> None:
-    """A batch of many queries, then of one, behind ncu."""
+    """A batch of many queries, then of one, under ncu."""
     _, files = run.make(recipe)
     report = run.log.path.with_name("profile.log")
     wrap = [

@@ -1,4 +1,4 @@
-"""The machine as it is found: device, driver, clocks, and what is installed."""
+"""The machine: device, driver, clocks, and what is installed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import parts
 
-# Of nvidia-smi; the clocks are those at this moment, nothing is set.
+# Of nvidia-smi; the clocks are momentary, nothing is set.
 ASKED = (
     "name", "driver_version", "pci.bus_id", "memory.total", "compute_cap", "clocks.sm", "clocks.mem", "clocks.max.sm",
     "clocks.max.mem", "power.limit", "temperature.gpu", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.current",
     "pcie.link.width.current",
 )  # fmt: skip
-# Where a driver is, and what room there is, for the log.
+# Where the driver is and how much room there is, for the log.
 PLACES = "ldconfig -p | grep libcuda; ls -l /usr/local/nvidia /usr/local/nvidia/lib64; df -h /dev/shm /tmp; free -g"
 PACKAGES = ("torch", "triton", "cupy", "jax", "numpy")
 # Versions without importing what takes seconds to import.
@@ -36,7 +36,7 @@ print(json.dumps(names))
 
 
 def version(file: Path) -> dict[str, str]:
-    """What make gpu-binaries says of the binaries: lines of a name and a value."""
+    """What make gpu-binaries recorded about the binaries: lines of a name and a value."""
     if not file.exists():
         return {}
     pairs = (line.split(" ", 1) for line in file.read_text().splitlines() if " " in line)

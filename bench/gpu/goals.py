@@ -1,4 +1,4 @@
-"""What was set out to be reached on a GPU, and what the records of a call say of it."""
+"""The targets for a GPU, and what the records of a call say about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Record = dict[str, Any]
 
-M, K = 1024, 10  # where targets are set
+M, K = 1024, 10  # for which targets are set
 TF32_768, BF16_768, TF32_4096, TF32_IID = 10.0, 5.0, 20.0, 1.0  # times torch's
 FIRST_LOOK = 0.5  # of the ceiling of 8-bit products, or of the tests' floor
 BANDWIDTH = 0.7  # of the copy's, by the first look for one query
@@ -32,8 +32,8 @@ def one(records: Iterable[Record], kind: str, **key: Any) -> Record | None:
 
 
 def last(records: Iterable[Record], kind: str, field: str) -> list[Record]:
-    """Of records of a kind the last with each value of a field, in the order of the
-    first: results of several calls may stand one behind the other."""
+    """The last record of a kind for each value of a field, in order of first occurrence: results of
+    several calls may follow each other."""
     return list({r[field]: r for r in of(records, kind)}.values())
 
 
@@ -43,7 +43,7 @@ def parts_left_out(records: list[Record]) -> list[Record]:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the device can do at most, a second."""
+    """The device's peak rates, per second."""
 
     copy: float  # bytes read and written
     operations: float  # of products of 8-bit integers
@@ -63,8 +63,7 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """The first look of a cell, beside the least time each unit needs for it, in
-    seconds."""
+    """The first look of a cell, and the least time each unit needs for it, in seconds."""
 
     took: float
     products: float
@@ -85,7 +84,7 @@ class FirstLook:
 
     @property
     def share(self) -> float:
-        """Of the slower of the two units that work on pairs."""
+        """The share of the slower of the two units that work on pairs."""
         return max(self.products, self.tests) / self.took
 
 
@@ -93,7 +92,7 @@ class FirstLook:
 class Goal:
     what: str
     target: str
-    measured: str  # "" when it was not
+    measured: str  # "" if it was not measured
     reached: bool | None
 
     @property
@@ -112,8 +111,8 @@ def most(what: str, x: float | None, target: float, unit: str = "") -> Goal:
 
 
 def over_torch(records: list[Record], data: str, peer: str, target: float) -> Goal:
-    """Judged is the engine's own choice of plan; beside it the plan chosen by trying
-    all on other queries."""
+    """Judges the engine's own choice of plan; the plan chosen by trying all on other queries is shown
+    as well."""
     what = f"{NAMES[data]}, m = {M}, k = {K}: times torch {peer} matmul and topk"
     r, name = one(records, "cell", set=data, m=M, k=K), f"torch-{peer.lower()}"
     if r is None or name not in r["ratios_auto"]:

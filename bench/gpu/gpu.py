@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Everything there is to prove and measure on a machine with a GPU, in one call.
+"""All tests and measurements on a machine with a GPU, in one call.
 
-    make gpu                                all of it, in the order of its weight, below nine minutes
-    PARTS=peers,profile make gpu            these parts alone
-    PARTS=benchmarks SETS=iid768 make gpu   of the benchmarks these sets alone
+    make gpu                                all, most important first, in less than nine minutes
+    PARTS=peers,profile make gpu            these parts only
+    PARTS=benchmarks SETS=iid768 make gpu   of the benchmarks these sets only
     GPU_SMALL=1 make gpu                    the same steps on tiny sizes: a rehearsal
 
-It takes what `make gpu-binaries` left in build/device, and of the machine python3 and
-the driver; torch, CuPy, JAX, compute-sanitizer and ncu where they are. A part that fails
-keeps no other from running. Results and logs go to $OUT, or to build/gpu-out, as they
-come, and a table comes last; the exit code is 1 if a test failed, an answer was wrong
-beyond what delta allows, or the benchmarks broke off.
-"""
+It needs what `make gpu-binaries` left in build/device and, on the machine, python3 and the
+driver; it uses torch, CuPy, JAX, compute-sanitizer and ncu if available. A failing part does
+not stop the others. Results and logs are written to $OUT, or to build/gpu-out, as they are
+made, and a table is printed at the end. The exit code is 1 if a test failed, an answer was
+wrong beyond what delta allows, or the benchmarks did not complete."""
 
 from __future__ import annotations
 
@@ -38,36 +37,35 @@ DEVICE = ROOT / "build" / "device"
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
 SECONDS = 500
-GRACE = 20  # seconds later it ends whatever hangs
-MEASURE = 290  # of these the benchmarks', with 15 to end in; a rehearsal takes a tenth of it where nobody else works
+GRACE = 20  # seconds later whatever hangs is killed
+MEASURE = 290  # of these for the benchmarks, with 15 to finish; a rehearsal on an idle machine takes a tenth
 
 FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared", "TestWords")
-# What a rehearsal runs of the suite: that it can be run is what it shows.
+# The part of the suite that a rehearsal runs, to show that it can be run.
 REHEARSED = ("TestLayout", "TestParsePTX", "TestEveryCallFails", "TestFormatBytes")
-# A few of each kind of kernel: they tell what is broken before it is measured, and are
-# for tools that slow them down a hundred times.
+# A few of each kind of kernel: they show what is broken before it is measured, and are for tools
+# that slow them down a hundred times.
 WATCHED = (
     *FRAGMENTS, "TestScan", "TestPrune", "TestLeaders", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
     "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
-# What the driver compiled and what was found is kept here, for all processes and for
-# the next call.
+# The cache of what the driver compiled and what was found, for all processes and later calls.
 CACHE = Path(tempfile.gettempdir()) / "thresher-compute-cache"
-# Where ncu and compute-sanitizer may be beside the PATH.
+# Where ncu and compute-sanitizer may be, besides the PATH.
 PLACES = ("/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*")
 
 
 def npy(path: Path, rows: int, columns: int, seed: int) -> None:
-    """A file of normal float32, as numpy writes them."""
+    """A file of normal float32, in numpy's format."""
     draw = random.Random(seed)
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
-    head = head.ljust(117) + "\n"  # with what comes before it, 128 bytes
+    head = head.ljust(117) + "\n"  # 128 bytes with what precedes it
     values = array.array("f", (draw.gauss(0, 1) for _ in range(rows * columns)))
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + values.tobytes())
 
 
 def tool(name: str) -> str | None:
-    """Where a program of the CUDA toolkit is."""
+    """The path of a program of the CUDA toolkit."""
     there = (path for place in PLACES for path in sorted(Path("/").glob(f"{place[1:]}/{name}")))
     return shutil.which(name) or next((str(path) for path in there), None)
 
@@ -82,8 +80,8 @@ class Gpu:
         self.cache = out / "cache" if SMALL else CACHE
 
     def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
-        """Every part: its limit in seconds, and what it does. First what all else rests
-        on, then what is to be measured, then what proves or explains more."""
+        """Every part: its limit in seconds, and its function. First what everything else depends on, then
+        what is to be measured, then what proves or explains more."""
         return {
             "facts": (30, self.facts),
             "opening": (100, self.opening),
@@ -112,7 +110,7 @@ class Gpu:
             print(f"gpu.py: there is no {self.suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
             return 2
         self.call.watch(GRACE, self.end)
-        self.suite.binary.chmod(0o755)  # which a copy may have lost
+        self.suite.binary.chmod(0o755)  # a copy may have lost it
         self.cache.mkdir(exist_ok=True)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
@@ -127,7 +125,7 @@ class Gpu:
         return 0 if self.names else 1
 
     def opening(self, seconds: float) -> int:
-        """Twice: with what the driver compiles, and with what it kept."""
+        """Twice: with what the driver compiles, and with what it cached."""
         until, code = time.monotonic() + seconds, 0
         for _ in range(2):
             said, code = self.suite.ask({"do": "open"}, max(1.0, until - time.monotonic()))
@@ -158,8 +156,7 @@ class Gpu:
         return code
 
     def command(self, seconds: float) -> int:
-        """The program itself: what it is, a search on the device, and the check of its
-        answers."""
+        """The program itself: its description, a search on the device, and the check of its answers."""
         program, log = self.cache / "thresher", self.results.folder / "tests.log"
         with gzip.open(DEVICE / "thresher.gz") as packed, program.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked)
@@ -186,8 +183,8 @@ class Gpu:
         return self.script("measure.py", seconds, *(["--sets", sets] if sets else []))
 
     def script(self, name: str, seconds: float, *more: str | Path) -> int | str:
-        """Runs a script of this folder that adds to the results, with a folder for its
-        vectors that is gone after it, however it ends."""
+        """Runs a script of this folder that adds to the results, with a folder for its vectors that is
+        removed afterwards in any case."""
         if self.unopened:
             return "the device could not be opened"
         if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True, timeout=30).returncode:
@@ -218,7 +215,7 @@ class Gpu:
         return code
 
     def profile(self, seconds: float) -> int | str:
-        """Counters of the kernels of a batch, by ncu, which leaves the clocks alone."""
+        """Counters of the kernels of a batch, by ncu, without locking clocks."""
         found = tool("ncu")
         if not found:
             return "there is no ncu here"

@@ -1,9 +1,8 @@
-"""The benchmarks of one call on a device: what it can do at most, then sets in the
-order of their weight, each raced, checked and taken apart. Results are JSON lines,
-written as they come, so that what ran before a limit is kept.
+"""The benchmarks of one call on a device: its peak rates, then sets in order of importance, each
+raced, checked and analysed. Results are JSON lines, written as they are made, so that what ran
+before a time limit is kept.
 
-    PYTHONPATH=bench python3 bench/gpu/measure.py --out FILE --seconds N [--sets A,B] [--small]
-"""
+  PYTHONPATH=bench python3 bench/gpu/measure.py --out FILE --seconds N [--sets A,B] [--small]"""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ BINARY = ROOT / "build" / "device" / "gpu.test"
 
 Cell = tuple[int, int]  # m, k
 
-# In the order of their weight.
+# In order of importance.
 CELLS: dict[str, list[Cell]] = {
     "power768": [(1024, 10), (1, 10), (1024, 1), (1024, 100), (256, 10), (16, 10)]
     + [(m, k) for m in (1, 16, 256) for k in (1, 100)],
@@ -42,15 +41,15 @@ CELLS: dict[str, list[Cell]] = {
     "iid768": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
 }
 SMALL_CELLS: dict[str, list[Cell]] = {"power768": [(8, 5), (1, 5)], "power4096": [(8, 5)], "iid768": [(8, 5)]}
-# Sets whose collection is built by two seeds; batches go to either in turn.
+# Sets whose collection is built by two seeds; batches alternate between them.
 TWICE = ("power768",)
-# The set that is also searched with a quarter of its size in device memory, after so
-# many cells: those that it is compared with.
+# The set that is also searched with a quarter of its size in device memory, after so many cells:
+# those it is compared with.
 QUARTER, BEFORE = "power768", 2
 
-SETUP = 25.0  # seconds until a set is made and loaded, at most
-SET = 50.0  # seconds that the sets to come shall have each
-CELL = 8.0  # seconds of a cell, at most
+SETUP = 25.0  # most seconds until a set is made and loaded
+SET = 50.0  # seconds reserved for each set to come
+CELL = 8.0  # most seconds of a cell
 TRIES = 3  # processes that a set may use up
 
 
@@ -68,7 +67,7 @@ class Log:
 
 
 class Late(Exception):
-    """Too little time is left for what comes next."""
+    """Too little time is left for the next step."""
 
 
 class Unopened(Exception):
@@ -76,8 +75,7 @@ class Unopened(Exception):
 
 
 class Run:
-    """One call: who takes part, how much time is left. later is how many sets are to
-    come after this one."""
+    """One call: its contestants and remaining time. later is the number of sets after this one."""
 
     def __init__(self, log: Log, folder: Path, seconds: float, small: bool, torch: Any) -> None:
         self.log, self.folder, self.small, self.torch = log, folder, small, torch
@@ -92,8 +90,8 @@ class Run:
 
     @contextmanager
     def part(self, what: str, must: bool = True) -> Iterator[None]:
-        """What fails inside is noted, and whether the call fails by it, and the next
-        part goes on; but nothing goes on with a child that is gone."""
+        """A failure inside is recorded, and whether the call fails with it, and the next part runs; but
+        nothing continues with a child that is gone."""
         try:
             yield
         except Late:
@@ -103,13 +101,13 @@ class Run:
                 self.log.add("left_out", what=what, why=str(e)[:500], must=must)
             e.noted = True
             raise
-        except Exception as e:  # of libraries that may raise anything
+        except Exception as e:  # libraries may raise anything
             self.log.add("left_out", what=what, why=f"{type(e).__name__}: {e}"[:500], must=must)
 
     @contextmanager
     def thresher(self, stderr: BinaryIO, wrap: Sequence[str] = ()) -> Iterator[None]:
-        """A child of its own: what breaks one, or the device under it, does not break
-        the next. Raises Unopened."""
+        """A new child: what breaks one, or the device under it, does not break the next. Raises
+        Unopened."""
         opened = False
         try:
             with Child(BINARY, stderr, wrap) as self.child:
@@ -128,7 +126,7 @@ class Run:
         self.log.add("ceilings", **self.child.ask(do="ceilings", count=count, **size))
 
     def measured(self) -> None:
-        """What work costs here: what `auto` chooses plans by from now on."""
+        """The costs of work here, by which `auto` chooses plans from now on."""
         said = self.child.ask(do="costs", size=2048 if self.small else 0)
         self.costs = None if said["unfit"] else said["measured"]
         self.log.add("costs", **said)
@@ -151,8 +149,8 @@ class Run:
         return said
 
     def set(self, recipe: vectors.Recipe, stderr: BinaryIO) -> None:
-        """Everything about one set. Where a process ends early, another takes what the
-        set has left."""
+        """Everything about one set. If a process ends early, another continues with what is left of the
+        set."""
         self.need(SETUP)
         made, files = self.make(recipe)
         try:
@@ -172,7 +170,7 @@ class Run:
         if recipe.name == QUARTER:
             left.insert(BEFORE, None)
         plans: dict[Cell, str] = {}
-        again: set[Cell | None] = set()  # the process may have been broken by the step before
+        again: set[Cell | None] = set()  # the step before may have broken the process
         for at in range(TRIES):
             self.need(SETUP if at else 0)
             with self.thresher(stderr):
@@ -193,8 +191,7 @@ class Run:
                 return
 
     def step(self, field: Field, step: Cell | None, cells: list[Cell]) -> None:
-        """A cell or, where there is none, those that are set beside a quarter of the
-        memory."""
+        """A cell or, if step is None, those that are compared with a quarter of the memory."""
         if step is None:
             with self.part(f"{field.name}: a quarter of the memory"):
                 self.need(15)
@@ -206,7 +203,7 @@ class Run:
 
 
 class Field:
-    """A set with everyone ready to run on it."""
+    """A set with all contestants ready to run on it."""
 
     def __init__(
         self,
@@ -233,8 +230,8 @@ class Field:
         return rivals.Thresher(self.run.child, sets or self.names, name, plan, method)
 
     def cell(self, m: int, k: int) -> None:
-        """The plan is chosen on the first quarter of the queries; turns, and the
-        check of every answer, take the rest."""
+        """The plan is chosen on the first quarter of the queries; turns, and the check of every answer,
+        use the rest."""
         batches = duel.Batches.held_out(len(self.made.queries), m)
         what = f"{self.name}: m = {m}, k = {k}"
         plan, looking = self.choose(m, k)
@@ -268,8 +265,7 @@ class Field:
                 self.split(self.thresher(name, name), m, k, batches)
 
     def choose(self, m: int, k: int) -> tuple[str, str]:
-        """The fastest plan on the first batches and the fastest with looks, and a
-        record of all tried."""
+        """The fastest plan on the first batches and the fastest with looks, and a record of all tried."""
         tried: list[dict[str, Any]] = []
         until = time.monotonic() + (0.5 if self.run.small else 2.0)
         tune = max(1, min(4, len(self.made.queries) // 4 // m))
@@ -278,7 +274,7 @@ class Field:
                 break
             way = self.thresher(f["plan"], f["plan"])
             try:
-                once = way.run(m, k, 0, 1).seconds[0]  # the first brings tables to the device
+                once = way.run(m, k, 0, 1).seconds[0]  # the first run copies tables to the device
                 if len(tried) < 3 or once < 5 * min(t["seconds"] for t in tried):
                     once = median(way.run(m, k, 0, tune).seconds + way.run(m, k, 0, tune).seconds)
             except Failed as e:
@@ -309,8 +305,8 @@ class Field:
         return self.truth.recall(batches.lo * m, ids)
 
     def checked(self, c: rivals.Thresher, m: int, k: int, batches: duel.Batches) -> dict[str, Any]:
-        """How many answers are wrong, of all queries raced (of single ones as many as
-        fit half a second), by each seed."""
+        """How many answers are wrong, of all queries raced (of single ones as many as fit half a second),
+        by each seed."""
         assert self.truth is not None
         out: dict[str, Any] = {"answers": 0, "wrong": 0, "certain_wrong": 0}
         file = self.run.folder / "answers"
@@ -336,8 +332,8 @@ class Field:
         }
 
     def split(self, c: rivals.Thresher, m: int, k: int, batches: duel.Batches) -> None:
-        """Where the device's time goes, and the first look by itself; end to end
-        between two such takes."""
+        """Where the device's time goes, and the first look separately; end-to-end time is taken between
+        two such measurements."""
         count = min(2 if self.run.small else 8, batches.hi - batches.lo)
         stall = 1 << 16 if self.run.small else 2 << 30
         takes, host = [], []
@@ -370,7 +366,7 @@ class Field:
         )
 
     def quarter(self, cells: list[Cell]) -> None:
-        """The same collection where a quarter of it fits the device."""
+        """The same collection with a quarter of it in device memory."""
         name = f"{self.name}-quarter"
         memory = self.loaded["bytes"] // 4
         said = self.run.child.ask(45, do="load", set=name, of=self.names[0], memory=memory, costs=self.run.costs)
@@ -395,21 +391,21 @@ def kept(said: dict[str, Any]) -> list[str]:
 
 
 def torch_here() -> Any:
-    """torch, if it can be had; THRESHER_NO_TORCH leaves it out."""
+    """torch, if available; THRESHER_NO_TORCH disables it."""
     if os.environ.get("THRESHER_NO_TORCH"):
         return None
     try:
         import torch
     except ImportError:
         return None
-    except Exception as e:  # of a library that finds something amiss
+    except Exception as e:  # a library may find anything wrong
         print(f"torch: {type(e).__name__}: {e}", flush=True)
         return None
     return torch
 
 
 def arguments(name: str) -> argparse.ArgumentParser:
-    """What this and extras.py are told."""
+    """The options of this and of extras.py."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--out", type=Path, required=True, help="file of JSON lines to append to")
     parser.add_argument("--folder", type=Path, help="for vectors; by default one that is made")
@@ -420,7 +416,7 @@ def arguments(name: str) -> argparse.ArgumentParser:
 
 @contextmanager
 def begun(args: argparse.Namespace) -> Iterator[tuple[Run, BinaryIO]]:
-    """A call, and where its processes complain."""
+    """A call, and the log of its processes' errors."""
     where = args.folder or parts.roomy(1 << (26 if args.small else 34))
     with (
         tempfile.TemporaryDirectory(dir=where, prefix="thresher-") as folder,
@@ -441,7 +437,7 @@ def main() -> int:
                     run.ceilings()
                 with run.part("costs"):
                     run.measured()
-        except Unopened as e:  # nothing that follows could
+        except Unopened as e:  # nothing that follows could run
             run.log.add("left_out", what="benchmarks", why=str(e)[:500], must=True)
             return 1
         for at, recipe in enumerate(recipes):

@@ -1,8 +1,7 @@
-"""docs/benchmarks/gpu.md, made of the newest folder of docs/benchmarks/gpu/raw.
+"""Writes docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw.
 
 PYTHONPATH=bench python3 bench/gpu/page.py            writes it
-PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it is not what is there
-"""
+PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it differs from the present one"""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ PEERS = ("torch-fp32", "torch-tf32", "torch-bf16")
 
 
 class Refused(Exception):
-    """Results that are not a GPU's."""
+    """Results that are not from a GPU."""
 
 
 def newest(raw: Path) -> Path | None:

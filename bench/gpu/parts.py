@@ -1,4 +1,4 @@
-"""Parts of a call, each with a limit, none of which keeps the others from running."""
+"""Parts of a call, each with a time limit; a failing part does not stop the others."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 NO_TIME = "no time was left"
-LATE, HUNG = 124, 125  # ends of a command past its limit, as timeout(1) has it, and of a call
-LINGER = 5.0  # seconds that a process has to go when it is killed: one that waits for a driver may never
-MOST = 14 << 20  # bytes of a log that is kept whole
+LATE, HUNG = 124, 125  # exit codes of a command past its limit, as in timeout(1), and of a hung call
+LINGER = 5.0  # seconds for a killed process to end: one that waits for a driver may never
+MOST = 14 << 20  # bytes of a log that is kept completely
 
 
 def roomy(need: int) -> Path:
-    """A folder with room for so many bytes, in memory if possible."""
+    """A folder with room for `need` bytes, in memory if possible."""
     for folder in ("/dev/shm", tempfile.gettempdir(), "/var/tmp"):
         if Path(folder).is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > need:
             return Path(folder)
@@ -30,7 +30,7 @@ def roomy(need: int) -> Path:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process with all it began, if that can be, and goes on in any case."""
+    """Kills a process and all its descendants, if possible, and continues in any case."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -38,7 +38,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def records_of(file: Path) -> list[dict[str, Any]]:
-    """The records of a file; a last line cut short is left out."""
+    """The records of a file, without a truncated last line."""
     records = []
     for line in file.read_text().splitlines():
         try:
@@ -64,7 +64,7 @@ class Results:
         return records_of(self.file)
 
     def trim(self) -> None:
-        """Leaves out the middle of logs that are too long to be brought back."""
+        """Removes the middle of logs that are too long to be copied back."""
         for file in self.folder.glob("*.log"):
             size = file.stat().st_size
             if size > MOST:
@@ -76,15 +76,14 @@ class Results:
 
 
 class Call:
-    """seconds is how long everything may take together; only, if not empty, names the
-    parts that are to run."""
+    """seconds is the time for everything together; only, if not empty, names the parts to run."""
 
     def __init__(self, results: Results, seconds: float, only: Collection[str] = ()) -> None:
         self.results, self.until, self.only = results, time.monotonic() + seconds, only
-        self.left_out: list[str] = []  # parts that time, or the limit of one, kept from ending
+        self.left_out: list[str] = []  # parts that time, or their limit, prevented from completing
 
     def watch(self, grace: float, end: Callable[[], object]) -> None:
-        """Should the call hang grace seconds past its end, calls end and leaves."""
+        """If the call hangs grace seconds past its end, calls end and exits."""
 
         def leave() -> None:
             try:
@@ -100,8 +99,7 @@ class Call:
         return max(0.0, min(limit, self.until - time.monotonic()))
 
     def part(self, name: str, limit: float, do: Callable[[float], int | str]) -> None:
-        """Runs a part, which is told how many seconds it has and returns 0, another
-        code, or why it was left out."""
+        """Runs a part with the seconds it has; it returns 0, another code, or why it was skipped."""
         if self.only and name not in self.only:
             return
         seconds, began = self.left(limit), time.monotonic()
@@ -112,7 +110,7 @@ class Call:
         else:
             try:
                 end = do(seconds)
-            except Exception as e:  # whatever it is, the next part shall run
+            except Exception as e:  # whatever it is, the next part must run
                 end = f"{type(e).__name__}: {e}"
         took = time.monotonic() - began
         if end in (NO_TIME, LATE):
@@ -125,8 +123,8 @@ class Call:
 def run(
     command: list[str | Path], seconds: float, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Runs a command with both outputs into a log, behind what is there, and returns
-    its code and its output. Past the limit it is ended with all it began, code 124."""
+    """Runs a command with both outputs appended to a log, and returns its code and its output. Past
+    the limit it is killed with its descendants, code 124."""
     at = log.stat().st_size if log.exists() else 0
     with log.open("ab") as out:
         process = subprocess.Popen(

@@ -1,6 +1,6 @@
-"""Who runs against thresher, on the same device and the same batches: dense products
-and a selection, by torch, CuPy and JAX. Each says how long batches took from queries
-on the host to ids on the host, and, if it can, how long the device worked."""
+"""The peers of thresher, on the same device and the same batches: dense products and a
+selection, by torch, CuPy and JAX. Each reports how long batches took from queries on the host
+to ids on the host and, if it can, how long the device worked."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Contestant(Protocol):
 
 
 class Thresher:
-    """One way to ask a set of a Child, or several sets in turn, of the same vectors
-    by different seeds. said is what the last answer told besides."""
+    """A way to query a set of a Child, or several sets in turn, of the same vectors by different
+    seeds. said is the rest of the last answer."""
 
     def __init__(self, child: Child, sets: list[str], name: str, plan: str = "", method: str = "auto") -> None:
         self.child, self.sets, self.name, self.plan, self.method = child, sets, name, plan, method
@@ -60,8 +60,8 @@ class Thresher:
 
 
 class Torch:
-    """torch.matmul and topk. Scores of all atoms at once or, with a chunk, of so many
-    at a time and then the best of the best: whichever prepare finds faster."""
+    """torch.matmul and topk, for scores of all atoms at once or in chunks whose best are combined,
+    whichever prepare finds faster."""
 
     def __init__(self, torch: Any, vectors: Vectors, precision: str) -> None:
         assert vectors.on_device
@@ -153,7 +153,7 @@ class Jax:
         self.queries = vectors.queries
         self.atoms = jax.dlpack.from_dlpack(vectors.on_device[0].contiguous())
 
-        # a CPU, where this is rehearsed, knows no tf32
+        # A CPU, used for rehearsals, has no tf32.
         precision = jax.lax.DotAlgorithmPreset.TF32_TF32_F32 if jax.default_backend() == "gpu" else None
 
         def best(q: Any, atoms: Any, k: int) -> Any:

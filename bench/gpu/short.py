@@ -14,7 +14,7 @@ from parts import records_of
 
 
 MUST = ("facts", "command", "benchmarks")
-FOUND = 9  # what compute-sanitizer is told to end with where it finds errors
+FOUND = 9  # exit code of compute-sanitizer if it finds errors
 
 
 def bad(records: list[Record]) -> list[str]:
@@ -27,7 +27,7 @@ def bad(records: list[Record]) -> list[str]:
     must = [r for r in last(records, "part", "name") if r["name"] in MUST]
     found += [f"{r['name']}: code {r['rc']}" for r in must if r.get("rc")]
     found += [f"{r['tool']}: {'; '.join(r['summary'])}" for r in last(records, "sanitizer", "tool") if r["rc"] == FOUND]
-    if not of(records, "run", small=True):  # where a rehearsal runs there may be no numpy
+    if not of(records, "run", small=True):  # a rehearsal may have no numpy
         found += [f"{r['name']}: {r['left_out']}" for r in must if "left_out" in r]
     found += [f"{r['what']}: {r['why']}" for r in of(records, "left_out", must=True)]
     for r in of(records, "cell"):
@@ -48,7 +48,7 @@ def milliseconds(times: list[float]) -> str:
 
 
 def swept(r: Record) -> list[str]:
-    """The best of what was tried beside what the program does, µs."""
+    """The best of what was tried next to the program's own time, µs."""
     lines = []
     for what in ("shapes", "chunks"):
         tried = [t for t in r[what] if not t.get("failed")]

@@ -1,4 +1,4 @@
-"""Go's tests on the device: which there are, what they said."""
+"""Go's tests on the device: which there are, and their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERDICT = re.compile(r"^--- (PASS|FAIL|SKIP): (Test\w+)", re.MULTILINE)
 
 @dataclass
 class Said:
-    """Top-level tests by what became of them."""
+    """Top-level tests by result."""
 
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Said:
 
 
 def read(output: str, asked: list[str]) -> Said:
-    """What `-test.v` printed of the tests asked for."""
+    """The results that `-test.v` printed for the tests asked for."""
     end = {name: verdict for verdict, name in VERDICT.findall(output)}
     said = Said()
     for name in asked:
@@ -52,8 +52,8 @@ class Suite:
         return [line for line in out.splitlines() if line.startswith("Test")]
 
     def ask(self, request: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int]:
-        """The answer of the benchmarks' process (gpu/bench_test.go) to one request, and
-        its code; what else it said goes to the log."""
+        """The answer of the benchmarks' process (gpu/bench_test.go) to one request, and its code; the
+        rest of its output goes to the log."""
         with self.log.open("ab") as err:
             process = subprocess.Popen(
                 [self.binary, *SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
@@ -75,7 +75,7 @@ class Suite:
     def run(self, names: list[str], seconds: float, wrap: list[str] | None = None) -> tuple[int, Said]:
         """Runs tests in one process, behind wrap if there is one."""
         pattern = f"^({'|'.join(names)})$"
-        limit = max(1, int(seconds) - 3)  # the test binary then says where it was
+        limit = max(1, int(seconds) - 3)  # the test binary then reports where it was
         command: list[str | Path] = [
             *(wrap or []),
             self.binary,
@@ -88,8 +88,7 @@ class Suite:
         return code, read(out, names)
 
     def each(self, names: list[str], seconds: float) -> tuple[int, Said]:
-        """Runs tests together, and those of which nothing was heard, for another ended
-        the process, alone."""
+        """Runs tests together, and those without a result, because another ended the process, alone."""
         until = time.monotonic() + seconds
         code, said = self.run(names, seconds)
         for name in list(said.unheard):

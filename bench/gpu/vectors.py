@@ -1,5 +1,5 @@
-"""The sets of the race: synthetic vectors, made on the device where there is torch,
-else by numpy. The law is that of bench/data.py; seeds are fixed."""
+"""The sets of the race: synthetic vectors, made on the device with torch, else by numpy. The
+distribution is that of bench/data.py; seeds are fixed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FULL = (
     Recipe("power4096", 1 << 18, 4096, 0.6),
     Recipe("iid768", 1 << 20, 768, None),
 )
-# Where torch has no GPU: what a CPU makes and checks in time. No target is judged by it.
+# Used if torch has no GPU: what a CPU makes and checks in time. No target is judged by it.
 LESS = (
     Recipe("power768", 1 << 17, 768, 0.6),
     Recipe("power4096", 1 << 14, 4096, 0.6),
@@ -53,7 +53,7 @@ def recipes(small: bool, torch: Any = None) -> tuple[Recipe, ...]:
 
 @dataclass
 class Vectors:
-    """A set: on the host, and on the device as torch tensors if there is torch."""
+    """A set on the host and, with torch, on the device as tensors."""
 
     recipe: Recipe
     atoms: np.ndarray  # [n, d] float32
@@ -61,7 +61,7 @@ class Vectors:
     on_device: tuple[Any, Any] | None = None
 
     def save(self, folder: Path) -> tuple[Path, Path]:
-        """Writes both as plain float32; returns where."""
+        """Writes both as plain float32; returns the paths."""
         paths = folder / f"{self.recipe.name}.atoms", folder / f"{self.recipe.name}.queries"
         self.atoms.tofile(paths[0])
         self.queries.tofile(paths[1])

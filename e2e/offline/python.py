@@ -1,8 +1,7 @@
-"""An offline job by the package openai for Python, from the upload to the answers, and
-what its user reads of an error: one line of JSON.
+"""Runs an offline job with the package openai for Python, from the upload to the answers, and
+prints its results and what its user reads of an error as one line of JSON.
 
-    python.py BASE_URL ENDPOINT INPUT LONG_INPUT
-"""
+    python.py BASE_URL ENDPOINT INPUT LONG_INPUT"""
 
 from __future__ import annotations
 
