@@ -119,6 +119,11 @@ func (r Representation) Level(c *collection.Collection, width int) int {
 	return representations[r].level(c, width)
 }
 
+// Kept reports whether c has a level for it. r is Coded.
+func (r Representation) Kept(c *collection.Collection) bool {
+	return slices.ContainsFunc(c.Levels, func(l collection.Level) bool { return r.Level(c, l.Width) >= 0 })
+}
+
 // Codes are what looks at survivors read, an atom's stride bytes apart. r is Coded and
 // not First.
 func (r Representation) Codes(c *collection.Collection) (codes []uint8, stride int) {

@@ -49,14 +49,14 @@ func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 // of ctx. Figures of a look that it stops stay in the states.
 func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 	if g.under == nil {
-		if l.Rep != backend.Panels {
+		if !l.Rep.First() {
 			if err := x.everybody(ctx, q, g); err != nil {
 				return err
 			}
 		}
 		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
 	}
-	if l.Rep != backend.Panels {
+	if !l.Rep.First() {
 		x.revisit(q, g, l)
 	} else if err := x.scan(ctx, q, g, l); err != nil {
 		g.under = l
@@ -69,7 +69,7 @@ func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 
 // end enqueues the end of a look and the report on it.
 func (g *group) end(q *queue, l *look) {
-	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.Width), boolean(l.Random()), boolean(l.Rep == backend.Panels), g.array(g.b.at.reports, 8))
+	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.Width), boolean(l.Random()), boolean(l.Rep.First()), g.array(g.b.at.reports, 8))
 }
 
 // note brings the states to the host, and the reports on a look for places.
@@ -85,7 +85,7 @@ func (x *run) note(q *queue, l *look, places []int) error {
 		}
 		a := &x.asked[p]
 		beside := 0
-		if l.Rep == backend.Panels {
+		if l.Rep.First() {
 			beside = x.scannedBeside(a.goal, l, int(r.seen))
 		}
 		a.pulls, a.bytes = a.pulls+int64(l.Width*beside), a.bytes+int64((l.Width+12)*beside)
@@ -237,10 +237,11 @@ func (x *run) beyond(g *group) float32 {
 func (x *run) revisit(q *queue, g *group, l *look) {
 	c, b := x.r.c, x.b
 	x.factors(q, g, l)
-	name, codes, stride := "look_rows", x.r.codes, c.R+c.D
-	if l.Rep == backend.Signs {
-		name, codes, stride = "look_signs", x.r.signs, c.SignStride
+	name, codes := "look_rows", x.r.codes
+	if l.Codes == looks.CodesHigh {
+		name, codes = "look_signs", x.r.signs
 	}
+	_, stride := l.Rep.Codes(c)
 	q.launch(name, g.shared(q, 128), g.states(), g.lists.table(), Ptr(l.table), Ptr(codes.memory()), I64(int64(stride)), I32(c.R), I32(l.To),
 		g.array(b.at.hi, b.pitch()), g.array(b.at.lo, b.pitch()), I32(b.pitch()))
 	g.lift(q, live, byEstimate, 0, -1)

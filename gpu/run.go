@@ -335,7 +335,7 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 		return q.err
 	}
 	room := x.r.atoms
-	if l.Rep == backend.Panels && l.MaxSurvivors > 0 {
+	if l.Rep.First() && l.MaxSurvivors > 0 {
 		// twice what the look may keep, and what passes before there is a threshold
 		room = min(room, 2*max(scanFirst, l.First)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
 	}

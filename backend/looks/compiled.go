@@ -78,8 +78,8 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	switch {
 	case !l.Rep.Coded():
 		return nil, fmt.Errorf("codes of representation %v: %w", l.Rep, backend.ErrRuleUnsupported)
-	case !c.Coded():
-		return nil, fmt.Errorf("codes of a collection that has none: %w", backend.ErrRuleUnsupported)
+	case !l.Rep.Kept(c):
+		return nil, fmt.Errorf("%v of a collection that has none: %w", l.Rep, backend.ErrRuleUnsupported)
 	case !l.Rep.Takes(l.Rule):
 		return nil, fmt.Errorf("rule %d on %v: %w", l.Rule, l.Rep, backend.ErrRuleUnsupported)
 	}
