@@ -84,6 +84,16 @@ type Queries struct {
 // Row returns query j; the slice aliases Data.
 func (q Queries) Row(j int) []float32 { return q.Data[j*q.Dim : (j+1)*q.Dim : (j+1)*q.Dim] }
 
+// Places returns lo to hi-1: the places of queries in their batch, as Run.Dense and
+// Leaver.Leave take them.
+func Places(lo, hi int) []int {
+	places := make([]int, hi-lo)
+	for i := range places {
+		places[i] = lo + i
+	}
+	return places
+}
+
 // Goal is what one query asks for.
 type Goal struct {
 	// K is how many atoms are wanted, 1 <= K <= atoms; 0 means every atom

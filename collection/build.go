@@ -168,8 +168,8 @@ func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 	return g.Wait()
 }
 
-// upward rounds x to float32 toward +Inf.
-func upward(x float64) float32 {
+// Upward returns the least float32 not below x.
+func Upward(x float64) float32 {
 	f := float32(x)
 	if float64(f) < x {
 		f = math.Nextafter32(f, float32(math.Inf(1)))

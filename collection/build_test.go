@@ -386,10 +386,10 @@ func TestNames(t *testing.T) {
 }
 
 func TestUpward(t *testing.T) {
-	for _, x := range []float64{0, 1, 1 + 1e-12, math.Pi, 1e-40, 1e-45, 1e-50, 1e38, 1e39, -1, -math.Pi, -1e-45} {
-		f := upward(x)
+	for _, x := range []float64{0, 1, 1 + 1e-12, math.Pi, 1e-40, 1e-45, 1e-50, 1e38, 1e39, math.MaxFloat32 * (1 + 1e-9), -1, -math.Pi, -1e-45} {
+		f := Upward(x)
 		if float64(f) < x || x < 3e38 && float64(f) > x+math.Abs(x)*0x1p-22+2e-45 {
-			t.Errorf("upward(%g) = %g", x, f)
+			t.Errorf("Upward(%g) = %g", x, f)
 		}
 	}
 }

@@ -68,9 +68,9 @@ func (b *builder) norms() error {
 			}
 		}
 		if c.Offset != nil {
-			c.Offset[i] = upward(-c.Metric.Lead(w))
+			c.Offset[i] = Upward(-c.Metric.Lead(w))
 		}
-		c.Norm[i] = upward(w * up)
+		c.Norm[i] = Upward(w * up)
 	}
 	return nil
 }

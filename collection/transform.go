@@ -79,11 +79,8 @@ func newTransform(dim int, seed uint64) *transform {
 		t.ones[i] = 1
 	}
 	for range t.rounds {
-		s, p := make([]float32, t.D), make([]uint32, t.D)
+		s, p := make([]float32, t.D), firsts(t.D)
 		signs(s, r)
-		for i := range p {
-			p[i] = uint32(i)
-		}
 		r.Shuffle(t.D, func(i, j int) { p[i], p[j] = p[j], p[i] })
 		t.sign, t.perm = append(t.sign, s), append(t.perm, p)
 	}

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"math"
-
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/simd"
@@ -61,13 +59,4 @@ func (s *state) wideRow(b *looks.Bound, i int) (estimate, upper float64) {
 		return sum
 	}
 	return b.Of(i, product(0, c.R)-s.rows.headBias, product(c.R, c.R+b.Look.To)-s.rows.levels[b.Level])
-}
-
-// up32 is the least float32 not below x.
-func up32(x float64) float32 {
-	f := float32(x)
-	if float64(f) < x {
-		f = math.Nextafter32(f, math.MaxFloat32)
-	}
-	return f
 }

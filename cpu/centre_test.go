@@ -54,10 +54,7 @@ func TestDenseOfFarRows(t *testing.T) {
 		}
 		x := begun.(*run)
 		defer x.Close()
-		all := make([]int, m)
-		for j := range all {
-			all[j] = j
-		}
+		all := backend.Places(0, m)
 		if err := x.Dense(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}

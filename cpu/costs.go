@@ -273,10 +273,7 @@ func (t *trial) run(ctx context.Context) error {
 		t.pulls = make([]time.Duration, max(1, len(t.looks)))
 	}
 	if len(t.looks) == 0 {
-		all := make([]int, t.q.M)
-		for j := range all {
-			all[j] = j
-		}
+		all := backend.Places(0, t.q.M)
 		begun = threadTime()
 		err = run.Dense(ctx, all...)
 		keep(&t.pulls[0], begun)

@@ -119,10 +119,7 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	all := make([]int, m)
-	for j := range all {
-		all[j] = j
-	}
+	all := backend.Places(0, m)
 	ctx := backendtest.NewCountdown(70, context.DeadlineExceeded)
 	if err := run.Dense(ctx, all...); err == nil {
 		t.Fatal("the scan was not stopped")

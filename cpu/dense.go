@@ -72,13 +72,13 @@ func (r *resident) denseTerms() *denseTerms {
 			t.inverse[row] = uint32(i)
 			var bounded bool
 			t.scale[row], bounded = c.ProductFactor(int(row))
-			t.size[row] = up32(float64(c.Norm[i]) + given)
+			t.size[row] = collection.Upward(float64(c.Norm[i]) + given)
 			if !bounded {
 				t.size[row] = float32(math.Inf(1)) // never out of reach
 			}
 			if c.Offset != nil {
 				// an upper bound of the true offset after the test's roundings
-				t.offset[row] = up32(float64(c.Offset[i]) * (1 - looks.Slop))
+				t.offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
 			}
 		}
 	})
@@ -277,7 +277,7 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		q.compared(row)
-		s.margin[e] = up32(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
+		s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
 	for e := len(js); e < width; e++ {

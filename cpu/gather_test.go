@@ -82,10 +82,7 @@ func TestDenseJobs(t *testing.T) {
 		{"nobody gathers", []*backend.Filter{half, few, none}, false, []string{"3 of all"}},
 	} {
 		run := goalsOver(t, n, x.filters, x.gather)
-		all := make([]int, len(x.filters))
-		for j := range all {
-			all[j] = j
-		}
+		all := backend.Places(0, len(x.filters))
 		var got []string
 		for _, job := range run.denseJobs(all) {
 			rows := "all"

@@ -7,6 +7,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/collection"
 	"thresher/simd"
 )
 
@@ -104,7 +105,7 @@ func (s *state) everybody() {
 	}
 	for i := range s.beyond(s.next) {
 		s.list.ids = append(s.list.ids, uint32(i))
-		s.list.bounds = append(s.list.bounds, up32(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
+		s.list.bounds = append(s.list.bounds, collection.Upward(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
 	}
 	s.listed = true
 }
@@ -145,7 +146,7 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 			q.left++
 			w.hot.ids, w.hot.bounds = append(w.hot.ids, i), append(w.hot.bounds, w.picked.bounds[k])
 		default:
-			q.list.ids[q.kept], q.list.bounds[q.kept] = i, min(w.picked.bounds[k], up32(upper))
+			q.list.ids[q.kept], q.list.bounds[q.kept] = i, min(w.picked.bounds[k], collection.Upward(upper))
 			q.kept++
 		}
 	}

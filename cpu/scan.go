@@ -9,6 +9,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/collection"
 	"thresher/simd"
 )
 
@@ -198,7 +199,7 @@ func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 		s := &t.Strips[number]
 		for k, q := range qs {
 			e := q.StripRounding(s)
-			w.slacks[k] = up32(e)
+			w.slacks[k] = collection.Upward(e)
 			w.tests[k].Cut = float32(q.tau - e)
 		}
 		// whole rows of one query need no panels made of them

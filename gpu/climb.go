@@ -31,7 +31,7 @@ const (
 // it stops after a chunk.
 func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 	if g.under != nil && g.under.Look != l.Look { // it does not go on
-		if err := x.conclude(q, g, unanswered, count(g.lo, g.hi)); err != nil {
+		if err := x.conclude(q, g, unanswered, backend.Places(g.lo, g.hi)); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 		return stopped
 	}
 	g.taken = true
-	return x.note(q, l, count(g.lo, g.hi))
+	return x.note(q, l, backend.Places(g.lo, g.hi))
 }
 
 // take enqueues a look, or what is left of it, and the report on it; the error is that

@@ -11,6 +11,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/collection"
 )
 
 const (
@@ -61,7 +62,7 @@ func (r *resident) makeDenseTerms(ctx context.Context, t *Thread) (*denseTerms, 
 		}
 		if c.Offset != nil {
 			// an upper bound of the true offset after the test's roundings
-			offset[row] = up32(float64(c.Offset[i]) * (1 - looks.Slop))
+			offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
 		}
 	}
 	var err error
@@ -77,15 +78,6 @@ func (r *resident) makeDenseTerms(ctx context.Context, t *Thread) (*denseTerms, 
 		}
 	}
 	return d, nil
-}
-
-// up32 is the least float32 not below x.
-func up32(x float64) float32 {
-	f := float32(x)
-	if float64(f) < x {
-		f = math.Nextafter32(f, math.MaxFloat32)
-	}
-	return f
 }
 
 // Dense scores all allowed atoms for these queries: tf32 products decide what

@@ -59,12 +59,12 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 			norm += (float64(row[k]) - c.middle(k)) * (float64(row[k]) - c.middle(k))
 		}
 		norm = math.Sqrt(norm)
-		c.scale[i], c.size[i] = 1, up32(norm)
+		c.scale[i], c.size[i] = 1, collection.Upward(norm)
 		switch metric {
 		case collection.Cosine:
 			c.scale[i], c.size[i] = float32(1/norm), 1
 		case collection.Euclidean:
-			c.offset[i] = up32(-norm * norm / 2 * (1 - looks.Slop))
+			c.offset[i] = collection.Upward(-norm * norm / 2 * (1 - looks.Slop))
 		}
 	}
 	c.states = make([]query, m)

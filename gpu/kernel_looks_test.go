@@ -14,15 +14,6 @@ import (
 	"thresher/collection"
 )
 
-// upward is the least float32 not below x.
-func upward(x float64) float32 {
-	f := float32(x)
-	if float64(f) < x {
-		f = math.Nextafter32(f, float32(math.Inf(1)))
-	}
-	return f
-}
-
 // rowShape is what a look reads of an atom: R head codes and D codes or signs,
 // or width of them, in rows of stride bytes.
 type rowShape struct {
@@ -214,7 +205,7 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 	}
 	side, look := d.terms.Side(int(e.atom)), looks.NewBound(nil, looks.Steps{HeadStep: q.headStep, RestStep: step}, q.factors())
 	estimate64, upper := look.Beside(&side, dh, dr)
-	return float32(estimate64), min(e.bound, upward(upper))
+	return float32(estimate64), min(e.bound, collection.Upward(upper))
 }
 
 // deviceTerms is a terms and what it points at.

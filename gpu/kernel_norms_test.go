@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"thresher/backend/looks"
+	"thresher/collection"
 )
 
 // list_norms lists each atom of a chunk that a query may return and whose norm
@@ -48,7 +49,7 @@ func TestListNorms(t *testing.T) {
 						o = math.Ldexp(float64(offset[at]), -int(s.exp))
 					}
 					bound := looks.NormBound(s.norm, norm[at], o)
-					s.tau = float64(up32(bound))
+					s.tau = float64(collection.Upward(bound))
 					switch j % 6 {
 					case 1:
 						s.tau = math.Inf(-1)

@@ -244,7 +244,7 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	out := make(backend.Answers, x.q.M)
 	err := x.turn(context.WithoutCancel(ctx), func(q *queue) error {
-		if err := x.drain(ctx, q, unanswered, count(0, x.q.M)); err != nil {
+		if err := x.drain(ctx, q, unanswered, backend.Places(0, x.q.M)); err != nil {
 			return err
 		}
 		if err := x.answers(q, x.place, out); err != nil {
@@ -257,15 +257,6 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 		return nil, err
 	}
 	return out, nil
-}
-
-// count is lo..hi-1.
-func count(lo, hi int) []int {
-	all := make([]int, hi-lo)
-	for i := range all {
-		all[i] = lo + i
-	}
-	return all
 }
 
 // drain scores what is left of the queries in places, in ascending order, which are

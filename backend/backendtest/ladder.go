@@ -130,10 +130,7 @@ func (l *Ladder) Search(ctx context.Context, r backend.Resident, q backend.Queri
 // drive takes the looks; a context's error ends it.
 func (l *Ladder) drive(ctx context.Context, run backend.Run, m int) ([]backend.Survivors, error) {
 	if l.Dense {
-		all := make([]int, m)
-		for j := range all {
-			all[j] = j
-		}
+		all := backend.Places(0, m)
 		return nil, run.Dense(ctx, all...)
 	}
 	var all []backend.Survivors

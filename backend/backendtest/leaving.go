@@ -90,10 +90,7 @@ type departures struct {
 
 // drive is Ladder.Search with strikes.
 func (d *departures) drive(l *Ladder) error {
-	all := make([]int, len(d.got))
-	for j := range all {
-		all[j] = j
-	}
+	all := backend.Places(0, len(d.got))
 	if l.Dense {
 		if err := d.persist(func(ctx context.Context) error { return d.Dense(ctx, all...) }); err != nil {
 			return err
