@@ -17,19 +17,18 @@ import (
 // what is read of the collection is read once for all of them: dynamic batching. It
 // is safe for concurrent use, and answers as Engine.Search does.
 //
-// While the machine has room, a search begins at once. Otherwise those that come gather
-// until a run ends; when as many queries wait as go in a run, or the window ends, one
-// run more may be under way. Searches whose looks are the same make a group, which runs together,
-// each query with its own goal. Others make groups of their own: a look has one
-// alpha, which depends on delta and k, and what an answer promises must not depend on
-// what it was batched with.
+// While the machine has room, a search begins at once. Otherwise searches gather until a
+// run ends. Once a full run of queries waits, or the window ends, one more run may be
+// under way. Searches with the same looks form a group and run together, each query with
+// its own goal. Searches with other looks form other groups: a look has one alpha, which
+// depends on delta and k, and an answer's promise must not depend on its company.
 //
-// A search whose context ends returns and disturbs no other. One whose deadline strikes
-// while it runs together with others leaves with the best so far, where the backend's
-// runs can be left (backend.Leaver); who would leave within a sixteenth of the time that
-// the run has taken leaves along. Otherwise, if it waits, is cancelled, or its run cannot
-// be left, it returns at once, and its answers say that nothing looked at the queries.
-// When nobody waits for a run any more, it is stopped.
+// A search whose context ends returns without disturbing the others. If its deadline
+// passes during a shared run that can be left (backend.Leaver), it returns the best so
+// far; members due within 1/16 of the run's elapsed time are released with it, which
+// bounds interruptions. If it is waiting or cancelled, or its run cannot be left, it
+// returns at once with answers that say that nothing looked at the queries. A run is
+// stopped when its last member has returned.
 type Coalescer struct {
 	e *Engine
 	o CoalescerOptions
@@ -112,7 +111,7 @@ func (c *Coalescer) Close() {
 // Search answers req as Engine.Search does; besides its errors there is ErrBusy.
 // Request.Timeout includes what the search waits, Response.Took does not.
 func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) {
-	if err := c.enter(); err != nil {
+	if err := c.countSearch(); err != nil {
 		return nil, err
 	}
 	defer c.calls.Done()
@@ -123,34 +122,33 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.work(&req)
+	w, err := e.newWork(&req)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := req.limit(ctx)
 	defer cancel()
 	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
-		return c.part(ctx, w, lo, hi, out)
+		return c.answerPart(ctx, w, lo, hi, out)
 	})
 }
 
-// part answers queries lo..hi-1 of w, maybe together with others, and tells how long
-// that took once it had begun.
-func (c *Coalescer) part(ctx context.Context, w *work, lo, hi int, out []Answer) (time.Duration, error) {
+// answerPart answers queries lo..hi-1 of w, possibly in a shared run, and returns how long
+// that took from its beginning.
+func (c *Coalescer) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) (time.Duration, error) {
 	came := time.Now()
 	m, err := c.join(ctx, w, lo, hi)
 	if err != nil {
 		return 0, err
 	}
-	// whoever is about to ask comes along: of more callers than cores, the others
-	// wait for the processor, not here
+	// With more callers than cores, others are runnable and about to join.
 	runtime.Gosched()
 	c.proceed(m)
 	return c.await(ctx, m, came, out)
 }
 
-// enter counts a search.
-func (c *Coalescer) enter() error {
+// countSearch counts a search that Close waits for.
+func (c *Coalescer) countSearch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -162,34 +160,34 @@ func (c *Coalescer) enter() error {
 
 // group is searches that run together. Its members do not change while it begins.
 type group struct {
-	members []*member // that it is waited for by
-	queries int       // theirs, once it is under way
-	room    int       // for so many more queries
-	due     bool      // its window has ended
-	window  *time.Timer
-	begun   chan struct{} // closed when nothing more is read of the members
-	// of groups of several, which a goroutine of their own answers
+	members    []*member // those still waiting for it
+	queries    int       // theirs, once it is under way
+	room       int       // for so many more queries
+	windowOver bool      // no longer waits for more members
+	window     *time.Timer
+	begun      chan struct{} // closed when nothing more is read of the members
+	// The rest belongs to groups of several members, each run by its own goroutine.
 	c      *Coalescer
 	stop   context.CancelFunc
-	shared []*member // that the run answers: those that it began with
-	keeps  bool      // who leaves at a deadline has the best so far
+	shared []*member // those that the run began with and has not released
+	leaver bool      // a member released at its deadline has the best so far
 }
 
 // member is a search in a group, or a part of one.
 type member struct {
 	*work
 	*group
-	lo, n int       // its queries: lo, lo+1, .. of the work
-	until time.Time // its deadline; zero for none
-	away  bool      // nobody waits for it
-	// in groups of several
-	at      int           // of its first query in the group
-	done    chan struct{} // closed when the rest is there
-	answers backend.Answers
-	by      string
-	gone    bool // the run has let it go
-	stopped Stop // by that
-	err     error
+	lo, n     int       // its queries: lo, lo+1, .. of the work
+	until     time.Time // its deadline; zero for none
+	abandoned bool      // nobody waits for it
+	// The rest belongs to groups of several members.
+	at       int           // its first query in the group
+	done     chan struct{} // closed when the fields below are set
+	answers  backend.Answers
+	by       string
+	released bool // by the run, before its end
+	stopped  Stop // why it was released
+	err      error
 }
 
 // join puts queries lo..hi-1 of w in a group that has not begun.
@@ -197,14 +195,14 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting >= c.o.MostWaiting {
-		c.begin() // what lets others come along does not wait
+		c.beginGroups() // those that may begin do not count as waiting
 	}
 	if c.waiting >= c.o.MostWaiting {
 		return nil, fmt.Errorf("%w: %d, the most there may be", ErrBusy, c.waiting)
 	}
 	g := c.roomFor(w, hi-lo)
 	if g == nil {
-		g = &group{room: c.size(w), begun: make(chan struct{}), c: c}
+		g = &group{room: c.mostTogether(w), begun: make(chan struct{}), c: c}
 		c.queue = append(c.queue, g)
 	}
 	m := &member{work: w, group: g, lo: lo, n: hi - lo}
@@ -215,17 +213,17 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 	return m, nil
 }
 
-// size is how many queries may run together with w's. References take one after the
-// other, and each looks at float32 coordinates for itself: there is nothing to share.
-func (c *Coalescer) size(w *work) int {
+// mostTogether is how many queries may run together with w's; 0 for references and looks
+// at float32 coordinates, which share no reads.
+func (c *Coalescer) mostTogether(w *work) int {
 	if w.plan.reference != nil || w.plan.perArm {
 		return 0
 	}
-	return min(c.o.MostQueries, w.e.most(w.plan))
+	return min(c.o.MostQueries, w.e.mostQueries(w.plan))
 }
 
-// roomFor is the latest group of searches like w if that has room for n queries, else
-// nil, and the group counts as full.
+// roomFor returns the latest group with w's looks if it has room for n queries. Otherwise
+// it returns nil and marks that group as full.
 func (c *Coalescer) roomFor(w *work, n int) *group {
 	for _, g := range slices.Backward(c.queue) {
 		if first := g.members[0]; first.e != w.e || !first.plan.sameRounds(w.plan) {
@@ -240,41 +238,41 @@ func (c *Coalescer) roomFor(w *work, n int) *group {
 	return nil
 }
 
-// proceed begins what may begin. What waits after it does so until its window ends.
+// proceed begins the groups that may begin, and opens the window of m's if it waits.
 func (c *Coalescer) proceed(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begin()
+	c.beginGroups()
 	if g := m.group; g.window == nil && slices.Contains(c.queue, g) {
 		c.calls.Add(1)
 		g.window = time.AfterFunc(c.o.Window, func() { c.expire(g) })
 	}
 }
 
-// expire ends a group's window.
+// expire ends the window of g.
 func (c *Coalescer) expire(g *group) {
 	defer c.calls.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g.due = true
-	c.begin()
+	g.windowOver = true
+	c.beginGroups()
 }
 
-// begin has the oldest groups begin that may. The caller holds the lock.
-func (c *Coalescer) begin() {
+// beginGroups begins the groups that may begin, oldest first. The caller holds c.mu.
+func (c *Coalescer) beginGroups() {
 	for {
-		i := slices.IndexFunc(c.queue, c.may)
+		i := slices.IndexFunc(c.queue, c.mayBegin)
 		if i < 0 {
 			return
 		}
 		g := c.queue[i]
-		c.drop(g)
+		c.dequeue(g)
 		c.waiting -= len(g.members)
 		n := 0
 		for _, m := range g.members {
 			n += m.n
 		}
-		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each by itself
+		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each on its caller's goroutine
 			c.running += len(g.members)
 			c.inFlight += n
 			close(g.begun)
@@ -286,21 +284,21 @@ func (c *Coalescer) begin() {
 		var ctx context.Context
 		ctx, g.stop = context.WithCancel(context.Background())
 		c.calls.Add(1)
-		go c.run(ctx, g)
+		go c.runGroup(ctx, g)
 	}
 }
 
-// may reports whether a group may begin.
-func (c *Coalescer) may(g *group) bool {
+// mayBegin reports whether a group may begin. The caller holds c.mu.
+func (c *Coalescer) mayBegin(g *group) bool {
 	runs := c.o.Runs
-	if g.due || g.room <= 0 {
+	if g.windowOver || g.room <= 0 {
 		runs++
 	}
 	return c.inFlight < c.o.Idle || c.running < runs
 }
 
-// drop takes a group from the queue.
-func (c *Coalescer) drop(g *group) {
+// dequeue removes a group from the queue. The caller holds c.mu.
+func (c *Coalescer) dequeue(g *group) {
 	i := slices.Index(c.queue, g)
 	c.queue = slices.Delete(c.queue, i, i+1)
 	if g.window != nil && g.window.Stop() {
@@ -308,25 +306,25 @@ func (c *Coalescer) drop(g *group) {
 	}
 }
 
-// end ends a run of so many queries.
-func (c *Coalescer) end(queries int) {
+// endRun counts a run of so many queries as ended and begins groups that now may.
+func (c *Coalescer) endRun(queries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running--
 	c.inFlight -= queries
-	c.begin()
+	c.beginGroups()
 }
 
-// part forgets that m waits. The caller holds the lock.
-func (g *group) part(m *member) {
-	m.away = true
+// removeMember removes m from those who wait. The caller holds c.mu.
+func (g *group) removeMember(m *member) {
+	m.abandoned = true
 	if i := slices.Index(g.members, m); i >= 0 {
 		g.members = slices.Delete(g.members, i, i+1)
 	}
 }
 
-// await answers m, which came at a time, when its group begins, and tells how long that
-// took.
+// await answers m, which joined at the time came, once its group begins, and returns how
+// long that took.
 func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []Answer) (time.Duration, error) {
 	left := false
 	select {
@@ -345,7 +343,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 		m.conclude(m.lo, out, nil, "", stopOf(ctx))
 		return 0, nil
 	case m.stop == nil:
-		defer c.end(m.n)
+		defer c.endRun(m.n)
 		if o := c.o.Observer; o != nil {
 			o.Began(1, m.n)
 		}
@@ -353,7 +351,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 			m.conclude(m.lo, out, nil, "", stopOf(ctx))
 			return 0, nil
 		}
-		err := m.e.part(ctx, m.work, m.lo, m.lo+m.n, out)
+		err := m.e.answerPart(ctx, m.work, m.lo, m.lo+m.n, out)
 		return time.Since(began), err
 	}
 	select {
@@ -372,9 +370,9 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 	return time.Since(began), nil
 }
 
-// leave takes m from its group, whose other members do without it. A group that
-// begins cannot be left, nor one under way by the last: that is stopped. A run that
-// keeps what it has found until a deadline is about to hand it over.
+// leave removes m from its group and reports whether it did. It does not if the group is
+// about to begin, if m is the last member of a run, which is then stopped, or if m is due
+// in a run that can be left: that releases m with the best so far.
 func (c *Coalescer) leave(m *member, why Stop) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -385,7 +383,7 @@ func (c *Coalescer) leave(m *member, why Stop) bool {
 		default:
 			return false
 		}
-		if m.stop == nil || m.keeps && why == Deadline {
+		if m.stop == nil || m.leaver && why == Deadline {
 			return false
 		}
 		if len(m.members) == 1 {
@@ -393,14 +391,14 @@ func (c *Coalescer) leave(m *member, why Stop) bool {
 			return false
 		}
 	}
-	m.part(m)
+	m.removeMember(m)
 	if !queued {
 		return true
 	}
 	c.waiting--
 	m.room += m.n
 	if len(m.members) == 0 {
-		c.drop(m.group)
+		c.dequeue(m.group)
 	}
 	return true
 }

@@ -14,8 +14,8 @@ type gathered struct {
 	goals  []backend.Goal
 }
 
-// run answers a group of several.
-func (c *Coalescer) run(ctx context.Context, g *group) {
+// runGroup answers a group of several members.
+func (c *Coalescer) runGroup(ctx context.Context, g *group) {
 	defer c.calls.Done()
 	defer g.stop()
 	b, ok := c.memory.Get().(*gathered)
@@ -34,9 +34,9 @@ func (c *Coalescer) run(ctx context.Context, g *group) {
 	}
 	close(g.begun)
 	answers, by, err := e.answer(ctx, p, backend.Queries{M: len(b.goals), Dim: e.c.Dim, Data: b.values}, b.goals, g)
-	clear(b.goals) // whose filters are the requests'
+	clear(b.goals) // filters belong to the requests
 	c.memory.Put(b)
-	c.end(g.queries) // the next run need not wait until the members have their answers
+	c.endRun(g.queries) // the next run need not wait until the members have their answers
 	for _, m := range g.shared {
 		m.by, m.err = by, err
 		if answers != nil {
@@ -46,9 +46,9 @@ func (c *Coalescer) run(ctx context.Context, g *group) {
 	}
 }
 
-// share has the members of g leave runs on r, the backend by's, at their deadlines. No
-// group has none.
-func (g *group) share(r backend.Resident, by string) backend.Resident {
+// leavable returns r with runs that release members of g at their deadlines. by names the
+// backend. A nil group has no members.
+func (g *group) leavable(r backend.Resident, by string) backend.Resident {
 	if g == nil {
 		return r
 	}
@@ -72,12 +72,12 @@ func (r *sharedResident) Begin(ctx context.Context, q backend.Queries, goals []b
 	}
 	r.g.c.mu.Lock()
 	defer r.g.c.mu.Unlock()
-	r.g.keeps = true
+	r.g.leaver = true
 	return &sharedRun{Leaver: l, r: r, began: time.Now()}, nil
 }
 
-// sharedRun is a run that its members leave at their deadlines: what is under way then
-// is stopped, and goes on without them.
+// sharedRun is a run that releases members at their deadlines: a call under way is
+// interrupted and made again without them.
 type sharedRun struct {
 	backend.Leaver
 	r     *sharedResident
@@ -85,8 +85,8 @@ type sharedRun struct {
 }
 
 func (s *sharedRun) Pull(ctx context.Context, look backend.Look) (left backend.Survivors, err error) {
-	for struck := true; struck; {
-		struck, err = s.try(ctx, func(ctx context.Context) (err error) {
+	for interrupted := true; interrupted; {
+		interrupted, err = s.untilDeadline(ctx, func(ctx context.Context) (err error) {
 			left, err = s.Leaver.Pull(ctx, look)
 			return err
 		})
@@ -94,17 +94,17 @@ func (s *sharedRun) Pull(ctx context.Context, look backend.Look) (left backend.S
 	return left, err
 }
 
-// denseLeast is how many queries share a dense scan at least.
+// denseLeast is the least number of queries that share a dense scan.
 const denseLeast = 64
 
-// Dense scans for fewer at a time once a deadline has struck: scans that were stopped
-// begin again.
+// Dense scans for half as many queries at a time after each interruption, because an
+// interrupted scan starts over.
 func (s *sharedRun) Dense(ctx context.Context, queries ...int) error {
 	for n := len(queries); len(queries) > 0; {
 		some := queries[:min(n, len(queries))]
-		struck, err := s.try(ctx, func(ctx context.Context) error { return s.Leaver.Dense(ctx, some...) })
+		interrupted, err := s.untilDeadline(ctx, func(ctx context.Context) error { return s.Leaver.Dense(ctx, some...) })
 		switch {
-		case struck:
+		case interrupted:
 			n = max(denseLeast, n/2)
 		case err != nil:
 			return err
@@ -115,13 +115,14 @@ func (s *sharedRun) Dense(ctx context.Context, queries ...int) error {
 	return nil
 }
 
-// try makes a call that a deadline of a member may strike; then it is to be made again.
-func (s *sharedRun) try(ctx context.Context, call func(context.Context) error) (struck bool, err error) {
-	if err := s.dismiss(); err != nil {
+// untilDeadline releases members that are due and makes a call that the next deadline
+// interrupts. The caller makes an interrupted call again.
+func (s *sharedRun) untilDeadline(ctx context.Context, call func(context.Context) error) (interrupted bool, err error) {
+	if err := s.releaseDue(); err != nil {
 		return false, err
 	}
 	limited := ctx
-	if next := s.next(); !next.IsZero() {
+	if next := s.nextDeadline(); !next.IsZero() {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithDeadline(ctx, next)
 		defer cancel()
@@ -130,33 +131,33 @@ func (s *sharedRun) try(ctx context.Context, call func(context.Context) error) (
 	return err != nil && stopped(err) && ctx.Err() == nil && limited.Err() != nil, err
 }
 
-// finishTogether is how many queries are finished between two looks at the clock.
+// finishTogether is how many queries are finished between two checks of the clock.
 const finishTogether = 64
 
-// Finish has the members leave in the order of their deadlines if one is near: within as
-// long as the run has taken so far, for the end takes less.
+// Finish releases members in the order of their deadlines while one is due within the
+// run's elapsed time, which bounds what finishing takes.
 func (s *sharedRun) Finish(ctx context.Context) (backend.Answers, error) {
 	for {
-		if err := s.dismiss(); err != nil {
+		if err := s.releaseDue(); err != nil {
 			return nil, err
 		}
-		next := s.next()
+		next := s.nextDeadline()
 		if ctx.Err() != nil || next.IsZero() || time.Until(next) > time.Since(s.began) {
 			return s.Leaver.Finish(ctx)
 		}
-		slices.SortStableFunc(s.r.g.shared, sooner)
+		slices.SortStableFunc(s.r.g.shared, byDeadline)
 		n, queries := 0, 0
 		for ; n < len(s.r.g.shared) && queries < finishTogether; n++ {
 			queries += s.r.g.shared[n].n
 		}
-		if err := s.letGo(ctx, s.r.g.shared[:n], ""); err != nil {
+		if err := s.release(ctx, s.r.g.shared[:n], ""); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// sooner compares deadlines.
-func sooner(a, b *member) int {
+// byDeadline orders members by deadline; those without one come last.
+func byDeadline(a, b *member) int {
 	switch {
 	case a.until.Equal(b.until):
 		return 0
@@ -166,8 +167,8 @@ func sooner(a, b *member) int {
 	return 1
 }
 
-// next is the first deadline of a member; zero when none has one.
-func (s *sharedRun) next() (t time.Time) {
+// nextDeadline is the first deadline of a member; zero if there is none.
+func (s *sharedRun) nextDeadline() (t time.Time) {
 	for _, m := range s.r.g.shared {
 		if !m.until.IsZero() && (t.IsZero() || m.until.Before(t)) {
 			t = m.until
@@ -176,10 +177,10 @@ func (s *sharedRun) next() (t time.Time) {
 	return t
 }
 
-// dismiss lets go who waits no more, and if somebody's deadline has come, those whose is
-// near: each time costs the others a little.
-func (s *sharedRun) dismiss() error {
-	now, next := time.Now(), s.next()
+// releaseDue finishes members that were abandoned or are past their deadline. Members due
+// within 1/16 of the run's elapsed time go with them, which bounds interruptions.
+func (s *sharedRun) releaseDue() error {
+	now, next := time.Now(), s.nextDeadline()
 	soon := now
 	if !next.IsZero() && !next.After(now) {
 		soon = now.Add(now.Sub(s.began) / 16)
@@ -188,7 +189,7 @@ func (s *sharedRun) dismiss() error {
 	c := s.r.g.c
 	c.mu.Lock()
 	for _, m := range s.r.g.shared {
-		if m.away || !m.until.IsZero() && !m.until.After(soon) {
+		if m.abandoned || !m.until.IsZero() && !m.until.After(soon) {
 			some = append(some, m)
 		}
 	}
@@ -198,11 +199,11 @@ func (s *sharedRun) dismiss() error {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	return s.letGo(over, some, Deadline)
+	return s.release(over, some, Deadline)
 }
 
-// letGo has members leave with what there is, all of it unless ctx has ended.
-func (s *sharedRun) letGo(ctx context.Context, some []*member, why Stop) error {
+// release finishes members: completely, or with the best so far if ctx has ended.
+func (s *sharedRun) release(ctx context.Context, some []*member, why Stop) error {
 	var queries []int
 	for _, m := range some {
 		for i := range m.n {
@@ -216,14 +217,14 @@ func (s *sharedRun) letGo(ctx context.Context, some []*member, why Stop) error {
 	g := s.r.g
 	g.c.mu.Lock()
 	for _, m := range some {
-		g.part(m)
+		g.removeMember(m)
 	}
 	g.c.mu.Unlock()
 	for _, m := range some {
 		m.answers, answers = answers[:m.n], answers[m.n:]
-		m.by, m.stopped, m.gone = s.r.by, why, true
+		m.by, m.stopped, m.released = s.r.by, why, true
 		close(m.done)
 	}
-	g.shared = slices.DeleteFunc(g.shared, func(m *member) bool { return m.gone })
+	g.shared = slices.DeleteFunc(g.shared, func(m *member) bool { return m.released })
 	return nil
 }

@@ -99,7 +99,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	if len(req.Queries) == 0 {
 		req.Queries = make([]float32, c.Dim)
 	}
-	w, err := e.work(&req)
+	w, err := e.newWork(&req)
 	if err != nil {
 		return 0, err
 	}
@@ -150,8 +150,8 @@ func (e *Engine) Backend() string {
 // graphics card.
 func (e *Engine) threads() int { return backend.Describe(e.first).Threads }
 
-// open says whether the engine may still be used.
-func (e *Engine) open() error {
+// checkOpen returns backend.ErrClosed after Close.
+func (e *Engine) checkOpen() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -195,7 +195,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.work(&req)
+	w, err := e.newWork(&req)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (r *Request) limit(ctx context.Context) (context.Context, context.CancelFun
 func (w *work) search(ctx context.Context) (*Response, error) {
 	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
 		began := time.Now()
-		err := w.e.part(ctx, w, lo, hi, out)
+		err := w.e.answerPart(ctx, w, lo, hi, out)
 		return time.Since(began), err
 	})
 }
@@ -235,7 +235,7 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 	answers := make([]Answer, w.m)
 	var took time.Duration
 	for p := w.parts(); p.more(); {
-		lo, hi, err := p.take(ctx)
+		lo, hi, err := p.beginPart(ctx)
 		if ctx.Err() != nil {
 			w.conclude(lo, answers[lo:], nil, "", stopOf(ctx))
 			break
@@ -248,7 +248,7 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 			return nil, err
 		}
 		took += t
-		p.done()
+		p.endPart()
 	}
 	return w.respond(answers, took), nil
 }
@@ -265,10 +265,10 @@ func (w *work) respond(answers []Answer, took time.Duration) *Response {
 	return resp
 }
 
-// part answers queries lo..hi-1.
-func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) error {
+// answerPart answers queries lo..hi-1 of w into out.
+func (e *Engine) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) error {
 	if w.plan.reference != nil {
-		if err := e.open(); err != nil {
+		if err := e.checkOpen(); err != nil {
 			return err
 		}
 		return w.plan.reference(ctx, w, lo, hi, out)
@@ -285,10 +285,10 @@ func (e *Engine) part(ctx context.Context, w *work, lo, hi int, out []Answer) er
 // ends before they begin there are no answers, and no error. A group's members may leave
 // before the end.
 func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goals []backend.Goal, g *group) (backend.Answers, string, error) {
-	if err := e.open(); err != nil {
+	if err := e.checkOpen(); err != nil {
 		return nil, "", err
 	}
-	answers, err := rounds(ctx, g.share(e.resident, e.first.Name()), p.Plan, q, goals)
+	answers, err := rounds(ctx, g.leavable(e.resident, e.first.Name()), p.Plan, q, goals)
 	if err == nil || stopped(err) {
 		return answers, e.first.Name(), nil
 	}
@@ -300,7 +300,7 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
 		e.fellBack(e.first, err)
 	}
-	if answers, err = rounds(ctx, g.share(s.resident, s.first.Name()), p.Plan, q, goals); err != nil && !stopped(err) {
+	if answers, err = rounds(ctx, g.leavable(s.resident, s.first.Name()), p.Plan, q, goals); err != nil && !stopped(err) {
 		return nil, "", err
 	}
 	return answers, s.first.Name(), nil
@@ -319,8 +319,8 @@ func (w *work) conclude(lo int, out []Answer, answers backend.Answers, by string
 	}
 }
 
-// most is how many queries one run takes of a plan.
-func (e *Engine) most(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
+// mostQueries is how many queries one run of a strategy takes.
+func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
 
 // queryBytes is about what one query takes in a backend's memory.
 func (s *strategy) queryBytes(c *collection.Collection) int {

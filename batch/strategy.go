@@ -106,7 +106,7 @@ type Forecast struct {
 // Plans lists the plans that req could be answered by, cheapest by forecast
 // first; none for methods whose looks are their own. Errors are those of Search.
 func (e *Engine) Plans(req Request) ([]Forecast, error) {
-	w, err := e.work(&req)
+	w, err := e.newWork(&req)
 	if err != nil {
 		return nil, err
 	}

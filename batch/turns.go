@@ -29,7 +29,7 @@ const (
 	offForecast = 4
 )
 
-// parts cuts a search into stretches of queries, each of which takes its turn. An answer
+// parts cuts a search into runs of consecutive queries, each of which takes its turn. An answer
 // does not depend on the cuts.
 type parts struct {
 	w     *work
@@ -41,7 +41,7 @@ type parts struct {
 }
 
 func (w *work) parts() *parts {
-	return &parts{w: w, most: w.e.most(w.plan), each: w.expected()}
+	return &parts{w: w, most: w.e.mostQueries(w.plan), each: w.expected()}
 }
 
 // expected is what one query of many is expected to take of the whole machine, in ns:
@@ -57,9 +57,9 @@ func (w *work) expected() float64 {
 // more reports whether queries are left.
 func (p *parts) more() bool { return p.next < p.w.m }
 
-// take waits for the turn of the next part, queries lo..hi-1.
-func (p *parts) take(ctx context.Context) (lo, hi int, err error) {
-	n := p.size()
+// beginPart waits for the turn of the next part, queries lo..hi-1.
+func (p *parts) beginPart(ctx context.Context) (lo, hi int, err error) {
+	n := p.nextSize()
 	lo, hi = p.next, min(p.next+n, p.w.m)
 	p.next, p.n = hi, hi-lo
 	if t := p.w.req.Turns; t != nil {
@@ -69,8 +69,8 @@ func (p *parts) take(ctx context.Context) (lo, hi int, err error) {
 	return lo, hi, err
 }
 
-// size is how many queries the next part has: parts of one search are about equal.
-func (p *parts) size() int {
+// nextSize is how many queries the next part has; parts of one search are about equal.
+func (p *parts) nextSize() int {
 	left, n := p.w.m-p.next, p.most
 	if p.w.req.Turns == nil {
 		return n
@@ -89,8 +89,8 @@ func (p *parts) size() int {
 	return even
 }
 
-// done notes how long the part has taken.
-func (p *parts) done() {
+// endPart notes how long the part has taken.
+func (p *parts) endPart() {
 	took := float64(time.Since(p.begun)) / float64(p.n)
 	if took > offForecast*p.each || took < p.each/offForecast {
 		p.each = max(1, took)

@@ -36,8 +36,8 @@ func (w *work) queries(lo, hi int) backend.Queries {
 	return backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
 }
 
-// work checks req and plans it. Every error is a *RequestError.
-func (e *Engine) work(req *Request) (*work, error) {
+// newWork checks req and plans it. Every error is a *RequestError.
+func (e *Engine) newWork(req *Request) (*work, error) {
 	c := e.c
 	bad := func(field string, query int, err error) error {
 		return &RequestError{Field: field, Query: query, Err: err}
