@@ -7,27 +7,26 @@ import (
 
 // Config holds every setting, valid as a whole.
 type Config struct {
-	// Method, Metric, Basis and Backend are names; which ones exist is told by
-	// Sources.Choices.
+	// Method, Metric, Basis and Backend are names from Sources.Choices.
 	Method, Metric, Basis, Backend string
-	// K is how many atoms each query wants, at least 1.
+	// K is the number of atoms to return for each query, at least 1.
 	K int
 	// Delta in (0, 1) is the allowed failure probability of one query.
 	Delta float64
 	// Epsilon >= 0 is the allowed gap in score units.
 	Epsilon float64
-	// Seed is that of the rotation or the coordinate order.
+	// Seed seeds the rotation or the coordinate order.
 	Seed uint64
-	// Threads >= 0 is how many goroutines compute; 0 means one a core.
+	// Threads >= 0 is the number of goroutines that compute; 0 means one for each core.
 	Threads int
-	// Chunk in [1, MaxChunk] is how many queries are searched, and become
+	// Chunk in [1, MaxChunk] is the number of queries that are searched, and become
 	// durable, together.
 	Chunk int
-	// Kernels are those of the CPU backend: auto, generic, avx2, avx512 or neon.
+	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
-	// Costs says by what plans are compared: auto, builtin, or a file.
+	// Costs selects the planner's cost table: auto, builtin, or a file.
 	Costs string
-	// LogLevel is the least level that is logged.
+	// LogLevel is the lowest level that is logged.
 	LogLevel slog.Level
 	// LogFormat is text or json.
 	LogFormat string
@@ -35,16 +34,16 @@ type Config struct {
 	// Server holds the settings of thresher serve.
 	Server Server
 
-	// File is the configuration file that was read; "" when none was.
+	// File is the configuration file that was read; "" if none.
 	File string
 
 	origins map[string]Origin
 }
 
-// MaxChunk bounds Config.Chunk: a chunk's queries and answers are in memory.
+// MaxChunk bounds Config.Chunk, because a chunk's queries and answers are held in memory.
 const MaxChunk = 1 << 20
 
-// OriginKind ranks the places a value can come from; a greater one wins.
+// OriginKind is a kind of source of a value. Later constants take precedence.
 type OriginKind string
 
 const (
@@ -75,7 +74,7 @@ type Value struct {
 	Origin Origin `json:"origin"`
 }
 
-// Values lists all settings by key.
+// Values lists all settings, sorted by key.
 func (c *Config) Values() []Value {
 	var all []Value
 	for _, s := range settings() {
@@ -90,5 +89,5 @@ func (c *Config) Values() []Value {
 	return all
 }
 
-// Origin says where the value of key came from.
+// Origin returns the source of the value of key.
 func (c *Config) Origin(key string) Origin { return c.origins[key] }

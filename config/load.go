@@ -15,23 +15,22 @@ import (
 	"github.com/spf13/viper"
 )
 
-// FileVariable names the configuration file when no flag does.
+// FileVariable is the environment variable that names the configuration file if no flag
+// does.
 const FileVariable = envPrefix + "CONFIG"
 
-// Sources are where a configuration is read from.
+// Sources are the places that a configuration is read from.
 type Sources struct {
-	// File is a YAML, TOML or JSON file; "" means the one that FileVariable
-	// names, if any.
+	// File is a YAML, TOML or JSON file; "" means the one named by FileVariable, if any.
 	File string
 	// Flags holds flags made by AddFlags; only those given on the command line
 	// count. Nil means none.
 	Flags *pflag.FlagSet
-	// Choices lists, by key, the names that exist; a key without an entry
-	// takes any.
+	// Choices lists the valid names by key; a key without an entry accepts any.
 	Choices map[string][]string
 }
 
-// Problem is one setting that is wrong.
+// Problem is an invalid setting.
 type Problem struct {
 	Key    string
 	Origin Origin
@@ -42,7 +41,7 @@ func (p Problem) Error() string { return fmt.Sprintf("%s: %v (%s)", p.Key, p.Err
 
 func (p Problem) Unwrap() error { return p.Err }
 
-// InvalidError holds everything that is wrong with a configuration.
+// InvalidError lists all problems of a configuration.
 type InvalidError struct{ Problems []Problem }
 
 func (e *InvalidError) Error() string {
@@ -79,15 +78,14 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) error {
 	return nil
 }
 
-// text is a flag's value as given; Load parses it like those of other sources.
+// text is the unparsed value of a flag; Load parses it like values of other sources.
 type text struct{ kind, value string }
 
 func (t *text) String() string     { return t.value }
 func (t *text) Set(s string) error { t.value = s; return nil }
 func (t *text) Type() string       { return t.kind }
 
-// Load reads and validates a configuration. All that is wrong with it comes at
-// once, as an *InvalidError.
+// Load reads and validates a configuration. An *InvalidError lists all invalid settings.
 func Load(src Sources) (*Config, error) {
 	v := viper.New()
 	c := &Config{File: src.File, origins: map[string]Origin{}}
@@ -110,8 +108,8 @@ func Load(src Sources) (*Config, error) {
 		c.origins[s.key] = origin
 		value := v.Get(s.key)
 		if origin.Kind == FromFlag {
-			// Not by way of viper: it turns the text of a flag of whole numbers
-			// into one, and 1.5 into 1, "abc" into 0, without a word.
+			// Bypass viper, which silently converts the text of integer flags: 1.5 to 1
+			// and "abc" to 0.
 			value = src.Flags.Lookup(s.flag()).Value.String()
 		}
 		if err := assign(c, s, value, src.Choices[s.key]); err != nil {
@@ -142,7 +140,7 @@ func readFile(v *viper.Viper, path string) error {
 	return fmt.Errorf("config: %s: %w", path, err)
 }
 
-// unknownKeys finds keys of the file that no setting has.
+// unknownKeys returns a problem for each key of the file that is not a setting.
 func unknownKeys(v *viper.Viper, file string, all []setting) []Problem {
 	var unknown []Problem
 	keys := v.AllKeys()
@@ -161,8 +159,8 @@ func bind(v *viper.Viper, s setting) error {
 	return v.BindEnv(s.key, s.variable())
 }
 
-// originOf puts flags first and then repeats viper's order of precedence, which
-// viper does not report.
+// originOf returns the source of a setting. It repeats viper's order of precedence after
+// flags, because viper does not report the source.
 func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Origin {
 	if flags != nil && flags.Changed(s.flag()) {
 		return Origin{FromFlag, "--" + s.flag()}
@@ -187,7 +185,7 @@ func assign(c *Config, s setting, value any, choices []string) error {
 	return s.set(c, t)
 }
 
-// asText turns what a file or a flag holds into the text that settings parse.
+// asText converts a value of a file or flag to the text that settings parse.
 func asText(kind string, value any) (string, error) {
 	switch x := value.(type) {
 	case bool:
@@ -214,13 +212,13 @@ func asText(kind string, value any) (string, error) {
 	return "", fmt.Errorf("a value of type %T cannot be used here", value)
 }
 
-// joined is a file's list as the text of a setting of kind list.
+// joined converts a file's list to the text of a list setting.
 func joined(list []any) (string, error) {
 	items := make([]string, len(list))
 	for i, x := range list {
 		item, ok := x.(string)
 		if !ok || strings.Contains(item, ",") {
-			return "", fmt.Errorf("item %d is no text without commas", i)
+			return "", fmt.Errorf("item %d is not a string without commas", i)
 		}
 		items[i] = item
 	}

@@ -17,7 +17,7 @@ import (
 	"thresher/verify"
 )
 
-// bench measures on one set of vectors.
+// bench measures methods on one set of vectors.
 type bench struct {
 	*app
 	flags   *benchFlags
@@ -28,7 +28,8 @@ type bench struct {
 	rows    benchTable
 }
 
-// engine makes the vectors ready for a method; the caller calls the closer.
+// engine builds the collection for a method and opens an engine on it; the caller calls
+// the returned closer.
 func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Basis) (*batch.Engine, *collection.Collection, func() error, error) {
 	o, err := b.buildOptions(m)
 	if err != nil {
@@ -49,7 +50,7 @@ func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Bas
 	return e, c, func() error { return errors.Join(e.Close(), c.Close()) }, nil
 }
 
-// pulls counts what each method reads.
+// pulls counts the coordinates and bytes that each method reads.
 func (b *bench) pulls(ctx context.Context) error {
 	for _, x := range []struct {
 		method batch.Method
@@ -86,7 +87,7 @@ func (b *bench) pulls(ctx context.Context) error {
 	return nil
 }
 
-// contestant is one way to search.
+// contestant is a method and plan to be measured.
 type contestant struct {
 	method batch.Method
 	plan   string // "" is the planner's
@@ -96,8 +97,8 @@ func (b *bench) request(c contestant, k int) batch.Request {
 	return batch.Request{Queries: b.data.queries, K: k, Delta: b.config.Delta, Method: c.method, Plan: c.plan, Sigma: b.flags.sigma}
 }
 
-// search answers all queries once. A method that refuses the data gives a row
-// that says so, and no response.
+// search answers all queries once. If the method refuses the data, the row has the reason
+// and the response is nil.
 func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int) (benchRow, *batch.Response, error) {
 	row := benchRow{Data: b.data.name, Atoms: b.data.n, Dim: b.data.d, Queries: b.data.m, K: min(k, b.data.n), Method: c.method, Wrong: -1}
 	resp, err := e.Search(ctx, b.request(c, row.K))
@@ -119,8 +120,7 @@ func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int
 	return row, resp, nil
 }
 
-// survivors are the shares of n atoms that a query had left after each look, on
-// average.
+// survivors returns the mean share of the n atoms left after each look.
 func survivors(resp *batch.Response, n int) []float64 {
 	var left []float64
 	for i := range resp.Answers {
@@ -134,9 +134,8 @@ func survivors(resp *batch.Response, n int) []float64 {
 	return left
 }
 
-// check counts in rows[i].Wrong the answers of resps[i] that the oracle does not
-// agree with. It scores every atom in float64 once for all of them, which for many
-// atoms takes longer than any search.
+// check sets rows[i].Wrong to the number of wrong answers in resps[i]. It scores every
+// atom in float64 once for all of them, which for many atoms takes longer than any search.
 func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Response) error {
 	checks := make([]*verify.Check, len(rows)) // nil: no answers to check
 	answered := false
@@ -177,8 +176,8 @@ func (b *bench) check(ctx context.Context, rows []*benchRow, resps []*batch.Resp
 	})
 }
 
-// times measures methods in turn, round after round, so that whatever slows
-// the machine down slows all of them.
+// times measures the methods alternately, round after round, so that other load on the
+// machine affects all of them.
 func (b *bench) times(ctx context.Context) error {
 	e, c, free, err := b.engine(ctx, batch.Auto, collection.Rotated)
 	if err != nil {
@@ -199,14 +198,13 @@ func (b *bench) times(ctx context.Context) error {
 	return free()
 }
 
-// interleaved times contestants in turn. The first is the one that others are
-// compared with.
+// interleaved times the contestants alternately. The first is the baseline of the others.
 func (b *bench) interleaved(ctx context.Context, e *batch.Engine, all []contestant, k int) ([]benchRow, error) {
 	rows := make([]benchRow, len(all))
 	times := make([]int, len(all)) // searches in a round
 	took, busy := make([][]float64, len(all)), make([][]float64, len(all))
 	checked, resps := make([]*benchRow, len(all)), make([]*batch.Response, len(all))
-	for i, c := range all { // unmeasured: warms up, and its answers are checked
+	for i, c := range all { // untimed: warms up and gives the answers to check
 		var err error
 		if rows[i], resps[i], err = b.search(ctx, e, c, k); err != nil {
 			return nil, err
@@ -254,8 +252,8 @@ const (
 	mostTimed  = 50
 )
 
-// timed searches n times and returns the seconds of one search and those of
-// processors, or, where the system does not tell, of all threads.
+// timed searches n times and returns the mean wall-clock and processor seconds of a search.
+// If the system does not report processor time, it is the wall-clock time of all threads.
 func (b *bench) timed(ctx context.Context, e *batch.Engine, req batch.Request, n int) (seconds, processor float64, err error) {
 	begun := time.Now()
 	before, told := processorTime()
@@ -277,7 +275,7 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// rowsTable prints rows for people, jsonTable for programs.
+// rowsTable prints rows as a table, jsonTable as JSON lines.
 type rowsTable struct {
 	*table
 	cells func(benchRow) []any

@@ -11,16 +11,16 @@ import (
 	"thresher/duel"
 )
 
-// The file of a tournament is a state, as package duel saves it, and the calls since
-// then, a line for each save: a tournament is a function of its state and of the calls
-// that changed it. So what a judgment costs to keep does not grow with the arms. A line
-// is JSON and ends in a checksum of what is before it, its number and the state, so that
-// no line is taken for another's.
+// A tournament file holds a snapshot, as package duel saves it, followed by a log of the
+// calls since then, one line for each save. Replaying the calls on the snapshot gives the
+// tournament, so the cost of saving a judgment does not grow with the number of arms. A
+// line is JSON followed by a checksum of that JSON, the line's number and the snapshot,
+// which binds it to its place and file.
 
-// duelCall is one that changes a tournament.
+// duelCall is one logged call that changed the tournament.
 type duelCall struct {
-	// Next is how many duels were asked for, Recall that leases were ended. Results are
-	// numbers of duels, negative where the first arm lost.
+	// Next is the count passed to Next. Recall marks a call of Recall. Results are the
+	// duel IDs passed to Report, negated if the first arm lost.
 	Next    int     `json:"next,omitempty"`
 	Recall  bool    `json:"recall,omitempty"`
 	Results []int64 `json:"results,omitempty"`
@@ -29,38 +29,38 @@ type duelCall struct {
 // callLine is a line of the log.
 type callLine struct {
 	Calls []duelCall `json:"calls"`
-	// Answers is a checksum of what the calls answered: a program that plays otherwise
-	// finds out.
+	// Answers is a checksum of the calls' return values, by which a replay that
+	// diverges is detected.
 	Answers uint32 `json:"answers"`
 }
 
 const (
-	// leastLog is how long a log is in any case before it gives way to a state, in bytes.
+	// leastLog is the least size in bytes at which the log is replaced by a snapshot.
 	leastLog = 64 << 10
-	// mostCalls bounds the calls of a line; a state takes the place of more.
+	// mostCalls bounds the calls in a line; more are saved as a snapshot.
 	mostCalls = 1 << 12
-	// mostDrawn bounds what the draws of a log take, in preferences sampled, some 30 ns
+	// mostDrawn bounds the time to replay a log, in preferences sampled, at some 30 ns
 	// each.
 	mostDrawn = 1 << 24
 )
 
-// duelLog is the log of a file, and the line to be.
+// duelLog describes the log in a file, and collects the calls of the next line.
 type duelLog struct {
-	state    int // bytes of the state
+	state    int // bytes of the snapshot
 	sum      uint32
 	bytes    int // of the lines
 	lines    int
 	drawn    int64 // preferences sampled for the lines
 	calls    []duelCall
 	answers  uint32
-	unlogged bool // calls were not noted: the next save is a state
+	unlogged bool // some calls were not recorded: the next save must be a snapshot
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const lineEnd = `,"crc32c":"`
 
-// seal ends line number n of the log.
+// seal appends the checksum and newline that make body line n of the log.
 func (l *duelLog) seal(n int, body []byte) []byte {
 	return fmt.Appendf(body[:len(body)-1:len(body)-1], "%s%08x\"}\n", lineEnd, l.lineSum(n, body[:len(body)-1]))
 }
@@ -71,7 +71,7 @@ func (l *duelLog) lineSum(n int, body []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, body)
 }
 
-// open is the body of a line that was sealed with number n; false if it was not.
+// open returns the body of line n; false if its checksum does not match.
 func (l *duelLog) open(n int, line []byte) ([]byte, bool) {
 	at := bytes.LastIndex(line, []byte(lineEnd))
 	if at < 0 {
@@ -81,13 +81,13 @@ func (l *duelLog) open(n int, line []byte) ([]byte, bool) {
 	return body, bytes.Equal(l.seal(n, body), line)
 }
 
-// begin is the log behind a state.
+// begin resets l to the empty log after a snapshot.
 func (l *duelLog) begin(state []byte) {
 	*l = duelLog{state: len(state), sum: crc32.Checksum(state, castagnoli)}
 }
 
-// read returns the lines behind a state. What a kill left of the last one is no line, and the
-// number of its bytes is returned. Any other damage is an error.
+// read parses the lines after a snapshot. torn is the size of an incomplete last line, left
+// by a kill, which is skipped. Any other damage is an error.
 func (l *duelLog) read(rest []byte) (all []callLine, torn int, err error) {
 	rest = bytes.TrimPrefix(rest, []byte("\n"))
 	for len(bytes.TrimSpace(rest)) > 0 {
@@ -112,9 +112,8 @@ func (l *duelLog) read(rest []byte) (all []callLine, torn int, err error) {
 	return all, 0, nil
 }
 
-// isTorn says that a kill, of the process or of the machine, may have left this of a line:
-// its beginning, or what of it came to the disk among zeros. A line that is there to its
-// end was written.
+// isTorn reports whether line may be the incomplete write of a killed process or machine:
+// a prefix of a line, or parts of one among zeros. A line with its end was written.
 func isTorn(line []byte) bool {
 	const head = `{"calls":[`
 	if bytes.IndexByte(line, 0) >= 0 {
@@ -124,7 +123,7 @@ func isTorn(line []byte) bool {
 		(bytes.HasPrefix(line, []byte(head)) || bytes.HasPrefix([]byte(head), line))
 }
 
-// took notes a call that changed the tournament, and what it answered.
+// took records a call that changed the tournament, and its return value.
 func (l *duelLog) took(c duelCall, answer []byte) {
 	if l.unlogged {
 		return
@@ -137,8 +136,8 @@ func (l *duelLog) took(c duelCall, answer []byte) {
 	l.answers = crc32.Update(l.answers, castagnoli, answer)
 }
 
-// line is that of the calls since the last one; nil if there were none. It is to be
-// written, and then counted by wrote.
+// line returns the next line, of the calls since the last one; nil if there were none. The
+// caller writes it and then calls wrote.
 func (l *duelLog) line() ([]byte, error) {
 	if len(l.calls) == 0 {
 		return nil, nil
@@ -149,7 +148,7 @@ func (l *duelLog) line() ([]byte, error) {
 	}
 	line := l.seal(l.lines+1, body)
 	if l.lines == 0 {
-		line = append([]byte("\n"), line...) // a state does not end one
+		line = append([]byte("\n"), line...) // a snapshot does not end in a newline
 	}
 	return line, nil
 }
@@ -160,12 +159,12 @@ func (l *duelLog) wrote(line []byte) {
 	l.calls, l.answers = l.calls[:0], 0
 }
 
-// full says that a state is to take the place of the log.
+// full reports whether the log, grown by more bytes, should be replaced by a snapshot.
 func (l *duelLog) full(more int) bool {
 	return l.bytes+more > max(leastLog, l.state) || l.drawn > mostDrawn
 }
 
-// Next hands out duels, and notes the call.
+// Next issues duels and records the call.
 func (t *tournament) Next(count int) ([]duel.Duel, error) {
 	before := t.Drawn()
 	duels, err := t.Tournament.Next(count)
@@ -182,7 +181,7 @@ func (t *tournament) Next(count int) ([]duel.Duel, error) {
 	return duels, err
 }
 
-// Report takes results, and notes the call.
+// Report passes results to the tournament and records the call.
 func (t *tournament) Report(results ...duel.Result) ([]duel.Receipt, error) {
 	receipts, err := t.Tournament.Report(results...)
 	if err != nil || t.quiet {
@@ -200,13 +199,13 @@ func (t *tournament) Report(results ...duel.Result) ([]duel.Receipt, error) {
 	return receipts, nil
 }
 
-// Recall ends all leases, and notes the call.
+// Recall ends all leases and records the call.
 func (t *tournament) Recall() {
 	t.Tournament.Recall()
 	t.log.took(duelCall{Recall: true}, nil)
 }
 
-// replay makes the calls of a line again.
+// replay repeats the calls of a line; it fails if their return values differ.
 func (t *tournament) replay(c *callLine) error {
 	for _, call := range c.Calls {
 		var err error
@@ -233,8 +232,8 @@ func (t *tournament) replay(c *callLine) error {
 	return nil
 }
 
-// restoreTournament is what the content of a file leads to. torn is how many bytes a
-// killed process left of a line: what they told was not acknowledged.
+// restoreTournament rebuilds a tournament from the content of its file. torn is the size of
+// an incomplete last line, whose judgments were never acknowledged.
 func restoreTournament(content []byte) (t *tournament, torn int, err error) {
 	state, rest := duel.Split(content)
 	t = &tournament{}

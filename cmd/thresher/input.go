@@ -15,21 +15,21 @@ import (
 	"thresher/dataset"
 )
 
-// stdio stands for standard input or output in place of a path.
+// stdio is the path that means standard input or output.
 const stdio = "-"
 
-// collectionSuffix tells a prepared collection from a file of vectors.
+// collectionSuffix is the extension of prepared collections.
 const collectionSuffix = ".thresher"
 
-// input is a file of vectors that the command line names. Standard input and
-// pipes are spooled to a temporary file, because it is read more than once.
+// input is a file of vectors named on the command line. Standard input and pipes are copied
+// to a temporary file, because inputs are read more than once.
 type input struct {
-	path string // to be opened
-	name string // to be shown
+	path string // the file to open
+	name string // as shown in messages
 	temp bool
 }
 
-// openInput finds the file of a flag, or takes all of a pipe. The caller calls
+// openInput returns the input named by a flag; a pipe is read to its end. The caller calls
 // remove.
 func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path == "" {
@@ -39,7 +39,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path != stdio {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().IsRegular() || info.IsDir() {
-			return input{path: path, name: path}, nil // whoever opens it says what is wrong
+			return input{path: path, name: path}, nil // opening it reports the error
 		}
 		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
@@ -55,9 +55,9 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	return in, nil
 }
 
-// spool copies all that open gives into f and closes both. Opening a pipe, and
-// reading from it, wait for whoever writes; a context that ends does not wait with
-// them, and leaves the reader to the end of the process.
+// spool copies the reader that open returns into f and closes both. Opening and reading a
+// pipe block until its writer is ready; if ctx ends first, spool returns and abandons the
+// blocked reader until the process exits.
 func spool(ctx context.Context, f *os.File, open func() (io.ReadCloser, error)) error {
 	done := make(chan error, 1)
 	go func() {
@@ -76,22 +76,22 @@ func spool(ctx context.Context, f *os.File, open func() (io.ReadCloser, error)) 
 	}
 }
 
-// remove deletes the spool, if there is one.
+// remove deletes the temporary file, if there is one.
 func (in input) remove() {
 	if in.temp {
-		os.Remove(in.path) // what stays behind is the temporary folder's to clear
+		os.Remove(in.path) // a failure leaves the file to the system's cleanup
 	}
 }
 
 func (in input) isCollection() bool { return strings.HasSuffix(in.path, collectionSuffix) }
 
-// open begins to read the vectors.
+// open returns a reader of the vectors.
 func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	r, err := dataset.Open(in.path, opt)
 	return r, in.named(err)
 }
 
-// openQueries begins to read the queries.
+// openQueries returns a reader of the queries.
 func (in input) openQueries(column string) (dataset.Reader, error) {
 	if in.isCollection() {
 		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
@@ -99,7 +99,7 @@ func (in input) openQueries(column string) (dataset.Reader, error) {
 	return in.open(&dataset.Options{Column: column, FindIDs: true})
 }
 
-// dim is the dimension of the vectors, from the head of the file.
+// dim returns the dimension of the vectors from the file's header.
 func (in input) dim(column string) (int, error) {
 	if in.isCollection() {
 		info, err := collection.Stat(in.path)
@@ -115,7 +115,7 @@ func (in input) dim(column string) (int, error) {
 	return r.Dim(), r.Close()
 }
 
-// named puts the name that is to be shown into an error.
+// named replaces the path by the shown name in an error.
 func (in input) named(err error) error {
 	var e *dataset.Error
 	if err == nil || !in.temp || !errors.As(err, &e) {
@@ -125,7 +125,7 @@ func (in input) named(err error) error {
 	return err
 }
 
-// hash is the SHA-256 of the file, in hexadecimal.
+// hash returns the SHA-256 of the file, in hexadecimal.
 func (in input) hash(ctx context.Context) (string, error) {
 	f, err := os.Open(in.path)
 	if err != nil {
@@ -139,7 +139,7 @@ func (in input) hash(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader ends with its context.
+// contextReader is a Reader that fails once its context has ended.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

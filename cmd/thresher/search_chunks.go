@@ -19,7 +19,7 @@ import (
 	"thresher/jobs"
 )
 
-// answer searches all queries and leaves their answers where they belong.
+// answer searches all queries and writes their answers to the outputs.
 func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 	src := newQueryChunks(s.in.queries, queries, s.config.Chunk)
 	p := s.newProgress("searching")
@@ -51,7 +51,7 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 	return s.finish(ctx, done)
 }
 
-// finish makes the final file of the durable answers and forgets the progress.
+// finish converts the durable answers to the output files and deletes the progress.
 func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	t, err := readTally(done.Totals)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	return nil
 }
 
-// stopped says how to go on after an error.
+// stopped adds to an error how the run can be continued.
 func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
 	items := "no query is answered yet"
 	if done.Items > 0 {
@@ -85,7 +85,7 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 	var vector *dataset.Error
 	var refused *refusedError
 	switch {
-	// These name the place; which chunk it was adds nothing.
+	// These errors already name the row; the chunk adds nothing.
 	case errors.As(err, &stopped) && errors.As(stopped.Err, &vector):
 		err = vector
 	case errors.As(err, &stopped) && errors.As(stopped.Err, &refused):
@@ -93,7 +93,7 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 	case errors.As(err, &stopped):
 		err = stopped.Err
 	default:
-		err = errors.Unwrap(err) // "jobs: " is no news to who typed "search"
+		err = errors.Unwrap(err) // drop the prefix "jobs: "
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -110,7 +110,7 @@ func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) erro
 	return err
 }
 
-// stream writes JSON lines to stdout; nothing is durable.
+// stream writes the answers as JSON lines to stdout, without durable progress.
 func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done int64)) error {
 	var first int64
 	var totals []byte
@@ -143,8 +143,7 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 	return nil
 }
 
-// chunk answers the queries rows, the first of which is query first. It is a
-// jobs.Work.
+// chunk answers the queries in rows, numbered from first. It is a jobs.Work.
 func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals []byte) ([][]byte, []byte, error) {
 	t, err := readTally(totals)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 		return nil, nil, s.located(err, first)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // partial answers of an interrupted run are not kept
+		return nil, nil, err // discard partial answers of an interrupted run
 	}
 	t.add(resp)
 	newTotals, err := json.Marshal(t)
@@ -180,7 +179,7 @@ func (s *search) searchUntil(ctx context.Context, req batch.Request) (*batch.Res
 	return s.engine.Search(ctx, req)
 }
 
-// selves holds --exclude-self to its word: query j is atom j.
+// selves checks the precondition of --exclude-self: query j equals atom j.
 func (s *search) selves(rows []float32, first int64) error {
 	if !s.flags.excludeSelf {
 		return nil
@@ -198,7 +197,7 @@ func (s *search) selves(rows []float32, first int64) error {
 	return nil
 }
 
-// located puts the file and the row in it into an error of the engine.
+// located adds the file and its row to an error of the engine.
 func (s *search) located(err error, first int64) error {
 	var e *batch.RequestError
 	if !errors.As(err, &e) {
@@ -210,13 +209,13 @@ func (s *search) located(err error, first int64) error {
 	return &refusedError{fmt.Errorf("--%s: %w", strings.ReplaceAll(e.Field, "_", "-"), e.Err)}
 }
 
-// refusedError says which query or flag cannot be served.
+// refusedError names the query or flag that the engine refused.
 type refusedError struct{ err error }
 
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
-// fingerprint stands for all that determines the answers.
+// fingerprint is a hash of everything that determines the answers.
 func (s *search) fingerprint(ctx context.Context) (string, error) {
 	atoms, err := s.in.atoms.hash(ctx)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"thresher/service"
 )
 
-// certificates hands out the certificate that was read last.
+// certificates serves the TLS certificate that was loaded last.
 type certificates struct {
 	now atomic.Pointer[tls.Certificate]
 }
 
-// read reads the certificate that the settings name; none is no certificate.
+// read loads the configured certificate and key. Without settings it does nothing.
 func (x *certificates) read(c *config.Server) error {
 	if c.TLSCert == "" {
 		return nil
@@ -32,7 +32,7 @@ func (x *certificates) read(c *config.Server) error {
 	return nil
 }
 
-// config is the TLS configuration, nil without a certificate.
+// config returns the TLS configuration, nil without a certificate.
 func (x *certificates) config() *tls.Config {
 	if x.now.Load() == nil {
 		return nil
@@ -43,15 +43,16 @@ func (x *certificates) config() *tls.Config {
 	}
 }
 
-// catchHangups has SIGHUP not end the process from now on, until stop is called.
+// catchHangups delivers SIGHUP on hangups instead of letting it end the process, until
+// stop is called.
 func catchHangups() (hangups <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
 }
 
-// reloads reads tokens and certificate again with each hangup, until ctx ends. What is
-// wrong is logged, and then everything stays as it was.
+// reloads reloads tokens and certificate at each hangup, until ctx ends. If a reload fails
+// the error is logged and the old values stay in use.
 func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.Server, certs *certificates) {
 	for {
 		select {
@@ -67,7 +68,7 @@ func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.
 	}
 }
 
-// reload reads the configuration again: its file and its variables, under the same flags.
+// reload loads the configuration again, from its file and variables and the same flags.
 func (a *app) reload(s *service.Server, certs *certificates) error {
 	c, err := config.Load(a.sources)
 	if err == nil {
@@ -90,7 +91,7 @@ func (a *app) reload(s *service.Server, certs *certificates) error {
 	return nil
 }
 
-// tokens are those of the settings, as the service has them.
+// tokens converts the configured tokens to those of the service.
 func tokens(c *config.Server) []service.Token {
 	var all []service.Token
 	for _, t := range c.Tokens {

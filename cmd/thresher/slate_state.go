@@ -19,7 +19,7 @@ import (
 	"thresher/slate"
 )
 
-// How many slates a state remembers. Rewards of older ones are refused.
+// Numbers of slates that a state remembers. Rewards of older ones are refused.
 const (
 	mostOpen     = 100
 	mostAnswered = 1000
@@ -27,27 +27,27 @@ const (
 
 const slateStateVersion = 1
 
-// slateState is what one user's file holds: what was learned, the slates that wait
-// for rewards, and those that had them.
+// slateState is the content of a user's file: the learned estimate, the slates that wait
+// for rewards, and those already answered.
 type slateState struct {
 	Version int `json:"version"`
-	// Topics name the d features that the user is known by.
+	// Topics names the d features of the estimate.
 	Topics []string `json:"topics"`
-	// Last is the highest number of a slate.
+	// Last is the number of the latest slate.
 	Last     int             `json:"last"`
 	Open     []openSlate     `json:"open"`
 	Answered []answeredSlate `json:"answered"`
-	// User is what was learned.
+	// User is the learned estimate.
 	User *slate.Estimator `json:"user"`
-	// Checksum is the CRC-32C of the JSON without it, as json.Marshal writes it, so that
-	// spaces and the order of members do not count. Files of before have none.
+	// Checksum is the CRC-32C of this struct without it, as json.Marshal writes it, so
+	// white space and the order of members do not matter. Older files have none.
 	Checksum string `json:"crc32c,omitempty"`
 
 	path string
 }
 
-// openSlate holds what the rewards are about, so that they count for what was shown
-// whatever the file of items says by then. Features are len(Items)*d.
+// openSlate holds the features of the items as they were shown, so that rewards refer to
+// them even if the file of items changes. Features has len(Items)*d values.
 type openSlate struct {
 	Slate    int       `json:"slate"`
 	Items    []string  `json:"items"`
@@ -59,7 +59,8 @@ type answeredSlate struct {
 	Rewards []float64 `json:"rewards"`
 }
 
-// slateStatePath is the file of a user in a folder, or the file itself.
+// slateStatePath returns the path of the state file: --state itself or, with --user, that
+// user's file in the folder --state.
 func slateStatePath(cmd *cobra.Command, state, user string) (string, error) {
 	switch {
 	case state == "":
@@ -75,7 +76,7 @@ func slateStatePath(cmd *cobra.Command, state, user string) (string, error) {
 	return linkedFile(filepath.Join(state, url.PathEscape(user)+".json"))
 }
 
-// readSlateState is fs.ErrNotExist if there is none.
+// readSlateState reads and checks a state file. A missing file is fs.ErrNotExist.
 func readSlateState(path string) (*slateState, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -97,7 +98,7 @@ func parseSlateState(b []byte) (*slateState, error) {
 	return s, s.check()
 }
 
-// newSlateState is that of a user nobody knows anything of.
+// newSlateState returns the state of a new user.
 func newSlateState(path string, topics []string, ridge float64) (*slateState, error) {
 	user, err := slate.NewEstimator(len(topics), ridge)
 	if err != nil {
@@ -106,14 +107,14 @@ func newSlateState(path string, topics []string, ridge float64) (*slateState, er
 	return &slateState{Version: slateStateVersion, Topics: topics, User: user, path: path}, nil
 }
 
-// sum is the checksum of s, which has none, or another.
+// sum computes the checksum of s, ignoring the one stored.
 func (s slateState) sum() (string, error) {
 	s.Checksum = ""
 	b, err := json.Marshal(s)
 	return fmt.Sprintf("%08x", crc32.Checksum(b, castagnoli)), err
 }
 
-// check refuses what save does not write.
+// check rejects states that save cannot have written.
 func (s *slateState) check() error {
 	if s.Version != slateStateVersion {
 		return fmt.Errorf("version %d; this program reads %d", s.Version, slateStateVersion)
@@ -130,7 +131,7 @@ func (s *slateState) check() error {
 	if len(s.Topics) != d {
 		return fmt.Errorf("%d topics, of the user %d are known", len(s.Topics), d)
 	}
-	const most = 1 << 53 // of numbers that JSON keeps
+	const most = 1 << 53 // integers that JSON represents exactly
 	if s.Last < 0 || s.Last > most {
 		return fmt.Errorf("last slate %d", s.Last)
 	}
@@ -157,12 +158,12 @@ func (s *slateState) check() error {
 	return nil
 }
 
-// open is where a slate waits, -1 if it does not.
+// open returns the index of a slate in Open, or -1.
 func (s *slateState) open(id int) int {
 	return slices.IndexFunc(s.Open, func(o openSlate) bool { return o.Slate == id })
 }
 
-// add keeps a slate to be answered and returns its number.
+// add stores a slate that waits for rewards and returns its number.
 func (s *slateState) add(items []string, features []float64) int {
 	s.Last++
 	s.Open = append(s.Open, openSlate{s.Last, items, features})
@@ -170,9 +171,9 @@ func (s *slateState) add(items []string, features []float64) int {
 	return s.Last
 }
 
-// reward takes the rewards of the first items of a slate; true if they are new. The
-// first rewards of a slate stay: to give them again changes nothing, to give others is
-// an error.
+// reward learns from the rewards of a slate's first items and reports whether they are new.
+// The first rewards of a slate are final: repeating them changes nothing, others are an
+// error.
 func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	if len(rewards) == 0 {
 		return false, fmt.Errorf("slate %d: no rewards", id)
@@ -210,7 +211,7 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	return true, nil
 }
 
-// save replaces the file as a whole, or leaves the old one.
+// save replaces the file atomically.
 func (s *slateState) save() error {
 	sum, err := s.sum()
 	if err != nil {
@@ -224,9 +225,9 @@ func (s *slateState) save() error {
 	return replaceFile(s.path, append(b, '\n'))
 }
 
-// replaceFile is durable when it returns: a process that dies leaves the old content
-// or the new one, and what else it left is removed by the next one. A file keeps its
-// permissions. The caller has the folder.
+// replaceFile replaces a file atomically and durably: a crash leaves the old content or
+// the new one, and the next call removes any temporary file. The file keeps its
+// permissions. The caller holds the lock of the folder.
 func replaceFile(path string, content []byte) error {
 	next, err := atomicfile.CreateNext(path)
 	if err != nil {
@@ -239,8 +240,8 @@ func replaceFile(path string, content []byte) error {
 	return next.Commit(true)
 }
 
-// lockFolder waits until no other process has the folder, so that what is read there
-// is what is replaced. Closing frees it.
+// lockFolder waits for the exclusive lock of a folder, which makes a read and the following
+// replacement atomic. Closing the result releases the lock.
 func lockFolder(ctx context.Context, dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {
