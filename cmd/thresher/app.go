@@ -20,29 +20,29 @@ import (
 // Exit codes of the command.
 const (
 	exitOK          = 0
-	exitWrong       = 1 // verify found wrong answers; a batch is not completed
+	exitWrong       = 1 // verify found wrong answers; an offline job did not complete
 	exitInput       = 2 // usage or bad input
 	exitDeadline    = 3 // a deadline left partial answers
 	exitBackend     = 4 // backend unavailable
 	exitInterrupted = 130
 )
 
-// app is what all verbs share: the streams and the configuration.
+// app holds what all commands share: the streams and the configuration.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	// isTerminal says that err is a terminal, where progress can be drawn.
+	// isTerminal reports that err is a terminal, where progress can be drawn.
 	isTerminal bool
 	// configFile is the value of --config.
 	configFile string
-	// sources are where config is from.
+	// sources are the sources that config was read from.
 	sources config.Sources
-	// config and log are set before a verb runs.
+	// config and log are set before a command runs.
 	config *config.Config
 	log    *slog.Logger
 }
 
-// exitError ends the process with a code of its own.
+// exitError is an error with an exit code.
 type exitError struct {
 	code int
 	err  error
@@ -51,7 +51,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// run is the whole command; it returns the exit code.
+// run executes the command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, isTerminal: isTerminal(errw)}
 	root := newRootCommand(a)
@@ -86,7 +86,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// loadConfig reads the settings of the verb whose flags are given.
+// loadConfig reads the settings for a command with these flags.
 func (a *app) loadConfig(src config.Sources) error {
 	src.File = a.configFile
 	src.Choices = choices()
@@ -105,7 +105,7 @@ func (a *app) loadConfig(src config.Sources) error {
 	return nil
 }
 
-// choices are the names that settings may take.
+// choices returns the valid names of settings, by key.
 func choices() map[string][]string {
 	var methods []string
 	for _, m := range batch.Methods() {

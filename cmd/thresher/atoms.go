@@ -12,14 +12,14 @@ import (
 	"thresher/dataset"
 )
 
-// atoms are the vectors that are searched, ready.
+// atoms is the collection to search.
 type atoms struct {
 	*collection.Collection
 	names       []string // the ids column, by row number; nil without one
 	load, build time.Duration
 }
 
-// loadAtoms reads and builds, or opens a prepared collection. The caller
+// loadAtoms reads vectors and builds a collection, or opens a prepared one. The caller
 // closes the collection.
 func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options) (*atoms, error) {
 	begun := time.Now()
@@ -62,8 +62,8 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
 }
 
-// warnDropped names the columns that nothing is kept of, the ids' among them where ids are
-// not kept.
+// warnDropped logs the columns that are not stored, including the id column if ids are not
+// stored.
 func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 	l := dataset.LayoutOf(r)
 	if l.IDs != "" && !ids {
@@ -74,8 +74,8 @@ func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 	}
 }
 
-// agrees says whether settings that someone chose are those that a prepared
-// collection was built with.
+// agrees returns an error if a setting given by the user differs from that of a prepared
+// collection.
 func (a *app) agrees(in input, c *collection.Collection) error {
 	built := map[string]string{"metric": c.Metric.String(), "basis": c.Basis.String(), "seed": fmt.Sprint(c.Seed)}
 	for _, v := range a.config.Values() {
@@ -89,7 +89,7 @@ func (a *app) agrees(in input, c *collection.Collection) error {
 	return nil
 }
 
-// buildOptions are what the settings and a method ask of a collection.
+// buildOptions returns the build options for the settings and a method.
 func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
 	metric, err := collection.ParseMetric(a.config.Metric)
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
 	o := &collection.Options{Metric: metric, Basis: basis, Seed: a.config.Seed, Threads: a.config.Threads}
 	switch method {
 	case batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME:
-		// Their promise is about the coordinates as given.
+		// Their guarantees are for the coordinates as given.
 		o.Basis = collection.Raw
 	case batch.PrefixF32, batch.Adaptive:
 		if basis == collection.Raw {

@@ -16,7 +16,7 @@ import (
 
 // Values of the setting backend.
 const (
-	backendAuto = "auto" // for search the one expected to be faster, else the CPU
+	backendAuto = "auto" // search: the one predicted to be faster; other commands: the CPU
 	backendCUDA = "cuda"
 )
 
@@ -40,10 +40,10 @@ func (a *app) openCPU() (*cpu.Backend, error) {
 	return cpu.New(cpu.Options{Threads: a.config.Threads, Kernels: &kernels}), nil
 }
 
-// backends are what a search runs on.
+// backends are the backends of a search.
 type backends struct {
 	first    backend.Backend
-	costs    *backend.Costs // of first; nil leaves them to it
+	costs    *backend.Costs // of first; nil means its own
 	fallback *cpu.Backend   // nil when first is the CPU
 }
 
@@ -55,7 +55,7 @@ func (b *backends) close() error {
 	return err
 }
 
-// options are those of an engine on b.
+// options returns the options of an engine on b.
 func (b *backends) options(a *app) *batch.Options {
 	o := &batch.Options{Costs: b.costs}
 	if b.fallback != nil {
@@ -64,7 +64,7 @@ func (b *backends) options(a *app) *batch.Options {
 	return o
 }
 
-// fallbackLog tells the log when a backend could not answer.
+// fallbackLog logs when a backend could not answer.
 type fallbackLog struct{ app *app }
 
 func (fallbackLog) Searched(batch.Method, int, batch.Stats, time.Duration) {}
@@ -73,8 +73,8 @@ func (l fallbackLog) FellBack(from string, reason error) {
 	l.app.log.Warn("falling back to the CPU", "backend", from, "reason", reason)
 }
 
-// openBackends starts what --backend names, before atoms are read; for auto that
-// is the CPU, which choose may put in second place.
+// openBackends starts the backend named by --backend, before atoms are read. For auto it is
+// the CPU, which choose may replace by a GPU.
 func (a *app) openBackends(ctx context.Context) (b *backends, err error) {
 	b = &backends{}
 	if b.first, err = a.openBackend(); err != nil {
@@ -91,12 +91,11 @@ func (a *app) openBackends(ctx context.Context) (b *backends, err error) {
 	return b, nil
 }
 
-// busBytes is how many bytes a second a collection goes to a GPU with, at least.
+// busBytes is a lower bound on the bytes a second of uploading a collection to a GPU.
 const busBytes = 8e9
 
-// choose puts a GPU in first place if the setting is auto, there is one, and m
-// queries of the kind of req are expected to be answered sooner there, the
-// collection's way to it included.
+// choose makes a GPU the first backend if the setting is auto, there is one, and it is
+// predicted to answer m queries like req sooner, including the upload of the collection.
 func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection, req batch.Request, m int64) error {
 	if a.config.Backend != backendAuto {
 		return nil
@@ -119,7 +118,7 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	here /= float64(max(1, backend.Describe(b.first).Threads))
 	there += float64(c.Bytes()) / busBytes
 	a.log.Info("predicted times", "cpu", here, "cuda", there)
-	if here == 0 || there >= here { // 0: nothing forecasts it
+	if here == 0 || there >= here { // 0: no prediction
 		return card.Close()
 	}
 	b.fallback, _ = b.first.(*cpu.Backend)
@@ -127,8 +126,8 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	return nil
 }
 
-// expected is how many seconds so many pairs of an atom and a query are forecast to take
-// one core of a backend.
+// expected returns the predicted seconds on one core of a backend for a number of pairs of
+// an atom and a query.
 func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs, req batch.Request, pairs float64) (float64, error) {
 	if costs == nil {
 		known := backend.Describe(b).Costs

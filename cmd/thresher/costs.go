@@ -26,14 +26,14 @@ const (
 	costsBuiltin = "builtin" // the backend's own, the same everywhere
 )
 
-// costsFormat counts the meanings that the figures of costs have had; those of
-// another format are measured again.
+// costsFormat is the version of the cost figures; costs of another format are measured
+// again.
 const costsFormat = 1
 
-// costsLimit is more than any file of costs holds.
+// costsLimit bounds the size of a cost file in bytes.
 const costsLimit = 1 << 20
 
-// machineCosts are costs and what they were measured on.
+// machineCosts are costs and the machine they were measured on.
 type machineCosts struct {
 	Format  int           `json:"format"`
 	CPU     string        `json:"cpu"`
@@ -42,7 +42,7 @@ type machineCosts struct {
 	Costs   backend.Costs `json:"costs"`
 }
 
-// thisMachine is the machine under b, without costs.
+// thisMachine describes the machine that b runs on, without costs.
 func thisMachine(b backend.Backend) machineCosts {
 	return machineCosts{
 		Format: costsFormat, CPU: cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH),
@@ -56,9 +56,8 @@ func (m machineCosts) of(x machineCosts) bool {
 	return m == x
 }
 
-// costs are what the planner is to compare plans by, as the setting says; nil
-// leaves it to the backend. What the cache cannot do is a warning: answers keep
-// their promise by any costs.
+// costs returns the cost table chosen by the setting; nil means the backend's own. Failures
+// of the cache are only logged, because guarantees do not depend on costs.
 func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, error) {
 	describer, ok := b.(backend.Describer)
 	switch setting := a.config.Costs; {
@@ -78,7 +77,7 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		a.log.Warn("costs kept of this machine cannot be read; they are measured again", "error", err)
 	}
 	machine := thisMachine(b)
-	// what was kept before there was a cost of gathering is measured again
+	// costs cached before gather existed are measured again
 	if i := slices.IndexFunc(kept, machine.of); i >= 0 && (kept[i].Costs.Gather > 0 || describer.Describe().Costs.Gather == 0) {
 		return &kept[i].Costs, nil
 	}
@@ -94,10 +93,10 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 	return &machine.Costs, nil
 }
 
-// keepCosts puts the costs of a machine into the cache.
+// keepCosts stores the costs of a machine in the cache.
 func (a *app) keepCosts(path string, kept []machineCosts, machine machineCosts) {
 	if path == "" {
-		return // the warning said why
+		return // already logged
 	}
 	kept = append(slices.DeleteFunc(kept, machine.of), machine)
 	if err := writeCache(path, kept); err != nil {
@@ -105,7 +104,7 @@ func (a *app) keepCosts(path string, kept []machineCosts, machine machineCosts) 
 	}
 }
 
-// costsCache is the file that keeps costs, for all machines that share a home.
+// costsCache returns the path of the cache file, shared by machines with the same home.
 func costsCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -114,8 +113,8 @@ func costsCache() (string, error) {
 	return filepath.Join(dir, "thresher", "costs.json"), nil
 }
 
-// readCache returns the costs kept in the present format, none when there is no
-// file. Of a file that holds anything else it returns the error alone.
+// readCache returns the cached costs of the current format, none if there is no file. For
+// other content it returns an error.
 func readCache(path string) ([]machineCosts, error) {
 	text, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +136,7 @@ func readCache(path string) ([]machineCosts, error) {
 	return kept, nil
 }
 
-// writeCache replaces the cache, whole or not at all.
+// writeCache replaces the cache atomically.
 func writeCache(path string, kept []machineCosts) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -157,8 +156,7 @@ func writeCache(path string, kept []machineCosts) error {
 	return f.Commit(true)
 }
 
-// readCosts reads the costs that a file pins, as bench --calibrate --json prints
-// them, whatever machine they are from.
+// readCosts reads a cost file, as printed by bench --calibrate --json, of any machine.
 func readCosts(path string) (*backend.Costs, error) {
 	text, err := readSmall(path)
 	if err != nil {
@@ -184,7 +182,7 @@ func readCosts(path string) (*backend.Costs, error) {
 	return &m.Costs, nil
 }
 
-// readSmall reads a file that should hold less than costsLimit bytes.
+// readSmall reads a file of at most costsLimit bytes.
 func readSmall(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

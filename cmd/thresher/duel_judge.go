@@ -12,8 +12,8 @@ import (
 	"thresher/duel"
 )
 
-// inputLines are the lines of a stream, read ahead of whoever waits for them, so
-// that waiting can end with a context.
+// inputLines reads the lines of a stream in a goroutine, so that waiting for a line can end
+// with a context.
 type inputLines struct {
 	lines chan string
 	err   error // after lines is closed
@@ -21,8 +21,8 @@ type inputLines struct {
 }
 
 func readLines(r io.Reader) *inputLines {
-	// As many lines as duels can be out: a judge that answers while duels are still
-	// being written never waits for one that waits for it.
+	// One slot for each duel that can be out: a judge that answers while duels are still
+	// being written must not block, which could deadlock with this process.
 	in := &inputLines{lines: make(chan string, duel.MaxArms), done: make(chan struct{})}
 	go func() { // ends with the stream or with stop; a blocked read ends with the process
 		defer close(in.lines)
@@ -41,7 +41,7 @@ func readLines(r io.Reader) *inputLines {
 
 func (in *inputLines) stop() { close(in.done) }
 
-// next is io.EOF at the end.
+// next returns the next line; io.EOF at the end.
 func (in *inputLines) next(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
@@ -82,7 +82,7 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 	}
 }
 
-// askWhich is true for the first; io.EOF to stop.
+// askWhich returns true for the first arm; io.EOF to stop.
 func (a *app) askWhich(ctx context.Context, lines *inputLines) (bool, error) {
 	for {
 		fmt.Fprint(a.err, "which is better? [1, 2, q to stop] ")
@@ -158,8 +158,7 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 	}
 }
 
-// judge takes one judgment. What is told again, of a duel that is settled, changes
-// nothing.
+// judge applies one judgment. A repeated judgment of a settled duel changes nothing.
 func (t *tournament) judge(text string) error {
 	j, err := parseJudgment(text)
 	if err != nil {
@@ -178,12 +177,12 @@ func (t *tournament) judge(text string) error {
 	}
 	_, err = t.Report(r)
 	if errors.Is(err, duel.ErrWithdrawn) {
-		err = nil // asked ahead, and not needed any more
+		err = nil // issued ahead, and withdrawn since
 	}
 	return err
 }
 
-// parseJudgment wants one object, and nothing behind it.
+// parseJudgment parses a line with exactly one JSON object.
 func parseJudgment(text string) (j judgmentLine, err error) {
 	const form = `a judgment is {"duel":7,"winner":"x"} or {"duel":7,"a_won":true}, one a line`
 	if strings.TrimSpace(text) == "" {

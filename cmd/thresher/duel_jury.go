@@ -8,27 +8,26 @@ import (
 	"thresher/duel"
 )
 
-// panel is known of arms beforehand, so that nobody needs to be asked.
+// panel knows the preferences between arms, so that nobody needs to be asked.
 type panel interface {
-	// arms are those of a tournament for which --arms names none.
+	// arms returns the arms of a tournament without --arms.
 	arms() ([]string, error)
-	// jury judges the duels of a tournament. It refuses arms that the panel does not
-	// know.
+	// jury returns the jury for a tournament's arms. Unknown arms are an error.
 	jury(c duel.Config) (jury, error)
 }
 
-// jury judges duels, the same one always alike.
+// jury decides duels deterministically: the same duel always has the same result.
 type jury interface {
 	judge(d duel.Duel) duel.Result
-	// describe adds what is known of the arms to what a tournament found.
+	// describe prints the true preferences next to the tournament's result.
 	describe(w *table, winner int)
 }
 
-// judgeByJury plays the tournament to its end. What is lost by a kill is judged alike
-// again, so that the state is saved now and then only.
+// judgeByJury plays the tournament to its end. Judgments lost by a kill are repeated with
+// the same results, so the state is saved only every so often.
 func (a *app) judgeByJury(ctx context.Context, t *tournament, j jury, batch int) error {
 	const between = 1 << 14 // duels between two saves
-	t.quiet = true          // what happens between two saves is longer than a state
+	t.quiet = true          // a log between saves would be longer than a snapshot
 	unsaved := 0
 	for {
 		duels, err := t.Next(batch)

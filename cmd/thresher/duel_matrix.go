@@ -18,21 +18,21 @@ import (
 	"thresher/duel"
 )
 
-// matrix has the chances of all duels: --matrix.
+// matrix holds the win probabilities of --matrix.
 type matrix struct {
 	names  []string
 	place  map[string]int
 	chance [][]float64 // [i][j]: i wins against j
 }
 
-// matrixSlack is what a chance and its counterpart may differ from 1 in sum.
+// matrixSlack is the tolerance of P(i beats j) + P(j beats i) = 1.
 const matrixSlack = 1e-9
 
-// readMatrix reads P(row wins against column) for every two arms. The name's end says
-// which form a file has.
+// readMatrix reads P(row wins against column) for every two arms. The extension selects the
+// format.
 //
-// CSV (.csv): the first line names the columns, behind a field that does not count;
-// each other line begins with the name of its row. Rows may come in any order.
+// CSV (.csv): the first line names the columns, after an ignored field; each other line
+// starts with the name of its row. Rows may be in any order.
 //
 //	,a,b
 //	a,0.5,0.6
@@ -65,7 +65,7 @@ func readMatrix(path string) (*matrix, error) {
 	return m, nil
 }
 
-// newMatrix has no chances yet.
+// newMatrix returns a matrix without probabilities.
 func newMatrix(names []string) (*matrix, error) {
 	k := len(names)
 	if k < 2 || k > duel.MaxArms {
@@ -117,7 +117,7 @@ func readMatrixCSV(r io.Reader) (*matrix, error) {
 	}
 }
 
-// addRow takes a line of CSV.
+// addRow adds a line of CSV.
 func (m *matrix) addRow(line []string) error {
 	name := strings.TrimSpace(line[0])
 	i, ok := m.place[name]
@@ -176,7 +176,8 @@ func readMatrixJSON(r io.Reader) (*matrix, error) {
 	return m, nil
 }
 
-// check names the first entry that is no chance, or does not fit its counterpart.
+// check returns an error for the first entry that is not a probability or does not match
+// its counterpart.
 func (m *matrix) check() error {
 	if i := slices.IndexFunc(m.chance, func(row []float64) bool { return row == nil }); i >= 0 {
 		return fmt.Errorf("column %q has no row of its name", m.names[i])
@@ -206,7 +207,7 @@ func checkChance(i, j int, p, back float64) error {
 
 func (m *matrix) arms() ([]string, error) { return m.names, nil }
 
-// jury takes the rows and columns of a tournament's arms.
+// jury selects the rows and columns of a tournament's arms.
 func (m *matrix) jury(c duel.Config) (jury, error) {
 	places := make([]int, len(c.Arms))
 	for i, name := range c.Arms {
@@ -229,7 +230,7 @@ func (m *matrix) jury(c duel.Config) (jury, error) {
 	return &dice{p, c.Arms, c.Seed}, nil
 }
 
-// dice judge by chance, drawn anew by the seed and the number of the duel.
+// dice decides duels at random, from the seed and the number of the duel.
 type dice struct {
 	*duel.Preferences
 	names []string
@@ -241,7 +242,7 @@ func (x *dice) judge(d duel.Duel) duel.Result {
 	return duel.Result{Duel: d.ID, AWon: u < x.At(d.A, d.B)}
 }
 
-// describe says which arm is best, and what the winner lacks.
+// describe prints the best arm, and by how much the winner falls short of it.
 func (x *dice) describe(w *table, winner int) {
 	best := x.Best()
 	if best < 0 {

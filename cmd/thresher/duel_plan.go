@@ -43,7 +43,7 @@ judgments they took. Shapes of preferences:
 	return cmd
 }
 
-// model are the preferences that the flags describe.
+// model returns the preferences described by the flags.
 func (f *duelPlanFlags) model() (duel.Model, error) {
 	if f.arms < 2 || f.arms > duel.MaxArms {
 		return nil, fmt.Errorf("--arms %d is not in [2, %d]", f.arms, duel.MaxArms)

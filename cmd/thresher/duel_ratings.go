@@ -9,7 +9,7 @@ import (
 	"thresher/duel"
 )
 
-// audience are the people of --ratings.
+// audience is the panel of the people in --ratings.
 type audience struct {
 	*ratings.Ratings
 	most int
@@ -45,8 +45,8 @@ func (r audience) jury(c duel.Config) (jury, error) {
 	return j, nil
 }
 
-// crowd judges by ratings: each duel goes to one of those who rated both arms, and
-// differently, drawn anew by the seed and the number of the duel.
+// crowd decides duels by ratings: each by a person who rated both arms differently, drawn
+// from the seed and the number of the duel.
 type crowd struct {
 	*ratings.Comparison
 	names []string
@@ -66,7 +66,7 @@ func (c *crowd) judge(d duel.Duel) duel.Result {
 	return duel.Result{Duel: d.ID, AWon: asked < c.Prefer(d.A, d.B)}
 }
 
-// describe says how many judges there are, and what all of them together say.
+// describe prints the number of judges and the majority preferences.
 func (c *crowd) describe(w *table, _ int) {
 	least, most, ties, all := c.Judges(0, 1), 0, 0, 0
 	for i := range c.names {

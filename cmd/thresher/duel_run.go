@@ -111,7 +111,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	return a.judgeByHand(cmd.Context(), t, lines)
 }
 
-// panel is nil if people are asked.
+// panel returns the panel of --ratings or --matrix; nil if people are asked.
 func (f *duelRunFlags) panel() (panel, error) {
 	switch {
 	case f.ratings != "":
@@ -126,7 +126,7 @@ func (f *duelRunFlags) panel() (panel, error) {
 	return nil, nil
 }
 
-// check finds flags that do not go together.
+// check rejects conflicting flags.
 func (f *duelRunFlags) check() error {
 	switch {
 	case f.batch < 0:
@@ -147,7 +147,7 @@ func (f *duelRunFlags) check() error {
 	return nil
 }
 
-// openTournament goes on with the tournament of --state or begins it.
+// openTournament resumes the tournament in --state or starts it.
 func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *tournament, err error) {
 	path := f.state
 	if path == "" {
@@ -189,8 +189,8 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 	return t, nil
 }
 
-// isTournament says that content, be it damaged or of another release, is that of a
-// tournament's file, which may be empty. Whatever else there is, nobody meant to lose.
+// isTournament reports whether content is that of a tournament file, including an empty,
+// damaged or newer one. --force overwrites no other files.
 func isTournament(content []byte) bool {
 	const head = 256
 	start := bytes.Join(bytes.Fields(content[:min(len(content), head)]), nil)
@@ -198,7 +198,7 @@ func isTournament(content []byte) bool {
 		bytes.HasPrefix(start, []byte(`{"version":`)) && bytes.Contains(start, []byte(`"config":`))
 }
 
-// instead says what to do about a file that cannot be gone on from.
+// instead returns advice about a file that cannot be resumed.
 func instead(content []byte) string {
 	if isTournament(content) {
 		return "--force starts over"
@@ -206,13 +206,13 @@ func instead(content []byte) string {
 	return "name another file with --state"
 }
 
-// begin makes the file if there is none.
+// begin starts a tournament and creates its file.
 func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, p panel) error {
 	config, err := f.config(seed, p)
 	if err != nil {
 		return err
 	}
-	if p != nil { // before there is a file
+	if p != nil { // before the file is created
 		if _, err := p.jury(config); err != nil {
 			return err
 		}
@@ -244,12 +244,12 @@ func (f *duelRunFlags) config(seed uint64, p panel) (duel.Config, error) {
 	if err != nil {
 		return duel.Config{}, err
 	}
-	const pair = 64 // bytes of the counts of two arms, in the tournament and while it is saved
+	const pair = 64 // bytes for each pair of arms, in the tournament and while saving it
 	err = needMemory(fmt.Sprintf("a tournament of %d arms", len(arms)), pair*float64(len(arms))*float64(len(arms)))
 	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
 }
 
-// readArms are those of --arms, or of the panel.
+// readArms returns the arms of --arms or of the panel.
 func (f *duelRunFlags) readArms(p panel) ([]string, error) {
 	switch {
 	case f.arms != "":
@@ -260,7 +260,7 @@ func (f *duelRunFlags) readArms(p panel) ([]string, error) {
 	return nil, errors.New("--arms: no file named")
 }
 
-// resume refuses flags that say otherwise than the saved tournament. torn is as of
+// resume restores a tournament and rejects flags that differ from it. torn is that of
 // restoreTournament.
 func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p panel) (torn int, err error) {
 	restored, torn, err := restoreTournament(saved)
@@ -287,11 +287,11 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p
 			return 0, errors.New("is a tournament of other arms")
 		}
 	}
-	t.Recall() // who was asked is gone
+	t.Recall() // the judges of the former run are gone
 	return torn, nil
 }
 
-// readArms reads the lines of a file; empty ones are left out.
+// readArms reads the lines of a file, skipping empty ones.
 func readArms(path string) ([]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -117,8 +117,8 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 	return err
 }
 
-// figureCharts are the panels of a figure, a line for each algorithm. In figure 2
-// these are an order apart, so that its axes are logarithmic.
+// figureCharts returns the panels of a figure, with a line for each algorithm. In figure 2
+// the lines are orders of magnitude apart, so its axes are logarithmic.
 func figureCharts(points []duel.Point) []plot.Chart {
 	titles := map[string]string{
 		"constant": "every arm beats all worse ones by 0.1",

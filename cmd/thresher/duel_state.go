@@ -11,16 +11,15 @@ import (
 	"thresher/internal/filelock"
 )
 
-// duelFile is the file of a tournament. One run has it at a time: a second one would
-// go on from what it read, and put its own judgments in the place of the first one's.
+// duelFile is the locked file of a tournament. Only one run may use it at a time, because a
+// second one would overwrite the judgments of the first.
 type duelFile struct {
 	path string
 	held *os.File // the file at path, locked
-	end  int64    // where the next line goes; -1 if held is for reading alone
+	end  int64    // offset of the next line; -1 if held is read-only
 }
 
-// openDuelFile takes the file and reads it; without create, the error is
-// fs.ErrNotExist if there is none.
+// openDuelFile locks and reads the file. Without create a missing file is fs.ErrNotExist.
 func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
 	path, err := linkedFile(path)
 	if err != nil {
@@ -42,11 +41,11 @@ func openDuelFile(path string, create bool) (*duelFile, []byte, error) {
 		if named {
 			return &duelFile{path, f, -1}, content, nil
 		}
-		f.Close() // it was replaced before it was locked
+		f.Close() // replaced before it was locked
 	}
 }
 
-// readLocked locks f and reads it. named says that f is still the file at path.
+// readLocked locks f and reads it. named reports whether f is still the file at path.
 func readLocked(f *os.File, path string) (content []byte, named bool, err error) {
 	ok, err := filelock.Try(f)
 	if err != nil {
@@ -66,8 +65,7 @@ func readLocked(f *os.File, path string) (content []byte, named bool, err error)
 	return content, true, err
 }
 
-// save replaces the content as a whole, or leaves the old one, and is durable when it
-// returns.
+// save replaces the content atomically and durably.
 func (d *duelFile) save(content []byte) error {
 	next, err := atomicfile.CreateNext(d.path)
 	if err != nil {
@@ -89,8 +87,8 @@ func (d *duelFile) save(content []byte) error {
 		return err
 	}
 	end := int64(len(content))
-	held, err := os.OpenFile(next.Name(), os.O_RDWR, 0) // stays open, and so locked, under its new name
-	if errors.Is(err, fs.ErrPermission) {               // as the one before had
+	held, err := os.OpenFile(next.Name(), os.O_RDWR, 0) // stays open and locked when it is renamed
+	if errors.Is(err, fs.ErrPermission) {               // permissions as of the old file
 		end = -1
 		held, err = os.Open(next.Name())
 	}
@@ -104,13 +102,13 @@ func (d *duelFile) save(content []byte) error {
 		held.Close()
 		return err
 	}
-	d.held.Close() // only now: until it had the name, the old file was the one to lock
+	d.held.Close() // only now: until the rename others lock the old file
 	d.held, d.end = held, end
 	return nil
 }
 
-// appends says whether append will do: the file is what save made it, and nobody has
-// moved it or put another in its place.
+// appends reports whether append is possible: the file is the one that save wrote, and was
+// neither moved nor replaced.
 func (d *duelFile) appends() bool {
 	if d.end < 0 {
 		return false
@@ -123,8 +121,8 @@ func (d *duelFile) appends() bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// append adds to what save wrote, and is durable when it returns. After an error a part
-// of it may be there.
+// append appends line durably to what save wrote. After an error a part of it may have been
+// written.
 func (d *duelFile) append(line []byte) error {
 	if _, err := d.held.WriteAt(line, d.end); err != nil {
 		return err
@@ -136,7 +134,7 @@ func (d *duelFile) append(line []byte) error {
 	return nil
 }
 
-// close lets another run have the tournament.
+// close releases the lock.
 func (d *duelFile) close() error {
 	if err := d.held.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return err

@@ -10,18 +10,18 @@ import (
 	"thresher/duel"
 )
 
-// tournament is one under way at the command line.
+// tournament is a running tournament with its file.
 type tournament struct {
 	*duel.Tournament
 	file     *duelFile
 	names    []string
 	log      duelLog
 	drawCost int64 // preferences sampled for a draw
-	behind   bool  // the file does not have a state of this run, with its log
-	quiet    bool  // calls are not noted, and every save is a state
+	behind   bool  // the file does not match this run; the next save writes a snapshot
+	quiet    bool  // calls are not logged, and every save is a snapshot
 }
 
-// ready follows on the Tournament's being there.
+// ready prepares t after its Tournament was set.
 func (t *tournament) ready() {
 	c := t.Config()
 	t.names, t.drawCost, t.behind = c.Arms, 1, true
@@ -30,8 +30,8 @@ func (t *tournament) ready() {
 	}
 }
 
-// save keeps what happened since the last save: as a line behind the state, where the
-// file has a state of this run and the log is not longer than it.
+// save makes everything since the last save durable: as a line of the log, if the file
+// matches this run and the log is not too long, otherwise as a snapshot.
 func (t *tournament) save() error {
 	if t.behind || t.quiet || t.log.unlogged || !t.file.appends() {
 		return t.saveState()
@@ -44,14 +44,14 @@ func (t *tournament) save() error {
 		return t.saveState()
 	}
 	if err := t.file.append(line); err != nil {
-		t.behind = true // half a line may be there
+		t.behind = true // part of a line may have been written
 		return err
 	}
 	t.log.wrote(line)
 	return nil
 }
 
-// saveState replaces the file by a state.
+// saveState replaces the file by a snapshot.
 func (t *tournament) saveState() error {
 	encode := t.MarshalBinary
 	if filepath.Ext(t.file.path) == ".json" {
@@ -69,8 +69,7 @@ func (t *tournament) saveState() error {
 	return nil
 }
 
-// close leaves a state alone in the file, which any program can go on from, and lets
-// another run have it.
+// close replaces the log by a snapshot, which duel.Restore reads, and releases the file.
 func (t *tournament) close() (err error) {
 	if !t.behind && t.log.lines > 0 {
 		err = t.saveState()
@@ -78,8 +77,8 @@ func (t *tournament) close() (err error) {
 	return errors.Join(err, t.file.close())
 }
 
-// next hands out up to count duels of two arms; arms that meet themselves are
-// decided by the coin on the way. What was told before is kept first.
+// next issues up to count duels of two different arms, after saving earlier results. Duels
+// of an arm against itself are decided by the coin.
 func (t *tournament) next(count int) ([]duel.Duel, error) {
 	for {
 		duels, err := t.Next(count)
@@ -99,8 +98,8 @@ func (t *tournament) next(count int) ([]duel.Duel, error) {
 	}
 }
 
-// toss decides the duels of arms that meet themselves. It returns the others, but for
-// those that are withdrawn since: a coin may eliminate an arm.
+// toss decides the duels of an arm against itself by the coin and returns the others,
+// without those withdrawn because the coin eliminated an arm.
 func (t *tournament) toss(duels []duel.Duel) ([]duel.Duel, error) {
 	var ask []duel.Duel
 	for _, d := range duels {
@@ -125,7 +124,7 @@ func (t *tournament) outcome(out *json.Encoder) error {
 	return out.Encode(line)
 }
 
-// describeTournament writes the winner, what is known of it, and how all did.
+// describeTournament prints the winner, its guarantee, and the record of all arms.
 func (a *app) describeTournament(t *tournament) error {
 	s := t.State()
 	w := newTable(a.out)

@@ -9,7 +9,7 @@ import (
 	"thresher/config"
 )
 
-// withoutConfig marks verbs that run even if the configuration is wrong.
+// withoutConfig marks commands that run even if the configuration is invalid.
 const withoutConfig = "without-config"
 
 func newRootCommand(a *app) *cobra.Command {
@@ -68,7 +68,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			// As made by cobra, help for an unknown shell is a success.
+			// cobra by itself treats help for an unknown shell as success.
 			cmd.Args = noSuchVerb
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
@@ -89,7 +89,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
 
-// noArguments is a check of arguments.
+// noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -98,14 +98,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: unexpected argument %q; see %s --help", verb, args[0], cmd.CommandPath())
 }
 
-// seedOfDraws is what --seed means where nothing is rotated.
+// seedOfDraws is the help of --seed for commands without a rotation.
 const seedOfDraws = "seed of what is drawn at random"
 
-// addSettings defines flags for settings, with the names they may take in the
-// help and in shell completion.
+// addSettings defines flags for settings, with their valid names in the help and in shell
+// completion.
 func addSettings(cmd *cobra.Command, keys ...string) {
 	if err := config.AddFlags(cmd.Flags(), append(keys, "log.level", "log.format")...); err != nil {
-		panic(err) // a verb names a setting that does not exist
+		panic(err) // unknown setting: a programming error
 	}
 	names := choices()
 	for _, key := range keys {

@@ -62,7 +62,7 @@ to stderr, or with --json to stdout. The default --seed is 1, so that runs repea
 	return cmd
 }
 
-// check finds contradictions before anything is read.
+// check rejects conflicting flags before anything is read.
 func (f *searchFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "":
@@ -87,12 +87,12 @@ func (f *searchFlags) check() error {
 	return f.sparesInputs()
 }
 
-// sparesInputs refuses to write over what is read, --force or not.
+// sparesInputs refuses to overwrite inputs, even with --force.
 func (f *searchFlags) sparesInputs() error {
 	for _, out := range []string{f.out, f.certificates} {
 		written, err := os.Stat(out)
 		if err != nil {
-			continue // not there: nothing to spare
+			continue // missing: nothing to protect
 		}
 		for _, in := range []string{f.atoms, f.queries} {
 			read, err := os.Stat(in)
@@ -104,7 +104,7 @@ func (f *searchFlags) sparesInputs() error {
 	return nil
 }
 
-// search is one run of the verb.
+// search is one run of the command.
 type search struct {
 	*app
 	flags   *searchFlags
@@ -113,10 +113,10 @@ type search struct {
 	engine  *batch.Engine
 	request batch.Request // without queries
 	out     *answerFiles
-	k       int // atoms an answer has at most, 0 for any number
-	// warnings are those beside the engine's.
+	k       int // most atoms of an answer, 0 for any number
+	// warnings are in addition to the engine's.
 	warnings []string
-	// until is the deadline of the whole search; zero is none.
+	// until is the deadline of the whole search; zero means none.
 	until   time.Time
 	summary summary
 }
@@ -194,8 +194,8 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() er
 	return func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backends.close()) }, nil
 }
 
-// dimensionsAgree looks at the heads of both files, before minutes are spent
-// on one.
+// dimensionsAgree compares the dimensions in the headers of both files, before minutes are
+// spent on building.
 func (s *search) dimensionsAgree(dim int) error {
 	have, err := s.in.atoms.dim(s.flags.atomsColumn)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *search) dimensionsAgree(dim int) error {
 	return nil
 }
 
-// ask makes the request that every chunk repeats.
+// ask builds the request used for every chunk.
 func (s *search) ask(queries dataset.Reader) error {
 	c := s.config
 	s.request = batch.Request{
@@ -232,7 +232,7 @@ func (s *search) ask(queries dataset.Reader) error {
 	return s.out.setWidth(width)
 }
 
-// describe fills in what is known before the search.
+// describe fills in the part of the summary known before the search.
 func (s *search) describe(threads int) {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, Metric: s.atoms.Metric.String(),
@@ -243,7 +243,7 @@ func (s *search) describe(threads int) {
 	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }
 
-// report prints the summary; partial answers have an exit code of their own.
+// report prints the summary. Partial answers return an exitError.
 func (s *search) report() error {
 	if s.flags.json {
 		if err := json.NewEncoder(s.app.out).Encode(s.summary); err != nil {

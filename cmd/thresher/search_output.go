@@ -14,17 +14,17 @@ import (
 	"thresher/internal/atomicfile"
 )
 
-// answerFiles are the files that a search writes. JSON lines are appended to
-// the output itself; the other forms know their size only at the end, so that
-// answers go to a spool beside it first.
+// answerFiles are the output files of a search. JSON lines are appended to the output
+// itself. The size of other formats is known only at the end, so their answers are written
+// to a spool file next to the output first.
 type answerFiles struct {
 	out          string
 	certificates string // "" without
 	format       dataset.Format
-	width        int // columns of a matrix of answers; 0 = as they come
+	width        int // columns of a matrix of answers; 0 = any
 }
 
-// newAnswerFiles refuses outputs that are in the way, before anything is read.
+// newAnswerFiles checks the outputs before anything is read.
 func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	o := &answerFiles{out: f.out, certificates: f.certificates, format: dataset.JSONL}
 	if f.out == stdio {
@@ -65,10 +65,10 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	return o, nil
 }
 
-// progress is the file of durable progress.
+// progress returns the path of the durable progress.
 func (o *answerFiles) progress() string { return o.out + ".progress" }
 
-// outputs are the files that the job appends to.
+// outputs returns the files that the job appends to.
 func (o *answerFiles) outputs() []string {
 	answers := o.out
 	if o.spooled() {
@@ -82,7 +82,7 @@ func (o *answerFiles) outputs() []string {
 
 func (o *answerFiles) spooled() bool { return o.format != dataset.JSONL }
 
-// setWidth says how many atoms an answer has at most, 0 for any number.
+// setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k
 	if k == 0 && (o.format == dataset.NPZ || o.format == dataset.IVecs) {
@@ -91,7 +91,7 @@ func (o *answerFiles) setWidth(k int) error {
 	return nil
 }
 
-// encode makes the bytes to append to each output.
+// encode returns the bytes to append to each output.
 func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string) ([][]byte, error) {
 	out := make([][]byte, len(o.outputs()))
 	for j := range answers {
@@ -123,8 +123,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 	return out, nil
 }
 
-// assemble makes the final file of the spool; it appears complete or not at
-// all.
+// assemble converts the spool to the final file atomically.
 func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	if !o.spooled() {
 		return nil
@@ -157,16 +156,16 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return out.Commit(true) // a run that died may have come so far
+	return out.Commit(true) // a crashed run may already have written it
 }
 
-// contextSpool is a spool that can be left in mid-reading.
+// contextSpool is a spool whose reads fail once its context has ended.
 type contextSpool struct {
 	contextReader
 	io.Seeker
 }
 
-// clear removes the spool, once progress is forgotten.
+// clear deletes the spool after the progress.
 func (o *answerFiles) clear() error {
 	if !o.spooled() {
 		return nil

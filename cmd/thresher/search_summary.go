@@ -10,8 +10,8 @@ import (
 	"thresher/batch"
 )
 
-// tally sums the answers of a search. It travels with the durable progress, so
-// that a resumed run knows what the former ones did.
+// tally sums the figures of a search's answers. It is stored in the durable progress, so
+// that a resumed run includes the earlier ones.
 type tally struct {
 	Queries    int64 `json:"queries"`
 	Pulls      int64 `json:"pulls"`
@@ -21,19 +21,19 @@ type tally struct {
 	Exact      int64 `json:"exact"`
 	Dense      int64 `json:"dense"`
 	Partial    int64 `json:"partial"`
-	// PartialPulls and PartialDense are the share of Pulls and DensePulls of
-	// answers that were stopped early: what they did not read is no saving.
+	// PartialPulls and PartialDense are the parts of Pulls and DensePulls from partial
+	// answers, which do not count as savings.
 	PartialPulls int64                     `json:"partial_pulls"`
 	PartialDense int64                     `json:"partial_dense"`
 	Nanos        int64                     `json:"nanos"`
-	Allowed      float64                   `json:"allowed"` // sum of the deltas that are allowed
+	Allowed      float64                   `json:"allowed"` // sum of the answers' deltas
 	Methods      map[batch.Method]int64    `json:"methods"`
 	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"`
 	Laws         map[batch.Law]int64       `json:"laws,omitempty"`
 	Warnings     []string                  `json:"warnings,omitempty"`
 }
 
-// readTally reads what an earlier chunk left; nil is the beginning.
+// readTally decodes the tally of the previous chunk; nil is an empty one.
 func readTally(totals []byte) (tally, error) {
 	t := tally{Methods: map[batch.Method]int64{}, Guarantees: map[batch.Guarantee]int64{}, Laws: map[batch.Law]int64{}}
 	if totals == nil {
@@ -79,7 +79,7 @@ func (t *tally) warn(w string) {
 	}
 }
 
-// summary is what a search reports at its end.
+// summary is the report at the end of a search.
 type summary struct {
 	Atoms     int     `json:"atoms"`
 	Dimension int     `json:"dimension"`
@@ -91,9 +91,9 @@ type summary struct {
 	Law       string  `json:"law,omitempty"` // of the probabilistic answers
 	Delta     float64 `json:"delta"`
 	Epsilon   float64 `json:"epsilon"`
-	// LoadSeconds is reading the atoms, BuildSeconds making them ready,
-	// SearchSeconds the search alone, of former runs too if this one resumed.
-	// QueriesPerSecond and Saving are of finished answers.
+	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
+	// SearchSeconds to search, including earlier runs if this one resumed.
+	// QueriesPerSecond and Saving are for complete answers.
 	LoadSeconds      float64  `json:"load_seconds"`
 	BuildSeconds     float64  `json:"build_seconds"`
 	SearchSeconds    float64  `json:"search_seconds"`
@@ -129,7 +129,7 @@ func (s *summary) take(t tally) {
 	s.Warnings = append(s.Warnings, t.Warnings...)
 }
 
-// names lists what was counted, most frequent first; other if nothing was.
+// names lists the keys by descending count; other if there are none.
 func names[T ~string](counts map[T]int64, other string) string {
 	var keys []T
 	for k := range counts {
@@ -151,7 +151,7 @@ func names[T ~string](counts map[T]int64, other string) string {
 	return strings.Join(text, ", ")
 }
 
-// print writes the table for people.
+// print writes the summary as a table.
 func (s *summary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
@@ -170,7 +170,7 @@ func (s *summary) print(a *app) error {
 	return t.flush()
 }
 
-// computing names what answered; a device has no threads.
+// computing describes the backend; a device has no threads.
 func (s *summary) computing() string {
 	switch s.Threads {
 	case 0:
@@ -181,7 +181,7 @@ func (s *summary) computing() string {
 	return fmt.Sprintf("%s, %d threads", s.Backend, s.Threads)
 }
 
-// answered names what the speed counts.
+// answered describes the answers that the speed counts.
 func (s *summary) answered() string {
 	if s.Partial > 0 {
 		return "finished queries"
@@ -226,8 +226,8 @@ func (s *summary) promise() string {
 	return s.whole()
 }
 
-// withLaw puts the law of the probabilistic answers, "" if it is not known, behind
-// the name of their guarantee.
+// withLaw appends the law of the probabilistic answers, if known, to the name of their
+// guarantee.
 func withLaw(guarantees, law string) string {
 	if law == "" {
 		return guarantees
@@ -236,7 +236,7 @@ func withLaw(guarantees, law string) string {
 	return strings.Replace(guarantees, name, name+" ("+law+")", 1)
 }
 
-// whole is the promise of answers that were finished.
+// whole describes the guarantee of complete answers.
 func (s *summary) whole() string {
 	switch {
 	case s.WrongAllowed > 0:

@@ -46,10 +46,10 @@ certificate.`,
 	return cmd
 }
 
-// closeWait is how long a server may take to close once it serves no more.
+// closeWait bounds the time to close the server after it stopped serving.
 const closeWait = 30 * time.Second
 
-// traceWait is how long the last traces may take on their way.
+// traceWait bounds the time to export the last traces.
 const traceWait = 5 * time.Second
 
 func (a *app) runServe(ctx context.Context, demo bool) (err error) {
@@ -84,7 +84,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceWait)
 		defer cancel()
 		if err := o.Traces.Close(closing); err != nil {
-			a.log.Warn("traces", "error", err) // what was served was served
+			a.log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
 	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
@@ -141,7 +141,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	})
 }
 
-// serveUntil serves until ctx ends, or until what runs beside it fails.
+// serveUntil serves until ctx ends or a background task fails.
 func serveUntil(ctx context.Context, serve, beside func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -160,7 +160,7 @@ func serveUntil(ctx context.Context, serve, beside func(context.Context) error) 
 	return errors.Join(err, <-done)
 }
 
-// reachable is an address that a client on this machine can use.
+// reachable returns an address that a client on this machine can use.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if ok && tcp.IP.IsUnspecified() {
@@ -169,7 +169,7 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// serviceOptions are what the settings ask of the service.
+// serviceOptions converts the settings to options of the service.
 func (a *app) serviceOptions() service.Options {
 	c := &a.config.Server
 	build := readBuildInfo()

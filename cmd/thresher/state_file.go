@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// linkedFile is the file that a symbolic link stands for, so that what replaces it does
-// not replace the link; any other path is itself.
+// linkedFile resolves a symbolic link, so that replacing the file does not replace the
+// link. Other paths are returned unchanged.
 func linkedFile(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return path, nil // whoever opens it has the error
+		return path, nil // opening it reports the error
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -100,7 +100,7 @@ func (f *verifyFlags) check() error {
 	return fmt.Errorf("verify: --guarantee %q is none of exact, certain, probabilistic, heuristic", f.guarantee)
 }
 
-// verification is one run of the verb.
+// verification is one run of the command.
 type verification struct {
 	*app
 	flags   *verifyFlags
@@ -112,7 +112,7 @@ type verification struct {
 	in      input // the answers
 	answers *answerReader
 
-	certificates input // beside them, if named
+	certificates input // their certificates, if named
 }
 
 func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
@@ -193,7 +193,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	return free, nil
 }
 
-// survey counts the answers and, unless -k says so, how many atoms they have.
+// survey counts the answers and, without -k, determines k from them.
 func (v *verification) survey(ctx context.Context) error {
 	r, err := v.openAnswers()
 	if err != nil {
@@ -234,7 +234,7 @@ func (v *verification) survey(ctx context.Context) error {
 	return err
 }
 
-// compare goes through queries and answers side by side.
+// compare reads queries and answers in parallel and checks them.
 func (v *verification) compare(ctx context.Context, src *queryChunks) error {
 	r, err := v.openAnswers()
 	if err != nil {
@@ -257,7 +257,7 @@ func (v *verification) compare(ctx context.Context, src *queryChunks) error {
 		if err != nil {
 			return err
 		}
-		if first += int64(n); first > v.report.Queries { // the others are counted
+		if first += int64(n); first > v.report.Queries { // counted below
 			continue
 		}
 		if err := v.chunk(ctx, rows, first-int64(n), n, drawn); err != nil {

@@ -13,18 +13,18 @@ import (
 	"thresher/verify"
 )
 
-// answerReader streams answers with what they promise.
+// answerReader streams answers with their certificates.
 type answerReader struct {
 	in           input
 	results      dataset.ResultReader
 	certificates *certificateReader // nil without a file of them
 	name         string
-	// otherwise is the certificate of answers without.
+	// otherwise is used for answers without a certificate.
 	otherwise batch.Certificate
 	at        int64
 }
 
-// openAnswers begins to read the answers that are verified.
+// openAnswers opens the answers to verify.
 func (v *verification) openAnswers() (*answerReader, error) {
 	results, err := dataset.OpenResults(v.in.path)
 	if err != nil {

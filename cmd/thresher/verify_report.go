@@ -12,10 +12,10 @@ import (
 // wrong answers incompatible with delta.
 const strictLevel = 1e-6
 
-// shown is how many problems a report spells out.
+// shown is the most problems that a report lists.
 const shown = 10
 
-// verifyReport is what verify prints.
+// verifyReport is the result that verify prints.
 type verifyReport struct {
 	Queries int64  `json:"queries"` // in the answers
 	Checked int64  `json:"checked"`
@@ -24,8 +24,8 @@ type verifyReport struct {
 	verify.Tally
 	Problems []string `json:"problems,omitempty"`
 
-	pairs bool  // promises are about atoms, not about queries
-	short int64 // malformed answers that lack atoms
+	pairs bool  // guarantees are for atoms, not for queries
+	short int64 // malformed answers with too few atoms
 	bare  bool  // the answers have no certificates
 }
 
@@ -56,9 +56,9 @@ func (r *verifyReport) note(format string, args ...any) {
 	}
 }
 
-// verdict is the rule of the exit code: malformed answers and wrong ones under
-// a sure promise are errors; a rate of failures is one only when strict, and
-// only if it is incompatible with delta.
+// verdict returns the error that sets the exit code: malformed answers and wrong ones under
+// an exact or certain guarantee are errors; a failure rate is one only if strict and
+// incompatible with delta.
 func (r *verifyReport) verdict(strict bool) error {
 	switch {
 	case r.Malformed > 0 && r.short > 0 && r.bare:
@@ -75,7 +75,7 @@ func (r *verifyReport) verdict(strict bool) error {
 	return nil
 }
 
-// print writes the report for people.
+// print writes the report as a table.
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.asked()))

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// inWords says what is wrong with a JSON text without the names of Go. whole is what the
-// text is to be.
+// inWords rewords an error of encoding/json without Go type names. whole describes what the
+// text should be.
 func inWords(err error, whole string) error {
 	var mistyped *json.UnmarshalTypeError
 	switch {
