@@ -54,7 +54,7 @@ var knows = map[string][]string{
 	"collection":          {"dataset", "simd", "bandit", "internal/philox", "internal/atomicfile"},
 	"backend":             {"collection", "bandit"},
 	"backend/looks":       {"backend", "collection", "bandit", "simd"},
-	"backend/backendtest": {"backend", "collection", "bandit", "internal/philox"},
+	"backend/backendtest": {"backend", "collection", "bandit", "internal/philox", "internal/vectors"},
 	"cpu":                 {"backend", "backend/looks", "collection", "bandit", "simd"},
 	"simd":                {},
 	"gpu":                 {"backend", "backend/looks", "collection", "kernels"},

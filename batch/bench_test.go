@@ -5,23 +5,23 @@ import (
 	"testing"
 	"time"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // BenchmarkAgainstDense runs adaptive and exact in turn on the same queries and
 // reports their ratio, the dense time over the adaptive one.
 func BenchmarkAgainstDense(b *testing.B) {
-	r := backendtest.Rand(1)
+	r := vectors.Rand(1)
 	for _, set := range []struct {
 		name string
 		rows func() ([]float32, int)
 	}{
 		{"mnist-10k-784", func() ([]float32, int) { return mnist(b) }},
-		{"powerlaw-20k-768", func() ([]float32, int) { return backendtest.PowerLaw(r, 20000, 768), 768 }},
-		{"gaussian-20k-768", func() ([]float32, int) { return backendtest.Gaussian(r, 20000, 768), 768 }},
-		{"powerlaw-8k-2048", func() ([]float32, int) { return backendtest.PowerLaw(r, 8000, 2048), 2048 }},
+		{"powerlaw-20k-768", func() ([]float32, int) { return vectors.PowerLaw(r, 20000, 768), 768 }},
+		{"gaussian-20k-768", func() ([]float32, int) { return vectors.Gaussian(r, 20000, 768), 768 }},
+		{"powerlaw-8k-2048", func() ([]float32, int) { return vectors.PowerLaw(r, 8000, 2048), 2048 }},
 	} {
 		b.Run(set.name, func(b *testing.B) {
 			rows, dim := set.rows()

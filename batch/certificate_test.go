@@ -13,6 +13,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestCertificates recomputes every figure of every certificate.
@@ -22,8 +23,8 @@ func TestCertificates(t *testing.T) {
 		if testing.Short() && dim == 300 {
 			continue
 		}
-		rng := backendtest.Rand(1)
-		for name, rows := range map[string][]float32{"power-law": backendtest.PowerLaw(rng, n, dim), "gaussian": backendtest.Gaussian(rng, n, dim)} {
+		rng := vectors.Rand(1)
+		for name, rows := range map[string][]float32{"power-law": vectors.PowerLaw(rng, n, dim), "gaussian": vectors.Gaussian(rng, n, dim)} {
 			for _, opt := range []collection.Options{
 				{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
 				{Seed: 1, NoHead: true, KeepRotated: true}, {Seed: 1, Basis: collection.Raw},
@@ -170,7 +171,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 
 // TestCertificateJSON fixes the names that readers of certificates rely on.
 func TestCertificateJSON(t *testing.T) {
-	rows := backendtest.PowerLaw(backendtest.Rand(1), 500, 300)
+	rows := vectors.PowerLaw(vectors.Rand(1), 500, 300)
 	e := open(t, rows, 300, nil, 1)
 	b, err := json.Marshal(search(t, e, batch.Request{Queries: rows[:300], K: 3, Method: batch.Adaptive}).Answers[0].Certificate)
 	if err != nil {
@@ -226,7 +227,7 @@ func TestLaws(t *testing.T) {
 		{257, nil, batch.Request{Method: batch.Certain}, batch.GuaranteeCertain, ""},
 		{257, nil, batch.Request{Method: batch.Exact}, batch.GuaranteeExact, ""},
 	} {
-		rows := backendtest.PowerLaw(backendtest.Rand(1), n, x.dim)
+		rows := vectors.PowerLaw(vectors.Rand(1), n, x.dim)
 		e := open(t, rows, x.dim, x.opt, 1)
 		x.req.Queries, x.req.K = rows[:2*x.dim], 3
 		for _, a := range search(t, e, x.req).Answers {

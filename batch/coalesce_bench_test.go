@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // rival is a way to search, with what its searches took.
@@ -40,9 +40,9 @@ func (r *rival) call(b *testing.B, mu *sync.Mutex, from time.Time, q []float32) 
 // rivals are an Engine and a Coalescer on it, with queries for both.
 func rivals(b *testing.B) (alone, together *rival, told *waits, query func(i int) []float32) {
 	const atoms, dim, m = 60000, 256, 512
-	r := backendtest.Rand(1)
-	e := open(b, backendtest.PowerLaw(r, atoms, dim), dim, &collection.Options{Seed: 1, Metric: collection.Cosine}, 0)
-	queries := backendtest.PowerLaw(r, m, dim)
+	r := vectors.Rand(1)
+	e := open(b, vectors.PowerLaw(r, atoms, dim), dim, &collection.Options{Seed: 1, Metric: collection.Cosine}, 0)
+	queries := vectors.PowerLaw(r, m, dim)
 	told = &waits{}
 	c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow, Observer: told})
 	b.Cleanup(c.Close)

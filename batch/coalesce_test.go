@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // TestCoalescerIdle has searches begin at once while there is room.
@@ -267,7 +267,7 @@ func TestCoalescerGroups(t *testing.T) {
 // variants for many to share a run.
 func mixed(t *testing.T, e *batch.Engine, rows []float32, n int) []batch.Request {
 	t.Helper()
-	r, c := backendtest.Rand(11), e.Collection()
+	r, c := vectors.Rand(11), e.Collection()
 	methods := batch.Methods()
 	plans, err := e.Plans(batch.Request{Queries: rows[:c.Dim], K: 10})
 	if err != nil {
@@ -335,7 +335,7 @@ func TestCoalescerAnswers(t *testing.T) {
 		if i == 7 { // with looks at signs
 			atoms, dim = 300, 770
 		}
-		rows := backendtest.PowerLaw(backendtest.Rand(3), atoms, dim)
+		rows := vectors.PowerLaw(vectors.Rand(3), atoms, dim)
 		c := build(t, rows, dim, &opt)
 		plain := over(t, c, 2, nil)
 		requests := mixed(t, plain, rows, n)

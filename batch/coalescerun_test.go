@@ -16,6 +16,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // inn is a backend whose runs of several queries do some of their first look or dense
@@ -256,7 +257,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 	var wg sync.WaitGroup
 	for j := range callers {
 		wg.Go(func() {
-			r := backendtest.Rand(uint64(j))
+			r := vectors.Rand(uint64(j))
 			for range rounds {
 				q := rows[j*loungeDim : (j+8)*loungeDim]
 				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore", Delta: 1e-9}

@@ -9,6 +9,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestDeadlines strikes searches at every question they put to their context.
@@ -25,9 +26,9 @@ func TestDeadlines(t *testing.T) {
 		{144, collection.Options{Seed: 1, Metric: collection.Euclidean}, []batch.Method{batch.Certain, batch.Exact}},
 		{48, collection.Options{Seed: 1, Basis: collection.Raw}, []batch.Method{batch.Certain, batch.Strict}},
 	} {
-		rng := backendtest.Rand(1)
-		rows := backendtest.Gaussian(rng, n, x.dim)
-		queries := backendtest.Gaussian(rng, m, x.dim)
+		rng := vectors.Rand(1)
+		rows := vectors.Gaussian(rng, n, x.dim)
+		queries := vectors.Gaussian(rng, m, x.dim)
 		c := build(t, rows, x.dim, &x.opt)
 		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
 		for _, method := range x.methods {
@@ -78,7 +79,7 @@ func TestDeadlines(t *testing.T) {
 
 // TestTimeoutOver asks with a timeout that has passed before the search begins.
 func TestTimeoutOver(t *testing.T) {
-	rows := backendtest.Gaussian(backendtest.Rand(1), 3000, 40)
+	rows := vectors.Gaussian(vectors.Rand(1), 3000, 40)
 	e := open(t, rows, 40, nil, 1)
 	resp := search(t, e, batch.Request{Queries: rows[:80], K: 3, Timeout: time.Nanosecond})
 	for _, a := range resp.Answers {

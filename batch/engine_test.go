@@ -13,6 +13,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,7 +147,7 @@ func wrong(t testing.TB, o *backendtest.Oracle, c *collection.Collection, querie
 // delta 1e-6 the 1,800 answers under a promise that can fail raise a false
 // alarm with probability below .002; exact and certain may never fail.
 func TestMethodsAgainstOracle(t *testing.T) {
-	rng := backendtest.Rand(1)
+	rng := vectors.Rand(1)
 	m, ks := 10, []int{1, 10, 100}
 	if testing.Short() {
 		m, ks = 3, []int{10}
@@ -156,9 +157,9 @@ func TestMethodsAgainstOracle(t *testing.T) {
 		dim  int
 		rows []float32
 	}{
-		{"gaussian", 100, backendtest.Gaussian(rng, 1500, 100)},
-		{"power-law", 300, backendtest.PowerLaw(rng, 1500, 300)},
-		{"power-law-770", 770, backendtest.PowerLaw(rng, 500, 770)},
+		{"gaussian", 100, vectors.Gaussian(rng, 1500, 100)},
+		{"power-law", 300, vectors.PowerLaw(rng, 1500, 300)},
+		{"power-law-770", 770, vectors.PowerLaw(rng, 500, 770)},
 	} {
 		if testing.Short() && set.dim == 770 {
 			continue
@@ -195,7 +196,7 @@ func TestMethodsAgainstOracle(t *testing.T) {
 
 // TestAllAtoms asks for k = n and beyond.
 func TestAllAtoms(t *testing.T) {
-	rows := backendtest.Gaussian(backendtest.Rand(2), 130, 40)
+	rows := vectors.Gaussian(vectors.Rand(2), 130, 40)
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		c := build(t, rows, 40, &collection.Options{Metric: metric})
 		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
@@ -219,9 +220,9 @@ func TestAllAtoms(t *testing.T) {
 // queries alone.
 func TestParts(t *testing.T) {
 	const dim, m = 16, 1100
-	rng := backendtest.Rand(3)
-	rows := backendtest.PowerLaw(rng, 200, dim)
-	queries := backendtest.PowerLaw(rng, m, dim)
+	rng := vectors.Rand(3)
+	rows := vectors.PowerLaw(rng, 200, dim)
+	queries := vectors.PowerLaw(rng, m, dim)
 	e := open(t, rows, dim, nil, 2)
 	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
 		all := search(t, e, batch.Request{Queries: queries, K: 3, Method: method})

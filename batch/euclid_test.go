@@ -15,10 +15,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 	"thresher/simd"
 	"thresher/verify"
 )
@@ -69,8 +69,8 @@ func promised(c *collection.Collection, q []float32, k int, ids []int64) error {
 // seconds are n rows of dim features of which the first is a time in seconds since
 // 1970, and some queries like them.
 func seconds(seed uint64, n, m, dim int) (rows, queries []float32) {
-	r := backendtest.Rand(seed)
-	all := backendtest.Gaussian(r, n+m, dim)
+	r := vectors.Rand(seed)
+	all := vectors.Gaussian(r, n+m, dim)
 	for i := 0; i < len(all); i += dim {
 		all[i] = float32(1.7e9 + math.Round(86400*7*r.Float64()))
 	}
@@ -213,7 +213,7 @@ func TestDistancesAreThePromise(t *testing.T) {
 // sign that JSON would show.
 func TestNoDistanceIsNegativeZero(t *testing.T) {
 	for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
-		rows := backendtest.Gaussian(backendtest.Rand(1), 100, 24)
+		rows := vectors.Gaussian(vectors.Rand(1), 100, 24)
 		e := open(t, rows, 24, &collection.Options{Metric: collection.Euclidean, Basis: basis}, 1)
 		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
 			a := search(t, e, batch.Request{Queries: rows[:24], K: 1, Method: method}).Answers[0]
@@ -228,7 +228,7 @@ func TestNoDistanceIsNegativeZero(t *testing.T) {
 // that leaves the differences as they are.
 func TestOffsetCostsNothing(t *testing.T) {
 	const n, dim, m = 4000, 128, 8
-	rows := backendtest.PowerLaw(backendtest.Rand(3), n+m, dim)
+	rows := vectors.PowerLaw(vectors.Rand(3), n+m, dim)
 	for i, v := range rows {
 		rows[i] = float32(math.Round(float64(v)*1024) / 1024) // the offset takes none of them
 	}

@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // TestExpect checks that the forecast is that of the plan Search takes, without a
 // query, and grows with the costs.
 func TestExpect(t *testing.T) {
 	const dim = 200
-	rows := backendtest.PowerLaw(backendtest.Rand(1), 3000, dim)
+	rows := vectors.PowerLaw(vectors.Rand(1), 3000, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
 	costs := backend.Portable()
 	e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1}), &batch.Options{Costs: &costs})

@@ -9,6 +9,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestExtremeNorms asks queries and atoms of norms at the ends of float32, where
@@ -24,8 +25,8 @@ func TestExtremeNorms(t *testing.T) {
 			{1e-36, 1, 1}, {1e15, 1e-30, 1}, {1e13, 1e-41, 1}, {1e13, 1e13, 1},
 			{1, 1e-44, 1}, {1, 1e-30, 1e43}, {1e-36, 1e-41, 1e54}, {1e-20, 1e-20, 1e33}, {1, 1e-41, 1e6},
 		} {
-			rng := backendtest.Rand(3)
-			rows, queries := backendtest.PowerLaw(rng, n, dim), backendtest.PowerLaw(rng, m, dim)
+			rng := vectors.Rand(3)
+			rows, queries := vectors.PowerLaw(rng, n, dim), vectors.PowerLaw(rng, m, dim)
 			for i := range rows {
 				rows[i] = float32(float64(rows[i]) * float64(x.atom) * math.Pow(x.spread, float64(i/dim)/n))
 			}
@@ -57,14 +58,14 @@ func TestExtremeNorms(t *testing.T) {
 // queries so short that |v|^2/2 would round away what they tell.
 func TestDistancesOfTinyQueries(t *testing.T) {
 	const n, dim, m, k = 600, 64, 16, 3
-	rng := backendtest.Rand(5)
-	base, rows := backendtest.Gaussian(rng, 1, dim), make([]float32, n*dim)
+	rng := vectors.Rand(5)
+	base, rows := vectors.Gaussian(rng, 1, dim), make([]float32, n*dim)
 	for i := range n {
 		for j, p := range rng.Perm(dim) {
 			rows[i*dim+j] = base[p]
 		}
 	}
-	queries := backendtest.Gaussian(rng, m, dim)
+	queries := vectors.Gaussian(rng, m, dim)
 	for i := range queries {
 		queries[i] *= 1e-14
 	}

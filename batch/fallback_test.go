@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 var errBroken = errors.New("broken on purpose")
@@ -101,8 +101,8 @@ func (w *watcher) FellBack(from string, reason error) {
 // answers as it would alone, and the observer is told.
 func TestFallback(t *testing.T) {
 	const dim = 200
-	rng := backendtest.Rand(1)
-	rows := backendtest.PowerLaw(rng, 800, dim)
+	rng := vectors.Rand(1)
+	rows := vectors.PowerLaw(rng, 800, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
 	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain}
 	want := search(t, over(t, c, 1, nil), req)
@@ -143,7 +143,7 @@ func TestFallback(t *testing.T) {
 
 // TestNoFallback checks that without one the failure reaches the caller.
 func TestNoFallback(t *testing.T) {
-	rows := backendtest.Gaussian(backendtest.Rand(1), 200, 40)
+	rows := vectors.Gaussian(vectors.Rand(1), 200, 40)
 	c := build(t, rows, 40, nil)
 	for _, at := range []string{"load", "begin", "pull", "finish"} {
 		e, err := batch.Open(t.Context(), c, &broken{cpu.New(cpu.Options{Threads: 1}), at, errBroken}, nil)

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // BenchmarkFilters searches 100,000 atoms of which some may be returned, drawn at
@@ -17,8 +17,8 @@ import (
 // each. Run it with -count and the methods interleave.
 func BenchmarkFilters(b *testing.B) {
 	const n, dim, most = 100000, 128, 256
-	r := backendtest.Rand(1)
-	c, err := collection.Build(context.Background(), backendtest.PowerLaw(r, n, dim), dim, &collection.Options{Seed: 1})
+	r := vectors.Rand(1)
+	c, err := collection.Build(context.Background(), vectors.PowerLaw(r, n, dim), dim, &collection.Options{Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func BenchmarkFilters(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer e.Close()
-	queries := backendtest.PowerLaw(r, most, dim)
+	queries := vectors.PowerLaw(r, most, dim)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	for _, method := range []batch.Method{batch.Auto, batch.Exact} {
 		for _, m := range []int{1, most} {

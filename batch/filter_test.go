@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 	"thresher/simd"
 )
 
@@ -23,8 +24,8 @@ func TestFilters(t *testing.T) {
 	if testing.Short() {
 		m = 2
 	}
-	rng := backendtest.Rand(1)
-	rows := backendtest.PowerLaw(rng, n, dim)
+	rng := vectors.Rand(1)
+	rows := vectors.PowerLaw(rng, n, dim)
 	for _, opt := range []collection.Options{
 		{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
 		{Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
@@ -125,7 +126,7 @@ func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendt
 func TestMinScoreOfDuplicates(t *testing.T) {
 	const n, dim = 400, 80
 	for seed := range uint64(5) {
-		rows := backendtest.Gaussian(backendtest.Rand(seed), n, dim)
+		rows := vectors.Gaussian(vectors.Rand(seed), n, dim)
 		for i := range 30 {
 			copy(rows[(i+200)*dim:(i+201)*dim], rows[i*dim:(i+1)*dim])
 		}
@@ -177,11 +178,11 @@ func TestMinScoreOfDrift(t *testing.T) {
 // alone exceeds every other score: the limit holds for those others still.
 func TestMinScoreBesideAGiant(t *testing.T) {
 	const n, dim, rank = 400, 80, 5
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	for i := range dim {
 		rows[7*dim+i] *= 1e16
 	}
-	q := backendtest.Gaussian(backendtest.Rand(2), 1, dim)
+	q := vectors.Gaussian(vectors.Rand(2), 1, dim)
 	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
 	scores := backendtest.NewOracle(build(t, rows, dim, &collection.Options{Seed: 1})).Scores(q)
 	least := slices.Sorted(slices.Values(scores))[n-rank]
@@ -205,9 +206,9 @@ func TestMinScoreBesideAGiant(t *testing.T) {
 // relative, and that a wide one saves work.
 func TestEpsilon(t *testing.T) {
 	const n, dim, m = 3000, 256, 8
-	rng := backendtest.Rand(2)
-	rows := backendtest.Gaussian(rng, n, dim)
-	queries := backendtest.Gaussian(rng, m, dim)
+	rng := vectors.Rand(2)
+	rows := vectors.Gaussian(rng, n, dim)
+	queries := vectors.Gaussian(rng, m, dim)
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		c := build(t, rows, dim, &collection.Options{Metric: metric, Seed: 1})
 		e, o := over(t, c, 1, nil), backendtest.NewOracle(c)

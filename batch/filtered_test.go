@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // TestFilteredIsTheCollectionOfAllowed: what cannot fail answers a filter as it answers
@@ -21,10 +21,10 @@ import (
 func TestFilteredIsTheCollectionOfAllowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, dim := rapid.IntRange(1, 700).Draw(t, "atoms"), rapid.SampledFrom([]int{7, 64, 150}).Draw(t, "dim")
-		rng := backendtest.Rand(rapid.Uint64().Draw(t, "seed"))
-		rows := backendtest.PowerLaw(rng, n, dim)
+		rng := vectors.Rand(rapid.Uint64().Draw(t, "seed"))
+		rows := vectors.PowerLaw(rng, n, dim)
 		m := rapid.SampledFrom([]int{1, 3, 20}).Draw(t, "queries")
-		queries := backendtest.PowerLaw(rng, m, dim)
+		queries := vectors.PowerLaw(rng, m, dim)
 		opt := collection.Options{Seed: 3, Metric: collection.Metric(rapid.IntRange(0, 2).Draw(t, "metric"))}
 		var allow []int64
 		var only []float32
@@ -88,7 +88,7 @@ func engineOf(t *rapid.T, rows []float32, dim int, opt collection.Options) *batc
 // answers.
 func TestFewAllowedCostFew(t *testing.T) {
 	const n, dim, few = 1 << 16, 32, 10
-	rows := backendtest.PowerLaw(backendtest.Rand(1), n, dim)
+	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	var allow, deny []int64
 	for k, row := range order {
@@ -117,7 +117,7 @@ func TestFewAllowedCostFew(t *testing.T) {
 // filter does not allow too, and says so; so does a first look, of whole panels.
 func TestPullsCountWhatIsRead(t *testing.T) {
 	const n, dim = 2000, 128
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	for _, few := range []int{1, 20, 1000, n - 1} {
@@ -149,7 +149,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 // TestPlansOfFilters: gather is a plan where there is a filter, and no other.
 func TestPlansOfFilters(t *testing.T) {
 	const n, dim = 3000, 128
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
 	for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive} {
 		req := batch.Request{Queries: rows[:dim], K: 1, Method: method, Plan: "gather"}

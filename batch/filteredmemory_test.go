@@ -6,16 +6,16 @@ import (
 	"runtime"
 	"testing"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestFewAllowedTakeLittle: a search of few atoms allowed of many takes no memory an
 // atom, not even a bit. Pools forget under the race detector.
 func TestFewAllowedTakeLittle(t *testing.T) {
 	const n, dim, times = 1 << 16, 32, 20
-	rows := backendtest.PowerLaw(backendtest.Rand(1), n, dim)
+	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
 	for _, m := range []int{1, 100} {
 		req := batch.Request{Queries: rows[:m*dim], K: 3, Allow: []int64{5, 70, 9000, 60000}}

@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch/plan"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestFiltersShareAPlan: plans go by about how many atoms are allowed, so that a filter
@@ -21,14 +21,14 @@ func TestFiltersShareAPlan(t *testing.T) {
 			t.Errorf("%d is about %d, and one more about %d", n, c, coarse(n+1))
 		}
 	})
-	rows := backendtest.Gaussian(backendtest.Rand(1), 5000, 64)
+	rows := vectors.Gaussian(vectors.Rand(1), 5000, 64)
 	c, err := collection.Build(t.Context(), rows, 64, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := newEngine(c)
 	e.planBy(backend.Portable())
-	r := backendtest.Rand(2)
+	r := vectors.Rand(2)
 	made := map[*plan.Plan]bool{}
 	for range 200 {
 		req := Request{Queries: rows[:64], K: 1}

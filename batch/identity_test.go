@@ -12,6 +12,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // same fails the test when two lists of answers differ in any figure.
@@ -25,9 +26,9 @@ func same(t testing.TB, want, got []batch.Answer) {
 // TestConcurrentSearches searches one Engine from eight goroutines at once.
 func TestConcurrentSearches(t *testing.T) {
 	const dim = 144
-	rng := backendtest.Rand(1)
-	rows := backendtest.PowerLaw(rng, 1500, dim)
-	queries := backendtest.PowerLaw(rng, 12, dim)
+	rng := vectors.Rand(1)
+	rows := vectors.PowerLaw(rng, 1500, dim)
+	queries := vectors.PowerLaw(rng, 12, dim)
 	for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
 		e := open(t, rows, dim, &collection.Options{Seed: 1, Basis: basis}, 2)
 		requests := []batch.Request{
@@ -89,9 +90,9 @@ func TestSavedCollection(t *testing.T) {
 			if testing.Short() && dim == 300 {
 				continue
 			}
-			rng := backendtest.Rand(2)
-			rows := backendtest.PowerLaw(rng, 700, dim)
-			queries := backendtest.PowerLaw(rng, 10, dim)
+			rng := vectors.Rand(2)
+			rows := vectors.PowerLaw(rng, 700, dim)
+			queries := vectors.PowerLaw(rng, 10, dim)
 			req := batch.Request{Queries: queries, K: 10}
 			want := search(t, open(t, rows, dim, &opt, 1), req)
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // mortal is a backend whose device is lost in the middle of the run after a number
@@ -58,8 +58,8 @@ func (r *mortalRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors
 // and that certificates name what answered.
 func TestLost(t *testing.T) {
 	const dim = 200
-	rng := backendtest.Rand(1)
-	rows := backendtest.PowerLaw(rng, 800, dim)
+	rng := vectors.Rand(1)
+	rows := vectors.PowerLaw(rng, 800, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
 	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain, Plan: "64,whole,rescore"}
 	want := search(t, over(t, c, 1, nil), req)
@@ -104,7 +104,7 @@ func TestLost(t *testing.T) {
 // TestLostAlone checks that without a fallback every search says so.
 func TestLostAlone(t *testing.T) {
 	const dim = 40
-	rows := backendtest.Gaussian(backendtest.Rand(1), 200, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), 200, dim)
 	c := build(t, rows, dim, nil)
 	begun := 0
 	e, err := batch.Open(t.Context(), c, &mortal{cpu.New(cpu.Options{Threads: 1}), 0, &begun}, nil)

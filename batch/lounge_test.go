@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // gate is a backend whose runs wait until they are let through, or their context
@@ -145,7 +145,7 @@ type lounge struct {
 const loungeDim = 144
 
 // loungeRows are what lounges search.
-func loungeRows() []float32 { return backendtest.PowerLaw(backendtest.Rand(7), 1500, loungeDim) }
+func loungeRows() []float32 { return vectors.PowerLaw(vectors.Rand(7), 1500, loungeDim) }
 
 func newLounge(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *lounge {
 	t.Helper()

@@ -11,12 +11,13 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // TestAuto checks which method auto picks: exact where nothing can be saved,
 // adaptive where the forecast says that much can.
 func TestAuto(t *testing.T) {
-	rng := backendtest.Rand(1)
+	rng := vectors.Rand(1)
 	for _, x := range []struct {
 		name string
 		dim  int
@@ -25,14 +26,14 @@ func TestAuto(t *testing.T) {
 		k    int
 		want []batch.Method
 	}{
-		{"tiny", 300, backendtest.PowerLaw(rng, 50, 300), collection.Options{}, 1, []batch.Method{batch.Exact}},
-		{"one atom", 40, backendtest.Gaussian(rng, 1, 40), collection.Options{}, 1, []batch.Method{batch.Exact}},
-		{"most of the atoms wanted", 300, backendtest.PowerLaw(rng, 1000, 300), collection.Options{}, 500, []batch.Method{batch.Exact}},
-		{"all wanted", 300, backendtest.PowerLaw(rng, 1000, 300), collection.Options{}, 1000, []batch.Method{batch.Exact}},
-		{"iid", 256, backendtest.Gaussian(rng, 3000, 256), collection.Options{}, 100, []batch.Method{batch.Exact}},
-		{"embeddings", 768, backendtest.PowerLaw(rng, 4000, 768), collection.Options{}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
-		{"few dimensions", 8, backendtest.Gaussian(rng, 20000, 8), collection.Options{}, 1, []batch.Method{batch.Certain, batch.Exact}},
-		{"raw", 300, backendtest.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
+		{"tiny", 300, vectors.PowerLaw(rng, 50, 300), collection.Options{}, 1, []batch.Method{batch.Exact}},
+		{"one atom", 40, vectors.Gaussian(rng, 1, 40), collection.Options{}, 1, []batch.Method{batch.Exact}},
+		{"most of the atoms wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{}, 500, []batch.Method{batch.Exact}},
+		{"all wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{}, 1000, []batch.Method{batch.Exact}},
+		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{}, 100, []batch.Method{batch.Exact}},
+		{"embeddings", 768, vectors.PowerLaw(rng, 4000, 768), collection.Options{}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
+		{"few dimensions", 8, vectors.Gaussian(rng, 20000, 8), collection.Options{}, 1, []batch.Method{batch.Certain, batch.Exact}},
+		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
 	} {
 		e := open(t, x.rows, x.dim, &x.opt, 1)
 		cert := search(t, e, batch.Request{Queries: x.rows[:x.dim], K: x.k}).Answers[0].Certificate
@@ -46,8 +47,8 @@ func TestAuto(t *testing.T) {
 // collection and what is asked, not of the queries or their number.
 func TestPlanIgnoresTheBatch(t *testing.T) {
 	const dim = 384
-	rng := backendtest.Rand(2)
-	rows := backendtest.PowerLaw(rng, 2000, dim)
+	rng := vectors.Rand(2)
+	rows := vectors.PowerLaw(rng, 2000, dim)
 	e := open(t, rows, dim, nil, 2)
 	plans := map[string]bool{}
 	for _, m := range []int{1, 3, 100} {
@@ -75,7 +76,7 @@ func TestAlphaIsShared(t *testing.T) {
 		{2000, 384, collection.Options{Basis: collection.Raw}},
 	} {
 		dim := set.dim
-		rows := backendtest.PowerLaw(backendtest.Rand(3), set.n, dim)
+		rows := vectors.PowerLaw(vectors.Rand(3), set.n, dim)
 		e := open(t, rows, dim, &set.opt, 1)
 		for _, x := range []struct {
 			k, arms int
@@ -122,11 +123,11 @@ func TestAlphaIsShared(t *testing.T) {
 // alarm with probability below .0005.
 func TestPlansAnswer(t *testing.T) {
 	const dim, k = 384, 10
-	rng := backendtest.Rand(4)
+	rng := vectors.Rand(4)
 	for _, opt := range []collection.Options{{Seed: 1}, {Seed: 1, Metric: collection.Cosine}} {
-		c := build(t, backendtest.PowerLaw(rng, 3000, dim), dim, &opt)
+		c := build(t, vectors.PowerLaw(rng, 3000, dim), dim, &opt)
 		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
-		queries := backendtest.PowerLaw(rng, 5, dim)
+		queries := vectors.PowerLaw(rng, 5, dim)
 		for _, method := range []batch.Method{batch.Auto, batch.Adaptive, batch.Certain, batch.Exact} {
 			req := batch.Request{Queries: queries, K: k, Delta: 1e-6, Method: method}
 			plans, err := e.Plans(req)
@@ -180,7 +181,7 @@ func TestPlansAnswer(t *testing.T) {
 }
 
 func TestPlansRefused(t *testing.T) {
-	rows := backendtest.PowerLaw(backendtest.Rand(5), 300, 300)
+	rows := vectors.PowerLaw(vectors.Rand(5), 300, 300)
 	rotated, raw := open(t, rows, 300, nil, 1), open(t, rows, 300, &collection.Options{Basis: collection.Raw}, 1)
 	for _, x := range []struct {
 		e    *batch.Engine
@@ -215,7 +216,7 @@ func TestPlansRefused(t *testing.T) {
 // refused.
 func TestCostsDecide(t *testing.T) {
 	const dim = 384
-	c := build(t, backendtest.PowerLaw(backendtest.Rand(6), 3000, dim), dim, nil)
+	c := build(t, vectors.PowerLaw(vectors.Rand(6), 3000, dim), dim, nil)
 	plan := func(costs *backend.Costs) string {
 		e := over(t, c, 1, &batch.Options{Costs: costs})
 		return search(t, e, batch.Request{Queries: c.Rows[:dim], K: 10}).Answers[0].Certificate.Plan
@@ -239,7 +240,7 @@ func TestCostsDecide(t *testing.T) {
 // one does.
 func TestPlansAreRememberedApart(t *testing.T) {
 	const dim = 384
-	c := build(t, backendtest.PowerLaw(backendtest.Rand(7), 3000, dim), dim, nil)
+	c := build(t, vectors.PowerLaw(vectors.Rand(7), 3000, dim), dim, nil)
 	asked := over(t, c, 1, nil)
 	var deny []int64
 	for i := range int64(2900) {

@@ -12,6 +12,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // asking is a context whose Err blocks whoever asks after the first, until it is opened.
@@ -32,7 +33,7 @@ func (c *asking) Err() error {
 func TestPublishedThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const threads, m, dim = 3, 10, 16
-		rows := backendtest.PowerLaw(backendtest.Rand(1), 50, dim)
+		rows := vectors.PowerLaw(vectors.Rand(1), 50, dim)
 		e := open(t, rows, dim, &collection.Options{Basis: collection.Raw}, threads)
 		ctx := &asking{Context: t.Context(), opened: make(chan struct{})}
 		done := make(chan error)
@@ -57,9 +58,9 @@ func TestPublishedThreads(t *testing.T) {
 // they return, scores are exact and certificates say what they promise.
 func TestPublished(t *testing.T) {
 	const n, dim, m, k = 150, 64, 10, 5
-	rng := backendtest.Rand(1)
-	rows := backendtest.PowerLaw(rng, n, dim)
-	queries := slices.Concat(backendtest.PowerLaw(rng, m-1, dim), make([]float32, dim))
+	rng := vectors.Rand(1)
+	rows := vectors.PowerLaw(rng, n, dim)
+	queries := slices.Concat(vectors.PowerLaw(rng, m-1, dim), make([]float32, dim))
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		c := build(t, rows, dim, &collection.Options{Basis: collection.Raw, Metric: metric, Seed: 1})
 		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
@@ -118,7 +119,7 @@ func TestPublished(t *testing.T) {
 // TestBeta: 0 stands for 1, and another exponent draws other coordinates.
 func TestBeta(t *testing.T) {
 	const n, dim = 100, 32
-	rows := backendtest.PowerLaw(backendtest.Rand(3), n, dim)
+	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
 	e := over(t, build(t, rows, dim, &collection.Options{Basis: collection.Raw, Seed: 1}), 1, nil)
 	pulls := func(beta float64) int64 {
 		req := batch.Request{Queries: rows[:4*dim], K: 3, Method: batch.BanditMIPSBeta, Sigma: .01, Beta: beta}
@@ -134,8 +135,8 @@ func TestBeta(t *testing.T) {
 // that chance has chosen.
 func TestPublishedAlone(t *testing.T) {
 	const n, dim, m = 300, 64, 6
-	rng := backendtest.Rand(2)
-	rows := backendtest.PowerLaw(rng, n, dim)
+	rng := vectors.Rand(2)
+	rows := vectors.PowerLaw(rng, n, dim)
 	e := open(t, rows, dim, &collection.Options{Basis: collection.Raw, Seed: 1}, 2)
 	for _, method := range []batch.Method{batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME, batch.Strict, batch.Certain} {
 		req := batch.Request{Queries: rows[:m*dim], K: 3, Method: method, Sigma: .01}

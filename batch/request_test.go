@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestRequestErrors fixes the field and the words of every refusal.
 func TestRequestErrors(t *testing.T) {
-	rng := backendtest.Rand(1)
+	rng := vectors.Rand(1)
 	const n, dim = 50, 20
-	rows := backendtest.Gaussian(rng, n, dim)
+	rows := vectors.Gaussian(rng, n, dim)
 	queries := rows[:3*dim]
 	with := func(at int, v float32) []float32 {
 		q := slices.Clone(queries)
@@ -89,7 +89,7 @@ func TestRequestErrors(t *testing.T) {
 
 // TestRequestDefaults checks what zero values stand for.
 func TestRequestDefaults(t *testing.T) {
-	rows := backendtest.PowerLaw(backendtest.Rand(2), 600, 300)
+	rows := vectors.PowerLaw(vectors.Rand(2), 600, 300)
 	e := open(t, rows, 300, nil, 1)
 	a := search(t, e, batch.Request{Queries: rows[:300], K: 2, Method: batch.Adaptive}).Answers[0].Certificate
 	if a.Delta != .01 || a.Epsilon != 0 {
@@ -102,7 +102,7 @@ func TestRequestDefaults(t *testing.T) {
 
 // TestClosedEngine checks that a closed Engine refuses, by whatever method.
 func TestClosedEngine(t *testing.T) {
-	rows := backendtest.Gaussian(backendtest.Rand(1), 200, 40)
+	rows := vectors.Gaussian(vectors.Rand(1), 200, 40)
 	for _, x := range []struct {
 		basis  collection.Basis
 		method batch.Method

@@ -10,6 +10,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 )
 
 // counting is a backend that does what cpu does, and counts. Survivors are as told.
@@ -59,11 +60,7 @@ func (r *countingRun) Pull(ctx context.Context, l backend.Look) (backend.Survivo
 // gaussian is n rows.
 func gaussian(n, dim int) []float32 {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	rows := make([]float32, n*dim)
-	for i := range rows {
-		rows[i] = float32(rng.NormFloat64())
-	}
-	return rows
+	return vectors.Gaussian(rng, n, dim)
 }
 
 // TestLooksEnd: no look is taken after the one that left nothing to look at, nor

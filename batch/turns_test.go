@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // turnstile gives every part its turn, and notes them.
@@ -35,7 +35,7 @@ func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
 // TestPartsChangeNoAnswer: however a search is cut, on an Engine or a Coalescer, its
 // answers, certificates and sums are those of the search in one.
 func TestPartsChangeNoAnswer(t *testing.T) {
-	rows := backendtest.PowerLaw(backendtest.Rand(9), 1200, loungeDim)
+	rows := vectors.PowerLaw(vectors.Rand(9), 1200, loungeDim)
 	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
 	e := over(t, c, 1, nil)
 	together := batch.NewCoalescer(e, nil)

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestHighHalves holds what looks at signs charge for leaving the low halves of a
@@ -36,7 +36,7 @@ func TestHighHalves(t *testing.T) {
 // coordinates charge for the sums behind offsets of long rows.
 func TestOffsets(t *testing.T) {
 	const n, dim = 40, 32 // an atom and its opposite: the centre is at 0
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	for i := range rows[:n/2*dim] {
 		rows[i] *= float32(math.Pow(10, -20-float64(i/dim)/4))
 		rows[n/2*dim+i] = -rows[i]

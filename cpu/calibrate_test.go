@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 var (
@@ -124,19 +124,19 @@ func block(dim int) func(r *rand.Rand) ([]float32, []float32) {
 }
 
 func cells(t *testing.T, large bool) []cell {
-	r := backendtest.Rand(11)
+	r := vectors.Rand(11)
 	c := []cell{
 		{name: "near-duplicates", dim: 768, k: 1, light: true, draw: correlated(768, .999999)},
 		{name: "cosine .9", dim: 768, k: 1, draw: correlated(768, .9)},
 		{name: "cosine .3", dim: 300, k: 1, light: true, draw: correlated(300, .3)},
 		{name: "cosine -.95 (all scores negative)", dim: 768, k: 1, light: true, draw: correlated(768, -.95)},
-		{name: "iid Gaussian", dim: 512, k: 1, draw: pool(backendtest.Gaussian(r, 400, 512), 512, 1)},
-		{name: "iid Gaussian", dim: 512, k: 10, light: true, draw: pool(backendtest.Gaussian(r, 400, 512), 512, 10)},
-		{name: "iid Gaussian, Haar", dim: 128, k: 1, draw: pool(backendtest.Gaussian(r, 400, 128), 128, 1)},
-		{name: "power-law embeddings", dim: 768, k: 1, draw: pool(backendtest.PowerLaw(r, 400, 768), 768, 1)},
-		{name: "power-law embeddings", dim: 768, k: 10, draw: pool(backendtest.PowerLaw(r, 400, 768), 768, 10)},
-		{name: "sparse TF-IDF", dim: 2048, k: 1, light: true, draw: pool(backendtest.TFIDF(r, 300, 2048), 2048, 1)},
-		{name: "near-duplicate rows", dim: 544, k: 10, light: true, draw: pool(backendtest.NearDuplicates(r, 300, 544), 544, 10)},
+		{name: "iid Gaussian", dim: 512, k: 1, draw: pool(vectors.Gaussian(r, 400, 512), 512, 1)},
+		{name: "iid Gaussian", dim: 512, k: 10, light: true, draw: pool(vectors.Gaussian(r, 400, 512), 512, 10)},
+		{name: "iid Gaussian, Haar", dim: 128, k: 1, draw: pool(vectors.Gaussian(r, 400, 128), 128, 1)},
+		{name: "power-law embeddings", dim: 768, k: 1, draw: pool(vectors.PowerLaw(r, 400, 768), 768, 1)},
+		{name: "power-law embeddings", dim: 768, k: 10, draw: pool(vectors.PowerLaw(r, 400, 768), 768, 10)},
+		{name: "sparse TF-IDF", dim: 2048, k: 1, light: true, draw: pool(vectors.TFIDF(r, 300, 2048), 2048, 1)},
+		{name: "near-duplicate rows", dim: 544, k: 10, light: true, draw: pool(vectors.NearDuplicates(r, 300, 544), 544, 10)},
 		{name: "one dominant coordinate", dim: 768, k: 1, light: true, draw: func(r *rand.Rand) ([]float32, []float32) {
 			q, v := correlated(768, .2)(r)
 			q[3], v[3] = 200, 150

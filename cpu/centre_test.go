@@ -8,6 +8,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestDenseOfFarRows: of rows with an offset that all share the dense path scores few
@@ -15,7 +16,7 @@ import (
 // would score almost all.
 func TestDenseOfFarRows(t *testing.T) {
 	const n, dim, m, k = 6000, 40, 20, 10
-	near := backendtest.Gaussian(backendtest.Rand(4), n+m, dim)
+	near := vectors.Gaussian(vectors.Rand(4), n+m, dim)
 	for i, v := range near {
 		near[i] = float32(math.Round(float64(v)*8) / 8) // the offset takes nothing of them
 	}

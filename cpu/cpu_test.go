@@ -13,6 +13,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 	"thresher/simd"
 )
 
@@ -35,7 +36,7 @@ func TestConformance(t *testing.T) {
 // TestThreads holds every ladder's answers, with all their figures, against
 // those of one thread.
 func TestThreads(t *testing.T) {
-	rng := backendtest.Rand(1)
+	rng := vectors.Rand(1)
 	const n, m = 2500, 30
 	for _, x := range []struct {
 		dim int
@@ -51,7 +52,7 @@ func TestThreads(t *testing.T) {
 		if testing.Short() {
 			n = 1000
 		}
-		rows := backendtest.PowerLaw(rng, n, x.dim)
+		rows := vectors.PowerLaw(rng, n, x.dim)
 		c, err := collection.Build(context.Background(), rows, x.dim, &x.opt)
 		if err != nil {
 			t.Fatal(err)
@@ -99,8 +100,8 @@ func search(t *testing.T, c *collection.Collection, l backendtest.Ladder, thread
 // TestDenseKeepsWhatItFound stops a dense scan of many queries halfway: those
 // it had finished are complete, and the one under way has found something.
 func TestDenseKeepsWhatItFound(t *testing.T) {
-	rng := backendtest.Rand(2)
-	rows := backendtest.Gaussian(rng, 3000, 20)
+	rng := vectors.Rand(2)
+	rows := vectors.Gaussian(rng, 3000, 20)
 	c, err := collection.Build(context.Background(), rows, 20, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,9 +146,9 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 // TestExactIsHonest holds the claim that no arm was dropped by a bound that can
 // fail against a search whose only look fails nearly always.
 func TestExactIsHonest(t *testing.T) {
-	rng := backendtest.Rand(3)
+	rng := vectors.Rand(3)
 	const n, dim = 900, 128
-	rows := backendtest.Gaussian(rng, n, dim)
+	rows := vectors.Gaussian(rng, n, dim)
 	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -182,18 +183,18 @@ func TestExactIsHonest(t *testing.T) {
 // TestExactCountsRetests looks for searches whose look kept every arm while the
 // final threshold dropped one by that look's bound: a drop that can fail.
 func TestExactCountsRetests(t *testing.T) {
-	rng := backendtest.Rand(4)
+	rng := vectors.Rand(4)
 	const n, dim = 6, 128
 	found := 0
 	for seed := range uint64(100) {
-		rows := backendtest.Gaussian(rng, n, dim)
+		rows := vectors.Gaussian(rng, n, dim)
 		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, NoHead: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .1}}}
 		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
-		q := backendtest.Gaussian(rng, 1, dim)
+		q := vectors.Gaussian(rng, 1, dim)
 		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 		if a.Looks[0].Survivors == n && a.Rows < n {
 			found++
@@ -210,16 +211,16 @@ func TestExactCountsRetests(t *testing.T) {
 // TestExactCountsLeaders is the same for raw coordinates: scored leaders lift
 // the threshold above arms that every look had kept.
 func TestExactCountsLeaders(t *testing.T) {
-	rng := backendtest.Rand(4)
+	rng := vectors.Rand(4)
 	const n, dim = 6, 64
 	found := 0
 	for seed := range uint64(100) {
-		rows := backendtest.PowerLaw(rng, n, dim)
+		rows := vectors.PowerLaw(rng, n, dim)
 		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, Basis: collection.Raw})
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := backendtest.PowerLaw(rng, 1, dim)
+		q := vectors.PowerLaw(rng, 1, dim)
 		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
 		for _, l := range backendtest.Ladders(c, .3) {
 			if !l.Random {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // goalsOver is a batch over random atoms with the filter of each query, by the share
@@ -17,8 +17,8 @@ import (
 func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run {
 	t.Helper()
 	const dim = 64
-	r := backendtest.Rand(1)
-	c, err := collection.Build(context.Background(), backendtest.Gaussian(r, n, dim), dim, nil)
+	r := vectors.Rand(1)
+	c, err := collection.Build(context.Background(), vectors.Gaussian(r, n, dim), dim, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run
 			goals[j].Allowed = f.Len()
 		}
 	}
-	q := backend.Queries{M: len(goals), Dim: dim, Data: backendtest.Gaussian(r, len(goals), dim)}
+	q := backend.Queries{M: len(goals), Dim: dim, Data: vectors.Gaussian(r, len(goals), dim)}
 	x, err := resident.Begin(context.Background(), q, goals)
 	if err != nil {
 		t.Fatal(err)

@@ -10,18 +10,19 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestRevisitGoesOn strikes looks at rows between the stretches that queries walk
 // together, again and again: what they come to is what they come to undisturbed.
 func TestRevisitGoesOn(t *testing.T) {
 	const n, dim, m = 3000, 256, 6
-	rng := backendtest.Rand(9)
-	c, err := collection.Build(context.Background(), backendtest.Gaussian(rng, n, dim), dim, &collection.Options{Seed: 2})
+	rng := vectors.Rand(9)
+	c, err := collection.Build(context.Background(), vectors.Gaussian(rng, n, dim), dim, &collection.Options{Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := backend.Queries{M: m, Dim: dim, Data: backendtest.Gaussian(rng, m, dim)}
+	queries := backend.Queries{M: m, Dim: dim, Data: vectors.Gaussian(rng, m, dim)}
 	var goals []backend.Goal
 	for range m {
 		goals = append(goals, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1})

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // begun is a batch of one query, the first of n generated rows, for k of them.
 func begun(t *testing.T, n, dim, k int) *run {
 	t.Helper()
-	rows := backendtest.PowerLaw(backendtest.Rand(4), n, dim)
+	rows := vectors.PowerLaw(vectors.Rand(4), n, dim)
 	c, err := collection.Build(context.Background(), rows, dim, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/gpu/emulator"
+	"thresher/internal/vectors"
 )
 
 // told keeps what an engine says of its backends.
@@ -50,12 +51,12 @@ type served struct {
 
 func newServed(t *testing.T, n, dim, m int) *served {
 	t.Helper()
-	rng := backendtest.Rand(31)
-	rows := backendtest.PowerLaw(rng, n, dim)
+	rng := vectors.Rand(31)
+	rows := vectors.PowerLaw(rng, n, dim)
 	for i := 0; i+1 < n; i += 10 {
 		copy(rows[(i+1)*dim:(i+2)*dim], rows[i*dim:(i+1)*dim])
 	}
-	s := &served{set: backendtest.Set{Dim: dim, Rows: rows, Queries: backendtest.PowerLaw(rng, m, dim)}, cpu: cpu.New(cpu.Options{Threads: 1})}
+	s := &served{set: backendtest.Set{Dim: dim, Rows: rows, Queries: vectors.PowerLaw(rng, m, dim)}, cpu: cpu.New(cpu.Options{Threads: 1})}
 	var err error
 	if s.c, err = collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1}); err != nil {
 		t.Fatal(err)

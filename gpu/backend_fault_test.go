@@ -13,6 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // errand is a small search that meets every part of the backend: panels, rows,
@@ -25,8 +26,8 @@ type errand struct {
 }
 
 func newErrand(t testing.TB, n, dim int) *errand {
-	rng := backendtest.Rand(11)
-	e := &errand{set: backendtest.Set{Name: "power-law", Dim: dim, Rows: backendtest.PowerLaw(rng, n, dim), Queries: backendtest.PowerLaw(rng, 5, dim)}}
+	rng := vectors.Rand(11)
+	e := &errand{set: backendtest.Set{Name: "power-law", Dim: dim, Rows: vectors.PowerLaw(rng, n, dim), Queries: vectors.PowerLaw(rng, 5, dim)}}
 	var err error
 	if e.c, err = collection.Build(t.Context(), e.set.Rows, dim, &collection.Options{Seed: 3}); err != nil {
 		t.Fatal(err)

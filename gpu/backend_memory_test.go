@@ -18,6 +18,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/backend/looks"
 	"thresher/gpu/emulator"
+	"thresher/internal/vectors"
 )
 
 // wide is a batch of many queries, and the ladder that it climbs.
@@ -29,7 +30,7 @@ type wide struct {
 func newWide(t testing.TB, n, m int) *wide {
 	const dim = 48
 	w := &wide{errand: *newErrand(t, n, dim)}
-	w.set.Queries = backendtest.PowerLaw(backendtest.Rand(12), m, dim)
+	w.set.Queries = vectors.PowerLaw(vectors.Rand(12), m, dim)
 	w.goals = nil
 	for j := range m {
 		g := backend.Goal{K: []int{1, 10, 40}[j%3], Floor: math.Inf(-1), Allowed: n, Skip: -1}

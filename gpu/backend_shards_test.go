@@ -10,6 +10,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // several opens the backend on three devices of the emulator.
@@ -60,9 +61,9 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 func TestShards(t *testing.T) {
 	b := several(t)
 	defer shut(t, "backend", b.Close)
-	rng := backendtest.Rand(21)
+	rng := vectors.Rand(21)
 	const n, dim = 1400, 160
-	s := &backendtest.Set{Name: "power-law", Dim: dim, Rows: backendtest.PowerLaw(rng, n, dim), Queries: backendtest.PowerLaw(rng, 2, dim)}
+	s := &backendtest.Set{Name: "power-law", Dim: dim, Rows: vectors.PowerLaw(rng, n, dim), Queries: vectors.PowerLaw(rng, 2, dim)}
 	for k, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		if !myTurn(k) {
 			continue

@@ -15,6 +15,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // endsAt is a context that ends as r's device launches a kernel for the n-th time, so
@@ -199,8 +200,8 @@ func TestLeaving(t *testing.T) {
 // best of query j is atom 1500 + j.
 func newFlat(t *testing.T, m int) *wide {
 	const n, dim = 1600, 144
-	rng := backendtest.Rand(17)
-	w := &wide{errand: errand{set: backendtest.Set{Name: "gaussian", Dim: dim, Rows: backendtest.Gaussian(rng, n, dim)}}}
+	rng := vectors.Rand(17)
+	w := &wide{errand: errand{set: backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim)}}}
 	var err error
 	if w.c, err = collection.Build(t.Context(), w.set.Rows, dim, &collection.Options{Seed: 2}); err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"thresher/backend"
-	"thresher/backend/backendtest"
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/gpu/emulator"
+	"thresher/internal/vectors"
 )
 
 // toll is what something takes: turns at the device, waits for what was enqueued,
@@ -36,8 +36,8 @@ func (t *toll) pay(f func() error) error {
 func tolled(t *testing.T) (*collection.Collection, []float32) {
 	t.Helper()
 	const n, dim, most = 1100, 160, 64
-	rng := backendtest.Rand(41)
-	rows, queries := backendtest.PowerLaw(rng, n, dim), backendtest.PowerLaw(rng, most, dim)
+	rng := vectors.Rand(41)
+	rows, queries := vectors.PowerLaw(rng, n, dim), vectors.PowerLaw(rng, most, dim)
 	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ func oracle(t *testing.T, rows []float32, dim int, metric collection.Metric, thr
 }
 
 func gaussian(seed uint64, n, dim int) []float32 {
-	return backendtest.Gaussian(backendtest.Rand(seed), n, dim)
+	return vectors.Gaussian(vectors.Rand(seed), n, dim)
 }
 
 func TestOracleRefuses(t *testing.T) {

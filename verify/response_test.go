@@ -11,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/internal/vectors"
 	"thresher/verify"
 )
 
@@ -47,7 +48,7 @@ func report(t *testing.T, o *verify.Oracle, req batch.Request, resp *batch.Respo
 // 1e-5 over the whole test.
 func TestResponses(t *testing.T) {
 	const n, dim, m, first = 1500, 144, 8, 100
-	rows := backendtest.PowerLaw(backendtest.Rand(1), n, dim)
+	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	// the longest atom is so short that float32 rounds its norm by a tenth
 	tiny := slices.Clone(rows)
 	for i := range tiny {
@@ -118,8 +119,8 @@ func TestResponses(t *testing.T) {
 // they put to their context.
 func TestResponsesStopped(t *testing.T) {
 	const n, dim, m, k = 2000, 144, 3, 10
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
-	queries := backendtest.Gaussian(backendtest.Rand(2), m, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
+	queries := vectors.Gaussian(vectors.Rand(2), m, dim)
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		e, o := over(t, rows, dim, &collection.Options{Seed: 1, Metric: metric})
 		for _, epsilon := range []float64{0, .02, .2} {
@@ -150,7 +151,7 @@ func TestResponsesStopped(t *testing.T) {
 // TestResponseFindsTampering: each change makes one answer of eight malformed or wrong.
 func TestResponseFindsTampering(t *testing.T) {
 	const n, dim, m, k, bad = 300, 20, 8, 4, 5
-	rows := backendtest.Gaussian(backendtest.Rand(1), n, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
 	e, o := over(t, rows, dim, &collection.Options{Metric: collection.Euclidean})
 	denied := []int64{11, 12}
 	req := batch.Request{Queries: rows[:m*dim], K: k, Method: batch.Exact, ExcludeSelf: true, Deny: denied, Epsilon: .5, Relative: true}
@@ -221,7 +222,7 @@ func distance(q, v []float32) float32 {
 
 func TestResponseRefuses(t *testing.T) {
 	const dim = 4
-	rows := backendtest.Gaussian(backendtest.Rand(1), 10, dim)
+	rows := vectors.Gaussian(vectors.Rand(1), 10, dim)
 	_, o := over(t, rows, dim, nil)
 	two := &batch.Response{Answers: make([]batch.Answer, 2)}
 	if _, err := verify.Response(t.Context(), o, batch.Request{Queries: rows[:3*dim], K: 1}, two); err == nil {

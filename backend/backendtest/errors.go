@@ -8,12 +8,13 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // small returns a set for tests of errors, its collection and one goal.
 func small(t *testing.T, dim int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
-	rng := Rand(9)
-	s := &Set{Name: "small", Dim: dim, Rows: Gaussian(rng, 200, dim), Queries: Gaussian(rng, 1, dim)}
+	rng := vectors.Rand(9)
+	s := &Set{Name: "small", Dim: dim, Rows: vectors.Gaussian(rng, 200, dim), Queries: vectors.Gaussian(rng, 1, dim)}
 	c := build(t, s, opt)
 	o := NewOracle(c)
 	a := &asked{}

@@ -10,6 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // filtered is a filter with a name.
@@ -46,18 +47,18 @@ func filtersOf(c *collection.Collection, o *Oracle, r interface{ Perm(int) []int
 // proportion to what is allowed.
 func filters(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	rng := Rand(8)
+	rng := vectors.Rand(8)
 	for k, set := range []Set{
-		{Name: "gaussian", Dim: 144, Rows: Gaussian(rng, 800, 144)},
-		{Name: "power-law", Dim: 272, Rows: PowerLaw(rng, 600, 272)},
-		{Name: "fewer than a panel", Dim: 600, Rows: Gaussian(rng, 40, 600)},
+		{Name: "gaussian", Dim: 144, Rows: vectors.Gaussian(rng, 800, 144)},
+		{Name: "power-law", Dim: 272, Rows: vectors.PowerLaw(rng, 600, 272)},
+		{Name: "fewer than a panel", Dim: 600, Rows: vectors.Gaussian(rng, 40, 600)},
 	} {
 		if !p.has(k) {
 			continue
 		}
 		t.Run(set.Name, func(t *testing.T) {
 			s := &set
-			s.Queries = append(PowerLaw(rng, 1, s.Dim), s.Row(3)...)
+			s.Queries = append(vectors.PowerLaw(rng, 1, s.Dim), s.Row(3)...)
 			for _, opt := range kinds(k) {
 				c := build(t, s, opt)
 				r, o := load(t, b, c), NewOracle(c)

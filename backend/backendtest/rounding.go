@@ -9,6 +9,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // rounding builds, for many rotations, the atom and the query that int8 codes
@@ -91,7 +92,7 @@ const headOf = 32
 // anchors are 1,024 atoms in the first coordinates, a million times longer than the
 // others: heads are fitted to them alone, and strips of atoms hold them or others.
 func anchors(dim int, seed uint64) []float32 {
-	rng := Rand(seed)
+	rng := vectors.Rand(seed)
 	rows := make([]float32, 1024*dim)
 	for i := range 1024 {
 		for j := range headOf {
@@ -132,7 +133,7 @@ func worstOfHead(t *testing.T, c *collection.Collection, seed uint64, ofAtom boo
 		}
 		return x
 	}
-	rng := Rand(seed + 9)
+	rng := vectors.Rand(seed + 9)
 	w, along := make([]float64, c.R), make([]float64, c.R)
 	var score, lost float64
 	for score < 8 { // or others as long could not score about as much
@@ -175,7 +176,7 @@ func apart(a, b []float32) float64 {
 // crowd returns the atom and 200 others, twice as long or longer, that score
 // gap less.
 func crowd(q, atom []float32, gap float64, seed uint64) []float32 {
-	rng := Rand(seed)
+	rng := vectors.Rand(seed)
 	dim := len(q)
 	var score, qq float64
 	for j, v := range q {
@@ -257,7 +258,7 @@ func worstOfFine(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 }
 
 func alongQuery(t *testing.T, r *rotation, limit float64, look func(*collection.Collection) int) (q, atom []float32, gap float64) {
-	q = Gaussian(Rand(r.opt.Seed+77), 1, r.dim)
+	q = vectors.Gaussian(vectors.Rand(r.opt.Seed+77), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: q}
 	c := build(t, one, r.opt)
 	w := r.of(c, q)
@@ -290,7 +291,7 @@ func worstPrefix(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 }
 
 func alongCode(t *testing.T, r *rotation, width int) (q, atom []float32, gap float64) {
-	atom = Gaussian(Rand(r.opt.Seed+99), 1, r.dim)
+	atom = vectors.Gaussian(vectors.Rand(r.opt.Seed+99), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: atom}
 	c := build(t, one, r.opt)
 	o := r.of(c, atom)

@@ -7,6 +7,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // student counts failures of Student ladders at delta = .1, one fresh rotation
@@ -20,14 +21,14 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 		trials = 40
 	}
 	b := opened(t, open)
-	rng := Rand(4)
+	rng := vectors.Rand(4)
 	for k, set := range []struct {
 		k int
 		s Set
 	}{
-		{1, Set{Name: "near-duplicates", Dim: 128, Rows: NearDuplicates(rng, 192, 128)}},
-		{5, Set{Name: "power-law", Dim: 130, Rows: PowerLaw(rng, 192, 130)}},
-		{3, Set{Name: "four-hot", Dim: 256 + 16, Rows: hot(rng, 192, 256+16, 4)}},
+		{1, Set{Name: "near-duplicates", Dim: 128, Rows: vectors.NearDuplicates(rng, 192, 128)}},
+		{5, Set{Name: "power-law", Dim: 130, Rows: vectors.PowerLaw(rng, 192, 130)}},
+		{3, Set{Name: "four-hot", Dim: 256 + 16, Rows: vectors.Sparse(rng, 192, 256+16, 4)}},
 	} {
 		if !p.has(k) {
 			continue

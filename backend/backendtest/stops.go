@@ -7,13 +7,14 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // stops makes the batch that contexts strike: enough atoms for several chunks.
 func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
-	rng := Rand(6)
-	s := &Set{Name: "gaussian", Dim: 144, Rows: Gaussian(rng, n, 144)}
-	s.Queries = append(append([]float32{}, s.Row(17)...), Gaussian(rng, 1, s.Dim)...)
+	rng := vectors.Rand(6)
+	s := &Set{Name: "gaussian", Dim: 144, Rows: vectors.Gaussian(rng, n, 144)}
+	s.Queries = append(append([]float32{}, s.Row(17)...), vectors.Gaussian(rng, 1, s.Dim)...)
 	c := build(t, s, opt)
 	o := NewOracle(c)
 	a := &asked{}
@@ -131,8 +132,8 @@ func resumed(t *testing.T, open func() backend.Backend, p Part) {
 // also when the context ends right then.
 func survivorLimit(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
-	rng := Rand(8)
-	s := &Set{Name: "gaussian", Dim: 128, Rows: Gaussian(rng, 9000, 128), Queries: Gaussian(rng, 2, 128)}
+	rng := vectors.Rand(8)
+	s := &Set{Name: "gaussian", Dim: 128, Rows: vectors.Gaussian(rng, 9000, 128), Queries: vectors.Gaussian(rng, 2, 128)}
 	c := build(t, s, collection.Options{Seed: 3})
 	r := load(t, b, c)
 	o := NewOracle(c)

@@ -10,6 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // Run checks a backend against the contract and the oracle. open returns a
@@ -202,9 +203,9 @@ func refused(err error, l *Ladder) bool {
 // queries beside it.
 func batches(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	rng := Rand(3)
-	s := Set{Name: "power-law", Dim: 272, Rows: PowerLaw(rng, 1200, 272)}
-	s.Queries = PowerLaw(rng, 200, 272)
+	rng := vectors.Rand(3)
+	s := Set{Name: "power-law", Dim: 272, Rows: vectors.PowerLaw(rng, 1200, 272)}
+	s.Queries = vectors.PowerLaw(rng, 200, 272)
 	c := build(t, &s, collection.Options{Seed: 2})
 	r := load(t, b, c)
 	goals := make([]backend.Goal, s.M())
