@@ -13,7 +13,7 @@ import (
 // What depends on the metric is answered by the methods below, and no other Go code
 // branches on which metric it is, but two that recompute answers on purpose by
 // formulas of their own: verify and backend/backendtest, in a file metric.go each.
-// The CUDA kernels are given the metric's number.
+// Kernels are told Normalises and Differences.
 type Metric uint8
 
 const (

@@ -118,7 +118,7 @@ func (g *group) scoreLed(q *queue) {
 	lead, led := g.array(b.at.lead, 4*b.leadRoom), g.array(b.at.led, 4)
 	scores, rows := g.array(b.at.leadScore, 8*b.leadRoom), g.array(b.at.leadRow, 4*b.leadRoom)
 	q.launch("score", g.shared(q, 128), g.states(), lead, led, room, Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order),
-		g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), I32(int(r.c.Metric)), scores, rows)
+		g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c), scores, rows)
 	if !g.collects {
 		q.launch("merge", g.blocks(), g.states(), led, scores, rows, room, I32(r.c.Dim),
 			g.array(b.at.bestScore, 8*b.bestRoom), g.array(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)))
@@ -133,7 +133,7 @@ func (g *group) lift(q *queue, w which, by int, share float64, beyond float32) {
 	b, r := g.b, g.b.r
 	if !g.collects && b.bestRoom <= raiseMost {
 		q.launch("raise", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), I32(liftRounds),
-			Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order), g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), I32(int(r.c.Metric)),
+			Ptr(r.rows.memory()), I32(r.c.Dim), Ptr(r.order), g.array(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c),
 			g.array(b.at.bestScore, 8*b.bestRoom), g.array(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)), F64(share), F32(beyond))
 		return
 	}

@@ -148,7 +148,7 @@ func (b *queryBatch) load(q *queue) {
 	c, m := b.r.c, b.m
 	b.up(q, b.at.states, b.at.given+4*m*c.Dim)
 	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threads(b.xWidth())},
-		b.ptr(b.at.given), b.ptr(b.at.scaled), b.ptr(b.at.x), b.ptr(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), I32(int(c.Metric)), orNull(b.r.centre))
+		b.ptr(b.at.given), b.ptr(b.at.scaled), b.ptr(b.at.x), b.ptr(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
 	if !b.codes {
 		return
 	}

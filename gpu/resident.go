@@ -212,3 +212,15 @@ func (r *resident) Close() error {
 func (r *resident) cap(norm float64, lo int) float64 {
 	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }
+
+// scoringOf tells kernels whether c's scores are of sums of products, of products that are
+// normalised or of squared differences: the number of the metric that is just that.
+func scoringOf(c *collection.Collection) Arg {
+	switch m := c.Metric; {
+	case m.Normalises():
+		return I32(int(collection.Cosine))
+	case m.Differences():
+		return I32(int(collection.Euclidean))
+	}
+	return I32(int(collection.InnerProduct))
+}
