@@ -1,9 +1,9 @@
 package cpu
 
-// shift is by how much the query's product with a row as given exceeds that with
-// the row less the centre, if the dense path takes rows as given; scaled.
+// shift returns by how much the query's scaled product with a row as given exceeds that with
+// the row less the centre; 0 unless the dense path multiplies rows as given.
 func (s *state) shift(t *denseTerms) (sum float64) {
-	if s.c.Centre == nil || t == nil || t.far { // no terms: nothing is multiplied
+	if s.c.Centre == nil || t == nil || t.far { // no terms: no products
 		return 0
 	}
 	for c, m := range s.c.Centre {
@@ -12,7 +12,7 @@ func (s *state) shift(t *denseTerms) (sum float64) {
 	return sum
 }
 
-// compared writes the query that is compared, less the centre if there is one, to row.
+// compared writes the query to be compared, less the centre if there is one, to row.
 func (s *state) compared(row []float32) {
 	if s.c.Centre == nil {
 		for c, v := range s.q {

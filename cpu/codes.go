@@ -15,13 +15,12 @@ type rowCodes struct {
 	codes    simd.RowQuery
 	headBias float64   // 128 sum of the head's codes
 	levels   []float64 // 128 sum of the rest's codes up to each level
-	// For looks at signs, which take the rest's high halves alone: what these are
-	// worth, and their sum.
+	// Step and sum of the rest's high halves, for looks at signs, which use only these.
 	high  looks.Steps
 	highs float64
 }
 
-// fine readies the 16-bit codes.
+// fine computes the 16-bit codes.
 func (s *state) fine(w *scratch) {
 	if s.rows.ready {
 		return
@@ -56,8 +55,8 @@ func (s *state) fine(w *scratch) {
 	r.ready = true
 }
 
-// halve readies looks that take the high halves of the rest, coordinates from to
-// end, alone.
+// halve computes what looks need that only use the high halves of the rest's coordinates
+// from to end.
 func (r *rowCodes) halve(from, end int) {
 	lows := r.codes.Lo[from:end]
 	var sum, squares int64
@@ -70,8 +69,8 @@ func (r *rowCodes) halve(from, end int) {
 	r.high.RestErr = (r.RestErr + r.RestStep*math.Sqrt(float64(squares))) * collection.Up
 }
 
-// coarse writes the 8-bit codes of the head and the first width rest
-// coordinates to dst and returns 128 times the sums of either.
+// coarse writes the 8-bit codes of the head and of the first width rest coordinates to dst and
+// returns 128 times the sum of each.
 func (s *state) coarse(w *scratch, dst []int8, width int) (k looks.Steps, headBias, restBias int32) {
 	r := s.c.R
 	w.small = grow(w.small, r+width)
@@ -84,8 +83,8 @@ func (s *state) coarse(w *scratch, dst []int8, width int) (k looks.Steps, headBi
 	return k, simd.Bias * int32(h), simd.Bias * int32(o)
 }
 
-// encode rounds x to integers of magnitude at most limit and returns the value
-// of a step, a bound of the rounding's norm, and the sum of the codes.
+// encode rounds x to integers of magnitude at most limit and returns the value of a step, an
+// upper bound of the rounding error's norm, and the sum of the codes.
 func encode(k simd.Kernels, dst []int16, x []float32, limit int32) (step, err float64, sum int64) {
 	step = float64(k.MaxAbs(x)) / float64(limit)
 	if step < looks.LeastStep {

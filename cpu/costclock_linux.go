@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the processor time that this thread has had: what other
-// processes do counts little. The goroutine is locked to its thread.
+// threadTime returns the processor time of this thread, so that other processes matter
+// little. The goroutine must be locked to its thread.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {

@@ -4,6 +4,5 @@ package cpu
 
 import "time"
 
-// threadTime is the time of day: this system does not tell what a thread has
-// had of the processor.
+// threadTime returns the time of day: this system has no thread times.
 func threadTime() time.Duration { return time.Duration(time.Now().UnixNano()) }

@@ -14,15 +14,15 @@ import (
 	"thresher/simd"
 )
 
-// Options of the backend; the zero value means defaults.
+// Options configure the backend; the zero value is the defaults.
 type Options struct {
-	// Threads is how many goroutines work at once; 0 means GOMAXPROCS.
+	// Threads is the number of worker goroutines; 0 is GOMAXPROCS.
 	Threads int
-	// Kernels are the kernels to use, at most simd.Best(); nil means these.
+	// Kernels are the kernels to use, at most simd.Best(), which nil stands for.
 	Kernels *simd.Kernels
 }
 
-// Backend runs searches on the processor's cores.
+// Backend runs searches on the CPU's cores.
 type Backend struct {
 	threads int
 	kernels simd.Kernels
@@ -50,13 +50,13 @@ func (b *Backend) Describe() backend.Description {
 	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
 }
 
-// Close has nothing to free; Load refuses from then on.
+// Close frees nothing; Load fails from then on.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
 	return nil
 }
 
-// Load has nothing to move: the collection's memory is the device's.
+// Load copies nothing: searches read the collection's memory.
 func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Resident, error) {
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
@@ -86,7 +86,7 @@ type resident struct {
 	looks *looks.Set // of coded collections
 }
 
-// squares returns |o|^2 of each rotated float32 row.
+// squares returns |o|^2 of each rotated float32 row. It is computed once.
 func (r *resident) squares() []float64 {
 	r.once.squares.Do(func() {
 		r.o2 = make([]float64, r.c.N)
@@ -119,11 +119,11 @@ func (r *resident) Close() error {
 	return nil
 }
 
-// group is how many queries are made ready, or scan, together: they share what
+// group is the most queries that are prepared, or scanned, together: they share what
 // is read.
 const group = 256
 
-// Begin prepares the queries; the work is done by several goroutines.
+// Begin prepares the queries, with several goroutines.
 func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
 	if r.closed.Load() {
 		return nil, backend.ErrClosed
@@ -161,8 +161,8 @@ func (r *resident) blocks(ctx context.Context, n int, f func(w *scratch, lo, hi 
 	})
 }
 
-// each calls f for 0..n-1 from up to threads goroutines and waits for them. It
-// stops early when ctx ends or f fails, and returns the first such error.
+// each calls f for 0 to n-1 from at most threads goroutines and waits for them. It
+// stops early if ctx ends or f fails, and returns the first such error.
 func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) error) error {
 	var next atomic.Int64
 	var once sync.Once
@@ -195,12 +195,12 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 	return first
 }
 
-// crowd is from how many queries on a loop rests between chunks.
+// crowd is the number of queries from which a loop yields between chunks.
 const crowd = 16
 
-// rest returns the error of ctx. Where many queries go together, goroutines go first
-// that wait for a processor, such as those that answer searches of one query: loops over
-// chunks of some milliseconds call it, and the scheduler would have the others wait for
+// rest returns the error of ctx. In a run of many queries it first yields to goroutines
+// that wait for a processor, such as those that answer searches of one query. Loops over
+// chunks of some milliseconds call it; the scheduler alone would make the others wait for
 // several times as long.
 func rest(ctx context.Context, queries int) error {
 	if queries >= crowd {

@@ -11,8 +11,8 @@ func (s *state) allows(i int) bool {
 	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
 }
 
-// allowed is the mask of the atoms of panel p that may be returned; filter holds the
-// bits of the goal's, or nothing.
+// allowed returns the mask of the atoms of panel p that may be returned; filter holds the
+// bits of the goal's filter, or is nil.
 func (s *state) allowed(filter []uint64, p int) uint64 {
 	mask := ^uint64(0)
 	if n := s.c.N - p*panelAtoms; n < panelAtoms {
@@ -27,7 +27,7 @@ func (s *state) allowed(filter []uint64, p int) uint64 {
 	return mask
 }
 
-// filter is the bits of the goal's filter, or nothing.
+// filter returns the bits of the goal's filter, nil if there is none.
 func (s *state) filter() []uint64 {
 	if s.goal.Filter == nil {
 		return nil
@@ -35,7 +35,7 @@ func (s *state) filter() []uint64 {
 	return s.goal.Filter.Bits()
 }
 
-// beyond are the atoms from panel p on that may be returned, ascending.
+// beyond yields the atoms from panel p on that may be returned, in ascending order.
 func (s *state) beyond(p int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if s.goal.Filter != nil {
@@ -56,7 +56,7 @@ func (s *state) beyond(p int) iter.Seq[int] {
 	}
 }
 
-// countBeyond counts them.
+// countBeyond counts the atoms that beyond yields.
 func (s *state) countBeyond(p int) int {
 	n := max(0, s.c.N-p*panelAtoms)
 	if s.goal.Filter != nil {
@@ -70,7 +70,7 @@ func (s *state) countBeyond(p int) int {
 	return n
 }
 
-// panelsOf lists the panels that hold an atom which one of the queries may return.
+// panelsOf lists the panels that hold an atom which at least one of the queries may return.
 func (x *run) panelsOf(qs []*scanning) []uint32 {
 	first := qs[0].goal.Filter
 	shared := true
@@ -95,8 +95,9 @@ func (x *run) panelsOf(qs []*scanning) []uint32 {
 	return full
 }
 
-// count counts the atoms of panels lo..hi-1, of which full were scanned: those that
-// may be returned, and those read, which share a panel with them.
+// count returns the number of atoms of panels lo to hi-1 that may be returned, and the number
+// read, which includes those that share a scanned panel with them. full lists the panels
+// scanned.
 func (q *scanning) count(lo, hi int, full []uint32) {
 	if q.filter == nil { // all were
 		n := min(hi*panelAtoms, q.c.N) - lo*panelAtoms

@@ -8,26 +8,24 @@ import (
 )
 
 const (
-	// gatherTogether is how many queries of filters of their own, at least, had better
-	// go through all rows together, and gatherSparse the share of the rows, one of so
-	// many, that each of them must allow: fewer are reached one by one sooner.
+	// If at least gatherTogether queries have different filters, a scan of all rows together is
+	// faster, unless a filter allows less than one row in gatherSparse.
 	gatherTogether, gatherSparse = 8, 8
 )
 
-// denseJob is up to 64 queries that a dense scan serves together.
+// denseJob is up to 64 queries that one dense scan serves.
 type denseJob struct {
 	js    []int    // queries
-	rows  []uint32 // that are read, by number, ascending; nil: all
+	rows  []uint32 // the rows to read, by number, ascending; nil: all
 	parts []denseWork
 }
 
-// gathers reports whether a dense scan for the query reads the rows of its filter
-// alone.
+// gathers reports whether a dense scan for the query reads only the rows its filter allows.
 func (s *state) gathers() bool { return s.goal.Gather && s.goal.Filter != nil }
 
-// denseJobs shares queries out. Those that gather the rows of one filter go together;
-// many with filters of their own go with those that read all rows, whom it costs
-// little, unless theirs are so few.
+// denseJobs groups queries into jobs. Queries that gather the rows of one filter share a job.
+// If there are many with different filters, those that are not too sparse join the queries
+// that read all rows, at little cost.
 func (x *run) denseJobs(queries []int) []denseJob {
 	var all, others []int
 	var filters []*backend.Filter
@@ -70,7 +68,7 @@ func (x *run) denseJobs(queries []int) []denseJob {
 	return jobs
 }
 
-// count is how many rows the job reads.
+// count returns the number of rows the job reads.
 func (d *denseJob) count(c *collection.Collection) int {
 	if d.rows == nil {
 		return c.N
@@ -78,7 +76,7 @@ func (d *denseJob) count(c *collection.Collection) int {
 	return len(d.rows)
 }
 
-// row is the number of row i of those that the job reads.
+// row returns the number of the i-th row the job reads.
 func (d *denseJob) row(i int) int {
 	if d.rows == nil {
 		return i
@@ -86,7 +84,7 @@ func (d *denseJob) row(i int) int {
 	return int(d.rows[i])
 }
 
-// list is rows lo..hi-1 of them, by number; the slice is the scratch's or the job's.
+// list returns the numbers of the job's rows lo to hi-1; the slice is the scratch's or the job's.
 func (d *denseJob) list(w *scratch, lo, hi int) []uint32 {
 	if d.rows != nil {
 		return d.rows[lo:hi]
@@ -98,8 +96,9 @@ func (d *denseJob) list(w *scratch, lo, hi int) []uint32 {
 	return w.ids
 }
 
-// block is coordinates from..from+n-1 of rows lo..hi-1, ld apart: where they lie, or
-// side by side if they lie apart or, where the centre is far, are taken less it.
+// block returns coordinates from to from+n-1 of the job's rows lo to hi-1, ld floats apart. It
+// returns them in place, or copies them if the rows are apart or, with a far centre, must be
+// taken less it.
 func (d *denseJob) block(c *collection.Collection, s *denseScratch, far bool, lo, hi, from, n int) (rows []float32, ld int) {
 	if d.rows == nil && !far {
 		return c.Rows[lo*c.Dim+from:], c.Dim
@@ -116,7 +115,7 @@ func (d *denseJob) block(c *collection.Collection, s *denseScratch, far bool, lo
 	return s.gathered, n
 }
 
-// terms are those of rows lo..hi-1.
+// terms returns the terms of the job's rows lo to hi-1.
 func (d *denseJob) terms(s *denseScratch, t *denseTerms, lo, hi int) (scale, size, offset []float32) {
 	if d.rows == nil {
 		return t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi]
@@ -129,7 +128,7 @@ func (d *denseJob) terms(s *denseScratch, t *denseTerms, lo, hi int) (scale, siz
 	return s.scale, s.size, s.offset
 }
 
-// within counts the rows from lo on and below hi of those listed in order.
+// within counts the rows in [lo, hi) of an ascending list.
 func within(rows []uint32, lo, hi int) int {
 	from, _ := slices.BinarySearch(rows, uint32(lo))
 	to, _ := slices.BinarySearch(rows, uint32(hi))

@@ -5,8 +5,7 @@ import (
 	"thresher/simd"
 )
 
-// scratch is one goroutine's memory; what a job needs grows to its size and
-// stays.
+// scratch is one goroutine's memory. Slices grow to what a job needs and are kept.
 type scratch struct {
 	prepare collection.PrepareScratch
 	scales  []float64
@@ -15,7 +14,7 @@ type scratch struct {
 
 	scan   simd.ScanScratch
 	codes  []int8 // of a block of queries for the scan
-	live   []int8 // of those of them that are left
+	live   []int8 // the codes of the queries still being scanned
 	small  []int16
 	panel  []uint8 // rows of a panel, transposed
 	tests  []simd.ScanQuery
@@ -31,14 +30,14 @@ type scratch struct {
 	signs   []simd.SignSums
 	sums8   []simd.RowSums8 // of a strip
 	top     top
-	fetched float32 // keeps bound.fetch from being nothing
+	fetched float32 // keeps the compiler from removing the reads of fetch
 
 	scores []float64
 	ids    []uint32
 	dense  denseScratch
 }
 
-// grow returns s with room for n entries; what it held is lost.
+// grow returns s with length n; its content is undefined.
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -46,15 +45,14 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// survivors are arms with their least upper bounds so far, in the query's scaled
-// units, by internal index ascending.
+// survivors are arms with their least upper bounds so far, in the query's scaled units, by
+// ascending internal index.
 type survivors struct {
 	ids    []uint32
 	bounds []float32
 }
 
-// room makes sure that n entries, and as many more as kernels overrun, can be
-// written behind the entries held.
+// room makes room for n more entries, plus as many as kernels may overrun.
 func (s *survivors) room(n int) {
 	n += len(s.ids) + overrun
 	if min(cap(s.ids), cap(s.bounds)) >= n {
@@ -81,7 +79,7 @@ func (s *survivors) choose(k simd.Kernels, from survivors, lo, hi float32) {
 	s.cut(n + k.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
 }
 
-// hits are what passed of a chunk, per query, stride entries apart.
+// hits are the arms that passed in a chunk, by query, stride entries apart.
 type hits struct {
 	ids    []uint32
 	bounds []float32
@@ -89,7 +87,7 @@ type hits struct {
 	stride int
 }
 
-// reset makes room for the given number of atoms a query.
+// reset makes room for the given number of atoms for each query.
 func (h *hits) reset(queries, atoms int) {
 	h.stride = atoms + overrun
 	h.ids, h.bounds = grow(h.ids, queries*h.stride), grow(h.bounds, queries*h.stride)
@@ -97,7 +95,7 @@ func (h *hits) reset(queries, atoms int) {
 	clear(h.counts)
 }
 
-// of returns query k's; they are the scratch's.
+// of returns the hits of query k; the scratch owns them.
 func (h *hits) of(k int) survivors {
 	lo, hi := k*h.stride, k*h.stride+int(h.counts[k])
 	return survivors{h.ids[lo:hi:hi], h.bounds[lo:hi:hi]}

@@ -8,11 +8,10 @@ type scored struct {
 	row   uint32
 }
 
-// before orders answers: score descending, row number ascending.
+// before is the order of answers: score descending, row number ascending.
 func before(a, b scored) bool { return a.score > b.score || a.score == b.score && a.row < b.row }
 
-// top keeps the k best of what is pushed, or everything when k is 0. The worst
-// is at the root.
+// top is a heap of the k best scored atoms pushed, or of all if k is 0. The worst is the root.
 type top struct {
 	k    int
 	heap []scored
@@ -55,10 +54,10 @@ func (t *top) push(x scored) {
 	}
 }
 
-// full reports whether k are held; the root is then the k-th best.
+// full reports whether there are k; the root is then the k-th best.
 func (t *top) full() bool { return t.k > 0 && len(t.heap) == t.k }
 
-// sorted returns the answers, best first. The heap is used up.
+// sorted returns the answers, best first. It uses up the heap.
 func (t *top) sorted() []scored {
 	slices.SortFunc(t.heap, func(a, b scored) int {
 		if before(a, b) {
@@ -72,8 +71,7 @@ func (t *top) sorted() []scored {
 	return t.heap
 }
 
-// lowest keeps the k greatest of what is pushed; the least of them is at the
-// root.
+// lowest is a heap of the k greatest numbers pushed. The least is the root.
 type lowest struct {
 	k    int
 	heap []float64
@@ -117,5 +115,5 @@ func (t *lowest) push(x float64) {
 	h[i] = x
 }
 
-// full reports whether k are held; the root is then the k-th greatest.
+// full reports whether there are k; the root is then the k-th greatest.
 func (t *lowest) full() bool { return len(t.heap) == t.k }

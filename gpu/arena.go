@@ -9,22 +9,21 @@ import (
 	"thresher/backend"
 )
 
-// arena is memory for the lists of some queries: the device's or, while other
-// queries are at work, page-locked memory of the host. It is used within Do
-// alone.
+// arena is memory for the lists of some queries: the device's or, while other queries are
+// processed, page-locked memory of the host. It must be used within Do.
 type arena struct {
 	p    *pool
 	mem  *Buffer[uint8]
-	host *Pinned[uint8] // the arena, or of one on the device the table alone
-	m    int            // lists
+	host *Pinned[uint8] // the arena or, if that is on the device, only the table
+	m    int            // number of lists
 	room int            // entries of a list, a multiple of 4
 	at   struct{ table, atom, bound, estimate, extra int }
 }
 
-// entryBytes is what an entry of a list takes.
+// entryBytes is the size of a list's entry.
 const entryBytes = 12
 
-// cut lays out m lists of room entries and extra bytes beside them.
+// cut computes the layout of m lists of room entries, followed by extra bytes.
 func (a *arena) cut(m, room, extra int) (bytes int) {
 	a.m, a.room = m, (room+3)&^3
 	var mem cutter
@@ -34,13 +33,13 @@ func (a *arena) cut(m, room, extra int) (bytes int) {
 	return int(mem)
 }
 
-// lists is the table of an arena that begins at address base.
+// lists returns the table of an arena at address base.
 func (a *arena) lists(base uint64) lists {
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
-// newArena allocates m lists, and extra bytes beside them, on the device, and
-// enqueues bringing their table there.
+// newArena allocates m lists followed by extra bytes on the device, and enqueues the upload of
+// their table.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
 	a = &arena{p: &q.p.pool}
 	if a.mem, err = a.p.take(q.t, purpose, a.cut(m, room, extra)); err != nil {
@@ -70,8 +69,7 @@ func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
 	return a, nil
 }
 
-// largestArena is newArena for as many of m queries as there is memory for, at
-// least one.
+// largestArena is newArena for as many of m queries as there is memory for, at least one.
 func largestArena(q *queue, m, room int) (*arena, error) {
 	for {
 		a, err := newArena(q, "lists of survivors", m, room, 0)
@@ -82,7 +80,7 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 	}
 }
 
-// table is the lists as kernels take them.
+// table is the kernels' argument for the lists.
 func (a *arena) table() Arg {
 	if a.mem == nil {
 		return PtrAt(a.host, a.at.table)
@@ -90,7 +88,7 @@ func (a *arena) table() Arg {
 	return PtrAt(a.mem, a.at.table)
 }
 
-// free gives the memory back; nothing enqueued may use it.
+// free releases the memory; no enqueued work may use it.
 func (a *arena) free(t *Thread) error {
 	if a == nil {
 		return nil

@@ -22,8 +22,8 @@ type Backend struct {
 	closed   bool
 }
 
-// Open opens the devices and has the driver compile the kernels for them. The
-// error wraps backend.ErrUnavailable when there is no device to use.
+// Open opens the devices and has the driver compile the kernels for them. The error wraps
+// backend.ErrUnavailable if there is no usable device.
 func Open(o Options) (backend.Backend, error) {
 	b := &Backend{log: o.Log}
 	if b.log == nil {
@@ -44,7 +44,7 @@ func Open(o Options) (backend.Backend, error) {
 	return b, nil
 }
 
-// choose lists the devices to open: those asked for, or all that can be used.
+// choose lists the devices to open: those asked for, or all usable ones.
 func choose(asked []int) ([]int, error) {
 	if len(asked) > 0 {
 		return asked, nil
@@ -80,9 +80,9 @@ func (b *Backend) Devices() []Info {
 	return infos
 }
 
-// Describe names the devices in use as the driver does. The costs are guesses by what
-// the data sheets of server cards of 2022 to 2024 say and a share of it that kernels
-// usually reach; none was measured.
+// Describe names the devices in use as the driver does. The costs are estimates from the data
+// sheets of server cards of 2022 to 2024 and the share of those rates that kernels usually
+// reach; none was measured.
 func (b *Backend) Describe() backend.Description {
 	names := make([]string, len(b.machines))
 	for i, m := range b.machines {
@@ -93,7 +93,7 @@ func (b *Backend) Describe() backend.Description {
 		Dense: 9e-6, DenseTest: 3e-4, DenseOne: 1.2e-3, Turn: .02, Query: 2000}}
 }
 
-// Load copies c to the device, or shares it out among several.
+// Load copies c to the device, or distributes it over several.
 func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	b.mu.Lock()
 	closed := b.closed

@@ -24,19 +24,19 @@ type Buffer[T any] struct {
 	purpose string
 	n       int
 	ptr     cu.DevicePtr
-	held    *entry // nil when no memory is held
+	held    *entry // nil if no memory is allocated
 	freed   bool
 }
 
-// size is how many bytes an element takes.
+// size returns the bytes of an element.
 func size[T any]() int64 {
 	var v T
 	return int64(unsafe.Sizeof(v))
 }
 
-// Alloc allocates n elements, with undefined contents; purpose says what for, in
-// errors. n may be 0: such a buffer has no memory, and is a null pointer to a
-// kernel. A refusal wraps backend.ErrMemory.
+// Alloc allocates n elements with undefined content; errors mention purpose. n may be 0: such a
+// buffer has no memory and is a null pointer to kernels. If there is no memory the error wraps
+// backend.ErrMemory.
 func Alloc[T any](t *Thread, purpose string, n int) (*Buffer[T], error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Alloc[T any](t *Thread, purpose string, n int) (*Buffer[T], error) {
 	return b, nil
 }
 
-// take gives an empty b memory for n elements.
+// take allocates n elements for an empty b.
 func (b *Buffer[T]) take(t *Thread, n int) error {
 	if n < 0 || int64(n) > (math.MaxInt64-granule)/size[T]() {
 		return fmt.Errorf("gpu: %d elements of %d bytes asked for %s", n, size[T](), b.purpose)
@@ -81,11 +81,11 @@ func (b *Buffer[T]) take(t *Thread, n int) error {
 	return nil
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (b *Buffer[T]) Len() int { return b.n }
 
-// Free waits for the device's work and gives the memory back; the buffer then
-// has no elements. Freeing again does nothing.
+// Free waits for the device's work and releases the memory; the buffer then has no elements.
+// It may be called again.
 func (b *Buffer[T]) Free(t *Thread) error {
 	if b == nil || b.d == nil || b.freed {
 		return nil
@@ -97,7 +97,7 @@ func (b *Buffer[T]) Free(t *Thread) error {
 	return b.release(t)
 }
 
-// release gives the memory back, if there is any.
+// release releases the memory, if there is any.
 func (b *Buffer[T]) release(t *Thread) error {
 	if b.held == nil {
 		return nil
@@ -108,9 +108,9 @@ func (b *Buffer[T]) release(t *Thread) error {
 	return t.giveBack("cuMemFree("+b.purpose+")", func() error { return cu.MemFree(ptr) })
 }
 
-// Grow makes room for n elements, with undefined contents if the buffer had
-// fewer. When the memory is there it takes a quarter more than asked, so that a
-// rising demand allocates seldom. After an error the buffer has no elements.
+// Grow makes room for n elements, with undefined content if the buffer had fewer. If possible
+// it allocates a quarter more, so that growing demand rarely allocates. After an error the
+// buffer has no elements.
 func (b *Buffer[T]) Grow(t *Thread, n int) error {
 	if err := t.live(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (b *Buffer[T]) Grow(t *Thread, n int) error {
 	return b.take(t, n)
 }
 
-// usable says whether b can be used on d.
+// usable returns an error unless b can be used on d.
 func (b *Buffer[T]) usable(d *Device) error {
 	switch {
 	case b == nil || b.d == nil:
@@ -143,7 +143,7 @@ func (b *Buffer[T]) usable(d *Device) error {
 	return nil
 }
 
-// address is where element at lies; at may be Len, one past the end.
+// address returns the address of element at; at may be Len, one past the end.
 func (b *Buffer[T]) address(d *Device, at int) (uint64, error) {
 	if err := b.usable(d); err != nil {
 		return 0, err
@@ -168,9 +168,8 @@ func (b *Buffer[T]) span(t *Thread, at, n int) (cu.DevicePtr, int64, error) {
 	return b.ptr + cu.DevicePtr(int64(at)*size[T]()), int64(n) * size[T](), nil
 }
 
-// Upload copies src to elements [at, at+len(src)). It is ordered after all work
-// enqueued before and before all enqueued later, on every stream, and src may
-// be changed when it returns.
+// Upload copies src to elements [at, at+len(src)). It runs after all work enqueued before and
+// before all work enqueued later, on every stream. src may be changed when it returns.
 func (b *Buffer[T]) Upload(t *Thread, at int, src []T) error {
 	p, count, err := b.span(t, at, len(src))
 	if err != nil || count == 0 {
@@ -182,8 +181,8 @@ func (b *Buffer[T]) Upload(t *Thread, at int, src []T) error {
 	return nil
 }
 
-// Download copies elements [at, at+len(dst)) to dst, after all work enqueued
-// before on every stream.
+// Download copies elements [at, at+len(dst)) to dst, after all work enqueued before on every
+// stream.
 func (b *Buffer[T]) Download(t *Thread, dst []T, at int) error {
 	p, count, err := b.span(t, at, len(dst))
 	if err != nil || count == 0 {
@@ -195,8 +194,8 @@ func (b *Buffer[T]) Download(t *Thread, dst []T, at int) error {
 	return nil
 }
 
-// UploadAsync enqueues a copy of src's elements [from, from+n) to b's from at
-// on. src must not be changed or freed before the stream has got there.
+// UploadAsync enqueues a copy of src's elements [from, from+n) to b's from at on. src must not
+// be changed or freed before the stream has completed it.
 func (b *Buffer[T]) UploadAsync(t *Thread, s *Stream, at int, src *Pinned[T], from, n int) error {
 	p, count, err := b.span(t, at, n)
 	if err != nil {
@@ -215,8 +214,8 @@ func (b *Buffer[T]) UploadAsync(t *Thread, s *Stream, at int, src *Pinned[T], fr
 	return nil
 }
 
-// DownloadAsync enqueues a copy of b's elements [at, at+n) to dst's from to on.
-// dst must not be read, changed or freed before the stream has got there.
+// DownloadAsync enqueues a copy of b's elements [at, at+n) to dst's from to on. dst must not be
+// read, changed or freed before the stream has completed it.
 func (b *Buffer[T]) DownloadAsync(t *Thread, s *Stream, dst *Pinned[T], to, at, n int) error {
 	p, count, err := b.span(t, at, n)
 	if err != nil {
@@ -255,9 +254,8 @@ func (b *Buffer[T]) CopyAsync(t *Thread, s *Stream, at int, src *Buffer[T], from
 	return nil
 }
 
-// Fill enqueues setting elements [at, at+n) to v, whose bytes must repeat after
-// one, two or four, as those of zero and of every number up to four bytes do:
-// the driver knows no other fills.
+// Fill enqueues setting elements [at, at+n) to v. v's bytes must repeat after one, two or four,
+// like those of zero and of every number of up to four bytes: the driver has no other fills.
 func (b *Buffer[T]) Fill(t *Thread, s *Stream, at, n int, v T) error {
 	p, count, err := b.span(t, at, n)
 	if err != nil {
@@ -284,12 +282,12 @@ func (b *Buffer[T]) Fill(t *Thread, s *Stream, at, n int, v T) error {
 	return nil
 }
 
-// repeats reports whether raw is its first n bytes again and again.
+// repeats reports whether raw is a repetition of its first n bytes.
 func repeats(raw []byte, n int) bool {
 	return len(raw)%n == 0 && bytes.Equal(raw[n:], raw[:len(raw)-n])
 }
 
-// plain refuses types with pointers in them and types without a size.
+// plain rejects types that contain pointers and types without a size.
 func plain(t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:

@@ -22,21 +22,21 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The driver's calls that gorgonia.org/cu does not have.
+// Driver calls that gorgonia.org/cu lacks.
 
-// A cu.Function is one C handle and nothing else, which is what functionHandle
-// relies on; a version in which it is not does not compile here.
+// functionHandle relies on cu.Function being a single C handle. This does not compile with a
+// version in which it is not.
 var _ [unsafe.Sizeof(C.CUfunction(nil))]byte = [unsafe.Sizeof(cu.Function{})]byte{}
 
 func functionHandle(fn cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&fn)) }
 
-// The same of a cu.Stream.
+// The same for cu.Stream.
 var _ [unsafe.Sizeof(C.CUstream(nil))]byte = [unsafe.Sizeof(cu.Stream{})]byte{}
 
-// launchKernel enqueues fn with args, which hold no pointers to Go's memory.
-// cu.Function.Launch is not to be used: it makes its list of pointers in fresh C
-// memory, and where Go stores a pointer its collector, if it is at work, takes what
-// was there before for one. Whatever that happens to be, the program may die of it.
+// launchKernel enqueues fn with args, which must not hold pointers to Go memory. It replaces
+// cu.Function.Launch, which builds its list of pointers in uninitialised C memory: the write
+// barrier of a running collection then reads the old content as a pointer, which may crash the
+// program.
 func launchKernel(fn cu.Function, s cu.Stream, grid, block Dim, shared int, args []uint64) error {
 	g := [3]C.uint{C.uint(grid.X), C.uint(grid.Y), C.uint(grid.Z)}
 	b := [3]C.uint{C.uint(block.X), C.uint(block.Y), C.uint(block.Z)}
@@ -44,32 +44,32 @@ func launchKernel(fn cu.Function, s cu.Stream, grid, block Dim, shared int, args
 	return result(int(C.launch(functionHandle(fn), &g[0], &b[0], C.uint(shared), stream, (*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(args))), C.int(len(args)))))
 }
 
-// hostAlloc returns size bytes of page-locked host memory, mapped into the
-// devices' address spaces.
+// hostAlloc returns size bytes of page-locked host memory, mapped into the devices' address
+// spaces.
 func hostAlloc(size int64) (unsafe.Pointer, error) {
 	var p unsafe.Pointer
 	r := C.cuMemHostAlloc(&p, C.size_t(size), C.CU_MEMHOSTALLOC_PORTABLE|C.CU_MEMHOSTALLOC_DEVICEMAP)
 	return p, result(int(r))
 }
 
-// hostAddress is where the device sees page-locked host memory.
+// hostAddress returns the device's address of page-locked host memory.
 func hostAddress(p unsafe.Pointer) (cu.DevicePtr, error) {
 	var d C.CUdeviceptr
 	r := C.cuMemHostGetDevicePointer(&d, p, 0)
 	return cu.DevicePtr(d), result(int(r))
 }
 
-// setDynamicShared lets fn use size bytes of dynamic shared memory.
+// setDynamicShared allows fn size bytes of dynamic shared memory.
 func setDynamicShared(fn cu.Function, size int) error {
 	return result(int(C.cuFuncSetAttribute(functionHandle(fn), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size))))
 }
 
-// sharedOptIn is the attribute for the shared memory a block can have when its
-// function allows it.
+// sharedOptIn is the attribute for the shared memory that a block can have if its function
+// allows it.
 const sharedOptIn = cu.DeviceAttribute(C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
 
-// codeName is the driver's name of a code, and codeText its sentence; both are
-// empty when the driver has none.
+// codeName returns the driver's name of a code, and codeText its description; both are empty if
+// the driver has none.
 func codeName(code int) string {
 	var s *C.char
 	if C.cuGetErrorName(C.CUresult(code), &s) != 0 || s == nil {

@@ -15,8 +15,8 @@ import (
 	"thresher/backend"
 )
 
-// The least compute capability: the kernels are compiled for 8.0, whose
-// cp.async and mma shapes they use.
+// The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
+// they use.
 const minMajor, minMinor = 8, 0
 
 // Devices describes the devices of this machine in the driver's order, usable

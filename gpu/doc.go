@@ -1,5 +1,5 @@
-// Package gpu is the CUDA backend, built with the tag cuda; without the tag it
-// says so and finds no device.
+// Package gpu is the CUDA backend, built with the tag cuda; without the tag it reports that no
+// device is available.
 //
 // The device layer, which knows nothing of searches, is in these files:
 //
@@ -12,6 +12,6 @@
 //	launch.go  modules, functions, arguments, launches; ptx.go what PTX says of them
 //	errors.go  what the driver's codes mean and which of them lose the device
 //
-// Every call to the driver that needs a context is made inside a function given to
-// Device.Do, with the context current on its OS thread, and its failure is an error that holds a *DriverError.
+// Every driver call that needs a context is made inside a function passed to Device.Do, with the
+// context current on its OS thread. If it fails, the error holds a *DriverError.
 package gpu

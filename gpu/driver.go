@@ -13,8 +13,8 @@ import (
 	"thresher/backend"
 )
 
-// The kernels' PTX sets what a driver must understand: PTX 8.4 came with CUDA
-// 12.4, and driver branch 550 is the first to speak it.
+// The kernels' PTX determines the least driver: PTX 8.4 came with CUDA 12.4, and driver branch
+// 550 is the first to support it.
 const (
 	ptxMajor, ptxMinor = 8, 4
 	minCUDA            = 12040
@@ -24,8 +24,8 @@ const (
 // libraryVariable names a driver library to use instead of the system's.
 const libraryVariable = "THRESHER_LIBCUDA"
 
-// libraryPlaces is where a driver is looked for, in order: first wherever the
-// loader looks, then where containers, WSL and distributions put it.
+// libraryPlaces is where a driver is searched for, in order: the loader's path first, then where
+// containers, WSL and distributions put it.
 var libraryPlaces = [...]string{
 	"libcuda.so.1",
 	"/usr/local/nvidia/lib64/libcuda.so.1",
@@ -37,19 +37,19 @@ var libraryPlaces = [...]string{
 	"/run/opengl-driver/lib/libcuda.so.1",
 }
 
-// A process has one driver: it is looked for once, at the first question.
+// A process has one driver, which is searched for once, on first use.
 var openDriver = sync.OnceValues(findDriver)
 
-// Driver reports whether this process can use a CUDA driver, and why not: the
-// error wraps backend.ErrUnavailable. The first call opens and initializes the
-// driver, which takes a tenth of a second or more where there is one.
+// Driver returns nil if this process can use a CUDA driver, otherwise an error that wraps
+// backend.ErrUnavailable. The first call opens and initialises the driver, which can take a
+// tenth of a second or more.
 func Driver() error {
 	_, err := openDriver()
 	return err
 }
 
-// DriverVersion is the newest CUDA version the driver supports, and the driver
-// branch that came with it, as "CUDA 12.4 (driver 550)".
+// DriverVersion returns the newest CUDA version the driver supports, and the driver branch that
+// came with it, as "CUDA 12.4 (driver 550)".
 func DriverVersion() (string, error) {
 	v, err := openDriver()
 	if err != nil {
@@ -58,15 +58,15 @@ func DriverVersion() (string, error) {
 	return v.String(), nil
 }
 
-// cudaVersion is 1000 times the major and 10 times the minor number.
+// cudaVersion is 1000 times the major plus 10 times the minor version.
 type cudaVersion int
 
 func (v cudaVersion) String() string {
 	return fmt.Sprintf("CUDA %d.%d (driver %s)", v/1000, v%1000/10, v.branch())
 }
 
-// branch is the first driver branch that supports v; a later one of the same
-// CUDA version is not told apart from it.
+// branch returns the first driver branch that supports v; later branches of the same CUDA
+// version are not distinguished.
 func (v cudaVersion) branch() string {
 	branches := [...]struct {
 		cuda   cudaVersion
@@ -118,12 +118,12 @@ func findDriver() (cudaVersion, error) {
 	return 0, first
 }
 
-// initError puts cuInit's code in words.
+// initError describes cuInit's code.
 func initError(code int) error {
 	return &DriverError{Call: "cuInit()", Code: code}
 }
 
-// checkVersion refuses drivers that do not know the kernels' PTX.
+// checkVersion rejects drivers that do not support the kernels' PTX.
 func checkVersion() (cudaVersion, error) {
 	n := cu.Version()
 	if n < 0 {
@@ -137,7 +137,7 @@ func checkVersion() (cudaVersion, error) {
 	return v, nil
 }
 
-// unavailable is an error that wraps backend.ErrUnavailable.
+// unavailable returns an error that wraps backend.ErrUnavailable.
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("gpu: %w: %w", backend.ErrUnavailable, fmt.Errorf(format, args...))
 }

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Codes of the driver (CUresult in cuda.h) that this package tells apart.
+// Driver codes (CUresult in cuda.h) that this package distinguishes.
 const (
 	codeOutOfMemory = 2
 	codeNotReady    = 600
 )
 
-// DriverError is a call to the CUDA driver that failed. It wraps ErrLost when
-// the code is one after which the device answers nothing else.
+// DriverError is a failed call of the CUDA driver. It wraps ErrLost if the device cannot be used
+// after that code.
 type DriverError struct {
-	Call string // the call with its arguments, as "cuMemAlloc(4 MiB for queries)"
+	Call string // the call with its arguments, such as "cuMemAlloc(4 MiB for queries)"
 	Code int    // CUresult
-	Log  string // what else is known: the compiler's log, the last kernels; may be empty
+	Log  string // additional information, such as the compiler's log or the last kernels; may be empty
 }
 
 func (e *DriverError) Error() string {
@@ -46,8 +46,8 @@ func (e *DriverError) Unwrap() error {
 	return nil
 }
 
-// sticky says whether a code leaves the context corrupt: by the driver's manual
-// the process cannot go on using the device after it.
+// sticky reports whether a code leaves the context corrupt: by the driver's manual the process
+// cannot use the device after it.
 func sticky(code int) bool {
 	switch code {
 	case 4, // deinitialized
@@ -74,7 +74,7 @@ func sticky(code int) bool {
 	return false
 }
 
-// driverCode is an error by a call of this package's own.
+// driverCode is the error of a call made by this package directly.
 type driverCode int
 
 func (c driverCode) Error() string { return fmt.Sprintf("CUDA error %d", int(c)) }
@@ -86,8 +86,8 @@ func result(code int) error {
 	return driverCode(code)
 }
 
-// codeOf is the CUresult in an error of gorgonia.org/cu, whose type is an
-// unexported integer, or of calls.go; -1 when there is none.
+// codeOf returns the CUresult in an error of gorgonia.org/cu, whose type is an unexported
+// integer, or of calls.go; -1 if there is none.
 func codeOf(err error) int {
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Int {
 		return int(v.Int())

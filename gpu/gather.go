@@ -14,9 +14,9 @@ import (
 // alone.
 func (a *asked) gathers() bool { return a.goal.Gather && a.goal.Filter != nil }
 
-// gather scores the rows that the queries' filters allow, one by one in float64, as
-// many of each query at a time as have room, and gives the run its answers or, when
-// ctx ends it, what it had found.
+// gather scores the rows that the queries' filters allow, in float64, as many of each query at a
+// time as there is room for. It gives the run its answers or, if ctx ends it, what it found so
+// far.
 func (d *denseScan) gather(ctx context.Context, q *queue) (err error) {
 	most := 0
 	for _, p := range d.places {
@@ -42,7 +42,7 @@ func (d *denseScan) gather(ctx context.Context, q *queue) (err error) {
 		if d.collects {
 			err = d.take(q, d.collected)
 		} else {
-			err = q.sync() // pin is to be written again
+			err = q.sync() // pin is overwritten next
 		}
 		if err != nil {
 			return err
@@ -59,8 +59,8 @@ func (d *denseScan) gather(ctx context.Context, q *queue) (err error) {
 	return stopped
 }
 
-// piece writes the atoms from the from-th on that each query is to score, and behind
-// all of them how many these are.
+// piece writes the atoms from the from-th on that each query is to score, followed by their
+// numbers for all queries.
 func (d *denseScan) piece(q *queue, atoms []uint32, from int) {
 	room := d.b.leadRoom
 	count := atoms[d.m()*room:]
@@ -79,15 +79,15 @@ func (d *denseScan) piece(q *queue, atoms []uint32, from int) {
 	}
 }
 
-// mergedStrips is how many strips without an atom that may be returned are scanned
-// along between others, rather than by a launch more.
+// mergedStrips is the number of strips without an allowed atom up to which scanning them costs
+// less than another launch.
 const mergedStrips = 64
 
-// span is atoms lo..hi-1; lo is the first of a strip.
+// span is atoms lo to hi-1; lo is the first atom of a strip.
 type span struct{ lo, hi int }
 
-// spans are the parts of atoms lo..hi-1, of which lo is the first of a strip, that
-// hold one with its bit set; without bits all of them.
+// spans returns the parts of atoms lo to hi-1 whose strips hold a set bit of filter; with a nil
+// filter, everything. lo is the first atom of a strip.
 func spans(filter []uint64, lo, hi int) []span {
 	if filter == nil {
 		return []span{{lo, hi}}
@@ -107,8 +107,8 @@ func spans(filter []uint64, lo, hi int) []span {
 	return all
 }
 
-// countBits counts the bits of atoms lo..hi-1, all of them without bits; lo is the first
-// of a strip, and no bit is set beyond the last atom.
+// countBits counts the set bits of atoms lo to hi-1, or all these atoms if filter is nil. lo is
+// the first atom of a strip, and no bit is set beyond the last atom.
 func countBits(filter []uint64, lo, hi int) int {
 	if filter == nil {
 		return hi - lo
@@ -120,8 +120,7 @@ func countBits(filter []uint64, lo, hi int) int {
 	return n
 }
 
-// filter is a bit for each atom that one of the group's queries may return; nil allows
-// all.
+// filter returns a bit for each atom that one of the group's queries may return; nil allows all.
 func (x *run) filter(g *group) []uint64 {
 	first := x.asked[g.lo].goal.Filter
 	var union []uint64

@@ -8,12 +8,12 @@ import (
 	"unsafe"
 )
 
-// which says of which queries a kernel makes something: those whose flags under
-// mask are value.
+// which selects the queries that a kernel processes: those whose flags, masked with mask, equal
+// value.
 type which struct{ mask, value uint32 }
 
 var (
-	// scanned are under elimination, with atoms that no look has seen.
+	// scanned are under elimination, with atoms that no look has read.
 	scanned = which{flagDone | flagDense | flagListed | flagOverflow, 0}
 	// live are under elimination.
 	live = which{flagDone | flagDense | flagOverflow, 0}
@@ -21,44 +21,44 @@ var (
 	unanswered = which{flagDone, 0}
 )
 
-// By what leaders are chosen.
+// The order in which leaders are chosen.
 const (
 	byBound = iota
 	byEstimate
 )
 
 const (
-	// drainPiece is how many arms of a query are scored before the threshold is
-	// looked at again, when all that are left are.
+	// drainPiece is how many arms of a query are scored between updates of the threshold when all
+	// remaining arms are scored.
 	drainPiece = 256
-	// drainRounds is how often that is enqueued before the host looks what is left.
+	// drainRounds is how many such rounds are enqueued before the host checks what is left.
 	drainRounds = 8
-	// liftRounds is how often thresholds are lifted after a chunk or a look, and
-	// raiseMost how many atoms wanted the kernel that does it at once is for.
+	// liftRounds is how many rounds of scoring follow a chunk or a look; raiseMost is the greatest k
+	// for the kernel that does them in one launch.
 	liftRounds, raiseMost = 2, 256
-	// partialRows is how many rows a query scores at most after its deadline, so that
-	// a partial answer is the best of something.
+	// partialRows is the most rows a query scores after its deadline, so that a partial answer is
+	// the best of what was scored.
 	partialRows = 256
 )
 
-// group is queries lo..hi-1 of a batch, whose lists are in one arena together.
+// group is queries lo to hi-1 of a batch, whose lists share an arena.
 type group struct {
 	b      *queryBatch
 	lists  *arena
 	lo, hi int
-	// collects says that the host collects what is scored; else the device keeps the
-	// best, and they lift the threshold.
+	// collects says that the host collects the scores; otherwise the device keeps the best, which
+	// raise the threshold.
 	collects bool
-	next     int    // first atom that no look has seen
-	taken    bool   // the run's last look
-	under    *look  // a look that a context stopped amid its scan; nil if none is
-	parked   *arena // the lists while others are in the arena; nil if they are there
+	next     int    // first atom that no look has read
+	taken    bool   // this was the run's last look
+	under    *look  // a look that a context interrupted during its scan; nil if none
+	parked   *arena // the lists while other groups use the arena; nil if they are in it
 }
 
-// m is the number of queries.
+// m returns the number of queries.
 func (g *group) m() int { return g.hi - g.lo }
 
-// answered reports whether no query wants anything more, as the host last saw them.
+// answered reports whether all queries are answered, as the host last saw them.
 func (g *group) answered() bool {
 	for _, s := range g.b.states[g.lo:g.hi] {
 		if s.flags&flagDone == 0 {
@@ -68,42 +68,42 @@ func (g *group) answered() bool {
 	return true
 }
 
-// among are those of places, in ascending order, that are the group's.
+// among returns the group's part of places, which are ascending.
 func (g *group) among(places []int) []int {
 	lo, _ := slices.BinarySearch(places, g.lo)
 	hi, _ := slices.BinarySearch(places, g.hi)
 	return places[lo:hi]
 }
 
-// array is where one of the batch's arrays, bytes for a query, begins for the
-// group.
+// array returns the address of the group's part of one of the batch's arrays, with bytes for
+// each query.
 func (g *group) array(at, bytes int) Arg { return PtrAt(g.b.mem, at+g.lo*bytes) }
 
 func (g *group) states() Arg { return g.array(g.b.at.states, int(unsafe.Sizeof(query{}))) }
 
-// rows is the shape of a kernel with a thread a query.
+// threads is the shape of a kernel with a thread a query.
 func (g *group) threads() Shape {
 	return Shape{Grid: Dim{X: blocks(g.m(), 256)}, Block: Dim{X: 256}}
 }
 
-// blocks is that of a kernel with a block a query.
+// blocks is the shape of a kernel with a block a query.
 func (g *group) blocks() Shape { return Shape{Grid: Dim{X: g.m()}, Block: Dim{X: 256}} }
 
-// shared is that of a kernel whose blocks, of so many threads, share out a query's
-// list: four for each multiprocessor, of them two at most for one query.
+// shared is the shape of a kernel whose blocks, of so many threads, share a query's list: four
+// blocks for each multiprocessor, of which at most two for one query.
 func (g *group) shared(q *queue, threads int) Shape {
 	n := q.t.d.info.Multiprocessors
 	y := max(1, min(2*n, 4*n/g.m()))
 	return Shape{Grid: Dim{X: g.m(), Y: y}, Block: Dim{X: threads}}
 }
 
-// prune drops what cannot reach the threshold; carry keeps estimates.
+// prune drops the entries that cannot reach the threshold; carry keeps estimates.
 func (g *group) prune(q *queue, w which, carry bool) {
 	q.launch("prune", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), boolean(carry))
 }
 
-// score has up to most leaders of each query, 0 for its k, leave the list and be
-// scored; where the device keeps the best they may lift the threshold.
+// score moves at most most leaders of each query (0 for its k) from its list and scores them. If
+// the device keeps the best, that may raise the threshold.
 func (g *group) score(q *queue, w which, by, most int, carry bool) {
 	b := g.b
 	q.launch("leaders", g.blocks(), g.states(), g.lists.table(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(carry),
@@ -111,7 +111,7 @@ func (g *group) score(q *queue, w which, by, most int, carry bool) {
 	g.scoreLed(q)
 }
 
-// scoreLed has the leaders that are chosen be scored.
+// scoreLed scores the leaders already chosen.
 func (g *group) scoreLed(q *queue) {
 	b, r := g.b, g.b.r
 	room := U32(uint32(b.leadRoom))
@@ -125,10 +125,10 @@ func (g *group) scoreLed(q *queue) {
 	}
 }
 
-// lift scores the k leaders, and k more by the threshold that they made, drops what
-// cannot reach the threshold then, and settles who need not go on: queries that no
-// atom of norm beyond can reach, if there are any, and those that kept more than a
-// share of the atoms.
+// lift scores the k leaders, then k more by the new threshold, drops entries that cannot reach
+// the threshold, and marks the queries that are finished with the scan: those that no atom of
+// norm beyond can reach, if there are such atoms, and those that kept more than a share of the
+// atoms.
 func (g *group) lift(q *queue, w which, by int, share float64, beyond float32) {
 	b, r := g.b, g.b.r
 	if !g.collects && b.bestRoom <= raiseMost {
@@ -146,8 +146,8 @@ func (g *group) lift(q *queue, w which, by int, share float64, beyond float32) {
 	q.launch("survey", g.threads(), g.states(), U32(uint32(g.m())), F64(share), F32(beyond))
 }
 
-// longest is the length of the longest list of queries that w means, as the host
-// last saw them.
+// longest returns the length of the longest list of the queries selected by w, as the host last
+// saw them.
 func (g *group) longest(w which) int {
 	n := 0
 	for _, s := range g.b.states[g.lo:g.hi] {
@@ -158,9 +158,9 @@ func (g *group) longest(w which) int {
 	return n
 }
 
-// drain scores what is left of the lists of queries that w means, best bound first,
-// until none reaches the threshold; found is told what the host collects. When ctx
-// has ended it scores the leaders only, and leaves the rest in the lists.
+// drain scores the remaining lists of the queries selected by w, best bound first, until none
+// reaches the threshold; it passes what the host collects to found. If ctx has ended it scores
+// the leaders only and leaves the rest in the lists.
 func (g *group) drain(ctx context.Context, q *queue, w which, found func(j int, s []scored)) error {
 	if g.collects {
 		return g.collect(ctx, q, w, found)
@@ -198,7 +198,7 @@ func (g *group) collect(ctx context.Context, q *queue, w which, found func(j int
 	}
 }
 
-// take brings to the host what was scored last, and the states.
+// take downloads the last scores and the states.
 func (g *group) take(q *queue, found func(j int, s []scored)) (err error) {
 	b := g.b
 	n := g.m() * b.leadRoom
@@ -239,7 +239,7 @@ func (g *group) park(q *queue) (err error) {
 	return q.sync()
 }
 
-// unpark moves them back.
+// unpark moves the lists back.
 func (g *group) unpark(q *queue) error {
 	if g.parked == nil {
 		return nil
@@ -264,7 +264,7 @@ func boolean(b bool) Arg {
 	return I32(0)
 }
 
-// orNull passes a buffer or, for none, a null pointer.
+// orNull passes a buffer, or a null pointer for nil.
 func orNull[T any](b *Buffer[T]) Arg {
 	if b == nil {
 		return Null()

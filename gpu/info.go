@@ -7,8 +7,8 @@ import (
 	"thresher/backend"
 )
 
-// ErrLost: the driver reported an error after which nothing on the device can
-// be used by this process again. It is a kind of backend.ErrUnavailable.
+// ErrLost means that the driver reported an error after which this process cannot use the device
+// again. It wraps backend.ErrUnavailable.
 var ErrLost = fmt.Errorf("%w: device lost", backend.ErrUnavailable)
 
 // Info describes a device.
@@ -20,20 +20,20 @@ type Info struct {
 	Memory          int64  // bytes on the device, in use or not
 	Multiprocessors int
 	L2              int  // bytes of second-level cache
-	SharedPerBlock  int  // bytes of shared memory a block can have when its function allows it
+	SharedPerBlock  int  // most bytes of shared memory of a block whose function allows it
 	SharedPerSM     int  // bytes of shared memory of a multiprocessor
-	ThreadsPerSM    int  // threads resident on a multiprocessor at most
+	ThreadsPerSM    int  // most threads resident on a multiprocessor
 	WarpSize        int  // 32 on every device so far
 	ECC             bool // memory errors are corrected
 }
 
-// String is one line a person can tell devices apart by.
+// String returns one line that identifies the device.
 func (i Info) String() string {
 	return fmt.Sprintf("device %d: %s, compute capability %d.%d, %s, %d multiprocessors",
 		i.Index, i.Name, i.Major, i.Minor, formatBytes(i.Memory), i.Multiprocessors)
 }
 
-// formatBytes writes a byte count to three figures.
+// formatBytes formats a byte count to three figures.
 func formatBytes(n int64) string {
 	if n < 1<<10 && n > -1<<10 {
 		return fmt.Sprintf("%d B", n)

@@ -12,14 +12,13 @@ import (
 	"gorgonia.org/cu"
 )
 
-// maxArgs is how many parameters a kernel may have.
+// maxArgs is the most parameters of a kernel.
 const maxArgs = 32
 
-// plainShared is how much shared memory a block can have before its function
-// has been allowed more.
+// plainShared is the shared memory a block can have without setting its function's limit.
 const plainShared = 48 << 10
 
-// Module is a PTX text, compiled by the driver for this device.
+// Module is a PTX text compiled by the driver for this device.
 type Module struct {
 	d         *Device
 	name      string
@@ -29,9 +28,8 @@ type Module struct {
 	held      *entry
 }
 
-// Load has the driver compile PTX; name says which file it is, in errors. The
-// driver keeps what it compiled on disk, so the first run of a program takes
-// longer than later ones.
+// Load has the driver compile PTX; errors mention name. The driver caches the result on disk, so
+// the first run of a program takes longer than later ones.
 func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -57,8 +55,8 @@ func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 	return m, nil
 }
 
-// Unload waits for the device's work and gives the module and its functions
-// back. Unloading again does nothing.
+// Unload waits for the device's work and releases the module and its functions. It may be called
+// again.
 func (m *Module) Unload(t *Thread) error {
 	if m == nil || m.held == nil {
 		return nil
@@ -77,11 +75,11 @@ type Function struct {
 	name    string
 	f       cu.Function
 	params  []ptxParam
-	dynamic int // bytes of dynamic shared memory it is allowed
+	dynamic int // its limit of dynamic shared memory in bytes
 	Resources
 }
 
-// Resources is what the driver's compiler gave a kernel.
+// Resources is what the driver's compiler allocated to a kernel.
 type Resources struct {
 	Registers    int // a thread
 	StaticShared int // bytes a block
@@ -89,7 +87,7 @@ type Resources struct {
 	MaxThreads   int // a block
 }
 
-// Function finds a kernel by name; finding it again is a map's look-up.
+// Function returns a kernel by name; repeated calls only look it up.
 func (m *Module) Function(t *Thread, name string) (*Function, error) {
 	if err := t.owns(m.d); err != nil {
 		return nil, err
@@ -131,7 +129,7 @@ func (m *Module) Function(t *Thread, name string) (*Function, error) {
 // Name is the kernel's name.
 func (f *Function) Name() string { return f.name }
 
-// Dim is an extent in up to three directions; Y and Z of 0 mean 1.
+// Dim is an extent in up to three dimensions; Y and Z of 0 stand for 1.
 type Dim struct{ X, Y, Z int }
 
 func (d Dim) full() Dim {
@@ -144,23 +142,23 @@ func (d Dim) full() Dim {
 	return d
 }
 
-// within reports whether every extent is at least 1 and at most that of most.
+// within reports whether every extent is between 1 and most's.
 func (d Dim) within(most Dim) bool {
 	return d.X >= 1 && d.Y >= 1 && d.Z >= 1 && d.X <= most.X && d.Y <= most.Y && d.Z <= most.Z
 }
 
 func (d Dim) String() string { return fmt.Sprintf("(%d, %d, %d)", d.X, d.Y, d.Z) }
 
-// Shape says how many threads run a kernel.
+// Shape is the number of threads that run a kernel.
 type Shape struct {
 	Grid   Dim // blocks
 	Block  Dim // threads of a block
 	Shared int // bytes of dynamic shared memory a block
 }
 
-// Launch enqueues a run of f on s. Arguments are checked against the kernel's
-// parameters, the shape against the kernel's and the device's limits. Errors of
-// the kernel itself come later, from whatever waits for it.
+// Launch enqueues a run of f on s. It checks the arguments against the kernel's parameters, and
+// the shape against the limits of kernel and device. Errors during execution are returned by
+// whatever waits for the kernel.
 func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error {
 	if err := f.usable(t); err != nil {
 		return err
@@ -169,7 +167,7 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 		return err
 	}
 	g, b := shape.Grid.full(), shape.Block.full()
-	if most := (Dim{math.MaxInt32, 65535, 65535}); !g.within(most) { // on every device that can be opened
+	if most := (Dim{math.MaxInt32, 65535, 65535}); !g.within(most) { // the limits of every device that can be opened
 		return fmt.Errorf("gpu: launch %s: a grid of %v blocks; up to %v are possible", f.name, g, most)
 	}
 	if !b.within(Dim{f.MaxThreads, f.MaxThreads, 64}) || b.X*b.Y*b.Z > f.MaxThreads {
@@ -196,8 +194,8 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 	return nil
 }
 
-// BlocksPerSM is how many blocks of this many threads and bytes of dynamic
-// shared memory a multiprocessor runs at once.
+// BlocksPerSM returns how many blocks with so many threads and bytes of dynamic shared memory a
+// multiprocessor runs concurrently.
 func (f *Function) BlocksPerSM(t *Thread, threads, shared int) (int, error) {
 	if err := f.usable(t); err != nil {
 		return 0, err
@@ -212,7 +210,7 @@ func (f *Function) BlocksPerSM(t *Thread, threads, shared int) (int, error) {
 	return n, nil
 }
 
-// usable says whether f may be used on t.
+// usable returns an error unless f may be used on t.
 func (f *Function) usable(t *Thread) error {
 	if err := t.live(); err != nil {
 		return err
@@ -223,8 +221,8 @@ func (f *Function) usable(t *Thread) error {
 	return t.owns(f.m.d)
 }
 
-// allow raises f's limit of dynamic shared memory to shared bytes, within what
-// the device has for a block.
+// allow raises f's limit of dynamic shared memory to shared bytes, within the device's limit for
+// a block.
 func (f *Function) allow(t *Thread, shared int) error {
 	if shared < 0 || shared+f.StaticShared > max(t.d.info.SharedPerBlock, plainShared) {
 		return fmt.Errorf("gpu: %s: %d bytes of dynamic shared memory beside %d static ones; a block has %d",
@@ -264,7 +262,7 @@ func PtrAt(m Memory, at int) Arg { return Arg{bytes: 8, mem: m, at: at} }
 // Null passes a null pointer.
 func Null() Arg { return Arg{bytes: 8} }
 
-// I32 passes an int; a v that an int cannot hold is an error at the launch.
+// I32 passes an int; a v out of its range is an error at the launch.
 func I32(v int) Arg {
 	a := Arg{bits: uint64(uint32(int32(v))), bytes: 4}
 	if int(int32(v)) != v {
@@ -285,7 +283,7 @@ func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4
 // F64 passes a double.
 func F64(v float64) Arg { return Arg{bits: math.Float64bits(v), bytes: 8, float: true} }
 
-// fit is the argument's slot, if it is what p wants.
+// fit returns the argument's bits if its type is p's.
 func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
 	if a.err != nil {
 		return 0, a.err
@@ -299,8 +297,8 @@ func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
 	return a.mem.address(d, a.at)
 }
 
-// launchLog remembers the last kernels enqueued, for an error says neither
-// which of them it came from nor when.
+// launchLog records the last kernels enqueued, since the driver's errors say neither which
+// kernel failed nor when.
 type launchLog struct {
 	names [4]string
 	n     int

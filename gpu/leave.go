@@ -10,18 +10,17 @@ import (
 	"thresher/backend"
 )
 
-// flagLeaving is of queries about to leave. It is no flag of types.cuh: kernels know it
-// by the masks that they are given.
+// flagLeaving marks queries about to leave. It is not a flag of types.cuh: kernels only see it in
+// the masks passed to them.
 const flagLeaving = 1 << 31
 
-// leaving are about to leave, without an answer yet.
+// leaving selects queries about to leave, without an answer yet.
 var leaving = which{flagDone | flagLeaving, flagLeaving}
 
 var _, _ backend.Leaver = (*run)(nil), (*shardRun)(nil)
 
-// Leave finishes queries before the others, which go on as if these had never been:
-// kernels leave alone who is answered, and what there is of a query depends on no
-// other.
+// Leave finishes queries before the others, which continue as if these had never been there:
+// kernels skip answered queries, and no query's state depends on another's.
 func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
@@ -57,7 +56,7 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 		for _, p := range places {
 			s := &x.b.states[p]
 			s.flags |= flagDone
-			s.listed = 0 // which need not be moved between memories any more
+			s.listed = 0 // its list need not be moved between memories any more
 			x.asked[p].left = true
 		}
 		x.b.put(q)
@@ -69,9 +68,8 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 	return out, nil
 }
 
-// conclude ends the look that a context stopped for queries with which it does not go
-// on: those in places, in ascending order, which w means. Their figures are those of
-// the look so far.
+// conclude ends a look that a context interrupted, for queries that do not continue it: those at
+// places, ascending, which w selects. Their figures are those of the look so far.
 func (x *run) conclude(q *queue, g *group, w which, places []int) error {
 	l := g.under
 	if l == nil {

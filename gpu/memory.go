@@ -13,12 +13,11 @@ import (
 	"thresher/backend"
 )
 
-// Device memory is handed out in steps of granule bytes, so that is what the
-// budget counts.
+// The driver allocates device memory in multiples of granule bytes; so does the budget.
 const granule = 512
 
-// ledger keeps a device's byte budget and what is alive on it. Its figures may
-// be read by any goroutine; entries come and go within Do.
+// ledger keeps a device's byte budget and its live allocations. Its figures may be read
+// concurrently; entries change within Do only.
 type ledger struct {
 	mu     sync.Mutex
 	budget int64
@@ -27,16 +26,16 @@ type ledger struct {
 	live   map[*entry]struct{}
 }
 
-// entry is one thing that must be given back to the driver.
+// entry is an allocation that must be released.
 type entry struct {
 	kind    string // "device memory", "stream", ..
-	purpose string // what its owner called it
+	purpose string // its owner's name for it
 	bytes   int64  // counted against the budget
 	host    int64  // page-locked bytes
 	free    func(*Thread) error
 }
 
-// Usage is what a Device has allocated.
+// Usage is the state of a Device's allocations.
 type Usage struct {
 	Budget int64 // bytes of device memory that may be allocated
 	Used   int64 // bytes of device memory allocated, rounded up to steps of 512
@@ -44,7 +43,7 @@ type Usage struct {
 	Live   int   // buffers, streams, events and modules not freed yet
 }
 
-// Usage reports what is allocated now.
+// Usage returns the present state of allocations.
 func (d *Device) Usage() Usage {
 	l := &d.memory
 	l.mu.Lock()
@@ -52,9 +51,8 @@ func (d *Device) Usage() Usage {
 	return Usage{Budget: l.budget, Used: l.used, Pinned: l.pinned, Live: len(l.live)}
 }
 
-// open sets the budget: want bytes, or what is free less a reserve for the
-// driver (modules, local memory, fragments): a 64th of the device, 64 MiB at
-// least.
+// open sets the budget: want bytes, or what is free less a reserve for the driver (modules, local
+// memory, fragmentation) of a 64th of the device and at least 64 MiB.
 func (l *ledger) open(want, free, total int64) error {
 	l.live = make(map[*entry]struct{})
 	switch {
@@ -70,8 +68,8 @@ func (l *ledger) open(want, free, total int64) error {
 	return nil
 }
 
-// admit reports whether bytes more fit the budget; the error says what was
-// asked, for which purpose, and what holds the rest.
+// admit returns an error unless bytes more fit the budget; it says what was asked, for which
+// purpose, and what holds the rest.
 func (l *ledger) admit(bytes int64, purpose string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,14 +79,13 @@ func (l *ledger) admit(bytes int64, purpose string) error {
 	return fmt.Errorf("gpu: %w: %s", backend.ErrMemory, l.refusal(bytes, purpose))
 }
 
-// refusal says what was asked for and what is in use; l.mu is held.
+// refusal says what was asked for and what is in use. l.mu must be held.
 func (l *ledger) refusal(bytes int64, purpose string) string {
 	return fmt.Sprintf("%s asked for %s, %s of a budget of %s in use%s",
 		formatBytes(bytes), purpose, formatBytes(l.used), formatBytes(l.budget), l.holders())
 }
 
-// holders lists the purposes that hold most, as " (panels 4 GiB, rows 2 GiB)";
-// l.mu is held.
+// holders lists the purposes that hold most, as " (panels 4 GiB, rows 2 GiB)". l.mu must be held.
 func (l *ledger) holders() string {
 	sums := make(map[string]int64)
 	for e := range l.live {
@@ -137,7 +134,7 @@ func (l *ledger) remove(e *entry) {
 	l.pinned -= e.host
 }
 
-// close frees whatever is alive; the error says what that was.
+// close releases all live allocations; the error names them.
 func (l *ledger) close(t *Thread) error {
 	l.mu.Lock()
 	left := make([]*entry, 0, len(l.live))

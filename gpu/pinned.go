@@ -14,9 +14,8 @@ import (
 	"thresher/backend"
 )
 
-// Pinned is page-locked host memory of a fixed length: the only memory that
-// asynchronous copies take. Kernels may read and write it in place, at the
-// speed of the bus.
+// Pinned is page-locked host memory of a fixed length, which asynchronous copies require. Kernels
+// may access it in place, at the speed of the bus.
 type Pinned[T any] struct {
 	d       *Device
 	purpose string
@@ -26,8 +25,8 @@ type Pinned[T any] struct {
 	freed   bool
 }
 
-// AllocPinned allocates n elements, with undefined contents. It is outside the device's
-// budget; a refusal by the driver wraps backend.ErrMemory.
+// AllocPinned allocates n elements with undefined content, outside the device's budget. If the
+// driver refuses, the error wraps backend.ErrMemory.
 func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -61,15 +60,14 @@ func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	return p, nil
 }
 
-// Slice is the memory. It must not be touched while an enqueued copy or kernel
-// uses it, nor after Free or the device's Close.
+// Slice returns the memory. It must not be accessed while an enqueued copy or kernel uses it, nor
+// after Free or the device's Close.
 func (p *Pinned[T]) Slice() []T { return p.data }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (p *Pinned[T]) Len() int { return len(p.data) }
 
-// Free waits for the device's work and gives the memory back. Freeing again
-// does nothing.
+// Free waits for the device's work and releases the memory. It may be called again.
 func (p *Pinned[T]) Free(t *Thread) error {
 	if p == nil || p.d == nil || p.freed {
 		return nil
@@ -87,7 +85,7 @@ func (p *Pinned[T]) Free(t *Thread) error {
 	return t.giveBack("cuMemFreeHost("+p.purpose+")", func() error { return cu.MemFreeHost(mem) })
 }
 
-// usable says whether p can be used on d.
+// usable returns an error unless p can be used on d.
 func (p *Pinned[T]) usable(d *Device) error {
 	switch {
 	case p == nil || p.d == nil:
@@ -100,7 +98,7 @@ func (p *Pinned[T]) usable(d *Device) error {
 	return nil
 }
 
-// address is where the device sees element at.
+// address returns the device's address of element at.
 func (p *Pinned[T]) address(d *Device, at int) (uint64, error) {
 	if err := p.usable(d); err != nil {
 		return 0, err

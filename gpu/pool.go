@@ -9,22 +9,21 @@ import (
 	"thresher/backend"
 )
 
-// poolKept is how many buffers of a kind a pool keeps: those of two batches of
-// different sizes, dense scans included.
+// poolKept is the most buffers of a kind that a pool keeps: those of two batches of different
+// sizes, including dense scans.
 const poolKept = 8
 
-// pool keeps the memory that runs gave back for runs to come: allocating and freeing
-// wait for the device. It is used within Do alone.
+// pool keeps the memory of finished runs for later ones, since allocating and freeing wait for
+// the device. It must be used within Do.
 type pool struct {
-	// Those given back last are last: when there are too many the first is freed, which
-	// nobody has wanted for longest.
+	// In the order of return: if there are too many, the least recently used one is freed.
 	device []*Buffer[uint8]
 	pinned []*Pinned[uint8]
 }
 
-// take returns device memory of at least n bytes, with undefined contents. When
-// there is no room it frees what the pool keeps, if that makes any; else the error
-// wraps backend.ErrMemory.
+// take returns device memory of at least n bytes with undefined content. If there is no room it
+// frees what the pool keeps, provided that makes enough; otherwise the error wraps
+// backend.ErrMemory.
 func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
 	if i := fitting(p.device, n); i >= 0 {
 		b := p.device[i]
@@ -51,8 +50,8 @@ func (p *pool) takePinned(t *Thread, purpose string, n int) (*Pinned[uint8], err
 	return AllocPinned[uint8](t, purpose, n)
 }
 
-// give takes back what take returned, or nil. What is enqueued may use it still:
-// all work of a device is on one stream.
+// give takes back what take returned, or nil. Enqueued work may still use it: all work of a device
+// is on one stream.
 func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
@@ -60,7 +59,7 @@ func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
 	return keep(t, &p.device, b)
 }
 
-// keep puts b behind all and frees the first of too many.
+// keep appends b to all and frees the first if there are too many.
 func keep[B freer](t *Thread, all *[]B, b B) (err error) {
 	if len(*all) == poolKept {
 		err = (*all)[0].Free(t)
@@ -70,8 +69,8 @@ func keep[B freer](t *Thread, all *[]B, b B) (err error) {
 	return err
 }
 
-// back is givePinned after work that ended with err: if that is an error a copy may
-// still be on its way into the memory, which is freed then.
+// back is givePinned after work that ended with err. If err is not nil a copy may still be
+// writing to the memory, which is then freed.
 func (p *pool) back(t *Thread, b *Pinned[uint8], err error) error {
 	if err != nil {
 		return errors.Join(err, b.Free(t))
@@ -79,7 +78,7 @@ func (p *pool) back(t *Thread, b *Pinned[uint8], err error) error {
 	return p.givePinned(t, b)
 }
 
-// givePinned takes back what takePinned returned, or nil, when all copies are done.
+// givePinned takes back what takePinned returned, or nil, after all copies are complete.
 func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
@@ -87,7 +86,7 @@ func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
 	return keep(t, &p.pinned, b)
 }
 
-// bytes is how much of the device's budget is kept.
+// bytes returns how much of the device's budget the pool keeps.
 func (p *pool) bytes() (n int64) {
 	for _, b := range p.device {
 		n += b.held.bytes
@@ -95,14 +94,13 @@ func (p *pool) bytes() (n int64) {
 	return n
 }
 
-// covers reports whether dropping what is kept, of which there is some, makes room
-// for n bytes.
+// covers reports whether freeing what the pool keeps, if anything, makes room for n bytes.
 func (p *pool) covers(t *Thread, n int64) bool {
 	u, kept := t.d.Usage(), p.bytes()
 	return kept > 0 && n <= u.Budget-u.Used+kept
 }
 
-// drop frees all that is kept.
+// drop frees everything in the pool.
 func (p *pool) drop(t *Thread) error {
 	var errs []error
 	for _, b := range p.device {
@@ -115,8 +113,8 @@ func (p *pool) drop(t *Thread) error {
 	return errors.Join(errs...)
 }
 
-// fitting is the index of the smallest of all that holds n, and not more than
-// four times as much: -1 if there is none.
+// fitting returns the index of the smallest of all that holds n and at most four times as much;
+// -1 if there is none.
 func fitting[B interface{ Len() int }](all []B, n int) int {
 	best := -1
 	for i, b := range all {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ptxInfo is what a PTX text says of itself: PTX ISA, sections "PTX Module
-// Directives" and "Kernel and Function Directives".
+// ptxInfo holds the declarations of a PTX text: PTX ISA, sections "PTX Module Directives" and
+// "Kernel and Function Directives".
 type ptxInfo struct {
 	major, minor int    // .version
 	target       string // .target, as "sm_80"
@@ -29,10 +29,9 @@ func (p ptxParam) String() string {
 	return fmt.Sprintf("an integer or pointer of %d bytes", p.bytes)
 }
 
-// parsePTX reads version, target and the parameters of every entry. Launches
-// are checked against them, for the driver itself reads as many arguments as
-// the kernel has, wherever they end. Parameters over 8 bytes are refused:
-// cu.Function.Launch passes no others.
+// parsePTX parses version, target and the parameters of every entry. Launches are checked against
+// them, since the driver reads as many arguments as the kernel has, beyond the end of those
+// given. Parameters of more than 8 bytes are rejected: launchKernel cannot pass them.
 func parsePTX(text string) (ptxInfo, error) {
 	info := ptxInfo{entries: make(map[string][]ptxParam)}
 	words := ptxWords(text)
@@ -69,8 +68,8 @@ func parsePTX(text string) (ptxInfo, error) {
 	return info, nil
 }
 
-// ptxParams reads a parameter list that begins at words[i], if there is one,
-// and returns the index of its last word.
+// ptxParams parses a parameter list that starts at words[i], if there is one, and returns the
+// index of its last word.
 func ptxParams(words []string, i int) ([]ptxParam, int, error) {
 	if i >= len(words) || words[i] != "(" {
 		return nil, i - 1, nil

@@ -11,32 +11,32 @@ import (
 	"thresher/collection"
 )
 
-// leadRoom is how many arms of a query are scored at a time, at least.
+// leadRoom is the least number of arms of a query for which there is room to be scored at a time.
 const leadRoom = 1024
 
-// bestMost is the most atoms wanted that the device keeps the best of; beyond it,
-// and for ranges, the host collects what is scored.
+// bestMost is the greatest k for which the device keeps the best atoms; beyond it, and for
+// searches by least score, the host collects the scores.
 const bestMost = 1 << 14
 
-// queryBatch is queries made ready on a device, each with what it needs but for its
-// list of survivors. It is used within Do alone.
+// queryBatch is queries prepared on a device, with everything except their lists of survivors. It
+// must be used within Do.
 type queryBatch struct {
 	r        *resident
 	m        int
-	codes    bool // heads, rests and codes, which looks need and the dense path does not
+	codes    bool // heads, rests and codes are prepared, which looks need and the dense path does not
 	leadRoom int
 	bestRoom int
 
 	mem *Buffer[uint8]
-	// pin is what the host has of mem: its first arrays, at the same places.
+	// pin is the host's copy of mem's first arrays, at the same offsets.
 	pin *Pinned[uint8]
-	// states is what the last download found; a view of pin.
+	// states is the result of the last download; it aliases pin.
 	states []query
-	seen   bool // states, and what travels with them, are as the device has them
-	// Where arrays begin, in mem: [m] of each.
+	seen   bool // states, and what is downloaded with them, are up to date
+	// Offsets of arrays in mem, [m] each:
 	at struct {
-		// Reports and states come down together, and the best so far
-		// with them if these are small; states and queries as given go up together.
+		// Reports and states are downloaded together, with the best so far if these are small; states and
+		// queries as given are uploaded together.
 		bestScore, bestRow, reports, states, given int
 
 		scaled, x, head, rest, hi, lo, work int
@@ -45,11 +45,11 @@ type queryBatch struct {
 	}
 }
 
-// lightBest is how many bytes the best of a batch may be to come down with the states,
-// whoever asks for those: less than a wait costs.
+// lightBest is the most bytes of a batch's best that are always downloaded with the states: that
+// costs less than another wait.
 const lightBest = 1 << 16
 
-// cutter cuts memory into pieces aligned to 256 bytes.
+// cutter allocates pieces aligned to 256 bytes.
 type cutter int
 
 func (c *cutter) take(n int, bytes int) int {
@@ -58,8 +58,8 @@ func (c *cutter) take(n int, bytes int) int {
 	return at
 }
 
-// newBatch allocates for m queries; most is the greatest number of atoms that one
-// of them wants kept on the device.
+// newQueryBatch allocates for m queries; most is the greatest number of atoms that one of them
+// wants kept on the device.
 func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
 	b := &queryBatch{r: r, m: m, codes: codes, leadRoom: max(leadRoom, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
@@ -92,7 +92,7 @@ func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch
 	return b, nil
 }
 
-// view is n structures in pinned memory.
+// view returns n structures in pinned memory.
 func view[S any](p *Pinned[uint8], at, n int) []S {
 	if n == 0 {
 		return nil
@@ -100,7 +100,7 @@ func view[S any](p *Pinned[uint8], at, n int) []S {
 	return unsafe.Slice((*S)(unsafe.Pointer(&p.Slice()[at])), n)
 }
 
-// free gives the memory back; nothing enqueued may use it.
+// free releases the memory; no enqueued work may use it.
 func (b *queryBatch) free(t *Thread) error {
 	if b == nil || b.mem == nil {
 		return nil
@@ -113,7 +113,7 @@ func (b *queryBatch) free(t *Thread) error {
 	return err
 }
 
-// xWidth is how many float32 coordinates a query has before it is split.
+// xWidth returns the number of float32 coordinates of a query before it is split.
 func (b *queryBatch) xWidth() int {
 	if b.codes {
 		return b.r.c.D
@@ -121,11 +121,10 @@ func (b *queryBatch) xWidth() int {
 	return (b.r.c.Dim + 3) &^ 3
 }
 
-// pitch is how many codes of either kind a query has, padded.
+// pitch returns the number of codes of either kind of a query, with padding.
 func (b *queryBatch) pitch() int { return (b.r.c.R + b.r.c.D + 63) &^ 63 }
 
-// turnShared is the shared memory that a rotation by rounds takes, 0 when a block
-// cannot have so much.
+// turnShared returns the shared memory of a rotation by rounds, 0 if a block cannot have so much.
 func (b *queryBatch) turnShared(t *Thread) int {
 	if n := 8 * b.r.c.D; n <= t.d.info.SharedPerBlock {
 		return n
@@ -133,7 +132,7 @@ func (b *queryBatch) turnShared(t *Thread) int {
 	return 0
 }
 
-// ask fills in the state of query j and its coordinates, before load.
+// ask sets the state of query j and its coordinates, before load.
 func (b *queryBatch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64) {
 	s := &b.states[j]
 	*s = query{epsilon: g.Epsilon, floor: g.Floor, filter: filter, k: uint32(k), skip: math.MaxUint32, allowed: uint32(g.Allowed), open: math.Inf(-1)}
@@ -143,7 +142,7 @@ func (b *queryBatch) ask(j int, row []float32, g *backend.Goal, k int, filter ui
 	copy(view[float32](b.pin, b.at.given+4*j*len(row), len(row)), row)
 }
 
-// load brings the queries to the device and makes them ready there.
+// load uploads the queries and prepares them.
 func (b *queryBatch) load(q *queue) {
 	c, m := b.r.c, b.m
 	b.up(q, b.at.states, b.at.given+4*m*c.Dim)
@@ -178,28 +177,27 @@ func (b *queryBatch) turn(q *queue, rot *rotation) {
 	q.launch("rotate", shape, b.ptr(b.at.x), Ptr(rot.sign), Ptr(rot.perm), b.ptr(b.at.rest), work, I32(m), I32(c.D), I32(rot.rounds))
 }
 
-// threads are as many of a block as can take one of n pieces of a query each, by
-// whole warps, at most 256. It depends on the collection alone, and so does the
-// order in which they add.
+// threads is the shape of blocks that take the n pieces of a query, in whole warps, at most 256
+// threads. It depends on the collection alone, and so does the order of additions.
 func threads(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 
 // ptr is the address of an array of all queries.
 func (b *queryBatch) ptr(at int) Arg { return PtrAt(b.mem, at) }
 
-// up enqueues bringing what lies from byte lo to hi to the device.
+// up enqueues the upload of bytes lo to hi.
 func (b *queryBatch) up(q *queue, lo, hi int) {
 	q.do(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pin, lo, hi-lo) })
 }
 
-// down enqueues bringing it to the host.
+// down enqueues their download.
 func (b *queryBatch) down(q *queue, lo, hi int) {
 	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pin, lo, lo, hi-lo) })
 }
 
-// put enqueues the states as the host has them.
+// put enqueues the upload of the host's states.
 func (b *queryBatch) put(q *queue) { b.up(q, b.at.states, b.at.states+b.m*int(size[query]())) }
 
-// get enqueues bringing reports and states to the host, and the best if they are small.
+// get enqueues the download of reports and states, and of the best if they are small.
 func (b *queryBatch) get(q *queue) {
 	from := b.at.reports
 	if b.light() {
@@ -211,7 +209,7 @@ func (b *queryBatch) get(q *queue) {
 // light reports whether the best are small.
 func (b *queryBatch) light() bool { return b.m*b.bestRoom*12 <= lightBest }
 
-// settle waits for what is enqueued, and brings to the host what get does.
+// settle waits for all enqueued work, and downloads what get does.
 func (b *queryBatch) settle(q *queue) error {
 	b.get(q)
 	if err := q.sync(); err != nil {
@@ -221,8 +219,8 @@ func (b *queryBatch) settle(q *queue) error {
 	return nil
 }
 
-// best is the best of queries lo..hi-1, as they were when the host last saw the states:
-// out has a place for every query.
+// best returns the best of queries lo to hi-1, as of the host's last download of the states; out
+// is indexed by query.
 func (b *queryBatch) best(q *queue, lo, hi int) (out [][]scored, err error) {
 	if !b.light() && lo < hi {
 		b.down(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
@@ -243,7 +241,7 @@ func (b *queryBatch) best(q *queue, lo, hi int) (out [][]scored, err error) {
 	return out, nil
 }
 
-// rotation is how queries are split, on the device.
+// rotation is the data on the device for splitting queries.
 type rotation struct {
 	head   *Buffer[float32] // [R][D]
 	haar   *Buffer[float32] // [D][D], or else

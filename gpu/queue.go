@@ -12,8 +12,8 @@ import (
 	"thresher/kernels"
 )
 
-// machine is a device with the kernels, a stream, and the memory that runs give
-// back. All of it but d is used within Do alone.
+// machine is a device with its kernels, a stream, and the memory of finished runs. Everything but
+// d must be used within Do.
 type machine struct {
 	d         *Device
 	log       *slog.Logger
@@ -22,17 +22,15 @@ type machine struct {
 	stream    *Stream
 	paced     [2]*Event
 	pool      pool
-	hostMost  int64 // of page-locked memory for a collection
-	// Tests make these small: how many entries a list has at most, or 0, how many lists
-	// are in memory at once, or 0, and how many pairs of an atom and a query one launch
-	// of the scan takes.
+	hostMost  int64 // most bytes of page-locked memory for a collection
+	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
+	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
 	roomMost, listsMost, pairsMost int
-	// around, if not nil, is told before each launch and behind it: benchmarks put
-	// events there.
+	// around, if not nil, is called before and after each launch: benchmarks record events there.
 	around func(q *queue, kernel string) error
 }
 
-// apart are modules that tests and benchmarks load for themselves.
+// apart are modules that only tests and benchmarks load.
 var apart = [...]string{"ceiling", "copy", "fragments"}
 
 // openMachine opens a device and has the driver compile the modules.
@@ -85,7 +83,7 @@ func (m *machine) start(t *Thread) (err error) {
 	return nil
 }
 
-// close gives everything back. What a device that was lost held is lost with it.
+// close releases everything. On a lost device there is nothing to release.
 func (m *machine) close() error {
 	err := m.d.Do(context.Background(), func(t *Thread) error {
 		errs := []error{m.pool.drop(t), m.stream.Close(t)}
@@ -104,24 +102,24 @@ func (m *machine) close() error {
 	return errors.Join(err, closed)
 }
 
-// do runs f by the device's Do with a queue for what it enqueues.
+// do calls f by the device's Do with a queue.
 func (m *machine) do(ctx context.Context, f func(*queue) error) error {
 	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, p: m}) })
 }
 
-// queue enqueues work on one stream, in order, until something fails: then it
-// enqueues nothing more and err says why.
+// queue enqueues work on one stream, in order. After the first error, which err holds, it enqueues
+// nothing more.
 type queue struct {
 	t   *Thread
 	s   *Stream
 	p   *machine
 	err error
-	// Since the last wait for all: events recorded behind chunks, and pairs of an atom and
-	// a query behind the last of them.
+	// Since the last complete wait: events recorded after chunks, and pairs of an atom and a query
+	// after the last of them.
 	marks, pairs int
 }
 
-// launch enqueues a kernel by its name.
+// launch enqueues a kernel by name.
 func (q *queue) launch(name string, shape Shape, args ...Arg) {
 	q.tell(name)
 	if q.err == nil {
@@ -136,14 +134,14 @@ func (q *queue) tell(kernel string) {
 	}
 }
 
-// do enqueues something else.
+// do enqueues other work.
 func (q *queue) do(f func(*Thread, *Stream) error) {
 	if q.err == nil {
 		q.err = f(q.t, q.s)
 	}
 }
 
-// sync waits for all that was enqueued and returns the first error.
+// sync waits for all enqueued work and returns the first error.
 func (q *queue) sync() error {
 	if q.err == nil {
 		q.err, q.marks, q.pairs = q.s.Sync(q.t), 0, 0
@@ -151,13 +149,13 @@ func (q *queue) sync() error {
 	return q.err
 }
 
-// pacedPart is what part of a launch's most pairs chunks have to be to be waited for
-// each by itself: a tenth of a millisecond's work.
+// A chunk of at least the most pairs of a launch divided by pacedPart is waited for individually:
+// that is a tenth of a millisecond's work.
 const pacedPart = 64
 
-// pace ends a chunk of so many pairs of an atom and a query: it waits until the chunk
-// before the last is done, so that little is under way when ctx ends, and returns ctx's
-// error. Small ones count together.
+// pace ends a chunk of so many pairs of an atom and a query. It waits until the chunk before the
+// last is complete, so that little is in flight when ctx ends, and returns ctx's error. Small
+// chunks are combined.
 func (q *queue) pace(ctx context.Context, pairs int) error {
 	if q.pairs += pairs; q.pairs >= q.p.pairsMost/pacedPart {
 		e := q.p.paced[q.marks%len(q.p.paced)]

@@ -13,11 +13,11 @@ import (
 	"thresher/collection"
 )
 
-// sparePart of a device's budget stays free for runs when a collection is loaded,
-// or what it takes to search it at all if that is more.
+// One sparePart-th of a device's budget is left free for runs when a collection is loaded, or what
+// it takes to search it at all if that is more.
 const sparePart = 8
 
-// searchBytes is that: terms of three looks and of the dense path, and some queries with
+// searchBytes returns that: the terms of three looks and of the dense path, and some queries with
 // their lists.
 func searchBytes(c *collection.Collection, atoms int) int64 {
 	terms := int64(atoms) * (size[looks.Side]() + 16)
@@ -28,8 +28,7 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
-// resident is a collection on one device. What it holds there is used
-// within Do alone.
+// resident is a collection on one device. What it holds there must be used within Do.
 type resident struct {
 	m      *machine
 	c      *collection.Collection
@@ -37,7 +36,7 @@ type resident struct {
 	closed atomic.Bool
 	stores stores
 	looks  *looks.Set
-	arrays map[*float32]*Buffer[float32] // terms of atoms, by the collection's
+	arrays map[*float32]*Buffer[float32] // atoms' terms, by the collection's slice
 	tables map[tableKey]*Buffer[terms]
 
 	order        *Buffer[uint32]  // row of an atom
@@ -45,10 +44,10 @@ type resident struct {
 	centre       *Buffer[float64] // [Dim]; Euclidean distance only, if the collection has one
 	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]  // [N][Dim] by row
-	dense        *denseTerms      // once they are needed
+	dense        *denseTerms      // nil until needed
 
-	// Of coded collections.
-	stride   int           // of a slab's row: head and panel, to whole 32 bytes
+	// Coded collections only:
+	stride   int           // bytes of a slab's row: head and panel, rounded up to 32
 	slab     *Buffer[int8] // [atoms][stride]
 	codes    *store[uint8] // [N][R+D]
 	signs    *store[uint8] // [N][SignStride], if there are any
@@ -60,7 +59,7 @@ func load(ctx context.Context, m *machine, c *collection.Collection) (*resident,
 	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
 		looks: looks.NewSet(c), arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
 	err := m.d.Do(ctx, func(t *Thread) error {
-		if err := m.pool.drop(t); err != nil { // nothing is to lie in host memory for its sake
+		if err := m.pool.drop(t); err != nil { // nothing should go to host memory because of it
 			return err
 		}
 		r.stores = stores{pool: &m.pool, spare: max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.hostMost}
@@ -81,8 +80,8 @@ func load(ctx context.Context, m *machine, c *collection.Collection) (*resident,
 	return r, nil
 }
 
-// fill allocates and copies: first what no search goes without, then by how much
-// a look would lose to the bus.
+// fill allocates and copies: first what every search needs, then by how much a look would lose if
+// it were read over the bus.
 func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 	c := r.c
 	if r.order, err = put(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
@@ -146,8 +145,8 @@ func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
 	return nil
 }
 
-// fillSlab makes what the scan reads: of each atom the codes of the head and of
-// as many rest coordinates as panels hold, signed, side by side, zero beyond.
+// fillSlab makes what the scan reads: for each atom the signed codes of the head and of as many
+// rest coordinates as panels hold, contiguous, zero beyond.
 func (r *resident) fillSlab(ctx context.Context, t *Thread) (err error) {
 	c := r.c
 	width := c.R + c.PanelWidth
@@ -196,7 +195,7 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	return x, nil
 }
 
-// Close frees the copy.
+// Close frees the copy on the device.
 func (r *resident) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -208,7 +207,7 @@ func (r *resident) Close() error {
 	return err
 }
 
-// cap is looks.Cap of all atoms from lo on, the first of a panel.
+// cap returns looks.Cap for all atoms from lo on, the first atom of a panel.
 func (r *resident) cap(norm float64, lo int) float64 {
 	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }

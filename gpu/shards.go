@@ -16,23 +16,22 @@ import (
 	"thresher/collection"
 )
 
-// shards is a collection spread over devices: each holds a stretch of the internal
-// order, with the rows of its atoms, and searches it as a collection of its own.
-// Thresholds are not shared between them.
+// shards is a collection distributed over devices. Each holds a range of the internal order with
+// its rows, and searches it as a collection of its own. Thresholds are not shared.
 type shards struct {
 	c     *collection.Collection
 	parts []shard
 }
 
-// shard is atoms lo..hi-1 on one device. Its rows stand in the order of the
-// collection's, so that of equal scores the lower row comes first in both.
+// shard is atoms lo to hi-1 on one device. Its rows keep the collection's order, so that of equal
+// scores the lower row comes first in both.
 type shard struct {
 	*resident
 	lo, hi int
-	number []uint32 // the collection's number of a row
+	number []uint32 // the collection's number of each row
 }
 
-// loadShards copies c to several machines, whole strips each.
+// loadShards copies c to several machines, whole strips to each.
 func loadShards(ctx context.Context, machines []*machine, c *collection.Collection) (backend.Resident, error) {
 	strips := (c.N + looks.StripAtoms - 1) / looks.StripAtoms
 	n := min(len(machines), strips)
@@ -51,7 +50,7 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 		p.number = number
 		p.resident, err = load(ctx, machines[k], part)
 		if err == nil {
-			p.c.Rows = nil // the device has them
+			p.c.Rows = nil // they are on the device
 		}
 		return err
 	})
@@ -61,7 +60,7 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 	return s, nil
 }
 
-// together calls f for 0..n-1 at once and waits.
+// together calls f for 0 to n-1 concurrently and waits.
 func together(n int, f func(k int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -72,8 +71,8 @@ func together(n int, f func(k int) error) error {
 	return errors.Join(errs...)
 }
 
-// stretch is atoms lo..hi-1 of c as a collection, and the number that each of its rows
-// has in c, ascending; lo is the first of a strip. It shares all but the rows.
+// stretch returns atoms lo to hi-1 of c as a collection, and the number in c of each of its rows,
+// ascending. lo is the first atom of a strip. It shares everything but the rows with c.
 func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []uint32) {
 	s, number := *c, slices.Clone(c.Order[lo:hi])
 	slices.Sort(number)
@@ -115,7 +114,7 @@ func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	return &s, number
 }
 
-// goal is g for the shard's atoms; filters are those of the goals before, cut.
+// goal returns g for the shard's atoms; filters caches the shard's parts of filters.
 func (p *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter) backend.Goal {
 	g.Allowed = p.hi - p.lo
 	if f := g.Filter; f != nil {
@@ -136,7 +135,7 @@ func (p *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter
 	return g
 }
 
-// Begin starts a batch on every device.
+// Begin starts a run on every device.
 func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
@@ -159,7 +158,7 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	return x, nil
 }
 
-// Close frees the copies.
+// Close frees the copies on the devices.
 func (s *shards) Close() error {
 	return together(len(s.parts), func(k int) error {
 		if s.parts[k].resident == nil {
@@ -169,7 +168,7 @@ func (s *shards) Close() error {
 	})
 }
 
-// shardRun is a batch on every device.
+// shardRun is a run on every device.
 type shardRun struct {
 	s     *shards
 	goals []backend.Goal
@@ -189,7 +188,7 @@ func (x *shardRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors,
 	})
 	left := make(backend.Survivors, len(x.goals))
 	for _, one := range all {
-		for j, n := range one { // none of a device that refused
+		for j, n := range one { // nil for a device that failed
 			left[j] += n
 		}
 	}
@@ -206,7 +205,7 @@ func (x *shardRun) Dense(ctx context.Context, queries ...int) error {
 	return x.each(func(_ int, r *run) error { return r.Dense(ctx, queries...) })
 }
 
-// Finish merges what the devices found, by exact score.
+// Finish merges the devices' answers by exact score.
 func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	all := make([]backend.Answers, len(x.runs))
 	err := x.each(func(k int, r *run) (err error) {
@@ -223,7 +222,7 @@ func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	return out, nil
 }
 
-// Leave merges what the devices found for queries that leave.
+// Leave merges the devices' answers for queries that leave.
 func (x *shardRun) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
 	all := make([]backend.Answers, len(x.runs))
 	err := x.each(func(k int, r *run) (err error) {
@@ -240,8 +239,8 @@ func (x *shardRun) Leave(ctx context.Context, queries ...int) (backend.Answers, 
 	return out, nil
 }
 
-// merge is the answer to query j, of which each device's is the i-th: the empty one if
-// theirs are, of who has left.
+// merge returns the answer to query j, which is the i-th answer of each device. It is empty if
+// theirs are, for a query that has left.
 func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	type found struct {
 		id    int64
@@ -266,7 +265,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 		best = best[:g.K]
 		out.Tau = max(out.Tau, best[g.K-1].score+g.Epsilon)
 	}
-	if out.Open < out.Tau { // open for its device, not for all
+	if out.Open < out.Tau { // open on its device, but not among all
 		out.Open = math.Inf(-1)
 	}
 	for _, b := range best {
@@ -275,8 +274,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	return out
 }
 
-// addLooks adds what one device's looks did to that of others; a device may have
-// taken fewer.
+// addLooks adds one device's look reports to those of others; a device may have taken fewer looks.
 func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 	for i, l := range more {
 		if i < len(sum) && sum[i].Look == l.Look {
@@ -288,7 +286,7 @@ func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 	return sum
 }
 
-// Close gives the batch's memory back on every device.
+// Close releases the run's memory on every device.
 func (x *shardRun) Close() error {
 	return x.each(func(_ int, r *run) error {
 		if r == nil {

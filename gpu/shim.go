@@ -16,8 +16,8 @@ import (
 
 //go:generate sh symbols.sh shim_symbols.h
 
-// openLibrary opens the driver library at path and initializes it. It returns
-// cuInit's code; the error is the loader's when the library could not be opened.
+// openLibrary opens the driver library at path and initialises it. It returns cuInit's code; err
+// is the loader's error if the library could not be opened.
 func openLibrary(path string) (code int, err error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

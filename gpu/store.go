@@ -10,24 +10,24 @@ import (
 	"thresher/backend"
 )
 
-// freer is anything a device must be given back.
+// freer is a resource of a device.
 type freer interface{ Free(*Thread) error }
 
-// stores is what a resident holds of a device, and of the host memory that the
-// device sees. It is used within Do alone.
+// stores is what a resident holds of a device and of host memory visible to the device. It must be
+// used within Do.
 type stores struct {
 	held []freer
-	// pool, if not nil, gives way: what a collection needs is needed more.
+	// pool, if not nil, is emptied first: a collection's needs take precedence.
 	pool *pool
-	// spare is how many bytes of the device's budget stay free for runs, host how
-	// many of page-locked memory may still be taken.
+	// spare is how many bytes of the device's budget stay free for runs, host how many bytes of
+	// page-locked memory may still be allocated.
 	spare, host int64
 }
 
-// free gives everything back, the last first.
+// free releases everything, in reverse order.
 func (h *stores) free(t *Thread) error { return h.freeFrom(t, 0) }
 
-// freeFrom gives back what was taken since there were n things.
+// freeFrom releases everything allocated since there were n things.
 func (h *stores) freeFrom(t *Thread, n int) error {
 	var errs []error
 	for i := len(h.held) - 1; i >= n; i-- {
@@ -61,15 +61,15 @@ func put[T any](ctx context.Context, t *Thread, h *stores, purpose string, src [
 	return b, upload(ctx, t, b, 0, src)
 }
 
-// store is an array on the device or, when it would leave runs too little, in
-// page-locked host memory, which kernels read over the bus.
+// store is an array on the device or, if that would leave too little for runs, in page-locked host
+// memory, which kernels read over the bus.
 type store[T any] struct {
 	device *Buffer[T]
 	host   *Pinned[T]
 }
 
-// somewhere allocates n elements where there is room. The error, which wraps
-// backend.ErrMemory, says what stood against either place.
+// somewhere allocates n elements where there is room. The error, which wraps backend.ErrMemory,
+// says why neither place was possible.
 func somewhere[T any](t *Thread, h *stores, purpose string, n int) (*store[T], error) {
 	bytes := int64(n) * size[T]()
 	u := t.d.Usage()
@@ -92,7 +92,7 @@ func somewhere[T any](t *Thread, h *stores, purpose string, n int) (*store[T], e
 	return &store[T]{host: p}, nil
 }
 
-// memory is what kernels are passed.
+// memory is the kernels' argument.
 func (s *store[T]) memory() Memory {
 	if s.device != nil {
 		return s.device
@@ -100,7 +100,7 @@ func (s *store[T]) memory() Memory {
 	return s.host
 }
 
-// place says in a word where the array lies.
+// place names the array's location.
 func (s *store[T]) place() string {
 	switch {
 	case s == nil:
@@ -122,7 +122,7 @@ func (s *store[T]) fill(ctx context.Context, t *Thread, at int, src []T) error {
 	})
 }
 
-// pieceBytes is how much is copied between two looks at a context.
+// pieceBytes is how much is copied between checks of the context.
 const pieceBytes = 64 << 20
 
 // upload copies src to b's elements from at on.

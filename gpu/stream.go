@@ -11,22 +11,21 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Stream is a queue of work on a device: what is enqueued on one stream runs in
-// order, what is on two may overlap. Synchronous copies are ordered with all
-// streams.
+// Stream is a queue of work on a device. Work on one stream runs in order; work on different streams
+// may overlap. Synchronous copies are ordered with all streams.
 type Stream struct {
 	d    *Device
 	s    cu.Stream
 	held *entry
 }
 
-// NewStream makes a stream. purpose says what for, in errors.
+// NewStream makes a stream; errors mention purpose.
 func (t *Thread) NewStream(purpose string) (*Stream, error) {
 	if err := t.live(); err != nil {
 		return nil, err
 	}
-	// Not cu.NonBlocking: such streams have no order with synchronous copies,
-	// whose last bytes may be on their way when the call returns.
+	// Not cu.NonBlocking: such streams are not ordered with synchronous copies, which may still be
+	// transferring when the call returns.
 	h, err := cu.MakeStream(cu.DefaultStream)
 	if err != nil {
 		return nil, t.fail(err, "cuStreamCreate(%s)", purpose)
@@ -37,7 +36,7 @@ func (t *Thread) NewStream(purpose string) (*Stream, error) {
 	return s, nil
 }
 
-// owned says whether s is alive and of t's device.
+// owned returns an error unless s is open and belongs to t's device.
 func (s *Stream) owned(t *Thread) error {
 	if err := t.live(); err != nil {
 		return err
@@ -48,8 +47,7 @@ func (s *Stream) owned(t *Thread) error {
 	return t.owns(s.d)
 }
 
-// Sync waits until everything enqueued on s is done. An error of a kernel shows
-// here at the latest.
+// Sync waits until all work enqueued on s is complete. A kernel's error is returned here at the latest.
 func (s *Stream) Sync(t *Thread) error {
 	if err := s.owned(t); err != nil {
 		return err
@@ -60,7 +58,7 @@ func (s *Stream) Sync(t *Thread) error {
 	return nil
 }
 
-// Done reports whether everything enqueued on s is done.
+// Done reports whether all work enqueued on s is complete.
 func (s *Stream) Done(t *Thread) (bool, error) {
 	if err := s.owned(t); err != nil {
 		return false, err
@@ -68,9 +66,8 @@ func (s *Stream) Done(t *Thread) (bool, error) {
 	return t.ready(s.s.Query(), "cuStreamQuery(%s)", s.held.purpose)
 }
 
-// Wait is Sync that gives up when ctx ends: it then returns ctx's error, and
-// what is enqueued goes on. Buffers may be freed meanwhile, for freeing waits;
-// they must not be read or written by the host before a later Sync or Wait.
+// Wait is Sync that returns ctx's error when ctx ends; the enqueued work continues. Buffers may then
+// be freed, since freeing waits, but the host must not access them before a later Sync or Wait.
 func (s *Stream) Wait(ctx context.Context, t *Thread) error {
 	if ctx.Done() == nil {
 		return s.Sync(t)
@@ -78,7 +75,7 @@ func (s *Stream) Wait(ctx context.Context, t *Thread) error {
 	return poll(ctx, func() (bool, error) { return s.Done(t) })
 }
 
-// After lets what is enqueued on s from now on wait for e.
+// After makes work enqueued on s from now on wait for e.
 func (s *Stream) After(t *Thread, e *Event) error {
 	if err := s.owned(t); err != nil {
 		return err
@@ -92,7 +89,7 @@ func (s *Stream) After(t *Thread, e *Event) error {
 	return nil
 }
 
-// Close waits for the device's work and gives s back. Closing again does nothing.
+// Close waits for the device's work and releases s. It may be called again.
 func (s *Stream) Close(t *Thread) error {
 	if s == nil || s.held == nil {
 		return nil
@@ -106,15 +103,15 @@ func (s *Stream) Close(t *Thread) error {
 	return t.giveBack(call, s.s.Destroy)
 }
 
-// Event marks a point in a stream: others can wait for it, and the time between
-// two can be told.
+// Event marks a point in a stream. Streams can wait for it, and the time between two events can be
+// measured.
 type Event struct {
 	d    *Device
 	e    cu.Event
 	held *entry
 }
 
-// NewEvent makes an event. purpose says what for, in errors.
+// NewEvent makes an event; errors mention purpose.
 func (t *Thread) NewEvent(purpose string) (*Event, error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func (t *Thread) NewEvent(purpose string) (*Event, error) {
 	return e, nil
 }
 
-// owned says whether e is alive and of t's device.
+// owned returns an error unless e is open and belongs to t's device.
 func (e *Event) owned(t *Thread) error {
 	if err := t.live(); err != nil {
 		return err
@@ -140,7 +137,7 @@ func (e *Event) owned(t *Thread) error {
 	return t.owns(e.d)
 }
 
-// Record puts e at the end of what is enqueued on s.
+// Record places e after all work enqueued on s.
 func (e *Event) Record(t *Thread, s *Stream) error {
 	if err := e.owned(t); err != nil {
 		return err
@@ -154,7 +151,7 @@ func (e *Event) Record(t *Thread, s *Stream) error {
 	return nil
 }
 
-// Sync waits until the stream has reached e. An event never recorded is reached.
+// Sync waits until the stream has reached e. An event that was never recorded counts as reached.
 func (e *Event) Sync(t *Thread) error {
 	if err := e.owned(t); err != nil {
 		return err
@@ -181,8 +178,8 @@ func (e *Event) Wait(ctx context.Context, t *Thread) error {
 	return poll(ctx, func() (bool, error) { return e.Done(t) })
 }
 
-// Since is the time on the device from start to e, to half a microsecond. Both
-// must have been reached.
+// Since returns the device's time from start to e, to half a microsecond. Both must have been
+// reached.
 func (e *Event) Since(t *Thread, start *Event) (time.Duration, error) {
 	if err := e.owned(t); err != nil {
 		return 0, err
@@ -197,7 +194,7 @@ func (e *Event) Since(t *Thread, start *Event) (time.Duration, error) {
 	return time.Duration(ms * float64(time.Millisecond)), nil
 }
 
-// Close waits for the device's work and gives e back. Closing again does nothing.
+// Close waits for the device's work and releases e. It may be called again.
 func (e *Event) Close(t *Thread) error {
 	if e == nil || e.held == nil {
 		return nil
@@ -211,7 +208,7 @@ func (e *Event) Close(t *Thread) error {
 	return t.giveBack(call, func() error { return cu.DestroyEvent(&e.e) })
 }
 
-// ready reads the answer of a query.
+// ready converts the result of a driver's query.
 func (t *Thread) ready(err error, call, purpose string) (bool, error) {
 	switch {
 	case err == nil:
@@ -222,9 +219,8 @@ func (t *Thread) ready(err error, call, purpose string) (bool, error) {
 	return false, t.fail(err, call, purpose)
 }
 
-// poll asks until done says so or ctx ends. It spins for the first
-// milliseconds, as the driver's own wait does, for most waits are short; then
-// it sleeps between questions.
+// poll calls done until it returns true or ctx ends. It spins for the first milliseconds, like the
+// driver's own wait, since most waits are short; then it sleeps between calls.
 func poll(ctx context.Context, done func() (bool, error)) error {
 	const spin, nap = 5 * time.Millisecond, 50 * time.Microsecond
 	start := time.Now()

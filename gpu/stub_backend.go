@@ -4,6 +4,6 @@ package gpu
 
 import "thresher/backend"
 
-// Open returns Driver's error: a build without CUDA has no backend. The type
-// of the result is the contract, so that callers compile with and without.
+// Open returns Driver's error: this build lacks CUDA. The result's type is the contract's, so that
+// callers compile with and without the tag.
 func Open(Options) (backend.Backend, error) { return nil, Driver() }

@@ -11,7 +11,7 @@ import (
 	"thresher/backend/looks"
 )
 
-// look is a look with its terms on the device, one Terms for the kernels.
+// look is a compiled look with its terms on the device, one Terms for the kernels.
 type look struct {
 	*looks.Compiled
 	table *Buffer[terms]
@@ -24,8 +24,7 @@ type tableKey struct {
 	law    looks.Law
 }
 
-// look compiles l and puts its terms on the device, where they stay for other
-// batches.
+// look compiles l and uploads its terms, which stay on the device for other runs.
 func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, error) {
 	t, err := r.looks.Compile(l)
 	if err != nil {
@@ -50,7 +49,7 @@ func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, e
 	return k, nil
 }
 
-// terms puts a look's arrays on the device.
+// terms uploads a look's arrays.
 func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out terms, err error) {
 	for _, a := range []struct {
 		to  *uint64
@@ -68,8 +67,7 @@ func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out t
 	return out, nil
 }
 
-// table puts a look's Terms on the device, with strips for looks at panels and with
-// sides for others.
+// table uploads a look's Terms, with strips for looks at panels and with sides for others.
 func (r *resident) table(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*Buffer[terms], error) {
 	if t.Codes == looks.Codes8 {
 		strips, err := put(ctx, q.t, &r.stores, "strips", stripsOf(t.Strips))
@@ -87,8 +85,8 @@ func (r *resident) table(ctx context.Context, q *queue, t *looks.Compiled, table
 	return put(ctx, q.t, &r.stores, "tables of terms", []terms{table})
 }
 
-// putTerms copies terms of atoms to the device, zero beyond the last atom, unless they
-// are there; none give none.
+// putTerms uploads terms of atoms, padded with zeros, unless they are on the device already; an
+// empty src gives nil.
 func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
 	if src == nil {
 		return nil, nil
@@ -111,8 +109,8 @@ func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buf
 	return b, nil
 }
 
-// sides lays the terms of each atom side by side, by a kernel. With too little
-// memory looks read the arrays themselves, and there is nothing to return.
+// sides interleaves the terms of each atom, by a kernel. If there is too little memory it returns
+// nil, and looks read the arrays.
 func (r *resident) sides(q *queue, of *terms) (*Buffer[looks.Side], error) {
 	if u := q.t.d.Usage(); u.Used-q.p.pool.bytes()+int64(r.atoms)*size[looks.Side]()+r.stores.spare > u.Budget {
 		return nil, nil
@@ -129,7 +127,7 @@ func (r *resident) sides(q *queue, of *terms) (*Buffer[looks.Side], error) {
 	return b, q.sync()
 }
 
-// stripsOf are strips as the device has them; all but the mean are float32 values.
+// stripsOf converts strips to the device's layout; all fields but the mean are float32 values.
 func stripsOf(all []looks.Strip) []strip {
 	out := make([]strip, len(all))
 	for i, s := range all {
