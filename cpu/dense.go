@@ -98,7 +98,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		}
 		x.states[j].conclude()
 	}
-	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].left })
+	queries = slices.DeleteFunc(slices.Clone(queries), func(j int) bool { return x.states[j].phase == gone })
 	if len(queries) == 0 {
 		return ctx.Err()
 	}
@@ -162,7 +162,7 @@ func (s *state) settleDense(parts []denseWork, k int) {
 			s.take(a)
 		}
 	}
-	s.dense, s.listed, s.slab, s.random, s.owed = true, true, nil, false, 0
+	s.phase, s.slab, s.random, s.owed = answered, nil, false, 0
 	s.list.cut(0)
 	s.finalists = s.finalists[:0]
 }

@@ -13,7 +13,7 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 		return nil, backend.ErrClosed
 	}
 	for _, j := range queries {
-		if j < 0 || j >= len(x.states) || x.states[j].left {
+		if j < 0 || j >= len(x.states) || x.states[j].phase == gone {
 			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, len(x.states))
 		}
 	}
@@ -27,10 +27,9 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 	return out, nil
 }
 
-// leave has nothing more be done for the query: like one that the dense path has
-// answered, but without an answer.
+// leave has nothing more be done for the query, whose answer was taken.
 func (s *state) leave() {
-	s.left, s.dense, s.listed, s.toDense, s.slab = true, true, true, false, nil
+	s.phase, s.slab = gone, nil
 	s.list.cut(0)
 	s.finalists = s.finalists[:0]
 }
@@ -39,10 +38,10 @@ func (s *state) leave() {
 func (s *state) conclude() {
 	if q := s.scan; q != nil {
 		s.scan = nil
-		q.leave()
+		q.record()
 	}
 	if q := s.again; q != nil {
 		s.again = nil
-		q.leave()
+		q.record()
 	}
 }

@@ -38,13 +38,13 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 // revisiting is one query's look at its list.
 type revisiting struct {
 	*state
-	looks.Bound
-	list    survivors // being looked at; what is kept moves to its front
+	bound   looks.Bound
+	arms    survivors // being looked at; what is kept moves to its front
 	at      int       // of those, the first not looked at yet
 	kept    int
 	seen    int
 	dropped int
-	left    int // moved on to the finalists or scored
+	passed  int // moved on to the finalists or scored
 }
 
 // revisitBlock walks a block of queries through the atoms together, so that a row
@@ -53,10 +53,10 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 	var qs []revisiting
 	for j := range states {
 		s := &states[j]
-		if s.dense || s.toDense || s.taken == t.Look {
+		if s.phase > listed || s.taken == t.Look {
 			continue
 		}
-		if h := s.again; h != nil && h.Look == t.Look {
+		if h := s.again; h != nil && h.bound.Look == t.Look {
 			s.again = nil
 			qs = append(qs, *h)
 			continue
@@ -71,7 +71,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 		if t.Codes == looks.CodesHigh {
 			worth = s.rows.high
 		}
-		qs = append(qs, revisiting{state: s, Bound: t.Bound(&s.prep, worth), list: s.list})
+		qs = append(qs, revisiting{state: s, bound: t.Bound(&s.prep, worth), arms: s.list})
 	}
 	_, stride := t.Look.Rep.Codes(x.c)
 	step := max(64, x.r.stretch/stride)
@@ -86,11 +86,11 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 		for k := range qs {
 			q := &qs[k]
 			q.stretch(w, t.Look.Source, uint32(min(end, x.c.N)))
-			if q.at < len(q.list.ids) {
+			if q.at < len(q.arms.ids) {
 				live = append(live, *q)
 				continue
 			}
-			q.leave()
+			q.record()
 			q.taken = t.Look
 		}
 		qs = live
@@ -100,53 +100,53 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 
 // everybody lists all atoms before any look: then they are the survivors.
 func (s *state) everybody() {
-	if s.listed {
+	if s.phase == listed {
 		return
 	}
 	for i := range s.beyond(s.next) {
 		s.list.ids = append(s.list.ids, uint32(i))
 		s.list.bounds = append(s.list.bounds, collection.Upward(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
 	}
-	s.listed = true
+	s.phase = listed
 }
 
 // stretch looks at the listed atoms below end, if they are worth a visit yet: a
 // few rows are not fetched ahead. What is worth it depends on the list alone.
 func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	from, to := q.at, q.at
-	for to < len(q.list.ids) && q.list.ids[to] < end {
+	for to < len(q.arms.ids) && q.arms.ids[to] < end {
 		to++
 	}
-	if from == to || to-from < fewRows && to < len(q.list.ids) {
+	if from == to || to-from < fewRows && to < len(q.arms.ids) {
 		return
 	}
 	q.at = to
-	seg := survivors{q.list.ids[from:to], q.list.bounds[from:to]}
+	seg := survivors{q.arms.ids[from:to], q.arms.bounds[from:to]}
 	w.picked.cut(0)
 	w.picked.choose(q.k, seg, q.least32(), float32(math.Inf(1)))
 	ids := w.picked.ids
 	q.seen += len(ids)
-	w.fetched = fetch(&q.Bound, ids)
+	w.fetched = fetch(&q.bound, ids)
 	wide := q.read(w, ids)
 	w.hot.cut(0)
 	w.hot.room(len(ids))
-	whole := q.Law == looks.Whole
+	whole := q.bound.Law == looks.Whole
 	for k, i := range ids {
 		estimate, upper := q.sized(w, k, i, wide)
 		switch {
 		case upper < q.tau:
 			q.dropped++
 		case whole && (source == backend.LowerBound || estimate < q.tau || q.goal.K == 0):
-			q.left++
+			q.passed++
 			q.finalist(source, int(i), estimate, upper)
 		case whole:
-			q.left++
+			q.passed++
 			q.score(int(i))
 		case estimate >= q.tau && q.goal.K > 0:
-			q.left++
+			q.passed++
 			w.hot.ids, w.hot.bounds = append(w.hot.ids, i), append(w.hot.bounds, w.picked.bounds[k])
 		default:
-			q.list.ids[q.kept], q.list.bounds[q.kept] = i, min(w.picked.bounds[k], collection.Upward(upper))
+			q.arms.ids[q.kept], q.arms.bounds[q.kept] = i, min(w.picked.bounds[k], collection.Upward(upper))
 			q.kept++
 		}
 	}
@@ -157,9 +157,9 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 
 // read sums rows ids as the look has them.
 func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
-	if q.Codes != looks.CodesHigh {
+	if q.bound.Codes != looks.CodesHigh {
 		w.sums = grow(w.sums, len(ids))
-		return q.sums(w, ids, q.Look.To)
+		return q.sums(w, ids, q.bound.Look.To)
 	}
 	w.signs = grow(w.signs, len(ids))
 	c := q.c
@@ -169,10 +169,10 @@ func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
 
 // sized bounds atom i, entry k of what read summed.
 func (q *revisiting) sized(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.Codes == looks.CodesHigh {
-		return q.signs(&q.Bound, int(i), &w.signs[k])
+	if q.bound.Codes == looks.CodesHigh {
+		return q.signs(&q.bound, int(i), &w.signs[k])
 	}
-	return q.state.sized(&q.Bound, w, k, i, wide)
+	return q.state.sized(&q.bound, w, k, i, wide)
 }
 
 // sums reads rows ids, head and width rest codes each, into w.sums. It reports
@@ -204,26 +204,26 @@ func (q *revisiting) hold() {
 // close closes the gap that the arms no longer listed have left; those not looked at
 // keep their bounds.
 func (q *revisiting) close() {
-	rest := copy(q.list.ids[q.kept:], q.list.ids[q.at:])
-	copy(q.list.bounds[q.kept:], q.list.bounds[q.at:])
-	q.list.cut(q.kept + rest)
+	rest := copy(q.arms.ids[q.kept:], q.arms.ids[q.at:])
+	copy(q.arms.bounds[q.kept:], q.arms.bounds[q.at:])
+	q.arms.cut(q.kept + rest)
 	q.at = q.kept
-	q.state.list = q.list
+	q.list = q.arms
 }
 
-// leave takes the look's figures into the query's, at its end or where it was
-// stopped and does not go on.
-func (q *revisiting) leave() {
+// record takes the look's figures into the query's, at its end or where it was stopped
+// and does not go on.
+func (q *revisiting) record() {
 	q.close()
-	before := len(q.state.list.ids)
+	before := len(q.list.ids)
 	q.prune()
-	q.dropped += before - len(q.state.list.ids)
-	if q.Random() {
-		q.state.random = q.state.random || q.dropped > 0
+	q.dropped += before - len(q.list.ids)
+	if q.bound.Random() {
+		q.random = q.random || q.dropped > 0
 		q.owe()
 	}
-	q.account(q.Width, q.seen)
-	q.report(q.Look, q.seen, 0, len(q.state.list.ids)+q.left)
+	q.account(q.bound.Width, q.seen)
+	q.report(q.bound.Look, q.seen, 0, len(q.list.ids)+q.passed)
 }
 
 // lift scores arms by source, in order, which may raise the threshold: exactly,

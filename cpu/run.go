@@ -107,7 +107,7 @@ func (x *run) oweSlabs(l backend.Look) {
 func (x *run) sendDense(ctx context.Context) error {
 	var js []int
 	for j := range x.states {
-		if x.states[j].toDense && !x.states[j].dense {
+		if x.states[j].phase == crowded {
 			js = append(js, j)
 		}
 	}
@@ -129,7 +129,7 @@ func (x *run) survivors() backend.Survivors {
 // bound among them; atoms that no look has seen count by their norms.
 func (s *state) open() (n int, most float64) {
 	most = math.Inf(-1)
-	if s.dense {
+	if s.phase >= answered {
 		return 0, most
 	}
 	if s.slab != nil {
@@ -151,7 +151,7 @@ func (s *state) open() (n int, most float64) {
 	if math.IsInf(most, 1) { // of an arm that no look has seen
 		most = s.normCap()
 	}
-	if s.listed {
+	if s.phase == listed {
 		return n, most
 	}
 	if left := s.countBeyond(s.next); left > 0 {
@@ -179,7 +179,7 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	var here []int
 	for j := range x.states {
-		if !x.states[j].left {
+		if x.states[j].phase != gone {
 			here = append(here, j)
 		}
 	}
@@ -209,7 +209,7 @@ func (x *run) sendUnseen(ctx context.Context, queries []int) error {
 	}
 	var js []int
 	for _, j := range queries {
-		if s := &x.states[j]; !s.dense && !s.listed {
+		if s := &x.states[j]; s.phase == unseen || s.phase == crowded {
 			js = append(js, j)
 		}
 	}
@@ -226,8 +226,8 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 	s.conclude()
 	left := s.finalists
 	s.finalists = nil
-	if s.dense {
-		s.listed, s.finalists = true, left[:0]
+	if s.phase == answered {
+		s.finalists = left[:0]
 		s.list.cut(0)
 		return
 	}
@@ -314,7 +314,7 @@ func (s *state) takeSpare() {
 func (s *state) answer() backend.Answer {
 	_, open := s.open()
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.dense}
+		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.phase == answered}
 	best := s.best.sorted()
 	for len(best) > 0 && best[len(best)-1].score < s.floor { // which rose after they were scored
 		best = best[:len(best)-1]

@@ -42,7 +42,7 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 	// which they go on
 	from := map[int][]int{}
 	for j := range x.states {
-		if s := &x.states[j]; !s.dense && !s.toDense && !s.listed {
+		if s := &x.states[j]; s.phase == unseen {
 			from[s.next] = append(from[s.next], j)
 		}
 	}
@@ -69,7 +69,7 @@ func (x *run) scanFrom(ctx context.Context, t *looks.Compiled, live []int) error
 // scanning is one query's scan.
 type scanning struct {
 	*state
-	looks.Bound
+	bound  looks.Bound
 	codes  []int8   // of the look's width
 	plain  bool     // every atom may be returned
 	filter []uint64 // of the goal, or nothing
@@ -159,13 +159,13 @@ func (x *run) scanners(w *scratch, t *looks.Compiled, js []int) []*scanning {
 		q := &all[k]
 		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
 			plain: s.goal.Filter == nil && s.goal.Skip < 0, filter: s.filter()}
-		if h := s.scan; h != nil && h.Look == t.Look {
+		if h := s.scan; h != nil && h.bound.Look == t.Look {
 			q.before, q.seen, q.read, q.lifted, s.scan = h.before, h.seen, h.read, h.lifted, nil
 		}
 		worth, headBias, restBias := s.coarse(w, q.codes, t.Look.To)
-		q.Bound = t.Bound(&s.prep, worth)
-		q.test = simd.ScanQuery{Head: float32(worth.HeadStep), Rest: float32(worth.RestStep), Radius: float32(q.RadiusFactor),
-			Offset: float32(q.OffsetFactor), HeadBias: headBias, RestBias: restBias}
+		q.bound = t.Bound(&s.prep, worth)
+		q.test = simd.ScanQuery{Head: float32(worth.HeadStep), Rest: float32(worth.RestStep), Radius: float32(q.bound.RadiusFactor),
+			Offset: float32(q.bound.OffsetFactor), HeadBias: headBias, RestBias: restBias}
 		qs[k] = q
 	}
 	return qs
@@ -198,7 +198,7 @@ func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 		left = left[n:]
 		s := &t.Strips[number]
 		for k, q := range qs {
-			e := q.StripRounding(s)
+			e := q.bound.StripRounding(s)
 			w.slacks[k] = collection.Upward(e)
 			w.tests[k].Cut = float32(q.tau - e)
 		}
@@ -282,20 +282,20 @@ func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *
 		// among the first k: they make the threshold
 		w.hot.cut(0)
 		w.hot.choose(q.k, hits, cut, float32(math.Inf(1)))
-		q.take(w, source, w.hot)
+		q.raise(w, source, w.hot)
 		top = cut
 	}
 	hot := top
 	if q.goal.K > 0 {
 		// those of greatest bound first: they may lift the threshold past others
-		e, radius := q.StripRounding(s), s.MeanRadius*q.RadiusFactor
+		e, radius := q.bound.StripRounding(s), s.MeanRadius*q.bound.RadiusFactor
 		w.picked.cut(0)
 		w.picked.choose(q.k, hits, max(float32(q.tau+e+radius), q.least32()), top)
 		for _, f := range hotSteps {
 			cut := max(min(hot, float32(q.tau+e+f*radius)), q.least32())
 			w.hot.cut(0)
 			w.hot.choose(q.k, w.picked, cut, hot)
-			q.take(w, source, w.hot)
+			q.raise(w, source, w.hot)
 			hot = min(hot, cut)
 		}
 	}
@@ -349,8 +349,8 @@ func (q *scanning) promising(w *scratch, hits survivors, n int) survivors {
 	return w.picked
 }
 
-// take looks at arms by source and counts them.
-func (q *scanning) take(w *scratch, source backend.Source, a survivors) {
+// raise scores arms by source, which may raise the threshold, and counts them.
+func (q *scanning) raise(w *scratch, source backend.Source, a survivors) {
 	q.lifted += len(a.ids)
 	q.lift(w, source, a)
 }
@@ -359,34 +359,37 @@ func (q *scanning) take(w *scratch, source backend.Source, a survivors) {
 // where so much is kept that the dense path is cheaper.
 func (q *scanning) ended(panels int) bool {
 	end := q.next >= panels || q.cap(q.next) < q.tau
-	most := q.Look.MaxSurvivors * float64(q.goal.Allowed)
-	if !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most {
+	most := q.bound.Look.MaxSurvivors * float64(q.goal.Allowed)
+	crowds := !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most
+	if end || crowds {
 		q.prune()
-		q.toDense = float64(len(q.list.ids)) > most
 	}
-	if !end && !q.toDense {
+	switch {
+	case end:
+		q.phase = listed
+	case crowds && float64(len(q.list.ids)) > most:
+		q.phase = crowded
+	default:
 		return false
 	}
-	q.prune()
-	q.listed = end
-	q.leave()
+	q.record()
 	return true
 }
 
 // hold keeps the figures of a scan that a context stopped, for it to go on with.
 func (q *scanning) hold() { q.scan = q }
 
-// leave takes the scan's figures into the query's, at its end or where it was
-// stopped and does not go on.
-func (q *scanning) leave() {
-	if q.seen == 0 && !q.listed {
+// record takes the scan's figures into the query's, at its end or where it was stopped
+// and does not go on.
+func (q *scanning) record() {
+	if q.seen == 0 && q.phase != listed {
 		return
 	}
 	kept := len(q.list.ids) + q.lifted
-	q.account(q.Width, q.read)
-	q.report(q.Look, q.seen, q.read-q.seen, kept)
-	if q.Random() {
-		q.state.random = q.state.random || kept < q.before+q.seen
+	q.account(q.bound.Width, q.read)
+	q.report(q.bound.Look, q.seen, q.read-q.seen, kept)
+	if q.bound.Random() {
+		q.random = q.random || kept < q.before+q.seen
 		q.owe()
 	}
 }

@@ -55,7 +55,7 @@ func (s *state) beginSlab() {
 			l.scaled[b], l.most[b] = math.Sqrt(sum)*collection.Up, most
 		}
 	}
-	s.slab, s.listed = l, true
+	s.slab, s.phase = l, listed
 }
 
 // slabs takes a float32 look at the survivors of every query.
@@ -210,7 +210,7 @@ func (s *state) exactSlack(i uint32) float64 {
 // slabLook reads the look's coordinates of every survivor of one query and
 // drops what cannot reach the threshold.
 func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*state) (rule, error), par int) error {
-	if s.dense {
+	if s.phase >= answered {
 		return nil
 	}
 	if s.slab == nil {

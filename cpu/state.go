@@ -41,11 +41,9 @@ type state struct {
 	whole       looks.Bound     // by them, once rows are ready
 	list        survivors       // arms that a look on part of their coordinates kept
 	finalists   []arm           // arms whose whole row was read, to be scored exactly
-	listed      bool            // some look has seen everybody
-	next        int             // first panel not scanned
-	dense       bool
-	toDense     bool // a look sent the query to the dense path
-	random      bool
+	phase       phase
+	next        int      // first panel not scanned
+	random      bool     // an arm was dropped by a bound that can fail
 	owed        int      // rows to be scored if no arm is dropped by a random bound
 	spare       []scored // of dense scans that were stopped
 	looks       []backend.LookReport
@@ -58,8 +56,18 @@ type state struct {
 	scan  *scanning    // a first look that a context stopped
 	again *revisiting  // a later one
 	taken backend.Look // the last later look that came to its end
-	left  bool         // answered before the others
 }
+
+// phase is how far a query has come. It only grows.
+type phase uint8
+
+const (
+	unseen   phase = iota // no look has seen the atoms from panel next on
+	listed                // every atom was seen: list, finalists or slab hold all that may be an answer
+	crowded               // its first look ended early, for it kept more than its share; the dense path is to answer
+	answered              // best is the answer of the dense path
+	gone                  // it has left the run
+)
 
 // begin readies queries lo..hi-1 of a batch.
 func (x *run) begin(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {

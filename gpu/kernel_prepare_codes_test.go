@@ -189,8 +189,8 @@ func TestQueryCodesOfOneKind(t *testing.T) {
 }
 
 // factors are what a query's state has of a look.
-func (q *query) factors() looks.Factors {
-	return looks.Factors{RadiusFactor: q.radiusFactor, HN: q.hn, HE: q.he, XN: q.xn, NN: q.nn, WE: q.we, OffsetFactor: q.offsetFactor}
+func (s *query) factors() looks.Factors {
+	return looks.Factors{RadiusFactor: s.radiusFactor, HN: s.hn, HE: s.he, XN: s.xn, NN: s.nn, WE: s.we, OffsetFactor: s.offsetFactor}
 }
 
 // Factors are those of package looks, but for what sums of squares in another order
