@@ -14,7 +14,7 @@ import (
 // before every step it takes.
 func childhood(c *crashtest.Child) error {
 	step := func(op, _ string) error {
-		c.Say(op)
+		c.Print(op)
 		return nil
 	}
 	n, err := strconv.ParseInt(c.Args[1], 10, 64)
@@ -23,11 +23,11 @@ func childhood(c *crashtest.Child) error {
 	}
 	spec := specIn(c.Args[0])
 	spec.Resume = true
-	spec.Observe = func(Progress) { c.Say("observe") }
-	src := &numbers{n: n, size: 5, hook: c.Say}
+	spec.Observe = func(Progress) { c.Print("observe") }
+	src := &numbers{n: n, size: 5, hook: c.Print}
 	answer := answerNumbers()
 	work := func(ctx context.Context, chunk []int64, first int64, former []byte) ([][]byte, []byte, error) {
-		c.Say("work")
+		c.Print("work")
 		return answer(ctx, chunk, first, former)
 	}
 	_, err = run(context.Background(), spec, hooked{newDiskStorage(), step}, src, work)
@@ -58,9 +58,9 @@ func TestKill(t *testing.T) {
 				// A life of less than some 12 steps only opens the files; of 25
 				// it commits a chunk. The longer ones bring the job forward.
 				lines := 1 + r.IntN([]int{12, 50}[r.IntN(2)])
-				life := crashtest.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(items))
+				life := crashtest.Run(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(items))
 				if done = life.Done; !done {
-					at[life.Said[lines-1]]++
+					at[life.Lines[lines-1]]++
 					kills++
 				}
 			}

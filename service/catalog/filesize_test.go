@@ -18,7 +18,7 @@ import (
 
 // TestFileSizeLimit has the system refuse long files: uploads, then what is built of them.
 func TestFileSizeLimit(t *testing.T) {
-	crashtest.Live(t, 0, false, t.TempDir(), "0", "400000")
+	crashtest.Run(t, 0, false, t.TempDir(), "0", "400000")
 }
 
 // limited is the child of TestFileSizeLimit.

@@ -112,7 +112,7 @@ func childhood(child *crashtest.Child) error {
 	}
 	defer db.Close()
 	o := Options{Open: opener(b)}
-	o.disk.Step = func(step, _ string) error { child.Say(step); return nil } // builds go on beside
+	o.disk.Step = func(step, _ string) error { child.Print(step); return nil } // builds go on beside
 	ctx := context.Background()
 	c, err := Open(ctx, filepath.Join(dir, "collections"), db, &o)
 	if err != nil {
@@ -129,7 +129,7 @@ func childhood(child *crashtest.Child) error {
 		if err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		child.Say(fmt.Sprint(crashtest.Did, n))
+		child.Print(fmt.Sprint(crashtest.StepDone, n))
 		if i.Name == "" {
 			continue
 		}
@@ -162,8 +162,8 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	for did := 0; did < lastDeed && kills < most; kills++ {
 		before := did
 		lines := 1 + r.IntN([]int{12, 40}[r.IntN(2)])
-		life := crashtest.Live(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(before))
-		did = life.Next(before)
+		life := crashtest.Run(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(before))
+		did = life.NextStep(before)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left

@@ -78,15 +78,15 @@ func childhood(c *crashtest.Child) error {
 		return err
 	}
 	defer db.Close()
-	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: durable.Disk{Step: func(step, _ string) error { c.Say(step); return nil }}})
+	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: durable.Disk{Step: func(step, _ string) error { c.Print(step); return nil }}})
 	if err != nil {
 		return err
 	}
 	for n := first; n < lastDeed; n++ {
-		if err := deed(s, dir, n, c.Say); err != nil {
+		if err := deed(s, dir, n, c.Print); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint(crashtest.Did, n))
+		c.Print(fmt.Sprint(crashtest.StepDone, n))
 	}
 	return nil
 }
@@ -110,8 +110,8 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	at := map[string]int{}
 	kills := 0
 	for did := 0; did < lastDeed && kills < most; kills++ {
-		life := crashtest.Live(t, 1+r.IntN(25), r.IntN(2) == 0, dir, fmt.Sprint(did))
-		did = life.Next(did)
+		life := crashtest.Run(t, 1+r.IntN(25), r.IntN(2) == 0, dir, fmt.Sprint(did))
+		did = life.NextStep(did)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left

@@ -25,19 +25,19 @@ type steppingStore struct {
 }
 
 func (f steppingStore) Hold(id, owner string) error {
-	f.c.Say("hold")
-	defer f.c.Say("held")
+	f.c.Print("hold")
+	defer f.c.Print("held")
 	return f.Store.Hold(id, owner)
 }
 
 func (f steppingStore) Release(owner string) error {
-	f.c.Say("release")
+	f.c.Print("release")
 	return f.Store.Release(owner)
 }
 
 func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
-	f.c.Say("adopt")
-	defer f.c.Say("adopted")
+	f.c.Print("adopt")
+	defer f.c.Print("adopted")
 	return f.Store.Adopt(ctx, path, name, purpose, key)
 }
 
@@ -66,7 +66,7 @@ func childhood(child *crashtest.Child) error {
 	defer closeAtlas()
 	for _, c := range a.shelf {
 		c.before = func(context.Context, batch.Request) error {
-			child.Say("search")
+			child.Print("search")
 			return nil
 		}
 	}
@@ -97,7 +97,7 @@ func childhood(child *crashtest.Child) error {
 		if err != nil {
 			return err
 		}
-		child.Say("created")
+		child.Print("created")
 		left[b.ID] = true
 	}
 	for id := range left { // final before this life, or while it created the others
@@ -119,9 +119,9 @@ func childhood(child *crashtest.Child) error {
 // before. With step the child stands still at that line.
 func live(t *testing.T, dir string, lines int, step bool) (done bool, lastOp string) {
 	t.Helper()
-	life := crashtest.Live(t, max(lines, 0), step, dir)
-	if n := len(life.Said); n > 0 {
-		lastOp = life.Said[n-1]
+	life := crashtest.Run(t, max(lines, 0), step, dir)
+	if n := len(life.Lines); n > 0 {
+		lastOp = life.Lines[n-1]
 	}
 	return life.Done, lastOp
 }

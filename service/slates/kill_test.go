@@ -57,7 +57,7 @@ func childhood(c *crashtest.Child) error {
 	if err != nil {
 		return err
 	}
-	s, err := Open(c.Args[0], &Options{Logged: killLogged, noSync: true, step: func(step string) error { c.Say(step); return nil }})
+	s, err := Open(c.Args[0], &Options{Logged: killLogged, noSync: true, step: func(step string) error { c.Print(step); return nil }})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func childhood(c *crashtest.Child) error {
 		if err := deed(s, n); err != nil {
 			return fmt.Errorf("deed %d: %w", n, err)
 		}
-		c.Say(fmt.Sprint(crashtest.Did, n))
+		c.Print(fmt.Sprint(crashtest.StepDone, n))
 	}
 	return nil
 }
@@ -97,8 +97,8 @@ func TestKill(t *testing.T) {
 	at := map[string]int{}
 	kills, did := 0, 0
 	for ; did < lastDeed && kills < most; kills++ {
-		life := crashtest.Live(t, 1+r.IntN(14), r.IntN(2) == 0, f.path, fmt.Sprint(did))
-		did = life.Next(did)
+		life := crashtest.Run(t, 1+r.IntN(14), r.IntN(2) == 0, f.path, fmt.Sprint(did))
+		did = life.NextStep(did)
 		at[strings.TrimRight(life.Last(), " 0123456789")]++
 		if r.IntN(3) == 0 {
 			continue // and the next life finds what it left

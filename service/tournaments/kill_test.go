@@ -30,7 +30,7 @@ func childhood(c *crashtest.Child) error {
 		return err
 	}
 	defer db.Close()
-	s, err := Open(db, &Options{logBytes: 400, step: c.Say})
+	s, err := Open(db, &Options{logBytes: 400, step: c.Print})
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func childhood(c *crashtest.Child) error {
 		if err != nil {
 			return err
 		}
-		return playAlone(s, first, c.Say)
+		return playAlone(s, first, c.Print)
 	}
 	var all errgroup.Group
 	for i, spec := range together() {
@@ -48,7 +48,7 @@ func childhood(c *crashtest.Child) error {
 			return err
 		}
 		for range 3 {
-			all.Go(func() error { return playTogether(s, spec, fmt.Sprint("key ", i), c.Say) })
+			all.Go(func() error { return playTogether(s, spec, fmt.Sprint("key ", i), c.Print) })
 		}
 	}
 	return all.Wait()
@@ -131,7 +131,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 				return err
 			}
 		}
-		say(fmt.Sprint(crashtest.Did, n))
+		say(fmt.Sprint(crashtest.StepDone, n))
 	}
 }
 
@@ -173,7 +173,7 @@ func states(t *testing.T, s *Store) (ids []string, all []State) {
 func TestKillAlone(t *testing.T) {
 	t.Parallel()
 	calm := t.TempDir()
-	if life := crashtest.Live(t, 0, false, calm, "alone", "0"); !life.Done {
+	if life := crashtest.Run(t, 0, false, calm, "alone", "0"); !life.Done {
 		t.Fatal("undisturbed, it did not end")
 	}
 	var want []State
@@ -190,9 +190,9 @@ func TestKillAlone(t *testing.T) {
 		if kills > 300 {
 			t.Fatal("no end")
 		}
-		life := crashtest.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
+		life := crashtest.Run(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "alone", fmt.Sprint(did))
 		done = life.Done
-		did = life.Next(did)
+		did = life.NextStep(did)
 		at[strings.Fields(life.Last())[0]]++
 	}
 	t.Logf("%d lives, %d steps, ended at %v", kills, did, at)
@@ -231,9 +231,9 @@ func TestKillTogether(t *testing.T) {
 			if lives > 300 {
 				t.Fatal("no end")
 			}
-			life := crashtest.Live(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "together")
+			life := crashtest.Run(t, 1+r.IntN(longest), r.IntN(2) == 0, dir, "together")
 			done = life.Done
-			for _, line := range life.Said {
+			for _, line := range life.Lines {
 				if f := strings.Fields(line); f[0] == "ack" {
 					n, err := strconv.ParseUint(f[2], 10, 64)
 					if err != nil {

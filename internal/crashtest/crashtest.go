@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	argsVariable = "THRESHER_MORTAL_ARGS" // set: this process is a child
-	stepVariable = "THRESHER_MORTAL_STEP" // set: it waits for a byte after every line
+	argsVariable = "THRESHER_CRASHTEST_ARGS" // set: this process is a child
+	stepVariable = "THRESHER_CRASHTEST_STEP" // set: it waits for a byte after every line
 )
 
 // Child is this process, run as a child.
 type Child struct {
-	Args []string // the arguments of Live
+	Args []string // the arguments of Run
 	mu   sync.Mutex
 	step bool
 }
 
 // Main must be called first in TestMain of a package with children. In a child it runs
-// childhood and exits; otherwise it returns.
-func Main(childhood func(*Child) error) {
+// run and exits; otherwise it returns.
+func Main(run func(*Child) error) {
 	args, ok := os.LookupEnv(argsVariable)
 	if !ok {
 		return
 	}
 	c := &Child{Args: strings.Split(args, "\n"), step: os.Getenv(stepVariable) != ""}
-	if err := childhood(c); err != nil {
+	if err := run(c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// Say prints a line, at which the child may be killed. It may block until the parent has
+// Print prints a line, at which the child may be killed. It may block until the parent has
 // decided. It is safe for concurrent use.
-func (c *Child) Say(line string) {
+func (c *Child) Print(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Println(line)
@@ -56,27 +56,27 @@ func (c *Child) Say(line string) {
 	}
 }
 
-// Did starts the line by which a child reports that the step of the number after it is done.
-const Did = "did "
+// StepDone starts the line by which a child reports that the step of the number after it is done.
+const StepDone = "did "
 
-// Life is the record of a child.
-type Life struct {
-	Said []string // all lines it printed before it died
-	Done bool     // it finished
+// Outcome is what became of a child.
+type Outcome struct {
+	Lines []string // all lines it printed before it died
+	Done  bool     // it finished
 }
 
 // Last returns the last line printed, "" if there is none.
-func (l *Life) Last() string {
-	if len(l.Said) == 0 {
+func (o *Outcome) Last() string {
+	if len(o.Lines) == 0 {
 		return ""
 	}
-	return l.Said[len(l.Said)-1]
+	return o.Lines[len(o.Lines)-1]
 }
 
-// Next returns the number of the first step not reported as done; first if none is.
-func (l *Life) Next(first int) int {
-	for _, line := range slices.Backward(l.Said) {
-		if n, ok := strings.CutPrefix(line, Did); ok {
+// NextStep returns the number of the first step not reported as done; first if none is.
+func (o *Outcome) NextStep(first int) int {
+	for _, line := range slices.Backward(o.Lines) {
+		if n, ok := strings.CutPrefix(line, StepDone); ok {
 			if did, err := strconv.Atoi(n); err == nil {
 				return did + 1
 			}
@@ -85,10 +85,10 @@ func (l *Life) Next(first int) int {
 	return first
 }
 
-// Live runs a child and kills it when it prints its last line, counted from 1, unless it
+// Run runs a child and kills it when it prints its last line, counted from 1, unless it
 // finishes before; a last of 0 never comes. With step it dies exactly there, otherwise soon
 // after. A child that fails by itself fails the test.
-func Live(t testing.TB, last int, step bool, args ...string) *Life {
+func Run(t testing.TB, last int, step bool, args ...string) *Outcome {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -112,11 +112,11 @@ func Live(t testing.TB, last int, step bool, args ...string) *Life {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	life := &Life{}
+	outcome := &Outcome{}
 	killed := false
 	for s := bufio.NewScanner(out); s.Scan(); {
-		life.Said = append(life.Said, s.Text())
-		if len(life.Said) == last {
+		outcome.Lines = append(outcome.Lines, s.Text())
+		if len(outcome.Lines) == last {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -126,9 +126,9 @@ func Live(t testing.TB, last int, step bool, args ...string) *Life {
 		}
 	}
 	err = cmd.Wait()
-	life.Done = err == nil
+	outcome.Done = err == nil
 	if err != nil && !killed {
 		t.Fatalf("child: %v: %s", err, &stderr)
 	}
-	return life
+	return outcome
 }
