@@ -19,7 +19,7 @@ import (
 // TestCoalescerIdle has searches begin at once while there is room.
 func TestCoalescerIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
 		defer l.close()
 		a, b := l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))
 		l.runs(1, 1)
@@ -28,7 +28,7 @@ func TestCoalescerIdle(t *testing.T) {
 		l.gate.pass() // room for one: both come
 		l.runs(1, 1, 2)
 		l.gate.open()
-		for _, x := range []*asked{a, b, c, d} {
+		for _, x := range []*pending{a, b, c, d} {
 			if x.right(); x.took != 0 {
 				t.Errorf("a search took %v of time that nobody spent", x.took)
 			}
@@ -46,8 +46,8 @@ type device struct{ backend.Backend }
 // on a device.
 func TestCoalescerThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rows := loungeRows()
-		c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+		rows := fixtureRows()
+		c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
 		for _, x := range []struct {
 			device bool
 			want   []int
@@ -65,7 +65,7 @@ func TestCoalescerThreads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &lounge{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Runs: 1}), engine: e, dim: loungeDim, rows: rows}
+			l := &coalescing{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Runs: 1}), engine: e, dim: fixtureDim, rows: rows}
 			for j := range 5 {
 				l.ask(t.Context(), l.one(j))
 			}
@@ -80,11 +80,11 @@ func TestCoalescerThreads(t *testing.T) {
 // all of them.
 func TestCoalescerApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
 		defer l.close()
 		large := l.one(0)
 		large.Queries = l.rows[:3*l.dim]
-		all := []*asked{l.ask(t.Context(), large), l.ask(t.Context(), l.one(3)), l.ask(t.Context(), l.one(4))}
+		all := []*pending{l.ask(t.Context(), large), l.ask(t.Context(), l.one(3)), l.ask(t.Context(), l.one(4))}
 		l.runs(3)
 		l.gate.pass()
 		l.runs(3, 1, 1)
@@ -106,7 +106,7 @@ func TestCoalescerApart(t *testing.T) {
 func TestCoalescerWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window = 2 * time.Millisecond
-		l := newLounge(t, newGate(), nil, nil)
+		l := newCoalescing(t, newGate(), nil, nil)
 		defer l.close()
 		a := l.ask(t.Context(), l.one(1))
 		b := l.ask(t.Context(), l.one(2))
@@ -121,7 +121,7 @@ func TestCoalescerWindow(t *testing.T) {
 		l.gate.pass()
 		l.runs(1, 2, 1)
 		l.gate.open()
-		for _, x := range []*asked{a, b, c, d} {
+		for _, x := range []*pending{a, b, c, d} {
 			x.right()
 		}
 		slices.Sort(l.told.waited)
@@ -137,9 +137,9 @@ func TestCoalescerWindow(t *testing.T) {
 // TestCoalescerNatural has searches wait for the run before, within their window.
 func TestCoalescerNatural(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
-		all := []*asked{l.ask(t.Context(), l.one(0))}
+		all := []*pending{l.ask(t.Context(), l.one(0))}
 		for round := range 3 {
 			for j := range round + 2 {
 				all = append(all, l.ask(t.Context(), l.one(10*round+j)))
@@ -158,13 +158,13 @@ func TestCoalescerNatural(t *testing.T) {
 // TestCoalescerFull has groups begin that can take no more.
 func TestCoalescerFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 4}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 4}, nil)
 		several := func(j, n int) batch.Request {
 			req := l.one(j)
 			req.Queries = l.rows[j*l.dim : (j+n)*l.dim]
 			return req
 		}
-		all := []*asked{l.ask(t.Context(), l.one(0))}
+		all := []*pending{l.ask(t.Context(), l.one(0))}
 		all = append(all, l.ask(t.Context(), several(10, 3)))
 		l.runs(1)
 		all = append(all, l.ask(t.Context(), several(20, 1))) // 4 together
@@ -190,10 +190,10 @@ func TestCoalescerFull(t *testing.T) {
 // TestCoalescerRoom has who leaves a group that waits make room for others.
 func TestCoalescerRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 3}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 3}, nil)
 		defer l.close()
 		ctx, cancel := context.WithCancel(t.Context())
-		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1))}
+		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1))}
 		left := l.ask(ctx, l.one(2))
 		cancel()
 		left.unseen(batch.Cancelled)
@@ -211,16 +211,16 @@ func TestCoalescerRoom(t *testing.T) {
 // TestCoalescerReferences has methods without rounds to share begin by themselves.
 func TestCoalescerReferences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, rows := newGate(), loungeRows()
-		e, err := batch.Open(t.Context(), build(t, rows, loungeDim, &collection.Options{Basis: collection.Raw}), g, nil)
+		g, rows := newGate(), fixtureRows()
+		e, err := batch.Open(t.Context(), build(t, rows, fixtureDim, &collection.Options{Basis: collection.Raw}), g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		l := &lounge{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1}), plain: e}
+		l := &coalescing{T: t, gate: g, Coalescer: batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1}), plain: e}
 		defer l.Coalescer.Close()
-		held := l.ask(t.Context(), batch.Request{Queries: rows[:loungeDim], K: 1, Method: batch.Certain})
-		beside := l.ask(t.Context(), batch.Request{Queries: rows[:loungeDim], K: 1, Method: batch.BoundedME})
+		held := l.ask(t.Context(), batch.Request{Queries: rows[:fixtureDim], K: 1, Method: batch.Certain})
+		beside := l.ask(t.Context(), batch.Request{Queries: rows[:fixtureDim], K: 1, Method: batch.BoundedME})
 		if !beside.answered() {
 			t.Error("a search that none can share waits for its window")
 		}
@@ -234,15 +234,15 @@ func TestCoalescerReferences(t *testing.T) {
 // together, whatever else they ask.
 func TestCoalescerGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
-		with := func(j int, change func(*batch.Request)) *asked {
+		with := func(j int, change func(*batch.Request)) *pending {
 			req := l.one(j)
 			change(&req)
 			return l.ask(t.Context(), req)
 		}
 		least := -1.
-		all := []*asked{l.ask(t.Context(), l.one(0)),
+		all := []*pending{l.ask(t.Context(), l.one(0)),
 			with(1, func(r *batch.Request) {}),
 			with(2, func(r *batch.Request) { r.Delta = .1 }),
 			with(3, func(r *batch.Request) { r.K = 5 }),

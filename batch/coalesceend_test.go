@@ -19,7 +19,7 @@ import (
 // together: they return at once, and disturb nobody.
 func TestCoalescerLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -77,7 +77,7 @@ func TestCoalescerLeaving(t *testing.T) {
 // which may be written again then, have been read.
 func TestCoalescerBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
 		ctx, cancel := context.WithCancel(t.Context())
 		mine := l.one(2)
@@ -105,7 +105,7 @@ func TestCoalescerDeserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		g.midway = true
-		l := newLounge(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
 		first := l.ask(t.Context(), l.one(0))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -137,10 +137,10 @@ func TestCoalescerDeserted(t *testing.T) {
 // TestCoalescerBusy fills the queue.
 func TestCoalescerBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 2, Idle: 2}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 2, Idle: 2}, nil)
 		defer l.close()
 		ctx, cancel := context.WithCancel(t.Context())
-		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
+		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
 		left := l.ask(ctx, l.one(3))
 		busy := l.ask(t.Context(), l.one(4))
 		if !busy.answered() || !errors.Is(busy.err, batch.ErrBusy) || busy.err.Error() != "too many searches waiting: 2, the most there may be" || busy.resp != nil {
@@ -161,14 +161,14 @@ func TestCoalescerBusy(t *testing.T) {
 // lets others come along is not waiting.
 func TestCoalescerBusyNever(t *testing.T) {
 	const callers = 64
-	rows := loungeRows()
-	e := open(t, rows, loungeDim, nil, 1)
+	rows := fixtureRows()
+	e := open(t, rows, fixtureDim, nil, 1)
 	c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 1, Idle: callers})
 	defer c.Close()
 	var wg sync.WaitGroup
 	for j := range callers {
 		wg.Go(func() {
-			if _, err := c.Search(t.Context(), batch.Request{Queries: rows[j*loungeDim : (j+1)*loungeDim], K: 3}); err != nil {
+			if _, err := c.Search(t.Context(), batch.Request{Queries: rows[j*fixtureDim : (j+1)*fixtureDim], K: 3}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -181,7 +181,7 @@ func TestCoalescerBusyNever(t *testing.T) {
 func TestCoalescerErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		l := newLounge(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
 		defer l.close()
 		first, a := l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1))
 		bad := l.one(2)
@@ -197,7 +197,7 @@ func TestCoalescerErrors(t *testing.T) {
 		l.runs(1, 2)
 		g.fails = errBroken
 		g.pass()
-		for _, x := range []*asked{a, b} {
+		for _, x := range []*pending{a, b} {
 			if <-x.over; !errors.Is(x.err, errBroken) || x.resp != nil {
 				t.Errorf("error %v, want the backend's", x.err)
 			}
@@ -214,9 +214,9 @@ func TestCoalescerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		var w watcher
-		l := newLounge(t, g, &batch.CoalescerOptions{Window: time.Hour}, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1}), Observer: &w})
+		l := newCoalescing(t, g, &batch.CoalescerOptions{Window: time.Hour}, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1}), Observer: &w})
 		defer l.close()
-		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
+		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
 		g.pass()
 		l.runs(1, 2)
 		g.fails = fmt.Errorf("pulled out: %w", backend.ErrUnavailable)
@@ -235,8 +235,8 @@ func TestCoalescerLost(t *testing.T) {
 // ones refused.
 func TestCoalescerClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), nil, nil)
-		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
+		l := newCoalescing(t, newGate(), nil, nil)
+		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
 		closed := make(chan struct{})
 		go func() { l.Coalescer.Close(); close(closed) }()
 		synctest.Wait()
@@ -261,7 +261,7 @@ func TestCoalescerClose(t *testing.T) {
 func TestCoalescerCloseDeserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		l := newLounge(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
+		l := newCoalescing(t, g, &batch.CoalescerOptions{Window: time.Hour}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := l.ask(t.Context(), l.one(0))
 		a, b := l.ask(ctx, l.one(1)), l.ask(ctx, l.one(2))
@@ -279,8 +279,8 @@ func TestCoalescerCloseDeserted(t *testing.T) {
 // TestCoalescerOff has searches go straight to the engine.
 func TestCoalescerOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{MostWaiting: 1}, nil)
-		all := []*asked{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{MostWaiting: 1}, nil)
+		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
 		l.runs(1, 1, 1)
 		l.gate.open()
 		for _, a := range all {

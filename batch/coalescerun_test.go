@@ -19,50 +19,50 @@ import (
 	"thresher/internal/vectors"
 )
 
-// inn is a backend whose runs of several queries do some of their first look or dense
+// interrupting is a backend whose runs of several queries do some of their first look or dense
 // scan and then wait at a gate. They can be left.
-type inn struct {
+type interrupting struct {
 	*gate
 	questions int                              // put to contexts before a run waits
 	leave     func(ctx context.Context, n int) // told before n queries leave
 }
 
-func (i *inn) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+func (i *interrupting) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	r, err := i.Backend.Load(ctx, c)
-	return &innResident{r, i}, err
+	return &interruptingResident{r, i}, err
 }
 
-type innResident struct {
+type interruptingResident struct {
 	backend.Resident
-	inn *inn
+	interrupting *interrupting
 }
 
-func (r *innResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
-	r.inn.mu.Lock()
-	r.inn.sizes = append(r.inn.sizes, q.M)
-	r.inn.mu.Unlock()
+func (r *interruptingResident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
+	r.interrupting.mu.Lock()
+	r.interrupting.sizes = append(r.interrupting.sizes, q.M)
+	r.interrupting.mu.Unlock()
 	run, err := r.Resident.Begin(ctx, q, goals)
 	if err != nil {
 		return nil, err
 	}
-	return &stay{Leaver: run.(backend.Leaver), inn: r.inn}, nil
+	return &interruptingRun{Leaver: run.(backend.Leaver), interrupting: r.interrupting}, nil
 }
 
-type stay struct {
+type interruptingRun struct {
 	backend.Leaver
-	inn    *inn
-	worked bool
-	passed bool
+	interrupting *interrupting
+	worked       bool
+	passed       bool
 }
 
 // halt makes a call for some questions, then waits, then has it go on.
-func (s *stay) halt(ctx context.Context, call func(context.Context) error) error {
+func (s *interruptingRun) halt(ctx context.Context, call func(context.Context) error) error {
 	if !s.worked {
 		s.worked = true
-		_ = call(backendtest.NewCountdown(s.inn.questions, context.Canceled))
+		_ = call(backendtest.NewCountdown(s.interrupting.questions, context.Canceled))
 	}
 	if !s.passed {
-		err := s.inn.wait(ctx)
+		err := s.interrupting.wait(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -73,7 +73,7 @@ func (s *stay) halt(ctx context.Context, call func(context.Context) error) error
 	return call(ctx)
 }
 
-func (s *stay) Pull(ctx context.Context, l backend.Look) (t backend.Survivors, err error) {
+func (s *interruptingRun) Pull(ctx context.Context, l backend.Look) (t backend.Survivors, err error) {
 	err = s.halt(ctx, func(ctx context.Context) (err error) {
 		t, err = s.Leaver.Pull(ctx, l)
 		return err
@@ -81,28 +81,29 @@ func (s *stay) Pull(ctx context.Context, l backend.Look) (t backend.Survivors, e
 	return t, err
 }
 
-func (s *stay) Dense(ctx context.Context, queries ...int) error {
+func (s *interruptingRun) Dense(ctx context.Context, queries ...int) error {
 	return s.halt(ctx, func(ctx context.Context) error { return s.Leaver.Dense(ctx, queries...) })
 }
 
-func (s *stay) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
-	if s.inn.leave != nil {
-		s.inn.leave(ctx, len(queries))
+func (s *interruptingRun) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
+	if s.interrupting.leave != nil {
+		s.interrupting.leave(ctx, len(queries))
 	}
 	return s.Leaver.Leave(ctx, queries...)
 }
 
-// newInn is a lounge over an inn, whose first search is under way; others gather.
-func newInn(t *testing.T, questions int, o *batch.Options) (*lounge, *inn, *asked) {
+// newInterrupting returns a Coalescer over an interrupting backend. Its first search is
+// under way; others gather.
+func newInterrupting(t *testing.T, questions int, o *batch.Options) (*coalescing, *interrupting, *pending) {
 	t.Helper()
-	i := &inn{gate: newGate(), questions: questions}
-	l := newLoungeOver(t, i, i.gate, &batch.CoalescerOptions{Window: time.Hour}, o)
+	i := &interrupting{gate: newGate(), questions: questions}
+	l := newCoalescingOver(t, i, i.gate, &batch.CoalescerOptions{Window: time.Hour}, o)
 	return l, i, l.ask(t.Context(), l.one(0))
 }
 
 // partly holds that a search ended at its deadline with the best so far: of its k, and
 // nothing that is better is above the open bound.
-func (a *asked) partly(took time.Duration) {
+func (a *pending) partly(took time.Duration) {
 	a.l.Helper()
 	if !a.answered() || a.err != nil {
 		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
@@ -132,9 +133,9 @@ func (a *asked) partly(took time.Duration) {
 func TestCoalescerDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told watcher
-		l, i, first := newInn(t, 6, &batch.Options{Observer: &told})
+		l, i, first := newInterrupting(t, 6, &batch.Options{Observer: &told})
 		defer l.close()
-		in := func(j, queries int, d time.Duration) *asked {
+		in := func(j, queries int, d time.Duration) *pending {
 			req := l.one(j)
 			req.Queries, req.Timeout = l.rows[j*l.dim:(j+queries)*l.dim], d
 			return l.ask(t.Context(), req)
@@ -175,9 +176,9 @@ func TestCoalescerDeadlines(t *testing.T) {
 // left.
 func TestCoalescerDense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, i, first := newInn(t, 3, nil)
+		l, i, first := newInterrupting(t, 3, nil)
 		defer l.close()
-		in := func(j int, d time.Duration) *asked {
+		in := func(j int, d time.Duration) *pending {
 			return l.ask(t.Context(), batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 3, Method: batch.Exact, Timeout: d})
 		}
 		a, stays, b := in(1, time.Second), in(2, 0), in(3, 2*time.Second)
@@ -202,9 +203,9 @@ func TestCoalescerDense(t *testing.T) {
 func TestCoalescerFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
-		l, i, first := newInn(t, 6, nil)
+		l, i, first := newInterrupting(t, 6, nil)
 		defer l.close()
-		var all []*asked
+		var all []*pending
 		for j := range n {
 			req := l.one(j)
 			req.Timeout = time.Duration(2*n-j) * 10 * time.Millisecond // from 2.01 s on
@@ -247,8 +248,8 @@ func TestCoalescerFinish(t *testing.T) {
 // moment. Every answer holds what it says.
 func TestCoalescerTimeouts(t *testing.T) {
 	const callers, rounds = 24, 12
-	rows := loungeRows()
-	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+	rows := fixtureRows()
+	c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
 	e := over(t, c, 2, nil)
 	co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow, Idle: 1, Runs: 1})
 	defer co.Close()
@@ -259,7 +260,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 		wg.Go(func() {
 			r := vectors.Rand(uint64(j))
 			for range rounds {
-				q := rows[j*loungeDim : (j+8)*loungeDim]
+				q := rows[j*fixtureDim : (j+8)*fixtureDim]
 				req := batch.Request{Queries: q, K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore", Delta: 1e-9}
 				if r.IntN(4) > 0 {
 					req.Timeout = time.Duration(1 + r.IntN(4e6))
@@ -279,7 +280,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 					if (cert.OpenBound == nil) != (cert.StoppedBy == batch.Done) || req.Timeout == 0 && cert.StoppedBy != batch.Done {
 						t.Errorf("timeout %v: %+v", req.Timeout, cert)
 					}
-					ds := explain(t, o, c, q[k*loungeDim:(k+1)*loungeDim], goal(c, 10), a)
+					ds := explain(t, o, c, q[k*fixtureDim:(k+1)*fixtureDim], goal(c, 10), a)
 					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
 						t.Errorf("timeout %v, stopped by %s: %v", req.Timeout, cert.StoppedBy, ds)
 					}
@@ -295,7 +296,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 // answer, and the fallback answers the others.
 func TestCoalescerLostWhileLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, i, first := newInn(t, 6, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
+		l, i, first := newInterrupting(t, 6, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
 		defer l.close()
 		timed := l.one(1)
 		timed.Timeout = time.Second

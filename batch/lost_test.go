@@ -13,41 +13,41 @@ import (
 	"thresher/internal/vectors"
 )
 
-// mortal is a backend whose device is lost in the middle of the run after a number
+// losing is a backend whose device is lost in the middle of the run after a number
 // of others, and stays so.
-type mortal struct {
+type losing struct {
 	*cpu.Backend
 	runs int // that go well
 	tell *int
 }
 
-func (m *mortal) Name() string { return "mortal" }
+func (m *losing) Name() string { return "losing" }
 
-func (m *mortal) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
+func (m *losing) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	r, err := m.Backend.Load(ctx, c)
-	return &mortalResident{r, m}, err
+	return &losingResident{r, m}, err
 }
 
-type mortalResident struct {
+type losingResident struct {
 	backend.Resident
-	m *mortal
+	m *losing
 }
 
-func (r *mortalResident) Begin(ctx context.Context, q backend.Queries, g []backend.Goal) (backend.Run, error) {
+func (r *losingResident) Begin(ctx context.Context, q backend.Queries, g []backend.Goal) (backend.Run, error) {
 	*r.m.tell++
 	if *r.m.tell > r.m.runs+1 {
 		return nil, fmt.Errorf("begin: %w", backend.ErrUnavailable)
 	}
 	run, err := r.Resident.Begin(ctx, q, g)
-	return &mortalRun{run, r.m}, err
+	return &losingRun{run, r.m}, err
 }
 
-type mortalRun struct {
+type losingRun struct {
 	backend.Run
-	m *mortal
+	m *losing
 }
 
-func (r *mortalRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
+func (r *losingRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if *r.m.tell > r.m.runs {
 		return nil, fmt.Errorf("pull: %w", backend.ErrUnavailable)
 	}
@@ -65,12 +65,12 @@ func TestLost(t *testing.T) {
 	want := search(t, over(t, c, 1, nil), req)
 	begun := 0
 	var w watcher
-	e, err := batch.Open(t.Context(), c, &mortal{cpu.New(cpu.Options{Threads: 1}), 1, &begun},
+	e, err := batch.Open(t.Context(), c, &losing{cpu.New(cpu.Options{Threads: 1}), 1, &begun},
 		&batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1}), Observer: &w})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, by := range []string{"mortal", "cpu", "cpu", "cpu"} {
+	for i, by := range []string{"losing", "cpu", "cpu", "cpu"} {
 		resp, err := e.Search(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLostAlone(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 200, dim)
 	c := build(t, rows, dim, nil)
 	begun := 0
-	e, err := batch.Open(t.Context(), c, &mortal{cpu.New(cpu.Options{Threads: 1}), 0, &begun}, nil)
+	e, err := batch.Open(t.Context(), c, &losing{cpu.New(cpu.Options{Threads: 1}), 0, &begun}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,15 +35,15 @@ func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
 // TestPartsChangeNoAnswer: however a search is cut, on an Engine or a Coalescer, its
 // answers, certificates and sums are those of the search in one.
 func TestPartsChangeNoAnswer(t *testing.T) {
-	rows := vectors.PowerLaw(vectors.Rand(9), 1200, loungeDim)
-	c := build(t, rows, loungeDim, &collection.Options{Seed: 1})
+	rows := vectors.PowerLaw(vectors.Rand(9), 1200, fixtureDim)
+	c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
 	e := over(t, c, 1, nil)
 	together := batch.NewCoalescer(e, nil)
 	defer together.Close()
 	rapid.Check(t, func(r *rapid.T) {
 		m := rapid.IntRange(1, 400).Draw(r, "queries")
 		first := rapid.IntRange(0, 1200-m).Draw(r, "first")
-		req := batch.Request{Queries: rows[first*loungeDim : (first+m)*loungeDim], K: rapid.IntRange(1, 20).Draw(r, "k"),
+		req := batch.Request{Queries: rows[first*fixtureDim : (first+m)*fixtureDim], K: rapid.IntRange(1, 20).Draw(r, "k"),
 			Method:      rapid.SampledFrom([]batch.Method{batch.Auto, batch.Adaptive, batch.Certain, batch.Exact}).Draw(r, "method"),
 			ExcludeSelf: true, SelfFirst: int64(first)}
 		want, err := e.Search(context.Background(), req)
@@ -76,7 +76,7 @@ func TestPartsChangeNoAnswer(t *testing.T) {
 // has more queries than its length allows.
 func TestPartsLetOthersGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Runs: 1}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Runs: 1}, nil)
 		defer l.close()
 		large := l.one(0)
 		large.Queries = l.rows[:1000*l.dim]
@@ -103,7 +103,7 @@ func TestPartsLetOthersGo(t *testing.T) {
 // TestTurnsEnd: a turn that does not come before the deadline leaves the rest of the
 // search unseen; one that is refused is the search's error.
 func TestTurnsEnd(t *testing.T) {
-	l := newLounge(t, newGate(), nil, nil)
+	l := newCoalescing(t, newGate(), nil, nil)
 	close(l.gate.opened)
 	defer l.close()
 	req := l.one(0)

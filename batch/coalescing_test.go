@@ -34,7 +34,7 @@ func newGate() *gate {
 	return &gate{Backend: cpu.New(cpu.Options{Threads: 2}), opened: make(chan struct{})}
 }
 
-// pass lets one run through, and what follows of it happen.
+// pass lets one run through and waits until all goroutines are blocked again.
 func (g *gate) pass() {
 	g.opened <- struct{}{}
 	synctest.Wait()
@@ -46,7 +46,7 @@ func (g *gate) open() {
 	synctest.Wait()
 }
 
-// wait stands before the gate.
+// wait blocks until a run is let through or its context ends.
 func (g *gate) wait(ctx context.Context) error {
 	select {
 	case <-g.opened:
@@ -130,8 +130,8 @@ func (w *waits) Began(searches, queries int) {
 	}
 }
 
-// lounge is a Coalescer over a gate, in a test's bubble.
-type lounge struct {
+// coalescing is a Coalescer over a gated backend, in a synctest bubble.
+type coalescing struct {
 	*testing.T
 	*batch.Coalescer
 	gate   *gate
@@ -142,20 +142,20 @@ type lounge struct {
 	plain  *batch.Engine // of the same collection, ungated
 }
 
-const loungeDim = 144
+const fixtureDim = 144
 
-// loungeRows are what lounges search.
-func loungeRows() []float32 { return vectors.PowerLaw(vectors.Rand(7), 1500, loungeDim) }
+// fixtureRows are the rows that are searched.
+func fixtureRows() []float32 { return vectors.PowerLaw(vectors.Rand(7), 1500, fixtureDim) }
 
-func newLounge(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *lounge {
+func newCoalescing(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *coalescing {
 	t.Helper()
-	return newLoungeOver(t, g, g, o, e)
+	return newCoalescingOver(t, g, g, o, e)
 }
 
-// newLoungeOver is a lounge over a backend with a gate.
-func newLoungeOver(t *testing.T, b backend.Backend, g *gate, o *batch.CoalescerOptions, e *batch.Options) *lounge {
+// newCoalescingOver is newCoalescing over b, which waits at g.
+func newCoalescingOver(t *testing.T, b backend.Backend, g *gate, o *batch.CoalescerOptions, e *batch.Options) *coalescing {
 	t.Helper()
-	l := &lounge{T: t, gate: g, dim: loungeDim, rows: loungeRows(), told: &waits{}}
+	l := &coalescing{T: t, gate: g, dim: fixtureDim, rows: fixtureRows(), told: &waits{}}
 	c := build(t, l.rows, l.dim, &collection.Options{Seed: 1})
 	l.plain = over(t, c, 2, nil)
 	var err error
@@ -170,8 +170,8 @@ func newLoungeOver(t *testing.T, b backend.Backend, g *gate, o *batch.CoalescerO
 	return l
 }
 
-// close ends the lounge; everybody has been answered.
-func (l *lounge) close() {
+// close closes the Coalescer and the Engine. All searches have been answered.
+func (l *coalescing) close() {
 	l.Helper()
 	l.Coalescer.Close()
 	if err := l.engine.Close(); err != nil {
@@ -180,13 +180,13 @@ func (l *lounge) close() {
 }
 
 // one is a request for the 10 best of row j, by looks that can be stopped midway.
-func (l *lounge) one(j int) batch.Request {
+func (l *coalescing) one(j int) batch.Request {
 	return batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore"}
 }
 
-// asked is a search that goes on beside the test.
-type asked struct {
-	l    *lounge
+// pending is a search under way in a goroutine of its own.
+type pending struct {
+	l    *coalescing
 	req  batch.Request
 	resp *batch.Response
 	err  error
@@ -194,9 +194,9 @@ type asked struct {
 	over chan struct{}
 }
 
-// ask begins a search and returns once nothing moves any more.
-func (l *lounge) ask(ctx context.Context, req batch.Request) *asked {
-	a := &asked{l: l, req: req, over: make(chan struct{})}
+// ask begins a search and returns once all goroutines are blocked.
+func (l *coalescing) ask(ctx context.Context, req batch.Request) *pending {
+	a := &pending{l: l, req: req, over: make(chan struct{})}
 	began := time.Now()
 	go func() {
 		defer close(a.over)
@@ -208,7 +208,7 @@ func (l *lounge) ask(ctx context.Context, req batch.Request) *asked {
 }
 
 // answered reports whether the search is over.
-func (a *asked) answered() bool {
+func (a *pending) answered() bool {
 	synctest.Wait()
 	select {
 	case <-a.over:
@@ -219,7 +219,7 @@ func (a *asked) answered() bool {
 }
 
 // right waits for the search and holds its answer against the plain engine's.
-func (a *asked) right() {
+func (a *pending) right() {
 	a.l.Helper()
 	<-a.over
 	if a.err != nil {
@@ -230,7 +230,7 @@ func (a *asked) right() {
 }
 
 // unseen holds that the search ended by stop with answers that nothing looked at.
-func (a *asked) unseen(stop batch.Stop) {
+func (a *pending) unseen(stop batch.Stop) {
 	a.l.Helper()
 	if !a.answered() || a.err != nil {
 		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
@@ -252,7 +252,7 @@ func alike(t testing.TB, want, got *batch.Response) {
 }
 
 // runs holds the queries of the runs begun.
-func (l *lounge) runs(want ...int) {
+func (l *coalescing) runs(want ...int) {
 	l.Helper()
 	synctest.Wait()
 	if got, _ := l.gate.begun(); !slices.Equal(got, want) {
@@ -261,7 +261,7 @@ func (l *lounge) runs(want ...int) {
 }
 
 // stops holds how many runs were stopped.
-func (l *lounge) stops(want int) {
+func (l *coalescing) stops(want int) {
 	l.Helper()
 	synctest.Wait()
 	if _, got := l.gate.begun(); got != want {
