@@ -16,32 +16,31 @@ import (
 	"thresher/simd"
 )
 
-// Made-up atoms that costs are measured on: few, so that they are ready in a
-// moment.
+// The collection that costs are measured on: small, so that it is built quickly.
 const (
 	costAtoms   = 2048
 	costDim     = 512
 	costLess    = 64 // another dimension, for the dense scan
 	costQueries = 64
-	// costMemory is the size of the float32 rows that are reached at random: those
-	// of a large collection are in no cache.
+	// costMemory is the size of the float32 rows accessed at random: too large for any cache, like
+	// those of a large collection.
 	costMemory  = 64 << 20
 	costRow     = 1024 // coordinates of such a row
 	costFetches = 256  // of them in a round
-	costCodes   = 64   // rows of codes summed as often
+	costCodes   = 64   // rows of codes, summed in as many rounds
 
 	costTime   = 250 * time.Millisecond
-	costRounds = 3 // at least
+	costRounds = 3 // least number of rounds
 )
 
-// builtinCosts are what Measure found for kernels on an AMD EPYC 9004.
+// builtinCosts returns what Measure found for kernels on an AMD EPYC 9004.
 func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
 		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
 			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Turn: 2.15, Query: 500}
 	case simd.AVX2, simd.NEON:
-		// NEON's were measured nowhere yet; its products a cycle are about AVX2's.
+		// NEON has not been measured; its products a cycle are about AVX2's.
 		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .0055, Far: .09, Fetch: 83, Score: .38,
 			Dense: .0182, DenseTest: .4, DenseOne: .1, Gather: .8, Turn: 2.15, Query: 565}
 	}
@@ -50,9 +49,9 @@ func builtinCosts(kernels simd.Kernels) backend.Costs {
 	return c
 }
 
-// Measure times searches of made-up atoms on one core, round after round, and
-// keeps the least of each. Looks of different widths that keep different shares
-// tell apart what is done once a code, an atom, a survivor and a query.
+// Measure times searches on one core, round after round, and keeps the least time of each.
+// Looks of different widths that keep different shares separate the costs of a code, an atom, a
+// survivor and a query.
 func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -75,34 +74,33 @@ func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 type measurement struct {
 	c       *collection.Collection
 	kernels simd.Kernels
-	// Looks that keep nothing, at two widths of panels and at whole rows; one that
-	// keeps some arms, whose rows are looked at again; one at so few atoms that
-	// queries are what costs.
+	// Looks that keep nothing, at two widths of panels and at whole rows; one that keeps some arms,
+	// whose rows are then read; one at so few atoms that the cost of a query dominates.
 	narrow, panel, whole, some, few trial
-	// Dense scans of many coordinates, of less, and of one query alone; one that
-	// gathers every other row.
+	// Dense scans with many coordinates, with fewer, and for one query; one that gathers every other
+	// row.
 	dense, less, alone, gathered trial
 
 	short, long  time.Duration // sums of rows of codes in the cache
-	fewer, every time.Duration // sums of rows of signs there
+	fewer, every time.Duration // sums of rows of signs in the cache
 	random       *rand.Rand
 	memory       []float32     // rows that are in no cache
-	far          time.Duration // sums of rows of codes of memory
-	half, full   time.Duration // of rows of memory, never the same ones
+	far          time.Duration // sums of rows of codes in memory
+	half, full   time.Duration // scores of rows in memory, always different ones
 }
 
-// trial is one way to search, with the least times it took.
+// trial is a search to be timed, with its least times.
 type trial struct {
 	r     backend.Resident
 	q     backend.Queries
 	floor float64
 	looks []backend.Look  // none: the dense path
-	allow *backend.Filter // whose rows that gathers; nil: it reads all
+	allow *backend.Filter // whose rows it gathers; nil: it reads all
 
 	begin, finish time.Duration
 	pulls         []time.Duration
 	answers       backend.Answers
-	// refused says that the backend has no such looks.
+	// refused says that the backend rejects such looks.
 	refused bool
 }
 
@@ -137,8 +135,8 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		return nil, err
 	}
 
-	// scores of these atoms have deviation sqrt(dim); at alpha 1/2 a bound is
-	// little more than the estimate
+	// Scores of these atoms have deviation sqrt(dim); at alpha 1/2 a bound is little above the
+	// estimate.
 	look := func(rep backend.Representation, level int) backend.Look {
 		return backend.Look{Rep: rep, To: c.Levels[level].Width, Rule: backend.Student, Alpha: .5, First: costAtoms / 2}
 	}
@@ -160,7 +158,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		alone:    trial{r: large, q: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: none},
 	}
 	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
-	for i := range m.memory { // pages that were never written may all be one
+	for i := range m.memory { // pages that were never written may share memory
 		m.memory[i] = q.Data[i%len(q.Data)]
 	}
 	return m, nil
@@ -177,7 +175,7 @@ func everyOther(c *collection.Collection) *backend.Filter {
 	return backend.ListFilter(c.Order, atoms)
 }
 
-// round takes every trial once.
+// round runs every trial once.
 func (m *measurement) round(ctx context.Context) error {
 	for _, t := range []*trial{&m.narrow, &m.panel, &m.whole, &m.some, &m.dense, &m.less, &m.alone, &m.gathered, &m.few} {
 		if err := t.run(ctx); err != nil {
@@ -194,7 +192,7 @@ func (m *measurement) round(ctx context.Context) error {
 	return nil
 }
 
-// codes sums head and width rest codes of costCodes rows, over and over.
+// codes times sums of head and width rest codes of costCodes rows.
 func (m *measurement) codes(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -209,7 +207,7 @@ func (m *measurement) codes(least *time.Duration, width int) {
 	keep(least, begun)
 }
 
-// signs sums head codes and width signs of as many rows; any bits serve.
+// signs times sums of head codes and width signs of as many rows, of arbitrary bits.
 func (m *measurement) signs(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -224,8 +222,8 @@ func (m *measurement) signs(least *time.Duration, width int) {
 	keep(least, begun)
 }
 
-// farther sums head and rest codes of costFetches rows at random in memory, in
-// order, as looks meet them.
+// farther times sums of head and rest codes of costFetches random rows in memory, in ascending
+// order as in looks.
 func (m *measurement) farther(least *time.Duration) {
 	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(m.memory))), 4*len(m.memory))
 	half := make([]int8, costRow)
@@ -240,7 +238,7 @@ func (m *measurement) farther(least *time.Duration) {
 	keep(least, begun)
 }
 
-// reach scores costFetches rows at random in width coordinates.
+// reach times scores of costFetches random rows in width coordinates.
 func (m *measurement) reach(least *time.Duration, width int) {
 	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFetches)
 	for k := range ids {
@@ -253,7 +251,7 @@ func (m *measurement) reach(least *time.Duration, width int) {
 	keep(least, begun)
 }
 
-// run searches once.
+// run runs the search once.
 func (t *trial) run(ctx context.Context) error {
 	if t.refused {
 		return nil
@@ -297,19 +295,19 @@ func (t *trial) run(ctx context.Context) error {
 	return err
 }
 
-// keep notes the time since begun, if it is the least.
+// keep records the time since begun if it is the least.
 func keep(least *time.Duration, begun time.Duration) {
 	if took := threadTime() - begun; *least == 0 || took < *least {
 		*least = took
 	}
 }
 
-// costs solves for the figures.
+// costs solves for the costs.
 func (m *measurement) costs() backend.Costs {
 	const pairs = costAtoms * costQueries
 	width := func(t *trial, look int) float64 { return float64(m.c.R + t.looks[look].To) }
 	per := func(t time.Duration, n float64) float64 { return float64(t.Nanoseconds()) / n }
-	// line is the slope and the intercept of a cost that grows with width.
+	// line returns slope and intercept of a cost that grows with width.
 	line := func(x0, y0, x1, y1 float64) (slope, at0 float64) {
 		slope = max(leastCost, (y1-y0)/(x1-x0))
 		return slope, max(leastCost, y0-slope*x0)
@@ -339,5 +337,5 @@ func (m *measurement) costs() backend.Costs {
 	return c
 }
 
-// leastCost stands for what is too little to be seen.
+// leastCost replaces costs too small to be measured.
 const leastCost = 1e-4
