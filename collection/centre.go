@@ -89,7 +89,7 @@ func (c *Collection) Far() bool {
 }
 
 // CentreNorm returns |Centre|, rounded upward; 0 without a Centre.
-func (c *Collection) CentreNorm() float64 { return c.centreNorm() * up }
+func (c *Collection) CentreNorm() float64 { return c.centreNorm() * Up }
 
 func (c *Collection) centreNorm() float64 { return norm64(c.Centre) }
 

@@ -101,8 +101,8 @@ func (k *coder) code(i, slot int) {
 	scale = float64(c.HeadScale[i]) / unit
 	co, cc := kernels.CodeMoments(code[:c.R], head)
 	h2 := kernels.SumSquares(head)
-	c.HeadNorm[i] = Upward(scale * math.Sqrt(cc) * unit * up)
-	c.HeadErr[i] = Upward(math.Sqrt(max(0, h2-2*scale*co+scale*scale*cc)+hidden(c.R)*h2) * unit * up)
+	c.HeadNorm[i] = Upward(scale * math.Sqrt(cc) * unit * Up)
+	c.HeadErr[i] = Upward(math.Sqrt(max(0, h2-2*scale*co+scale*scale*cc)+hidden(c.R)*h2) * unit * Up)
 
 	rest := code[c.R:]
 	scale = float64(kernels.MaxAbs(rot)) / 127
@@ -123,14 +123,14 @@ func (k *coder) code(i, slot int) {
 		co, cc := kernels.CodeMoments(rest[from:l.Width], rot[from:l.Width])
 		dot, squares, from = dot+co, squares+cc, l.Width
 		m := bandit.Moments{A: scale * dot, X2: scale * scale * squares, O2: o2}
-		l.Beyond[i] = Upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hide) * unit * up)
+		l.Beyond[i] = Upward(math.Sqrt(max(0, o2-2*m.A+m.X2)+hide) * unit * Up)
 		l.Scale[i] = rowScale
 		if l.Width < c.D { // the whole row has no failure probability: radius zero
 			terms := bandit.Linear(m, c.Kappa)
 			l.Scale[i] = float32(scale * terms.Scale * unit)
-			l.Radius[i] = Upward(terms.UniformRadius(c.Kappa) * unit * up)
+			l.Radius[i] = Upward(terms.UniformRadius(c.Kappa) * unit * Up)
 		}
-		l.XNorm[i] = Upward(math.Sqrt(squares) * float64(l.Scale[i]) * up)
+		l.XNorm[i] = Upward(math.Sqrt(squares) * float64(l.Scale[i]) * Up)
 	}
 }
 
@@ -143,8 +143,8 @@ func (k *coder) signs(i int, l *Level, head []uint8, o2, unit float64) {
 	d := float64(c.D)
 	terms := bandit.Linear(bandit.Moments{A: kernels.SumAbs(k.rot), X2: d, O2: o2}, c.Kappa)
 	l.Scale[i] = float32(terms.Scale * unit)
-	l.Radius[i] = Upward(terms.UniformRadius(c.Kappa) * unit * up)
-	l.XNorm[i] = Upward(math.Sqrt(d) * float64(l.Scale[i]) * up)
+	l.Radius[i] = Upward(terms.UniformRadius(c.Kappa) * unit * Up)
+	l.XNorm[i] = Upward(math.Sqrt(d) * float64(l.Scale[i]) * Up)
 }
 
 // hidden is the relative rounding error of |o - x|^2 as a float64 sum of n terms, relative to
@@ -158,14 +158,14 @@ func (k *coder) uncoded(i int, norm float64, code []uint8) {
 	for j := range code {
 		code[j] = simd.Bias
 	}
-	c.HeadErr[i] = Upward(norm * up)
+	c.HeadErr[i] = Upward(norm * Up)
 	for j := range c.Levels {
 		l := &c.Levels[j]
 		if !l.Signs {
-			l.Beyond[i] = Upward(norm * up)
+			l.Beyond[i] = Upward(norm * Up)
 		}
 		if l.Signs || l.Width < c.D {
-			l.Radius[i] = Upward(norm / c.Kappa * up)
+			l.Radius[i] = Upward(norm / c.Kappa * Up)
 		}
 	}
 }

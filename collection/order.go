@@ -70,7 +70,7 @@ func (b *builder) norms() error {
 		if c.Offset != nil {
 			c.Offset[i] = Upward(-c.Metric.Lead(w))
 		}
-		c.Norm[i] = Upward(w * up)
+		c.Norm[i] = Upward(w * Up)
 	}
 	return nil
 }

@@ -17,8 +17,6 @@ type Query struct {
 // Up is the factor that makes a rounded float64 sum or norm no less than the true value.
 const Up = 1 + 1e-9
 
-const up = Up
-
 // PrepareScratch is memory for PrepareBatch, for any number of calls and collections.
 // Concurrent calls need one each. The zero value is ready.
 type PrepareScratch struct {
@@ -54,7 +52,7 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 			norm := c.WorkingNorm(row) * f
 			p.Exp = c.Metric.Exponent(norm)
 			s.load(i, row, c.Centre, math.Ldexp(f, -p.Exp))
-			p.Norm = max(math.Ldexp(norm, -p.Exp), math.Sqrt(kernels.SumSquares(s.slot(i)))) * up
+			p.Norm = max(math.Ldexp(norm, -p.Exp), math.Sqrt(kernels.SumSquares(s.slot(i)))) * Up
 		}
 		s.split(n)
 		for i := range n {
@@ -73,8 +71,8 @@ func (s *splitter) query(p *Query, i int) {
 	}
 	copy(p.Head, s.head(i))
 	s.rest(p.Rest, i)
-	p.HeadNorm = math.Sqrt(kernels.SumSquares(p.Head)) * up
-	p.RestNorm = math.Sqrt(kernels.SumSquares(p.Rest)) * up
+	p.HeadNorm = math.Sqrt(kernels.SumSquares(p.Head)) * Up
+	p.RestNorm = math.Sqrt(kernels.SumSquares(p.Rest)) * Up
 }
 
 // Prepare is PrepareBatch for one query.

@@ -29,8 +29,8 @@ func (b *builder) suffixes(i int) {
 	var sum, most float64
 	for j := c.Dim; j >= 0; j-- {
 		if k >= 0 && j == c.Bounds[k] {
-			c.SuffixNorm[k][i] = Upward(math.Sqrt(sum) * f * up)
-			c.SuffixMax[k][i] = Upward(most * f * up)
+			c.SuffixNorm[k][i] = Upward(math.Sqrt(sum) * f * Up)
+			c.SuffixMax[k][i] = Upward(most * f * Up)
 			k--
 		}
 		if j > 0 {

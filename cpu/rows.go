@@ -130,7 +130,7 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 	wide := q.read(w, ids)
 	w.hot.cut(0)
 	w.hot.room(len(ids))
-	whole := q.bound.Law == looks.Whole
+	whole := q.bound.Kind == looks.Whole
 	for k, i := range ids {
 		estimate, upper := q.sized(w, k, i, wide)
 		switch {
@@ -264,7 +264,7 @@ func (s *state) finalist(source backend.Source, i int, estimate, upper float64) 
 			s.lower.push(lower)
 			if s.lower.full() {
 				// without epsilon, which would drop these very arms unscored
-				s.tau = max(s.tau, s.firm(s.lower.heap[0]))
+				s.tau = max(s.tau, s.scale.Firm(s.lower.heap[0]))
 			}
 		}
 	}

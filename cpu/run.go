@@ -85,7 +85,7 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 	for j, f := range floors {
 		s := &x.states[j]
 		s.floor = max(s.floor, math.Ldexp(f, -s.exp))
-		s.tau = max(s.tau, s.bar(s.floor))
+		s.tau = max(s.tau, s.scale.Bar(s.floor))
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (s *state) takeSpare() {
 func (s *state) answer() backend.Answer {
 	_, open := s.open()
 	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.phase == answered}
+		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.scale.Outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.phase == answered}
 	best := s.best.sorted()
 	for len(best) > 0 && best[len(best)-1].score < s.floor { // which rose after they were scored
 		best = best[:len(best)-1]

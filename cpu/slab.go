@@ -343,7 +343,7 @@ func (q *slab) open(s *state) (n int, most float64) {
 func (s *state) normCap() float64 {
 	if s.c.Metric.Differences() {
 		// lead is half the square of the query's norm, scaled
-		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.lead, -s.exp)))
+		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.scale.Lead, -s.exp)))
 	}
 	var norm float64
 	for _, v := range s.q {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 )
 
 // scored is an atom with its exact search score, in the query's scaled units.
@@ -78,21 +79,8 @@ func (x *run) survivors() backend.Survivors {
 // threshold is tau as a search score, rounding aside.
 func (s *query) threshold() float64 { return max(s.tau-s.lead, s.floor) }
 
-// bar is the threshold that a score makes, as in types.cuh.
-func (s *query) bar(score float64) float64 {
-	if math.IsInf(score, 0) {
-		return score
-	}
-	return score + s.lead - s.give*(s.lead+math.Abs(score))
-}
-
-// outward turns a bound into one of search scores.
-func (s *query) outward(bound float64) float64 {
-	if s.give == 0 || math.IsInf(bound, 0) {
-		return bound
-	}
-	return min(0, bound-s.lead+s.give*(2*s.lead+math.Abs(bound)))
-}
+// scale turns search scores into thresholds.
+func (s *query) scale() looks.Scale { return looks.Scale{Lead: s.lead, Give: s.give} }
 
 // threshold is what the k-th of sorted answers makes, -Inf where there are fewer.
 func threshold(g *backend.Goal, best []scored, exp int) float64 {
@@ -119,7 +107,7 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 	dim := int64(x.r.c.Dim)
 	out := backend.Answer{Looks: a.looks, Rows: int(s.rows) + a.read,
 		Pulls: int64(s.pulls) + a.pulls + int64(a.read)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.read)*dim,
-		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), Open: math.Ldexp(s.outward(open), int(s.exp)), Dense: a.dense}
+		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), Open: math.Ldexp(s.scale().Outward(open), int(s.exp)), Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.owed
 	}

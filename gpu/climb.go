@@ -165,7 +165,7 @@ func (x *run) codes8(q *queue, g *group, l *look) {
 func (x *run) factors(q *queue, g *group, l *look) {
 	c := x.r.c
 	q.launch("look_factors", Shape{Grid: Dim{X: blocks(g.m(), 8)}, Block: Dim{X: 256}}, g.states(), g.array(x.b.at.rest, 4*c.D),
-		I32(g.m()), I32(c.D), I32(l.To), I32(int(l.Law)), I32(int(l.Codes)), F64(l.Reach), F64(l.Slack), F64(l.CodeSlack))
+		I32(g.m()), I32(c.D), I32(l.To), I32(int(l.Kind)), I32(int(l.Codes)), F64(l.Reach), F64(l.Slack), F64(l.CodeSlack))
 }
 
 // scanAtoms enqueues the scan of atoms lo..hi-1.

@@ -454,11 +454,11 @@ func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Com
 		for i := range all {
 			estimate, bound := d.bound(j, all[i])
 			score, size := searchScore(c, i, q[j*c.Dim:(j+1)*c.Dim], scales[j], p.Exp), p.Norm*float64(c.Norm[i])
-			name := fmt.Sprintf("dimension %d, %v, level %d, law %d, query %d, atom %d", c.Dim, c.Metric, t.Level, t.Law, j, i)
+			name := fmt.Sprintf("dimension %d, %v, level %d, kind %d, query %d, atom %d", c.Dim, c.Metric, t.Level, t.Kind, j, i)
 			if float64(bound) < score {
 				b.Errorf("%s: bound %g below the score %g", name, bound, score)
 			}
-			if t.Law == looks.Whole && (float64(bound)-score > .1*size || math.Abs(float64(estimate)-score) > .05*size) {
+			if t.Kind == looks.Whole && (float64(bound)-score > .1*size || math.Abs(float64(estimate)-score) > .05*size) {
 				b.Errorf("%s: estimate %g, bound %g of %g", name, estimate, bound, score)
 			}
 		}

@@ -206,7 +206,7 @@ func TestLookFactors(t *testing.T) {
 			given[j].norm, given[j].exp, given[j].tau = 1+float64(j), int32(5*j-40), math.Inf(-1)
 		}
 		_, given = b.codes(head, rest, given, R, D, width)
-		for look.Law = looks.Whole; look.Law <= looks.Cauchy; look.Law++ {
+		for look.Kind = looks.Whole; look.Kind <= looks.Cauchy; look.Kind++ {
 			for look.Codes = looks.Codes8; look.Codes <= looks.CodesHigh; look.Codes++ {
 				for j, got := range b.factors(given, rest, D, &look) {
 					p, o := given[j], rest[j*D:(j+1)*D]
@@ -217,12 +217,12 @@ func TestLookFactors(t *testing.T) {
 					case looks.CodesHigh:
 						restErr = p.highErr
 					}
-					name := fmt.Sprintf("law %d, codes %d, query %d", look.Law, look.Codes, j)
+					name := fmt.Sprintf("kind %d, codes %d, query %d", look.Kind, look.Codes, j)
 					want := look.Factors(&collection.Query{Exp: int(p.exp), Norm: p.norm, HeadNorm: p.headNorm, Rest: o, RestNorm: p.restNorm}, headErr, restErr)
 					if diff := cmp.Diff(want, got.factors(), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 						t.Errorf("%s: looks (-) and the kernel (+) differ:\n%s", name, diff)
 					}
-					if look.Law == looks.Cauchy && (got.we < length(o[:width]) || got.radiusFactor < length(o[width:])) {
+					if look.Kind == looks.Cauchy && (got.we < length(o[:width]) || got.radiusFactor < length(o[width:])) {
 						t.Errorf("%s: Cauchy's norms %g and %g are below the true ones", name, got.we, got.radiusFactor)
 					}
 					got.radiusFactor, got.we, got.hn, got.he, got.xn, got.nn, got.offsetFactor = 0, 0, 0, 0, 0, 0, 0

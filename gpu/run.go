@@ -211,7 +211,7 @@ func (x *run) Floor(ctx context.Context, floors []float64) error {
 		for p := range x.asked {
 			s := &x.b.states[p]
 			s.floor = math.Ldexp(x.asked[p].floor, -int(s.exp))
-			s.tau = max(s.tau, s.bar(s.floor))
+			s.tau = max(s.tau, s.scale().Bar(s.floor))
 		}
 		x.b.put(q)
 		return q.sync()

@@ -21,7 +21,7 @@ type look struct {
 type tableKey struct {
 	panels bool
 	level  int
-	law    looks.Law
+	kind   looks.Kind
 }
 
 // look compiles l and uploads its terms, which stay on the device for other runs.
@@ -33,7 +33,7 @@ func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, e
 	if codes := r.c.R + l.To; l.Rep == backend.Panels && codes > maxScanLook || codes > maxRowLook {
 		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
-	k, key := &look{Compiled: t}, tableKey{l.Rep == backend.Panels, t.Level, t.Law}
+	k, key := &look{Compiled: t}, tableKey{l.Rep == backend.Panels, t.Level, t.Kind}
 	if k.table = r.tables[key]; k.table != nil {
 		return k, nil
 	}

@@ -5,6 +5,8 @@
 static const double kUp = 0x1.000000044b83p+00;  // collection.Up: of a norm by float64 sums, so that it is not below the true one
 static const double kSlop = 0x1.8p-21;  // Slop: float32 operations of a test
 static const double kLeast = 0x1.8p-146;  // Least: what these lose below the normal numbers
+static const double kGiveUnit = 0x1p-52;  // of Scale.Give
+static const int kGiveTerms = 32;  // of Scale.Give, besides the dimension
 static const double kLeastStep = 0x1.4484bfeebc2ap-100;  // LeastStep: of smaller ones codes are zeros
 static const int kMaxCode8 = 127;  // MaxCode8
 static const int kMaxCode16 = 32639;  // MaxCode16: 256 high + low
@@ -12,5 +14,5 @@ static const int kStrip = 512;  // StripAtoms
 static const int kLeastExpEuclidean = -16;  // Metric.Exponent of a short query
 
 enum : int { kInnerProduct = 0, kCosine = 1, kEuclidean = 2 };  // collection.Metric
-enum : int { kWhole = 0, kStudent = 1, kCauchy = 2 };  // Law
+enum : int { kWhole = 0, kStudent = 1, kCauchy = 2 };  // Kind
 enum : int { kCodes8 = 0, kCodes16 = 1, kCodesHigh = 2 };  // Codes

@@ -19,7 +19,7 @@
 //
 // Threads are a multiple of 32; 32 ceil(D/256) are as many as rotate uses. rotate takes 8 D bytes of
 // dynamic shared memory, with work null; where a block cannot have them, none, and work is f32[m][2][D].
-// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric, rule (looks.Law) and codes
+// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric, rule (looks.Kind) and codes
 // (looks.Codes) are of looks.gen.cuh; reach is of kStudent alone. To, a multiple of 4, is the width of the
 // look; S, too, and at least R + To; P of query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero.
 //
@@ -138,7 +138,7 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   t.epsilon *= power(-e);
   t.floor *= power(-e);
   t.lead = metric == kEuclidean ? norm * norm / 2 * power(-e) : 0;
-  t.give = metric == kEuclidean ? (dim + 32) * 0x1p-52 : 0;
+  t.give = metric == kEuclidean ? (dim + kGiveTerms) * kGiveUnit : 0;
   t.tau = t.floor - t.floor == 0 ? bar(t, t.floor) : t.floor;  // of no floor there is no threshold
 }
 

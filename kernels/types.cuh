@@ -21,7 +21,7 @@ enum : u32 {
 // Query is one query under elimination. Scores are the search scores of the given query times
 // 2^-exp, as in the CPU backend's state; norms and errors are rounded upward. Thresholds and bounds
 // are of the product form: for Euclidean distance, of query and atom less the centre, lead more than
-// scores, which float64 may have wrong by give of their sizes (cpu/score.go).
+// scores, which float64 may have wrong by give of their sizes (looks.Scale).
 struct alignas(16) Query {
   double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
   double lead, give;                // 0 but for Euclidean distance
@@ -52,7 +52,7 @@ struct alignas(16) Query {
   u32 before;                       // entries of the list before the present look
 };
 
-// bar is the threshold that a score makes.
+// bar is looks.Scale.Bar: the threshold that a score makes.
 DEV double bar(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }
 
 // Strip (looks.Strip) holds the greatest terms of kStrip atoms, rounded upward.

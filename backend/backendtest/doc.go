@@ -10,5 +10,8 @@
 //
 //	backendtest.Lists(t, func() backend.Backend { return mine.New() })
 //
+// The oracle derives bounds for itself and does not use package looks, which decides
+// what backends drop.
+//
 // The sets, the oracle and Countdown serve the tests of other packages too.
 package backendtest

@@ -148,9 +148,11 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 	return Difference{Wrong, id, 0, fmt.Sprintf("scores %g and is missing, though every bound of its own reaches that", score)}
 }
 
-// upper is the Student bound of a row without any rounding, in float64: the
-// head's product of unrounded heads, and the code's own of the rest. slack
-// bounds what float32 rotations leave uncertain.
+// upper derives the Student bound of a row again, from docs/guarantee.md and package
+// bandit alone: a suite that asked package looks, by which backends drop, would find its
+// mistakes right. The bound is float64 without any rounding: the head's product of
+// unrounded heads, and the code's own of the rest. slack bounds what float32 rotations
+// leave uncertain.
 func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
 	c := o.c
 	i := o.inverse[row]

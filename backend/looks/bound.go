@@ -25,11 +25,11 @@ type Factors struct {
 }
 
 // Factors are those of a query whose codes are off by headErr and restErr (Steps), in
-// units of 2^-q.Exp. docs/guarantee.md: the radius by the look's Law, HN to XN from int8
+// units of 2^-q.Exp. docs/guarantee.md: the radius by the look's Kind, HN to XN from int8
 // codes, Slop, Slack and CodeSlack from float32 arithmetic.
 func (t *Compiled) Factors(q *collection.Query, headErr, restErr float64) Factors {
 	f := Factors{OffsetFactor: math.Ldexp(1, -q.Exp)}
-	switch t.Law {
+	switch t.Kind {
 	case Whole:
 		f.RadiusFactor = q.RestNorm
 	case Student:

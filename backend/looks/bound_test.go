@@ -40,11 +40,11 @@ func TestBoundsCharge(t *testing.T) {
 		if x.query.Rest == nil {
 			x.query.Rest = make([]float32, 2)
 		}
-		look := &Compiled{Look: backend.Look{To: 1}, Law: Student, Reach: 1, Slack: x.slack, CodeSlack: x.codeSlack,
+		look := &Compiled{Look: backend.Look{To: 1}, Kind: Student, Reach: 1, Slack: x.slack, CodeSlack: x.codeSlack,
 			Terms: Terms{HeadScale: one(0), HeadNorm: one(x.headNorm), HeadErr: one(x.headErr), Norm: one(x.norm), Offset: one(x.offset),
 				Scale: one(0), Radius: one(x.radius), XNorm: one(x.xnorm)}}
 		if x.wholeErr > 0 { // of a look that cannot fail
-			look.Law, look.WholeErr = Cauchy, one(x.wholeErr)
+			look.Kind, look.WholeErr = Cauchy, one(x.wholeErr)
 		}
 		b := look.Bound(&x.query, x.steps)
 		check := func(form string, got float64) {

@@ -9,13 +9,13 @@ import (
 	"thresher/simd"
 )
 
-// Law is how a look bounds what it has not read.
-type Law uint8
+// Kind is how a look bounds what it has not read.
+type Kind uint8
 
 const (
 	// Whole reads all codes of a row; what they are off by bounds the rest with
 	// certainty. docs/guarantee.md, int8 codes.
-	Whole Law = iota
+	Whole Kind = iota
 	// Student is the linear test, which fails with the look's Alpha. docs/guarantee.md,
 	// the linear test.
 	Student
@@ -59,7 +59,7 @@ type Terms struct {
 type Compiled struct {
 	backend.Look
 	Level int // of the collection's Levels
-	Law   Law
+	Kind  Kind
 	Codes Codes
 	Width int     // codes an atom is looked at with; eight signs count as one
 	Reach float64 // of Student: how many radii its alpha costs
@@ -71,7 +71,7 @@ type Compiled struct {
 }
 
 // Random reports whether the look's bound can fail.
-func (t *Compiled) Random() bool { return t.Law == Student }
+func (t *Compiled) Random() bool { return t.Kind == Student }
 
 // compile says how look l is taken, or why it is not.
 func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
@@ -94,11 +94,11 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	switch {
 	case t.Level == last:
 		// the code is of all of the rest o: |o - x| |q_rest| is all that is left open
-		t.Law, t.Radius = Whole, at.Beyond
+		t.Kind, t.Radius = Whole, at.Beyond
 	case l.Rule == backend.Student:
-		t.Law, t.Radius, t.Reach = Student, at.Radius, bandit.Reach(l.Alpha, c.Kappa, c.D)
+		t.Kind, t.Radius, t.Reach = Student, at.Radius, bandit.Reach(l.Alpha, c.Kappa, c.D)
 	default:
-		t.Law, t.Radius = Cauchy, at.Beyond
+		t.Kind, t.Radius = Cauchy, at.Beyond
 		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond
 	}
 	return t, nil

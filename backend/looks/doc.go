@@ -1,6 +1,6 @@
 // Package looks decides whether an arm is dropped. It is the one place in which the
 // bounds of docs/guarantee.md become numbers: which terms of a collection a look on
-// codes reads, by which law it bounds what it has not read, what a query multiplies
+// codes reads, how it bounds what it has not read, what a query multiplies
 // each term by, and how much is charged for rounding. Backends move these numbers to
 // where they are needed and apply them; kernels have their constants from a header
 // that is written from this package (header_test.go).
@@ -14,5 +14,5 @@
 //	           + what float32 and numbers below the normal ones lose (Slop, Least)
 //
 // and is dropped when estimate + radius + rounding lies below the query's threshold.
-// The radius alone can fail, and only by the law of Student.
+// The radius alone can fail, and only where it is Student's.
 package looks

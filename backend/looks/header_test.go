@@ -32,6 +32,8 @@ func header() string {
 	double("kUp", collection.Up, "collection.Up: of a norm by float64 sums, so that it is not below the true one")
 	double("kSlop", Slop, "Slop: float32 operations of a test")
 	double("kLeast", Least, "Least: what these lose below the normal numbers")
+	double("kGiveUnit", giveUnit, "of Scale.Give")
+	integer("kGiveTerms", giveTerms, "of Scale.Give, besides the dimension")
 	double("kLeastStep", LeastStep, "LeastStep: of smaller ones codes are zeros")
 	integer("kMaxCode8", MaxCode8, "MaxCode8")
 	integer("kMaxCode16", MaxCode16, "MaxCode16: 256 high + low")
@@ -39,7 +41,7 @@ func header() string {
 	integer("kLeastExpEuclidean", collection.Euclidean.Exponent(0x1p-1000), "Metric.Exponent of a short query")
 	line("")
 	line("enum : int { kInnerProduct = %d, kCosine = %d, kEuclidean = %d };  // collection.Metric", collection.InnerProduct, collection.Cosine, collection.Euclidean)
-	line("enum : int { kWhole = %d, kStudent = %d, kCauchy = %d };  // Law", Whole, Student, Cauchy)
+	line("enum : int { kWhole = %d, kStudent = %d, kCauchy = %d };  // Kind", Whole, Student, Cauchy)
 	line("enum : int { kCodes8 = %d, kCodes16 = %d, kCodesHigh = %d };  // Codes", Codes8, Codes16, CodesHigh)
 	return b.String()
 }

@@ -23,7 +23,7 @@ type Set struct {
 // stripsKey is what strips depend on.
 type stripsKey struct {
 	level int
-	law   Law
+	kind  Kind
 }
 
 // NewSet returns an empty Set; c must outlive it.
@@ -60,7 +60,7 @@ func (s *Set) Compile(l backend.Look) (*Compiled, error) {
 
 // stripsOf returns the strips of a look. s.mu is held.
 func (s *Set) stripsOf(t *Compiled) []Strip {
-	key := stripsKey{t.Level, t.Law}
+	key := stripsKey{t.Level, t.Kind}
 	if s.strips[key] == nil {
 		s.strips[key] = t.strips(s.c.N)
 	}

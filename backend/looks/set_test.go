@@ -21,8 +21,8 @@ func TestSetKeeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := bandit.Reach(l.Alpha, 1.25, 64); got.Reach != want || got.Look != l || got.Law != Student || !got.Random() {
-			t.Fatalf("%+v: law %d, reach %g, want %g", got.Look, got.Law, got.Reach, want)
+		if want := bandit.Reach(l.Alpha, 1.25, 64); got.Reach != want || got.Look != l || got.Kind != Student || !got.Random() {
+			t.Fatalf("%+v: kind %d, reach %g, want %g", got.Look, got.Kind, got.Reach, want)
 		}
 		if s := got.Strips; len(s) != 1 || s[0].Radius != 3 || s[0].MeanRadius != 2 || s[0].XNorm != 4 {
 			t.Fatalf("strips %+v", s)
