@@ -21,7 +21,7 @@ type saved struct {
 	Place      uint64        `json:"place"` // random numbers drawn
 	Issued     uint64        `json:"issued"`
 	Taken      int64         `json:"taken"`
-	Queue      []entry       `json:"queue,omitempty"`
+	Queue      []pendingDuel `json:"queue,omitempty"`
 	Withdrawn  []withdrawal  `json:"withdrawn,omitempty"`
 	Eliminated []Elimination `json:"eliminated,omitempty"`
 	// Progress is the strategy's state; the binary form stores it separately.

@@ -104,15 +104,15 @@ type Tournament struct {
 	source   *philox.Source
 	strategy strategy
 
-	issued     uint64  // the last ID; IDs are 1, 2, ...
-	queue      []entry // duels in flight, in order, with IDs up to issued
+	issued     uint64        // the last ID; IDs are 1, 2, ...
+	queue      []pendingDuel // duels in flight, in order, with IDs up to issued
 	taken      int64
 	withdrawn  []withdrawal
 	eliminated []Elimination
 }
 
-// entry is a duel in flight: drawn, its result not yet told to the strategy.
-type entry struct {
+// pendingDuel is a duel in flight: drawn, its result not yet told to the strategy.
+type pendingDuel struct {
 	ID       uint64 `json:"id"`
 	A        int    `json:"a"`
 	B        int    `json:"b"`
@@ -187,7 +187,7 @@ func (t *Tournament) Next(count int) ([]Duel, error) {
 const past = 1
 
 // held reports whether the duel's lease is running.
-func (e *entry) held(now time.Time) bool {
+func (e *pendingDuel) held(now time.Time) bool {
 	return e.Leased && (e.Expires == 0 || now.UnixNano() < e.Expires)
 }
 
@@ -213,7 +213,7 @@ func (t *Tournament) draw() bool {
 	d, ok := t.strategy.draw()
 	if ok {
 		t.issued++
-		t.queue = append(t.queue, entry{ID: t.issued, A: d.a, B: d.b})
+		t.queue = append(t.queue, pendingDuel{ID: t.issued, A: d.a, B: d.b})
 	}
 	return ok
 }
@@ -262,8 +262,8 @@ func (t *Tournament) withdrawal(id uint64) *withdrawal {
 }
 
 // entry returns a duel in the queue, nil if it is settled or withdrawn.
-func (t *Tournament) entry(id uint64) *entry {
-	i, ok := slices.BinarySearchFunc(t.queue, id, func(e entry, id uint64) int {
+func (t *Tournament) entry(id uint64) *pendingDuel {
+	i, ok := slices.BinarySearchFunc(t.queue, id, func(e pendingDuel, id uint64) int {
 		switch {
 		case e.ID < id:
 			return -1

@@ -24,7 +24,7 @@ type Buffer[T any] struct {
 	purpose string
 	n       int
 	ptr     cu.DevicePtr
-	held    *entry // nil if no memory is allocated
+	held    *allocation // nil if no memory is allocated
 	freed   bool
 }
 
@@ -76,7 +76,7 @@ func (b *Buffer[T]) take(t *Thread, n int) error {
 		return err
 	}
 	b.n, b.ptr = n, ptr
-	b.held = &entry{kind: "device memory", purpose: b.purpose, bytes: charge, free: b.Free}
+	b.held = &allocation{kind: "device memory", purpose: b.purpose, bytes: charge, free: b.Free}
 	t.d.memory.add(b.held)
 	return nil
 }

@@ -25,7 +25,7 @@ type Module struct {
 	m         cu.Module
 	ptx       ptxInfo
 	functions map[string]*Function
-	held      *entry
+	held      *allocation
 }
 
 // Load has the driver compile PTX; errors mention name. The driver caches the result on disk, so
@@ -50,7 +50,7 @@ func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 		return nil, t.failed(e)
 	}
 	m := &Module{d: t.d, name: name, m: h, ptx: info, functions: make(map[string]*Function)}
-	m.held = &entry{kind: "module", purpose: name, free: m.Unload}
+	m.held = &allocation{kind: "module", purpose: name, free: m.Unload}
 	t.d.memory.add(m.held)
 	return m, nil
 }

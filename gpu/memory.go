@@ -23,11 +23,11 @@ type ledger struct {
 	budget int64
 	used   int64 // device memory
 	pinned int64 // page-locked host memory, outside the budget
-	live   map[*entry]struct{}
+	live   map[*allocation]struct{}
 }
 
-// entry is an allocation that must be released.
-type entry struct {
+// allocation is memory or an object of the driver that must be released.
+type allocation struct {
 	kind    string // "device memory", "stream", ..
 	purpose string // its owner's name for it
 	bytes   int64  // counted against the budget
@@ -54,7 +54,7 @@ func (d *Device) Usage() Usage {
 // open sets the budget: want bytes, or what is free less a reserve for the driver (modules, local
 // memory, fragmentation) of a 64th of the device and at least 64 MiB.
 func (l *ledger) open(want, free, total int64) error {
-	l.live = make(map[*entry]struct{})
+	l.live = make(map[*allocation]struct{})
 	switch {
 	case want < 0:
 		return fmt.Errorf("a memory budget of %d bytes", want)
@@ -115,7 +115,7 @@ func (l *ledger) holders() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-func (l *ledger) add(e *entry) {
+func (l *ledger) add(e *allocation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live[e] = struct{}{}
@@ -123,7 +123,7 @@ func (l *ledger) add(e *entry) {
 	l.pinned += e.host
 }
 
-func (l *ledger) remove(e *entry) {
+func (l *ledger) remove(e *allocation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.live[e]; !ok {
@@ -137,7 +137,7 @@ func (l *ledger) remove(e *entry) {
 // close releases all live allocations; the error names them.
 func (l *ledger) close(t *Thread) error {
 	l.mu.Lock()
-	left := make([]*entry, 0, len(l.live))
+	left := make([]*allocation, 0, len(l.live))
 	for e := range l.live {
 		left = append(left, e)
 	}

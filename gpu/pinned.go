@@ -21,7 +21,7 @@ type Pinned[T any] struct {
 	purpose string
 	data    []T
 	device  cu.DevicePtr
-	held    *entry
+	held    *allocation
 	freed   bool
 }
 
@@ -55,7 +55,7 @@ func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 		return nil, errors.Join(err, t.giveBack("cuMemFreeHost("+purpose+")", func() error { return cu.MemFreeHost(mem) }))
 	}
 	p.data = unsafe.Slice((*T)(mem), n)
-	p.held = &entry{kind: "pinned memory", purpose: purpose, host: bytes, free: p.Free}
+	p.held = &allocation{kind: "pinned memory", purpose: purpose, host: bytes, free: p.Free}
 	t.d.memory.add(p.held)
 	return p, nil
 }

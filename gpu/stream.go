@@ -16,7 +16,7 @@ import (
 type Stream struct {
 	d    *Device
 	s    cu.Stream
-	held *entry
+	held *allocation
 }
 
 // NewStream makes a stream; errors mention purpose.
@@ -31,7 +31,7 @@ func (t *Thread) NewStream(purpose string) (*Stream, error) {
 		return nil, t.fail(err, "cuStreamCreate(%s)", purpose)
 	}
 	s := &Stream{d: t.d, s: h}
-	s.held = &entry{kind: "stream", purpose: purpose, free: s.Close}
+	s.held = &allocation{kind: "stream", purpose: purpose, free: s.Close}
 	t.d.memory.add(s.held)
 	return s, nil
 }
@@ -108,7 +108,7 @@ func (s *Stream) Close(t *Thread) error {
 type Event struct {
 	d    *Device
 	e    cu.Event
-	held *entry
+	held *allocation
 }
 
 // NewEvent makes an event; errors mention purpose.
@@ -121,7 +121,7 @@ func (t *Thread) NewEvent(purpose string) (*Event, error) {
 		return nil, t.fail(err, "cuEventCreate(%s)", purpose)
 	}
 	e := &Event{d: t.d, e: h}
-	e.held = &entry{kind: "event", purpose: purpose, free: e.Close}
+	e.held = &allocation{kind: "event", purpose: purpose, free: e.Close}
 	t.d.memory.add(e.held)
 	return e, nil
 }

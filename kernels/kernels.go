@@ -17,8 +17,8 @@ var embedded embed.FS
 
 const manifestFile = "manifest.json"
 
-// Set is what manifest.json says: every module and how it was compiled.
-type Set struct {
+// Build is what manifest.json says: every module and how it was compiled.
+type Build struct {
 	Compiler string   `json:"compiler"` // name and version
 	Flags    []string `json:"flags"`    // the same for every module
 	Modules  []Module `json:"modules"`  // by name
@@ -55,23 +55,23 @@ func Names() []string {
 }
 
 // Manifest returns what is known of the modules. The caller owns it.
-func Manifest() (Set, error) { return readManifest(embedded) }
+func Manifest() (Build, error) { return readManifest(embedded) }
 
 // PTX returns the text of a module, for cuModuleLoadData after a zero byte. It
 // fails if the manifest does not list the module, or lists another text than the
 // one that is there. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
-func readManifest(fsys fs.FS) (Set, error) {
+func readManifest(fsys fs.FS) (Build, error) {
 	text, err := fs.ReadFile(fsys, manifestFile)
 	if err != nil {
-		return Set{}, fmt.Errorf("kernels: %w", err)
+		return Build{}, fmt.Errorf("kernels: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	var s Set
+	var s Build
 	if err := d.Decode(&s); err != nil {
-		return Set{}, fmt.Errorf("kernels: %s: %w", manifestFile, err)
+		return Build{}, fmt.Errorf("kernels: %s: %w", manifestFile, err)
 	}
 	return s, nil
 }

@@ -87,11 +87,11 @@ func (s *Simulation) Run(ctx context.Context) ([]Outcome, error) {
 	if len(marks) == 0 {
 		marks = []int{s.Rounds}
 	}
-	trials := make([]trial, 0, s.trials())
+	trials := make([]userRun, 0, s.trials())
 	for user := range s.Users {
 		for repeat := range s.Repeats {
 			for _, a := range s.Algorithms {
-				trials = append(trials, trial{algorithm: a, user: user, repeat: repeat})
+				trials = append(trials, userRun{algorithm: a, user: user, repeat: repeat})
 			}
 		}
 	}
@@ -178,8 +178,8 @@ func (s *Simulation) check() error {
 	return nil
 }
 
-// trial is one user's rounds with one algorithm, and its results by mark.
-type trial struct {
+// userRun is one user's rounds with one algorithm, and its results by mark.
+type userRun struct {
 	algorithm       slate.Algorithm
 	user, repeat    int
 	rewards, values []float64
@@ -187,7 +187,7 @@ type trial struct {
 	evaluations     int
 }
 
-func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *trial, marks []int) error {
+func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *userRun, marks []int) error {
 	all := s.Constraint.Items()
 	d := all.Objective().Features()
 	weights := Tastes(s.Seed, t.user, d)
@@ -239,7 +239,7 @@ func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *trial,
 	return nil
 }
 
-func (s *Simulation) options(t *trial, place uint64) slate.Options {
+func (s *Simulation) options(t *userRun, place uint64) slate.Options {
 	o := s.Options
 	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, place
 	o.Memory = s.share()
@@ -247,7 +247,7 @@ func (s *Simulation) options(t *trial, place uint64) slate.Options {
 }
 
 // informed returns f(S) of the list that an algorithm chooses for known weights.
-func (s *Simulation) informed(planner *slate.Planner, t *trial, weights []float64, place uint64) (float64, error) {
+func (s *Simulation) informed(planner *slate.Planner, t *userRun, weights []float64, place uint64) (float64, error) {
 	chosen, err := planner.Known(weights, s.options(t, place))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", t.algorithm, err)
@@ -256,9 +256,9 @@ func (s *Simulation) informed(planner *slate.Planner, t *trial, weights []float6
 }
 
 // summarize averages the trials of one algorithm.
-func (s *Simulation) summarize(a slate.Algorithm, trials []trial, marks int) Outcome {
+func (s *Simulation) summarize(a slate.Algorithm, trials []userRun, marks int) Outcome {
 	o := Outcome{Algorithm: a, Rewards: make([]Mean, marks), Values: make([]Mean, marks)}
-	over := func(figure func(*trial) float64) Mean {
+	over := func(figure func(*userRun) float64) Mean {
 		byUser := make([][]float64, s.Users)
 		for i := range trials {
 			if t := &trials[i]; t.algorithm == a {
@@ -268,11 +268,11 @@ func (s *Simulation) summarize(a slate.Algorithm, trials []trial, marks int) Out
 		return meanOf(byUser)
 	}
 	for m := range marks {
-		o.Rewards[m] = over(func(t *trial) float64 { return t.rewards[m] })
-		o.Values[m] = over(func(t *trial) float64 { return t.values[m] })
+		o.Rewards[m] = over(func(t *userRun) float64 { return t.rewards[m] })
+		o.Values[m] = over(func(t *userRun) float64 { return t.values[m] })
 	}
-	o.Known = over(func(t *trial) float64 { return t.known })
-	o.Evaluations = over(func(t *trial) float64 { return float64(t.evaluations) / float64(s.Rounds) }).Mean
+	o.Known = over(func(t *userRun) float64 { return t.known })
+	o.Evaluations = over(func(t *userRun) float64 { return float64(t.evaluations) / float64(s.Rounds) }).Mean
 	return o
 }
 

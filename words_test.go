@@ -1,0 +1,80 @@
+package thresher_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// common are names of types that more than two rooms have, for they mean one thing in
+// all of them.
+var common = map[string]string{
+	"Algorithm": "how duels or slates are decided, and as the service names it",
+	"Answer":    "to one query, by a backend, by the engine and as the service writes it",
+	"Backend":   "the contract and those that fulfil it",
+	"Guarantee": "what is promised of an answer or a tournament",
+	"Info":      "what is known of a thing without reading it whole",
+	"Options":   "what a constructor takes",
+	"Outcome":   "what came of one run of a simulation or a test",
+	"Result":    "what came of one item of work",
+	"Source":    "where vectors or random numbers come from",
+	"run":       "one batch on its way through a backend, or one tournament's",
+	"state":     "of what goes on, between its steps",
+}
+
+// TestWords: one word, one meaning. No type's name is in more than two rooms, here
+// the folders below the root that are part of the product, but for those in common.
+func TestWords(t *testing.T) {
+	rooms := map[string]map[string]bool{} // by type name
+	for _, dir := range packages(t) {
+		room, _, _ := strings.Cut(dir, "/")
+		if room == "cmd" || room == "bench" || room == "e2e" {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				g, ok := d.(*ast.GenDecl)
+				if !ok || g.Tok != token.TYPE {
+					continue
+				}
+				for _, s := range g.Specs {
+					name := s.(*ast.TypeSpec).Name.Name
+					if rooms[name] == nil {
+						rooms[name] = map[string]bool{}
+					}
+					rooms[name][room] = true
+				}
+			}
+		}
+	}
+	if len(rooms) < 100 {
+		t.Fatalf("found %d types only", len(rooms))
+	}
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		in := slices.Sorted(maps.Keys(rooms[name]))
+		if _, ok := common[name]; !ok && len(in) > 2 {
+			t.Errorf("type %s is in %s: one word, one meaning", name, strings.Join(in, ", "))
+		}
+	}
+	for name := range common {
+		if len(rooms[name]) < 3 {
+			t.Errorf("%s is in common and in %d rooms", name, len(rooms[name]))
+		}
+	}
+}
