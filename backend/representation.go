@@ -38,9 +38,9 @@ var representations = [...]struct {
 	// bits is the size of a rest coordinate; int8 codes of the head are read besides,
 	// but for float32 coordinates.
 	bits int
-	// level is the index of the collection's level that a look at width rest
-	// coordinates reads, or -1; nil of float32 coordinates, which have no levels.
-	level func(c *collection.Collection, width int) int
+	// stage is the index of the collection's stage that a look at width rest
+	// coordinates reads, or -1; nil of float32 coordinates, which have no stages.
+	stage func(c *collection.Collection, width int) int
 	// rows are an atom's codes, stride bytes apart, of looks at survivors.
 	rows func(c *collection.Collection) (codes []uint8, stride int)
 	// cost is what a look costs an atom and query, in ns: of the head's directions and
@@ -49,7 +49,7 @@ var representations = [...]struct {
 	cost func(c *Costs, head, width, panel int) float64
 }{
 	Panels: {name: "panels", first: true, rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
-		level: (*collection.Collection).Level,
+		stage: (*collection.Collection).Stage,
 		cost: func(c *Costs, head, width, panel int) float64 {
 			code := c.Scan
 			if width > panel {
@@ -61,14 +61,14 @@ var representations = [...]struct {
 			return c.Test + code*float64(head+width)
 		}},
 	Rows: {name: "codes", rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
-		level: (*collection.Collection).Level,
+		stage: (*collection.Collection).Stage,
 		rows:  func(c *collection.Collection) ([]uint8, int) { return c.Codes, c.R + c.D },
 		cost:  func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
 	Float32: {name: "float32", rules: []Rule{Student, Cauchy, Martingale, MeanRadius}, whole: true, bits: 32},
 	Signs: {name: "signs", rules: []Rule{Student}, bits: 1,
-		level: func(c *collection.Collection, width int) int {
-			if level := c.SignLevel(); level >= 0 && c.Levels[level].Width == width {
-				return level
+		stage: func(c *collection.Collection, width int) int {
+			if stage := c.SignStage(); stage >= 0 && c.Stages[stage].Width == width {
+				return stage
 			}
 			return -1
 		},
@@ -95,8 +95,8 @@ func (r Representation) String() string {
 func (r Representation) First() bool { return r.known() && representations[r].first }
 
 // Coded reports whether looks read int8 codes of the head and the coordinates of one
-// of the collection's Levels, from the first on.
-func (r Representation) Coded() bool { return r.known() && representations[r].level != nil }
+// of the collection's Stages, from the first on.
+func (r Representation) Coded() bool { return r.known() && representations[r].stage != nil }
 
 // Takes reports whether looks may go by a rule.
 func (r Representation) Takes(rule Rule) bool {
@@ -113,15 +113,15 @@ func (r Representation) Width(head, width int) int {
 	return head + width*representations[r].bits/8
 }
 
-// Level is the index of the level of c that a look at width rest coordinates reads, or
+// Stage is the index of the stage of c that a look at width rest coordinates reads, or
 // -1 if there is none. r is Coded.
-func (r Representation) Level(c *collection.Collection, width int) int {
-	return representations[r].level(c, width)
+func (r Representation) Stage(c *collection.Collection, width int) int {
+	return representations[r].stage(c, width)
 }
 
-// Kept reports whether c has a level for it. r is Coded.
+// Kept reports whether c has a stage for it. r is Coded.
 func (r Representation) Kept(c *collection.Collection) bool {
-	return slices.ContainsFunc(c.Levels, func(l collection.Level) bool { return r.Level(c, l.Width) >= 0 })
+	return slices.ContainsFunc(c.Stages, func(l collection.Stage) bool { return r.Stage(c, l.Width) >= 0 })
 }
 
 // Codes are what looks at survivors read, an atom's stride bytes apart. r is Coded and
@@ -137,8 +137,8 @@ func (r Representation) Cost(c *Costs, head, width, panel int) float64 {
 	return representations[r].cost(c, head, width, panel)
 }
 
-// LaterLook is the representation that a look at survivors reads at a level.
-func LaterLook(l *collection.Level) Representation {
+// LaterLook is the representation that a look at survivors reads at a stage.
+func LaterLook(l *collection.Stage) Representation {
 	if l.Signs {
 		return Signs
 	}

@@ -61,7 +61,7 @@ func TestPlanIgnoresTheBatch(t *testing.T) {
 	}
 }
 
-// TestAlphaIsShared checks that the levels which a query's looks spend sum to
+// TestAlphaIsShared checks that the alphas which a query's looks spend sum to
 // delta over its k true arms, and to delta for each atom of a range.
 func TestAlphaIsShared(t *testing.T) {
 	const delta = .05

@@ -90,26 +90,26 @@ func TestShapes(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 				if !c.Coded() {
-					if c.D != 0 || c.R != 0 || c.Levels != nil || c.Panels != nil {
-						t.Errorf("%s: D %d, R %d, %d levels without codes", name, c.D, c.R, len(c.Levels))
+					if c.D != 0 || c.R != 0 || c.Stages != nil || c.Panels != nil {
+						t.Errorf("%s: D %d, R %d, %d stages without codes", name, c.D, c.R, len(c.Stages))
 					}
 					continue
 				}
 				last := 0
-				for i, l := range c.Levels {
+				for i, l := range c.Stages {
 					if l.Signs {
-						if i != len(c.Levels)-2 || l.Width != c.D || c.SignLevel() != i || len(c.Signs) != s.n*c.SignStride || c.SignStride < c.R+c.D/8 {
-							t.Errorf("%s: level %d of %d has %d bytes of signs, %d a row", name, i, len(c.Levels), len(c.Signs), c.SignStride)
+						if i != len(c.Stages)-2 || l.Width != c.D || c.SignStage() != i || len(c.Signs) != s.n*c.SignStride || c.SignStride < c.R+c.D/8 {
+							t.Errorf("%s: stage %d of %d has %d bytes of signs, %d a row", name, i, len(c.Stages), len(c.Signs), c.SignStride)
 						}
 						continue
 					}
-					if l.Width <= last || l.Width%4 != 0 || c.Level(l.Width) != i {
-						t.Errorf("%s: level %d has width %d after %d", name, i, l.Width, last)
+					if l.Width <= last || l.Width%4 != 0 || c.Stage(l.Width) != i {
+						t.Errorf("%s: stage %d has width %d after %d", name, i, l.Width, last)
 					}
 					last = l.Width
 				}
-				if last != c.D || c.Level(last+1) != -1 || c.Levels[0].Width > c.PanelWidth {
-					t.Errorf("%s: levels end at %d of %d, panels hold %d", name, last, c.D, c.PanelWidth)
+				if last != c.D || c.Stage(last+1) != -1 || c.Stages[0].Width > c.PanelWidth {
+					t.Errorf("%s: stages end at %d of %d, panels hold %d", name, last, c.D, c.PanelWidth)
 				}
 				if len(c.Codes) != s.n*(c.R+c.D) || len(c.Panels) != c.PanelCount()*c.PanelStride() {
 					t.Errorf("%s: %d codes, %d in panels", name, len(c.Codes), len(c.Panels))
@@ -330,7 +330,7 @@ func TestCosineZeroVectors(t *testing.T) {
 			if zero != (i >= 68) || zero != (c.Norm[i] == 0) || zero != (c.RowNorm(int(row)) == 0) {
 				t.Errorf("row %d at %d has norm %g and row norm %g", row, i, c.Norm[i], c.RowNorm(int(row)))
 			}
-			if zero && c.Coded() && (c.HeadErr[i] != 0 || c.Levels[0].Beyond[i] != 0 || c.Levels[0].Radius[i] != 0) {
+			if zero && c.Coded() && (c.HeadErr[i] != 0 || c.Stages[0].Beyond[i] != 0 || c.Stages[0].Radius[i] != 0) {
 				t.Errorf("zero row %d has terms", row)
 			}
 		}

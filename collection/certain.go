@@ -6,11 +6,11 @@ import (
 	"thresher/simd"
 )
 
-// certainFits reports whether p has a deterministic share for every k and level, or none at
+// certainFits reports whether p has a deterministic share for every k and stage, or none at
 // all, as in older files.
-func (p *Pilot) certainFits(levels int) bool {
+func (p *Pilot) certainFits(stages int) bool {
 	for _, s := range p.Certain {
-		if len(s) != levels {
+		if len(s) != stages {
 			return false
 		}
 	}
@@ -23,25 +23,25 @@ func (p *Pilot) certainFits(levels int) bool {
 // norms, (1-s)|o||w|. Whole rows are as in the pilot.
 func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
 	p := &c.Pilot
-	last := len(c.Levels) - 1
+	last := len(c.Stages) - 1
 	p.Certain = make([][]float64, len(p.Ks))
 	for i := range p.Certain {
-		p.Certain[i] = make([]float64, len(c.Levels))
+		p.Certain[i] = make([]float64, len(c.Stages))
 		p.Certain[i][last] = p.Shares[i][last]
 	}
 	pairs := float64(max(len(queries), 1) * len(arms))
 	for n := range queries {
 		q := &queries[n]
 		heads := c.headProducts(arms, q)
-		for j := range c.Levels[:last] {
-			if c.Levels[j].Signs { // no deterministic looks
+		for j := range c.Stages[:last] {
+			if c.Stages[j].Signs { // no deterministic looks
 				for i := range thetas[n] {
 					p.Certain[i][j] += float64(len(arms)) / pairs
 				}
 				continue
 			}
-			share := float64(c.Levels[j].Width) / float64(c.D)
-			rounding := math.Sqrt(share) * (queryStep + f.levels[last].beyond)
+			share := float64(c.Stages[j].Width) / float64(c.D)
+			rounding := math.Sqrt(share) * (queryStep + f.stages[last].beyond)
 			for s, score := range scores[n] {
 				size, t := f.rest[s]*q.RestNorm, score-heads[s]
 				bound := score + (1-share)*(size-t) + size*rounding + q.HeadNorm*f.headErr[s]
@@ -55,7 +55,7 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 	}
 }
 
-// headProducts returns the part of the arms' scores that is the same at every level: the
+// headProducts returns the part of the arms' scores that is the same at every stage: the
 // product of their coded head with q's, and their offset.
 func (c *Collection) headProducts(arms []uint32, q *Query) []float64 {
 	out := make([]float64, len(arms))

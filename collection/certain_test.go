@@ -10,12 +10,12 @@ import (
 	"thresher/simd"
 )
 
-// measuredCertain is, for each level, the share of atoms whose deterministic upper
+// measuredCertain is, for each stage, the share of atoms whose deterministic upper
 // bound reaches the k-th best exact score of another atom, by looking at the codes
 // with the query as it is.
 func measuredCertain(c *Collection, k, queries int) []float64 {
-	shares := make([]float64, len(c.Levels))
-	whole := &c.Levels[len(c.Levels)-1]
+	shares := make([]float64, len(c.Stages))
+	whole := &c.Stages[len(c.Stages)-1]
 	var p Query
 	scores := make([]float64, c.N)
 	for m := range queries {
@@ -41,8 +41,8 @@ func measuredCertain(c *Collection, k, queries int) []float64 {
 			for j, v := range p.Head {
 				bound += float64(c.HeadScale[i]) * float64(int(code[j])-simd.Bias) * float64(v)
 			}
-			for n := range c.Levels {
-				l := &c.Levels[n]
+			for n := range c.Stages {
+				l := &c.Stages[n]
 				if l.Signs { // no such looks
 					shares[n] += 1 / float64(queries*c.N)
 					continue
@@ -90,9 +90,9 @@ func TestCertainForecasts(t *testing.T) {
 		const k = 10
 		for j, want := range measuredCertain(c, k, 15) {
 			got := c.Pilot.Certain[slices.Index(c.Pilot.Ks, k)][j]
-			t.Logf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+			t.Logf("%s, stage %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, got, want)
 			if ratio := max(got, .001) / max(want, .001); ratio > 2 || ratio < .5 {
-				t.Errorf("%s, level %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, got, want)
+				t.Errorf("%s, stage %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, got, want)
 			}
 		}
 		for i := range c.Pilot.Ks {
@@ -115,9 +115,9 @@ func TestPilotsWithoutCertain(t *testing.T) {
 	lame, cold := all, all
 	lame.Hot, cold.Hot = old.Shares[:1], [][]float64{{.1}, {.3}}
 	if lame.fits(2) || cold.fits(2) {
-		t.Errorf("hot shares for some ks %v, for some levels %v", lame.fits(2), cold.fits(2))
+		t.Errorf("hot shares for some ks %v, for some stages %v", lame.fits(2), cold.fits(2))
 	}
 	if !old.fits(2) || !all.fits(2) || some.fits(2) || short.fits(2) {
-		t.Errorf("without %v, with %v, for some ks %v, for some levels %v", old.fits(2), all.fits(2), some.fits(2), short.fits(2))
+		t.Errorf("without %v, with %v, for some ks %v, for some stages %v", old.fits(2), all.fits(2), some.fits(2), short.fits(2))
 	}
 }

@@ -111,11 +111,11 @@ func (k *coder) code(i, slot int) {
 	scale = float64(rowScale) / unit
 	o2 := kernels.SumSquares(rot)
 	hide := hidden(c.D) * o2
-	// Sums of code times o and of code^2 up to each level.
+	// Sums of code times o and of code^2 up to each stage.
 	var dot, squares float64
 	from := 0
-	for j := range c.Levels {
-		l := &c.Levels[j]
+	for j := range c.Stages {
+		l := &c.Stages[j]
 		if l.Signs {
 			k.signs(i, l, code[:c.R], o2, unit)
 			continue
@@ -135,7 +135,7 @@ func (k *coder) code(i, slot int) {
 }
 
 // signs writes the signs of atom i, whose coded head is given, and their terms.
-func (k *coder) signs(i int, l *Level, head []uint8, o2, unit float64) {
+func (k *coder) signs(i int, l *Stage, head []uint8, o2, unit float64) {
 	c := k.b.c
 	row := c.Signs[i*c.SignStride:][:c.R+c.D/8]
 	copy(row, head)
@@ -159,8 +159,8 @@ func (k *coder) uncoded(i int, norm float64, code []uint8) {
 		code[j] = simd.Bias
 	}
 	c.HeadErr[i] = Upward(norm * Up)
-	for j := range c.Levels {
-		l := &c.Levels[j]
+	for j := range c.Stages {
+		l := &c.Stages[j]
 		if !l.Signs {
 			l.Beyond[i] = Upward(norm * Up)
 		}

@@ -66,9 +66,9 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 		}
 		// what float64 sums of D terms can hide where a difference is small
 		moments := 3 * math.Sqrt(float64(c.D+8)*0x1p-53)
-		whole := len(c.Levels) - 1
-		if c.Levels[whole].Width != c.D {
-			t.Fatalf("last level has width %d of %d", c.Levels[whole].Width, c.D)
+		whole := len(c.Stages) - 1
+		if c.Stages[whole].Width != c.D {
+			t.Fatalf("last stage has width %d of %d", c.Stages[whole].Width, c.D)
 		}
 		for i := range c.N {
 			head, rest := c.testParts(i)
@@ -88,8 +88,8 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 			if norm := floats.Norm(c.testWorking(i), 2); norm < tinyNorm {
 				// not coded: its terms cover all of it
 				least("HeadErr", c.HeadErr[i], norm, 0)
-				for k := range c.Levels {
-					l := &c.Levels[k]
+				for k := range c.Stages {
+					l := &c.Stages[k]
 					if !l.Signs {
 						least("Beyond", l.Beyond[i], norm, 0)
 					}
@@ -118,9 +118,9 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 			close("HeadNorm", c.HeadNorm[i], hn, 1.0001)
 			close("HeadErr", c.HeadErr[i], he+1e-6*floats.Norm(head, 2), 1.0001)
 
-			for k := range c.Levels {
-				l := &c.Levels[k]
-				at, step := fmt.Sprintf("level %d ", l.Width), float64(c.RowScale[i])
+			for k := range c.Stages {
+				l := &c.Stages[k]
+				at, step := fmt.Sprintf("stage %d ", l.Width), float64(c.RowScale[i])
 				x, scaled := c.testDecode(i, l.Width, step), c.testDecode(i, l.Width, float64(l.Scale[i]))
 				if l.Signs {
 					at, step = "signs ", 1
@@ -216,7 +216,7 @@ func (c *Collection) padded() []paddedTerms {
 	if c.Offset != nil {
 		p = append(p, paddedTerms{"Offset", c.Offset})
 	}
-	for _, l := range c.Levels {
+	for _, l := range c.Stages {
 		p = append(p, paddedTerms{fmt.Sprintf("Scale %d", l.Width), l.Scale}, paddedTerms{fmt.Sprintf("Radius %d", l.Width), l.Radius},
 			paddedTerms{fmt.Sprintf("XNorm %d", l.Width), l.XNorm})
 		if !l.Signs {
@@ -300,7 +300,7 @@ func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 		hot := make([]float32, c.Dim)
 		hot[c.Dim-1] = -5
 		queries = append(queries, hot)
-		whole := &c.Levels[len(c.Levels)-1]
+		whole := &c.Stages[len(c.Stages)-1]
 		var p Query
 		for k, q := range queries {
 			truth := relative(c, q)
@@ -377,7 +377,7 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 	var p Query
 	for seed := range uint64(100) {
 		c := build(t, rows, dim, &Options{Seed: seed, NoHead: true})
-		l := &c.Levels[0]
+		l := &c.Stages[0]
 		reach := bandit.Reach(alpha, c.Kappa, c.D)
 		for k := range 40 {
 			i := (k*13 + int(seed)) % c.N
@@ -408,10 +408,10 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 func TestCodesInParts(t *testing.T) {
 	for _, dim := range []int{100, 300} {
 		c := build(t, data("gaussian", 150, dim, 1), dim, &Options{Metric: Cosine})
-		codes, panels, radius := slices.Clone(c.Codes), slices.Clone(c.Panels), slices.Clone(c.Levels[0].Radius)
+		codes, panels, radius := slices.Clone(c.Codes), slices.Clone(c.Panels), slices.Clone(c.Stages[0].Radius)
 		clear(c.Codes)
 		clear(c.Panels)
-		clear(c.Levels[0].Radius)
+		clear(c.Stages[0].Radius)
 		b := &builder{c: c, exact: make([]float64, c.N)}
 		for i := range b.exact {
 			b.exact[i] = c.RowNorm(i)
@@ -424,7 +424,7 @@ func TestCodesInParts(t *testing.T) {
 		for lo := 0; lo < c.N; lo += PanelAtoms {
 			k.panel(lo, min(lo+PanelAtoms, c.N))
 		}
-		if !slices.Equal(codes, c.Codes) || !slices.Equal(panels, c.Panels) || !slices.Equal(radius, c.Levels[0].Radius) {
+		if !slices.Equal(codes, c.Codes) || !slices.Equal(panels, c.Panels) || !slices.Equal(radius, c.Stages[0].Radius) {
 			t.Errorf("dimension %d: coded otherwise five at a time", dim)
 		}
 	}
@@ -436,7 +436,7 @@ func TestBeyondOfExactCodes(t *testing.T) {
 	for _, dim := range []int{512, 2048, 8192} {
 		for _, kind := range []string{"one-hot", "zero", "sparse"} {
 			c := build(t, data(kind, 40, dim, 1), dim, &Options{Metric: Cosine, NoHead: true})
-			l := &c.Levels[len(c.Levels)-1]
+			l := &c.Stages[len(c.Stages)-1]
 			for i := range c.N {
 				_, rest := c.testParts(i)
 				if d := floats.Distance(rest, c.testDecode(i, c.D, float64(c.RowScale[i])), 2); float64(l.Beyond[i]) < d*(1-ulps) {

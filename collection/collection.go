@@ -41,7 +41,7 @@ func (b Basis) String() string {
 // PanelAtoms is the number of atoms side by side in a panel.
 const PanelAtoms = simd.PanelLanes
 
-// Level holds the terms of a look at the first Width rest coordinates for each atom, in
+// Stage holds the terms of a look at the first Width rest coordinates for each atom, in
 // internal order, padded with zero terms to whole panels. Let x be the int8 code of that
 // prefix (zero beyond), o the rotated rest and a = 1/Scale in units of the code. An arm's
 // upper bound (docs/guarantee.md) is
@@ -52,9 +52,9 @@ const PanelAtoms = simd.PanelLanes
 //
 //	head + <x, q_rest> + Beyond |q_rest| + rounding,      x = RowScale * code.
 //
-// A level of Signs codes all D coordinates by their signs, x_j = 1 or -1. It has no
+// A stage of Signs codes all D coordinates by their signs, x_j = 1 or -1. It has no
 // deterministic bound: Beyond is nil.
-type Level struct {
+type Stage struct {
 	Width  int
 	Signs  bool
 	Scale  []float32 // multiplies the integer dot of the code
@@ -105,9 +105,9 @@ type Collection struct {
 	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all later ones. It
 	// is not saved.
 	NormCaps []float32
-	// Levels is sorted by Width; the last has Width D and is deterministic. A level of signs
+	// Stages is sorted by Width; the last has Width D and is deterministic. A stage of signs
 	// is second to last.
-	Levels []Level
+	Stages []Stage
 	// Panels holds the head and the first PanelWidth rest coordinates of 64 atoms side by
 	// side: code c of lane i of panel p, biased by 128, is at p*PanelStride() + (c/4)*256 +
 	// i*4 + c%4.
@@ -194,14 +194,14 @@ func (c *Collection) Code(i int) []uint8 {
 	return c.Codes[i*w : (i+1)*w : (i+1)*w]
 }
 
-// Level returns the index of the level of int8 codes of the given width, or -1.
-func (c *Collection) Level(width int) int {
-	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Width == width && !l.Signs })
+// Stage returns the index of the stage of int8 codes of the given width, or -1.
+func (c *Collection) Stage(width int) int {
+	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Width == width && !l.Signs })
 }
 
-// SignLevel returns the index of the level of signs, or -1.
-func (c *Collection) SignLevel() int {
-	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Signs })
+// SignStage returns the index of the stage of signs, or -1.
+func (c *Collection) SignStage() int {
+	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Signs })
 }
 
 // Close unmaps a collection that was opened from a file; its slices must not be used
@@ -230,7 +230,7 @@ func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
 		int64(len(c.Centre))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
 		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
-	for _, l := range c.Levels {
+	for _, l := range c.Stages {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)) * 4
 	}
 	for i := range c.SuffixNorm {
@@ -276,11 +276,11 @@ func (e *RowError) Unwrap() error { return e.Err }
 
 // Pilot is a forecast made when building. For each of Ks, with sampled atoms as queries, it
 // has the share in [0, 1] of arms whose upper bound reaches the final threshold at each
-// level, by the Student law at a nominal alpha.
+// stage, by the Student law at a nominal alpha.
 type Pilot struct {
 	Ks     []int
 	Alpha  float64
-	Shares [][]float64 // [len(Ks)][len(Levels)]
+	Shares [][]float64 // [len(Ks)][len(Stages)]
 	// Certain are the shares by the deterministic bound of each prefix.
 	Certain [][]float64
 	// Hot are the shares whose estimate, without any radius, reaches the threshold: a first

@@ -106,7 +106,7 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	get32(&c.HeadScale, "head-scale", padded)
 	get32(&c.HeadNorm, "head-norm", padded)
 	get32(&c.HeadErr, "head-err", padded)
-	for _, l := range levels(c.R, c.D) {
+	for _, l := range stages(c.R, c.D) {
 		name := strconv.Itoa(l.Width)
 		if l.Signs {
 			name = "signs"
@@ -116,17 +116,17 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 		get32(&l.Scale, "scale-"+name, padded)
 		get32(&l.Radius, "radius-"+name, padded)
 		get32(&l.XNorm, "x-norm-"+name, padded)
-		c.Levels = append(c.Levels, l)
+		c.Stages = append(c.Stages, l)
 	}
 	if err == nil {
-		c.RowScale = c.Levels[len(c.Levels)-1].Scale
+		c.RowScale = c.Stages[len(c.Stages)-1].Scale
 		c.PanelWidth = panelWidth(c.D)
 		c.Panels, err = array[uint8](m, "panels", c.PanelCount()*c.PanelStride())
 	}
 	if err == nil {
 		c.Codes, err = array[uint8](m, "codes", c.N*(c.R+c.D))
 	}
-	if c.SignLevel() >= 0 {
+	if c.SignStage() >= 0 {
 		c.SignStride = (c.R + c.D/8 + 63) &^ 63
 		if err == nil {
 			c.Signs, err = array[uint8](m, "signs", c.N*c.SignStride)
@@ -148,24 +148,24 @@ func panelWidth(D int) int {
 	return min(128, D)
 }
 
-// levels returns the looks possible at a rest of D coordinates, without terms: prefixes of
-// int8 codes, signs, and all int8 codes. Each level takes 12 to 16 bytes an atom.
+// stages returns the looks possible at a rest of D coordinates, without terms: prefixes of
+// int8 codes, signs, and all int8 codes. Each stage takes 12 to 16 bytes an atom.
 //
 // Signs of all coordinates are as sharp as int8 codes of 2/pi of them, in an eighth of the
 // bytes of as many codes; below 768 coordinates the memory for them is not worth it.
 // Prefixes longer than a panel serve where there are no signs.
-func levels(R, D int) []Level {
+func stages(R, D int) []Stage {
 	signs := D >= 768 && R+D <= simd.MaxScan
-	var all []Level
+	var all []Stage
 	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 1280}, {256, 640}} {
 		if D >= v[1] && !(signs && v[0] > panelWidth(D)) {
-			all = append(all, Level{Width: v[0]})
+			all = append(all, Stage{Width: v[0]})
 		}
 	}
 	if signs {
-		all = append(all, Level{Width: D, Signs: true})
+		all = append(all, Stage{Width: D, Signs: true})
 	}
-	return append(all, Level{Width: D})
+	return append(all, Stage{Width: D})
 }
 
 // rawBounds returns the numbers of coordinates at which looks on raw coordinates can start

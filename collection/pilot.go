@@ -20,19 +20,19 @@ const (
 // pilotKs are the k of the forecast; the planner interpolates.
 var pilotKs = []int{1, 10, 100}
 
-// fits reports whether p has a share for every k and level.
-func (p *Pilot) fits(levels int) bool {
+// fits reports whether p has a share for every k and stage.
+func (p *Pilot) fits(stages int) bool {
 	for _, s := range p.Shares {
-		if len(s) != levels {
+		if len(s) != stages {
 			return false
 		}
 	}
 	for _, s := range p.Hot {
-		if len(s) != levels {
+		if len(s) != stages {
 			return false
 		}
 	}
-	return len(p.Shares) == len(p.Ks) && (p.Hot == nil || len(p.Hot) == len(p.Ks)) && p.certainFits(levels)
+	return len(p.Shares) == len(p.Ks) && (p.Hot == nil || len(p.Hot) == len(p.Ks)) && p.certainFits(stages)
 }
 
 // pilot forecasts how many arms each look would keep, with sampled atoms as queries. It
@@ -44,7 +44,7 @@ func (b *builder) pilot() error {
 	c := b.c
 	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Hot: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
-		c.Pilot.Shares[i], c.Pilot.Hot[i] = make([]float64, len(c.Levels)), make([]float64, len(c.Levels))
+		c.Pilot.Shares[i], c.Pilot.Hot[i] = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
 	}
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
@@ -144,14 +144,14 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	return queries, scores, thetas, nil
 }
 
-// typical holds the average terms of a level under a Haar rotation, for a rest of norm 1.
+// typical holds the average terms of a stage under a Haar rotation, for a rest of norm 1.
 // They depend on nothing in this rotation's codes.
 type typical struct {
 	radius, xnorm, beyond float64 // beyond is that of the whole row
 	slope                 float64 // increase of an estimate for a unit of the rest's score
 }
 
-func (c *Collection) typical(l *Level) typical {
+func (c *Collection) typical(l *Stage) typical {
 	d := float64(c.D)
 	// Int8 steps of the greatest of D coordinates, with uniform rounding errors.
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
@@ -170,7 +170,7 @@ func (c *Collection) typical(l *Level) typical {
 // forecast holds what the pilot needs of its arms.
 type forecast struct {
 	rest, headErr []float64 // norm of the arm's rest, error of its head's code
-	levels        []typical
+	stages        []typical
 	reach         float64
 	limit         float64 // tailSigmas standard errors, in radii
 	sharp         float64 // 1/sqrt(2) over a standard error, in radii
@@ -184,8 +184,8 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 		f.rest = append(f.rest, math.Sqrt(max(0, n*n-h*h)))
 		f.headErr = append(f.headErr, float64(c.HeadErr[i]))
 	}
-	for _, l := range c.Levels {
-		f.levels = append(f.levels, c.typical(&l))
+	for _, l := range c.Stages {
+		f.stages = append(f.stages, c.typical(&l))
 	}
 	return f
 }
@@ -193,8 +193,8 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 // add adds to the shares of p the number of arms that query q would keep, and of candidates,
 // given the arms' scores, the heads' parts of these, and the thresholds for pilotKs.
 func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
-	for j := range f.levels {
-		t := &f.levels[j]
+	for j := range f.stages {
+		t := &f.stages[j]
 		for s, score := range scores {
 			bound, radius := f.bound(s, t, q)
 			for i, theta := range thetas {
@@ -205,7 +205,7 @@ func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	}
 }
 
-// bound returns how far the upper bound of arm s is above its score at a level of terms t,
+// bound returns how far the upper bound of arm s is above its score at a stage of terms t,
 // without the estimate's error, and the radius, to which that error is proportional; 0 where
 // there is none.
 func (f *forecast) bound(s int, t *typical, q *Query) (bound, radius float64) {

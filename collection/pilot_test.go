@@ -35,12 +35,12 @@ func clustered(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// measured is, for each level, the share of atoms whose upper bound reaches the
+// measured is, for each stage, the share of atoms whose upper bound reaches the
 // k-th best exact score of another atom, by looking at the codes with the query
 // coded to 8 bits.
 func measured(c *Collection, k, queries int) (shares, hot []float64) {
 	reach := bandit.Reach(c.Pilot.Alpha, c.Kappa, c.D)
-	shares, hot = make([]float64, len(c.Levels)), make([]float64, len(c.Levels))
+	shares, hot = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
 	var p Query
 	scores := make([]float64, c.N)
 	for m := range queries {
@@ -80,8 +80,8 @@ func measured(c *Collection, k, queries int) (shares, hot []float64) {
 			for j, v := range p.Head {
 				head += float64(c.HeadScale[i]) * float64(int(code[j])-simd.Bias) * float64(v)
 			}
-			for n := range c.Levels {
-				l := &c.Levels[n]
+			for n := range c.Stages {
+				l := &c.Stages[n]
 				if l.Signs {
 					signs := floats.Dot(c.testSigns(i, float64(l.Scale[i])), wide(p.Rest))
 					if head+signs >= theta {
@@ -137,7 +137,7 @@ func TestPilotForecasts(t *testing.T) {
 		{"powerlaw 3000 x 300", data("powerlaw", 3000, 300, 4), 300, InnerProduct, true},
 	} {
 		c := build(t, s.rows, s.dim, &Options{Metric: s.metric, Seed: 3, NoHead: s.noHead})
-		if !c.Pilot.fits(len(c.Levels)) || !slices.Equal(c.Pilot.Ks, pilotKs) {
+		if !c.Pilot.fits(len(c.Stages)) || !slices.Equal(c.Pilot.Ks, pilotKs) {
 			t.Fatalf("%s: forecast %+v", s.name, c.Pilot)
 		}
 		for k := range c.Pilot.Ks {
@@ -150,14 +150,14 @@ func TestPilotForecasts(t *testing.T) {
 		const k = 10
 		shares, hot := measured(c, k, 15)
 		at := slices.Index(c.Pilot.Ks, k)
-		for j := range c.Levels {
+		for j := range c.Stages {
 			for _, x := range []struct {
 				what      string
 				got, want float64
 			}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"hot", c.Pilot.Hot[at][j], hot[j]}} {
-				t.Logf("%s, level %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, x.what, x.got, x.want)
+				t.Logf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)
 				if ratio := max(x.got, .001) / max(x.want, .001); ratio > 3 || ratio < 1./3 {
-					t.Errorf("%s, level %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Levels[j].Width, x.what, x.got, x.want)
+					t.Errorf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)
 				}
 			}
 		}
@@ -168,7 +168,7 @@ func TestPilotOfLittle(t *testing.T) {
 	for _, n := range []int{1, 2, 9, 11} {
 		for _, kind := range []string{"gaussian", "zero", "constant", "tiny"} {
 			c := build(t, data(kind, n, 40, 1), 40, nil)
-			if !c.Pilot.fits(len(c.Levels)) {
+			if !c.Pilot.fits(len(c.Stages)) {
 				t.Errorf("%d %s atoms: forecast %+v", n, kind, c.Pilot)
 			}
 			for _, s := range c.Pilot.Shares {
@@ -263,11 +263,11 @@ func TestPilotKnowsSmallTopics(t *testing.T) {
 	const k = 10
 	shares, _ := measured(c, k, 6)
 	at := slices.Index(c.Pilot.Ks, k)
-	for j := range c.Levels {
+	for j := range c.Stages {
 		got, want := c.Pilot.Shares[at][j], shares[j]
-		t.Logf("level %d: forecast %.4f, measured %.4f", c.Levels[j].Width, got, want)
+		t.Logf("stage %d: forecast %.4f, measured %.4f", c.Stages[j].Width, got, want)
 		if ratio := max(got, .001) / max(want, .001); ratio > 2 || ratio < .5 {
-			t.Errorf("level %d: forecast %.4f, measured %.4f", c.Levels[j].Width, got, want)
+			t.Errorf("stage %d: forecast %.4f, measured %.4f", c.Stages[j].Width, got, want)
 		}
 	}
 }

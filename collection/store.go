@@ -357,9 +357,9 @@ func open(f *os.File) (*Collection, error) {
 		unmapFile(f, 0, all, false)
 		return nil, err
 	}
-	if !c.Pilot.fits(len(c.Levels)) {
+	if !c.Pilot.fits(len(c.Stages)) {
 		unmapFile(f, 0, all, false)
-		return nil, fmt.Errorf("%w: the forecast is not for %d levels", ErrCorrupt, len(c.Levels))
+		return nil, fmt.Errorf("%w: the forecast is not for %d stages", ErrCorrupt, len(c.Stages))
 	}
 	if !c.permuted() {
 		unmapFile(f, 0, all, false)

@@ -338,7 +338,7 @@ func read(t *testing.T, c *Collection) {
 		var p Query
 		c.Prepare(&p, c.Row(0), 1, nil)
 		for i := range c.Pilot.Ks {
-			for k := range c.Levels {
+			for k := range c.Stages {
 				_ = c.Pilot.Shares[i][k]
 			}
 		}

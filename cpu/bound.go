@@ -19,7 +19,7 @@ func (r *resident) terms(l backend.Look) (*looks.Compiled, error) {
 // row bounds atom i from its row's sums with the 16-bit codes.
 func (s *state) row(b *looks.Bound, i int, t *simd.RowSums) (estimate, upper float64) {
 	dh := 256*float64(t.HeadHi) + float64(t.HeadLo) - s.rows.headBias
-	dr := 256*float64(t.RestHi) + float64(t.RestLo) - s.rows.levels[b.Level]
+	dr := 256*float64(t.RestHi) + float64(t.RestLo) - s.rows.stages[b.Stage]
 	if b.Sides == nil {
 		return b.Of(i, dh, dr)
 	}
@@ -58,5 +58,5 @@ func (s *state) wideRow(b *looks.Bound, i int) (estimate, upper float64) {
 		}
 		return sum
 	}
-	return b.Of(i, product(0, c.R)-s.rows.headBias, product(c.R, c.R+b.Look.To)-s.rows.levels[b.Level])
+	return b.Of(i, product(0, c.R)-s.rows.headBias, product(c.R, c.R+b.Look.To)-s.rows.stages[b.Stage])
 }

@@ -254,7 +254,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range first.Levels {
+	for _, l := range first.Stages {
 		look := backend.Look{Rep: backend.Panels, To: l.Width, Rule: backend.Student}
 		switch {
 		case l.Signs:

@@ -14,7 +14,7 @@ type rowCodes struct {
 	ready    bool
 	codes    simd.RowQuery
 	headBias float64   // 128 sum of the head's codes
-	levels   []float64 // 128 sum of the rest's codes up to each level
+	stages   []float64 // 128 sum of the rest's codes up to each stage
 	// Step and sum of the rest's high halves, for looks at signs, which use only these.
 	high  looks.Steps
 	highs float64
@@ -31,7 +31,7 @@ func (s *state) fine(w *scratch) {
 	if len(r.codes.Hi) != padded {
 		half := make([]int8, 2*padded)
 		r.codes.Hi, r.codes.Lo = half[:padded:padded], half[padded:]
-		r.levels = make([]float64, len(c.Levels))
+		r.stages = make([]float64, len(c.Stages))
 	}
 	w.small = grow(w.small, all)
 	var sum int64
@@ -41,16 +41,16 @@ func (s *state) fine(w *scratch) {
 	simd.SplitCodes(r.codes.Hi, r.codes.Lo, w.small)
 	sum = 0
 	from := 0
-	for l := range c.Levels {
-		if c.Levels[l].Signs {
+	for l := range c.Stages {
+		if c.Stages[l].Signs {
 			r.halve(c.R, all)
 			continue
 		}
-		for _, v := range w.small[c.R+from : c.R+c.Levels[l].Width] {
+		for _, v := range w.small[c.R+from : c.R+c.Stages[l].Width] {
 			sum += int64(v)
 		}
-		from = c.Levels[l].Width
-		r.levels[l] = simd.Bias * float64(sum)
+		from = c.Stages[l].Width
+		r.stages[l] = simd.Bias * float64(sum)
 	}
 	r.ready = true
 }

@@ -137,11 +137,11 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 
 	// Scores of these atoms have deviation sqrt(dim); at alpha 1/2 a bound is little above the
 	// estimate.
-	look := func(rep backend.Representation, level int) backend.Look {
-		return backend.Look{Rep: rep, To: c.Levels[level].Width, Rule: backend.Student, Alpha: .5, First: costAtoms / 2}
+	look := func(rep backend.Representation, stage int) backend.Look {
+		return backend.Look{Rep: rep, To: c.Stages[stage].Width, Rule: backend.Student, Alpha: .5, First: costAtoms / 2}
 	}
-	last, panel := len(c.Levels)-1, 0
-	for c.Levels[panel+1].Width <= c.PanelWidth {
+	last, panel := len(c.Stages)-1, 0
+	for c.Stages[panel+1].Width <= c.PanelWidth {
 		panel++
 	}
 	deviation := math.Sqrt(costDim)
@@ -182,7 +182,7 @@ func (m *measurement) round(ctx context.Context) error {
 			return err
 		}
 	}
-	m.codes(&m.short, m.c.Levels[0].Width)
+	m.codes(&m.short, m.c.Stages[0].Width)
 	m.codes(&m.long, m.c.D)
 	m.signs(&m.fewer, m.c.D/4)
 	m.signs(&m.every, m.c.D)
@@ -323,7 +323,7 @@ func (m *measurement) costs() backend.Costs {
 		passed += float64(a.Looks[1].Seen)
 	}
 	c.List = max(leastCost, per(m.some.pulls[0]-m.panel.pulls[0], passed))
-	c.Code, _ = line(float64(m.c.Levels[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
+	c.Code, _ = line(float64(m.c.Stages[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
 	c.Sign, _ = line(float64(m.c.D/4), per(m.fewer, costCodes*costCodes), float64(m.c.D), per(m.every, costCodes*costCodes))
 	c.Visit = max(leastCost, per(m.some.pulls[1], passed)-c.Code*width(&m.some, 1))
 	c.Far = max(leastCost, per(m.far, costFetches*costRow)-per(m.long, costCodes*costCodes*float64(m.c.R+m.c.D)))

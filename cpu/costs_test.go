@@ -13,7 +13,7 @@ import (
 	"thresher/simd"
 )
 
-func TestCostsOfEveryLevel(t *testing.T) {
+func TestCostsOfEveryStage(t *testing.T) {
 	for _, kern := range simd.Available() {
 		b := New(Options{Threads: 1, Kernels: &kern})
 		c := b.Describe().Costs
@@ -49,7 +49,7 @@ func TestMeasurementSolves(t *testing.T) {
 	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
 		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Turn: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
-	c := &collection.Collection{R: head, D: 512, Levels: []collection.Level{{Width: 64}, {Width: 128}, {Width: 512}}}
+	c := &collection.Collection{R: head, D: 512, Stages: []collection.Stage{{Width: 64}, {Width: 128}, {Width: 512}}}
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
 	looks := func(widths ...int) (l []backend.Look) {
 		for _, w := range widths {

@@ -165,7 +165,7 @@ func TestExactIsHonest(t *testing.T) {
 			} {
 				q := rows[j*dim : (j+1)*dim]
 				l := backendtest.Ladder{Looks: []backend.Look{
-					{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .4, Source: source}}}
+					{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: .4, Source: source}}}
 				a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 				ds := o.Explain(q, g, a, o.Answer(q, g))
 				if backendtest.Count(ds, backendtest.Wrong) > 0 {
@@ -192,7 +192,7 @@ func TestExactCountsRetests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: .1}}}
+		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: .1}}}
 		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
 		q := vectors.Gaussian(rng, 1, dim)
 		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]

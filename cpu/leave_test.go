@@ -27,8 +27,8 @@ func TestRevisitGoesOn(t *testing.T) {
 	for range m {
 		goals = append(goals, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1})
 	}
-	looks := []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Cauchy},
-		{Rep: backend.Rows, To: c.Levels[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}}
+	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy},
+		{Rep: backend.Rows, To: c.Stages[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}}
 	answer := func(threads, every int) (a backend.Answers, strikes int) {
 		loaded, err := New(Options{Threads: threads}).Load(t.Context(), c)
 		if err != nil {
@@ -83,7 +83,7 @@ func TestRevisitGoesOn(t *testing.T) {
 func TestLeaveTells(t *testing.T) {
 	const n = 2000
 	x := begun(t, n, 64, 3)
-	look := backend.Look{Rep: backend.Panels, To: x.c.Levels[0].Width, Rule: backend.Cauchy}
+	look := backend.Look{Rep: backend.Panels, To: x.c.Stages[0].Width, Rule: backend.Cauchy}
 	if _, err := x.Pull(backendtest.NewCountdown(3, context.Canceled), look); err == nil {
 		t.Fatal("not stopped")
 	}

@@ -102,7 +102,7 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 	// slices of an earlier batch give their memory
 	*s = state{c: x.c, k: x.r.kernels, wholeTerms: x.whole, goal: g, exp: exp, q: scaled, prep: prep,
 		best: top{k: g.K, heap: s.best.heap[:0]}, lower: lowest{k: g.K, heap: s.lower.heap[:0]},
-		rows: rowCodes{codes: s.rows.codes, levels: s.rows.levels},
+		rows: rowCodes{codes: s.rows.codes, stages: s.rows.stages},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
 	s.qq = x.r.kernels.SumSquares(q)
 	power := 0 // differences are of the query as given

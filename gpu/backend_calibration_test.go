@@ -127,14 +127,14 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 		goals = append(goals, backend.Goal{Floor: o.Scores(set.Query(j))[j] - o.Precision(set.Query(j), j), Allowed: 1, Skip: -1, Filter: filter})
 	}
 	fails := map[risk]int{}
-	for _, level := range c.Levels {
-		look, reads := backend.Look{Rep: backend.Rows, To: level.Width, Rule: backend.Student}, "codes"
+	for _, stage := range c.Stages {
+		look, reads := backend.Look{Rep: backend.Rows, To: stage.Width, Rule: backend.Student}, "codes"
 		switch {
-		case level.Signs:
+		case stage.Signs:
 			look.Rep, reads = backend.Signs, "signs"
-		case level.Width == c.D:
+		case stage.Width == c.D:
 			continue // cannot fail
-		case level.Width <= c.PanelWidth:
+		case stage.Width <= c.PanelWidth:
 			look.Rep, reads = backend.Panels, "panels"
 		}
 		for _, delta := range []float64{.1, .01} {

@@ -54,7 +54,7 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	first := backend.Look{Rep: backend.Panels, To: e.c.Levels[0].Width, Rule: backend.Cauchy}
+	first := backend.Look{Rep: backend.Panels, To: e.c.Stages[0].Width, Rule: backend.Cauchy}
 	whole := backend.Look{Rep: backend.Rows, To: e.c.D, Rule: backend.Cauchy}
 	amid, unhook := endsAt(ctx, r, "raise", 1)
 	_, err = run.Pull(amid, first)
@@ -183,7 +183,7 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(failVariable, "cuLaunchKernel:6:719")
-	look := backend.Look{Rep: backend.Panels, To: e.c.Levels[0].Width, Rule: backend.Cauchy}
+	look := backend.Look{Rep: backend.Panels, To: e.c.Stages[0].Width, Rule: backend.Cauchy}
 	_, err = run.Pull(t.Context(), look)
 	t.Setenv(failVariable, "")
 	wants := func(what string, err error) {

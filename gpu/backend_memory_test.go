@@ -40,7 +40,7 @@ func newWide(t testing.TB, n, m int) *wide {
 		w.goals = append(w.goals, g)
 	}
 	w.ladder = backendtest.Ladder{Looks: []backend.Look{
-		{Rep: backend.Panels, To: w.c.Levels[0].Width, Rule: backend.Student, Alpha: 1e-12},
+		{Rep: backend.Panels, To: w.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12},
 		{Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}}
 	return w
 }

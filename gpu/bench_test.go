@@ -311,7 +311,7 @@ func (s *server) put(ctx context.Context, r *request, x *set) (*loaded, error) {
 	s.sets[r.Set] = x
 	out := &loaded{Atoms: x.c.N, Dim: x.c.Dim, Head: x.c.R, Panel: x.c.PanelWidth, LoadSeconds: time.Since(began).Seconds(),
 		Bytes: x.c.Bytes(), DeviceBytes: after.Used - before.Used, HostBytes: after.Pinned - before.Pinned}
-	for _, l := range x.c.Levels {
+	for _, l := range x.c.Stages {
 		out.Widths = append(out.Widths, l.Width)
 	}
 	return out, nil

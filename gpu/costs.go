@@ -75,7 +75,7 @@ func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs,
 func (t *trial) open(r *resident) (err error) {
 	n, m := t.size.atoms, t.size.m
 	r.c = &collection.Collection{N: n, Dim: trialDim, D: trialDim, R: trialHead, PanelWidth: trialPanel, Codes: []uint8{0},
-		Levels: []collection.Level{{Width: trialNarrow}, {Width: trialPanel}, {Width: trialDim}}}
+		Stages: []collection.Stage{{Width: trialNarrow}, {Width: trialPanel}, {Width: trialDim}}}
 	r.atoms, r.stride = n, trialHead+trialPanel
 	var zero *Buffer[float32]
 	if zero, err = zeros[float32](t.queue, r, n); err != nil {
@@ -165,7 +165,7 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	t.warm(ctx)
 
 	// what looks cost queries whose lists are empty
-	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: trialDim}, Level: 2, Codes: looks.Codes16}}
+	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: trialDim}, Stage: 2, Codes: looks.Codes16}}
 	var err error
 	if empty.table, err = t.tableOf(ctx, empty); err != nil {
 		return c, err

@@ -405,7 +405,7 @@ func TestLooksCoverScores(t *testing.T) {
 					}
 				}
 				set := looks.NewSet(c)
-				for _, l := range c.Levels {
+				for _, l := range c.Stages {
 					for _, rule := range []backend.Rule{backend.Student, backend.Cauchy} {
 						look := backend.Look{Rep: backend.Rows, To: l.Width, Rule: rule, Alpha: 1e-9}
 						if l.Signs {
@@ -448,13 +448,13 @@ func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Com
 		state.listed = uint32(c.N)
 		d.states, d.hi, d.lo, d.lists = append(d.states, state), append(d.hi, hi...), append(d.lo, lo...), append(d.lists, all)
 	}
-	d.look(b, memories(m)[t.Level%3])
+	d.look(b, memories(m)[t.Stage%3])
 	// what look found equal to what the kernel makes of them
 	for j, p := range prepared {
 		for i := range all {
 			estimate, bound := d.bound(j, all[i])
 			score, size := searchScore(c, i, q[j*c.Dim:(j+1)*c.Dim], scales[j], p.Exp), p.Norm*float64(c.Norm[i])
-			name := fmt.Sprintf("dimension %d, %v, level %d, kind %d, query %d, atom %d", c.Dim, c.Metric, t.Level, t.Kind, j, i)
+			name := fmt.Sprintf("dimension %d, %v, stage %d, kind %d, query %d, atom %d", c.Dim, c.Metric, t.Stage, t.Kind, j, i)
 			if float64(bound) < score {
 				b.Errorf("%s: bound %g below the score %g", name, bound, score)
 			}

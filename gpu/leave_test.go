@@ -214,7 +214,7 @@ func newFlat(t *testing.T, m int) *wide {
 		}
 	}
 	w.oracle = backendtest.NewOracle(w.c)
-	w.ladder.Looks = []backend.Look{{Rep: backend.Panels, To: w.c.Levels[0].Width, Rule: backend.Student, Alpha: 1e-12}, {Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}
+	w.ladder.Looks = []backend.Look{{Rep: backend.Panels, To: w.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12}, {Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}
 	return w
 }
 

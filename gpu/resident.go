@@ -22,7 +22,7 @@ const sparePart = 8
 func searchBytes(c *collection.Collection, atoms int) int64 {
 	terms := int64(atoms) * (size[looks.Side]() + 16)
 	if c.Coded() {
-		terms += int64(atoms) * 16 * int64(min(3, len(c.Levels)))
+		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
 	query := size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*leadRoom
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))

@@ -102,9 +102,9 @@ func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 		return &s, number
 	}
 	s.NormCaps = c.NormCaps[lo/collection.PanelAtoms:]
-	s.Levels = slices.Clone(c.Levels)
-	for k := range s.Levels {
-		l := &s.Levels[k]
+	s.Stages = slices.Clone(c.Stages)
+	for k := range s.Stages {
+		l := &s.Stages[k]
 		l.Scale, l.Radius, l.XNorm, l.Beyond = of(l.Scale), of(l.Radius), of(l.XNorm), of(l.Beyond)
 	}
 	s.Codes, s.Panels = c.Codes[lo*(c.R+c.D):hi*(c.R+c.D)], nil

@@ -20,7 +20,7 @@ type look struct {
 // tableKey is what a look's table depends on.
 type tableKey struct {
 	panels bool
-	level  int
+	stage  int
 	kind   looks.Kind
 }
 
@@ -33,7 +33,7 @@ func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, e
 	if codes := r.c.R + l.To; l.Rep == backend.Panels && codes > maxScanLook || codes > maxRowLook {
 		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
-	k, key := &look{Compiled: t}, tableKey{l.Rep == backend.Panels, t.Level, t.Kind}
+	k, key := &look{Compiled: t}, tableKey{l.Rep == backend.Panels, t.Stage, t.Kind}
 	if k.table = r.tables[key]; k.table != nil {
 		return k, nil
 	}

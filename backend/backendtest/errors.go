@@ -33,7 +33,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 		look func(c *collection.Collection) backend.Look
 	}{
 		{"martingale on panels", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
-			return backend.Look{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Martingale, Alpha: .01}
+			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Martingale, Alpha: .01}
 		}},
 		{"mean radius on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
@@ -51,7 +51,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 			return backend.Look{Rep: 200, To: 64, Rule: backend.Cauchy}
 		}},
 		{"no such rule", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
-			return backend.Look{Rep: backend.Panels, To: c.Levels[0].Width, Rule: 200}
+			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: 200}
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

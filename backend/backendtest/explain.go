@@ -183,21 +183,21 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		dot = math.Ldexp(t.Scale*dot, pv.Exp)
 		radius = math.Ldexp(t.UniformRadius(c.Kappa), pv.Exp)
 	} else {
-		level := &c.Levels[max(0, c.SignLevel())]
+		stage := &c.Stages[max(0, c.SignStage())]
 		if l.Rep == backend.Signs {
 			for j, v := range pq.Rest {
 				bit := c.Signs[i*c.SignStride+c.R+j/8] >> (j % 8) & 1
 				dot += (2*float64(bit) - 1) * float64(v)
 			}
 		} else {
-			level = &c.Levels[c.Level(l.To)]
+			stage = &c.Stages[c.Stage(l.To)]
 			code := c.Code(i)[c.R:]
 			for j := range l.To {
 				dot += float64(int(code[j])-128) * float64(pq.Rest[j])
 			}
 		}
-		dot *= float64(level.Scale[i])
-		radius = float64(level.Radius[i])
+		dot *= float64(stage.Scale[i])
+		radius = float64(stage.Radius[i])
 	}
 	bound = (head+dot+radius*bandit.Reach(l.Alpha, c.Kappa, c.D)*pq.RestNorm)*math.Ldexp(1, pq.Exp) + offset(c.Metric, size, length)
 	return bound, 1e-5 * size * scale * length * vscale

@@ -30,7 +30,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	}
 	whole := backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}
 	var widths []int // of panels, and beyond
-	for _, l := range c.Levels {
+	for _, l := range c.Stages {
 		if !l.Signs {
 			widths = append(widths, l.Width)
 		}
@@ -66,7 +66,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 		every.Looks = append(every.Looks, backend.Look{Rep: backend.Rows, To: w, Rule: backend.Student, Alpha: alpha})
 	}
 	ls = append(ls, every, every.byLowerBounds())
-	if c.SignLevel() >= 0 {
+	if c.SignStage() >= 0 {
 		signs := Ladder{Name: "signs", Random: true, Looks: []backend.Look{panels(0, backend.Student),
 			{Rep: backend.Signs, To: c.D, Rule: backend.Student, Alpha: alpha}, whole}}
 		ls = append(ls, signs)

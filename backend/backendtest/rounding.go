@@ -287,7 +287,7 @@ func worstQuery(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 // which the query has nothing.
 func worstPrefix(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 	one := &Set{Name: "one", Dim: r.dim, Rows: make([]float32, r.dim)}
-	return alongCode(t, r, build(t, one, r.opt).Levels[0].Width)
+	return alongCode(t, r, build(t, one, r.opt).Stages[0].Width)
 }
 
 func alongCode(t *testing.T, r *rotation, width int) (q, atom []float32, gap float64) {

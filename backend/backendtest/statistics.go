@@ -46,7 +46,7 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 				goals := []backend.Goal{{K: set.k, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}}
 				// the least level alone, whose look is random, is the worst case
 				l := Ladder{Random: true,
-					Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: delta / float64(set.k)}}}
+					Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: delta / float64(set.k)}}}
 				got, _, err := l.Search(context.Background(), r, backend.Queries{M: 1, Dim: s.Dim, Data: q}, goals)
 				if err != nil {
 					t.Fatal(err)

@@ -142,7 +142,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
 	}
 	l := Ladder{Name: "student, few survivors allowed", Random: true,
-		Looks: []backend.Look{{Rep: backend.Panels, To: c.Levels[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .3}}}
+		Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .3}}}
 	got, left, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if err != nil {
 		t.Fatal(err)

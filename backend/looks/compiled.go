@@ -58,7 +58,7 @@ type Terms struct {
 // the query.
 type Compiled struct {
 	backend.Look
-	Level int // of the collection's Levels
+	Stage int // of the collection's Stages
 	Kind  Kind
 	Codes Codes
 	Width int     // codes an atom is looked at with; eight signs count as one
@@ -83,16 +83,16 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	case !l.Rep.Takes(l.Rule):
 		return nil, fmt.Errorf("rule %d on %v: %w", l.Rule, l.Rep, backend.ErrRuleUnsupported)
 	}
-	t := &Compiled{Look: l, Level: l.Rep.Level(c, l.To), Codes: codesOf[l.Rep], Width: l.Rep.Width(c.R, l.To), Slack: c.Slack, CodeSlack: c.CodeSlack}
-	if t.Level < 0 || l.From != 0 {
+	t := &Compiled{Look: l, Stage: l.Rep.Stage(c, l.To), Codes: codesOf[l.Rep], Width: l.Rep.Width(c.R, l.To), Slack: c.Slack, CodeSlack: c.CodeSlack}
+	if t.Stage < 0 || l.From != 0 {
 		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
 	}
-	last := len(c.Levels) - 1
-	at, whole := &c.Levels[t.Level], &c.Levels[last]
+	last := len(c.Stages) - 1
+	at, whole := &c.Stages[t.Stage], &c.Stages[last]
 	t.Terms = Terms{HeadScale: c.HeadScale, HeadNorm: c.HeadNorm, HeadErr: c.HeadErr, Norm: c.Norm, Offset: c.Offset,
 		Scale: at.Scale, XNorm: at.XNorm}
 	switch {
-	case t.Level == last:
+	case t.Stage == last:
 		// the code is of all of the rest o: |o - x| |q_rest| is all that is left open
 		t.Kind, t.Radius = Whole, at.Beyond
 	case l.Rule == backend.Student:
@@ -105,9 +105,9 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 }
 
 func widths(c *collection.Collection) []int {
-	w := make([]int, len(c.Levels))
-	for i := range c.Levels {
-		w[i] = c.Levels[i].Width
+	w := make([]int, len(c.Stages))
+	for i := range c.Stages {
+		w[i] = c.Stages[i].Width
 	}
 	return w
 }

@@ -17,18 +17,18 @@ type Set struct {
 	mu     sync.Mutex
 	looks  map[backend.Look]*Compiled
 	strips map[stripsKey][]Strip
-	sides  [][]Side // by level
+	sides  [][]Side // by stage
 }
 
 // stripsKey is what strips depend on.
 type stripsKey struct {
-	level int
+	stage int
 	kind  Kind
 }
 
 // NewSet returns an empty Set; c must outlive it.
 func NewSet(c *collection.Collection) *Set {
-	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Levels))}
+	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Stages))}
 }
 
 // Compile readies look l, with strips where it is at panels. It fails with
@@ -60,24 +60,24 @@ func (s *Set) Compile(l backend.Look) (*Compiled, error) {
 
 // stripsOf returns the strips of a look. s.mu is held.
 func (s *Set) stripsOf(t *Compiled) []Strip {
-	key := stripsKey{t.Level, t.Kind}
+	key := stripsKey{t.Stage, t.Kind}
 	if s.strips[key] == nil {
 		s.strips[key] = t.strips(s.c.N)
 	}
 	return s.strips[key]
 }
 
-// LayOut gives t its Sides, which are kept for other looks at the level. t is none of
-// Cauchy's, whose terms a level shares with another look.
+// LayOut gives t its Sides, which are kept for other looks at the stage. t is none of
+// Cauchy's, whose terms a stage shares with another look.
 func (s *Set) LayOut(t *Compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sides[t.Level] == nil {
+	if s.sides[t.Stage] == nil {
 		all := make([]Side, s.c.N)
 		for i := range all {
 			all[i] = t.Side(i)
 		}
-		s.sides[t.Level] = all
+		s.sides[t.Stage] = all
 	}
-	t.Sides = s.sides[t.Level]
+	t.Sides = s.sides[t.Stage]
 }

@@ -13,7 +13,7 @@ import (
 // TestSetKeeps compiles looks, some of them again, and more than are kept.
 func TestSetKeeps(t *testing.T) {
 	c := &collection.Collection{N: 3, D: 64, Kappa: 1.25, Codes: []uint8{0}, HeadNorm: make([]float32, 3), HeadErr: make([]float32, 3), Norm: make([]float32, 3),
-		Levels: []collection.Level{{Width: 32, Radius: []float32{1, 2, 3}, XNorm: []float32{2, 4, 3}}, {Width: 64}}}
+		Stages: []collection.Stage{{Width: 32, Radius: []float32{1, 2, 3}, XNorm: []float32{2, 4, 3}}, {Width: 64}}}
 	s := NewSet(c)
 	for i := range 4 * setMost {
 		l := backend.Look{Rep: backend.Panels, To: 32, Alpha: math.Ldexp(1, -1-i/2), First: i}
@@ -37,7 +37,7 @@ func TestSetKeeps(t *testing.T) {
 		"signs by Cauchy":  {Rep: backend.Signs, To: 64, Rule: backend.Cauchy},
 		"no signs":         {Rep: backend.Signs, To: 64},
 		"no such code":     {Rep: 200, To: 32},
-		"no level of them": {Rep: backend.Rows, To: 48},
+		"no stage of them": {Rep: backend.Rows, To: 48},
 		"not from 0":       {Rep: backend.Rows, From: 16, To: 32},
 	} {
 		if _, err := s.Compile(l); err == nil || errors.Is(err, backend.ErrRuleUnsupported) != (l.To != 48 && l.From == 0) {

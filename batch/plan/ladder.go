@@ -13,7 +13,7 @@ import (
 // codes of those left, then the float32 rows of those left. A ladder without stages is
 // a dense scan.
 type ladder struct {
-	stages []int // indexes of the collection's Levels, ascending
+	stages []int // indexes of the collection's Stages, ascending
 	// gather has the dense scan reach the rows allowed alone.
 	gather bool
 	// certain takes deterministic bounds at every stage; without, prefixes are

@@ -141,9 +141,9 @@ func (p *Planner) problem(q Question) *problem {
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
 		curves: p.curves, k: q.K, delta: q.Delta, costs: p.costs}
 	if c.Coded() {
-		for i := range c.Levels {
-			x.widths = append(x.widths, c.Levels[i].Width)
-			x.later = append(x.later, backend.LaterLook(&c.Levels[i]))
+		for i := range c.Stages {
+			x.widths = append(x.widths, c.Stages[i].Width)
+			x.later = append(x.later, backend.LaterLook(&c.Stages[i]))
 		}
 	}
 	return x
