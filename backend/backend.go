@@ -84,9 +84,9 @@ type Queries struct {
 // Row returns query j; the slice aliases Data.
 func (q Queries) Row(j int) []float32 { return q.Data[j*q.Dim : (j+1)*q.Dim : (j+1)*q.Dim] }
 
-// Places returns lo to hi-1: the places of queries in their batch, as Run.Dense and
+// QueryIndexes returns lo to hi-1, the indexes of queries in their batch as Run.Dense and
 // Leaver.Leave take them.
-func Places(lo, hi int) []int {
+func QueryIndexes(lo, hi int) []int {
 	places := make([]int, hi-lo)
 	for i := range places {
 		places[i] = lo + i
@@ -174,10 +174,10 @@ type Look struct {
 	Sigma float64
 	// Source is how a look on codes scores the arms that raise the threshold.
 	Source Source
-	// Leaders is how many survivors of greatest estimate a look at float32
+	// Candidates is how many survivors of greatest estimate a look at float32
 	// coordinates, other than the first, scores exactly before it reads any: they
 	// raise the threshold.
-	Leaders int
+	Candidates int
 	// First is how many atoms a first look sees before it raises the threshold,
 	// by the k of greatest bound among them; then as many again, twice as
 	// many, and so on. Whole panels; 0 means one.
@@ -199,10 +199,10 @@ func (s Survivors) None() bool {
 
 // LookReport is what one look did for one query.
 type LookReport struct {
-	Look      Look
-	Seen      int // arms looked at
-	Beside    int // atoms read with them that may not be returned
-	Survivors int // arms kept
+	Look       Look
+	Seen       int // arms looked at
+	Disallowed int // atoms read with them that may not be returned
+	Survivors  int // arms kept
 }
 
 // Answer is the answer to one query, best first: search score descending, id

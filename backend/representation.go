@@ -103,9 +103,9 @@ func (r Representation) Takes(rule Rule) bool {
 	return r.known() && slices.Contains(representations[r].rules, rule)
 }
 
-// Whole reports whether a look at all coordinates, by Student or Cauchy, has a bound
+// CertainWhole reports whether a look at all coordinates, by Student or Cauchy, has a bound
 // that cannot fail.
-func (r Representation) Whole() bool { return r.known() && representations[r].whole }
+func (r Representation) CertainWhole() bool { return r.known() && representations[r].whole }
 
 // Width is how many codes a look at width rest coordinates reads of an atom, besides
 // head directions: bytes, and pulls, of which eight signs count as one. r is Coded.

@@ -151,10 +151,10 @@ type LookRecord struct {
 	Rule  string  `json:"rule"`
 	Alpha float64 `json:"alpha"` // failure probability spent an arm
 	Seen  int     `json:"seen"`
-	// Beside are the atoms read with them that may not be returned: a first look
+	// Disallowed are the atoms read with them that may not be returned: a first look
 	// reads whole panels.
-	Beside    int `json:"beside,omitempty"`
-	Survivors int `json:"survivors"`
+	Disallowed int `json:"beside,omitempty"`
+	Survivors  int `json:"survivors"`
 }
 
 // Certificate says what an answer promises and what was done for it.

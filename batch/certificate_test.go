@@ -110,7 +110,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 			t.Errorf("%s: a look saw %d of %d and kept %d", what, l.Seen, before, l.Survivors)
 		}
 		before = l.Survivors
-		read := int64(l.Seen+l.Beside) * int64(l.Width)
+		read := int64(l.Seen+l.Disallowed) * int64(l.Width)
 		if l.Reads == "float32" {
 			read = int64(l.Seen) * int64(l.Width-width)
 			width = l.Width
@@ -119,7 +119,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 				resolved = l.Seen // all of them was read: their scores are known
 			}
 		} else {
-			bytes += read + 12*int64(l.Seen+l.Beside)
+			bytes += read + 12*int64(l.Seen+l.Disallowed)
 		}
 		pulls += read
 		random := l.Rule == "student" || l.Rule == "martingale" || l.Rule == "mean-radius"

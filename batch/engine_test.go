@@ -118,7 +118,7 @@ func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookR
 		default:
 			l.Rule = backend.Cauchy
 		}
-		out = append(out, backend.LookReport{Look: l, Seen: r.Seen, Beside: r.Beside, Survivors: r.Survivors})
+		out = append(out, backend.LookReport{Look: l, Seen: r.Seen, Disallowed: r.Disallowed, Survivors: r.Survivors})
 	}
 	return out
 }

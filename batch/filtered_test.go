@@ -138,8 +138,8 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 					t.Fatalf("query %d: no look", j)
 				}
 				first := a.Certificate.Looks[0]
-				if most := min(n, 64*few); first.Seen+first.Beside > most || few == n-1 && first.Beside != 1 {
-					t.Errorf("query %d of %d: a look at %d atoms read %d beside; %d of %d are allowed", j, m, first.Seen, first.Beside, few, n)
+				if most := min(n, 64*few); first.Seen+first.Disallowed > most || few == n-1 && first.Disallowed != 1 {
+					t.Errorf("query %d of %d: a look at %d atoms read %d beside; %d of %d are allowed", j, m, first.Seen, first.Disallowed, few, n)
 				}
 			}
 		}

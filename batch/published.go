@@ -75,32 +75,32 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 }
 
 // float32Looks are looks at the coordinates between bounds; before each but the first
-// so many leaders are scored.
-func float32Looks(bounds []int, rule backend.Rule, alpha float64, leaders int) []backend.Look {
+// so many candidates are scored.
+func float32Looks(bounds []int, rule backend.Rule, alpha float64, candidates int) []backend.Look {
 	var looks []backend.Look
 	for i := 1; i < len(bounds); i++ {
 		look := backend.Look{Rep: backend.Float32, From: bounds[i-1], To: bounds[i], Rule: rule, Alpha: alpha}
 		if i > 1 {
-			look.Leaders = leaders
+			look.Candidates = candidates
 		}
 		looks = append(looks, look)
 	}
 	return looks
 }
 
-// leaders is how many arms are scored exactly after a look.
-func leaders(k int) int { return k + (k+1)/2 }
+// candidates is how many arms are scored exactly after a look.
+func candidates(k int) int { return k + (k+1)/2 }
 
 // strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
 func (e *Engine) strict(w *work, k int) *strategy {
 	return &strategy{method: Strict, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
-		Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k), leaders(k))}}
+		Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k), candidates(k))}}
 }
 
 // certainRaw is certain on raw coordinates: what is unseen counts by its norm.
 func (e *Engine) certainRaw(k int) *strategy {
 	return &strategy{method: Certain, guarantee: GuaranteeCertain, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
-		Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0, leaders(k))}}
+		Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0, candidates(k))}}
 }
 
 // prefix is adaptive on float32 prefixes without head, for comparison of pulls.
@@ -109,7 +109,7 @@ func (e *Engine) prefix(w *work, k int) *strategy {
 	for b := 16; b < e.c.D; b *= 2 {
 		bounds = append(bounds, b)
 	}
-	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0, leaders(k))
+	looks := float32Looks(append(bounds, e.c.D), backend.Student, 0, candidates(k))
 	for i := range looks {
 		looks[i].Alpha = plan.ArmAlpha(w.delta, k) / float64(max(1, len(looks)-1))
 	}

@@ -16,7 +16,7 @@ func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Que
 	}
 	defer run.Close()
 	if p.Dense() {
-		if err := run.Dense(ctx, backend.Places(0, q.M)...); err != nil && !stopped(err) {
+		if err := run.Dense(ctx, backend.QueryIndexes(0, q.M)...); err != nil && !stopped(err) {
 			return nil, err
 		}
 		return run.Finish(ctx)

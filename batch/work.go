@@ -245,12 +245,12 @@ func (w *work) law() Law {
 }
 
 func (w *work) record(l backend.LookReport) LookRecord {
-	r := LookRecord{Width: l.Look.To, Reads: l.Look.Rep.String(), Alpha: l.Look.Alpha, Seen: l.Seen, Beside: l.Beside, Survivors: l.Survivors}
+	r := LookRecord{Width: l.Look.To, Reads: l.Look.Rep.String(), Alpha: l.Look.Alpha, Seen: l.Seen, Disallowed: l.Disallowed, Survivors: l.Survivors}
 	if l.Look.Rep.Coded() {
 		r.Width += w.e.c.R
 	}
 	switch {
-	case l.Look.Rule <= backend.Cauchy && l.Look.Rep.Whole() && w.e.c.D > 0 && l.Look.To == w.e.c.D:
+	case l.Look.Rule <= backend.Cauchy && l.Look.Rep.CertainWhole() && w.e.c.D > 0 && l.Look.To == w.e.c.D:
 		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"

@@ -113,9 +113,9 @@ func TestPilotsWithoutCertain(t *testing.T) {
 	short.Certain = [][]float64{{.1, .2}, {.3}}
 	all.Certain = old.Shares
 	lame, cold := all, all
-	lame.Hot, cold.Hot = old.Shares[:1], [][]float64{{.1}, {.3}}
+	lame.Candidates, cold.Candidates = old.Shares[:1], [][]float64{{.1}, {.3}}
 	if lame.fits(2) || cold.fits(2) {
-		t.Errorf("hot shares for some ks %v, for some stages %v", lame.fits(2), cold.fits(2))
+		t.Errorf("candidates for some ks %v, for some stages %v", lame.fits(2), cold.fits(2))
 	}
 	if !old.fits(2) || !all.fits(2) || some.fits(2) || short.fits(2) {
 		t.Errorf("without %v, with %v, for some ks %v, for some stages %v", old.fits(2), all.fits(2), some.fits(2), short.fits(2))

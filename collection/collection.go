@@ -283,7 +283,7 @@ type Pilot struct {
 	Shares [][]float64 // [len(Ks)][len(Stages)]
 	// Certain are the shares by the deterministic bound of each prefix.
 	Certain [][]float64
-	// Hot are the shares whose estimate, without any radius, reaches the threshold: a first
+	// Candidates are the shares whose estimate, without any radius, reaches the threshold: a first
 	// look scores these candidates immediately.
-	Hot [][]float64
+	Candidates [][]float64 `json:"Hot"` // the name in files
 }

@@ -27,12 +27,12 @@ func (p *Pilot) fits(stages int) bool {
 			return false
 		}
 	}
-	for _, s := range p.Hot {
+	for _, s := range p.Candidates {
 		if len(s) != stages {
 			return false
 		}
 	}
-	return len(p.Shares) == len(p.Ks) && (p.Hot == nil || len(p.Hot) == len(p.Ks)) && p.certainFits(stages)
+	return len(p.Shares) == len(p.Ks) && (p.Candidates == nil || len(p.Candidates) == len(p.Ks)) && p.certainFits(stages)
 }
 
 // pilot forecasts how many arms each look would keep, with sampled atoms as queries. It
@@ -42,9 +42,9 @@ func (p *Pilot) fits(stages int) bool {
 // codes, so choosing a plan by it costs no alpha.
 func (b *builder) pilot() error {
 	c := b.c
-	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Hot: make([][]float64, len(pilotKs))}
+	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Candidates: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
-		c.Pilot.Shares[i], c.Pilot.Hot[i] = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
+		c.Pilot.Shares[i], c.Pilot.Candidates[i] = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
 	}
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
@@ -65,7 +65,7 @@ func (b *builder) pilot() error {
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
 			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
-			c.Pilot.Hot[i][j] /= float64(max(len(queries), 1) * n)
+			c.Pilot.Candidates[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
 	c.forecastCertain(f, arms, queries, scores, thetas)
@@ -199,7 +199,7 @@ func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
 			bound, radius := f.bound(s, t, q)
 			for i, theta := range thetas {
 				p.Shares[i][j] += f.keeps(theta-score-bound, radius)
-				p.Hot[i][j] += f.keeps(theta-heads[s]-t.slope*(score-heads[s]), radius)
+				p.Candidates[i][j] += f.keeps(theta-heads[s]-t.slope*(score-heads[s]), radius)
 			}
 		}
 	}

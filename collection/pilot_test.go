@@ -38,9 +38,9 @@ func clustered(n, dim int, seed uint64) []float32 {
 // measured is, for each stage, the share of atoms whose upper bound reaches the
 // k-th best exact score of another atom, by looking at the codes with the query
 // coded to 8 bits.
-func measured(c *Collection, k, queries int) (shares, hot []float64) {
+func measured(c *Collection, k, queries int) (shares, candidates []float64) {
 	reach := bandit.Reach(c.Pilot.Alpha, c.Kappa, c.D)
-	shares, hot = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
+	shares, candidates = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
 	var p Query
 	scores := make([]float64, c.N)
 	for m := range queries {
@@ -85,7 +85,7 @@ func measured(c *Collection, k, queries int) (shares, hot []float64) {
 				if l.Signs {
 					signs := floats.Dot(c.testSigns(i, float64(l.Scale[i])), wide(p.Rest))
 					if head+signs >= theta {
-						hot[n] += 1 / float64(queries*c.N)
+						candidates[n] += 1 / float64(queries*c.N)
 					}
 					if head+signs+reach*float64(l.Radius[i])*p.RestNorm+lost*float64(l.XNorm[i])+p.HeadNorm*float64(c.HeadErr[i]) >= theta {
 						shares[n] += 1 / float64(queries*c.N)
@@ -100,7 +100,7 @@ func measured(c *Collection, k, queries int) (shares, hot []float64) {
 					radius = float64(l.Beyond[i]) * p.RestNorm
 				}
 				if head+float64(l.Scale[i])*rest >= theta {
-					hot[n] += 1 / float64(queries*c.N)
+					candidates[n] += 1 / float64(queries*c.N)
 				}
 				rounding := lost*float64(l.XNorm[i]) + p.HeadNorm*float64(c.HeadErr[i])
 				if head+float64(l.Scale[i])*rest+radius+rounding >= theta {
@@ -109,7 +109,7 @@ func measured(c *Collection, k, queries int) (shares, hot []float64) {
 			}
 		}
 	}
-	return shares, hot
+	return shares, candidates
 }
 
 // The forecast is for choosing a plan: within a factor of three of what is kept
@@ -148,13 +148,13 @@ func TestPilotForecasts(t *testing.T) {
 			}
 		}
 		const k = 10
-		shares, hot := measured(c, k, 15)
+		shares, candidates := measured(c, k, 15)
 		at := slices.Index(c.Pilot.Ks, k)
 		for j := range c.Stages {
 			for _, x := range []struct {
 				what      string
 				got, want float64
-			}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"hot", c.Pilot.Hot[at][j], hot[j]}} {
+			}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"candidates", c.Pilot.Candidates[at][j], candidates[j]}} {
 				t.Logf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)
 				if ratio := max(x.got, .001) / max(x.want, .001); ratio > 3 || ratio < 1./3 {
 					t.Errorf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)

@@ -23,14 +23,14 @@ func (s *state) row(b *looks.Bound, i int, t *simd.RowSums) (estimate, upper flo
 	if b.Sides == nil {
 		return b.Of(i, dh, dr)
 	}
-	return b.Beside(&b.Sides[i], dh, dr)
+	return b.OfSide(&b.Sides[i], dh, dr)
 }
 
 // signs bounds atom i from the sums of its signs with the high halves of the 16-bit
 // codes: those with a bit count twice, less all.
 func (s *state) signs(b *looks.Bound, i int, t *simd.SignSums) (estimate, upper float64) {
 	dh := 256*float64(t.HeadHi) + float64(t.HeadLo) - s.rows.headBias
-	return b.Beside(&b.Sides[i], dh, 2*float64(t.Rest)-s.rows.highs)
+	return b.OfSide(&b.Sides[i], dh, 2*float64(t.Rest)-s.rows.highs)
 }
 
 // fetch reads something of the terms that stand side by side for each of ids, all at

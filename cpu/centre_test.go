@@ -55,7 +55,7 @@ func TestDenseOfFarRows(t *testing.T) {
 		}
 		x := begun.(*run)
 		defer x.Close()
-		all := backend.Places(0, m)
+		all := backend.QueryIndexes(0, m)
 		if err := x.Dense(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}

@@ -271,7 +271,7 @@ func (t *trial) run(ctx context.Context) error {
 		t.pulls = make([]time.Duration, max(1, len(t.looks)))
 	}
 	if len(t.looks) == 0 {
-		all := backend.Places(0, t.q.M)
+		all := backend.QueryIndexes(0, t.q.M)
 		begun = threadTime()
 		err = run.Dense(ctx, all...)
 		keep(&t.pulls[0], begun)

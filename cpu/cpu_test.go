@@ -120,7 +120,7 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	all := backend.Places(0, m)
+	all := backend.QueryIndexes(0, m)
 	ctx := backendtest.NewCountdown(70, context.DeadlineExceeded)
 	if err := run.Dense(ctx, all...); err == nil {
 		t.Fatal("the scan was not stopped")
@@ -208,9 +208,9 @@ func TestExactCountsRetests(t *testing.T) {
 	}
 }
 
-// TestExactCountsLeaders is the same for raw coordinates: scored leaders lift
+// TestExactCountsCandidates is the same for raw coordinates: scored candidates tighten
 // the threshold above arms that every look had kept.
-func TestExactCountsLeaders(t *testing.T) {
+func TestExactCountsCandidates(t *testing.T) {
 	rng := vectors.Rand(4)
 	const n, dim = 6, 64
 	found := 0
@@ -227,7 +227,7 @@ func TestExactCountsLeaders(t *testing.T) {
 				continue
 			}
 			for k := range l.Looks[1:] {
-				l.Looks[k+1].Leaders = 1
+				l.Looks[k+1].Candidates = 1
 			}
 			a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 			if a.Rows == n {

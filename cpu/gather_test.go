@@ -82,7 +82,7 @@ func TestDenseJobs(t *testing.T) {
 		{"nobody gathers", []*backend.Filter{half, few, none}, false, []string{"3 of all"}},
 	} {
 		run := goalsOver(t, n, x.filters, x.gather)
-		all := backend.Places(0, len(x.filters))
+		all := backend.QueryIndexes(0, len(x.filters))
 		var got []string
 		for _, job := range run.denseJobs(all) {
 			rows := "all"

@@ -220,7 +220,7 @@ func (x *run) slabLook(ctx context.Context, s *state, l backend.Look, f func(*st
 	if q.seen != l.From {
 		return fmt.Errorf("look at coordinates %d to %d after %d", l.From, l.To, q.seen)
 	}
-	q.leaders(s, l.Leaders)
+	q.leaders(s, l.Candidates)
 	r, err := f(s)
 	if err != nil {
 		return err

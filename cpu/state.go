@@ -168,7 +168,7 @@ func (s *state) least32() float32 { return float32(s.tau) }
 
 // report notes what a look did.
 func (s *state) report(l backend.Look, seen, beside, kept int) {
-	s.looks = append(s.looks, backend.LookReport{Look: l, Seen: seen, Beside: beside, Survivors: kept})
+	s.looks = append(s.looks, backend.LookReport{Look: l, Seen: seen, Disallowed: beside, Survivors: kept})
 }
 
 // account counts a look of width codes at n atoms; each also reads three

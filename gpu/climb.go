@@ -31,7 +31,7 @@ const (
 // it stops after a chunk.
 func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 	if g.under != nil && g.under.Look != l.Look { // it does not go on
-		if err := x.conclude(q, g, unanswered, backend.Places(g.lo, g.hi)); err != nil {
+		if err := x.conclude(q, g, unanswered, backend.QueryIndexes(g.lo, g.hi)); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 		return stopped
 	}
 	g.taken = true
-	return x.note(q, l, backend.Places(g.lo, g.hi))
+	return x.note(q, l, backend.QueryIndexes(g.lo, g.hi))
 }
 
 // take enqueues a look, or what is left of it, and the report on it; the error is that
@@ -89,7 +89,7 @@ func (x *run) note(q *queue, l *look, places []int) error {
 			beside = x.scannedBeside(a.goal, l, int(r.seen))
 		}
 		a.pulls, a.bytes = a.pulls+int64(l.Width*beside), a.bytes+int64((l.Width+12)*beside)
-		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Beside: beside, Survivors: int(r.kept)})
+		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Disallowed: beside, Survivors: int(r.kept)})
 	}
 	return nil
 }

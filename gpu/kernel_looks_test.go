@@ -204,7 +204,7 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 		step *= 256
 	}
 	side, look := d.terms.Side(int(e.atom)), looks.NewBound(nil, looks.Steps{HeadStep: q.headStep, RestStep: step}, q.factors())
-	estimate64, upper := look.Beside(&side, dh, dr)
+	estimate64, upper := look.OfSide(&side, dh, dr)
 	return float32(estimate64), min(e.bound, collection.Upward(upper))
 }
 

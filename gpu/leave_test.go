@@ -295,7 +295,7 @@ func TestLeaveTells(t *testing.T) {
 			t.Errorf("query %d: %d survivors", j, in[j])
 		}
 	}
-	if err := one.turn(t.Context(), func(q *queue) error { return one.drain(t.Context(), q, unanswered, backend.Places(0, 4)) }); err != nil {
+	if err := one.turn(t.Context(), func(q *queue) error { return one.drain(t.Context(), q, unanswered, backend.QueryIndexes(0, 4)) }); err != nil {
 		t.Fatal(err)
 	}
 	if after := work(); after != before {

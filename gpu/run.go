@@ -244,7 +244,7 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	}
 	out := make(backend.Answers, x.q.M)
 	err := x.turn(context.WithoutCancel(ctx), func(q *queue) error {
-		if err := x.drain(ctx, q, unanswered, backend.Places(0, x.q.M)); err != nil {
+		if err := x.drain(ctx, q, unanswered, backend.QueryIndexes(0, x.q.M)); err != nil {
 			return err
 		}
 		if err := x.answers(q, x.place, out); err != nil {

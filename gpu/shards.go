@@ -278,7 +278,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 	for i, l := range more {
 		if i < len(sum) && sum[i].Look == l.Look {
-			sum[i].Seen, sum[i].Beside, sum[i].Survivors = sum[i].Seen+l.Seen, sum[i].Beside+l.Beside, sum[i].Survivors+l.Survivors
+			sum[i].Seen, sum[i].Disallowed, sum[i].Survivors = sum[i].Seen+l.Seen, sum[i].Disallowed+l.Disallowed, sum[i].Survivors+l.Survivors
 		} else if i >= len(sum) {
 			sum = append(sum, l)
 		}

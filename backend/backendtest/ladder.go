@@ -77,7 +77,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 		prefix := Ladder{Name: "student, float32 prefixes", Random: true}
 		for from, to := 0, 16; from < c.D; from, to = to, 2*to {
 			to = min(to, c.D)
-			prefix.Looks = append(prefix.Looks, backend.Look{Rep: backend.Float32, From: from, To: to, Rule: backend.Student, Alpha: alpha, Leaders: min(2, from)})
+			prefix.Looks = append(prefix.Looks, backend.Look{Rep: backend.Float32, From: from, To: to, Rule: backend.Student, Alpha: alpha, Candidates: min(2, from)})
 		}
 		ls = append(ls, prefix)
 	}
@@ -102,7 +102,7 @@ func rawLadders(c *collection.Collection, alpha float64) []Ladder {
 		if to == 0 {
 			continue
 		}
-		l := backend.Look{Rep: backend.Float32, From: from, To: to, Rule: backend.Cauchy, Leaders: min(3, from)}
+		l := backend.Look{Rep: backend.Float32, From: from, To: to, Rule: backend.Cauchy, Candidates: min(3, from)}
 		certain.Looks = append(certain.Looks, l)
 		l.Rule, l.Alpha = backend.Martingale, alpha
 		strict.Looks = append(strict.Looks, l)
@@ -130,7 +130,7 @@ func (l *Ladder) Search(ctx context.Context, r backend.Resident, q backend.Queri
 // drive takes the looks; a context's error ends it.
 func (l *Ladder) drive(ctx context.Context, run backend.Run, m int) ([]backend.Survivors, error) {
 	if l.Dense {
-		all := backend.Places(0, m)
+		all := backend.QueryIndexes(0, m)
 		return nil, run.Dense(ctx, all...)
 	}
 	var all []backend.Survivors

@@ -90,7 +90,7 @@ type departures struct {
 
 // drive is Ladder.Search with strikes.
 func (d *departures) drive(l *Ladder) error {
-	all := backend.Places(0, len(d.got))
+	all := backend.QueryIndexes(0, len(d.got))
 	if l.Dense {
 		if err := d.persist(func(ctx context.Context) error { return d.Dense(ctx, all...) }); err != nil {
 			return err

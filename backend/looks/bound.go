@@ -92,9 +92,9 @@ func (b *Bound) StripRounding(t *Strip) float64 {
 		Slop*(b.RadiusFactor*t.Radius+b.OffsetFactor*t.Offset) + b.WE*t.WholeErr
 }
 
-// Beside is Of by the terms that stand side by side, and no less. Each product is
+// OfSide is Of by the terms that stand side by side, and no less. Each product is
 // rounded by itself, so that devices find the same bounds, bit for bit.
-func (b *Bound) Beside(p *Side, dh, dr float64) (estimate, upper float64) {
+func (b *Bound) OfSide(p *Side, dh, dr float64) (estimate, upper float64) {
 	estimate = float64(float64(p.HeadScale)*b.Steps.HeadStep*dh) + float64(float64(p.Scale)*b.Steps.RestStep*dr) + float64(float64(p.Offset)*b.OffsetFactor)
 	return estimate, estimate + float64(float64(p.Radius)*b.radius) + float64(float64(p.HeadErr)*b.HE) + float64(float64(p.Size)*b.size) +
 		float64(float64(p.WholeErr)*b.WE) - float64(Slop*b.OffsetFactor*float64(p.Offset)) + Least

@@ -57,7 +57,7 @@ func TestBoundsCharge(t *testing.T) {
 		check("the atom", upper-estimate-fail)
 		check("the strip", b.StripRounding(&look.strips(1)[0]))
 		side := look.Side(0)
-		estimate, upper = b.Beside(&side, 0, 0)
+		estimate, upper = b.OfSide(&side, 0, 0)
 		check("terms side by side", upper-estimate-fail)
 	}
 }

@@ -209,11 +209,11 @@ func (p *problem) firstChunkShare() float64 { return float64(p.firstChunk()) / f
 // reaches the threshold as it is when the look comes to them.
 func (p *problem) shareTightening(l ladder, rank float64) float64 {
 	stage := l.stages[0]
-	if l.certain || p.fullWidth(stage) || p.k == 0 || len(p.curves.hot) == 0 {
+	if l.certain || p.fullWidth(stage) || p.k == 0 || len(p.curves.candidates) == 0 {
 		return p.shareEntering(rank)
 	}
 	candidates := float64(p.k) / float64(p.arms)
-	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.hot, stage, rank)) }))
+	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.candidates, stage, rank)) }))
 }
 
 // shareMet is the share of arms that meet a condition after the first chunk, which
@@ -236,7 +236,7 @@ func (p *problem) shareMet(rank float64, share func(rank float64) float64) float
 const entries = 1.25
 
 // shareEntering is the share of arms that are scored, by either source, when the first
-// look meets them. Of arms in random order, the i-th replaces one of the leaders
+// look meets them. Of arms in random order, the i-th replaces one of the candidates
 // of the first chunk with probability rank/i.
 func (p *problem) shareEntering(rank float64) float64 {
 	chunks := math.Log(max(1, 1/p.firstChunkShare()))

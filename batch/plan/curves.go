@@ -13,7 +13,7 @@ type curves struct {
 	alpha           float64 // log of the pilot's
 	ks              []float64
 	shares, certain points // certain is nil when there is no forecast of such looks
-	hot             points
+	candidates      points
 }
 
 // points are logs of shares, [len(ks)][stages].
@@ -27,7 +27,7 @@ func newCurves(p *collection.Pilot) *curves {
 	for _, k := range p.Ks {
 		c.ks = append(c.ks, math.Log(float64(k)))
 	}
-	c.shares, c.certain, c.hot = logs(p.Shares), logs(p.Certain), logs(p.Hot)
+	c.shares, c.certain, c.candidates = logs(p.Shares), logs(p.Certain), logs(p.Candidates)
 	return c
 }
 

@@ -165,13 +165,13 @@ func drawn(t *rapid.T) *problem {
 			pilot.Certain = append(pilot.Certain, row)
 		}
 	}
-	if rapid.Bool().Draw(t, "hot") {
+	if rapid.Bool().Draw(t, "candidates") {
 		for _, shares := range pilot.Shares {
 			row := slices.Clone(shares)
 			for j := range row {
 				row[j] *= .1
 			}
-			pilot.Hot = append(pilot.Hot, row)
+			pilot.Candidates = append(pilot.Candidates, row)
 		}
 	}
 	p.curves = newCurves(pilot)
@@ -257,11 +257,11 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		seen = next
 	}
 	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, atoms)/first)))
-	if !certain && stages[0] != whole && p.k > 0 && len(p.curves.hot) > 0 {
-		entering = float64(p.k) // the leaders, and whoever looks like one of them later
+	if !certain && stages[0] != whole && p.k > 0 && len(p.curves.candidates) > 0 {
+		entering = float64(p.k) // the candidates of the first chunk, and arms whose estimate reaches the threshold later
 		for seen := first; seen < atoms; {
 			next := math.Min(2*seen, atoms)
-			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.hot, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
+			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.candidates, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
 			seen = next
 		}
 		entering = math.Min(n, entering)

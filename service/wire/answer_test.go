@@ -102,7 +102,7 @@ func TestCertificateIsWhole(t *testing.T) {
 		for i := range looks {
 			looks[i] = batch.LookRecord{
 				Reads: rapid.String().Draw(t, "reads"), Width: rapid.Int().Draw(t, "width"), Rule: rapid.String().Draw(t, "rule"),
-				Alpha: number.Draw(t, "alpha"), Seen: rapid.Int().Draw(t, "seen"), Beside: rapid.IntRange(-1, 1).Draw(t, "beside"), Survivors: rapid.Int().Draw(t, "survivors"),
+				Alpha: number.Draw(t, "alpha"), Seen: rapid.Int().Draw(t, "seen"), Disallowed: rapid.IntRange(-1, 1).Draw(t, "beside"), Survivors: rapid.Int().Draw(t, "survivors"),
 			}
 		}
 		same(t, c, AppendCertificate(nil, &c))

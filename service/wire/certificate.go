@@ -119,9 +119,9 @@ func appendRounds(dst []byte, looks []batch.LookRecord) []byte {
 		dst = AppendDouble(dst, l.Alpha)
 		dst = append(dst, `,"seen":`...)
 		dst = strconv.AppendInt(dst, int64(l.Seen), 10)
-		if l.Beside != 0 {
+		if l.Disallowed != 0 {
 			dst = append(dst, `,"beside":`...)
-			dst = strconv.AppendInt(dst, int64(l.Beside), 10)
+			dst = strconv.AppendInt(dst, int64(l.Disallowed), 10)
 		}
 		dst = append(dst, `,"survivors":`...)
 		dst = strconv.AppendInt(dst, int64(l.Survivors), 10)
