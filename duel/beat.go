@@ -40,7 +40,7 @@ type cell struct{ n, w int64 }
 func newBeat(k int, d Design, rng *rand.Rand) *beat {
 	s := &beat{
 		tally: newTally(d), k: k, sweep: d.Testing == Sweep, rng: rng,
-		active: everybody(k), cells: make([]cell, k*k),
+		active: allArms(k), cells: make([]cell, k*k),
 		n: make([]int64, k), w: make([]int64, k), planned: make([]int64, k),
 	}
 	s.scale, s.limit = beatScale(k, d)

@@ -76,7 +76,7 @@ func TestBeatAgainstNaive(t *testing.T) {
 		f := Constant(k, rapid.Float64Range(.3, .5).Draw(t, "gap"))
 		r := rand.New(philox.New(rapid.Uint64().Draw(t, "seed"), 1))
 		s := newBeat(k, d, r)
-		o := &naive{active: everybody(k)}
+		o := &naive{active: allArms(k)}
 		var out []Elimination
 		end := k
 		for !s.ended() {

@@ -278,7 +278,7 @@ func everyArmIsSomewhere(of strategy, eliminated []Elimination, k int) error {
 		arms = append(arms, e.Arm)
 	}
 	slices.Sort(arms)
-	if !slices.Equal(arms, everybody(k)) {
+	if !slices.Equal(arms, allArms(k)) {
 		return fmt.Errorf("%d arms active and %d eliminated are not the %d that began", len(st.Active), len(eliminated), k)
 	}
 	return nil

@@ -29,7 +29,7 @@ func newFilter(k int, d Design, rng *rand.Rand) *filter {
 		tally: newTally(d), k: k, scale: filterScale(k, d), prune: d.Algorithm == InterleavedFilter2,
 		champion: rng.IntN(k), n: make([]int64, k), w: make([]int64, k),
 	}
-	s.active = slices.Delete(everybody(k), s.champion, s.champion+1)
+	s.active = slices.Delete(allArms(k), s.champion, s.champion+1)
 	return s
 }
 

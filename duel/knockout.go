@@ -80,7 +80,7 @@ func newKnockout(k int, d Design, rng *rand.Rand) *knockout {
 	s := &knockout{
 		tally: newTally(d), k: k, design: d, rng: rng, seat: make([]int, k),
 	}
-	s.pair(everybody(k))
+	s.pair(allArms(k))
 	return s
 }
 

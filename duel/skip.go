@@ -61,7 +61,7 @@ func skipAhead(ctx context.Context, d Design, f *Preferences, source *philox.Sou
 		s.step()
 	}
 	duels := s.duels()
-	s.everybodyIsNear()
+	s.allArmsNear()
 	for i := range s.active {
 		s.draw(&s.active[i], s.level)
 	}
@@ -126,7 +126,7 @@ func (s *skip) step() {
 		}
 		return
 	}
-	s.everybodyIsNear()
+	s.allArmsNear()
 	gained := s.advance()
 	const share = 256 // share of the level for which the near arms are computed: they are few then, and seldom recomputed
 	s.findNear(s.level + 1 + s.level/share)
@@ -135,7 +135,7 @@ func (s *skip) step() {
 	}
 }
 
-func (s *skip) everybodyIsNear() {
+func (s *skip) allArmsNear() {
 	s.near, s.until = s.near[:0], math.MaxInt64
 	for i := range s.active {
 		s.near = append(s.near, i)
@@ -274,14 +274,14 @@ func belowSquare(x float64) int64 {
 	return whole
 }
 
-// remove takes the arm at index place out of W; all arms are drawn. Of w_b wins, the
+// remove takes the arm at this index out of W; all arms are drawn. Of w_b wins, the
 // number against that arm is binomial with its share in b's probabilities; likewise for
 // losses.
-func (s *skip) remove(place int) {
-	z := s.active[place]
+func (s *skip) remove(index int) {
+	z := s.active[index]
 	s.account(&z)
 	k := float64(len(s.active))
-	s.active = slices.Delete(s.active, place, place+1)
+	s.active = slices.Delete(s.active, index, index+1)
 	s.level, s.until = math.MaxInt64, 0
 	for i := range s.active {
 		b := &s.active[i]

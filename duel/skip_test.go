@@ -114,7 +114,7 @@ func TestSweepBeginsWithATest(t *testing.T) {
 	for i, c := range []struct{ n, w int64 }{{1010, 900}, {1000, 500}, {1000, 500}, {1005, 500}, {1010, 100}} {
 		s.active[i].n, s.active[i].w = c.n, c.w
 	}
-	s.everybodyIsNear()
+	s.allArmsNear()
 	before := s.duels()
 	s.sweep()
 	if len(s.active) != k-1 || s.active[k-2].arm == k-1 || s.duels() != before+1 {

@@ -98,9 +98,9 @@ func (s *skip) order(due int) (known int) {
 
 // extremes returns, of the arms at places, those of worst and best rate, the first of
 // equals.
-func (s *skip) extremes(places []int) (worst, best int) {
+func (s *skip) extremes(indices []int) (worst, best int) {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, i := range places {
+	for _, i := range indices {
 		c := &s.active[i]
 		p := c.rate()
 		if p < lo || p == lo && c.arm < s.active[worst].arm {

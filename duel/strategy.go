@@ -88,8 +88,8 @@ func radiusAt(scale float64, n int64) float64 {
 	return scale / math.Sqrt(float64(n))
 }
 
-// everybody lists all k arms.
-func everybody(k int) []int {
+// allArms lists all k arms.
+func allArms(k int) []int {
 	arms := make([]int, k)
 	for i := range arms {
 		arms[i] = i

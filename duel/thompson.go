@@ -198,7 +198,7 @@ func (s *thompson) tell(d pair, won bool) change {
 
 // describe ranks by empirical Copeland score, then by rate.
 func (s *thompson) describe(st *State) {
-	st.Active = everybody(s.k)
+	st.Active = allArms(s.k)
 	most, best := -1, -1.
 	for i := range s.k {
 		var n, w int64

@@ -108,10 +108,10 @@ func TestDamagedProgress(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(4, 0))
 	for range flips {
-		once, twice := []byte(whole), []byte(whole)
+		single, twice := []byte(whole), []byte(whole)
 		first, second := r.IntN(slotHeader+100), slotBlock+r.IntN(slotHeader+100)
-		once[[]int{first, second}[r.IntN(2)]] ^= 1 << r.IntN(8)
-		check("one record flipped", true, once)
+		single[[]int{first, second}[r.IntN(2)]] ^= 1 << r.IntN(8)
+		check("one record flipped", true, single)
 		twice[first] ^= 1 << r.IntN(8)
 		twice[second] ^= 1 << r.IntN(8)
 		check(fmt.Sprint("both records flipped, in ", first, " and ", second), false, twice)

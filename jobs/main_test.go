@@ -51,7 +51,7 @@ func reference(n int64) (out [2][]byte, sum totals) {
 type numbers struct {
 	n, size, at int64
 	buf         [2][]int64
-	turn        int
+	next        int
 	skipped     []int64
 	hook        func(op string) // may be nil
 }
@@ -72,13 +72,13 @@ func (s *numbers) Next(context.Context) ([]int64, int, error) {
 	if s.at == s.n {
 		return nil, 0, io.EOF
 	}
-	chunk := s.buf[s.turn][:0]
+	chunk := s.buf[s.next][:0]
 	for range min(s.size, s.n-s.at) {
 		chunk = append(chunk, s.at)
 		s.at++
 	}
-	s.buf[s.turn] = chunk
-	s.turn = 1 - s.turn
+	s.buf[s.next] = chunk
+	s.next = 1 - s.next
 	return chunk, len(chunk), nil
 }
 

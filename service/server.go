@@ -75,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
 		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
-		turns:  fair.NewTurns(o.Turn, o.turned()),
+		turns:  fair.NewTurns(o.Turn, o.observeTurns()),
 		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
@@ -94,8 +94,8 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// turned tells metrics, if there are any, how long work waited for its turn.
-func (o *Options) turned() func(fair.Class, time.Duration) {
+// observeTurns tells metrics, if there are any, how long work waited for its turn.
+func (o *Options) observeTurns() func(fair.Class, time.Duration) {
 	m := o.Metrics
 	if m == nil {
 		return nil
@@ -129,7 +129,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
-		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, Gone: s.forgetCollection, Log: o.Log,
+		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
 		Patience: o.Timeouts.Search,
 	}
 	if co.Patience == 0 { // as long as any search may take, which is for ever

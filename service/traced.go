@@ -20,7 +20,7 @@ func (s *Server) traced(x *exchange, r *http.Request, h http.Header) *http.Reque
 	x.own = span
 	x.trace, _ = span.IDs()
 	span.Text("thresher.request_id", x.id)
-	span.Tell(h)
+	span.Inject(h)
 	return r.WithContext(ctx)
 }
 

@@ -36,9 +36,9 @@ type blockUser struct {
 	beta    float64
 	ceiling ceiling
 	slate   *Slate // the best list so far; nil for a user without bounds
-	// place is the index in the grid of slate's threshold, -1 before the first list.
-	place int
-	alpha float64 // slate's alpha if a run of AFSM picks anything
+	// threshold is the index in the grid of slate's threshold, -1 before the first list.
+	threshold int
+	alpha     float64 // slate's alpha if a run of AFSM picks anything
 }
 
 // block plans users together and extends all their lists by one item a step. Its scratch
@@ -78,11 +78,11 @@ func newBlock(p *plan, users int) *block {
 	for i, c := range newCeilings(users, d) {
 		b.users[i].ceiling = c
 	}
-	places := len(p.grid) + 1
+	thresholds := len(p.grid) + 1
 	b.search = search{
 		cells: cells, prices: p.prices, grid: append(p.grid[:len(p.grid):len(p.grid)], math.Inf(-1)),
 		planner: b.planner, empty: objective.NewList(),
-		chosen: make([]Pick, places), top: make([]float64, places), rate: make([]float64, places),
+		chosen: make([]Pick, thresholds), top: make([]float64, thresholds), rate: make([]float64, thresholds),
 		queue: make(cellQueue, 0, cells.size()),
 	}
 	return b
@@ -107,7 +107,7 @@ func (b *block) plan(ctx context.Context, from, to int) error {
 	b.now.reset(0)
 	for i := range b.users[:to-from] {
 		if u := &b.users[i]; u.slate != nil && len(u.slate.Picks) == 0 {
-			u.place = -1
+			u.threshold = -1
 			b.now.nodes = append(b.now.nodes, node{user: i, lo: last, hi: last + 1})
 		}
 	}
@@ -130,13 +130,13 @@ func (b *block) climb(ctx context.Context) error {
 
 // admit starts the lists of user i of the call, or makes the whole slate if the user has
 // no bounds.
-func (b *block) admit(i, place int) error {
+func (b *block) admit(i, slot int) error {
 	p, user := b.of, b.of.users[i]
 	beta, err := user.Beta(p.options.Confidence)
 	if err != nil {
 		return err
 	}
-	u := &b.users[place]
+	u := &b.users[slot]
 	u.slate = nil
 	if p.single {
 		p.slates[i], err = b.planner.Recommend(user, p.options)
@@ -148,15 +148,15 @@ func (b *block) admit(i, place int) error {
 	}
 	slate := &p.slates[i]
 	*slate = Slate{Algorithm: p.options.Algorithm, Beta: beta, Picks: []Pick{}}
-	u.user, u.beta, u.slate, u.place, u.alpha = user, beta, slate, -1, 0
+	u.user, u.beta, u.slate, u.threshold, u.alpha = user, beta, slate, -1, 0
 	if p.options.Confidence.guaranteed(user.lambda) {
 		u.alpha = p.c.Alpha(p.options.Epsilon)
 	}
 	if last := len(p.grid); last > 0 {
-		b.now.nodes = append(b.now.nodes, node{user: place, hi: last})
+		b.now.nodes = append(b.now.nodes, node{user: slot, hi: last})
 	}
 	if last := len(p.grid); p.modified {
-		b.now.nodes = append(b.now.nodes, node{user: place, lo: last, hi: last + 1, rule: perCost})
+		b.now.nodes = append(b.now.nodes, node{user: slot, lo: last, hi: last + 1, rule: perCost})
 	}
 	return nil
 }
@@ -237,10 +237,10 @@ func (b *block) grow(i int, q *query, figures []float32) {
 	}
 }
 
-// finish compares a complete list with the best so far; place is the largest threshold
-// that makes it. Among lists of equal UCB the one of the largest threshold stays, as in a
-// Planner, which tries thresholds one after the other.
-func (b *block) finish(u *blockUser, list []Pick, place int) {
+// finish compares a complete list with the best so far; threshold is the index in the
+// grid of the largest one that makes it. Among lists of equal UCB the one of the largest
+// threshold stays, as in a Planner, which tries thresholds one after the other.
+func (b *block) finish(u *blockUser, list []Pick, threshold int) {
 	var value, width float64
 	for _, pick := range list {
 		value += pick.Mean
@@ -248,16 +248,16 @@ func (b *block) finish(u *blockUser, list []Pick, place int) {
 	}
 	ucb := value + 3*width
 	s := u.slate
-	if len(list) > 0 && place < b.of.runs {
+	if len(list) > 0 && threshold < b.of.runs {
 		s.Alpha = u.alpha
 	}
-	if u.place >= 0 && (ucb < s.UCB || ucb == s.UCB && place > u.place) {
+	if u.threshold >= 0 && (ucb < s.UCB || ucb == s.UCB && threshold > u.threshold) {
 		return
 	}
-	u.place = place
+	u.threshold = threshold
 	s.Picks = append(s.Picks[:0], list...)
 	s.Value, s.Width, s.UCB, s.Rho = value, width, ucb, 0
-	if place < len(b.of.grid) && !math.IsInf(b.of.grid[place], -1) {
-		s.Rho = b.of.grid[place]
+	if threshold < len(b.of.grid) && !math.IsInf(b.of.grid[threshold], -1) {
+		s.Rho = b.of.grid[threshold]
 	}
 }

@@ -71,10 +71,10 @@ func underCeiling(t interface {
 		scale, shift := q.slackness()
 		for r, x := range figures {
 			over := float64(x)*scale + shift
-			for place := cells.start[r]; place < cells.start[r+1]; place++ {
-				e := int(cells.items[place])
+			for slot := cells.start[r]; slot < cells.start[r+1]; slot++ {
+				e := int(cells.items[slot])
 				mean, width := p.estimate(e)
-				bound := q.bound(cells.rows[int(place)*d : (int(place)+1)*d])
+				bound := q.bound(cells.rows[int(slot)*d : (int(slot)+1)*d])
 				if ucb := mean + width; ucb > over || ucb > bound {
 					t.Fatalf("item %d: score %v, bound %v, of its cell %v", e, ucb, bound, over)
 				} else if ucb > 0.99*bound {

@@ -17,9 +17,9 @@ const deepest = 64
 // They take n(8d+4) + cells(4d+4) bytes, with n/16 to n cells, mostly n/12.
 type cells struct {
 	d     int
-	items []int32 // by place: cell r has those at places start[r]..start[r+1]
+	items []int32 // by slot: cell r has those at slots start[r]..start[r+1]
 	start []int32
-	rows  []float64 // the vectors, by place
+	rows  []float64 // the vectors, by slot
 	// scale is the largest entry of all vectors, or 1 if that is 0; envelopes, by cell, are
 	// divided by it.
 	scale     float64

@@ -119,9 +119,9 @@ func (s *search) admits(bound, cost float64) bool {
 // open considers the items of a cell.
 func (s *search) open(r int) {
 	d, p := s.cells.d, s.planner
-	for place := int(s.cells.start[r]); place < int(s.cells.start[r+1]); place++ {
-		e := int(s.cells.items[place])
-		bound := s.query.bound(s.cells.rows[place*d : (place+1)*d])
+	for slot := int(s.cells.start[r]); slot < int(s.cells.start[r+1]); slot++ {
+		e := int(s.cells.items[slot])
+		bound := s.query.bound(s.cells.rows[slot*d : (slot+1)*d])
 		if s.admits(bound, p.c.total[e]) && p.basket.fits(e) {
 			s.consider(e)
 		}

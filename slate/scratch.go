@@ -86,8 +86,8 @@ func (p *plan) share(wanted int) (workers, users int, err error) {
 // users. A user has at most one node for each threshold.
 func (p *plan) blockBytes() (fixed, each float64) {
 	n, d, cells, m := float64(len(p.c.usable)), float64(p.many.cells.d), float64(p.many.cells.size()), float64(p.c.length)
-	places := float64(len(p.grid) + 1)
-	fixed = n + 24*cells + 8*d*(d+4) + 64*places + 8*m
-	each = 4*cells + d*(24*d+96) + places*(frontBytes*m+frontBytes) + 2*pickBytes*m + 512
+	thresholds := float64(len(p.grid) + 1)
+	fixed = n + 24*cells + 8*d*(d+4) + 64*thresholds + 8*m
+	each = 4*cells + d*(24*d+96) + thresholds*(frontBytes*m+frontBytes) + 2*pickBytes*m + 512
 	return fixed, each
 }

@@ -43,7 +43,7 @@ folder cannot be read, or a server uses it.`,
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
-			return a.tellItems(items, asJSON, all)
+			return a.printItems(items, asJSON, all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
@@ -52,8 +52,8 @@ folder cannot be read, or a server uses it.`,
 	return cmd
 }
 
-// tellItems prints what a check has found; its error has the exit code.
-func (a *app) tellItems(items []db.Item, asJSON, all bool) error {
+// printItems prints what a check has found; its error has the exit code.
+func (a *app) printItems(items []db.Item, asJSON, all bool) error {
 	counts := map[db.Verdict]int{}
 	for _, i := range items {
 		counts[i.Verdict]++
@@ -73,7 +73,7 @@ func (a *app) tellItems(items []db.Item, asJSON, all bool) error {
 	} else {
 		for _, i := range items {
 			if all || i.Verdict != db.Whole {
-				tellItem(a.out, i)
+				printItem(a.out, i)
 			}
 		}
 		fmt.Fprintf(a.out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
@@ -85,7 +85,7 @@ func (a *app) tellItems(items []db.Item, asJSON, all bool) error {
 	return nil
 }
 
-func tellItem(w io.Writer, i db.Item) {
+func printItem(w io.Writer, i db.Item) {
 	fmt.Fprintf(w, "%-8s %s %s", i.Verdict, i.Kind, i.Name)
 	if i.Detail != "" {
 		fmt.Fprintf(w, ": %s", i.Detail)
@@ -118,7 +118,7 @@ Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.
 				}
 				return err
 			}
-			tellRepaired(a.out, r)
+			printRepaired(a.out, r)
 			return nil
 		},
 	}
@@ -127,7 +127,7 @@ Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.
 	return cmd
 }
 
-func tellRepaired(w io.Writer, r *service.Repaired) {
+func printRepaired(w io.Writer, r *service.Repaired) {
 	for _, d := range r.Databases {
 		fmt.Fprintf(w, "%s: moved to %s; %d keys could be read\n", d.Name, d.MovedTo, d.Keys)
 		for _, lost := range d.Lost {

@@ -48,17 +48,17 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
 	in := input{path: f.Name(), name: name, temp: true}
-	if err := spool(ctx, f, open); err != nil {
+	if err := copyToFile(ctx, f, open); err != nil {
 		in.remove()
 		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)
 	}
 	return in, nil
 }
 
-// spool copies the reader that open returns into f and closes both. Opening and reading a
-// pipe block until its writer is ready; if ctx ends first, spool returns and abandons the
+// copyToFile copies the reader that open returns into f and closes both. Opening and reading a
+// pipe block until its writer is ready; if ctx ends first, copyToFile returns and abandons the
 // blocked reader until the process exits.
-func spool(ctx context.Context, f *os.File, open func() (io.ReadCloser, error)) error {
+func copyToFile(ctx context.Context, f *os.File, open func() (io.ReadCloser, error)) error {
 	done := make(chan error, 1)
 	go func() {
 		r, err := open()

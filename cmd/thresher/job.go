@@ -111,8 +111,8 @@ func oneBatch(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// told gives an error of the client its exit code.
-func told(err error) error {
+// withExitCode gives an error of the client its exit code.
+func withExitCode(err error) error {
 	var lost *client.LostError
 	var p *client.Problem
 	switch {

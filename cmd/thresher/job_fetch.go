@@ -87,7 +87,7 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 	}
 	b, err := c.Batch(ctx, id)
 	if err != nil {
-		return told(err)
+		return withExitCode(err)
 	}
 	if !b.Status.Final() {
 		return &exitError{exitWrong, fmt.Errorf("batch %s is not done: %s, %s; thresher job wait %s waits for it", id, statusOf(&b), countsOf(&b), id)}
@@ -113,7 +113,7 @@ func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api
 		}
 		n, err := a.fetch(ctx, c, *x.id, x.path, j.force)
 		if err != nil {
-			return told(err)
+			return withExitCode(err)
 		}
 		*x.to = x.path
 		report.Bytes += n

@@ -43,7 +43,7 @@ func (a *app) withBatch(f *remote, ask func(*client.Client) (api.Batch, error)) 
 	}
 	b, err := ask(c)
 	if err != nil {
-		return told(err)
+		return withExitCode(err)
 	}
 	return a.showBatch(&b, f.json)
 }
@@ -153,7 +153,7 @@ func (a *app) listBatches(ctx context.Context, f *remote, after string, limit in
 	}
 	page, err := c.Batches(ctx, after, limit)
 	if err != nil {
-		return told(err)
+		return withExitCode(err)
 	}
 	if f.json {
 		return json.NewEncoder(a.out).Encode(page)

@@ -103,7 +103,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 		return &exitError{exitInterrupted, errors.New("interrupted before the server answered; thresher job list shows whether the job exists")}
 	}
 	if err != nil {
-		return told(err)
+		return withExitCode(err)
 	}
 	if s.wait {
 		fmt.Fprintf(a.err, "batch %s\n", b.ID)

@@ -70,7 +70,7 @@ func (a *app) awaited(ctx context.Context, c *client.Client, w *waiting, id stri
 		return b, &exitError{exitInterrupted, fmt.Errorf("interrupted; the job continues, and thresher job wait %s waits for it again", id)}
 	}
 	if err != nil {
-		return b, told(err)
+		return b, withExitCode(err)
 	}
 	return b, nil
 }

@@ -71,7 +71,7 @@ func (o *answerFiles) progress() string { return o.out + ".progress" }
 // outputs returns the files that the job appends to.
 func (o *answerFiles) outputs() []string {
 	answers := o.out
-	if o.spooled() {
+	if o.isAssembled() {
 		answers += ".spool"
 	}
 	if o.certificates == "" {
@@ -80,7 +80,7 @@ func (o *answerFiles) outputs() []string {
 	return []string{answers, o.certificates}
 }
 
-func (o *answerFiles) spooled() bool { return o.format != dataset.JSONL }
+func (o *answerFiles) isAssembled() bool { return o.format != dataset.JSONL }
 
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
@@ -110,7 +110,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 				r.Names[i] = names[id]
 			}
 		}
-		if o.spooled() {
+		if o.isAssembled() {
 			out[0] = dataset.AppendRecord(out[0], &r)
 		} else {
 			r.Certificate = certificate
@@ -125,14 +125,14 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 
 // assemble converts the spool to the final file atomically.
 func (o *answerFiles) assemble(ctx context.Context) (err error) {
-	if !o.spooled() {
+	if !o.isAssembled() {
 		return nil
 	}
-	spool, err := os.Open(o.outputs()[0])
+	results, err := os.Open(o.outputs()[0])
 	if err != nil {
 		return err
 	}
-	defer spool.Close()
+	defer results.Close()
 	out, err := atomicfile.Create(o.out, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.out, err)
@@ -144,7 +144,7 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 		}
 	}()
 
-	from := contextSpool{contextReader{ctx, spool}, spool}
+	from := contextReadSeeker{contextReader{ctx, results}, results}
 	switch o.format {
 	case dataset.NPZ:
 		err = dataset.AssembleNPZ(from, o.width, out)
@@ -159,15 +159,15 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	return out.Commit(true) // a crashed run may already have written it
 }
 
-// contextSpool is a spool whose reads fail once its context has ended.
-type contextSpool struct {
+// contextReadSeeker is a spool whose reads fail once its context has ended.
+type contextReadSeeker struct {
 	contextReader
 	io.Seeker
 }
 
 // clear deletes the spool after the progress.
 func (o *answerFiles) clear() error {
-	if !o.spooled() {
+	if !o.isAssembled() {
 		return nil
 	}
 	return os.Remove(o.outputs()[0])

@@ -221,9 +221,9 @@ func (s *summary) wanted() string {
 
 func (s *summary) promise() string {
 	if s.Partial > 0 {
-		return fmt.Sprintf("%s; an answer that was stopped early is promised its open bound, no more", s.whole())
+		return fmt.Sprintf("%s; an answer that was stopped early is promised its open bound, no more", s.describeGuarantee())
 	}
-	return s.whole()
+	return s.describeGuarantee()
 }
 
 // withLaw appends the law of the probabilistic answers, if known, to the name of their
@@ -236,8 +236,8 @@ func withLaw(guarantees, law string) string {
 	return strings.Replace(guarantees, name, name+" ("+law+")", 1)
 }
 
-// whole describes the guarantee of complete answers.
-func (s *summary) whole() string {
+// describeGuarantee describes the guarantee of complete answers.
+func (s *summary) describeGuarantee() string {
 	switch {
 	case s.WrongAllowed > 0:
 		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", withLaw(s.Guarantee, s.Law), s.Delta, s.WrongAllowed, s.Queries)

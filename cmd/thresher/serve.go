@@ -142,12 +142,12 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 }
 
 // serveUntil serves until ctx ends or a background task fails.
-func serveUntil(ctx context.Context, serve, beside func(context.Context) error) error {
+func serveUntil(ctx context.Context, serve, background func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
 	go func() {
-		err := beside(ctx)
+		err := background(ctx)
 		if err != nil && ctx.Err() == nil {
 			stop()
 			done <- err

@@ -115,10 +115,10 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 			return err
 		}
 	}
-	return a.tellReceipts(receipts, f.json)
+	return a.printReceipts(receipts, f.json)
 }
 
-func (a *app) tellReceipts(receipts []slateReceipt, asJSON bool) error {
+func (a *app) printReceipts(receipts []slateReceipt, asJSON bool) error {
 	for _, r := range receipts {
 		if asJSON {
 			if err := json.NewEncoder(a.out).Encode(r); err != nil {

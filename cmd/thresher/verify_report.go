@@ -78,7 +78,7 @@ func (r *verifyReport) verdict(strict bool) error {
 // print writes the report as a table.
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
-	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.asked()))
+	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
 	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
 	t.row("wrong", r.Wrong)
 	t.row("malformed", r.Malformed)
@@ -99,7 +99,7 @@ func (r *verifyReport) print(w io.Writer) error {
 	return t.flush()
 }
 
-func (r *verifyReport) asked() string {
+func (r *verifyReport) goal() string {
 	if r.pairs {
 		return "all that reach the least score"
 	}

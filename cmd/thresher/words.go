@@ -10,11 +10,11 @@ import (
 
 // inWords rewords an error of encoding/json without Go type names. whole describes what the
 // text should be.
-func inWords(err error, whole string) error {
+func inWords(err error, what string) error {
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
-		return fmt.Errorf("%s: cannot be a JSON %s", cmp.Or(mistyped.Field, whole), mistyped.Value)
+		return fmt.Errorf("%s: cannot be a JSON %s", cmp.Or(mistyped.Field, what), mistyped.Value)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("is cut short")
 	case errors.Is(err, io.EOF):

@@ -56,7 +56,7 @@ func together(ctx context.Context, all []*caller, until time.Time) error {
 		wait.Go(func() {
 			c.latencies, c.busy = c.latencies[:0], 0
 			for errs[i] == nil && ctx.Err() == nil && time.Now().Before(until) {
-				errs[i] = c.once(ctx)
+				errs[i] = c.call(ctx)
 			}
 		})
 	}
@@ -64,8 +64,8 @@ func together(ctx context.Context, all []*caller, until time.Time) error {
 	return errors.Join(ctx.Err(), errors.Join(errs...))
 }
 
-// once sends one request; after a 429 it waits as told.
-func (c *caller) once(ctx context.Context) error {
+// call sends one request; after a 429 it waits as told.
+func (c *caller) call(ctx context.Context) error {
 	request := c.requests[c.next%len(c.requests)]
 	c.next++
 	if err := c.conn.SetDeadline(time.Now().Add(callWait)); err != nil {

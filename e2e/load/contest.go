@@ -27,12 +27,12 @@ type contest struct {
 
 // match is one tournament.
 type match struct {
-	name  string // also its idempotency key
-	seed  uint64
-	id    string
-	steps int          // answered requests for duels
-	told  []duelResult // acknowledged
-	tell  []duelResult // not acknowledged yet
+	name         string // also its idempotency key
+	seed         uint64
+	id           string
+	steps        int          // answered requests for duels
+	acknowledged []duelResult // acknowledged
+	pending      []duelResult // not acknowledged yet
 }
 
 type duelResult struct {
@@ -87,21 +87,21 @@ func (c *contest) ask(ctx context.Context, a *api, m *match) (ended bool, err er
 	if got.problem().Type == "/problems/tournament-ended" {
 		return true, nil
 	}
-	var handed struct {
+	var issued struct {
 		Duels []struct {
 			ID   uint64 `json:"duel_id"`
 			A, B string
 		}
 	}
-	if err := got.into(&handed, 200); err != nil {
+	if err := got.into(&issued, 200); err != nil {
 		return false, fmt.Errorf("tournament %s, step %d: %w", m.name, m.steps, err)
 	}
-	for _, d := range handed.Duels {
+	for _, d := range issued.Duels {
 		if d.A == d.B {
 			return false, fmt.Errorf("tournament %s: duel %d is of %s against itself", m.name, d.ID, d.A)
 		}
 		upset := d.ID*2654435761>>9%8 == 0 // a function of the duel alone
-		m.tell = append(m.tell, duelResult{d.ID, (d.A < d.B) != upset})
+		m.pending = append(m.pending, duelResult{d.ID, (d.A < d.B) != upset})
 	}
 	m.steps++
 	return false, nil
@@ -109,15 +109,15 @@ func (c *contest) ask(ctx context.Context, a *api, m *match) (ended bool, err er
 
 // report sends the results; some duels may have been withdrawn meanwhile.
 func (m *match) report(ctx context.Context, a *api) error {
-	got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody(m.tell, ""))
+	got, err := a.call(ctx, "POST", m.path()+"/report?lenient", jsonBody(m.pending, ""))
 	if err != nil {
 		return err
 	}
 	if err := got.into(nil, 200); err != nil {
 		return fmt.Errorf("tournament %s: %w", m.name, err)
 	}
-	m.told = append(m.told, m.tell...)
-	m.tell = nil
+	m.acknowledged = append(m.acknowledged, m.pending...)
+	m.pending = nil
 	return nil
 }
 
@@ -126,8 +126,8 @@ func (c *contest) advance(ctx context.Context, a *api, m *match) (ended bool, er
 	switch {
 	case m.id == "":
 		return false, c.begin(ctx, a, m)
-	case len(m.tell) > 0:
-		c.count["results reported"] += len(m.tell)
+	case len(m.pending) > 0:
+		c.count["results reported"] += len(m.pending)
 		return false, m.report(ctx, a)
 	}
 	return c.ask(ctx, a, m)
@@ -176,8 +176,8 @@ func (c *contest) matches() []*match {
 // server.
 func (c *contest) check(ctx context.Context, a *api) error {
 	for _, m := range c.matches() {
-		for range min(3, len(m.told)) {
-			r := m.told[c.r.IntN(len(m.told))]
+		for range min(3, len(m.acknowledged)) {
+			r := m.acknowledged[c.r.IntN(len(m.acknowledged))]
 			if err := m.known(ctx, a, r); err != nil {
 				return fmt.Errorf("tournament %s, duel %d, acknowledged as %t: %w", m.name, r.ID, r.AWon, err)
 			}

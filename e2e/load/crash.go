@@ -66,7 +66,7 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 		newContest("keyed", true, o.seed), newContest("leased", false, o.seed+1)}
 	began := time.Now()
 	for i := range o.crashes {
-		if err := c.once(ctx, i == 0); err != nil {
+		if err := c.cycle(ctx, i == 0); err != nil {
 			return fmt.Errorf("crash %d of %d, seed %d: %w", i+1, o.crashes, o.seed, err)
 		}
 	}
@@ -94,8 +94,8 @@ type crash struct {
 	starts []time.Duration // until ready, after a crash
 }
 
-// once starts the server, compares everything, writes, and kills it.
-func (c *crash) once(ctx context.Context, first bool) error {
+// cycle starts the server, compares everything, writes, and kills it.
+func (c *crash) cycle(ctx context.Context, first bool) error {
 	if !first && c.r.IntN(4) == 0 {
 		return c.soon(ctx)
 	}

@@ -71,23 +71,23 @@ type full struct {
 }
 
 // withoutRoom tries all shortages on a server in a room.
-func (r *run) withoutRoom(ctx context.Context, place room) (err error) {
-	f := &full{run: r, room: place, kept: map[string][]byte{}}
+func (r *run) withoutRoom(ctx context.Context, space room) (err error) {
+	f := &full{run: r, room: space, kept: map[string][]byte{}}
 	if f.addr, err = freeAddress(); err != nil {
 		return err
 	}
 	if err := f.begin(ctx); err != nil {
-		return fmt.Errorf("%s: %w", place.name(), err)
+		return fmt.Errorf("%s: %w", space.name(), err)
 	}
 	defer func() { f.kill() }()
 	for _, s := range shortages() {
 		if err := s.meet(f, ctx); err != nil {
-			return fmt.Errorf("%s: %s: %w; log: %s", place.name(), s.says, err, f.log)
+			return fmt.Errorf("%s: %s: %w; log: %s", space.name(), s.says, err, f.log)
 		}
-		if err := f.whole(ctx); err != nil {
-			return fmt.Errorf("%s: after %s: %w; log: %s", place.name(), s.says, err, f.log)
+		if err := f.checkFiles(ctx); err != nil {
+			return fmt.Errorf("%s: after %s: %w; log: %s", space.name(), s.says, err, f.log)
 		}
-		fmt.Fprintf(r.out, "%s: %s\n", place.name(), s.says)
+		fmt.Fprintf(r.out, "%s: %s\n", space.name(), s.says)
 	}
 	return f.stop()
 }
@@ -128,8 +128,8 @@ func isFull(got *answer) error {
 	return nil
 }
 
-// whole compares the files with those acknowledged, and fails for any others.
-func (f *full) whole(ctx context.Context) error {
+// checkFiles compares the files with those acknowledged, and fails for any others.
+func (f *full) checkFiles(ctx context.Context) error {
 	if err := errors.Join(f.alive(), f.sane()); err != nil {
 		return err
 	}
@@ -394,7 +394,7 @@ func (f *full) restart(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	if err := f.whole(ctx); err != nil {
+	if err := f.checkFiles(ctx); err != nil {
 		return err
 	}
 	if _, ok := f.room.(*limited); ok {

@@ -116,13 +116,13 @@ func served(ctx context.Context, all []*contender, file string, flags []string, 
 	return nil
 }
 
-// beside is the load during which a single client asks.
-type beside struct {
-	says    string
-	callers int
-	whole   [][]byte // requests
-	queries int      // of each
-	timeout bool     // the single client sets a timeout of 200 ms
+// background is the load during which a single client asks.
+type background struct {
+	says     string
+	callers  int
+	requests [][]byte // requests
+	queries  int      // of each
+	timeout  bool     // the single client sets a timeout of 200 ms
 }
 
 // fair measures one client's searches of one query: alone, next to clients of large searches,
@@ -175,19 +175,19 @@ func (r *run) fair(ctx context.Context, o *fairOptions) error {
 }
 
 // rowsOf returns the rows of the table.
-func (o *fairOptions) rowsOf() []beside {
-	large, small := o.whole(o.queries, ""), o.whole(1, "")
+func (o *fairOptions) rowsOf() []background {
+	large, small := o.requestsOf(o.queries, ""), o.requestsOf(1, "")
 	name := fmt.Sprintf("%d clients of %d queries", o.bulk, o.queries)
-	return []beside{
+	return []background{
 		{says: "nobody"},
-		{says: name, callers: o.bulk, whole: large, queries: o.queries},
-		{says: name + ", `timeout_ms` 200", callers: o.bulk, whole: large, queries: o.queries, timeout: true},
-		{says: fmt.Sprintf("%d clients of one query", o.crowd), callers: o.crowd, whole: small, queries: 1},
+		{says: name, callers: o.bulk, requests: large, queries: o.queries},
+		{says: name + ", `timeout_ms` 200", callers: o.bulk, requests: large, queries: o.queries, timeout: true},
+		{says: fmt.Sprintf("%d clients of one query", o.crowd), callers: o.crowd, requests: small, queries: 1},
 	}
 }
 
-// whole returns requests of so many queries each.
-func (o *fairOptions) whole(queries int, parameters string) [][]byte {
+// requestsOf returns requests of so many queries each.
+func (o *fairOptions) requestsOf(queries int, parameters string) [][]byte {
 	kinds := 4
 	if queries == 1 {
 		kinds = 256
@@ -236,8 +236,8 @@ func (x *fairResult) answers() string {
 const settled = time.Second
 
 // measure runs the load and one client next to it.
-func (o *fairOptions) measure(ctx context.Context, c *contender, b *beside, x *fairResult) error {
-	others, err := callers(c.addr, b.callers, b.whole)
+func (o *fairOptions) measure(ctx context.Context, c *contender, b *background, x *fairResult) error {
+	others, err := callers(c.addr, b.callers, b.requests)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (o *fairOptions) measure(ctx context.Context, c *contender, b *beside, x *f
 	if b.timeout {
 		parameters = "&timeout_ms=200"
 	}
-	one, err := callers(c.addr, 1, o.whole(1, parameters))
+	one, err := callers(c.addr, 1, o.requestsOf(1, parameters))
 	if err != nil {
 		return err
 	}

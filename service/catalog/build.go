@@ -57,7 +57,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 		b.forget()
 		return Info{}, err
 	}
-	defer func() { <-b.c.turn }()
+	defer func() { <-b.c.buildSlot }()
 	if b.change.From != 0 && b.from == nil { // a former process accepted it
 		var err error
 		if b.from, err = b.c.Use(b.name, b.change.From); err != nil {
@@ -74,7 +74,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 	if ctx.Err() != nil && err != nil {
 		b.clear(b.change.data(), b.change.ids())
 		b.forget()
-		return Info{}, b.gone()
+		return Info{}, b.stopReason()
 	}
 	return b.c.conclude(b, o, err)
 }
@@ -84,13 +84,13 @@ func (b *build) wait(ctx context.Context) error {
 	select {
 	case <-b.c.ready:
 	case <-ctx.Done():
-		return b.gone()
+		return b.stopReason()
 	}
 	select {
-	case b.c.turn <- struct{}{}:
+	case b.c.buildSlot <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return b.gone()
+		return b.stopReason()
 	}
 }
 
@@ -101,8 +101,8 @@ func (b *build) forget() {
 	}
 }
 
-// gone is why a build that was stopped has no version.
-func (b *build) gone() error {
+// stopReason is why a build that was stopped has no version.
+func (b *build) stopReason() error {
 	if b.c.ctx.Err() != nil {
 		return draining()
 	}
@@ -204,8 +204,8 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &rows{dim: need.dim, most: b.c.o.MaxRows, told: func(part float64) { b.set(readShare * part) }}
-	r.room = func(n, ids int64) error {
+	r := &rows{dim: need.dim, most: b.c.o.MaxRows, progress: func(part float64) { b.set(readShare * part) }}
+	r.reserve = func(n, ids int64) error {
 		need.rows, need.idBytes = max(n, b.change.Count), ids
 		return b.share.resize(max(b.share.held, need.estimate()), need.String())
 	}

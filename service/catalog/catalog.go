@@ -23,14 +23,14 @@ const retryAfter = time.Second
 
 // Catalog holds the collections of one folder. It is safe for concurrent use.
 type Catalog struct {
-	dir    string
-	db     *bbolt.DB
-	o      Options
-	roots  roots
-	memory budget
-	found  Found
-	turn   chan struct{} // taken by the build that is at work
-	ready  chan struct{}
+	dir       string
+	db        *bbolt.DB
+	o         Options
+	roots     roots
+	memory    budget
+	found     Found
+	buildSlot chan struct{} // taken by the build that is at work
+	ready     chan struct{}
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -47,7 +47,7 @@ type Catalog struct {
 	inUse    int // uses of all versions
 	entries  map[string]*entry
 	versions map[ref]*opened
-	turns    turns
+	queues   changeQueues
 }
 
 // entry is a collection.
@@ -71,8 +71,8 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 		return nil, errors.New("a catalog needs to know how engines are opened")
 	}
 	c := &Catalog{
-		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, turn: make(chan struct{}, 1), ready: make(chan struct{}),
-		entries: map[string]*entry{}, versions: map[ref]*opened{}, turns: turns{map[string]*line{}},
+		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, buildSlot: make(chan struct{}, 1), ready: make(chan struct{}),
+		entries: map[string]*entry{}, versions: map[ref]*opened{}, queues: changeQueues{map[string]*changeQueue{}},
 	}
 	c.o.defaults()
 	c.idle = sync.NewCond(&c.mu)

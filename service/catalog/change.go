@@ -47,7 +47,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := ch.resolveIDs(s, &src, o.IDs); err != nil {
 		return Info{}, err
 	}
-	return c.inTurn(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
+	return c.serialize(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
 }
 
 // newChange checks what is asked of a new collection.
@@ -157,7 +157,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
-	return c.inTurn(ctx, name, func() (Info, error) {
+	return c.serialize(ctx, name, func() (Info, error) {
 		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 			return i, err
 		}
@@ -239,7 +239,7 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
-	return c.inTurn(ctx, name, func() (Info, error) {
+	return c.serialize(ctx, name, func() (Info, error) {
 		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 			return i, err
 		}
@@ -303,7 +303,7 @@ func (c *Catalog) Delete(name string) error {
 		return unknown(name)
 	}
 	marked := c.marked(name, e)
-	if err := c.markGone(marked); err != nil {
+	if err := c.markDeleted(marked); err != nil {
 		return err
 	}
 	err := c.o.disk.At("record", name)
@@ -313,7 +313,7 @@ func (c *Catalog) Delete(name string) error {
 		})
 	}
 	if err != nil {
-		return errors.Join(durable.Full(err), c.unmarkGone(marked))
+		return errors.Join(durable.Full(err), c.unmarkDeleted(marked))
 	}
 	c.mu.Lock()
 	delete(c.entries, name)

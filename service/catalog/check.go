@@ -122,7 +122,7 @@ func (c *Catalog) checkNext(name string, ch *change) db.Item {
 
 // checkUnknown tells of files of which the database knows nothing.
 func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
-	if l.gone {
+	if l.deleted {
 		return // what is left of a deletion
 	}
 	i := db.Item{Kind: "collection", Name: l.name, Verdict: db.Unknown}

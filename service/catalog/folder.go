@@ -13,7 +13,7 @@ import (
 type lying struct {
 	base, name string
 	files      []string
-	gone       bool
+	deleted    bool
 	*manifest        // nil if there is none, or a damaged one
 	why        error // why there is none
 }
@@ -48,7 +48,7 @@ func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err erro
 		l.files = append(l.files, e.Name())
 	}
 	for _, l := range all {
-		l.gone = l.has((&change{Base: l.base}).gone())
+		l.deleted = l.has((&change{Base: l.base}).deletedManifest())
 		if l.manifest, l.why = c.readManifest(l.base); l.manifest != nil {
 			l.name = l.manifest.Name
 		}

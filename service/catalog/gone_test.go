@@ -48,8 +48,8 @@ func TestGone(t *testing.T) {
 			}
 			return open(ctx, name, c)
 		},
-		Runs: func(name string) batch.RunObserver { r.tell(name); return nil },
-		Gone: func(name string) { r.tell("no " + name) },
+		Runs:      func(name string) batch.RunObserver { r.tell(name); return nil },
+		OnRemoved: func(name string) { r.tell("no " + name) },
 	})
 	ctx := context.Background()
 	create := func(name string) { f.ready(f.c.Create(ctx, name, rowsOf(0, 5, 4, nil), CreateOptions{}, "")) }

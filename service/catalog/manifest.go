@@ -26,8 +26,8 @@ const manifestKind = "version"
 
 // manifest is the name of the version's manifest, and gone the one that it has while what it
 // describes is being deleted.
-func (c *change) manifest() string { return c.Base + ".version" }
-func (c *change) gone() string     { return c.Base + ".gone" }
+func (c *change) manifest() string        { return c.Base + ".version" }
+func (c *change) deletedManifest() string { return c.Base + ".gone" }
 
 // writeManifest writes m, durably.
 func (c *Catalog) writeManifest(m *manifest) error {
@@ -56,21 +56,21 @@ func (c *Catalog) markReady(name string, ch *change) error {
 	return c.writeManifest(&m)
 }
 
-// markGone has the manifests of versions say that these are being deleted; unmarkGone takes that
+// markDeleted has the manifests of versions say that these are being deleted; unmarkDeleted takes that
 // back. A manifest that is not there, or says so already, is left alone.
-func (c *Catalog) markGone(all []*change) error {
+func (c *Catalog) markDeleted(all []*change) error {
 	for _, ch := range all {
-		if err := c.renameFile(ch.manifest(), ch.gone()); err != nil {
-			return errors.Join(err, c.unmarkGone(all))
+		if err := c.renameFile(ch.manifest(), ch.deletedManifest()); err != nil {
+			return errors.Join(err, c.unmarkDeleted(all))
 		}
 	}
 	return nil
 }
 
-func (c *Catalog) unmarkGone(all []*change) error {
+func (c *Catalog) unmarkDeleted(all []*change) error {
 	var err error
 	for _, ch := range all {
-		err = errors.Join(err, c.renameFile(ch.gone(), ch.manifest()))
+		err = errors.Join(err, c.renameFile(ch.deletedManifest(), ch.manifest()))
 	}
 	return err
 }

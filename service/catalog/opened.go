@@ -108,7 +108,7 @@ func (o *opened) unneeded() bool {
 // vacate tells of a name that nothing is left under it, if that is so. The caller holds
 // mu.
 func (c *Catalog) vacate(name string) {
-	if c.o.Gone == nil || c.entries[name] != nil {
+	if c.o.OnRemoved == nil || c.entries[name] != nil {
 		return
 	}
 	for r := range c.versions {
@@ -116,7 +116,7 @@ func (c *Catalog) vacate(name string) {
 			return
 		}
 	}
-	c.o.Gone(name)
+	c.o.OnRemoved(name)
 }
 
 // dispose closes o and removes its files, of which no record is left.

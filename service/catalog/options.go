@@ -40,11 +40,11 @@ type Options struct {
 	// Runs makes; nil means the defaults.
 	Coalesce *batch.CoalescerOptions
 	Runs     func(name string) batch.RunObserver
-	// Gone, if not nil, is told of a name under which nothing is left, neither a
+	// OnRemoved, if not nil, is told of a name under which nothing is left, neither a
 	// collection nor a version that is pinned or in use, before there is anything anew.
 	// It must not call the Catalog.
-	Gone func(name string)
-	Log  *slog.Logger // nil means none
+	OnRemoved func(name string)
+	Log       *slog.Logger // nil means none
 
 	disk durable.Disk
 }

@@ -101,7 +101,7 @@ func (r *reconciliation) decide() error {
 			r.discard(l)
 		case r.retired[base], rec.Ready != nil && rec.Ready.Base == base, rec.Next != nil && rec.Next.Base == base:
 			r.known(l, rec)
-		case l.gone:
+		case l.deleted:
 			r.discard(l)
 		default:
 			strange[l.name] = append(strange[l.name], l)
@@ -122,12 +122,12 @@ func (r *reconciliation) known(l *lying, rec record) {
 		r.made(l)
 	}
 	switch {
-	case l.manifest != nil && l.gone:
-		r.remove = append(r.remove, l.Change.gone())
+	case l.manifest != nil && l.deleted:
+		r.remove = append(r.remove, l.Change.deletedManifest())
 	case l.manifest != nil:
-	case l.gone && !r.retired[l.base]:
+	case l.deleted && !r.retired[l.base]:
 		r.restore = append(r.restore, &change{Base: l.base})
-	case l.gone:
+	case l.deleted:
 	case rec.Ready != nil && rec.Ready.Base == l.base:
 		r.write = append(r.write, &manifest{Name: l.name, Ready: true, Change: *rec.Ready})
 	case rec.Next != nil && rec.Next.Base == l.base:
@@ -201,7 +201,7 @@ func (l *lying) reason() string {
 func (r *reconciliation) made(l *lying) {
 	is := &change{Base: l.base}
 	for _, file := range l.files {
-		if !slices.Contains([]string{is.data(), is.ids(), is.manifest(), is.gone()}, file) {
+		if !slices.Contains([]string{is.data(), is.ids(), is.manifest(), is.deletedManifest()}, file) {
 			r.remove = append(r.remove, file)
 		}
 	}
@@ -210,7 +210,7 @@ func (r *reconciliation) made(l *lying) {
 // discard removes the files of a base: last what says that they may go.
 func (r *reconciliation) discard(l *lying) {
 	says := &change{Base: l.base}
-	last := []string{says.manifest(), says.gone()}
+	last := []string{says.manifest(), says.deletedManifest()}
 	for _, file := range l.files {
 		if !slices.Contains(last, file) {
 			r.remove = append(r.remove, file)
@@ -339,7 +339,7 @@ func (r *reconciliation) empty(l *lying) bool {
 // before have none: its name is the file's, and its options are those it was built with.
 func (r *reconciliation) derive(name string, strange []*lying, rec record) *lying {
 	bare := slices.DeleteFunc(slices.Clone(strange), func(l *lying) bool {
-		return l.manifest != nil || l.gone || !l.has(l.base+dataSuffix)
+		return l.manifest != nil || l.deleted || !l.has(l.base+dataSuffix)
 	})
 	slices.SortFunc(bare, func(a, b *lying) int { return cmp.Compare(r.age(a), r.age(b)) })
 	for _, l := range slices.Backward(bare) {
@@ -417,7 +417,7 @@ func (r *reconciliation) tidy() error {
 	for _, name := range c.found.Missing {
 		c.o.Log.Error("files of a collection are missing", "collection", name)
 	}
-	if err := c.unmarkGone(r.restore); err != nil {
+	if err := c.unmarkDeleted(r.restore); err != nil {
 		return err
 	}
 	for _, m := range r.write {

@@ -299,7 +299,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	f.several()
 	o := f.c.versions[ref{"rows", 1}].change
 	f.restart(func() {
-		if err := os.Rename(f.at(o.manifest()), f.at(o.gone())); err != nil {
+		if err := os.Rename(f.at(o.manifest()), f.at(o.deletedManifest())); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -317,7 +317,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	}
 	f.restart(func() {
 		f.copy(f.dir+"/data", f.at(o.data()))
-		f.copy(f.dir+"/manifest", f.at(o.gone()))
+		f.copy(f.dir+"/manifest", f.at(o.deletedManifest()))
 	})
 	if _, err := f.c.Get("rows"); err == nil {
 		t.Error("it is there again")

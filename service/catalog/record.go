@@ -106,7 +106,7 @@ func (c *change) sources() []string {
 
 // files are all that a version can have. What says that they are being deleted comes last.
 func (c *change) files() []string {
-	return append(c.sources(), c.data(), c.ids(), c.manifest(), c.gone())
+	return append(c.sources(), c.data(), c.ids(), c.manifest(), c.deletedManifest())
 }
 
 func createBuckets(tx *bbolt.Tx) error {

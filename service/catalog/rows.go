@@ -11,10 +11,10 @@ import (
 // rows streams the rows of a version in the making into collection.Create: those of
 // the version before, less those that go, and then the new ones.
 type rows struct {
-	dim  int
-	most int64                    // rows there may be
-	room func(n, ids int64) error // asks for memory for so many rows and their ids
-	told func(share float64)      // how much of what is known has been read
+	dim      int
+	most     int64                    // rows there may be
+	reserve  func(n, ids int64) error // asks for memory for so many rows and their ids
+	progress func(share float64)      // how much of what is known has been read
 
 	from *opened // nil if there is none
 	drop []int64 // ascending row numbers of from
@@ -43,7 +43,7 @@ func (r *rows) Read(dst []float32) (int, error) {
 	if r.ids != nil {
 		idBytes = r.ids.d.bytes() + 4*int64(r.ids.d.n)
 	}
-	if rerr := r.room(r.n, idBytes); rerr != nil {
+	if rerr := r.reserve(r.n, idBytes); rerr != nil {
 		return 0, rerr
 	}
 	return n, err
@@ -61,7 +61,7 @@ func (r *rows) nextRows(dst []float32) (int, error) {
 		return 0, nerr
 	}
 	if r.read += int64(n); r.src.Len() > 0 {
-		r.told(float64(r.read) / float64(r.src.Len()))
+		r.progress(float64(r.read) / float64(r.src.Len()))
 	}
 	return n, err
 }

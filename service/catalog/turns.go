@@ -7,14 +7,14 @@ import (
 	"thresher/service/problem"
 )
 
-// turns has the changes of a collection come one after the other, in the order in which they
+// changeQueues has the changes of a collection come one after the other, in the order in which they
 // asked.
-type turns struct {
-	lines map[string]*line // guarded by Catalog.mu
+type changeQueues struct {
+	lines map[string]*changeQueue // guarded by Catalog.mu
 }
 
-// line is who waits to change one collection: next holds one for who has the turn.
-type line struct {
+// changeQueue is who waits to change one collection: next holds one for who has the turn.
+type changeQueue struct {
 	next    chan struct{}
 	waiting int
 }
@@ -37,9 +37,9 @@ func wanted(ctx context.Context) int64 {
 	return version
 }
 
-// inTurn runs a change of a collection that nothing is being made of, in its turn, and
+// serialize runs a change of a collection that nothing is being made of, in its turn, and
 // waits for that, Options.Patience at most.
-func (c *Catalog) inTurn(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
+func (c *Catalog) serialize(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
 	if version := wanted(ctx); version != 0 || c.o.Patience <= 0 {
 		if err := c.isAt(name, version); err != nil {
 			return Info{}, err
@@ -91,10 +91,10 @@ func (c *Catalog) isAt(name string, version int64) error {
 // enter waits for the turn to change a collection.
 func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err error) {
 	c.mu.Lock()
-	l := c.turns.lines[name]
+	l := c.queues.lines[name]
 	if l == nil {
-		l = &line{next: make(chan struct{}, 1)}
-		c.turns.lines[name] = l
+		l = &changeQueue{next: make(chan struct{}, 1)}
+		c.queues.lines[name] = l
 	}
 	l.waiting++
 	c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err err
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.waiting--; l.waiting == 0 {
-			delete(c.turns.lines, name)
+			delete(c.queues.lines, name)
 		}
 	}
 	select {

@@ -48,7 +48,7 @@ func TestChangesWaitForTheirTurn(t *testing.T) {
 	if err != nil || len(seen) != n || i.Version != n+1 || i.Count != 3+6-2 {
 		t.Error(i, err, versions)
 	}
-	if len(f.c.turns.lines) != 0 {
+	if len(f.c.queues.lines) != 0 {
 		t.Error("lines that nobody waits in are kept")
 	}
 }

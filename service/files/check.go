@@ -47,7 +47,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	}
 	for _, id := range slices.Sorted(maps.Keys(folder)) {
 		l := folder[id]
-		if _, ok := known[id]; ok || l.gone {
+		if _, ok := known[id]; ok || l.deleted {
 			continue
 		}
 		var a about

@@ -19,9 +19,9 @@ import (
 // Beside a file lies the note of what it is, which a file that is being deleted has under
 // another name.
 const (
-	aboutSuffix = ".about"
-	goneSuffix  = ".gone"
-	aboutKind   = "file"
+	aboutSuffix   = ".about"
+	deletedSuffix = ".gone"
+	aboutKind     = "file"
 )
 
 // about is a file's note.
@@ -50,7 +50,7 @@ func (s *Store) rename(from, to string) error {
 }
 
 // onDisk is what the folder holds of a file.
-type onDisk struct{ content, about, gone bool }
+type onDisk struct{ content, about, deleted bool }
 
 // scan lists the folder by the ids of files, and what in it has a temporary name.
 func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
@@ -66,11 +66,11 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, durable.NoteTemporary):
 			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
-			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), goneSuffix)
+			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), deletedSuffix)
 			l := all[id]
 			l.content = l.content || name == id
 			l.about = l.about || name == id+aboutSuffix
-			l.gone = l.gone || name == id+goneSuffix
+			l.deleted = l.deleted || name == id+deletedSuffix
 			all[id] = l
 		}
 	}
@@ -130,12 +130,12 @@ func (s *Store) repairNote(f File, l onDisk) error {
 		s.o.Log.Error("a file's content is missing", "file", f.ID, "name", f.Name, "bytes", f.Bytes)
 	}
 	switch {
-	case l.about && l.gone:
-		return s.o.disk.Remove(at + goneSuffix)
+	case l.about && l.deleted:
+		return s.o.disk.Remove(at + deletedSuffix)
 	case l.about:
 		return nil
-	case l.gone: // its deletion did not come to an end
-		return s.o.disk.Rename(at+goneSuffix, at+aboutSuffix)
+	case l.deleted: // its deletion did not come to an end
+		return s.o.disk.Rename(at+deletedSuffix, at+aboutSuffix)
 	}
 	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{File: f})
 }
@@ -145,8 +145,8 @@ func (s *Store) repairNote(f File, l onDisk) error {
 // marked as deleted.
 func (s *Store) classify(id string, l onDisk) (*about, error) {
 	at := filepath.Join(s.dir, id)
-	if l.gone {
-		return nil, errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+aboutSuffix), s.o.disk.Remove(at+goneSuffix))
+	if l.deleted {
+		return nil, errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+aboutSuffix), s.o.disk.Remove(at+deletedSuffix))
 	}
 	var a about
 	why := "the database does not know it, and no note says what it is"

@@ -144,7 +144,7 @@ func TestMarks(t *testing.T) {
 	f := newFolder(t, Options{})
 	a, b := f.create("a", "", "1"), f.create("b", "", "2")
 	for _, id := range []string{a.ID, b.ID} {
-		if err := os.Rename(f.at(id+aboutSuffix), f.at(id+goneSuffix)); err != nil {
+		if err := os.Rename(f.at(id+aboutSuffix), f.at(id+deletedSuffix)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestMarks(t *testing.T) {
 	if got := f.all(); len(got) != 2 || len(f.there()) != 2 {
 		t.Error(got, f.there())
 	}
-	if err := os.Rename(f.at(a.ID+aboutSuffix), f.at(a.ID+goneSuffix)); err != nil {
+	if err := os.Rename(f.at(a.ID+aboutSuffix), f.at(a.ID+deletedSuffix)); err != nil {
 		t.Fatal(err)
 	}
 	f.close()

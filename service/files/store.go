@@ -256,7 +256,7 @@ func (s *Store) Delete(id string) error {
 	// A process that dies from here on leaves a file that the database knows, which is there,
 	// or one that it does not know and that is marked as deleted.
 	at := filepath.Join(s.dir, id)
-	if err := s.rename(at+aboutSuffix, at+goneSuffix); err != nil {
+	if err := s.rename(at+aboutSuffix, at+deletedSuffix); err != nil {
 		return err
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
@@ -266,10 +266,10 @@ func (s *Store) Delete(id string) error {
 		return errors.Join(refuseHeld(tx, id), remove(tx, id))
 	})
 	if err != nil {
-		return errors.Join(durable.Full(err), s.rename(at+goneSuffix, at+aboutSuffix))
+		return errors.Join(durable.Full(err), s.rename(at+deletedSuffix, at+aboutSuffix))
 	}
 	s.used.Add(-f.Bytes)
-	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+goneSuffix))
+	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+deletedSuffix))
 }
 
 // random is 24 hexadecimal digits.

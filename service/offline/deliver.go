@@ -136,7 +136,7 @@ func (j *job) adopt(name, as string) (*string, error) {
 
 // extension is that of the output.
 func (rec *record) extension() string {
-	if rec.spooled() {
+	if rec.isAssembled() {
 		return rec.Batch.OutputFormat
 	}
 	return "jsonl"
@@ -145,15 +145,15 @@ func (rec *record) extension() string {
 // assemble makes the output of the spool, if there is one, and returns the name of
 // the output's file.
 func (j *job) assemble(rec *record) (name string, err error) {
-	if !rec.spooled() {
+	if !rec.isAssembled() {
 		return rec.outputName(), nil
 	}
 	name = "output." + rec.extension()
-	spool, err := os.Open(j.path(rec.outputName()))
+	results, err := os.Open(j.path(rec.outputName()))
 	if err != nil {
 		return "", err
 	}
-	defer spool.Close()
+	defer results.Close()
 	// Made before a crash it may be a second name of the file that was handed over.
 	if err := os.Remove(j.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -163,7 +163,7 @@ func (j *job) assemble(rec *record) (name string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	from := readsUntil{j.m.ctx, spool}
+	from := readsUntil{j.m.ctx, results}
 	if dataset.Format(rec.Batch.OutputFormat) == dataset.NPZ {
 		return name, dataset.AssembleNPZ(from, rec.Width, out)
 	}

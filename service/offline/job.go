@@ -65,7 +65,7 @@ func (j *job) run() {
 			log.Info("batch is final", "status", j.status(), "counts", j.view(0).RequestCounts)
 			return
 		case j.m.ctx.Err() != nil:
-			j.keepTally()
+			j.saveTally()
 			return
 		case err == nil, j.cancelling() && before != Cancelling:
 			tries = 0
@@ -250,9 +250,9 @@ func (j *job) now() *int64 {
 	return &t
 }
 
-// keepTally has the record say how far the batch came, for those who ask before it
+// saveTally has the record say how far the batch came, for those who ask before it
 // goes on. It is a courtesy: the durable progress knows.
-func (j *job) keepTally() {
+func (j *job) saveTally() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.live == j.rec.Tally || j.rec.Outcome != "" {
@@ -324,14 +324,14 @@ const errorsName = "errors.jsonl"
 
 // outputName is the file of answers while it grows.
 func (rec *record) outputName() string {
-	if rec.spooled() {
+	if rec.isAssembled() {
 		return "spool"
 	}
 	return "output.jsonl"
 }
 
-// spooled reports whether the output is assembled when all is answered.
-func (rec *record) spooled() bool {
+// isAssembled reports whether the output is assembled when all is answered.
+func (rec *record) isAssembled() bool {
 	f := dataset.Format(rec.Batch.OutputFormat)
 	return f == dataset.NPZ || f == dataset.Parquet
 }

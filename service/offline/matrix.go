@@ -310,7 +310,7 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 			r.Names[i] = names.Name(id)
 		}
 	}
-	if w.rec.spooled() {
+	if w.rec.isAssembled() {
 		return dataset.AppendRecord(dst, &r), nil
 	}
 	if s := w.options.search; s.Certificate || s.Rounds {
@@ -322,7 +322,7 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 		if err != nil {
 			return nil, fmt.Errorf("certificate of row %d: %w", row, err)
 		}
-		if c.Pulls == wire.Untold {
+		if c.Pulls == wire.Withheld {
 			text = wire.AppendCertificate(nil, &c)
 		}
 		r.Certificate = text

@@ -19,10 +19,10 @@ type output struct {
 
 // cell is one element, in the field of the output's datatype.
 type cell struct {
-	whole  int64
-	number float64
-	flag   bool
-	text   string
+	integer int64
+	number  float64
+	flag    bool
+	text    string
 }
 
 // outputs lists all. Wide ones are padded behind an answer that has fewer ids than
@@ -32,11 +32,11 @@ func outputs() []output {
 		{"ids", "INT64", true, func(a *batch.Answer, j int, ids wire.Naming) cell {
 			switch {
 			case j >= len(a.IDs):
-				return cell{whole: -1}
+				return cell{integer: -1}
 			case ids.Textual(): // names has the ids, this the rows
-				return cell{whole: a.IDs[j]}
+				return cell{integer: a.IDs[j]}
 			}
-			return cell{whole: ids.ID(a.IDs[j])}
+			return cell{integer: ids.ID(a.IDs[j])}
 		}},
 		{"scores", "FP32", true, func(a *batch.Answer, j int, _ wire.Naming) cell {
 			if j >= len(a.Scores) {
@@ -45,7 +45,7 @@ func outputs() []output {
 			return cell{number: float64(a.Scores[j])}
 		}},
 		{"exact", "BOOL", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{flag: a.Certificate.Exact} }},
-		{"pulls", "INT64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{whole: a.Certificate.Pulls} }},
+		{"pulls", "INT64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{integer: a.Certificate.Pulls} }},
 		{"complete", "BOOL", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
 			return cell{flag: a.Certificate.StoppedBy == batch.Done}
 		}},
@@ -79,7 +79,7 @@ func outputNames() []string {
 func (o *output) json(dst []byte, c cell) []byte {
 	switch o.datatype {
 	case "INT64":
-		return strconv.AppendInt(dst, c.whole, 10)
+		return strconv.AppendInt(dst, c.integer, 10)
 	case "BOOL":
 		return strconv.AppendBool(dst, c.flag)
 	case "BYTES":
@@ -96,7 +96,7 @@ func (o *output) binary(dst []byte, c cell) []byte {
 	le := binary.LittleEndian
 	switch o.datatype {
 	case "INT64":
-		return le.AppendUint64(dst, uint64(c.whole))
+		return le.AppendUint64(dst, uint64(c.integer))
 	case "BOOL":
 		if c.flag {
 			return append(dst, 1)

@@ -20,7 +20,7 @@ type live struct {
 	// given is what of bytes is for answers that are remembered.
 	given int64
 
-	turn   chan struct{} // holds one while somebody uses what follows
+	held   chan struct{} // holds one while somebody uses what follows
 	record record
 	stored        // game is nil before it was read
 	last   *write // of the last event; nil if there was none
@@ -33,19 +33,19 @@ type live struct {
 // lock waits for the turn to use l.
 func (l *live) lock(ctx context.Context) error {
 	select {
-	case l.turn <- struct{}{}:
+	case l.held <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case l.turn <- struct{}{}:
+	case l.held <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (l *live) unlock() { <-l.turn }
+func (l *live) unlock() { <-l.held }
 
 // fail makes l unfit for use; the first reason stays.
 func (l *live) fail(err error) { l.failing.CompareAndSwap(nil, &err) }

@@ -64,7 +64,7 @@ func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 		l = nil
 	}
 	if l == nil {
-		l = &live{id: id, turn: make(chan struct{}, 1)}
+		l = &live{id: id, held: make(chan struct{}, 1)}
 		l.position = s.memory.used.PushFront(l)
 		s.memory.live[id] = l
 	}

@@ -104,8 +104,8 @@ func (s *Span) IDs() (trace, span string) {
 	return c.TraceID().String(), c.SpanID().String()
 }
 
-// Tell writes the header by which others find the span.
-func (s *Span) Tell(h http.Header) {
+// Inject writes the header by which others find the span.
+func (s *Span) Inject(h http.Header) {
 	if s != nil {
 		propagation.TraceContext{}.Inject(api.ContextWithSpan(context.Background(), s.s), propagation.HeaderCarrier(h))
 	}

@@ -81,7 +81,7 @@ func TestSpans(t *testing.T) {
 	request.Name("POST /v1/search")
 	trace, id := request.IDs()
 	told := http.Header{}
-	request.Tell(told)
+	request.Inject(told)
 	request.End()
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestNotAsked(t *testing.T) {
 		_, inner := Start(within, "search")
 		inner.Number("k", 1)
 		inner.End()
-		s.Tell(h)
+		s.Inject(h)
 		s.Name("x")
 		s.Fail("x")
 		s.End()

@@ -6,8 +6,8 @@ import (
 	"thresher/batch"
 )
 
-// Untold is what figures of a certificate are that are withheld.
-const Untold = -1
+// Withheld is what figures of a certificate are that are withheld.
+const Withheld = -1
 
 // Withhold takes from the certificates of a response what a client could find queries by
 // that fail: how many atoms looks kept and coordinates took, where thresholds and bounds
@@ -19,7 +19,7 @@ func Withhold(resp *batch.Response) {
 		if c.Pulls != 0 {
 			c.OpenBound = nil
 		}
-		c.Pulls, c.DensePulls, c.Bytes, c.RowsScored = Untold, Untold, Untold, Untold
+		c.Pulls, c.DensePulls, c.Bytes, c.RowsScored = Withheld, Withheld, Withheld, Withheld
 		c.Looks, c.Threshold, c.Plan, c.Predicted, c.PredictedCost = nil, nil, "", 0, 0
 	}
 }
@@ -44,7 +44,7 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = strconv.AppendBool(dst, c.Exact)
 	dst = append(dst, `,"stopped_by":`...)
 	dst = AppendString(dst, string(c.StoppedBy))
-	told := c.Pulls != Untold
+	told := c.Pulls != Withheld
 	if told {
 		dst = appendFigures(dst, c)
 	}

@@ -239,16 +239,16 @@ func (s *Simulation) play(ctx context.Context, planner *slate.Planner, t *userRu
 	return nil
 }
 
-func (s *Simulation) options(t *userRun, place uint64) slate.Options {
+func (s *Simulation) options(t *userRun, position uint64) slate.Options {
 	o := s.Options
-	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, place
+	o.Algorithm, o.Seed, o.Round = t.algorithm, s.Seed, position
 	o.Memory = s.share()
 	return o
 }
 
 // informed returns f(S) of the list that an algorithm chooses for known weights.
-func (s *Simulation) informed(planner *slate.Planner, t *userRun, weights []float64, place uint64) (float64, error) {
-	chosen, err := planner.Known(weights, s.options(t, place))
+func (s *Simulation) informed(planner *slate.Planner, t *userRun, weights []float64, position uint64) (float64, error) {
+	chosen, err := planner.Known(weights, s.options(t, position))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", t.algorithm, err)
 	}

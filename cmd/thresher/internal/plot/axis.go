@@ -7,8 +7,8 @@ import (
 	gonum "gonum.org/v1/plot"
 )
 
-// place scales an axis over [lo, hi] and ticks it at round numbers.
-func place(a *gonum.Axis, lo, hi float64, log bool) {
+// scaleAxis scales an axis over [lo, hi] and ticks it at round numbers.
+func scaleAxis(a *gonum.Axis, lo, hi float64, log bool) {
 	var at []float64
 	if log {
 		a.Scale = gonum.LogScale{}

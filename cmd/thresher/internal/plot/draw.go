@@ -57,12 +57,12 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 			return err
 		}
 	}
-	place(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to what was added
+	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to what was added
 	lowest := p.Y.Min
 	if !c.LogY {
 		lowest = math.Min(0, lowest)
 	}
-	place(&p.Y, lowest, p.Y.Max, c.LogY)
+	scaleAxis(&p.Y, lowest, p.Y.Max, c.LogY)
 
 	beside := legend.Rectangle(canvas).Size().X + 12
 	p.Draw(draw.Crop(canvas, 0, -beside, 0, 0))
