@@ -61,8 +61,8 @@ type Request struct {
 	// name them so, but for certain on the raw basis: it has one way to look, as the
 	// other methods have, whose names are for people.
 	Plan string
-	// MinScore, if not nil, asks for atoms scoring at least *MinScore (for
-	// Euclidean distance: at most *MinScore). Each such atom is missed with
+	// MinScore, if not nil, asks for atoms scoring at least *MinScore (distances:
+	// at most *MinScore). Each such atom is missed with
 	// probability at most Delta; there is no joint promise.
 	MinScore *float64
 	// Allow, if not nil, lists the only row numbers that may be returned;

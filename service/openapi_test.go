@@ -14,9 +14,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"thresher/batch"
+	"thresher/collection"
 	"thresher/service/problem"
 )
 
@@ -335,6 +338,24 @@ func TestEveryKindIsDescribed(t *testing.T) {
 	for _, k := range kinds {
 		if !bytes.Contains(text, []byte("`"+k+"`")) {
 			t.Errorf("docs/operations.md lacks %s", k)
+		}
+	}
+}
+
+// TestNamesOfSearches compares the metrics and methods that there are with the document.
+func TestNamesOfSearches(t *testing.T) {
+	var methods []string
+	for _, m := range batch.Methods() {
+		methods = append(methods, string(m))
+	}
+	schemas := described(t).tree["components"].(map[string]any)["schemas"].(map[string]any)
+	for schema, want := range map[string][]string{"Metric": collection.Metrics(), "Method": methods} {
+		var listed []string
+		for _, name := range schemas[schema].(map[string]any)["enum"].([]any) {
+			listed = append(listed, name.(string))
+		}
+		if diff := cmp.Diff(want, listed, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("%s: %s", schema, diff)
 		}
 	}
 }

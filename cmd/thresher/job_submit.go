@@ -70,7 +70,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.StringVar(&s.window, "window", "24h", "`time` after which the job expires")
 	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it returns the first job")
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
-	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (l2: at most)")
+	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)

@@ -52,7 +52,7 @@ to stderr, or with --json to stdout. The default --seed is 1, so that runs repea
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (l2: at most); each is missed with probability at most delta")
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")

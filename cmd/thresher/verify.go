@@ -70,7 +70,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
 	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "guarantee of answers without certificates: exact, certain, probabilistic or heuristic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (l2: at most)")
+	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")

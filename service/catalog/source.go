@@ -47,7 +47,7 @@ func (k *Keys) Len() int {
 
 // CreateOptions choose what Create makes; the zero value means defaults.
 type CreateOptions struct {
-	Metric string // ip, cosine or l2; "" is ip
+	Metric string // one of collection.Metrics; "" is ip
 	Basis  string // auto, rotated or raw; "" is auto
 	// Seed is that of the rotation. Drawn has one drawn in its place, for this version and
 	// for each after it, that nobody is told.

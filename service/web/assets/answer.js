@@ -4,6 +4,7 @@
 import { explain } from "./certificate.js";
 import { element, say, table } from "./element.js";
 import { Picture, figures } from "./looks.js";
+import { metricOf } from "./metric.js";
 import { plural, score, span } from "./number.js";
 
 const ROW = 2.25; // height of a table's row in rem, as style.css has it
@@ -38,6 +39,7 @@ export class Answer extends EventTarget {
   show(answer, collection, wanted, seconds) {
     const { section, summary, rows, looksTable, looksDetails } = this.#parts;
     const [{ ids, scores, complete, certificate, rounds }] = answer.results;
+    const metric = metricOf(collection.metric);
     section.removeAttribute("aria-busy");
     say(
       summary,
@@ -48,11 +50,11 @@ export class Answer extends EventTarget {
     rows.replaceChildren(
       table(
         "Rows found, best first",
-        ["rank", "id", collection.metric === "l2" ? "squared distance" : "score"],
+        ["rank", "id", metric.heading],
         ids.map((id, i) => [String(i + 1), this.#link(id), scores[i] === null ? "none" : score(scores[i])]),
       ),
     );
-    const words = explain(certificate, rounds, ids.length, collection.metric === "l2");
+    const words = explain(certificate, rounds, ids.length, metric);
     this.#parts.certificate.replaceChildren(
       element("dl", {}, ...words.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
     );

@@ -3,14 +3,14 @@
 import { bytes, count, figure, plural, score, share } from "./number.js";
 
 // explain returns pairs of a heading and sentences. looks are those of the search,
-// found is how many rows the answer has, l2 whether scores are distances.
-export function explain(c, looks, found, l2) {
+// found is how many rows the answer has, metric is of metricOf.
+export function explain(c, looks, found, metric) {
   const parts = [
     ["Promise", promise(c, found)],
     ["Read", read(c)],
     ["How", how(c, looks[0])],
   ];
-  if (c.stopped_by !== "done") parts.unshift(["Incomplete", stopped(c, l2)]);
+  if (c.stopped_by !== "done") parts.unshift(["Incomplete", stopped(c, metric)]);
   return parts;
 }
 
@@ -73,15 +73,15 @@ function how(c, first) {
   return `Method ${c.method}${c.plan ? `, plan ${c.plan}` : ""}${c.backend ? `, on ${c.backend}` : ""}.${forecast}${fallback}`;
 }
 
-function stopped(c, l2) {
+function stopped(c, metric) {
   const why = c.stopped_by === "deadline" ? "The deadline passed" : "The search was cancelled";
   const open =
     c.open_bound === null || c.open_bound === undefined
       ? "nothing is known about the rows not reached"
-      : l2
-        ? `an unresolved row may be as near as a squared distance of ${score(-2 * c.open_bound)}`
-        : `an unresolved row may score up to ${score(c.open_bound)}`;
+      : `an unresolved row may ${metric.reach} ${score(metric.shown(c.open_bound))}`;
   const reached =
-    c.threshold === null || c.threshold === undefined ? "" : `; the lowest of those found has ${score(l2 ? -2 * c.threshold : c.threshold)}`;
+    c.threshold === null || c.threshold === undefined
+      ? ""
+      : `; the lowest of those found has ${score(metric.shown(c.threshold))}`;
   return `${why} before the answer was complete: ${open}${reached}.`;
 }
