@@ -178,10 +178,10 @@ type Look struct {
 	// coordinates, other than the first, scores exactly before it reads any: they
 	// raise the threshold.
 	Candidates int
-	// First is how many atoms a first look sees before it raises the threshold,
+	// FirstChunk is how many atoms a first look sees before it raises the threshold,
 	// by the k of greatest bound among them; then as many again, twice as
 	// many, and so on. Whole panels; 0 means one.
-	First int
+	FirstChunk int
 	// MaxSurvivors is the share of the atoms allowed, in (0, 1], beyond which
 	// what a first look keeps sends a query to the dense path on its way; 0 means
 	// no limit.
@@ -215,17 +215,17 @@ type Answer struct {
 	// signs count as one. What is read counts whether or not it may be returned: all
 	// atoms of a panel that holds one, and all rows that a dense scan goes through.
 	// What only queries beside this one have read does not count.
-	Pulls  int64
-	Bytes  int64   // bytes of atoms read
-	Rows   int     // rows scored exactly
-	Tau    float64 // last threshold, search-score units
-	Open   float64 // largest upper bound never resolved; -Inf = complete
-	Random bool    // an arm was dropped by a bound that can fail
-	Dense  bool    // the dense path answered
+	Pulls      int64
+	Bytes      int64   // bytes of atoms read
+	RowsScored int     // rows scored exactly
+	Tau        float64 // last threshold, search-score units
+	OpenBound  float64 // largest upper bound never resolved; -Inf = complete
+	Random     bool    // an arm was dropped by a bound that can fail
+	Dense      bool    // the dense path answered
 }
 
 // Complete reports whether nothing was left open.
-func (a *Answer) Complete() bool { return math.IsInf(a.Open, -1) }
+func (a *Answer) Complete() bool { return math.IsInf(a.OpenBound, -1) }
 
 // Answers holds one Answer a query.
 type Answers []Answer

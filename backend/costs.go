@@ -43,11 +43,11 @@ type Costs struct {
 	// backend reaches and scores such rows one by one, and in costs kept from before
 	// there was this one.
 	Gather float64 `json:"gather"`
-	// Turn is a coordinate of a query that is made ready, rotated and coded;
+	// Rotate is a coordinate of a query that is made ready, rotated and coded;
 	// matrices that it is multiplied by cost Dense an entry. Query is what each
 	// look costs a query, however many atoms there are.
-	Turn  float64 `json:"turn"`
-	Query float64 `json:"query"`
+	Rotate float64 `json:"turn"`
+	Query  float64 `json:"query"`
 }
 
 // Cost is one figure of Costs.
@@ -76,7 +76,7 @@ func (c *Costs) Table() []Cost {
 		{"dense_test", "an atom of it, coordinates aside", c.DenseTest, false},
 		{"dense_one", "a coordinate of it in float64, as for one query alone", c.DenseOne, false},
 		{"gather", "an atom of it whose row is gathered, besides", c.Gather, true},
-		{"turn", "a coordinate rotated and coded", c.Turn, false},
+		{"turn", "a coordinate rotated and coded", c.Rotate, false},
 		{"query", "a query at each look, atoms aside", c.Query, false},
 	}
 }
@@ -96,5 +96,5 @@ func (c *Costs) Check() error {
 // their own.
 func Portable() Costs {
 	return Costs{Scan: .24, Test: 3, List: 20, Visit: 38, Code: .4, Fetch: 600, Score: .4,
-		Dense: .424, DenseTest: .1, DenseOne: .475, Gather: .8, Turn: 6.2, Query: 2400}
+		Dense: .424, DenseTest: .1, DenseOne: .475, Gather: .8, Rotate: 6.2, Query: 2400}
 }

@@ -15,8 +15,8 @@ const (
 	// Panels reads int8 codes of the head and the first rest coordinates,
 	// 64 atoms side by side: the first look at everybody.
 	Panels Representation = iota
-	// Rows reads int8 codes row by row: later looks at survivors.
-	Rows
+	// RowCodes reads int8 codes row by row: later looks at survivors.
+	RowCodes
 	// Float32 reads float32 coordinates in the collection's random order
 	// (rotated, or permuted when the basis is raw), without a head.
 	Float32
@@ -60,7 +60,7 @@ var representations = [...]struct {
 			}
 			return c.Test + code*float64(head+width)
 		}},
-	Rows: {name: "codes", rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
+	RowCodes: {name: "codes", rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
 		stage: (*collection.Collection).Stage,
 		rows:  func(c *collection.Collection) ([]uint8, int) { return c.Codes, c.R + c.D },
 		cost:  func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
@@ -91,8 +91,8 @@ func (r Representation) String() string {
 	return fmt.Sprintf("Representation(%d)", uint8(r))
 }
 
-// First reports whether looks are at every atom, else at survivors.
-func (r Representation) First() bool { return r.known() && representations[r].first }
+// ForFirstLook reports whether looks are at every atom, else at survivors.
+func (r Representation) ForFirstLook() bool { return r.known() && representations[r].first }
 
 // Coded reports whether looks read int8 codes of the head and the coordinates of one
 // of the collection's Stages, from the first on.
@@ -107,9 +107,9 @@ func (r Representation) Takes(rule Rule) bool {
 // that cannot fail.
 func (r Representation) CertainWhole() bool { return r.known() && representations[r].whole }
 
-// Width is how many codes a look at width rest coordinates reads of an atom, besides
+// AtomBytes is how many codes a look at width rest coordinates reads of an atom, besides
 // head directions: bytes, and pulls, of which eight signs count as one. r is Coded.
-func (r Representation) Width(head, width int) int {
+func (r Representation) AtomBytes(head, width int) int {
 	return head + width*representations[r].bits/8
 }
 
@@ -119,8 +119,8 @@ func (r Representation) Stage(c *collection.Collection, width int) int {
 	return representations[r].stage(c, width)
 }
 
-// Kept reports whether c has a stage for it. r is Coded.
-func (r Representation) Kept(c *collection.Collection) bool {
+// StoredIn reports whether c has a stage for it. r is Coded.
+func (r Representation) StoredIn(c *collection.Collection) bool {
 	return slices.ContainsFunc(c.Stages, func(l collection.Stage) bool { return r.Stage(c, l.Width) >= 0 })
 }
 
@@ -142,5 +142,5 @@ func LaterLook(l *collection.Stage) Representation {
 	if l.Signs {
 		return Signs
 	}
-	return Rows
+	return RowCodes
 }

@@ -60,9 +60,9 @@ func goal(c *collection.Collection, k int) backend.Goal {
 func explain(t testing.TB, o *backendtest.Oracle, c *collection.Collection, q []float32, g backend.Goal, a *batch.Answer) []backendtest.Difference {
 	t.Helper()
 	scores := o.Scores(q)
-	got := backend.Answer{IDs: slices.Clone(a.IDs), Open: math.Inf(-1), Random: !a.Certificate.Exact}
+	got := backend.Answer{IDs: slices.Clone(a.IDs), OpenBound: math.Inf(-1), Random: !a.Certificate.Exact}
 	if b := a.Certificate.OpenBound; b != nil {
-		got.Open = *b
+		got.OpenBound = *b
 	}
 	for k, id := range a.IDs {
 		want := scores[id]
@@ -104,7 +104,7 @@ func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookR
 		case "panels":
 			l.Rep, l.To = backend.Panels, r.Width-c.R
 		case "codes":
-			l.Rep, l.To = backend.Rows, r.Width-c.R
+			l.Rep, l.To = backend.RowCodes, r.Width-c.R
 		case "float32":
 			l.Rep = backend.Float32
 		}

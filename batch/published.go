@@ -206,7 +206,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	goal := w.goals[j]
 	a := &atoms{c: c, rows: allowedRows(c, &goal)}
 	if len(a.rows) == 0 {
-		return w.certify(j, &backend.Answer{Open: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
+		return w.certify(j, &backend.Answer{OpenBound: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
 	}
 	q := slices.Clone(w.query(j))
 	if c.Metric.Normalises() && w.norms[j] > 0 {
@@ -218,7 +218,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	if err != nil {
 		return Answer{}, err
 	}
-	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * out.Pulls, Tau: math.Inf(-1), Open: math.Inf(-1), Random: true}
+	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * out.Pulls, Tau: math.Inf(-1), OpenBound: math.Inf(-1), Random: true}
 	type hit struct {
 		id    int64
 		score float64
@@ -241,7 +241,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 		got.IDs, got.Scores = append(got.IDs, h.id), append(got.Scores, h.score)
 	}
 	// the answers are scored exactly, whatever the method had read of them
-	got.Rows = len(hits)
+	got.RowsScored = len(hits)
 	got.Pulls += int64(len(hits)) * int64(c.Dim)
 	got.Bytes += 4 * int64(len(hits)) * int64(c.Dim)
 	return w.certify(j, &got, Done), nil

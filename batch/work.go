@@ -182,7 +182,7 @@ func (w *work) above(j int, a *backend.Answer) {
 
 // unseen is the answer to a query that no look reached: nothing, with all open.
 func (w *work) unseen(j int, stop Stop) Answer {
-	a := backend.Answer{Open: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
+	a := backend.Answer{OpenBound: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
 	return w.certify(j, &a, stop)
 }
 
@@ -192,7 +192,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	p := w.plan
 	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
-		Bytes: a.Bytes, RowsScored: a.Rows, Plan: p.Name,
+		Bytes: a.Bytes, RowsScored: a.RowsScored, Plan: p.Name,
 		Predicted: p.predicted(), PredictedCost: p.Cost}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		cert.Delta = 0
@@ -205,7 +205,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	}
 	if !a.Complete() {
 		cert.StoppedBy = stop
-		cert.OpenBound = &a.Open
+		cert.OpenBound = &a.OpenBound
 	}
 	if a.Dense && !p.Dense() {
 		cert.Fallback = "exact"

@@ -10,7 +10,7 @@ import (
 // terms side by side, but for Cauchy's at prefixes.
 func (r *resident) terms(l backend.Look) (*looks.Compiled, error) {
 	t, err := r.looks.Compile(l)
-	if err == nil && t.Codes != looks.Codes8 && t.Kind != looks.Cauchy {
+	if err == nil && t.QueryCodes != looks.Codes8 && t.Kind != looks.Cauchy {
 		r.looks.LayOut(t)
 	}
 	return t, err

@@ -38,11 +38,11 @@ func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
 		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Turn: 2.15, Query: 500}
+			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Rotate: 2.15, Query: 500}
 	case simd.AVX2, simd.NEON:
 		// NEON has not been measured; its products a cycle are about AVX2's.
 		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .0055, Far: .09, Fetch: 83, Score: .38,
-			Dense: .0182, DenseTest: .4, DenseOne: .1, Gather: .8, Turn: 2.15, Query: 565}
+			Dense: .0182, DenseTest: .4, DenseOne: .1, Gather: .8, Rotate: 2.15, Query: 565}
 	}
 	c := backend.Portable()
 	c.Wide, c.Sign = .248, .165
@@ -138,7 +138,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 	// Scores of these atoms have deviation sqrt(dim); at alpha 1/2 a bound is little above the
 	// estimate.
 	look := func(rep backend.Representation, stage int) backend.Look {
-		return backend.Look{Rep: rep, To: c.Stages[stage].Width, Rule: backend.Student, Alpha: .5, First: costAtoms / 2}
+		return backend.Look{Rep: rep, To: c.Stages[stage].Width, Rule: backend.Student, Alpha: .5, FirstChunk: costAtoms / 2}
 	}
 	last, panel := len(c.Stages)-1, 0
 	for c.Stages[panel+1].Width <= c.PanelWidth {
@@ -150,7 +150,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		narrow:   trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
 		panel:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, panel)}},
 		whole:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, last)}},
-		some:     trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
+		some:     trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.RowCodes, last)}},
 		dense:    trial{r: large, q: q, floor: none},
 		gathered: trial{r: large, q: q, floor: none, allow: everyOther(c)},
 		less:     trial{r: small, q: shorts, floor: none},
@@ -332,7 +332,7 @@ func (m *measurement) costs() backend.Costs {
 	c.Gather = max(leastCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
 	c.DenseOne = per(m.alone.pulls[0], costAtoms*costDim)
 	products := float64(2*m.c.R*costDim) * c.Dense
-	c.Turn = max(leastCost, (per(m.some.begin, costQueries)-products)/float64(m.c.D))
+	c.Rotate = max(leastCost, (per(m.some.begin, costQueries)-products)/float64(m.c.D))
 	c.Query = per(m.few.pulls[0]+m.few.finish, costQueries)
 	return c
 }

@@ -47,7 +47,7 @@ func TestMeasure(t *testing.T) {
 // for the costs.
 func TestMeasurementSolves(t *testing.T) {
 	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
-		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Turn: 3, Query: 800}
+		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Rotate: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
 	c := &collection.Collection{R: head, D: 512, Stages: []collection.Stage{{Width: 64}, {Width: 128}, {Width: 512}}}
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
@@ -62,7 +62,7 @@ func TestMeasurementSolves(t *testing.T) {
 		narrow: trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
 		panel:  trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
 		whole:  trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
-		some: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Turn*512 + want.Dense*2*head*costDim)),
+		some: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Rotate*512 + want.Dense*2*head*costDim)),
 			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
 			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
 		dense:    trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},

@@ -196,10 +196,10 @@ func TestExactCountsRetests(t *testing.T) {
 		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1}
 		q := vectors.Gaussian(rng, 1, dim)
 		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
-		if a.Looks[0].Survivors == n && a.Rows < n {
+		if a.Looks[0].Survivors == n && a.RowsScored < n {
 			found++
 			if !a.Random {
-				t.Errorf("seed %d: the look kept all, %d of %d rows were scored, yet no drop is called random", seed, a.Rows, n)
+				t.Errorf("seed %d: the look kept all, %d of %d rows were scored, yet no drop is called random", seed, a.RowsScored, n)
 			}
 		}
 	}
@@ -230,12 +230,12 @@ func TestExactCountsCandidates(t *testing.T) {
 				l.Looks[k+1].Candidates = 1
 			}
 			a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
-			if a.Rows == n {
+			if a.RowsScored == n {
 				continue
 			}
 			found++
 			if !a.Random {
-				t.Errorf("seed %d, %s: %d of %d rows were scored, yet no drop is called random", seed, l.Name, a.Rows, n)
+				t.Errorf("seed %d, %s: %d of %d rows were scored, yet no drop is called random", seed, l.Name, a.RowsScored, n)
 			}
 		}
 	}

@@ -188,7 +188,7 @@ func (d *denseWork) run(ctx context.Context, x *run, w *scratch, t *denseTerms) 
 		s.waiting[k].cut(0)
 		s.scored[k] = 0
 		s.shift[k] = q.shift(t)
-		s.tau[k] = q.denseTau(q.scale.Bar(q.floor), s.shift[k])
+		s.tau[k] = q.denseTau(q.scale.Threshold(q.floor), s.shift[k])
 	}
 	reached, err := d.scan(ctx, x, w, t)
 	d.best, d.read, d.scored = make([][]scored, len(d.js)), make([]int, len(d.js)), make([]int, len(d.js))
@@ -327,7 +327,7 @@ func (d *denseWork) tile(x *run, w *scratch, t *denseTerms, width, lo, hi int) {
 	}
 	for e, j := range js {
 		q, held := &x.states[j], len(s.waiting[e].ids)
-		if held > 2*q.goal.K+denseFirst || held >= q.goal.K && s.tau[e] == q.denseTau(q.scale.Bar(q.floor), s.shift[e]) {
+		if held > 2*q.goal.K+denseFirst || held >= q.goal.K && s.tau[e] == q.denseTau(q.scale.Threshold(q.floor), s.shift[e]) {
 			s.lift(q, t, e)
 		}
 		if len(s.waiting[e].ids) > denseWaiting {
@@ -355,7 +355,7 @@ func (s *denseScratch) lift(q *state, t *denseTerms, e int) {
 		s.lower[i] = float64(x.bounds[i]) - gap
 	}
 	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-	s.tau[e] = max(s.tau[e], q.denseTau(q.scale.Firm(bandit.KthLargest(s.lower, k)-s.shift[e])-tiny, s.shift[e]))
+	s.tau[e] = max(s.tau[e], q.denseTau(q.scale.LowerThreshold(bandit.KthLargest(s.lower, k)-s.shift[e])-tiny, s.shift[e]))
 	s.drop(q, e, s.tau[e])
 }
 
@@ -404,6 +404,6 @@ func (s *denseScratch) offer(q *state, k int, a scored) {
 	}
 	s.tops[k].push(a)
 	if s.tops[k].full() {
-		s.tau[k] = max(s.tau[k], q.denseTau(q.scale.Bar(s.tops[k].heap[0].score), s.shift[k]))
+		s.tau[k] = max(s.tau[k], q.denseTau(q.scale.Threshold(s.tops[k].heap[0].score), s.shift[k]))
 	}
 }

@@ -28,7 +28,7 @@ func TestRevisitGoesOn(t *testing.T) {
 		goals = append(goals, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1})
 	}
 	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy},
-		{Rep: backend.Rows, To: c.Stages[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}}
+		{Rep: backend.RowCodes, To: c.Stages[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}
 	answer := func(threads, every int) (a backend.Answers, strikes int) {
 		loaded, err := New(Options{Threads: threads}).Load(t.Context(), c)
 		if err != nil {
@@ -94,7 +94,7 @@ func TestLeaveTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := got[0]
-	if len(a.Looks) != 1 || a.Looks[0].Seen < 64 || a.Looks[0].Seen >= n || a.Complete() || len(a.IDs) != 3 || a.Pulls <= int64(a.Rows)*64 {
+	if len(a.Looks) != 1 || a.Looks[0].Seen < 64 || a.Looks[0].Seen >= n || a.Complete() || len(a.IDs) != 3 || a.Pulls <= int64(a.RowsScored)*64 {
 		t.Errorf("%+v; want 3 atoms, and a look at some of %d", a, n)
 	}
 	if _, err := x.Leave(over, 0); err == nil {

@@ -68,7 +68,7 @@ func (x *run) revisitBlock(ctx context.Context, w *scratch, t *looks.Compiled, s
 		}
 		s.fine(w)
 		worth := s.rows.Steps
-		if t.Codes == looks.CodesHigh {
+		if t.QueryCodes == looks.CodesHigh {
 			worth = s.rows.high
 		}
 		qs = append(qs, revisiting{state: s, bound: t.Bound(&s.prep, worth), arms: s.list})
@@ -157,7 +157,7 @@ func (q *revisiting) stretch(w *scratch, source backend.Source, end uint32) {
 
 // read sums rows ids as the look has them.
 func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
-	if q.bound.Codes != looks.CodesHigh {
+	if q.bound.QueryCodes != looks.CodesHigh {
 		w.sums = grow(w.sums, len(ids))
 		return q.sums(w, ids, q.bound.Look.To)
 	}
@@ -169,7 +169,7 @@ func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
 
 // sized bounds atom i, entry k of what read summed.
 func (q *revisiting) sized(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.bound.Codes == looks.CodesHigh {
+	if q.bound.QueryCodes == looks.CodesHigh {
 		return q.signs(&q.bound, int(i), &w.signs[k])
 	}
 	return q.state.sized(&q.bound, w, k, i, wide)
@@ -222,7 +222,7 @@ func (q *revisiting) record() {
 		q.random = q.random || q.dropped > 0
 		q.owe()
 	}
-	q.account(q.bound.Width, q.seen)
+	q.account(q.bound.AtomBytes, q.seen)
 	q.report(q.bound.Look, q.seen, 0, len(q.list.ids)+q.passed)
 }
 
@@ -239,7 +239,7 @@ func (s *state) lift(w *scratch, source backend.Source, a survivors) {
 	w.fetched = fetch(b, a.ids)
 	w.sums = grow(w.sums, len(a.ids))
 	wide := s.sums(w, a.ids, s.c.D)
-	s.account(b.Width, len(a.ids))
+	s.account(b.AtomBytes, len(a.ids))
 	for k, i := range a.ids {
 		estimate, upper := s.sized(b, w, k, i, wide)
 		s.finalist(source, int(i), estimate, upper)
@@ -264,7 +264,7 @@ func (s *state) finalist(source backend.Source, i int, estimate, upper float64) 
 			s.lower.push(lower)
 			if s.lower.full() {
 				// without epsilon, which would drop these very arms unscored
-				s.tau = max(s.tau, s.scale.Firm(s.lower.heap[0]))
+				s.tau = max(s.tau, s.scale.LowerThreshold(s.lower.heap[0]))
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (x *run) reset(m int) (err error) {
 	x.scaled = grow(x.scaled, m*c.Dim)
 	if c.Coded() {
 		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
-		x.whole, err = x.r.terms(backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
+		x.whole, err = x.r.terms(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
 	}
 	x.closed = false
 	return err
@@ -57,7 +57,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	}
 	var err error
 	switch {
-	case l.Rep.First():
+	case l.Rep.ForFirstLook():
 		err = x.scan(ctx, l)
 	case l.Rep.Coded():
 		err = x.revisit(ctx, l)
@@ -85,7 +85,7 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 	for j, f := range floors {
 		s := &x.states[j]
 		s.floor = max(s.floor, math.Ldexp(f, -s.exp))
-		s.tau = max(s.tau, s.scale.Bar(s.floor))
+		s.tau = max(s.tau, s.scale.Threshold(s.floor))
 	}
 	return nil
 }
@@ -313,8 +313,8 @@ func (s *state) takeSpare() {
 // answer takes the answer out of the state.
 func (s *state) answer() backend.Answer {
 	_, open := s.open()
-	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.scale.Outward(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.phase == answered}
+	a := backend.Answer{Looks: s.looks, Pulls: s.pulls, Bytes: s.bytes, RowsScored: s.rowsRead,
+		Tau: math.Ldexp(s.threshold(), s.exp), OpenBound: math.Ldexp(s.scale.UpperScore(open), s.exp), Random: s.random || s.rowsRead < s.owed, Dense: s.phase == answered}
 	best := s.best.sorted()
 	for len(best) > 0 && best[len(best)-1].score < s.floor { // which rose after they were scored
 		best = best[:len(best)-1]

@@ -103,10 +103,10 @@ func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par in
 	full = full[begin:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(max(1, t.Look.First/panelAtoms), lo, panels)
+		hi := chunkEnd(max(1, t.Look.FirstChunk/panelAtoms), lo, panels)
 		end, _ := slices.BinarySearch(full, uint32(hi))
 		chunk := full[:end]
-		n := max(1, min(par, end, 1+end*panelAtoms*t.Width*len(qs)/splitBytes))
+		n := max(1, min(par, end, 1+end*panelAtoms*t.AtomBytes*len(qs)/splitBytes))
 		for p := range n {
 			parts[p].panels = chunk[end*p/n : end*(p+1)/n]
 		}
@@ -151,7 +151,7 @@ func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par in
 
 // scanners readies the queries js for look t.
 func (x *run) scanners(w *scratch, t *looks.Compiled, js []int) []*scanning {
-	width := t.Width
+	width := t.AtomBytes
 	w.codes = grow(w.codes, len(js)*width)
 	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
 	for k, j := range js {
@@ -183,7 +183,7 @@ func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
 		plain = plain && q.plain
 	}
 	// the codes of those left may have gaps between them
-	stride := t.Width
+	stride := t.AtomBytes
 	codes := qs[0].codes
 	if len(qs) > 1 {
 		codes = w.gather(qs, stride)
@@ -386,7 +386,7 @@ func (q *scanning) record() {
 		return
 	}
 	kept := len(q.list.ids) + q.lifted
-	q.account(q.bound.Width, q.read)
+	q.account(q.bound.AtomBytes, q.read)
 	q.report(q.bound.Look, q.seen, q.read-q.seen, kept)
 	if q.bound.Random() {
 		q.random = q.random || kept < q.before+q.seen

@@ -3,7 +3,7 @@ package cpu
 // Scores of a query are kept in two scales that differ for squared differences alone.
 // Answers are ranked by the search score itself, -|q-v|^2/2, a sum of squared
 // differences. Bounds are of the product form: with q and v relative to the
-// collection's centre they are of q.v - |v|^2/2, which is |q|^2/2 more: looks.Scale
+// collection's centre they are of q.v - |v|^2/2, which is |q|^2/2 more: looks.Conversion
 // converts. Everything is times 2^-exp.
 
 // exacts writes the search scores of rows, by number, to out.
@@ -34,7 +34,7 @@ func (s *state) scoreOf(row uint32, x float64) float64 {
 
 // surely reports whether an atom of this lower bound reaches the floor.
 func (s *state) surely(lower float64) bool {
-	return s.scale.Firm(lower)-s.scale.Lead >= s.floor
+	return s.scale.LowerThreshold(lower)-s.scale.Lead >= s.floor
 }
 
 // take takes a scored row into the answers and lifts tau.
@@ -44,7 +44,7 @@ func (s *state) take(x scored) {
 	}
 	s.best.push(x)
 	if s.best.full() {
-		s.tau = max(s.tau, s.scale.Bar(s.best.heap[0].score)+s.epsilon)
+		s.tau = max(s.tau, s.scale.Threshold(s.best.heap[0].score)+s.epsilon)
 	}
 }
 

@@ -31,7 +31,7 @@ type state struct {
 	prep    collection.Query
 
 	epsilon, floor float64
-	scale          looks.Scale // from search scores to bounds
+	scale          looks.Conversion // from search scores to bounds
 	best           top
 	lower          lowest // deterministic lower bounds, when they raise
 	tau            float64
@@ -118,10 +118,10 @@ func (s *state) begin(x *run, q []float32, g backend.Goal, prep collection.Query
 	for j, v := range q {
 		scaled[j] = float64(v) * f
 	}
-	s.scale = looks.NewScale(s.c, norm, s.exp)
+	s.scale = looks.NewConversion(s.c, norm, s.exp)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.floor = math.Ldexp(g.Floor, -exp)
-	s.tau = s.scale.Bar(s.floor)
+	s.tau = s.scale.Threshold(s.floor)
 }
 
 // score takes the exact score of atom i into the answers and lifts tau.

@@ -80,7 +80,7 @@ func (x *run) survivors() backend.Survivors {
 func (s *query) threshold() float64 { return max(s.tau-s.lead, s.floor) }
 
 // scale turns search scores into thresholds.
-func (s *query) scale() looks.Scale { return looks.Scale{Lead: s.lead, Give: s.give} }
+func (s *query) scale() looks.Conversion { return looks.Conversion{Lead: s.lead, Give: s.give} }
 
 // threshold is what the k-th of sorted answers makes, -Inf where there are fewer.
 func threshold(g *backend.Goal, best []scored, exp int) float64 {
@@ -105,9 +105,9 @@ func (x *run) answer(p int, held []scored) backend.Answer {
 	}
 	_, open := x.open(p)
 	dim := int64(x.r.c.Dim)
-	out := backend.Answer{Looks: a.looks, Rows: int(s.rows) + a.read,
+	out := backend.Answer{Looks: a.looks, RowsScored: int(s.rows) + a.read,
 		Pulls: int64(s.pulls) + a.pulls + int64(a.read)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.read)*dim,
-		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), Open: math.Ldexp(s.scale().Outward(open), int(s.exp)), Dense: a.dense}
+		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), OpenBound: math.Ldexp(s.scale().UpperScore(open), int(s.exp)), Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.owed
 	}

@@ -90,7 +90,7 @@ func (b *Backend) Describe() backend.Description {
 	}
 	return backend.Description{Device: strings.Join(names, ", "), Costs: backend.Costs{
 		Scan: 4e-6, Wide: 6e-6, Test: 2e-4, List: .05, Visit: .03, Code: 1e-4, Sign: 4e-5, Far: 3.5e-4, Fetch: .1, Score: 1.4e-3,
-		Dense: 9e-6, DenseTest: 3e-4, DenseOne: 1.2e-3, Turn: .02, Query: 2000}}
+		Dense: 9e-6, DenseTest: 3e-4, DenseOne: 1.2e-3, Rotate: .02, Query: 2000}}
 }
 
 // Load copies c to the device, or distributes it over several.

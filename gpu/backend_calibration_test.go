@@ -128,7 +128,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 	}
 	fails := map[risk]int{}
 	for _, stage := range c.Stages {
-		look, reads := backend.Look{Rep: backend.Rows, To: stage.Width, Rule: backend.Student}, "codes"
+		look, reads := backend.Look{Rep: backend.RowCodes, To: stage.Width, Rule: backend.Student}, "codes"
 		switch {
 		case stage.Signs:
 			look.Rep, reads = backend.Signs, "signs"

@@ -91,7 +91,7 @@ func (s *served) same(t *testing.T, name string, req *batch.Request, got, want *
 		q := s.set.Query(j)
 		scores := s.oracle.Scores(q)
 		answer := func(a *batch.Answer) backend.Answer {
-			out := backend.Answer{IDs: a.IDs, Open: math.Inf(-1)}
+			out := backend.Answer{IDs: a.IDs, OpenBound: math.Inf(-1)}
 			for k, id := range a.IDs {
 				out.Scores = append(out.Scores, scores[id])
 				if d := math.Abs(float64(a.Scores[k]) - scores[id]); d > 1e-6*math.Abs(scores[id]) {
@@ -447,7 +447,7 @@ func TestCoalesced(t *testing.T) {
 			if late := j == 1; late != (cert.StoppedBy == batch.Deadline) || late == g.Complete() || cert.Backend != "cuda" || cert.Pulls == 0 || len(a.IDs) != 3 {
 				t.Errorf("search %d: ids %v, %+v", j, a.IDs, cert)
 			}
-			answer := backend.Answer{IDs: a.IDs, Open: open}
+			answer := backend.Answer{IDs: a.IDs, OpenBound: open}
 			for _, id := range a.IDs {
 				answer.Scores = append(answer.Scores, w.oracle.Scores(w.set.Query(j))[id])
 			}

@@ -55,7 +55,7 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
 	first := backend.Look{Rep: backend.Panels, To: e.c.Stages[0].Width, Rule: backend.Cauchy}
-	whole := backend.Look{Rep: backend.Rows, To: e.c.D, Rule: backend.Cauchy}
+	whole := backend.Look{Rep: backend.RowCodes, To: e.c.D, Rule: backend.Cauchy}
 	amid, unhook := endsAt(ctx, r, "raise", 1)
 	_, err = run.Pull(amid, first)
 	unhook()
@@ -96,7 +96,7 @@ func (e *errand) check(t testing.TB, got backend.Answers) {
 			}
 		}
 		if got[j].Random || got[j].Dense != (j == 2 || j == 4) || !got[j].Complete() {
-			t.Errorf("query %d: random %v, dense %v, open %g", j, got[j].Random, got[j].Dense, got[j].Open)
+			t.Errorf("query %d: random %v, dense %v, open %g", j, got[j].Random, got[j].Dense, got[j].OpenBound)
 		}
 	}
 }

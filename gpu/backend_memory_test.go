@@ -41,7 +41,7 @@ func newWide(t testing.TB, n, m int) *wide {
 	}
 	w.ladder = backendtest.Ladder{Looks: []backend.Look{
 		{Rep: backend.Panels, To: w.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12},
-		{Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}}
+		{Rep: backend.RowCodes, To: w.c.D, Rule: backend.Cauchy}}}
 	return w
 }
 
@@ -176,7 +176,7 @@ func TestOverflow(t *testing.T) {
 				dense++
 			}
 			if got[j].Dense && got[j].Random || !got[j].Complete() {
-				t.Errorf("room for %d, query %d: random %v, open %g", room, j, got[j].Random, got[j].Open)
+				t.Errorf("room for %d, query %d: random %v, open %g", room, j, got[j].Random, got[j].OpenBound)
 			}
 		}
 		t.Logf("room for %d: %d of %d dense", room, dense, len(got))

@@ -96,7 +96,7 @@ func TestShards(t *testing.T) {
 					}
 				}
 				if !got[j].Complete() || got[j].Random && !l.Random || got[j].Dense != l.Dense && l.Dense {
-					t.Errorf("%v, %s, goal %d: open %g, random %v, dense %v", metric, l.Name, j, got[j].Open, got[j].Random, got[j].Dense)
+					t.Errorf("%v, %s, goal %d: open %g, random %v, dense %v", metric, l.Name, j, got[j].OpenBound, got[j].Random, got[j].Dense)
 				}
 				for k, look := range got[j].Looks {
 					if look.Seen > n || look.Survivors > n || k > 0 && look.Seen > got[j].Looks[k-1].Survivors {
@@ -120,7 +120,7 @@ func TestShards(t *testing.T) {
 			for j := range got {
 				ds := o.Explain(s.Query(of[j]), goals[j], got[j], o.Answer(s.Query(of[j]), goals[j]))
 				if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
-					t.Errorf("%v, stopped after %d, goal %d, open %g: %v", metric, k, j, got[j].Open, ds)
+					t.Errorf("%v, stopped after %d, goal %d, open %g: %v", metric, k, j, got[j].OpenBound, ds)
 				}
 			}
 		}

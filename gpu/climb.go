@@ -49,14 +49,14 @@ func (x *run) climb(ctx context.Context, q *queue, g *group, l *look) error {
 // of ctx. Figures of a look that it stops stay in the states.
 func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 	if g.under == nil {
-		if !l.Rep.First() {
+		if !l.Rep.ForFirstLook() {
 			if err := x.everybody(ctx, q, g); err != nil {
 				return err
 			}
 		}
 		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
 	}
-	if !l.Rep.First() {
+	if !l.Rep.ForFirstLook() {
 		x.revisit(q, g, l)
 	} else if err := x.scan(ctx, q, g, l); err != nil {
 		g.under = l
@@ -69,7 +69,7 @@ func (x *run) take(ctx context.Context, q *queue, g *group, l *look) error {
 
 // end enqueues the end of a look and the report on it.
 func (g *group) end(q *queue, l *look) {
-	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.Width), boolean(l.Random()), boolean(l.Rep.First()), g.array(g.b.at.reports, 8))
+	q.launch("look_end", g.threads(), g.states(), U32(uint32(g.m())), I32(l.AtomBytes), boolean(l.Random()), boolean(l.Rep.ForFirstLook()), g.array(g.b.at.reports, 8))
 }
 
 // note brings the states to the host, and the reports on a look for places.
@@ -85,10 +85,10 @@ func (x *run) note(q *queue, l *look, places []int) error {
 		}
 		a := &x.asked[p]
 		beside := 0
-		if l.Rep.First() {
+		if l.Rep.ForFirstLook() {
 			beside = x.scannedBeside(a.goal, l, int(r.seen))
 		}
-		a.pulls, a.bytes = a.pulls+int64(l.Width*beside), a.bytes+int64((l.Width+12)*beside)
+		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*beside), a.bytes+int64((l.AtomBytes+12)*beside)
 		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Disallowed: beside, Survivors: int(r.kept)})
 	}
 	return nil
@@ -128,7 +128,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 	x.codes8(q, g, l)
 	x.factors(q, g, l)
 	filter := x.filter(g)
-	for end := chunkEnd(g.next, l.First, n); g.next < n; {
+	for end := chunkEnd(g.next, l.FirstChunk, n); g.next < n; {
 		lo := g.next
 		g.next = min(end, lo+g.launchAtoms())
 		for _, s := range spans(filter, lo, g.next) {
@@ -136,7 +136,7 @@ func (x *run) scan(ctx context.Context, q *queue, g *group, l *look) error {
 		}
 		if g.next == end {
 			g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
-			end = chunkEnd(end, l.First, n)
+			end = chunkEnd(end, l.FirstChunk, n)
 		}
 		if err := q.pace(ctx, (g.next-lo)*g.m()); err != nil && g.next < n { // nothing is pruned: whose list has room must not depend on where it stops
 			return err
@@ -165,7 +165,7 @@ func (x *run) codes8(q *queue, g *group, l *look) {
 func (x *run) factors(q *queue, g *group, l *look) {
 	c := x.r.c
 	q.launch("look_factors", Shape{Grid: Dim{X: blocks(g.m(), 8)}, Block: Dim{X: 256}}, g.states(), g.array(x.b.at.rest, 4*c.D),
-		I32(g.m()), I32(c.D), I32(l.To), I32(int(l.Kind)), I32(int(l.Codes)), F64(l.Reach), F64(l.Slack), F64(l.CodeSlack))
+		I32(g.m()), I32(c.D), I32(l.To), I32(int(l.Kind)), I32(int(l.QueryCodes)), F64(l.Reach), F64(l.Slack), F64(l.CodeSlack))
 }
 
 // scanAtoms enqueues the scan of atoms lo..hi-1.
@@ -238,7 +238,7 @@ func (x *run) revisit(q *queue, g *group, l *look) {
 	c, b := x.r.c, x.b
 	x.factors(q, g, l)
 	name, codes := "look_rows", x.r.codes
-	if l.Codes == looks.CodesHigh {
+	if l.QueryCodes == looks.CodesHigh {
 		name, codes = "look_signs", x.r.signs
 	}
 	_, stride := l.Rep.Codes(c)

@@ -165,7 +165,7 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 	t.warm(ctx)
 
 	// what looks cost queries whose lists are empty
-	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: trialDim}, Stage: 2, Codes: looks.Codes16}}
+	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
 	var err error
 	if empty.table, err = t.tableOf(ctx, empty); err != nil {
 		return c, err
@@ -181,7 +181,7 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 
 	// later looks at random rows, in the cache and not
 	rows := func(width, atoms int) float64 {
-		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.Rows, To: width}, Codes: looks.Codes16}, empty.table}
+		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.table}
 		t.scatter(atoms)
 		return t.time(ctx, func() {}, func() { t.rowsOnly(l) })
 	}
@@ -205,7 +205,7 @@ func (t *trial) costs(ctx context.Context) (backend.Costs, error) {
 
 	// products with rows, and queries made ready
 	t.dense(ctx, &c)
-	c.Turn = t.each(t.time(ctx, func() {}, func() { t.b.load(t.queue) }), c.Dense*m*(2*trialHead*trialDim+trialDim*trialDim), m*trialDim)
+	c.Rotate = t.each(t.time(ctx, func() {}, func() { t.b.load(t.queue) }), c.Dense*m*(2*trialHead*trialDim+trialDim*trialDim), m*trialDim)
 	if err := ctx.Err(); err != nil {
 		return c, err
 	}

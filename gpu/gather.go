@@ -157,7 +157,7 @@ func (x *run) scannedBeside(g *backend.Goal, l *look, seen int) int {
 	n := x.r.c.N
 	read, met := 0, 0
 	for at := 0; at < n && met < seen; {
-		end := chunkEnd(at, l.First, n)
+		end := chunkEnd(at, l.FirstChunk, n)
 		for _, s := range spans(filter, at, end) {
 			read += s.hi - s.lo
 		}

@@ -34,7 +34,7 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		x := &run{r: &resident{c: &collection.Collection{N: n}}}
-		l := &look{Compiled: &looks.Compiled{Look: backend.Look{First: n}}} // one chunk
+		l := &look{Compiled: &looks.Compiled{Look: backend.Look{FirstChunk: n}}} // one chunk
 		if got, want := x.scannedBeside(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
 			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
 		}

@@ -354,7 +354,7 @@ func ready(c *collection.Collection, p *collection.Query, t *looks.Compiled) (q 
 		}
 	}
 	q.headStep, q.restStep, q.headErr, q.restErr = headStep, restStep, headErr*collection.Up, restErr*collection.Up
-	if t.Codes == looks.CodesHigh {
+	if t.QueryCodes == looks.CodesHigh {
 		q.restErr = (q.restErr + restStep*math.Sqrt(lows)) * collection.Up
 	}
 	f := t.Factors(p, q.headErr, q.restErr)
@@ -407,7 +407,7 @@ func TestLooksCoverScores(t *testing.T) {
 				set := looks.NewSet(c)
 				for _, l := range c.Stages {
 					for _, rule := range []backend.Rule{backend.Student, backend.Cauchy} {
-						look := backend.Look{Rep: backend.Rows, To: l.Width, Rule: rule, Alpha: 1e-9}
+						look := backend.Look{Rep: backend.RowCodes, To: l.Width, Rule: rule, Alpha: 1e-9}
 						if l.Signs {
 							look.Rep = backend.Signs
 						}

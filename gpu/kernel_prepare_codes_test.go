@@ -207,17 +207,17 @@ func TestLookFactors(t *testing.T) {
 		}
 		_, given = b.codes(head, rest, given, R, D, width)
 		for look.Kind = looks.Whole; look.Kind <= looks.Cauchy; look.Kind++ {
-			for look.Codes = looks.Codes8; look.Codes <= looks.CodesHigh; look.Codes++ {
+			for look.QueryCodes = looks.Codes8; look.QueryCodes <= looks.CodesHigh; look.QueryCodes++ {
 				for j, got := range b.factors(given, rest, D, &look) {
 					p, o := given[j], rest[j*D:(j+1)*D]
 					headErr, restErr := p.headErr, p.restErr
-					switch look.Codes {
+					switch look.QueryCodes {
 					case looks.Codes8:
 						headErr, restErr = p.headErr8, p.restErr8
 					case looks.CodesHigh:
 						restErr = p.highErr
 					}
-					name := fmt.Sprintf("kind %d, codes %d, query %d", look.Kind, look.Codes, j)
+					name := fmt.Sprintf("kind %d, codes %d, query %d", look.Kind, look.QueryCodes, j)
 					want := look.Factors(&collection.Query{Exp: int(p.exp), Norm: p.norm, HeadNorm: p.headNorm, Rest: o, RestNorm: p.restNorm}, headErr, restErr)
 					if diff := cmp.Diff(want, got.factors(), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 						t.Errorf("%s: looks (-) and the kernel (+) differ:\n%s", name, diff)

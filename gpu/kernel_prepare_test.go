@@ -97,7 +97,7 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 func (b *preparer) factors(g []query, rest []float32, D int, t *looks.Compiled) []query {
 	b.Helper()
 	dg, dr := to(b, g), to(b, rest)
-	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(t.To), I32(int(t.Kind)), I32(int(t.Codes)),
+	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(t.To), I32(int(t.Kind)), I32(int(t.QueryCodes)),
 		F64(t.Reach), F64(t.Slack), F64(t.CodeSlack))
 	from(b, dr)
 	return from(b, dg)
@@ -213,11 +213,11 @@ func TestLoadedQueries(t *testing.T) {
 					if e, f := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)); p.epsilon != e || p.floor != f {
 						t.Errorf("%s: epsilon %g, floor %g; want %g, %g", name, p.epsilon, p.floor, e, f)
 					}
-					by := looks.NewScale(&collection.Collection{Dim: dim, Metric: metric}, size, int(p.exp))
+					by := looks.NewConversion(&collection.Collection{Dim: dim, Metric: metric}, size, int(p.exp))
 					if math.Abs(p.lead-by.Lead) > 1e-12*by.Lead || p.give != by.Give {
 						t.Errorf("%s: lead %g, give %g; want %+v", name, p.lead, p.give, by)
 					}
-					if want := p.scale().Bar(p.floor); p.tau != want {
+					if want := p.scale().Threshold(p.floor); p.tau != want {
 						t.Errorf("%s: threshold %g of floor %g, want %g", name, p.tau, p.floor, want)
 					}
 				}

@@ -175,7 +175,7 @@ func TestLeaving(t *testing.T) {
 				for j := range got {
 					ds := w.oracle.Explain(w.set.Query(j), w.goals[j], got[j], w.oracle.Answer(w.set.Query(j), w.goals[j]))
 					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 || !s.partial[j] && !got[j].Complete() {
-						t.Fatalf("struck every %d, query %d, left %v, open %g: %v", n, j, s.gone[j], got[j].Open, ds)
+						t.Fatalf("struck every %d, query %d, left %v, open %g: %v", n, j, s.gone[j], got[j].OpenBound, ds)
 					}
 					if s.gone[j] {
 						continue
@@ -214,7 +214,7 @@ func newFlat(t *testing.T, m int) *wide {
 		}
 	}
 	w.oracle = backendtest.NewOracle(w.c)
-	w.ladder.Looks = []backend.Look{{Rep: backend.Panels, To: w.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12}, {Rep: backend.Rows, To: w.c.D, Rule: backend.Cauchy}}
+	w.ladder.Looks = []backend.Look{{Rep: backend.Panels, To: w.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12}, {Rep: backend.RowCodes, To: w.c.D, Rule: backend.Cauchy}}
 	return w
 }
 
@@ -265,11 +265,11 @@ func TestLeaveTells(t *testing.T) {
 	}
 	for i, j := range []int{2, 0} {
 		a := left[i]
-		if len(a.Looks) != 1 || a.Looks[0].Seen != looks.StripAtoms || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.Rows*w.set.Dim) || a.Rows == 0 {
+		if len(a.Looks) != 1 || a.Looks[0].Seen != looks.StripAtoms || a.Complete() || len(a.IDs) != w.goals[j].K || a.Pulls <= int64(a.RowsScored*w.set.Dim) || a.RowsScored == 0 {
 			t.Errorf("query %d: %+v; want %d atoms, and a look at %d", j, a, w.goals[j].K, looks.StripAtoms)
 		}
-		if best := w.oracle.Answer(w.set.Query(j), w.goals[j]).Scores[0]; a.Open < best {
-			t.Errorf("query %d: open up to %g, the best is %g", j, a.Open, best)
+		if best := w.oracle.Answer(w.set.Query(j), w.goals[j]).Scores[0]; a.OpenBound < best {
+			t.Errorf("query %d: open up to %g, the best is %g", j, a.OpenBound, best)
 		}
 	}
 	work := func() [4]uint64 {
@@ -307,7 +307,7 @@ func TestLeaveTells(t *testing.T) {
 	}
 	for _, j := range []int{1, 3} {
 		if l := rest[j].Looks; len(l) != 1 || l[0].Seen != w.set.N() || !rest[j].Complete() {
-			t.Errorf("query %d stayed: looks %+v, open %g", j, l, rest[j].Open)
+			t.Errorf("query %d stayed: looks %+v, open %g", j, l, rest[j].OpenBound)
 		}
 	}
 	if len(rest[0].IDs)+len(rest[2].IDs) > 0 {
@@ -341,7 +341,7 @@ func TestAnotherLook(t *testing.T) {
 		}
 		for _, d := range w.oracle.Explain(w.set.Query(j), w.goals[j], a, w.oracle.Answer(w.set.Query(j), w.goals[j])) {
 			if d.Kind != backendtest.Tie || !a.Complete() {
-				t.Errorf("query %d, open %g: %v", j, a.Open, d)
+				t.Errorf("query %d, open %g: %v", j, a.OpenBound, d)
 			}
 		}
 	}
@@ -375,7 +375,7 @@ func TestSentAmidScan(t *testing.T) {
 		for j, a := range []backend.Answer{left[0], rest[1]} {
 			ds := w.oracle.Explain(w.set.Query(j), w.goals[j], a, w.oracle.Answer(w.set.Query(j), w.goals[j]))
 			if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 || !struck && !a.Dense {
-				t.Errorf("struck after %d questions, query %d, dense %v, open %g: %v", n, j, a.Dense, a.Open, ds)
+				t.Errorf("struck after %d questions, query %d, dense %v, open %g: %v", n, j, a.Dense, a.OpenBound, ds)
 			}
 			if len(a.Looks) == 1 && a.Looks[0].Seen == scanFirst && !a.Dense {
 				partial++

@@ -211,7 +211,7 @@ func (x *run) Floor(ctx context.Context, floors []float64) error {
 		for p := range x.asked {
 			s := &x.b.states[p]
 			s.floor = math.Ldexp(x.asked[p].floor, -int(s.exp))
-			s.tau = max(s.tau, s.scale().Bar(s.floor))
+			s.tau = max(s.tau, s.scale().Threshold(s.floor))
 		}
 		x.b.put(q)
 		return q.sync()
@@ -326,11 +326,11 @@ func (x *run) openLists(q *queue, l *look) (err error) {
 		return q.err
 	}
 	room := x.r.atoms
-	if l.Rep.First() && l.MaxSurvivors > 0 {
+	if l.Rep.ForFirstLook() && l.MaxSurvivors > 0 {
 		// twice what the look may keep, and what passes before there is a threshold
-		room = min(room, 2*max(scanFirst, l.First)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
+		room = min(room, 2*max(scanFirst, l.FirstChunk)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
 	}
-	room = min(room, max(4*scanFirst, 2*l.First, int(x.r.stores.spare/2/(leastLists*entryBytes))))
+	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(leastLists*entryBytes))))
 	if most := q.p.roomMost; most > 0 {
 		room = min(room, most)
 	}

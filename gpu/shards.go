@@ -247,15 +247,15 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 		score float64
 	}
 	var best []found
-	out := backend.Answer{Tau: math.Inf(-1), Open: math.Inf(-1), Dense: true}
+	out := backend.Answer{Tau: math.Inf(-1), OpenBound: math.Inf(-1), Dense: true}
 	for k, answers := range all {
 		a, p := &answers[i], &x.s.parts[k]
 		for e, id := range a.IDs {
 			best = append(best, found{int64(p.number[id]), a.Scores[e]})
 		}
 		out.Looks = addLooks(out.Looks, a.Looks)
-		out.Pulls, out.Bytes, out.Rows = out.Pulls+a.Pulls, out.Bytes+a.Bytes, out.Rows+a.Rows
-		out.Tau, out.Open = max(out.Tau, a.Tau), max(out.Open, a.Open)
+		out.Pulls, out.Bytes, out.RowsScored = out.Pulls+a.Pulls, out.Bytes+a.Bytes, out.RowsScored+a.RowsScored
+		out.Tau, out.OpenBound = max(out.Tau, a.Tau), max(out.OpenBound, a.OpenBound)
 		out.Random, out.Dense = out.Random || a.Random, out.Dense && a.Dense
 	}
 	slices.SortFunc(best, func(a, b found) int {
@@ -265,8 +265,8 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 		best = best[:g.K]
 		out.Tau = max(out.Tau, best[g.K-1].score+g.Epsilon)
 	}
-	if out.Open < out.Tau { // open on its device, but not among all
-		out.Open = math.Inf(-1)
+	if out.OpenBound < out.Tau { // open on its device, but not among all
+		out.OpenBound = math.Inf(-1)
 	}
 	for _, b := range best {
 		out.IDs, out.Scores = append(out.IDs, b.id), append(out.Scores, b.score)

@@ -69,7 +69,7 @@ func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out t
 
 // table uploads a look's Terms, with strips for looks at panels and with sides for others.
 func (r *resident) table(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*Buffer[terms], error) {
-	if t.Codes == looks.Codes8 {
+	if t.QueryCodes == looks.Codes8 {
 		strips, err := put(ctx, q.t, &r.stores, "strips", stripsOf(t.Strips))
 		if err != nil {
 			return nil, err

@@ -105,7 +105,7 @@ func TestTollOfCalls(t *testing.T) {
 	}
 	defer shut(t, "resident", r.Close)
 	goals := []backend.Goal{{K: 10, Floor: math.Inf(-1), Allowed: c.N, Skip: -1}}
-	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy}, {Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}}
+	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}
 	for _, warm := range []bool{false, true} {
 		var x backend.Run
 		for _, step := range []struct {

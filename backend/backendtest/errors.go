@@ -36,7 +36,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Martingale, Alpha: .01}
 		}},
 		{"mean radius on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
-			return backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
+			return backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
 		}},
 		{"float32 that was not kept", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Float32, To: 16, Rule: backend.Student, Alpha: .01}
@@ -45,7 +45,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 			return backend.Look{Rep: backend.Panels, To: 64, Rule: backend.Cauchy}
 		}},
 		{"rows of few dimensions", 8, collection.Options{}, func(c *collection.Collection) backend.Look {
-			return backend.Look{Rep: backend.Rows, To: 8, Rule: backend.Cauchy}
+			return backend.Look{Rep: backend.RowCodes, To: 8, Rule: backend.Cauchy}
 		}},
 		{"no such representation", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: 200, To: 64, Rule: backend.Cauchy}
@@ -106,7 +106,7 @@ func closed(t *testing.T, open func() backend.Backend) {
 		}
 	}
 	shut("closing a run", run.Close)
-	_, err = run.Pull(ctx, backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
+	_, err = run.Pull(ctx, backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
 	refuses("Pull", err)
 	refuses("Floor", run.Floor(ctx, []float64{0}))
 	refuses("Dense", run.Dense(ctx, 0))

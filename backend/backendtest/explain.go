@@ -81,8 +81,8 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 			out = append(out, Difference{Tie, id, s - worst - g.Epsilon, fmt.Sprintf("scores %g, the last returned %g, epsilon %g", s, worst, g.Epsilon)})
 		case math.Abs(s-g.Floor) <= o.Precision(q, int(id)):
 			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the floor %g", s, g.Floor)})
-		case !got.Complete() && s <= got.Open+o.Precision(q, int(id)):
-			out = append(out, Difference{StillOpen, id, 0, fmt.Sprintf("scores %g, open up to %g", s, got.Open)})
+		case !got.Complete() && s <= got.OpenBound+o.Precision(q, int(id)):
+			out = append(out, Difference{StillOpen, id, 0, fmt.Sprintf("scores %g, open up to %g", s, got.OpenBound)})
 		default:
 			out = append(out, o.dropped(q, &g, &got, int(id), s))
 		}

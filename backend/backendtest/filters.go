@@ -152,8 +152,8 @@ func frugal(t *testing.T, name string, c *collection.Collection, a *asked, r bac
 		if got.Pulls > most {
 			t.Errorf("%s: query %d, of %d atoms allowed, gathered %v: %d pulls, at most %d", name, j, g.Filter.Len(), g.Gather, got.Pulls, most)
 		}
-		if got.Rows > 2*int(allowed) && (g.Gather || !got.Dense) {
-			t.Errorf("%s: query %d: %d rows scored of %d atoms allowed", name, j, got.Rows, allowed)
+		if got.RowsScored > 2*int(allowed) && (g.Gather || !got.Dense) {
+			t.Errorf("%s: query %d: %d rows scored of %d atoms allowed", name, j, got.RowsScored, allowed)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 					q := s.Query(a.of[j])
 					ds := o.Explain(q, goals[j], got[j], o.Answer(q, goals[j]))
 					if Count(ds, Tie) < len(ds) || !got[j].Complete() || got[j].Tau < figures[j] {
-						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: threshold %g, open %g\n%v", c.Metric, c.Basis, l.Name, figures[j], at, j, goals[j].K, got[j].Tau, got[j].Open, ds)
+						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: threshold %g, open %g\n%v", c.Metric, c.Basis, l.Name, figures[j], at, j, goals[j].K, got[j].Tau, got[j].OpenBound, ds)
 					}
 					if !l.Random && !(slices.Equal(got[j].IDs, want[j].IDs) && slices.Equal(got[j].Scores, want[j].Scores)) {
 						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: %v %v, want %v %v", c.Metric, c.Basis, l.Name, figures[j], at, j, goals[j].K,

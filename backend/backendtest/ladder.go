@@ -28,7 +28,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	if !c.Coded() {
 		return ls
 	}
-	whole := backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy}
+	whole := backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}
 	var widths []int // of panels, and beyond
 	for _, l := range c.Stages {
 		if !l.Signs {
@@ -59,11 +59,11 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	student := Ladder{Name: "student", Random: random, Looks: []backend.Look{panels(0, backend.Student)}}
 	ls = append(ls, student)
 	first := Ladder{Name: "student, four panels first", Random: random, Looks: []backend.Look{panels(0, backend.Student), whole}}
-	first.Looks[0].First = 256
+	first.Looks[0].FirstChunk = 256
 	ls = append(ls, first)
 	every := Ladder{Name: "student, every width", Random: random, Looks: []backend.Look{panels(0, backend.Student)}}
 	for _, w := range widths[1:] {
-		every.Looks = append(every.Looks, backend.Look{Rep: backend.Rows, To: w, Rule: backend.Student, Alpha: alpha})
+		every.Looks = append(every.Looks, backend.Look{Rep: backend.RowCodes, To: w, Rule: backend.Student, Alpha: alpha})
 	}
 	ls = append(ls, every, every.byLowerBounds())
 	if c.SignStage() >= 0 {
@@ -167,7 +167,7 @@ func checkSurvivors(all []backend.Survivors, answers backend.Answers, n int) err
 			before = left[j]
 		}
 		if !a.Complete() {
-			return fmt.Errorf("query %d: open up to %g though nothing stopped the search", j, a.Open)
+			return fmt.Errorf("query %d: open up to %g though nothing stopped the search", j, a.OpenBound)
 		}
 		if err := checkReports(a, n); err != nil {
 			return fmt.Errorf("query %d: %w", j, err)
@@ -185,11 +185,11 @@ func checkReports(a *backend.Answer, n int) error {
 		}
 		before = l.Survivors
 	}
-	if a.Rows < 0 || a.Rows < len(a.IDs) {
-		return fmt.Errorf("%d rows scored for %d answers", a.Rows, len(a.IDs))
+	if a.RowsScored < 0 || a.RowsScored < len(a.IDs) {
+		return fmt.Errorf("%d rows scored for %d answers", a.RowsScored, len(a.IDs))
 	}
-	if a.Pulls < int64(a.Rows) || a.Bytes < a.Pulls {
-		return fmt.Errorf("%d rows scored with %d coordinates of %d bytes", a.Rows, a.Pulls, a.Bytes)
+	if a.Pulls < int64(a.RowsScored) || a.Bytes < a.Pulls {
+		return fmt.Errorf("%d rows scored with %d coordinates of %d bytes", a.RowsScored, a.Pulls, a.Bytes)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func leaving(t *testing.T, open func() backend.Backend, p Part) {
 					if d.gone(j) {
 						ds := o.Explain(q, g, d.got[j], a.want[j])
 						if Count(ds, BoundFailed)+Count(ds, Wrong) > 0 || j%4 != 0 && !d.got[j].Complete() {
-							t.Fatalf("%v %v %s, struck every %d, query %d left, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, j, g.K, d.got[j].Open, ds)
+							t.Fatalf("%v %v %s, struck every %d, query %d left, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, j, g.K, d.got[j].OpenBound, ds)
 						}
 						if err := checkReports(&d.got[j], s.N()); err != nil {
 							t.Fatalf("%v %v %s, struck every %d, query %d left: %v", c.Metric, c.Basis, l.Name, n, j, err)

@@ -103,7 +103,7 @@ func (o *Oracle) Answer(q []float32, g backend.Goal) backend.Answer {
 	if g.K > 0 && len(ids) > g.K {
 		ids = ids[:g.K]
 	}
-	a := backend.Answer{IDs: ids, Tau: g.Floor, Open: math.Inf(-1)}
+	a := backend.Answer{IDs: ids, Tau: g.Floor, OpenBound: math.Inf(-1)}
 	for _, id := range ids {
 		a.Scores = append(a.Scores, scores[id])
 	}

@@ -64,7 +64,7 @@ func partial(t *testing.T, open func() backend.Backend, p Part) {
 					q, g := s.Query(a.of[j]), a.goals[j]
 					ds := o.Explain(q, g, got[j], a.want[j])
 					if Count(ds, BoundFailed)+Count(ds, Wrong) > 0 || !stopped && !got[j].Complete() {
-						t.Fatalf("%v %v %s, stopped after %d, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].Open, ds)
+						t.Fatalf("%v %v %s, stopped after %d, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].OpenBound, ds)
 					}
 					if err := checkReports(&got[j], s.N()); err != nil {
 						t.Fatalf("%v %v %s, stopped after %d, query %d, K %d: %v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, err)
@@ -119,7 +119,7 @@ func resumed(t *testing.T, open func() backend.Backend, p Part) {
 					q, g := s.Query(a.of[j]), a.goals[j]
 					ds := o.Explain(q, g, got[j], a.want[j])
 					if Count(ds, Tie) != len(ds) || !got[j].Complete() {
-						t.Fatalf("%v %v %s, stopped after %d and resumed, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].Open, ds)
+						t.Fatalf("%v %v %s, stopped after %d and resumed, query %d, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, a.of[j], g.K, got[j].OpenBound, ds)
 					}
 				}
 				run.Close()
@@ -183,7 +183,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 		for j := range got {
 			ds := o.Explain(s.Query(j), a.goals[j], got[j], a.want[j])
 			if Count(ds, Wrong)+Count(ds, BoundFailed) > 0 {
-				t.Fatalf("stopped after %d, query %d, open %g: %v", n, j, got[j].Open, ds)
+				t.Fatalf("stopped after %d, query %d, open %g: %v", n, j, got[j].OpenBound, ds)
 			}
 		}
 		run.Close()

@@ -24,13 +24,13 @@ const (
 	Cauchy
 )
 
-// Codes says which integer codes of a query a look multiplies, and so what the query's
+// QueryCodes says which integer codes of a query a look multiplies, and so what the query's
 // rounding costs. docs/guarantee.md, int8 codes.
-type Codes uint8
+type QueryCodes uint8
 
 const (
 	// Codes8 are of 8 bits: of panels.
-	Codes8 Codes = iota
+	Codes8 QueryCodes = iota
 	// Codes16 are of 16 bits: of rows.
 	Codes16
 	// CodesHigh are of 16 bits for the head, and their high halves for the rest: of
@@ -45,7 +45,7 @@ const (
 )
 
 // codesOf are the codes by which each representation is multiplied.
-var codesOf = [...]Codes{backend.Panels: Codes8, backend.Rows: Codes16, backend.Signs: CodesHigh}
+var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh}
 
 // Terms are what a look reads of each atom besides codes, in internal order. The
 // slices are the collection's; Offset and WholeErr may be nil.
@@ -58,11 +58,11 @@ type Terms struct {
 // the query.
 type Compiled struct {
 	backend.Look
-	Stage int // of the collection's Stages
-	Kind  Kind
-	Codes Codes
-	Width int     // codes an atom is looked at with; eight signs count as one
-	Reach float64 // of Student: how many radii its alpha costs
+	Stage      int // of the collection's Stages
+	Kind       Kind
+	QueryCodes QueryCodes
+	AtomBytes  int     // codes an atom is looked at with; eight signs count as one
+	Reach      float64 // of Student: how many radii its alpha costs
 	Terms
 	// Slack and CodeSlack are the collection's.
 	Slack, CodeSlack float64
@@ -78,12 +78,12 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	switch {
 	case !l.Rep.Coded():
 		return nil, fmt.Errorf("codes of representation %v: %w", l.Rep, backend.ErrRuleUnsupported)
-	case !l.Rep.Kept(c):
+	case !l.Rep.StoredIn(c):
 		return nil, fmt.Errorf("%v of a collection that has none: %w", l.Rep, backend.ErrRuleUnsupported)
 	case !l.Rep.Takes(l.Rule):
 		return nil, fmt.Errorf("rule %d on %v: %w", l.Rule, l.Rep, backend.ErrRuleUnsupported)
 	}
-	t := &Compiled{Look: l, Stage: l.Rep.Stage(c, l.To), Codes: codesOf[l.Rep], Width: l.Rep.Width(c.R, l.To), Slack: c.Slack, CodeSlack: c.CodeSlack}
+	t := &Compiled{Look: l, Stage: l.Rep.Stage(c, l.To), QueryCodes: codesOf[l.Rep], AtomBytes: l.Rep.AtomBytes(c.R, l.To), Slack: c.Slack, CodeSlack: c.CodeSlack}
 	if t.Stage < 0 || l.From != 0 {
 		return nil, fmt.Errorf("look at coordinates %d to %d of codes kept at %v", l.From, l.To, widths(c))
 	}

@@ -45,7 +45,7 @@ func (s *Set) Compile(l backend.Look) (*Compiled, error) {
 		if kept, err = compile(s.c, key); err != nil {
 			return nil, err
 		}
-		if kept.Codes == Codes8 {
+		if kept.QueryCodes == Codes8 {
 			kept.Strips = s.stripsOf(kept)
 		}
 		if len(s.looks) >= setMost {

@@ -16,7 +16,7 @@ func TestSetKeeps(t *testing.T) {
 		Stages: []collection.Stage{{Width: 32, Radius: []float32{1, 2, 3}, XNorm: []float32{2, 4, 3}}, {Width: 64}}}
 	s := NewSet(c)
 	for i := range 4 * setMost {
-		l := backend.Look{Rep: backend.Panels, To: 32, Alpha: math.Ldexp(1, -1-i/2), First: i}
+		l := backend.Look{Rep: backend.Panels, To: 32, Alpha: math.Ldexp(1, -1-i/2), FirstChunk: i}
 		got, err := s.Compile(l)
 		if err != nil {
 			t.Fatal(err)
@@ -32,13 +32,13 @@ func TestSetKeeps(t *testing.T) {
 		}
 	}
 	for name, l := range map[string]backend.Look{
-		"no such rule":     {Rep: backend.Rows, To: 32, Rule: backend.Martingale},
+		"no such rule":     {Rep: backend.RowCodes, To: 32, Rule: backend.Martingale},
 		"no codes":         {Rep: backend.Float32, To: 32},
 		"signs by Cauchy":  {Rep: backend.Signs, To: 64, Rule: backend.Cauchy},
 		"no signs":         {Rep: backend.Signs, To: 64},
 		"no such code":     {Rep: 200, To: 32},
-		"no stage of them": {Rep: backend.Rows, To: 48},
-		"not from 0":       {Rep: backend.Rows, From: 16, To: 32},
+		"no stage of them": {Rep: backend.RowCodes, To: 48},
+		"not from 0":       {Rep: backend.RowCodes, From: 16, To: 32},
 	} {
 		if _, err := s.Compile(l); err == nil || errors.Is(err, backend.ErrRuleUnsupported) != (l.To != 48 && l.From == 0) {
 			t.Errorf("%s: %v", name, err)

@@ -120,8 +120,8 @@ const nearBytes = 32 << 20
 // laterCost is what a look at a stage costs an arm, unless it is the first look.
 func (p *problem) laterCost(stage int) float64 {
 	rep, cost := p.later[stage], p.readCost(stage)
-	if float64(rep.Width(p.head, p.rest))*float64(p.arms) > nearBytes {
-		cost += p.costs.Far * float64(rep.Width(p.head, p.widths[stage]))
+	if float64(rep.AtomBytes(p.head, p.rest))*float64(p.arms) > nearBytes {
+		cost += p.costs.Far * float64(rep.AtomBytes(p.head, p.widths[stage]))
 	}
 	return cost
 }
@@ -144,7 +144,7 @@ func (p *problem) prepareCost() float64 {
 	if p.rest <= bandit.HaarMaxDim {
 		products += p.rest * p.rest
 	}
-	return c.Turn*float64(p.rest) + c.Dense*float64(products)
+	return c.Rotate*float64(p.rest) + c.Dense*float64(products)
 }
 
 // fineUnclear is how many of the arms that a whole row and an 8-bit query, which

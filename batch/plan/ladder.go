@@ -155,7 +155,7 @@ func (p *problem) mayBeFirst(stage int) bool {
 
 // named reports whether later looks at a stage read something else than int8 codes:
 // plans name it instead of the width.
-func (p *problem) named(stage int) bool { return p.later[stage] != backend.Rows }
+func (p *problem) named(stage int) bool { return p.later[stage] != backend.RowCodes }
 
 // ladders lists the ladders that a method may take; where few atoms are allowed every
 // method may score them all. Of certain ones Auto weighs
@@ -256,7 +256,7 @@ func (p *problem) makePlan(l ladder) *Plan {
 			look.Rule, look.Alpha = backend.Cauchy, 0
 		}
 		if i == 0 {
-			look.Rep, look.First, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)
+			look.Rep, look.FirstChunk, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)
 		}
 		out.Looks = append(out.Looks, look)
 	}

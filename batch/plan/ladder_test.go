@@ -16,13 +16,13 @@ import (
 // fast are costs as assembly kernels have them.
 func fast() backend.Costs {
 	return backend.Costs{Scan: .005, Wide: .0055, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
-		Dense: .018, DenseTest: .2, DenseOne: .15, Gather: 1, Turn: 3, Query: 1000}
+		Dense: .018, DenseTest: .2, DenseOne: .15, Gather: 1, Rotate: 3, Query: 1000}
 }
 
 // text is a problem of embeddings that elimination suits: few pass.
 func text() *problem {
 	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768},
-		later: slices.Repeat([]backend.Representation{backend.Rows}, 5), panel: 128,
+		later: slices.Repeat([]backend.Representation{backend.RowCodes}, 5), panel: 128,
 		curves: newCurves(&collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001, Shares: [][]float64{
 			{.0012, .0006, .0003, .00015, .00005},
 			{.015, .0078, .0045, .0025, .0004},
@@ -137,13 +137,13 @@ func drawn(t *rapid.T) *problem {
 	p.rest = (p.dim + 31) &^ 31
 	for _, w := range []int{32, 64, 128, 256, 1024} {
 		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "stage")) {
-			p.widths, p.later = append(p.widths, w), append(p.later, backend.Rows)
+			p.widths, p.later = append(p.widths, w), append(p.later, backend.RowCodes)
 		}
 	}
 	if rapid.Bool().Draw(t, "signs") && len(p.widths) > 0 {
 		p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.Signs)
 	}
-	p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.Rows)
+	p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.RowCodes)
 	pilot := &collection.Pilot{Alpha: .001, Ks: []int{1, 10, 100}[:rapid.IntRange(0, 3).Draw(t, "ks")]}
 	least := make([]float64, len(p.widths)) // of the k before
 	for range pilot.Ks {
@@ -191,7 +191,7 @@ func drawn(t *rapid.T) *problem {
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Turn, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
 }
 
 // plainScan is what a dense scan reads, priced for an arm.
@@ -232,7 +232,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 
 	// what a query costs, in ns
 	total := c.Query * float64(len(stages))
-	total += c.Turn * float64(p.rest)
+	total += c.Rotate * float64(p.rest)
 	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
@@ -455,10 +455,10 @@ func TestLooks(t *testing.T) {
 				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
-				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.First > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
+				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.FirstChunk > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
 					t.Errorf("%s: look %d %+v", plan.Name, i, look)
 				}
-				if look.MaxSurvivors < 0 || look.MaxSurvivors >= 1 || look.First%64 != 0 || i == 0 && look.First < 4*p.k {
+				if look.MaxSurvivors < 0 || look.MaxSurvivors >= 1 || look.FirstChunk%64 != 0 || i == 0 && look.FirstChunk < 4*p.k {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
 			}

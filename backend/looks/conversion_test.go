@@ -11,7 +11,7 @@ import (
 // distance 5 from a query of norm 12 the search score is -12.5, and bounds are 72 more.
 func TestScale(t *testing.T) {
 	c := &collection.Collection{Dim: 96, Metric: collection.Euclidean}
-	s := NewScale(c, 12, 2)
+	s := NewConversion(c, 12, 2)
 	score, bound := -12.5/4, (72-12.5)/4
 	if s.Lead != 18 || s.Give != 128*0x1p-52 {
 		t.Fatalf("%+v", s)
@@ -21,19 +21,19 @@ func TestScale(t *testing.T) {
 			t.Errorf("%s is %g, more than %g by %g", what, got, want, got-want)
 		}
 	}
-	near("the threshold of a score", s.Bar(score), bound, -1)
-	near("the threshold of a lower bound", s.Firm(bound), bound, -1)
-	near("the score of a bound", s.Outward(bound), score, 1)
-	if got := s.Outward(1000); got != 0 {
+	near("the threshold of a score", s.Threshold(score), bound, -1)
+	near("the threshold of a lower bound", s.LowerThreshold(bound), bound, -1)
+	near("the score of a bound", s.UpperScore(bound), score, 1)
+	if got := s.UpperScore(1000); got != 0 {
 		t.Errorf("a score of %g, and none is positive", got)
 	}
 	for _, v := range []float64{math.Inf(-1), math.Inf(1)} {
-		if s.Bar(v) != v || s.Outward(v) != v {
-			t.Errorf("%g becomes %g and %g", v, s.Bar(v), s.Outward(v))
+		if s.Threshold(v) != v || s.UpperScore(v) != v {
+			t.Errorf("%g becomes %g and %g", v, s.Threshold(v), s.UpperScore(v))
 		}
 	}
 	c.Metric = collection.InnerProduct
-	if s := NewScale(c, 12, 2); s != (Scale{}) || s.Bar(3) != 3 || s.Firm(3) != 3 || s.Outward(3) != 3 {
+	if s := NewConversion(c, 12, 2); s != (Conversion{}) || s.Threshold(3) != 3 || s.LowerThreshold(3) != 3 || s.UpperScore(3) != 3 {
 		t.Errorf("products are scaled by %+v", s)
 	}
 }
