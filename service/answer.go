@@ -18,7 +18,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return send(w, status, append(text, '\n'))
 }
 
-// hashed is a hash of texts that no other list of texts has.
+// hashed returns a hash of a list of texts; different lists have different hashes.
 func hashed(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {

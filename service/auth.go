@@ -13,17 +13,17 @@ import (
 	"thresher/service/problem"
 )
 
-// scope is what a request needs a token for.
+// scope is the permission that a request needs.
 type scope uint8
 
 const (
-	open  scope = iota // nothing
+	open  scope = iota // no token
 	read               // any token
-	write              // one that may change things
+	write              // a token that may write
 )
 
-// permit checks the token of a request against what it needs and puts its name into
-// the exchange. Without tokens everybody may do everything.
+// permit checks a request's token against the needed scope and stores its name in the
+// exchange. If the server has no tokens, everything is permitted.
 func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, need scope) error {
 	x.writes = len(s.tokens()) == 0
 	if x.writes {
@@ -49,11 +49,11 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	return nil
 }
 
-// challenge says how a token is sent (RFC 6750, section 3).
+// challenge tells the client how to send a token (RFC 6750, section 3).
 func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`) }
 
-// unpermitted is p, unless it forbids a request without a token something on a server that
-// has tokens: then one is to be sent before anything is said of what it may.
+// unpermitted returns p, unless p forbids something to a request without a token on a server
+// that has tokens: then the answer asks for a token and reveals nothing else.
 func (s *Server) unpermitted(w http.ResponseWriter, r *http.Request, p *problem.Problem) *problem.Problem {
 	if p.Kind != problem.Forbidden || len(s.tokens()) == 0 || r.Header.Get("Authorization") != "" {
 		return p
@@ -62,11 +62,11 @@ func (s *Server) unpermitted(w http.ResponseWriter, r *http.Request, p *problem.
 	return problem.New(problem.Unauthorized, "%s; send the header Authorization: Bearer and a token", p.Detail).In("Authorization").Because(p)
 }
 
-// tokens are those that are good now; they must not be changed.
+// tokens returns the valid tokens; the slice must not be modified.
 func (s *Server) tokens() []Token { return *s.allowed.Load() }
 
-// SetTokens has these tokens be good from now on, and no others. It fails where there
-// would be none any more: only a server that starts may be everybody's.
+// SetTokens replaces the valid tokens. It fails if none would be left: only a server that is
+// started without tokens may be open to everybody.
 func (s *Server) SetTokens(tokens []Token) error {
 	if len(tokens) == 0 && len(s.tokens()) > 0 {
 		return errors.New("no tokens are set any more: serving without tokens needs a restart")
@@ -76,7 +76,8 @@ func (s *Server) SetTokens(tokens []Token) error {
 	return nil
 }
 
-// tokenOf finds the token of a secret. Every hash is compared, in constant time.
+// tokenOf returns the token of a secret, nil if there is none. It compares all hashes, in
+// constant time.
 func (s *Server) tokenOf(secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
 	var found *Token
@@ -89,8 +90,9 @@ func (s *Server) tokenOf(secret string) *Token {
 	return found
 }
 
-// checkHost refuses names under which a web page may have had a browser find this
-// server (DNS rebinding); browsers always name a host. Whoever has tokens is safe from that: pages have none.
+// checkHost refuses host names under which a web page could reach this server through a
+// browser (DNS rebinding); browsers always send a host. Tokens make the check unnecessary:
+// pages do not have them.
 func (s *Server) checkHost(r *http.Request) error {
 	if s.o.AnyHost || len(s.tokens()) > 0 {
 		return nil
@@ -105,8 +107,8 @@ func (s *Server) checkHost(r *http.Request) error {
 	return problem.New(problem.Forbidden, "without tokens the server answers to addresses and localhost alone, not to %q; set tokens, or insecure", host).In("Host")
 }
 
-// crossOrigin says whether a browser may make this request, and answers those that
-// only ask so (preflight): done reports that nothing is left to do.
+// crossOrigin says whether a browser may make this request, and answers preflight requests;
+// done reports that the request is answered.
 func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -130,8 +132,8 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 	return true, nil
 }
 
-// mayWrite says whether who asks under ctx may change things. What does not come by HTTP says
-// so of nobody.
+// mayWrite reports whether the client of ctx may write. It is false for work that does not
+// come from an HTTP request.
 func (s *Server) mayWrite(ctx context.Context) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	return len(s.tokens()) == 0 || ok && x.writes

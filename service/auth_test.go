@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// guarded are the options of a server with tokens of each scope.
+// guarded sets the options of a server with tokens of each scope.
 func guarded(o *Options) {
 	o.Tokens = []Token{
 		{Name: "reader", Hash: sha256.Sum256([]byte("r-secret"))},
@@ -17,14 +17,14 @@ func guarded(o *Options) {
 	}
 }
 
-// TestWhoMay asks every route of the table with every kind of token.
+// TestWhoMay sends every kind of token to every route of the table.
 func TestWhoMay(t *testing.T) {
 	s := start(t, guarded)
 	for _, rt := range s.routes() {
 		path := strings.NewReplacer("{name}", "none", "{id}", "none", "{kind}", "internal", "{version}", "1", "{$}", "", "{file}", "none").Replace(rt.pattern)
 		for _, c := range []struct {
 			header string
-			may    scope // the most
+			may    scope // the highest permitted scope
 		}{{"", open}, {"Bearer wrong", open}, {"Bearer ", open}, {"Basic r-secret", open}, {"r-secret", open}, {"Bearer r-secret", read}, {"bearer r-secret", read}, {"Bearer w-secret", write}} {
 			h := []string{}
 			if c.header != "" {
@@ -51,7 +51,7 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
-// TestScopesAreAsDescribed: what changes nothing needs no more than a token to read.
+// TestScopesAreAsDescribed: routes that change nothing need only a token to read.
 func TestScopesAreAsDescribed(t *testing.T) {
 	reading := []string{"POST /v1/collections/{name}/search", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}
 	for _, rt := range (&Server{}).routes() {
@@ -68,8 +68,8 @@ func TestOpenMetrics(t *testing.T) {
 	s.do("GET", "/v1/version", nil).problem(401, "unauthorized")
 }
 
-// TestHosts: a page that had a browser find this server under a name of its own gets
-// nothing, unless tokens keep it out anyway.
+// TestHosts: a page that reaches this server under a name of its own (DNS rebinding) is
+// refused, unless tokens protect the server anyway.
 func TestHosts(t *testing.T) {
 	s := start(t, nil)
 	for host, ok := range map[string]bool{
@@ -97,7 +97,7 @@ func TestOrigins(t *testing.T) {
 	if a.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("another origin may read the answer")
 	}
-	// A form that a page sends without asking the browser first.
+	// A form that a page can send without a preflight request.
 	body, kind := form(t, [2]string{"file:a", "x"})
 	closed.do("POST", "/v1/files", body, "Content-Type", kind, "Origin", friend, "Sec-Fetch-Site", "cross-site").problem(403, "forbidden")
 	closed.do("OPTIONS", "/v1/files", nil, "Origin", friend, "Access-Control-Request-Method", "POST").want(204)

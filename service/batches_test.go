@@ -24,7 +24,7 @@ func (j *job) final() bool {
 	return strings.Contains("completed failed expired cancelled", j.Status)
 }
 
-// over asks for a batch until nothing changes any more.
+// over polls a batch until its status is final.
 func (s *site) over(id string) job {
 	s.t.Helper()
 	for begun := time.Now(); time.Since(begun) < soon; runtime.Gosched() {
@@ -38,7 +38,8 @@ func (s *site) over(id string) job {
 	return job{}
 }
 
-// lines of requests for the collection films; those of bad are refused.
+// requests returns lines of requests for the collection films; those whose index is in bad
+// are invalid.
 func requests(n int, bad map[int]bool) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -102,11 +103,10 @@ func TestBatch(t *testing.T) {
 	s.do("POST", "/v1/batches/"+made.ID+"/cancel", nil).problem(409, "conflict")
 	s.do("DELETE", "/v1/batches/"+made.ID, nil).want(200)
 	s.do("GET", "/v1/batches/"+made.ID, nil).problem(404, "unknown-batch")
-	s.do("DELETE", "/v1/files/"+file, nil).want(200) // nobody holds it any more
+	s.do("DELETE", "/v1/files/"+file, nil).want(200) // no batch holds it any more
 }
 
-// TestCancelAndHold: a batch that is under way keeps its input, and ends when it is
-// told to.
+// TestCancelAndHold: a running batch keeps its input, and stops when it is cancelled.
 func TestCancelAndHold(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -128,8 +128,8 @@ func TestCancelAndHold(t *testing.T) {
 	}
 }
 
-// TestBatchGoesOn: a server that ends in the middle of a batch answers the rest when it
-// starts again.
+// TestBatchGoesOn: a server that stops in the middle of a batch answers the rest after its
+// restart.
 func TestBatchGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, func(o *Options) { o.BatchChunk = 8 })
@@ -151,9 +151,9 @@ func TestBatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestIdempotency: what is sent again under its key is done once, also by the next
-// process; another request under the key is refused, and other people's keys are
-// theirs.
+// TestIdempotency: a request that is repeated under its key is executed once, also across
+// restarts; another request under the key is refused, and clients do not see each other's
+// keys.
 func TestIdempotency(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, guarded)
@@ -209,7 +209,7 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// TestKeysAreScoped: by caller, method and path.
+// TestKeysAreScoped: keys are scoped by client, method and path.
 func TestKeysAreScoped(t *testing.T) {
 	seen := map[string]string{}
 	for _, parts := range [][]string{{"a", "POST", "/p", "k"}, {"b", "POST", "/p", "k"}, {"a", "PUT", "/p", "k"}, {"a", "POST", "/q", "k"}, {"a", "POST", "/p", "l"}, {"aPOST", "", "/p", "k"}, {"a", "POST", "/p4:k", ""}} {
@@ -221,8 +221,8 @@ func TestKeysAreScoped(t *testing.T) {
 	}
 }
 
-// TestSeriesOfDeletedCollection: a batch goes on in a collection that was deleted, and
-// is counted; once it is done nothing is left of the collection's series.
+// TestSeriesOfDeletedCollection: a batch continues in a deleted collection and is counted;
+// when it ends, the collection's series are removed.
 func TestSeriesOfDeletedCollection(t *testing.T) {
 	s := start(t, func(o *Options) { o.BatchChunk = 8 })
 	s.fill()
@@ -238,7 +238,7 @@ func TestSeriesOfDeletedCollection(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	const series = `{collection="films"`
-	for begun := time.Now(); time.Since(begun) < soon; runtime.Gosched() { // the pin goes last
+	for begun := time.Now(); time.Since(begun) < soon; runtime.Gosched() { // the pin is removed last
 		if !strings.Contains(string(s.do("GET", "/metrics", nil).body), series) {
 			return
 		}

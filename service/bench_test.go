@@ -17,9 +17,10 @@ import (
 	"thresher/service/oip"
 )
 
-// BenchmarkOverhead asks the same of the library and of the server, in turns, over one
-// connection on loopback, and reports what the server adds: ns/search by either, and
-// the difference in % of the search. The collections are synthetic, of 768 dimensions.
+// BenchmarkOverhead runs the same searches through the library and through the server,
+// alternately, over one connection on loopback, and reports the server's overhead: ns/search
+// of both, and the difference in % of the search. The collections are synthetic, of 768
+// dimensions.
 func BenchmarkOverhead(b *testing.B) {
 	for _, n := range []int{20_000, 100_000} {
 		b.Run("atoms="+strconv.Itoa(n), func(b *testing.B) { benchOverhead(b, n) })
@@ -85,7 +86,7 @@ func (s *site) post(b *testing.B, path string, body []byte, h []string) {
 	resp.Body.Close()
 }
 
-// benchSite is a server with a collection of correlated rows, and a use of that.
+// benchSite returns a server with a collection of correlated rows, and a version in use.
 func benchSite(b *testing.B, n, d int) (*site, *catalog.Version) {
 	back := cpu.New(cpu.Options{Threads: 2})
 	b.Cleanup(func() { back.Close() })
@@ -110,7 +111,7 @@ func benchSite(b *testing.B, n, d int) (*site, *catalog.Version) {
 	return s, v
 }
 
-// correlated rows have a spectrum that falls, as embeddings do.
+// correlated returns rows whose spectrum decays as that of embeddings.
 func correlated(seed uint64, n, d int) []float32 {
 	x := gaussian(seed, n*d)
 	for i := range x {

@@ -10,15 +10,15 @@ import (
 	"thresher/service/problem"
 )
 
-// paced reads a body whose sender must keep a pace: at least pace.rate bytes a second
-// over all, with pace.grace to spare, and something within every grace.
+// paced reads a body whose sender must keep a pace: at least pace.rate bytes a second on
+// average, after an allowance of pace.grace, and some bytes within every grace period.
 type paced struct {
 	body    io.ReadCloser
 	control *http.ResponseController
 	pace    pace
 	began   time.Time
 	read    int64
-	gives   atomic.Bool // way to others
+	gives   atomic.Bool // the body must give way to others
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -37,7 +37,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
 	p.read += int64(n)
 	if err == io.EOF {
-		// From here on the server reads ahead, to learn when the client goes.
+		// From here on the server reads ahead to notice when the client disconnects.
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -45,15 +45,15 @@ func (p *paced) Read(b []byte) (int, error) {
 
 func (p *paced) Close() error { return p.body.Close() }
 
-// giveWay has the read under way fail, or the next one. It may be called while another
+// giveWay makes the current read fail, or else the next one. It may be called while another
 // goroutine reads.
 func (p *paced) giveWay() {
 	p.gives.Store(true)
 	_ = p.control.SetReadDeadline(time.Now())
 }
 
-// pause lets the sender be while nobody reads, and resume counts on from before: a pause
-// of so long is not the sender's.
+// pause suspends the read deadline while the server does not read; resume continues the
+// count, without charging the pause to the sender.
 func (p *paced) pause() { _ = p.control.SetReadDeadline(time.Time{}) }
 
 func (p *paced) resume(after time.Duration) {
@@ -62,8 +62,8 @@ func (p *paced) resume(after time.Duration) {
 	}
 }
 
-// bodyOf is the body of a request, at most limit bytes long. What is known to be
-// longer is refused before anything is read.
+// bodyOf returns the body of a request of at most limit bytes. A body whose announced length
+// is greater is refused before anything is read.
 func (s *Server) bodyOf(r *http.Request, limit int64) (io.Reader, error) {
 	if r.ContentLength > limit {
 		return nil, problem.New(problem.BodyTooLarge, "the body has %d bytes, the most is %d", r.ContentLength, limit).Within(limit)
@@ -71,8 +71,8 @@ func (s *Server) bodyOf(r *http.Request, limit int64) (io.Reader, error) {
 	return body{http.MaxBytesReader(exchangeOf(r).raw, r.Body, limit)}, nil
 }
 
-// body is a body whose errors are problems: whatever reads it, and however it wraps
-// them, they are the client's.
+// body turns the errors of reading a body into problems, so that they are reported as the
+// client's however the body is wrapped.
 type body struct{ io.Reader }
 
 func (b body) Read(p []byte) (int, error) {
@@ -83,7 +83,7 @@ func (b body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unread says why a body could not be read.
+// unread returns the problem of a body that could not be read.
 func unread(err error) error {
 	var known *problem.Problem
 	if errors.As(err, &known) {
@@ -96,11 +96,11 @@ func unread(err error) error {
 	return problem.New(problem.Malformed, "the body ends before it is complete").Because(err)
 }
 
-// smallJSON bounds the JSON of everything but searches and lists of ids.
+// smallJSON bounds JSON bodies other than searches and lists of ids, in bytes.
 const smallJSON = 1 << 20
 
 // decodeJSON reads the body of a request, at most smallJSON bytes of JSON, and decodes it.
-// What is decoded must not share memory with the text.
+// The decoded value must not share memory with the text.
 func decodeJSON[T any](s *Server, r *http.Request, decode func(text []byte) (T, error)) (v T, err error) {
 	if kind := mediaType(r); kind != jsonType {
 		return v, unsupported(r, jsonType)

@@ -5,28 +5,28 @@ import "sync"
 // buffer is memory for one body or answer.
 type buffer struct{ b []byte }
 
-// Write makes a buffer something to write to.
+// Write appends p.
 func (b *buffer) Write(p []byte) (int, error) {
 	b.b = append(b.b, p...)
 	return len(p), nil
 }
 
-// buffers keeps memory for the next request. Whoever asks a pool can use what it gives:
-// one whose buffers fit some requests only would grow by a new one for each of the
-// others, without end. Bodies above the largest size are left to the garbage collector.
+// buffers keeps memory for later requests. Every buffer of a pool must suit every request of
+// that pool: otherwise the pool would grow by a new buffer for each request that its buffers
+// do not fit. Bodies above the largest size are left to the garbage collector.
 type buffers struct {
 	bodies [len(bodySizes)]sync.Pool // *buffer, each with room for one size
 	texts  sync.Pool                 // *buffer, of answers
 }
 
-// bodySizes are how large the buffers of small bodies are: a body grows from each to the
+// bodySizes are the capacities of small bodies' buffers; a growing body moves from one to the
 // next.
 var bodySizes = [...]int{leastBuffer, 16 << 10, smallBody}
 
-// mostKept is the largest text of an answer whose memory is kept.
+// mostKept bounds the answers whose memory is reused, in bytes.
 const mostKept = 2 * mostAtOnce
 
-// bodySize is how large a buffer is that is to hold size bytes of a body.
+// bodySize returns the capacity of a buffer for size bytes of a body.
 func bodySize(size int) int {
 	for _, s := range bodySizes {
 		if size <= s {
@@ -36,7 +36,7 @@ func bodySize(size int) int {
 	return size
 }
 
-// body is an empty buffer with room for size bytes, a bodySize.
+// body returns an empty buffer with capacity size, a bodySize.
 func (p *buffers) body(size int) *buffer {
 	for i, s := range bodySizes {
 		if size != s {
@@ -49,7 +49,7 @@ func (p *buffers) body(size int) *buffer {
 	return &buffer{b: make([]byte, 0, size)}
 }
 
-// freeBody takes a buffer of body back.
+// freeBody returns a buffer of body to its pool.
 func (p *buffers) freeBody(b *buffer) {
 	for i, s := range bodySizes {
 		if cap(b.b) == s {
@@ -60,7 +60,7 @@ func (p *buffers) freeBody(b *buffer) {
 	}
 }
 
-// text is an empty buffer for an answer, of any size.
+// text returns an empty buffer for an answer, of any capacity.
 func (p *buffers) text() *buffer {
 	if b, ok := p.texts.Get().(*buffer); ok {
 		return b
@@ -68,7 +68,7 @@ func (p *buffers) text() *buffer {
 	return &buffer{}
 }
 
-// freeText takes a buffer of text back.
+// freeText returns a buffer of text to its pool.
 func (p *buffers) freeText(b *buffer) {
 	if cap(b.b) <= mostKept {
 		b.b = b.b[:0]

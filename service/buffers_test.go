@@ -2,9 +2,9 @@ package service
 
 import "testing"
 
-// TestBuffersAreUsedAgain: bodies of ever other sizes, one after the other, have no more
-// buffers kept than are in use at once. The pool that gave the next body one of a wrong
-// size, and took it back beside a new one, kept one of each request.
+// TestBuffersAreUsedAgain: a sequence of bodies of varying sizes keeps no more buffers than
+// are in use at once. A pool that hands out a buffer of the wrong size and gets it back next
+// to a new one would keep one for each request.
 func TestBuffersAreUsedAgain(t *testing.T) {
 	var p buffers
 	for _, size := range []int{1, leastBuffer, leastBuffer + 1, smallBody - 1, smallBody, smallBody + 1, 1 << 20} {
@@ -18,7 +18,7 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 		}
 		p.freeBody(b)
 	}
-	// Large ones are nobody's: what a pool kept of them would be of the wrong size.
+	// Large buffers are not pooled: they would have the wrong size.
 	for i := range p.bodies {
 		for {
 			b, ok := p.bodies[i].Get().(*buffer)

@@ -13,7 +13,7 @@ import (
 	"thresher/service/problem"
 )
 
-// collectionOf is what clients are told of a collection.
+// collectionOf returns the description of a collection for clients.
 func (s *Server) collectionOf(info catalog.Info) api.Collection {
 	c := info.Collection
 	c.Texts = s.encoders.find(c.Name, c.Dimension) != nil
@@ -41,8 +41,9 @@ func (s *Server) getCollection(r *request, w http.ResponseWriter) error {
 
 func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
-	// What is known of its users goes last: a deletion that fails takes nothing. What then
-	// stays goes when the server starts, or before another of the name is made.
+	// The users' states are deleted last, so that a failed deletion loses nothing. If
+	// deleting them fails, they are deleted at the next start, or before another collection
+	// of the name is created.
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
 	if err := s.slates.Drop(ctx, name, func() error { return s.catalog.Delete(name) }); err != nil {
@@ -52,13 +53,13 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	return nil
 }
 
-// dropLeftovers takes away what the deletion of a collection has left of its slates, so
-// that another of the name does not find it.
+// dropLeftovers deletes slates left behind by the deletion of a collection, so that a new
+// collection of the same name does not get them.
 func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	if _, err := s.catalog.Get(name); err == nil {
-		return nil // and those who hold it are not waited for
+		return nil // without waiting for requests that hold them
 	}
 	errThere := errors.New("it was made meanwhile")
 	err := s.slates.Drop(ctx, name, func() error {
@@ -73,14 +74,13 @@ func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 	return s.explainWait(err)
 }
 
-// createParams are the parameters of making a collection besides those of its
-// source.
+// createParams lists the parameters of creating a collection other than those of its source.
 func createParams() []string {
 	return []string{"metric", "basis", "seed", "id_kind", "replace", "wait"}
 }
 
-// createBody is the JSON that makes a collection of vectors that lie elsewhere.
-// Every member but source may also be a parameter.
+// createBody is the JSON body that creates a collection of vectors stored elsewhere. Every
+// member but source may also be a parameter.
 type createBody struct {
 	metric, basis, kind string
 	seed                *uint64
@@ -123,11 +123,11 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	s.encoders.drop(name) // which was of what the collection was before
+	s.encoders.drop(name) // of the replaced collection
 	return s.answerChange(r, w, info, wait, http.StatusCreated)
 }
 
-// createOptions are those of the body, and of the parameters that it leaves open.
+// createOptions returns the options of the body, completed by the parameters.
 func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error) {
 	o := catalog.CreateOptions{Replace: body.replace}
 	var kind string
@@ -160,13 +160,13 @@ func createOptions(p parameters, body *createBody) (catalog.CreateOptions, error
 	return o, err
 }
 
-// wantsToWait says whether the answer shall come when the version is ready.
+// wantsToWait reports whether the answer should wait until the version is ready.
 func wantsToWait(r *request) (bool, error) {
 	wait, err := r.params.parseBool("wait")
 	return wait || r.Header.Get("Prefer") == "wait", err
 }
 
-// answerChange answers a request that made a version: accepted, or done once waited for.
+// answerChange answers a request that made a version: accepted, or done if it was waited for.
 func (s *Server) answerChange(r *request, w http.ResponseWriter, info catalog.Info, wait bool, done int) error {
 	w.Header().Set("Location", "/v1/collections/"+info.Name)
 	status := http.StatusAccepted
@@ -182,8 +182,8 @@ func (s *Server) answerChange(r *request, w http.ResponseWriter, info catalog.In
 	return writeJSON(w, status, info)
 }
 
-// await returns a version once it is ready; why it failed is the error. A server that
-// ends waits no longer, and builds go on when it starts again.
+// await returns a version once it is ready, or the error of its build. When the server shuts
+// down it returns at once, and builds continue at the next start.
 func (s *Server) await(ctx context.Context, made catalog.Info) (catalog.Info, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -202,7 +202,7 @@ func (s *Server) await(ctx context.Context, made catalog.Info) (catalog.Info, er
 	return info, nil
 }
 
-// versionOf is the version that a change made.
+// versionOf returns the version that a change made.
 func versionOf(info catalog.Info) int64 {
 	if info.Next != 0 {
 		return info.Next
@@ -210,8 +210,8 @@ func versionOf(info catalog.Info) int64 {
 	return info.Version
 }
 
-// ifMatch is the context of a change: with If-Match, of the version that it names alone. A
-// tag that is none of ours names none.
+// ifMatch returns the context of a change: with If-Match, restricted to the version it names.
+// A tag that no version has matches none.
 func ifMatch(r *request) context.Context {
 	text := r.Header.Get("If-Match")
 	if text == "" || text == "*" {
@@ -226,5 +226,5 @@ func ifMatch(r *request) context.Context {
 	return catalog.OnlyOn(r.Context(), version)
 }
 
-// versionTag is what If-Match names a version by.
+// versionTag is the ETag of a version.
 func versionTag(info catalog.Info) string { return `"` + strconv.FormatInt(info.Version, 10) + `"` }

@@ -43,7 +43,7 @@ func TestCollections(t *testing.T) {
 	s.do("DELETE", "/v1/collections/films", nil).problem(404, "unknown-collection")
 }
 
-// TestAcceptedThenReady: without waiting the answer comes once the rows are durable.
+// TestAcceptedThenReady: without waiting, the answer comes once the rows are durable.
 func TestAcceptedThenReady(t *testing.T) {
 	s := start(t, nil)
 	a := s.do("PUT", "/v1/collections/films", npy(gaussian(1, 64*dim), dim), "Content-Type", npyType)
@@ -56,7 +56,7 @@ func TestAcceptedThenReady(t *testing.T) {
 	s.do("POST", "/v1/collections/films/search", map[string]any{"queries": [][]float32{gaussian(3, dim)}}).want(200)
 }
 
-// TestEveryMediaType makes collections of the same rows in each form.
+// TestEveryMediaType makes collections of the same rows in each format.
 func TestEveryMediaType(t *testing.T) {
 	root := t.TempDir()
 	rows := gaussian(1, 40*dim)
@@ -134,8 +134,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestBadRowsFailTheWait: what only the build finds is a problem of the request that
-// waits for it, naming the row.
+// TestBadRowsFailTheWait: an error found by the build is reported to the request that waits
+// for it, naming the row.
 func TestBadRowsFailTheWait(t *testing.T) {
 	s := start(t, nil)
 	bad := []byte("[1,2]\n[3,4]\n[5,6,7]\n")
@@ -145,8 +145,8 @@ func TestBadRowsFailTheWait(t *testing.T) {
 	}
 }
 
-// TestChangesAtOnce are all made, one after the other; with If-Match only on the version that
-// it names.
+// TestChangesAtOnce: concurrent changes are all made, one after the other; with If-Match only
+// on the named version.
 func TestChangesAtOnce(t *testing.T) {
 	s := start(t, nil)
 	s.fill()

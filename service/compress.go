@@ -9,22 +9,22 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// leastZipped is from how many bytes on an answer is compressed: below, it costs the
-// server and the client more time than the network saves.
+// leastZipped is the smallest answer that is compressed, in bytes: below it, compression
+// costs the server and the client more time than the network saves.
 const leastZipped = 4 << 10
 
-// zippedTypes are the media types whose answers are compressed. Numbers as they lie in
-// memory are not among them: they lose a tenth at the most. Nor are the contents of
-// files, whose parts are asked for.
+// zippedTypes are the media types that are compressed. Binary numbers are not among them,
+// because they shrink by a tenth at most, nor are the contents of files, because clients ask
+// for ranges of them.
 func zippedTypes() []string {
 	return []string{jsonType, "application/problem+json", "application/yaml", "text/plain", "text/html", "text/css", "text/javascript", "image/svg+xml"}
 }
 
-// zipTag ends the ETag of an answer that is compressed: it is another than that of the
-// same answer as it is (RFC 9110, 8.8.3).
+// zipTag is the suffix of the ETag of a compressed answer, which must differ from that of the
+// uncompressed one (RFC 9110, 8.8.3).
 const zipTag = "-gzip"
 
-// zipped has answers of h compressed for those who ask for it.
+// zipped compresses the answers of h for clients that accept it.
 func zipped(h http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(leastZipped), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
@@ -45,7 +45,7 @@ func zipped(h http.Handler) (http.Handler, error) {
 	}), nil
 }
 
-// pacedWriter is the writer that w passes to, through whatever wraps it.
+// pacedWriter returns the innermost writer below the wrappers of w.
 func pacedWriter(w http.ResponseWriter) *writer {
 	for {
 		switch x := w.(type) {

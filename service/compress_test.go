@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fetched asks with these headers, names and values, and has the answer as it came.
+// fetched sends a request with these headers, names and values, and returns the unprocessed
+// answer.
 func (s *site) fetched(method, path string, body []byte, h ...string) *answer {
 	s.t.Helper()
 	req, err := http.NewRequest(method, s.url+path, bytes.NewReader(body))
@@ -38,7 +39,7 @@ func (s *site) fetched(method, path string, body []byte, h ...string) *answer {
 	return &answer{t: s.t, status: resp.StatusCode, header: resp.Header, body: text}
 }
 
-// unzipped is the body of an answer that must be compressed.
+// unzipped returns the body of an answer that must be compressed.
 func (a *answer) unzipped() []byte {
 	a.t.Helper()
 	if got := a.header.Get("Content-Encoding"); got != "gzip" {
@@ -97,8 +98,8 @@ func TestAnswersAreCompressedWhenAsked(t *testing.T) {
 	}
 }
 
-// TestCompressedIsAnother: compressed answers have an ETag of their own, by which they are
-// found to be as they were, and files are sent as they are, so that parts of them fit.
+// TestCompressedIsAnother: compressed answers have their own ETag, which conditional requests
+// can use; files are sent uncompressed, so that ranges of them fit.
 func TestCompressedIsAnother(t *testing.T) {
 	s := start(t, nil)
 	plain := s.fetched("GET", "/web/style.css", nil, "Accept-Encoding", "identity").header.Get("ETag")
@@ -125,7 +126,7 @@ func TestCompressedIsAnother(t *testing.T) {
 	}
 }
 
-// TestHalfOfACompressedAnswer does not look like a whole one.
+// TestHalfOfACompressedAnswer: a truncated answer does not look complete.
 func TestHalfOfACompressedAnswer(t *testing.T) {
 	s := start(t, nil)
 	s.mux = s.newMux([]route{{method: "GET", pattern: "/half", handle: func(_ *request, w http.ResponseWriter) error {

@@ -21,13 +21,13 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
 	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
 	r.Body = x.paced
-	// What nobody reads or takes must end, too: a body that a handler refused, the
-	// header of an answer.
-	// On HTTP/2 a deadline that has passed ends the request for good.
+	// Reads of a body that a handler refused, and writes of an answer's header, need a
+	// deadline, too. On HTTP/2 a deadline that has passed ends the request for good.
 	if r.ContentLength != 0 && r.ProtoMajor == 1 {
 		_ = w.control.SetReadDeadline(time.Now().Add(s.pace.grace))
 	}
-	// None while there is nothing to take; that of the answer before may have passed.
+	// There is nothing to write yet; the deadline of the connection's previous answer may
+	// have passed.
 	_ = w.control.SetWriteDeadline(time.Time{})
 	defer s.watch(x, r, w)()
 	defer s.recover(x, w, r)
@@ -37,7 +37,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	done, err := s.admit(w, r)
 	if err == nil && !done {
-		s.zip.ServeHTTP(w, r) // handlers put their errors into the exchange
+		s.zip.ServeHTTP(w, r) // handlers store their errors in the exchange
 		err = x.err
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit is what concerns every path alike.
+// admit checks what all paths have in common.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if err := s.checkHost(r); err != nil {
 		return false, err
@@ -59,7 +59,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err e
 	return false, decompress(w, r)
 }
 
-// recover makes a problem of a panic, or breaks the answer off if it has begun.
+// recover converts a panic to a problem, or aborts the answer if it has begun.
 func (s *Server) recover(x *exchange, w *writer, r *http.Request) {
 	p := recover()
 	if p == nil {
@@ -72,14 +72,14 @@ func (s *Server) recover(x *exchange, w *writer, r *http.Request) {
 	s.fail(x, w, r, fmt.Errorf("panic: %v", p))
 }
 
-// gone is the status, in logs, of requests whose client did not wait.
+// gone is the status, in logs, of requests whose client disconnected.
 const gone = 499
 
-// fail answers a request with what went wrong.
+// fail answers a request with an error.
 func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 	x.err = err
 	if w.status != 0 {
-		// Half of an answer must not look like a whole one.
+		// A truncated answer must not look complete.
 		panic(http.ErrAbortHandler)
 	}
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil && s.stopped.Err() == nil {
@@ -92,7 +92,7 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 	}
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Location", "Last-Modified"} {
-		h.Del(name) // of the answer that was meant
+		h.Del(name) // of the intended answer
 	}
 	if p.Kind == problem.Draining {
 		h.Set("Connection", "close")
@@ -109,7 +109,7 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 	problem.Write(w, p, x.id)
 }
 
-// cause is what a log says of an error: also what a problem does not tell.
+// cause is the text of an error for logs, including the cause that problems hide.
 func cause(err error) string {
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Err != nil && p.Err.Error() != p.Error() {
@@ -118,8 +118,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// newMux makes the handler of the table. Each pattern has one entry for all its
-// methods, so that refusals are problems like any other.
+// newMux returns the handler of the table. Each pattern has one entry for all its methods, so
+// that refusals are problems like any other.
 func (s *Server) newMux(table []route) *http.ServeMux {
 	byPattern := map[string]map[string]route{}
 	for _, rt := range table {
@@ -138,7 +138,7 @@ func (s *Server) newMux(table []route) *http.ServeMux {
 	return mux
 }
 
-// choose is the handler of one pattern.
+// choose returns the handler of one pattern.
 func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 	allow := slices.Collect(maps.Keys(methods))
 	if _, ok := methods[http.MethodGet]; ok {
@@ -167,7 +167,7 @@ func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 	})
 }
 
-// serve runs a route's handler if the request may have it.
+// serve runs a route's handler if the request is permitted.
 func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Request) error {
 	if err := s.permit(x, w, r, rt.scope); err != nil {
 		return err
@@ -191,14 +191,14 @@ func errDraining() error {
 	return problem.New(problem.Draining, "the server is shutting down; what was accepted is finished or goes on when it starts again")
 }
 
-// request is a request that was let in.
+// request is a request that was admitted.
 type request struct {
 	*http.Request
 	x      *exchange
 	params parameters
-	queued time.Duration // how long it waited for its turn
-	lead   int           // how many bytes are wanted before its body in memory
+	queued time.Duration // time spent waiting for a slot
+	lead   int           // bytes to leave free in memory before the body
 }
 
-// client is who asks, by the name that the server shares itself by.
+// client returns the name by which the client shares the server.
 func (r *request) client() string { return r.x.client }

@@ -14,11 +14,11 @@ import (
 	"thresher/service/problem"
 )
 
-// encodings are the content codings that bodies may have.
+// encodings lists the content codings that bodies may have.
 func encodings() []string { return []string{"identity", "gzip", "deflate"} }
 
-// decompress has r.Body give what was compressed, if the header says that it was. How
-// long that is nobody knows before it was read; limits hold for it as it is unpacked.
+// decompress makes r.Body decompressed, if the header names a coding. The length is unknown
+// in advance; limits apply to the bytes as they are decompressed.
 func decompress(w http.ResponseWriter, r *http.Request) error {
 	coding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
 	if coding == "" || coding == "identity" {
@@ -36,7 +36,7 @@ func decompress(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// opener reads what is in a coding; nil is none that is known.
+// opener returns the decompressor of a coding; nil for an unknown one.
 func opener(coding string) func(*bufio.Reader) (io.Reader, error) {
 	switch coding {
 	case "gzip":
@@ -47,8 +47,8 @@ func opener(coding string) func(*bufio.Reader) (io.Reader, error) {
 	return nil
 }
 
-// inflate reads deflate, which is zlib by RFC 9110 and without its header by some
-// clients.
+// inflate reads deflate: zlib as RFC 9110 says, or without the zlib header as some clients
+// send it.
 func inflate(b *bufio.Reader) (io.Reader, error) {
 	head, err := b.Peek(2)
 	if err == io.EOF && len(head) == 0 {
@@ -63,7 +63,7 @@ func inflate(b *bufio.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// unpacked is a body as it was before it was compressed.
+// unpacked is a decompressed body.
 type unpacked struct {
 	body   io.ReadCloser
 	coding string
@@ -75,7 +75,7 @@ type unpacked struct {
 func (u *unpacked) Read(p []byte) (n int, err error) {
 	if u.reader == nil && u.err == nil {
 		if u.reader, u.err = u.open(bufio.NewReader(u.body)); u.err == io.EOF {
-			u.err = io.ErrUnexpectedEOF // nothing is no gzip
+			u.err = io.ErrUnexpectedEOF // an empty body is not gzip
 		}
 	}
 	if u.err == nil {
@@ -86,8 +86,8 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 
 func (u *unpacked) Close() error { return u.body.Close() }
 
-// wrong makes a problem of bytes that are not of the coding; how they come is said
-// by others.
+// wrong returns the problem of bytes that are invalid in the coding. Errors of receiving them
+// are converted elsewhere.
 func (u *unpacked) wrong(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// packed is content in a coding; "raw" is deflate without zlib's header.
+// packed returns content in a coding; "raw" is deflate without zlib's header.
 func packed(t testing.TB, coding string, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -33,7 +33,8 @@ func packed(t testing.TB, coding string, content []byte) []byte {
 	return b.Bytes()
 }
 
-// TestCompressedBodies: whatever takes a body takes it compressed, and answers the same.
+// TestCompressedBodies: every route that accepts a body accepts it compressed, with the same
+// answer.
 func TestCompressedBodies(t *testing.T) {
 	s := start(t, nil)
 	const dim = 24
@@ -66,8 +67,8 @@ func TestCompressedBodies(t *testing.T) {
 	}
 }
 
-// TestCompressedBodiesKeepToLimits: what unpacks to more than is allowed is refused while
-// it is unpacked, and what is damaged is the client's fault.
+// TestCompressedBodiesKeepToLimits: a body that decompresses to more than its limit is
+// refused during decompression, and a damaged one is the client's error.
 func TestCompressedBodiesKeepToLimits(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Body, o.Limits.Upload = 1<<20, 1<<20 })
 	const dim = 4

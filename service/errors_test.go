@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestErrorTable asks for everything that cannot be: each has its status, kind, field,
-// index and limit, and none is a failure of the server.
+// TestErrorTable sends invalid requests of every kind: each gets its status, kind, field,
+// index and limit, and none is an internal error.
 func TestErrorTable(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret.npy"), npy(gaussian(1, 4*dim), dim), 0o600); err != nil {
@@ -39,7 +39,7 @@ func TestErrorTable(t *testing.T) {
 		status             int
 		problem, field     string
 		index              int
-		limit              string // as printed; "" is not looked at
+		limit              string // as printed; "" is not checked
 	}
 	huge := npy(nil, 0+dim)
 	huge = []byte(strings.Replace(string(huge), "(0, 8)", "(1000000000, 8)", 1))
@@ -189,7 +189,7 @@ func TestErrorTable(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	s.do("DELETE", "/v1/collections/new", nil).want(http.StatusNoContent) // it could not be made, and can be looked at
+	s.do("DELETE", "/v1/collections/new", nil).want(http.StatusNoContent) // a collection that failed to build can be viewed and deleted
 	s.do("PUT", "/v1/collections/third?wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).want(http.StatusCreated)
 	s.do("PUT", "/v1/collections/fourth?wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).problem(400, "over-limit")
 	if text := string(s.do("GET", "/metrics", nil).body); strings.Contains(text, `reason="internal"`) {

@@ -12,27 +12,28 @@ import (
 	"thresher/service/trace"
 )
 
-// exchange is one request as the server sees it.
+// exchange is the server's view of one request.
 type exchange struct {
-	id    string // of the request: the client's, or made here
+	id    string // of the request: from the client, or generated
 	trace string // W3C trace id, or ""
-	span  string // of the caller
-	who   string // name of the token; "" for nobody
-	// writes says that the token may change things, or that no tokens are needed.
+	span  string // of the client
+	who   string // name of the token; "" if there is none
+	// writes says that the token may write, or that the server has no tokens.
 	writes bool
-	// client is who shares the server with others: the token, else the address.
+	// client is the name by which the client shares the server: that of the token, or else
+	// the address.
 	client string
-	paced  *paced // the body as it comes
+	paced  *paced // the body as it arrives
 	began  time.Time
-	raw    http.ResponseWriter // as it came
-	own    *trace.Span         // nil where there are no traces
+	raw    http.ResponseWriter // unwrapped
+	own    *trace.Span         // nil without traces
 	route  string              // the pattern that the path matched; "" for none
-	err    error               // what the handler failed with
+	err    error               // the handler's error
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns what begin put into the request.
+// exchangeOf returns the exchange that beginExchange stored in the request.
 func exchangeOf(r *http.Request) *exchange {
 	x, _ := r.Context().Value(exchangeKey{}).(*exchange)
 	return x
@@ -48,8 +49,8 @@ func beginExchange(w http.ResponseWriter, r *http.Request) (*exchange, *http.Req
 	return x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 }
 
-// plain reports whether s is a word of at most limit letters, digits, dots, dashes
-// and underscores, safe in headers, logs and URLs.
+// plain reports whether s consists of at most limit letters, digits, dots, dashes and
+// underscores, which are safe in headers, logs and URLs.
 func plain(s string, limit int) bool {
 	if s == "" || len(s) > limit {
 		return false
@@ -63,8 +64,8 @@ func plain(s string, limit int) bool {
 	return true
 }
 
-// parseTraceparent reads the ids of W3C Trace Context, section 3.2; both are "" where
-// the header is not of that form.
+// parseTraceparent returns the ids of W3C Trace Context, section 3.2; both are "" if the
+// header is invalid.
 func parseTraceparent(h string) (trace, span string) {
 	parts := strings.Split(h, "-")
 	if len(parts) < 4 || !hexadecimal(parts[0], 2) || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 ||
@@ -75,12 +76,12 @@ func parseTraceparent(h string) (trace, span string) {
 	return parts[1], parts[2]
 }
 
-// hexadecimal reports whether s is n lower-case digits.
+// hexadecimal reports whether s is n lower-case hexadecimal digits.
 func hexadecimal(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// watch begins to watch a request, until it is over.
+// watch counts a request as being processed until over is called.
 func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
 	if s.o.Metrics != nil {
 		s.o.Metrics.Entered()
@@ -96,8 +97,8 @@ func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
 	}
 }
 
-// log writes the line of a request that is over. Neither parameters nor bodies are
-// in it: they may hold vectors and ids.
+// log writes the log line of a finished request. It contains neither parameters nor bodies,
+// which may hold vectors and ids.
 func (s *Server) log(x *exchange, r *http.Request, w *writer) {
 	level := slog.LevelInfo
 	if w.status >= 500 && w.status != http.StatusServiceUnavailable && w.status != http.StatusGatewayTimeout {

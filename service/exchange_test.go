@@ -13,7 +13,7 @@ func TestTraceparent(t *testing.T) {
 	for header, want := range map[string]string{
 		"00-" + trace + "-" + span + "-01":                    trace,
 		"00-" + trace + "-" + span + "-00":                    trace,
-		"cc-" + trace + "-" + span + "-01-what":               trace, // a later version may say more
+		"cc-" + trace + "-" + span + "-01-what":               trace, // a later version may have more fields
 		"00-" + trace + "-" + span + "-01-what":               "",
 		"ff-" + trace + "-" + span + "-01":                    "",
 		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "",
@@ -28,7 +28,7 @@ func TestTraceparent(t *testing.T) {
 	}
 }
 
-// lines are the records of the log with a message.
+// lines returns the log records with a message.
 func (s *site) lines(msg string) []map[string]any {
 	s.t.Helper()
 	var all []map[string]any
@@ -50,7 +50,7 @@ func TestLog(t *testing.T) {
 	s.do("POST", "/v1/collections/films/search?k=3&allow=1,2,77", npy(gaussian(5, dim), dim), "Content-Type", npyType,
 		"X-Request-Id", "mine.1", "Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").want(200)
 	s.do("POST", "/v1/collections/films/search", `{"queries":[[0.123456,2,3,4,5,6,7,8]],"k":1,"delta":7}`, "X-Request-Id", "not fit for a log\t").problem(400, "invalid-value")
-	s.stopAll() // what is logged after an answer is there
+	s.stopAll() // everything is logged after this
 	all := s.lines("request")
 	if len(all) != 3 {
 		t.Fatalf("%d lines", len(all))
@@ -68,7 +68,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestPanic: a handler that panics costs one request, and clients see nothing of it.
+// TestPanic: a handler that panics affects one request, and clients see none of its details.
 func TestPanic(t *testing.T) {
 	s := start(t, nil)
 	s.mux = s.newMux([]route{
@@ -96,7 +96,7 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	lines := s.lines("panic")
-	if len(lines) < 2 || // the client tries again
+	if len(lines) < 2 || // the client retries
 		!strings.Contains(lines[0]["stack"].(string), "exchange_test.go") || lines[0]["panic"] != "at the disco" {
 		t.Errorf("%d panics logged", len(lines))
 	}

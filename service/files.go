@@ -14,13 +14,13 @@ import (
 	"thresher/service/problem"
 )
 
-// formOverhead is what a multipart form may have besides its file, in bytes.
+// formOverhead bounds what a multipart form contains besides its file, in bytes.
 const formOverhead = 64 << 10
 
 // mostPurpose bounds the text of the field purpose, in bytes.
 const mostPurpose = 64
 
-// defaultPurpose is that of a file whose form says none.
+// defaultPurpose is the purpose of a file whose form names none.
 const defaultPurpose = "batch"
 
 func (s *Server) postFile(r *request, w http.ResponseWriter) error {
@@ -35,7 +35,7 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // mediaType could read it
+	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // mediaType has parsed it
 	if params["boundary"] == "" {
 		return problem.New(problem.Malformed, "the Content-Type of the form has no boundary").In("Content-Type")
 	}
@@ -52,16 +52,16 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, f.View())
 }
 
-// fileForm is the form of an upload, whose parts may come in any order: the file is
-// stored while it comes, and is kept only once the form is whole and right.
+// fileForm is the form of an upload, whose parts may come in any order: the file is stored
+// while it arrives, and kept only if the whole form is valid.
 type fileForm struct {
 	store   *files.Store
-	purpose string // "" before there is one
+	purpose string // "" until it is read
 	name    string
-	staged  *files.Staged // nil before there is a file
+	staged  *files.Staged // nil until there is a file
 }
 
-// close takes away what was not kept.
+// close discards the file unless it was kept.
 func (u *fileForm) close() {
 	if u.staged != nil {
 		u.staged.Discard()
@@ -120,8 +120,8 @@ func readPurpose(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// formPart is the content of a form's file. Its errors are problems, which those of
-// the disk that it is written to are not.
+// formPart is the content of a form's file. Its errors are problems, to distinguish them from
+// those of the disk.
 type formPart struct{ *multipart.Part }
 
 func (p formPart) Read(b []byte) (int, error) {
@@ -132,7 +132,7 @@ func (p formPart) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// badForm says why a form cannot be read: by its bytes, or by how they come.
+// badForm returns the problem of a form that cannot be read, by its content or its transfer.
 func badForm(err error) error {
 	var p *problem.Problem
 	if errors.As(err, &p) {
@@ -168,7 +168,7 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, api.NewPage(views, more, func(f *api.File) string { return f.ID }))
 }
 
-// mostFiles is the longest page of the list of files.
+// mostFiles bounds the page of the list of files.
 const mostFiles = 1000
 
 func (s *Server) getFile(r *request, w http.ResponseWriter) error {
@@ -179,7 +179,7 @@ func (s *Server) getFile(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, f.View())
 }
 
-// getContent sends a file, or the ranges of it that are asked for.
+// getContent sends a file, or the requested ranges of it.
 func (s *Server) getContent(r *request, w http.ResponseWriter) error {
 	content, f, err := s.files.Open(r.PathValue("id"))
 	if err != nil {

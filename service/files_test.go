@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// form is a multipart body of fields, in order; the field file has a name behind its
-// colon.
+// form is a multipart body of fields, in order; the field file has a name after its colon.
 func form(t testing.TB, fields ...[2]string) (body []byte, kind string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -133,7 +132,7 @@ func TestBadForms(t *testing.T) {
 	}
 	whole, kind := form(t, file)
 	for _, cut := range []int{5, len(whole) / 2, len(whole) - 3} {
-		// Cut in a part's header it looks like a form without a file.
+		// Truncated in a part's header, it looks like a form without a file.
 		if a := s.do("POST", "/v1/files", whole[:cut], "Content-Type", kind).want(400); cut > len(whole)/2 {
 			a.problem(400, "malformed-body")
 		}
@@ -150,8 +149,8 @@ func TestBadForms(t *testing.T) {
 	}
 }
 
-// TestFileBeforePurpose: the form of clients that put the file first, and of those that
-// put nothing else into it.
+// TestFileBeforePurpose: forms that contain the file first, and forms that contain nothing
+// else.
 func TestFileBeforePurpose(t *testing.T) {
 	s := start(t, nil)
 	file, purpose := [2]string{"file:a.jsonl", "abc"}, [2]string{"purpose", "fine-tune"}

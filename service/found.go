@@ -2,21 +2,20 @@ package service
 
 import "thresher/service/lostfound"
 
-// found counts what the data folder held at the start and the database did not know, or the
-// other way round. It is the same as long as the server runs.
+// found counts differences between the data folder and the database at the start of the
+// server.
 type found struct {
-	// Collections, Files and Batches were taken in again by what they say of themselves.
+	// Collections, Files and Batches were adopted by their own manifests and notes.
 	Collections int `json:"collections"`
 	Files       int `json:"files"`
 	Batches     int `json:"batches"`
-	// Moved lie in the folder lost+found now, for nothing says what they are.
+	// Moved files are in the folder lost+found, because nothing describes them.
 	Moved int `json:"moved"`
-	// Missing are collections and files of which the database names contents that are not
-	// there.
+	// Missing are collections and files that the database names and the folder lacks.
 	Missing int `json:"missing"`
 }
 
-// orNil is nil for nothing.
+// orNil returns nil if there is nothing to report.
 func (f found) orNil() *found {
 	if f == (found{}) {
 		return nil
@@ -24,7 +23,7 @@ func (f found) orNil() *found {
 	return &f
 }
 
-// countFound counts what the parts have found.
+// countFound adds up what the parts have found.
 func (s *Server) countFound() {
 	c, f, b := s.catalog.Found(), s.files.Found(), s.batches.Found()
 	s.found = found{
@@ -39,8 +38,7 @@ func (s *Server) countFound() {
 		"list", lostfound.In(s.o.Dir).List())
 }
 
-// Found tells what the data folder held that the database did not know, by kind; for
-// metrics.
+// Found returns the differences at the start, by kind; for metrics.
 func (s *Server) Found() map[string]int {
 	f := s.found
 	return map[string]int{"collections": f.Collections, "files": f.Files, "batches": f.Batches, "moved": f.Moved, "missing": f.Missing}

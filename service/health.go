@@ -33,11 +33,11 @@ func (s *Server) readyz(r *request, w http.ResponseWriter) error {
 	}{"ready", searching, lost, s.found.orNil()})
 }
 
-// mostNamed is how many collections a message names.
+// mostNamed bounds the number of collections named in a message.
 const mostNamed = 20
 
-// demanded fails unless the collections are ready that a request for readiness demands:
-// all with collections=all.
+// demanded fails unless the collections that a readiness request requires are ready: all with
+// collections=all.
 func (s *Server) demanded(p parameters) error {
 	which, err := p.parseText("collections")
 	if err != nil || !p.Has("collections") {
@@ -61,8 +61,8 @@ func (s *Server) demanded(p parameters) error {
 	return nil
 }
 
-// Await has the server not be ready until done is called: what, such as a collection
-// that it is started with, is still to come.
+// Await keeps the server from being ready until done is called: what names the thing being
+// prepared, such as a collection that the server starts with.
 func (s *Server) Await(what string) (done func()) {
 	s.coming.Lock()
 	defer s.coming.Unlock()
@@ -82,7 +82,7 @@ func notReady(format string, args ...any) error {
 	return p
 }
 
-// ready says why the server should not be asked for searches, if it should not.
+// ready returns why the server should not get searches, nil if it should.
 func (s *Server) ready() error {
 	if s.draining.Err() != nil {
 		return errDraining()

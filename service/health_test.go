@@ -13,7 +13,7 @@ import (
 	"thresher/cpu"
 )
 
-// card is a backend that is lost once gone says so.
+// card is a backend that reports its loss once gone is set.
 type card struct {
 	backend.Backend
 	gone *atomic.Bool
@@ -38,8 +38,8 @@ func (r onCard) Begin(ctx context.Context, q backend.Queries, goals []backend.Go
 	return r.Resident.Begin(ctx, q, goals)
 }
 
-// TestReadiness: a server is ready once nothing is still to come, and says what
-// searches, also when that is not what it was started with.
+// TestReadiness: a server is ready once nothing is awaited, and names the backend that
+// searches, even if it differs from the one it started with.
 func TestReadiness(t *testing.T) {
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
@@ -50,7 +50,7 @@ func TestReadiness(t *testing.T) {
 			return batch.Open(ctx, c, card{b, &gone}, &batch.Options{Fallback: b})
 		}
 	})
-	defer s.stopAll() // before what it searches on
+	defer s.stopAll() // before the backend
 	is := func(want string) {
 		t.Helper()
 		if got := strings.TrimSpace(string(s.do("GET", "/readyz", nil).want(200).body)); got != want {
@@ -67,16 +67,16 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
-	s.fill() // what is there is served
+	s.fill() // collections that are ready are searched
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	second()
 	is(`{"status":"ready","backends":["card"]}`)
 	gone.Store(true)
-	is(`{"status":"ready","backends":["card"]}`) // nobody knows
+	is(`{"status":"ready","backends":["card"]}`) // not noticed yet
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	is(`{"status":"ready","backends":["cpu"],"lost":["card"]}`)
 	s.do("PUT", "/v1/collections/other?wait=true", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).want(201)
-	is(`{"status":"ready","backends":["card","cpu"],"lost":["card"]}`) // as far as is known
+	is(`{"status":"ready","backends":["card","cpu"],"lost":["card"]}`) // noticed for one collection
 	s.do("DELETE", "/v1/collections/films", nil).want(204)
 	is(`{"status":"ready","backends":["card"]}`)
 }

@@ -2,12 +2,12 @@ package api
 
 import "encoding/json"
 
-// BatchStatus is how far a batch is.
+// BatchStatus is the state of a batch.
 type BatchStatus string
 
 // The statuses; the last four are final.
 const (
-	BatchValidating BatchStatus = "validating" // also while it waits for its turn
+	BatchValidating BatchStatus = "validating" // also while the batch is queued
 	BatchInProgress BatchStatus = "in_progress"
 	BatchFinalizing BatchStatus = "finalizing"
 	BatchCancelling BatchStatus = "cancelling"
@@ -22,29 +22,29 @@ func BatchStatuses() []BatchStatus {
 	return []BatchStatus{BatchValidating, BatchInProgress, BatchFinalizing, BatchCancelling, BatchCompleted, BatchFailed, BatchExpired, BatchCancelled}
 }
 
-// Final reports whether nothing changes any more.
+// Final reports whether the status never changes again.
 func (s BatchStatus) Final() bool {
 	return s == BatchCompleted || s == BatchFailed || s == BatchExpired || s == BatchCancelled
 }
 
-// BatchSpec asks for a batch.
+// BatchSpec is the request that creates a batch.
 type BatchSpec struct {
 	InputFileID string `json:"input_file_id"`
-	// Endpoint is /v1/collections/{name}/search with the name of a collection,
-	// whose current version answers all lines that name it.
+	// Endpoint is /v1/collections/{name}/search. The collection's current version answers all
+	// lines that name it.
 	Endpoint string `json:"endpoint"`
 	// CompletionWindow is how long the batch may take, "24h" or "90m"; "" is 24h.
 	CompletionWindow string            `json:"completion_window,omitempty"`
 	Metadata         map[string]string `json:"metadata,omitempty"`
-	// Search holds the options of a matrix file, as the body of a search has them,
-	// without queries. A JSONL file with it is read as a matrix.
+	// Search holds the options of a matrix file, as the body of a search does, without
+	// queries. If it is set, a JSONL file is read as a matrix.
 	Search json.RawMessage `json:"search,omitempty"`
 	// OutputFormat of a matrix file: "jsonl", "npz" or "parquet"; "" is jsonl.
 	OutputFormat string `json:"output_format,omitempty"`
 }
 
-// Batch is a batch of requests: the batch object of the OpenAI API and, from Collections
-// on, members of our own. Times are Unix seconds.
+// Batch is a batch of requests: the batch object of the OpenAI API, followed, from
+// Collections on, by thresher's extensions. Times are Unix seconds.
 type Batch struct {
 	ID               string            `json:"id"`
 	Object           string            `json:"object"` // "batch"
@@ -74,13 +74,13 @@ type Batch struct {
 	Progress     BatchProgress     `json:"progress"`
 }
 
-// BatchErrors is why a batch failed as a whole.
+// BatchErrors lists the reasons why a whole batch failed.
 type BatchErrors struct {
 	Object string       `json:"object"` // "list"
 	Data   []BatchError `json:"data"`
 }
 
-// BatchError is one reason. Code is the kind of a problem or one of the batches' own; Line
+// BatchError is one reason. Code is a kind of problem or one of the codes of batches; Line
 // counts from 1.
 type BatchError struct {
 	Code    string  `json:"code"`
@@ -89,33 +89,33 @@ type BatchError struct {
 	Line    *int64  `json:"line"`
 }
 
-// BatchCounts are requests: lines of a file of requests, rows of a matrix. Total is 0
-// until validation has counted.
+// BatchCounts counts requests: the lines of a file of requests, or the rows of a matrix.
+// Total is 0 until validation has counted them.
 type BatchCounts struct {
 	Total     int64 `json:"total"`
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
 }
 
-// BatchCollection is a version that answers.
+// BatchCollection is a pinned version that answers the batch.
 type BatchCollection struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 }
 
-// BatchProgress is how the work goes. Rates are of the time that was spent at work,
-// restarts included.
+// BatchProgress describes the progress of a batch. Rates refer to the time spent working,
+// across restarts.
 type BatchProgress struct {
-	// Position is how many batches come first; 0 means at work, or done.
+	// Position is the number of batches ahead in the queue; 0 means running or final.
 	Position int `json:"position"`
-	// Queries are those answered; a request may have several.
+	// Queries is the number of answered queries; a request may have several.
 	Queries          int64   `json:"queries"`
 	QueriesPerSecond float64 `json:"queries_per_second"`
-	// Pulls are the coordinates of atoms that were read, DensePulls those that dense
-	// scans read, and Saving is how many times fewer the former are; 1 if there are none.
+	// Pulls counts the coordinates of atoms that were read, DensePulls those that dense scans
+	// would have read; Saving is DensePulls / Pulls, 1 if there are none.
 	Pulls      int64   `json:"pulls"`
 	DensePulls int64   `json:"dense_pulls"`
 	Saving     float64 `json:"saving"`
-	// SecondsLeft is what the rest is expected to take; null when nothing tells.
+	// SecondsLeft is the expected remaining time; null if it is unknown.
 	SecondsLeft *float64 `json:"seconds_left"`
 }

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// CollectionState is how far a version has come.
+// CollectionState is the state of a version.
 type CollectionState string
 
 const (
-	Building CollectionState = "building" // its rows are durable, and it is being made of them
-	Loading  CollectionState = "loading"  // the server has just started and is about to open it
+	Building CollectionState = "building" // its rows are durable, and the collection is being built from them
+	Loading  CollectionState = "loading"  // the server has started and is going to open it
 	Ready    CollectionState = "ready"
 	Failed   CollectionState = "failed"
 )
 
-// IDKind is what the atoms of a collection are called by.
+// IDKind is the kind of the atoms' ids.
 type IDKind string
 
 const (
@@ -24,32 +24,32 @@ const (
 	Strings    IDKind = "string"
 )
 
-// Collection describes a version, and by it a collection.
+// Collection describes a version of a collection.
 type Collection struct {
 	Name      string          `json:"name"`
 	Version   int64           `json:"version"`
 	State     CollectionState `json:"state"`
-	Count     int64           `json:"count"` // atoms; 0 until reading them has told
+	Count     int64           `json:"count"` // atoms; 0 until the rows have been read
 	Dimension int             `json:"dimension"`
 	Metric    string          `json:"metric"`
 	Basis     string          `json:"basis"`
-	IDs       IDKind          `json:"ids,omitempty"` // "" until reading them has told
+	IDs       IDKind          `json:"ids,omitempty"` // "" until the rows have been read
 	Bytes     int64           `json:"bytes"`         // of memory, mapped or not; 0 before it is ready
 	Backend   string          `json:"backend,omitempty"`
 	CreatedAt time.Time       `json:"created_at"` // when the change was acknowledged
-	// Next, if not 0, is the version that is being built while this one answers.
+	// Next, if not 0, is the version that is being built while this one answers searches.
 	Next int64 `json:"next_version,omitempty"`
-	// Progress in [0, 1] is that of the version being built, this or the next.
+	// Progress in [0, 1] is that of the version being built: this one, or Next.
 	Progress float64 `json:"progress,omitempty"`
-	// Warnings name the columns of the newest rows' source that were left out.
+	// Warnings name the columns of the newest rows' source that were ignored.
 	Warnings []string `json:"warnings,omitempty"`
-	// Error is why this version failed or, of a ready one, why the change after it did,
-	// until another change is asked for.
+	// Error is why this version failed or, for a ready one, why the following change failed;
+	// it is cleared by the next change.
 	Error string `json:"error,omitempty"`
-	// Adopted says how a version was found that the database did not know: by its own
-	// files, because the database was lost or is an older one.
+	// Adopted says how a version was recovered from its own files because the database was
+	// lost or older.
 	Adopted string `json:"adopted,omitempty"`
-	// Texts says that a search may have texts in the place of vectors.
+	// Texts says that searches may contain texts in place of vectors.
 	Texts bool `json:"texts,omitempty"`
 }
 
@@ -59,7 +59,7 @@ type Collections struct {
 	Data   []Collection `json:"data"`
 }
 
-// Search asks a collection; members that are zero take the server's defaults.
+// Search is the body of a search; zero members take the server's defaults.
 type Search struct {
 	Queries   [][]float32 `json:"queries"`
 	K         int         `json:"k,omitempty"`
@@ -72,14 +72,14 @@ type Search struct {
 	Include   []string    `json:"include,omitempty"` // "certificate", "rounds"
 }
 
-// Found answers a Search.
+// Found is the answer to a Search.
 type Found struct {
 	Version int64    `json:"version"`
 	Results []Result `json:"results"`
 	TookMS  float64  `json:"took_ms"`
 }
 
-// Result is the answer to one query, best first.
+// Result is the answer to one query, best atom first.
 type Result struct {
 	IDs         []ID            `json:"ids"`
 	Scores      []float32       `json:"scores"`

@@ -1,4 +1,4 @@
-// Package api has the JSON objects of requests and answers, as the server and
-// service/client both use them. docs and openapi.yaml describe the calls they belong to. It
+// Package api has the JSON objects of requests and answers, which the server and
+// service/client both use. openapi.yaml describes the calls they belong to. The package
 // depends on the standard library alone.
 package api

@@ -1,6 +1,6 @@
 package api
 
-// File is an uploaded or produced file: the file object of the OpenAI API, and its digest.
+// File is an uploaded or produced file: the file object of the OpenAI API, and its SHA-256.
 type File struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"` // "file"

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Page is a part of a list, newest first.
+// Page is a part of a list, newest entry first.
 type Page[T any] struct {
 	Object  string  `json:"object"` // "list"
 	Data    []T     `json:"data"`
-	FirstID *string `json:"first_id"` // of Data; null if that is empty
+	FirstID *string `json:"first_id"` // of Data; null if Data is empty
 	LastID  *string `json:"last_id"`
 	HasMore bool    `json:"has_more"`
 }
 
-// NewPage is the page of some entries; idOf is the id of one.
+// NewPage returns the page of some entries; idOf returns the id of an entry.
 func NewPage[T any](entries []T, more bool, idOf func(*T) string) Page[T] {
 	p := Page[T]{Object: "list", Data: entries, HasMore: more}
 	if entries == nil {
@@ -27,27 +27,27 @@ func NewPage[T any](entries []T, more bool, idOf func(*T) string) Page[T] {
 	return p
 }
 
-// Deleted answers the deletion of a file, batch or tournament.
+// Deleted is the answer to the deletion of a file, batch or tournament.
 type Deleted struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Deleted bool   `json:"deleted"`
 }
 
-// ID names an atom or a user: a string, or an integer of 64 bits.
+// ID names an atom or a user: a string or a 64-bit integer.
 type ID struct {
 	Int  int64
 	Name string
-	Text bool // it is Name, not Int
+	Text bool // true if the id is Name, false if it is Int
 }
 
-// IntID is an integer as an ID.
+// IntID returns an integer as an ID.
 func IntID(n int64) ID { return ID{Int: n} }
 
-// TextID is a string as an ID.
+// TextID returns a string as an ID.
 func TextID(name string) ID { return ID{Name: name, Text: true} }
 
-// String is the string, or the integer in decimal digits.
+// String returns the string, or the integer in decimal digits.
 func (id ID) String() string {
 	if id.Text {
 		return id.Name

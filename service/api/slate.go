@@ -1,15 +1,15 @@
 package api
 
-// SlateSettings say what slates of a collection are made by. In a request, members that are
-// zero take the server's defaults.
+// SlateSettings determine how the slates of a collection are made. In a request, zero members
+// take the server's defaults.
 type SlateSettings struct {
-	// Lambda is the ridge of every user's regression.
+	// Lambda is the ridge parameter of every user's regression.
 	Lambda float64 `json:"lambda,omitempty"`
-	// Rule is how wide intervals are: "determinant", which holds with probability
-	// 1 - delta, or "tuned", which is narrower and guarantees nothing.
+	// Rule determines the width of confidence intervals: "determinant", which holds with
+	// probability 1 - delta, or "tuned", which is narrower and guarantees nothing.
 	Rule string `json:"rule,omitempty"`
-	// Noise is R, such that rewards differ from their means by R-sub-Gaussian noise, and
-	// Bound is B, the most that the norm of a user's weights can be.
+	// Noise is R: rewards differ from their means by R-sub-Gaussian noise. Bound is B, an
+	// upper bound of the norm of a user's weights.
 	Noise float64 `json:"noise,omitempty"`
 	Bound float64 `json:"bound,omitempty"`
 	// Items have costs and groups. If there are any, atoms that are not listed are in no
@@ -17,39 +17,39 @@ type SlateSettings struct {
 	Items []SlateItem `json:"items,omitzero"`
 }
 
-// SlateItem is what budgets and limits see of an atom.
+// SlateItem holds the costs and groups of an atom.
 type SlateItem struct {
 	ID     ID        `json:"id"`
 	Costs  []float64 `json:"costs,omitempty"`
 	Groups []string  `json:"groups,omitempty"`
 }
 
-// Slates are the settings of a collection on the server.
+// Slates describes the slates of a collection on the server.
 type Slates struct {
 	Object string `json:"object"` // "slates"
 	SlateSettings
-	Users  int64 `json:"users"`  // of whom something was learnt
-	Slates int64 `json:"slates"` // that are remembered
+	Users  int64 `json:"users"`  // with feedback
+	Slates int64 `json:"slates"` // remembered
 }
 
-// SlateRequest asks for a slate for each of some users; members that are zero take the
-// server's defaults.
+// SlateRequest asks for a slate for each of some users; zero members take the server's
+// defaults.
 type SlateRequest struct {
 	Users []ID `json:"users"` // a number is the same user as the text of its digits
 	K     int  `json:"k,omitempty"`
-	// Budgets limit what a slate costs, one for each cost of an item. GroupLimits limit
-	// how many items of a group it has, by the group's name.
+	// Budgets bound the costs of a slate, one for each cost of an item. GroupLimits bound the
+	// number of its items in a group, by the group's name.
 	Budgets     []float64      `json:"budgets,omitempty"`
 	GroupLimits map[string]int `json:"group_limits,omitempty"`
 	Algorithm   string         `json:"algo,omitempty"` // "afsm", "lsb", "mod"
-	// Delta in (0, 1) is the probability that widths are too narrow, Epsilon > 0 the step
-	// between thresholds.
+	// Delta in (0, 1) is the probability that confidence intervals are too narrow, Epsilon > 0
+	// the step between thresholds.
 	Delta     float64 `json:"delta,omitempty"`
 	Epsilon   float64 `json:"eps,omitempty"`
 	TimeoutMS float64 `json:"timeout_ms,omitempty"` // 0: none
 }
 
-// Recommended has a slate for each user of a request, in their order.
+// Recommended has a slate for each user of a request, in the request's order.
 type Recommended struct {
 	Version  int64          `json:"version"` // of the collection
 	TookMS   float64        `json:"took_ms"`
@@ -57,52 +57,53 @@ type Recommended struct {
 	Slates   []Slate        `json:"slates"`
 }
 
-// SlateExcluded says which items no slate of a request could have, and why: they cost more
-// than a budget alone, are in a group of limit 0, or are not listed by the settings.
+// SlateExcluded says which items no slate of a request could contain, and why: their cost
+// alone exceeds a budget, a group of theirs has limit 0, or the settings do not list them.
 type SlateExcluded struct {
 	Unaffordable *SlateAtoms `json:"unaffordable,omitempty"`
 	Barred       *SlateAtoms `json:"barred,omitempty"`
 	Unlisted     *SlateAtoms `json:"unlisted,omitempty"`
 }
 
-// SlateAtoms are atoms that no slate could have.
+// SlateAtoms are atoms that no slate could contain.
 type SlateAtoms struct {
 	Count int  `json:"count"`
 	IDs   []ID `json:"ids"` // the first of them
 }
 
-// Slate is a list for a user.
+// Slate is the list of items for a user.
 type Slate struct {
 	User  ID          `json:"user"`
 	ID    string      `json:"slate_id"`
 	Items []SlatePick `json:"items"`
-	// UCB is an upper bound of what the list is worth. Rho is the threshold it was found
-	// with and Alpha the part of the best list's worth that is guaranteed; both are 0 for
+	// UCB is an upper confidence bound of the list's value. Rho is the threshold with which
+	// it was found, and Alpha the guaranteed share of the best list's value; both are 0 for
 	// algorithms without them.
 	UCB   float64 `json:"value_ucb"`
 	Rho   float64 `json:"rho"`
 	Alpha float64 `json:"alpha"`
 }
 
-// SlatePick is an atom of a slate, given those before it.
+// SlatePick is an atom of a slate, scored given the atoms before it.
 type SlatePick struct {
 	ID    ID      `json:"id"`
 	Mean  float64 `json:"mean"`      // estimate of the reward
 	Width float64 `json:"width"`     // of its confidence interval
-	Value float64 `json:"cum_value"` // sum of the estimates up to here
+	Value float64 `json:"cum_value"` // sum of the estimates up to this atom
 }
 
-// SlateFeedback are the rewards, in [0, 1], of a slate's first items: those that the user
+// SlateFeedback holds the rewards, in [0, 1], of a slate's first items: those that the user
 // examined.
 type SlateFeedback struct {
 	ID      string    `json:"slate_id"`
 	Rewards []float64 `json:"rewards"`
 }
 
-// SlateAccepted answers the feedback for one slate; it is the same however often it comes.
+// SlateAccepted acknowledges the feedback for one slate; repeated feedback gets the same
+// answer.
 type SlateAccepted struct {
 	ID           string `json:"slate_id"`
 	User         ID     `json:"user"`
-	Rewards      int    `json:"rewards"`      // that were taken
-	Observations int64  `json:"observations"` // of the user, with these
+	Rewards      int    `json:"rewards"`      // accepted
+	Observations int64  `json:"observations"` // of the user, including these
 }

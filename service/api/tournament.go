@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// TournamentSpec asks for a tournament. Members that are nil or "" take the server's
-// defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta.
+// TournamentSpec is the request that creates a tournament. Members that are nil or "" take
+// the server's defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta.
 type TournamentSpec struct {
 	Arms      []string `json:"arms"` // distinct names
 	Mode      string   `json:"mode"`
@@ -33,24 +33,23 @@ type Tournament struct {
 	State *TournamentState `json:"state,omitempty"`
 }
 
-// TournamentState is where a tournament stands, with arms by their names.
+// TournamentState is the state of a tournament, with arms by name.
 type TournamentState struct {
-	// Duels counts results that were accepted, Open duels that are out under a lease,
-	// Waiting results that wait for one of an earlier duel.
+	// Duels counts accepted results, Open the duels that are issued under a lease, Waiting
+	// the results that wait for the result of an earlier duel.
 	Duels   int64    `json:"duels"`
 	Open    int      `json:"open"`
 	Waiting int      `json:"waiting"`
 	Active  []string `json:"active"`
-	// Standings are those of the active arms; none in the answer to a report.
+	// Standings are those of the active arms; not sent in the answer to a report.
 	Standings  []Standing    `json:"standings,omitempty"`
-	Eliminated []Elimination `json:"eliminated"` // in order
-	// Radius is the present confidence radius of a rate; 0 if there is none that all
-	// arms share.
+	Eliminated []Elimination `json:"eliminated"` // in order of elimination
+	// Radius is the current confidence radius of a rate; 0 if the arms have no common one.
 	Radius float64 `json:"confidence_radius"`
 	Leader string  `json:"leader"`
 	Done   bool    `json:"done"`
 	Winner *string `json:"winner"`
-	// End says why it is done.
+	// End says why the tournament ended.
 	End       string     `json:"end,omitempty"`
 	Guarantee *Guarantee `json:"guarantee"` // of the winner; null if there is none
 }
@@ -62,7 +61,7 @@ type Guarantee struct {
 	Failure float64 `json:"failure"`
 }
 
-// Standing is how an active arm does, by the duels that count for it.
+// Standing is the record of an active arm over the duels that count for it.
 type Standing struct {
 	Arm   string  `json:"arm"`
 	Duels int64   `json:"duels"`
@@ -70,8 +69,8 @@ type Standing struct {
 	P     float64 `json:"p"` // rate of wins
 }
 
-// Elimination says by which figures an arm went out: its rate of wins P over Duels, that of
-// the rival, and the radius, after At results.
+// Elimination describes why an arm was eliminated: its rate of wins P over Duels, the rival's
+// rate, and the radius, after At results.
 type Elimination struct {
 	Arm    string  `json:"arm"`
 	At     int64   `json:"at"`
@@ -82,7 +81,8 @@ type Elimination struct {
 	Radius float64 `json:"radius"`
 }
 
-// Duel is one to be judged: A against B. Others may get it once its lease is over.
+// Duel is a duel to be judged: A against B. It may be issued to another client once the lease
+// expires.
 type Duel struct {
 	ID        uint64    `json:"duel_id"`
 	A         string    `json:"a"`
@@ -90,26 +90,27 @@ type Duel struct {
 	ExpiresAt time.Time `json:"expires_at"` // of the lease
 }
 
-// Duels answers a call for duels. There are none while all that can be judged are out, or
-// when the call met only duels of an arm against itself; then it is to be made again.
+// Duels answers a request for duels. It is empty while all duels that can be judged are
+// issued, or when the call met only duels of an arm against itself; the client then asks
+// again.
 type Duels struct {
 	Duels []Duel `json:"duels"`
-	Done  bool   `json:"done"` // there will be no more
+	Done  bool   `json:"done"` // no more duels will follow
 }
 
-// DuelResult is who won a duel.
+// DuelResult is the result of a duel.
 type DuelResult struct {
 	DuelID uint64 `json:"duel_id"`
 	AWon   bool   `json:"a_won"`
 }
 
-// Receipt says what became of a result.
+// Receipt says what was done with a result.
 type Receipt struct {
 	DuelID uint64 `json:"duel_id"`
 	Status string `json:"status"` // "accepted", "repeated", "settled", "void" or "conflicting"
 }
 
-// Reported answers a report.
+// Reported is the answer to a report.
 type Reported struct {
 	Receipts []Receipt `json:"receipts"` // in the order of the results
 	TournamentState

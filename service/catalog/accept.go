@@ -15,8 +15,9 @@ import (
 	"thresher/service/problem"
 )
 
-// refuseEarly refuses what is refused anyhow, before a body is read. A key that is known
-// has an answer whatever the state is, and what is being made is waited for later.
+// refuseEarly refuses, before the body is read, requests that are invalid in any case. A
+// known idempotency key is answered whatever the state, and waiting for a running build comes
+// later.
 func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
@@ -34,12 +35,12 @@ func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*e
 	}
 	e := c.entries[name]
 	if e != nil && e.Next != nil && c.o.Patience > 0 && wanted(ctx) == 0 {
-		e = &entry{record: record{Ready: cmp.Or(e.Ready, e.Next)}} // as it will be
+		e = &entry{record: record{Ready: cmp.Or(e.Ready, e.Next)}} // the state after the running build
 	}
 	return may(e)
 }
 
-// findByKey looks for what was made under a key.
+// findByKey looks up the version that was made under an idempotency key.
 func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
@@ -60,7 +61,7 @@ func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err er
 	return i, true, nil
 }
 
-// mayCreate says whether a collection can be created in place of e, which may be nil.
+// mayCreate checks whether a collection can be created in place of e, which may be nil.
 func (c *Catalog) mayCreate(name string, e *entry, replace bool) error {
 	switch {
 	case e == nil && len(c.entries) >= c.o.MaxCollections:
@@ -74,7 +75,7 @@ func (c *Catalog) mayCreate(name string, e *entry, replace bool) error {
 	return busy(name, e)
 }
 
-// mayChange says whether e, which may be nil, can be changed.
+// mayChange checks whether e, which may be nil, can be changed.
 func (c *Catalog) mayChange(name string, e *entry) error {
 	if e == nil {
 		return unknown(name)
@@ -91,8 +92,8 @@ func busy(name string, e *entry) error {
 	return p
 }
 
-// accept records ch, whose files are durable, and begins to make it. It takes over from,
-// a use of the version that ch changes, or nil.
+// accept records ch, whose files are durable, and starts building it. It takes over from, a
+// use of the version that ch changes, or nil.
 func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, from *Version, may func(*entry) error) (Info, error) {
 	share := c.memory.share(name)
 	begun := false
@@ -148,10 +149,10 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 	return infoOf(name, ch, Building), nil
 }
 
-// record records rec, whose next version is new, under the next number of the name. The
-// manifest comes first, then its files, then the record: who dies in between leaves a
-// manifest without files, which is nothing, or a version that nobody was told of, which
-// is there as a whole.
+// record records rec, whose next version is new, under the next number of the name. It writes
+// the manifest first, then the files, then the record: a process that dies in between leaves
+// a manifest without files, which is ignored, or a complete version that was not
+// acknowledged.
 func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (err error) {
 	ch := rec.Next
 	ch.CreatedAt = time.Now().UTC()
@@ -183,7 +184,7 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 	}))
 }
 
-// fits holds the rows of ch, as far as they are known, against the limits, and takes the
+// fits checks the rows of ch, as far as they are known, against the limits, and reserves
 // memory for them.
 func (c *Catalog) fits(share *share, ch *change) error {
 	if ch.Count > c.o.MaxRows {
@@ -199,7 +200,7 @@ func (c *Catalog) fits(share *share, ch *change) error {
 	return share.resize(need.estimate(), need.String())
 }
 
-// shape is what is known of ch's size.
+// shape returns what is known of ch's size.
 func (ch *change) shape() (shape, error) {
 	metric, err := collection.ParseMetric(ch.Metric)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"thresher/service/problem"
 )
 
-// budget is the memory that versions may take together.
+// budget is the memory that all versions together may take.
 type budget struct {
-	most int64 // 0 is no limit
+	most int64 // 0 means no limit
 
 	mu   sync.Mutex
 	used int64
 }
 
-// share is what one version holds of a budget.
+// share is the part of a budget that one version holds.
 type share struct {
 	b    *budget
 	what string
@@ -25,8 +25,8 @@ type share struct {
 
 func (b *budget) share(name string) *share { return &share{b: b, what: name} }
 
-// resize takes or gives back what makes the share n bytes, and refuses with the
-// figures what is not there. why says what needs so much.
+// resize sets the share to n bytes, and fails with a problem if the budget does not have
+// them. why says what needs the memory.
 func (s *share) resize(n int64, why string) error {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *share) resize(n int64, why string) error {
 	return nil
 }
 
-// settle makes the share n bytes, which are there already.
+// settle sets the share to n bytes that are allocated already.
 func (s *share) settle(n int64) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *share) settle(n int64) {
 	s.held = n
 }
 
-// shape is the size of a collection as far as its memory depends on it.
+// shape is the size of a collection, as far as its memory depends on it.
 type shape struct {
 	rows    int64
 	dim     int
@@ -60,7 +60,7 @@ type shape struct {
 
 func (s shape) String() string { return fmt.Sprintf("%d rows of %d columns", s.rows, s.dim) }
 
-// estimate is an upper bound of what a collection and its ids take, and close to it.
+// estimate returns a close upper bound of the memory of a collection and its ids, in bytes.
 func (s shape) estimate() int64 {
 	return s.idBytes + collection.Size(s.rows, s.dim, &collection.Options{Metric: s.metric, Basis: s.basis})
 }

@@ -13,7 +13,7 @@ import (
 	"thresher/service/problem"
 )
 
-// created is what a collection of this shape takes that is a file's mapping.
+// created returns the memory of a collection of this shape that is a mapping of a file.
 func (s shape) created(t *testing.T) int64 {
 	t.Helper()
 	src, err := dataset.Open(npyOf(t, vectors(0, int(s.rows), s.dim), s.dim), nil)
@@ -43,8 +43,8 @@ func npyOf(t *testing.T, rows []float32, dim int) string {
 	return path
 }
 
-// TestEstimate holds the estimate of a collection's memory against the collection: never
-// less, and little more.
+// TestEstimate compares the estimate of a collection's memory with the collection: it is
+// never less, and little more.
 func TestEstimate(t *testing.T) {
 	for _, s := range []shape{
 		{rows: 1, dim: 1}, {rows: 100, dim: 8}, {rows: 5000, dim: 16}, {rows: 1000, dim: 20}, {rows: 3000, dim: 100},
@@ -82,13 +82,13 @@ func TestMemoryBudget(t *testing.T) {
 		!strings.Contains(p.Error(), "2000 rows of 8 columns need about") || !strings.Contains(p.Error(), "memory budget is") {
 		t.Error(p, p.Kind, p.Limit)
 	}
-	// rows that nobody counted before stop the build that meets them
+	// rows whose number was not known in advance stop the build that reads them
 	lines := strings.Repeat("[1,2,3,4,5,6,7,8]\n", 100_000)
 	p := f.failed(f.c.Create(ctx, "c", Source{Body: strings.NewReader(lines)}, CreateOptions{}, ""))
 	if p.Kind != problem.OutOfMemory {
 		t.Error(p)
 	}
-	f.ready(f.c.Create(ctx, "c", rowsOf(0, 1000, 8, nil), CreateOptions{}, "")) // all was given back
+	f.ready(f.c.Create(ctx, "c", rowsOf(0, 1000, 8, nil), CreateOptions{}, "")) // all memory was released
 	if err := f.c.Delete("b"); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestMemoryBudget(t *testing.T) {
 		t.Errorf("%d bytes are counted, %d held", f.c.memory.used, sum)
 	}
 
-	// a budget that became smaller leaves on the disk what no longer fits
+	// a smaller budget leaves versions that no longer fit on disk
 	f.close()
 	f.o.Memory = one
 	f.open()
@@ -128,8 +128,8 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// TestMemoryOfWhatIsRecorded refuses, while what is recorded is loaded, what does not fit
-// beside all of it.
+// TestMemoryOfWhatIsRecorded: while recorded versions are loading, new ones that do not fit
+// next to all of them are refused.
 func TestMemoryOfWhatIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -150,7 +150,7 @@ func TestMemoryOfWhatIsRecorded(t *testing.T) {
 	if first := <-g.arrived; first != "a" {
 		t.Error("loaded first:", first)
 	}
-	// a is being loaded, b is not yet, and c is not yet made
+	// a is loading, b is waiting to be loaded, and c is not built yet
 	if _, err := f.c.Create(ctx, "d", rowsOf(0, 1, 1, nil), CreateOptions{}, ""); kindOf(err) != problem.OutOfMemory {
 		t.Error(err)
 	}
@@ -170,8 +170,7 @@ func TestMemoryOfWhatIsRecorded(t *testing.T) {
 	}
 }
 
-// TestMemoryOfWhatAnswersFirst gives what fits to the version that answers, not to one
-// before it that is pinned.
+// TestMemoryOfWhatAnswersFirst: the current version gets memory before older, pinned ones.
 func TestMemoryOfWhatAnswersFirst(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -189,7 +188,8 @@ func TestMemoryOfWhatAnswersFirst(t *testing.T) {
 	}
 }
 
-// TestBuildUponWhatCannotBeLoaded keeps an accepted change for a life in which it can be made.
+// TestBuildUponWhatCannotBeLoaded: an accepted change is kept until a later start in which it
+// can be built.
 func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -204,7 +204,7 @@ func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 	f.close()
 	f.o.Memory = 1
 	f.open()
-	// it may have been given up before anybody could wait for it
+	// the build may have been postponed before the test waits for it
 	if i, err := f.c.Wait(ctx, "a", i.Version); err != nil || i.State != Failed || i.Failure.Kind != problem.OutOfMemory {
 		t.Error(i, err)
 	}
@@ -216,7 +216,7 @@ func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-// TestPreparedInASmallerBudget goes on with a build in a life whose budget it does not fit.
+// TestPreparedInASmallerBudget restarts a build with a budget that it does not fit.
 func TestPreparedInASmallerBudget(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()

@@ -15,23 +15,23 @@ import (
 	"thresher/service/problem"
 )
 
-// build is a version in the making.
+// build is a version being built.
 type build struct {
 	c        *Catalog
 	name     string
 	change   change
-	from     *Version // of the version that it changes, or nil
+	from     *Version // a use of the version that it changes, or nil
 	share    *share
 	cancel   context.CancelFunc
 	progress atomic.Uint64 // float64 in [0, 1]
 
-	done chan struct{} // closed when it has ended; then
-	info Info          // says how, or
-	err  error         // why it did not come to an end
+	done chan struct{} // closed when the build has ended; then
+	info Info          // info is the result, or
+	err  error         // err why the build was interrupted
 }
 
-// startBuild starts making a version that has been recorded. share holds what memory it is known
-// to need. The caller holds mu.
+// startBuild starts building a version that has been recorded. share holds the memory that it
+// is known to need. The caller holds mu.
 func (c *Catalog) startBuild(e *entry, name string, from *Version, share *share) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	b := &build{c: c, name: name, change: *e.Next, from: from, share: share, cancel: cancel, done: make(chan struct{})}
@@ -45,7 +45,7 @@ func (c *Catalog) startBuild(e *entry, name string, from *Version, share *share)
 	}()
 }
 
-// run makes the version and announces it.
+// run builds the version and announces it.
 func (b *build) run(ctx context.Context) (Info, error) {
 	defer func() {
 		if b.from != nil {
@@ -58,7 +58,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 		return Info{}, err
 	}
 	defer func() { <-b.c.buildSlot }()
-	if b.change.From != 0 && b.from == nil { // a former process accepted it
+	if b.change.From != 0 && b.from == nil { // accepted by an earlier process
 		var err error
 		if b.from, err = b.c.Use(b.name, b.change.From); err != nil {
 			b.share.settle(0)
@@ -79,7 +79,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 	return b.c.conclude(b, o, err)
 }
 
-// wait waits until all is loaded and it is this build's turn.
+// wait waits until all versions are loaded and the build slot is free.
 func (b *build) wait(ctx context.Context) error {
 	select {
 	case <-b.c.ready:
@@ -94,14 +94,14 @@ func (b *build) wait(ctx context.Context) error {
 	}
 }
 
-// forget removes what the version was to be made of, if the collection was deleted.
+// forget removes the sources of the version if the collection was deleted.
 func (b *build) forget() {
 	if b.c.ctx.Err() == nil {
 		b.clear(b.change.files()...)
 	}
 }
 
-// stopReason is why a build that was stopped has no version.
+// stopReason returns the error of a build that was stopped.
 func (b *build) stopReason() error {
 	if b.c.ctx.Err() != nil {
 		return draining()
@@ -115,12 +115,12 @@ func (b *build) clear(names ...string) {
 	}
 }
 
-// make does all but announcing. What it returns holds what was opened, also beside an
-// error.
+// make builds the version without announcing it. The returned version owns what was opened,
+// also if there is an error.
 func (b *build) make(ctx context.Context) (*opened, error) {
 	o := b.c.newOpened(b.name, b.change)
 	o.share = b.share
-	b.clear(b.change.data(), b.change.ids()) // a process that died may have left them
+	b.clear(b.change.data(), b.change.ids()) // an earlier process may have left them
 	if err := b.c.fits(b.share, &b.change); err != nil {
 		return o, err
 	}
@@ -130,7 +130,7 @@ func (b *build) make(ctx context.Context) (*opened, error) {
 	if err := b.collect(ctx, o); err != nil {
 		return o, err
 	}
-	if err := b.c.unchanged(b.change.Rows); err != nil { // while it was read
+	if err := b.c.unchanged(b.change.Rows); err != nil { // since it was read
 		return o, err
 	}
 	ch := &o.change
@@ -140,7 +140,8 @@ func (b *build) make(ctx context.Context) (*opened, error) {
 	return o, o.start(ctx)
 }
 
-// unchanged says whether a file in a root, if o is one, is still the one that was asked for.
+// unchanged checks that the file at o, if o lies in a root, is still the one that was
+// accepted.
 func (c *Catalog) unchanged(o *origin) error {
 	if o == nil || o.Path == "" {
 		return nil
@@ -155,7 +156,7 @@ func (c *Catalog) unchanged(o *origin) error {
 	return nil
 }
 
-// collect makes the files of the collection and the ids.
+// collect writes the files of the collection and the ids.
 func (b *build) collect(ctx context.Context, o *opened) error {
 	path := filepath.Join(b.c.dir, b.change.data())
 	if r := b.change.Rows; r != nil && r.Prepared {
@@ -170,7 +171,7 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 		return nil
 	}
 	if o := b.change.Rows; b.from != nil && o != nil && o.IDColumn != "" {
-		// before the rows of the version before are written
+		// before the rows of the previous version are written
 		if err := b.c.collides(ctx, b.from.o, o, b.c.at(o)); err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 	return writeIDs(b.c.o.disk, filepath.Join(b.c.dir, b.change.ids()), o.ids)
 }
 
-// rows opens what the version is made of.
+// rows opens the sources of the version.
 func (b *build) rows() (*rows, *collection.Options, error) {
 	need, err := b.change.shape()
 	if err != nil {
@@ -220,7 +221,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	return r, options, nil
 }
 
-// open opens r's files and decides what its rows are called.
+// open opens r's files and decides how its rows get ids.
 func (b *build) open(r *rows) error {
 	ch := &b.change
 	if ch.Drop != "" {
@@ -258,7 +259,7 @@ func (b *build) open(r *rows) error {
 	}
 	was := &r.from.change
 	if was.IDs == RowNumbers && was.NextID == was.Count && !named && ch.Drop == "" {
-		return nil // the new ones go on counting
+		return nil // the new rows continue the numbering
 	}
 	kind := was.IDs
 	if kind == RowNumbers {
@@ -270,22 +271,22 @@ func (b *build) open(r *rows) error {
 	return nil
 }
 
-// readShare is the part of a build's time that reading rows is taken for.
+// readShare is the assumed share of a build's time spent reading rows, for progress.
 const readShare = .2
 
 func (b *build) set(progress float64) { b.progress.Store(math.Float64bits(progress)) }
 
-// conclude announces a version that was made, or why it was not. What it replaces
-// goes when nothing keeps it.
+// conclude announces the version that was built, or why it failed. The version that it
+// replaces is removed unless it is pinned or in use.
 func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
 	e := c.current(b)
-	if e == nil { // deleted meanwhile
+	if e == nil { // deleted in the meantime
 		if err == nil {
 			err = o.stop()
 			c.mu.Lock()
-			c.vacate(b.name) // of what was told since it was deleted
+			c.vacate(b.name) // removes what was reported since the deletion
 			c.mu.Unlock()
 		}
 		b.clear(b.change.files()...)
@@ -296,7 +297,7 @@ func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 	if err == nil {
 		former := rec.Ready
 		rec.Ready, rec.Failed = &o.change, nil
-		o.change.Rows, o.change.Drop = nil, "" // it is not made of them any more
+		o.change.Rows, o.change.Drop = nil, "" // the sources are no longer needed
 		if err = c.markReady(b.name, &o.change); err == nil {
 			err = c.replace(b.name, rec, former)
 		}
@@ -327,8 +328,8 @@ func (c *Catalog) conclude(b *build, o *opened, err error) (Info, error) {
 	return info, nil
 }
 
-// current is the collection that b makes a version of, nil if it was deleted. The
-// caller holds change, without which entries do not change.
+// current returns the collection that b builds a version of, nil if it was deleted. The
+// caller holds change, which guards entries.
 func (c *Catalog) current(b *build) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,8 +339,8 @@ func (c *Catalog) current(b *build) *entry {
 	return nil
 }
 
-// retire says that o is the newest no more, and whether the caller is to dispose of
-// it. The caller holds mu.
+// retire marks o as no longer the newest, and reports whether the caller must dispose of it.
+// The caller holds mu.
 func (o *opened) retire() bool {
 	o.retired = true
 	return o.unneeded()
@@ -352,7 +353,7 @@ func versionOf(ch *change) int64 {
 	return ch.Version
 }
 
-// replace records rec, and keeps the record of what it replaces if that is pinned.
+// replace records rec, and keeps the record of the replaced version if that is pinned.
 func (c *Catalog) replace(name string, rec record, former *change) error {
 	if err := c.o.disk.At("record", name); err != nil {
 		return durable.Full(err)
@@ -362,8 +363,8 @@ func (c *Catalog) replace(name string, rec record, former *change) error {
 	}))
 }
 
-// postpone gives up a version that cannot be made now because the one that it
-// changes cannot be used; it is tried again when the folder is opened again.
+// postpone abandons a build whose base version cannot be used now; it is tried again when the
+// folder is next opened.
 func (c *Catalog) postpone(b *build, err error) (Info, error) {
 	if c.ctx.Err() != nil {
 		return Info{}, draining()
@@ -380,7 +381,7 @@ func (c *Catalog) postpone(b *build, err error) (Info, error) {
 	return c.fail(b, e, rec, err, false), nil
 }
 
-// fail announces why a version could not be made and, if durable, records it.
+// fail announces why a version could not be built and, if durable, records it.
 func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) Info {
 	failed := b.change
 	from, path := &origin{Called: "the rows"}, ""
@@ -403,7 +404,7 @@ func (c *Catalog) fail(b *build, e *entry, rec record, err error, durable bool) 
 	switch m, lost := c.readManifest(b.change.Base); {
 	case durable && err == nil:
 		b.clear(b.change.files()...)
-	case lost == nil && m.Ready: // it was made, and could not be recorded: that is tried again
+	case lost == nil && m.Ready: // built but not recorded: recording is tried again at the next start
 	default:
 		b.clear(b.change.data(), b.change.ids())
 	}

@@ -19,8 +19,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestFailedBuilds wants each of these to be accepted, and to fail later with what is
-// wrong; a collection that is there already goes on answering.
+// TestFailedBuilds: each of these is accepted and fails later with the right problem; a
+// collection that exists continues to answer.
 func TestFailedBuilds(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
@@ -70,7 +70,7 @@ func TestFailedBuilds(t *testing.T) {
 				}
 				before := now
 				f.close()
-				f.open() // and the failure is known still
+				f.open() // the failure is still known
 				if now, err = f.c.Get("a"); err != nil || cmp.Diff(before, now) != "" {
 					t.Error(now, err)
 				}
@@ -105,7 +105,7 @@ func TestFailedBuilds(t *testing.T) {
 	want{problem.Malformed, "source", -1, "x.thresher: "}.check(t, err)
 }
 
-// gate is an Opener that waits to be let through.
+// gate is an Opener that waits until it is released.
 type gate struct {
 	open    Opener
 	arrived chan string
@@ -163,7 +163,8 @@ func TestWhileOneIsMade(t *testing.T) {
 	g.pass <- nil
 	f.ready(i, nil)
 
-	// what replaces it is announced beside it, and leaves it alone if it fails
+	// a replacement is announced next to the current version, which stays if the replacement
+	// fails
 	if i, err = f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Replace: true}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestWhileOneIsMade(t *testing.T) {
 		t.Error(now, err)
 	}
 
-	// one that is deleted is given up, and leaves nothing
+	// a deleted collection's build is stopped and leaves nothing
 	if i, err = f.c.Create(ctx, "b", rowsOf(0, 4, 3, nil), CreateOptions{}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestWhileOneIsMade(t *testing.T) {
 		t.Error(got)
 	}
 
-	// one that is closed upon goes on in the next life
+	// a build that Close stopped continues at the next start
 	if i, err = f.c.Append(ctx, "a", rowsOf(3, 4, 2, nil), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestFileInRootChanges has a file change between being asked for and being read.
+// TestFileInRootChanges changes a file between the request and the build.
 func TestFileInRootChanges(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
@@ -309,7 +310,7 @@ func TestFileInRootChanges(t *testing.T) {
 			if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
 				t.Fatal(err)
 			}
-			<-g.arrived // and the next has to wait
+			<-g.arrived // the next build must wait
 			path := put("was.npy", matrix, then)
 			os.Remove(link)
 			if err := os.Symlink("was.npy", link); err != nil {
@@ -330,8 +331,8 @@ func TestFileInRootChanges(t *testing.T) {
 	}
 }
 
-// TestFileInRootChangesWhileItIsRead has a file change between being opened and being read
-// or copied to its end.
+// TestFileInRootChangesWhileItIsRead changes a file between opening it and the end of reading
+// or copying.
 func TestFileInRootChangesWhileItIsRead(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
@@ -363,7 +364,7 @@ func TestFileInRootChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// TestFullDisk has the disk be full at each step in turn.
+// TestFullDisk fills the disk at each step in turn.
 func TestFullDisk(t *testing.T) {
 	ctx := context.Background()
 	failed := 0
@@ -375,7 +376,7 @@ func TestFullDisk(t *testing.T) {
 		f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{}, ""))
 		f.c.o.disk.Step = func(step, path string) error {
 			if step == "remove" {
-				return nil // takes no room
+				return nil // needs no space
 			}
 			if left--; left < 0 && !full {
 				full, stepped = true, step

@@ -18,7 +18,7 @@ import (
 	"thresher/service/problem"
 )
 
-// retryAfter is when to ask again for what another change is in the way of.
+// retryAfter is the delay suggested to a client whose change conflicts with another.
 const retryAfter = time.Second
 
 // Catalog holds the collections of one folder. It is safe for concurrent use.
@@ -29,22 +29,22 @@ type Catalog struct {
 	roots     roots
 	memory    budget
 	found     Found
-	buildSlot chan struct{} // taken by the build that is at work
+	buildSlot chan struct{} // holds one while a build works
 	ready     chan struct{}
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup // builds and the loader
 
-	// change is held while something durable changes, so that what mu guards can be
-	// read and written in one step that includes a transaction. It comes before mu, which is
-	// never held while waiting for the disk: searches take it.
+	// change is held during durable changes, so that the fields guarded by mu and the
+	// database can be read and written in one step that includes a transaction. It is locked
+	// before mu. mu is never held during disk access, because searches take it.
 	change sync.Mutex
 
 	mu       sync.Mutex
 	idle     *sync.Cond // inUse is 0
 	closed   bool
-	inUse    int // uses of all versions
+	inUse    int // uses of all versions together
 	entries  map[string]*entry
 	versions map[ref]*opened
 	queues   changeQueues
@@ -62,10 +62,10 @@ type ref struct {
 	version int64
 }
 
-// Open takes over dir, which is the catalog's own and is created if missing, and
-// its bucket of db, which stays the caller's and must outlive the Catalog. What is
-// recorded is loaded, and what was being built is built, in the background:
-// see Ready. ctx is for what happens before Open returns.
+// Open opens the catalog in dir, which belongs to the catalog and is created if missing, and
+// in its bucket of db, which belongs to the caller and must outlive the Catalog. Recorded
+// versions are loaded and interrupted builds continued in the background: see Ready. ctx
+// applies until Open returns.
 func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, error) {
 	if o == nil || o.Open == nil {
 		return nil, errors.New("a catalog needs to know how engines are opened")
@@ -103,10 +103,10 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 	return c, nil
 }
 
-// Ready is closed when all that was recorded has been loaded, or has failed to.
+// Ready is closed once all recorded versions have been loaded or have failed to load.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// recall reads what is recorded.
+// recall reads the recorded collections.
 func (c *Catalog) recall(tx *bbolt.Tx) error {
 	names := bucket(tx, namesBucket)
 	err := names.ForEach(func(name, _ []byte) error {
@@ -123,14 +123,14 @@ func (c *Catalog) recall(tx *bbolt.Tx) error {
 	return errors.Join(err, c.recallPins(tx))
 }
 
-// resume loads versions and then goes on with builds, in the background. What was
-// recorded has its memory before anything new is accepted; what does not fit fails when
-// its turn comes.
+// resume loads versions and then continues builds, in the background. Recorded versions
+// reserve their memory before anything new is accepted; a version that does not fit fails
+// when it is loaded.
 func (c *Catalog) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.SortedFunc(maps.Values(c.versions), func(a, b *opened) int {
-		switch { // those that answer come first
+		switch { // current versions are loaded first
 		case !a.retired && b.retired:
 			return -1
 		case a.retired && !b.retired:
@@ -139,13 +139,13 @@ func (c *Catalog) resume() {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.change.Version, b.change.Version))
 	})
 	for _, o := range all {
-		o.acquire()                            // so that it stays while it is loaded
-		_ = o.share.resize(o.change.Bytes, "") // load tells
+		o.acquire()                            // keeps it open while it is loaded
+		_ = o.share.resize(o.change.Bytes, "") // loadVersion reports an error
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
 		if e := c.entries[name]; e.Next != nil {
 			share := c.memory.share(name)
-			_ = c.fits(share, e.Next) // make tells
+			_ = c.fits(share, e.Next) // make reports an error
 			c.startBuild(e, name, nil, share)
 		}
 	}
@@ -181,11 +181,11 @@ func (c *Catalog) loadVersion(o *opened) {
 	o.release()
 }
 
-// Close stops builds, which go on when the folder is opened again, waits until
-// the last Version is released, and closes all. What is asked of the Catalog from then on
-// is refused. Closing twice is allowed.
+// Close stops builds, which continue when the folder is next opened, waits until the last
+// Version is released, and closes everything. Later calls of the Catalog are refused. Close
+// may be called twice.
 func (c *Catalog) Close() error {
-	c.change.Lock() // what is being accepted has begun
+	c.change.Lock() // waits for changes being accepted
 	c.mu.Lock()
 	closed := c.closed
 	c.closed = true

@@ -11,7 +11,7 @@ import (
 	"thresher/service/api"
 )
 
-// contents are the ids and rows of a version.
+// contents returns the ids and rows of a version.
 func contents(t testing.TB, c *Catalog, name string, version int64) (ids []string, rows [][]float32) {
 	t.Helper()
 	v, err := c.Use(name, version)
@@ -26,7 +26,7 @@ func contents(t testing.TB, c *Catalog, name string, version int64) (ids []strin
 	return ids, rows
 }
 
-// search asks for the best k atoms of one query, exactly.
+// search returns the exact best k atoms of one query.
 func search(t testing.TB, v *Version, q []float32, k int) []int64 {
 	t.Helper()
 	r, err := v.Search(context.Background(), batch.Request{Queries: q, K: k, Method: batch.Exact})

@@ -18,11 +18,10 @@ import (
 	"thresher/service/problem"
 )
 
-// Create makes a collection, or with o.Replace a new version of one. It returns
-// once the source is durable and what it tells of its size is known to fit; what
-// is wrong with a row is found in the build. A name whose collection could not be made
-// is free. key, if not "", is the idempotency key: the same request under the same key
-// gets the first one's version.
+// Create makes a collection or, with o.Replace, a new version of one. It returns once the
+// source is durable and its known size fits the limits; invalid rows are found by the build.
+// The name of a collection that failed to build is free. key, if not "", is the idempotency
+// key: the same request under the same key gets the version of the first.
 func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateOptions, key string) (Info, error) {
 	ch, err := newChange(name, src, o)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	return c.serialize(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
 }
 
-// newChange checks what is asked of a new collection.
+// newChange checks a request for a new collection.
 func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -81,8 +80,8 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	return ch, nil
 }
 
-// resolveIDs settles what the rows of a new collection are called: by the ids that were named,
-// by those of a column called id, or by their numbers.
+// resolveIDs decides how the rows of a new collection get ids: from the named column, from a
+// column called id, or as row numbers.
 func (ch *change) resolveIDs(s *staged, src *Source, requested Kind) error {
 	named := src.IDColumn != "" || src.IDs != nil
 	if !named && requested != RowNumbers && s.layout.IDs != "" {
@@ -98,7 +97,7 @@ func (ch *change) resolveIDs(s *staged, src *Source, requested Kind) error {
 	return nil
 }
 
-// dropped says which columns of a source nothing is kept of.
+// dropped lists the columns of a source that are ignored.
 func (s *staged) dropped(named bool) []string {
 	dropped := s.layout.Dropped
 	if s.layout.IDs != "" && !named {
@@ -115,7 +114,7 @@ func (s *staged) dropped(named bool) []string {
 	return []string{"not kept of " + s.origin.Called + ": " + fmt.Sprintf("%.1000s", text)}
 }
 
-// fillFrom makes ch of a source.
+// fillFrom fills ch in from a source.
 func (ch *change) fillFrom(s *staged) error {
 	for _, v := range []struct {
 		field, is string
@@ -139,9 +138,9 @@ func (ch *change) fillFrom(s *staged) error {
 	return nil
 }
 
-// Append makes a version that has src's rows behind those there are. Rows without
-// ids get the integers after the greatest that ever was one; a collection of
-// strings needs ids. See Create.
+// Append makes a version with src's rows after the existing ones. Rows without ids get the
+// integers after the greatest that was ever used; a collection with string ids needs ids. See
+// Create.
 func (c *Catalog) Append(ctx context.Context, name string, src Source, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
@@ -178,7 +177,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 	})
 }
 
-// after is a change of ch, a version that is ready.
+// after returns the change that follows ch, a ready version.
 func (ch *change) after(base string) *change {
 	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
 		Count: ch.Count, IDs: ch.IDs}
@@ -186,8 +185,8 @@ func (ch *change) after(base string) *change {
 	return next
 }
 
-// draw draws the seed of a version, unless it was given: everything is rotated anew for it
-// anyhow, and what somebody found out of the rotation before is worth nothing then.
+// draw draws the seed of a version unless the client gave one. Every version is rotated anew
+// anyway, so knowledge about the rotation of an earlier version becomes useless.
 func (ch *change) draw() {
 	if !ch.Drawn {
 		return
@@ -197,7 +196,7 @@ func (ch *change) draw() {
 	ch.Seed = binary.LittleEndian.Uint64(b)
 }
 
-// extend adds new rows to ch, which still describes the version before.
+// extend adds new rows to ch, which still describes the previous version.
 func (ch *change) extend(name string, s *staged, src *Source) error {
 	named := src.IDColumn != "" || src.IDs != nil
 	if !named && ch.IDs != RowNumbers && s.layout.IDs != "" {
@@ -227,9 +226,9 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	return nil
 }
 
-// Remove makes a version without the rows of these ids, all of which must exist,
-// in the form of the collection's. What remains keeps its ids. A collection cannot
-// lose all its rows. See Create.
+// Remove makes a version without the rows of these ids, which must all exist and have the
+// collection's kind. The remaining rows keep their ids. A collection cannot lose all its
+// rows. See Create.
 func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string) (Info, error) {
 	may := func(e *entry) error { return c.mayChange(name, e) }
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
@@ -258,7 +257,7 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 	})
 }
 
-// leave takes the rows of ids from ch, which still describes the version before.
+// leave removes the rows of ids from ch, which still describes the previous version.
 func (c *Catalog) leave(ch *change, s *staged, from *Version, ids *Keys, name string) error {
 	rows, err := from.IDs().Rows(ids, "ids")
 	if err != nil {
@@ -279,7 +278,7 @@ func (c *Catalog) leave(ch *change, s *staged, from *Version, ids *Keys, name st
 	return writeIDs(c.o.disk, s.arriving(ch.Drop), drop)
 }
 
-// printOf is the fingerprint of a request.
+// printOf returns the fingerprint of a request.
 func printOf(verb, name, content, column, idColumn string, options any) string {
 	text, err := json.Marshal([]any{verb, name, content, column, idColumn, options})
 	if err != nil {
@@ -288,8 +287,8 @@ func printOf(verb, name, content, column, idColumn string, options any) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// Delete removes a collection. Searches under way end well, and pinned versions stay
-// for those who name them. What was being made of it is given up.
+// Delete removes a collection. Running searches finish, and pinned versions stay available to
+// requests that name them. A running build is stopped.
 func (c *Catalog) Delete(name string) error {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -333,8 +332,9 @@ func (c *Catalog) Delete(name string) error {
 	return nil
 }
 
-// marked are the versions that go with a name: what is being made, and all that is open,
-// also what pins keep a while, for it is not to come back when they are lost.
+// marked returns the versions that a deletion of a name marks: the one being built and all
+// that are open, including those still pinned, which must not be adopted after the loss of
+// the database and pins.
 func (c *Catalog) marked(name string, e *entry) (all []*change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"thresher/service/durable"
 )
 
-// idle is a catalog of which only the folder and the database are used.
+// idle returns a catalog of which only the folder and the database are used.
 func idle(dir string, bolt *bbolt.DB, o Options) *Catalog {
 	c := &Catalog{dir: dir, db: bolt, o: o}
 	c.o.defaults()
 	return c
 }
 
-// Repair has bolt know the collections that lie in dir, as Open does, without loading them.
+// Repair records in bolt the collections found in dir, as Open does, without loading them.
 func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Found{}, err
@@ -34,8 +34,8 @@ func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
 	return c.found, err
 }
 
-// Check reads every version in dir to its end and compares them with what bolt knows, which
-// may be nil. Nothing is changed.
+// Check reads every version in dir completely and compares the versions with the records in
+// bolt, which may be nil. Nothing is changed.
 func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
 	c := idle(dir, bolt, Options{})
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
@@ -62,7 +62,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	return nil
 }
 
-// checkKnown checks what the database names, and returns it by base.
+// checkKnown checks the versions named by the database, and returns them by base.
 func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[string]ref, error) {
 	known := map[string]ref{}
 	check := func(name string, ch *change, what string) {
@@ -77,7 +77,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 	}
 	err := c.db.View(func(tx *bbolt.Tx) error {
 		if bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
-			return nil // of a server that never came so far
+			return nil // the server stopped before creating it
 		}
 		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
 			rec, _, err := getRecord(tx, string(name))
@@ -105,7 +105,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 	return known, err
 }
 
-// checkNext looks at what a version is to be made of.
+// checkNext checks the sources of a version that is not built yet.
 func (c *Catalog) checkNext(name string, ch *change) db.Item {
 	i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
 	if m, err := c.readManifest(ch.Base); err == nil && m.Ready {
@@ -120,10 +120,10 @@ func (c *Catalog) checkNext(name string, ch *change) db.Item {
 	return i
 }
 
-// checkUnknown tells of files of which the database knows nothing.
+// checkUnknown reports files that the database does not know.
 func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
 	if l.deleted {
-		return // what is left of a deletion
+		return // left over from a deletion
 	}
 	i := db.Item{Kind: "collection", Name: l.name, Verdict: db.Unknown}
 	switch {
@@ -143,5 +143,5 @@ func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
 	tell(i)
 }
 
-// inFolder is what an error says, with the name of a file alone.
+// inFolder returns the text of an error with file names without their folder.
 func inFolder(err error) string { return durable.WithoutFolder(err) }

@@ -12,13 +12,13 @@ import (
 	"thresher/service/problem"
 )
 
-// TestSearchesWhileVersionsChange searches while a collection is replaced, appended to, cut,
-// deleted and made again: every answer is that of one version, the one that it says.
+// TestSearchesWhileVersionsChange searches while a collection is replaced, appended to,
+// reduced, deleted and created again: every answer is that of the version it names.
 func TestSearchesWhileVersionsChange(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
 	const dim, rows = 4, 40
-	// version v of rows first.. has ids first.., so that ids tell versions apart
+	// version v has rows and ids from first on, so that ids identify versions
 	replace := func(first int) Info {
 		return f.ready(f.c.Create(ctx, "a", rowsOf(first, rows, dim, counted(first, rows)), CreateOptions{Replace: true}, ""))
 	}
@@ -29,7 +29,7 @@ func TestSearchesWhileVersionsChange(t *testing.T) {
 		defer mu.Unlock()
 		holds[version] = ids
 	}
-	note(1, counted(1000, rows).Ints) // before it can be seen
+	note(1, counted(1000, rows).Ints) // before a search can see it
 	replace(1000)
 
 	stop := make(chan struct{})
@@ -113,7 +113,7 @@ func TestSearchesWhileVersionsChange(t *testing.T) {
 	}
 }
 
-// meanwhile is a context that does something when it is waited for, and does not end.
+// meanwhile is a context that never ends and calls a function when it is first waited for.
 type meanwhile struct {
 	context.Context
 	do func()
@@ -124,8 +124,8 @@ func (m meanwhile) Done() <-chan struct{} {
 	return nil
 }
 
-// TestWaitWhileVersionGoes deletes a collection while its version is waited for: what is
-// told of it is told of a version that is there.
+// TestWaitWhileVersionGoes deletes a collection while a request waits for its version: the
+// version that is described is one that is still open.
 func TestWaitWhileVersionGoes(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})

@@ -9,7 +9,7 @@ import (
 	"thresher/service/problem"
 )
 
-// TestStoredFileMayGo deletes a file that a collection is being made of.
+// TestStoredFileMayGo deletes a file that a collection is being built from.
 func TestStoredFileMayGo(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -17,7 +17,7 @@ func TestStoredFileMayGo(t *testing.T) {
 	if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
 		t.Fatal(err)
 	}
-	<-g.arrived // and the next has to wait
+	<-g.arrived // so that the next build waits
 	file, err := f.store.Create(ctx, "m.jsonl", "", "", strings.NewReader("[1,2]\n[3,4]\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestStoredFileMayGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(path); err != nil { // as when it is deleted between two looks
+	if err := os.Remove(path); err != nil { // as when it is deleted between two checks
 		t.Fatal(err)
 	}
 	_, err = f.c.Create(ctx, "b", Source{File: file.ID}, CreateOptions{}, "")

@@ -4,5 +4,5 @@ package catalog
 
 import "errors"
 
-// limited has no limit to set, and no test that asks for one.
+// limited is never called: the test that uses it is for Unix.
 func limited(dir, limit string) error { return errors.ErrUnsupported }

@@ -16,12 +16,12 @@ import (
 	"thresher/service/problem"
 )
 
-// TestFileSizeLimit has the system refuse long files: uploads, then what is built of them.
+// TestFileSizeLimit makes the system refuse long files: uploads first, then built versions.
 func TestFileSizeLimit(t *testing.T) {
 	crashtest.Run(t, 0, false, t.TempDir(), "0", "400000")
 }
 
-// limited is the child of TestFileSizeLimit.
+// limited runs in the child process of TestFileSizeLimit.
 func limited(dir, limit string) error {
 	most, err := strconv.ParseUint(limit, 10, 64)
 	if err != nil {
@@ -41,7 +41,7 @@ func limited(dir, limit string) error {
 	if kindOf(err) != problem.DiskFull {
 		t.Error("upload:", err)
 	}
-	// rows that fit, but not with what is made of them
+	// rows that fit, while the version built from them does not
 	if p := f.failed(f.c.Append(ctx, "a", rowsOf(0, int(most)/8-1000, 2, nil), "")); p.Kind != problem.DiskFull {
 		t.Error("build:", p)
 	}
@@ -57,7 +57,7 @@ func limited(dir, limit string) error {
 	return t.err
 }
 
-// quiet is a testing.TB of a process that is no test.
+// quiet is a testing.TB for a process that is not a test.
 type quiet struct {
 	testing.TB
 	err error

@@ -9,18 +9,18 @@ import (
 	"thresher/collection"
 )
 
-// lying is what the folder holds of one base.
+// lying is what the folder contains of one base.
 type lying struct {
 	base, name string
 	files      []string
 	deleted    bool
 	*manifest        // nil if there is none, or a damaged one
-	why        error // why there is none
+	why        error // why there is no manifest
 }
 
 func (l *lying) has(name string) bool { return slices.Contains(l.files, name) }
 
-// scan lists the folder by bases, and what in it has a temporary name.
+// scan lists the folder by bases, and the files with temporary names.
 func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err erro
 		}
 		parts := version.FindStringSubmatch(e.Name())
 		if parts == nil {
-			continue // not ours, and left alone
+			continue // not a file of the catalog
 		}
 		l := all[parts[1]]
 		if l == nil {
@@ -56,7 +56,7 @@ func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err erro
 	return all, onTheirWay, nil
 }
 
-// filesExist says that a version's files are, as far as a look at their sizes tells.
+// filesExist reports whether a version's files exist with the right sizes.
 func (c *Catalog) filesExist(ch *change) bool {
 	if _, err := collection.Stat(filepath.Join(c.dir, ch.data())); err != nil {
 		return false
@@ -68,7 +68,7 @@ func (c *Catalog) filesExist(ch *change) bool {
 	return err == nil
 }
 
-// checkFiles says what is wrong with a version's files, all of which are read.
+// checkFiles reads all files of a version and returns what is wrong with them.
 func (c *Catalog) checkFiles(ch *change) error {
 	col, err := collection.Open(filepath.Join(c.dir, ch.data()))
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Catalog) checkFiles(ch *change) error {
 	return nil
 }
 
-// deduce makes a change of what a version's files say.
+// deduce derives a change from the contents of a version's files.
 func (c *Catalog) deduce(l *lying) (*change, error) {
 	ch := &change{Base: l.base, IDs: RowNumbers}
 	path := filepath.Join(c.dir, ch.data())

@@ -11,7 +11,7 @@ import (
 	"thresher/collection"
 )
 
-// register keeps what a Catalog tells of names.
+// register records the names that a Catalog reports as removed.
 type register struct {
 	mu   sync.Mutex
 	told []string
@@ -23,7 +23,7 @@ func (r *register) tell(what string) {
 	r.told = append(r.told, what)
 }
 
-// since returns what was told since it was asked.
+// since returns what was reported since the last call.
 func (r *register) since() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +32,7 @@ func (r *register) since() string {
 	return told
 }
 
-// TestGone: a name is told to be gone when the last is gone that it had, and only then.
+// TestGone: a name is reported as removed when nothing is left under it, and not before.
 func TestGone(t *testing.T) {
 	var r register
 	open := processor(t)
@@ -80,7 +80,7 @@ func TestGone(t *testing.T) {
 	do(f.c.Delete("a"), "")
 	done := make(chan error, 1)
 	meanwhile = func() { done <- f.c.Unpin("owner") }
-	create("a") // another, whose name is not gone
+	create("a") // another name
 	do(<-done, "a")
 	do(f.c.Delete("a"), "no a")
 	meanwhile = nil
@@ -99,7 +99,7 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.c.Wait(ctx, "c", made.Version)
-	f.close() // once the build is over
+	f.close() // after the build has ended
 	f.open()
 	do(nil, "no c, c, no c")
 }

@@ -11,28 +11,28 @@ import (
 	"thresher/service/problem"
 )
 
-// IDs are what the rows of a version are called. They are read only, and take 12
-// bytes a row as integers, 12 and their text as strings, and nothing as row numbers.
+// IDs are the ids of a version's rows. They are immutable, and take 12 bytes a row as
+// integers, 12 and their text as strings, and nothing as row numbers.
 type IDs struct {
 	kind Kind
 	n    int
 	ints []int64  // Integers: by row
-	ends []uint64 // Strings: that of row i is text[ends[i]:ends[i+1]], [n+1]
+	ends []uint64 // Strings: the id of row i is text[ends[i]:ends[i+1]], [n+1]
 	text []byte
 	// order holds the row numbers by ascending id.
 	order []uint32
 }
 
-// rowNumbers are the ids of n rows without any.
+// rowNumbers returns the ids of n rows without ids of their own.
 func rowNumbers(n int) *IDs { return &IDs{kind: RowNumbers, n: n} }
 
-// Kind is how rows are called.
+// Kind is the kind of the ids.
 func (d *IDs) Kind() Kind { return d.kind }
 
 // Len is the number of rows.
 func (d *IDs) Len() int { return d.n }
 
-// Int is the id of a row number if ids are Integers or RowNumbers.
+// Int returns the id of a row if ids are Integers or RowNumbers.
 func (d *IDs) Int(row int64) int64 {
 	if d.kind != Integers {
 		return row
@@ -40,7 +40,7 @@ func (d *IDs) Int(row int64) int64 {
 	return d.ints[row]
 }
 
-// Name is the id of a row number if ids are Strings, else the integer's digits.
+// Name returns the id of a row as text.
 func (d *IDs) Name(row int64) string {
 	if d.kind != Strings {
 		return strconv.FormatInt(d.Int(row), 10)
@@ -50,13 +50,13 @@ func (d *IDs) Name(row int64) string {
 
 func (d *IDs) name(row int) []byte { return d.text[d.ends[row]:d.ends[row+1]] }
 
-// bytes is the memory d takes.
+// bytes returns the memory of d.
 func (d *IDs) bytes() int64 {
 	return int64(8*len(d.ints) + 8*len(d.ends) + len(d.text) + 4*len(d.order))
 }
 
-// Rows finds the row numbers of keys, in their order. Unknown ones, and keys of
-// another kind than the ids, are a *problem.Problem that names field and index.
+// Rows returns the row numbers of keys, in order. An unknown key, and one of another kind
+// than the ids, is a *problem.Problem that names field and index.
 func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 	if keys.Len() == 0 {
 		return []int64{}, nil
@@ -84,7 +84,7 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 	return rows, nil
 }
 
-// row finds the row of key i.
+// row returns the row of key i.
 func (d *IDs) row(keys *Keys, i int) (row int64, ok bool) {
 	switch d.kind {
 	case RowNumbers:
@@ -97,7 +97,7 @@ func (d *IDs) row(keys *Keys, i int) (row int64, ok bool) {
 	return d.find(func(row int) int { return bytes.Compare(name, d.name(row)) })
 }
 
-// find looks for the row of an id by how the id compares to those of others.
+// find returns the row whose id compares equal by binary search in the order of ids.
 func (d *IDs) find(compare func(row int) int) (int64, bool) {
 	at, ok := sort.Find(len(d.order), func(i int) int { return compare(int(d.order[i])) })
 	if !ok {
@@ -113,8 +113,8 @@ func (k *Keys) quote(i int, kind Kind) string {
 	return strconv.FormatInt(k.Ints[i], 10)
 }
 
-// sorted orders the rows by id. If an id is there twice it returns its rows, the
-// lower first.
+// sorted orders the rows by id. If an id occurs twice it returns the two rows, the lower
+// first.
 func (d *IDs) sorted() (a, b int, unique bool) {
 	d.order = make([]uint32, d.n)
 	for i := range d.order {

@@ -13,7 +13,7 @@ import (
 	"thresher/service/durable"
 )
 
-// built gathers ids given as text.
+// built returns IDs of ids given as text.
 func built(t testing.TB, want Kind, ids ...string) *IDs {
 	t.Helper()
 	b := newIDsBuilder(want, 100)
@@ -29,7 +29,8 @@ func built(t testing.TB, want Kind, ids ...string) *IDs {
 	return d
 }
 
-// TestIDsAreFound holds ids against the list that they were made of, through a file.
+// TestIDsAreFound compares IDs, written to a file and read back, with the list they were made
+// of.
 func TestIDsAreFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,7 +142,7 @@ func FuzzIDsFile(f *testing.F) {
 		for row := range int64(d.Len()) {
 			d.Name(row)
 			if _, err := d.Rows(&Keys{Ints: []int64{d.Int(row)}, Names: []string{d.Name(row)}}, "ids"); err != nil {
-				break // out of order, which the sum of an honest file excludes
+				break // out of order, which the checksum of a correct file excludes
 			}
 		}
 	})

@@ -7,16 +7,16 @@ import (
 	"thresher/service/problem"
 )
 
-// idsBuilder gathers the ids of a version in the making, row by row.
+// idsBuilder gathers the ids of a version being built, row by row.
 type idsBuilder struct {
 	d    IDs
-	want Kind  // Integers or Strings; "" takes integers as long as there are no others
+	want Kind  // Integers or Strings; "" means integers until there is another id
 	most int   // bytes of one id
-	next int64 // greater than any integer that ever was an id of the collection; 0 at first
-	base int   // rows that come from the version before
+	next int64 // greater than any integer that was ever an id of the collection; 0 at first
+	base int   // rows of the previous version
 }
 
-// newIDsBuilder begins with no rows.
+// newIDsBuilder returns a builder without rows.
 func newIDsBuilder(want Kind, most int) *idsBuilder {
 	b := &idsBuilder{want: want, most: most}
 	b.d.kind = Integers
@@ -26,7 +26,7 @@ func newIDsBuilder(want Kind, most int) *idsBuilder {
 	return b
 }
 
-// become turns the ids, all of which are integers, into their digits.
+// become converts the ids, which are all integers, to strings of their digits.
 func (b *idsBuilder) become(kind Kind) {
 	b.d.kind, b.d.ends = kind, []uint64{0}
 	for _, v := range b.d.ints {
@@ -40,7 +40,7 @@ func (b *idsBuilder) text(name []byte) {
 	b.d.ends = append(b.d.ends, uint64(len(b.d.text)))
 }
 
-// row is the number of the next row among those that are new, as errors count them.
+// row returns the number of the next row among the new ones, as errors count them.
 func (b *idsBuilder) row() int { return b.d.n - b.base }
 
 // addInt appends an id to integers.
@@ -52,14 +52,14 @@ func (b *idsBuilder) addInt(v int64) {
 	}
 	b.d.n++
 	if v >= b.next {
-		b.next = v // which is not given again if there is none after it
+		b.next = v // not used again if no integer follows
 		if v < math.MaxInt64 {
 			b.next++
 		}
 	}
 }
 
-// addNext appends the integer after the greatest that ever was an id.
+// addNext appends the integer after the greatest that was ever an id.
 func (b *idsBuilder) addNext() error {
 	if b.next == math.MaxInt64 {
 		return problem.New(problem.InvalidValue, "there is no integer left for the id of row %d", b.row()).At("rows", b.row())
@@ -94,7 +94,7 @@ func (b *idsBuilder) add(id string) error {
 	return nil
 }
 
-// finish orders the ids and refuses those that are there twice.
+// finish sorts the ids and refuses duplicates.
 func (b *idsBuilder) finish() (*IDs, error) {
 	first, second, unique := b.d.sorted()
 	if unique {
@@ -112,7 +112,7 @@ func (b *idsBuilder) finish() (*IDs, error) {
 		At("ids", second-b.base)
 }
 
-// clip shortens what somebody else wrote.
+// clip shortens text from a client for a message.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -72,7 +72,7 @@ func writeIDs(disk durable.Disk, path string, d *IDs) error {
 	return w.Close()
 }
 
-// readIDs reads a file that writeIDs wrote.
+// readIDs reads a file written by writeIDs.
 func readIDs(path string) (*IDs, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -90,8 +90,8 @@ func readIDs(path string) (*IDs, error) {
 	return d, nil
 }
 
-// decodeIDs reads ids of so many bytes, which are checked before memory is taken for
-// what they claim.
+// decodeIDs reads a file of ids of size bytes. The size is checked before memory is allocated
+// for the numbers in the header.
 func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 	sum := castagnoli()
 	in := idsReader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}
@@ -122,7 +122,7 @@ func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 	return d, d.sound()
 }
 
-// sound checks that what indexes is in bounds.
+// sound checks that indices are in bounds.
 func (d *IDs) sound() error {
 	for i := 1; i < len(d.ends); i++ {
 		if d.ends[i] < d.ends[i-1] || d.ends[i] > uint64(len(d.text)) {

@@ -5,14 +5,14 @@ import (
 	"thresher/service/problem"
 )
 
-// Info describes a version, and by it a collection.
+// Info describes a version of a collection.
 type Info struct {
 	api.Collection
 	// Failure is Error as a problem.
 	Failure *problem.Problem `json:"-"`
 }
 
-// State is how far a version has come.
+// State is the state of a version.
 type State = api.CollectionState
 
 const (
@@ -22,7 +22,7 @@ const (
 	Failed   = api.Failed
 )
 
-// Kind is what the rows of a collection are called.
+// Kind is the kind of a collection's ids.
 type Kind = api.IDKind
 
 const (

@@ -21,18 +21,18 @@ import (
 	"thresher/service/problem"
 )
 
-// staged is a source that has been made durable but is not recorded yet.
+// staged is a source that is durable but not recorded yet.
 type staged struct {
 	c      *Catalog
 	origin *origin
-	names  []string // files in the catalog's folder, which have temporary names until land
+	names  []string // files in the catalog's folder, under temporary names until land
 	landed bool
-	rows   int64 // -1 while only reading them tells
+	rows   int64 // -1 if only reading them can tell
 	dim    int
 	id     string // of the content, for fingerprints
-	// Of a prepared collection.
+	// For a prepared collection.
 	metric, basis string
-	// layout is what is read of the columns of the source.
+	// layout says how the columns of the source are read.
 	layout dataset.Layout
 }
 
@@ -46,7 +46,7 @@ func (s *staged) discard() {
 	}
 }
 
-// land gives the files their names, the rows last: without them there is nothing.
+// land gives the files their final names, the rows last: files without rows are ignored.
 func (s *staged) land() error {
 	s.landed = true
 	for _, name := range slices.Backward(s.names) {
@@ -57,20 +57,21 @@ func (s *staged) land() error {
 	return nil
 }
 
-// arriving is where a file lies before land.
+// arriving returns the path of a file before land.
 func (s *staged) arriving(name string) string { return filepath.Join(s.c.dir, arriving+name) }
 
 func (s *staged) keep() { s.names = nil }
 
-// drop removes a file from the catalog's folder; what stays goes when it is opened again.
+// drop removes a file from the catalog's folder; a file that cannot be removed is removed at
+// the next start.
 func (c *Catalog) drop(name string) {
 	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
 		c.o.Log.Warn("a file stays that nobody needs", "file", name, "reason", err)
 	}
 }
 
-// stage makes src durable under names that begin with base and looks at its size.
-// The caller discards or keeps what it returns, also with an error.
+// stage makes src durable under names that begin with base, and measures it. The caller
+// discards or keeps the returned value, also if there is an error.
 func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged, error) {
 	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn}}
 	given := 0
@@ -102,7 +103,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 	return s, s.measure()
 }
 
-// add creates a file of the catalog's folder.
+// add creates a file in the catalog's folder.
 func (s *staged) add(name string) (*durable.Writer, error) {
 	w, err := s.c.o.disk.Create(s.arriving(name))
 	if err == nil {
@@ -111,7 +112,7 @@ func (s *staged) add(name string) (*durable.Writer, error) {
 	return w, err
 }
 
-// body spools an upload.
+// body writes an upload to a file.
 func (s *staged) body(ctx context.Context, base string, src *Source) error {
 	s.origin.Called, s.origin.File = "the body", base+".rows"+extension(src.Format)
 	w, err := s.add(s.origin.File)
@@ -126,7 +127,7 @@ func (s *staged) body(ctx context.Context, base string, src *Source) error {
 	return w.Close()
 }
 
-// path finds a file under a root.
+// path locates a file under a root.
 func (s *staged) path(src *Source) error {
 	real, info, err := s.c.roots.resolve(src.Path)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *staged) path(src *Source) error {
 	return nil
 }
 
-// file gives a stored file a second name, so that it can be deleted meanwhile.
+// file links a stored file under a second name, so that the first may be deleted.
 func (s *staged) file(base string, src *Source) error {
 	if s.c.o.Files == nil {
 		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
@@ -162,13 +163,13 @@ func (s *staged) file(base string, src *Source) error {
 	s.id = "content " + f.SHA256
 	s.names = append(s.names, s.origin.File)
 	err = s.c.o.disk.Link(path, s.arriving(s.origin.File))
-	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // deleted in the meantime
 		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
 	}
 	return err
 }
 
-// memory writes rows that were given with the request, and their ids.
+// memory writes rows and ids that the request itself contains.
 func (s *staged) memory(base string, src *Source) error {
 	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" {
 		return problem.New(problem.InvalidValue, "%d values are no rows of %d columns", len(src.Rows), src.Dim).In("rows")
@@ -202,7 +203,7 @@ func (s *staged) memory(base string, src *Source) error {
 	return s.keys(s.origin.Keys, src.IDs)
 }
 
-// keys writes ids that were given with the request.
+// keys writes ids that the request itself contains.
 func (s *staged) keys(name string, keys *Keys) error {
 	b := newIDsBuilder("", s.c.o.MaxIDBytes)
 	if len(keys.Ints) < keys.Len() {
@@ -230,8 +231,7 @@ func (s *staged) keys(name string, keys *Keys) error {
 	return writeIDs(s.c.o.disk, s.arriving(name), ids)
 }
 
-// measure looks at how many rows of how many columns there are, and whether there
-// may be.
+// measure determines the number of rows and columns and checks them against the limits.
 func (s *staged) measure() error {
 	o := s.origin
 	if o.Prepared {
@@ -262,7 +262,7 @@ func (s *staged) measure() error {
 	return nil
 }
 
-// at is where a source lies.
+// at returns the path of a source.
 func (c *Catalog) at(o *origin) string {
 	if o.File != "" {
 		return filepath.Join(c.dir, o.File)
@@ -270,10 +270,10 @@ func (c *Catalog) at(o *origin) string {
 	return o.Path
 }
 
-// dataSuffix ends the names of collection files.
+// dataSuffix is the file name suffix of collections.
 const dataSuffix = ".thresher"
 
-// extension is what dataset.Open tells a format by.
+// extension returns the suffix by which dataset.Open recognises a format.
 func extension(f dataset.Format) string {
 	switch f {
 	case dataset.Unknown:
@@ -286,8 +286,8 @@ func extension(f dataset.Format) string {
 	return "." + string(f)
 }
 
-// describe makes a problem of what is wrong with a source, in the words of who sent it:
-// path is where it lies here.
+// describe converts an error of reading a source to a problem that calls the source by the
+// client's name; path is its path on this machine.
 func describe(err error, o *origin, path string) *problem.Problem {
 	var known *problem.Problem
 	var vector *dataset.Error
@@ -318,12 +318,12 @@ func describe(err error, o *origin, path string) *problem.Problem {
 	return problem.Of(fmt.Errorf("%s: %w", o.Called, err))
 }
 
-// mostRead is up to which size a source is read for its ids before it is accepted; larger ones
-// are when they have their turn.
+// mostRead is the largest source, in bytes, whose ids are read before the change is accepted;
+// those of larger sources are read by the build.
 const mostRead = 64 << 20
 
-// fresh refuses rows whose ids the version before has already, as far as they can be looked at
-// while the sender waits.
+// fresh refuses rows whose ids already exist in the previous version, as far as they can be
+// checked while the sender waits.
 func (s *staged) fresh(ctx context.Context, from *opened, src *Source) error {
 	if src.IDs != nil {
 		return from.ids.without(src.IDs)
@@ -345,8 +345,8 @@ func describedAs(err error, o *origin, path string) error {
 	return describe(err, o, path)
 }
 
-// collides reads the ids of a source and refuses one that the version has already. The
-// rows are not looked at.
+// collides reads the ids of a source and refuses one that the version already has. It does
+// not read the coordinates.
 func (c *Catalog) collides(ctx context.Context, from *opened, o *origin, path string) error {
 	r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn})
 	if err != nil {
@@ -374,7 +374,7 @@ func (c *Catalog) collides(ctx context.Context, from *opened, o *origin, path st
 	}
 }
 
-// taken is the problem of row number new, which has the id of a row that is there.
+// taken returns the problem of new row number row, whose id an existing row has.
 func taken(row int, ids *IDs, there int64) error {
 	id := ids.Name(there)
 	if ids.kind == Strings {
@@ -383,7 +383,7 @@ func taken(row int, ids *IDs, there int64) error {
 	return problem.New(problem.InvalidValue, "row %d has the id %s, which the collection has already, at row %d", row, id, there).At("ids", row)
 }
 
-// without refuses keys that d has.
+// without refuses keys that d contains.
 func (d *IDs) without(keys *Keys) error {
 	for i := range keys.Len() {
 		if d.kind == Strings && i >= len(keys.Names) || d.kind != Strings && i >= len(keys.Ints) {
@@ -396,7 +396,7 @@ func (d *IDs) without(keys *Keys) error {
 	return nil
 }
 
-// called finds the row of an id as text.
+// called returns the row of an id given as text.
 func (d *IDs) called(id string) (row int64, ok bool) {
 	if d.kind == Strings {
 		return d.row(&Keys{Names: []string{id}}, 0)

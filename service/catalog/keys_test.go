@@ -12,8 +12,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestKeysFindTheFirstAnswer asks everything twice under one key, in one life and in
-// the next.
+// TestKeysFindTheFirstAnswer sends every change twice under one key, before and after a
+// restart.
 func TestKeysFindTheFirstAnswer(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -71,7 +71,7 @@ func TestKeysFindTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestKeyAtOnce has many ask the same at once.
+// TestKeyAtOnce sends the same change from many goroutines.
 func TestKeyAtOnce(t *testing.T) {
 	f := newFolder(t, Options{})
 	var wg sync.WaitGroup
@@ -123,7 +123,7 @@ func TestPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(5)
-	pin(2, "late") // it is the newest no more, but in use
+	pin(2, "late") // no longer the newest, but in use
 	v.Release()
 	if err := f.c.Delete("a"); err != nil {
 		t.Fatal(err)

@@ -19,12 +19,12 @@ import (
 	"thresher/service/problem"
 )
 
-// lastDeed is how many deeds there are. They are the same in every life, each with a key
-// of its own; whoever does not know whether one was done does it again.
+// lastDeed is the number of deeds. Every process runs the same deeds, each with its own key;
+// a deed whose result is unknown is repeated.
 const lastDeed = 20
 
-// deed does what is next and returns when it is acknowledged. After the last acknowledgement
-// of a change, finish waits for it.
+// deed executes the next deed and returns when it is acknowledged. After the last
+// acknowledgement of a change, finish waits for its build.
 func deed(ctx context.Context, c *Catalog, n int) (Info, error) {
 	key := fmt.Sprint("key ", n)
 	first := 100 * n
@@ -49,12 +49,12 @@ func deed(ctx context.Context, c *Catalog, n int) (Info, error) {
 	}
 	err := c.Delete("a")
 	if kindOf(err) == problem.UnknownCollection && err != nil {
-		err = nil // done in a former life
+		err = nil // done by an earlier process
 	}
 	return Info{}, err
 }
 
-// counted are n ids from first on.
+// counted returns n ids from first on.
 func counted(first, n int) *Keys {
 	k := &Keys{}
 	for id := range n {
@@ -63,8 +63,8 @@ func counted(first, n int) *Keys {
 	return k
 }
 
-// after is what there must be after so many deeds: the ids of each collection, and of the
-// version that is pinned under "pinned".
+// after returns the expected state after so many deeds: the ids of each collection, and those
+// of the version that is pinned under "pinned".
 func after(deeds int) map[string][]int64 {
 	all := map[string][]int64{}
 	for n := range deeds {
@@ -93,8 +93,8 @@ func after(deeds int) map[string][]int64 {
 	return all
 }
 
-// childhood does deeds until all are done or the process is killed. It says a line before every
-// step it takes, and when a deed was acknowledged.
+// childhood runs deeds until all are done or the process is killed. It prints a line before
+// every step, and after every acknowledgement.
 func childhood(child *crashtest.Child) error {
 	dir := child.Args[0]
 	first, err := strconv.Atoi(child.Args[1])
@@ -112,7 +112,7 @@ func childhood(child *crashtest.Child) error {
 	}
 	defer db.Close()
 	o := Options{Open: opener(b)}
-	o.disk.Step = func(step, _ string) error { child.Print(step); return nil } // builds go on beside
+	o.disk.Step = func(step, _ string) error { child.Print(step); return nil } // builds run concurrently
 	ctx := context.Background()
 	c, err := Open(ctx, filepath.Join(dir, "collections"), db, &o)
 	if err != nil {
@@ -140,9 +140,9 @@ func childhood(child *crashtest.Child) error {
 	return c.Close()
 }
 
-// TestKill kills a process again and again at random steps of what changes collections, half of
-// the times at an exact step, half of the times at full speed, and looks at what is there
-// then: all that was acknowledged, what was asked last or not, and nothing else.
+// TestKill kills a process again and again at random steps of changes, half of the time at an
+// exact step and half of the time at full speed. Afterwards everything acknowledged exists,
+// the last change may or may not, and nothing else does.
 func TestKill(t *testing.T) {
 	seeds, most := uint64(4), 100
 	if testing.Short() {
@@ -166,7 +166,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 		did = life.NextStep(before)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {
-			continue // and the next life finds what it left
+			continue // the next process finds what this one left
 		}
 		f := &folder{t: t, dir: dir, o: Options{Open: open}}
 		f.open()
@@ -185,7 +185,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 	t.Logf("%d kills, at %v", kills, at)
 }
 
-// ids are those of all collections, and of what is pinned.
+// ids returns those of all collections, and of the pinned version.
 func (f *folder) ids() map[string][]int64 {
 	all := map[string][]int64{}
 	for r, o := range f.c.versions {
@@ -205,7 +205,7 @@ func (f *folder) ids() map[string][]int64 {
 	return all
 }
 
-// exact wants the folder to hold what versions need, and nothing else.
+// exact checks that the folder holds what the versions need, and nothing else.
 func (f *folder) exact() {
 	f.t.Helper()
 	needed := map[string]bool{}

@@ -23,8 +23,8 @@ func (c *Catalog) List() []Info {
 	return all
 }
 
-// Deleted are the names that collections once had, as far as the database knows, and that
-// none has any more.
+// Deleted returns the names recorded in the database under which there is no collection any
+// more.
 func (c *Catalog) Deleted() (names []string, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		return bucket(tx, numbersBucket).ForEach(func(name, _ []byte) error {
@@ -37,8 +37,8 @@ func (c *Catalog) Deleted() (names []string, err error) {
 	return names, err
 }
 
-// Get describes a collection: its ready version, or else the one that is being made
-// or that failed.
+// Get describes a collection: its ready version, or else the one that is being built or that
+// failed.
 func (c *Catalog) Get(name string) (Info, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +49,8 @@ func (c *Catalog) Get(name string) (Info, error) {
 	return c.describe(name, e), nil
 }
 
-// Backends are the names of what searches the versions that are open, and of backends
-// that some were opened on and that others have taken the place of.
+// Backends returns the names of the backends that search the open versions, and of the lost
+// backends that others replaced.
 func (c *Catalog) Backends() (searching, lost []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *Catalog) Backends() (searching, lost []string) {
 	return slices.Compact(searching), slices.Compact(lost)
 }
 
-// describe is the Info of a collection. The caller holds mu.
+// describe returns the Info of a collection. The caller holds mu.
 func (c *Catalog) describe(name string, e *entry) Info {
 	switch {
 	case e.Ready == nil && e.Next == nil:
@@ -91,7 +91,7 @@ func (c *Catalog) describe(name string, e *entry) Info {
 
 func (e *entry) progress() float64 { return math.Float64frombits(e.build.progress.Load()) }
 
-// version describes one version, if it is known. The caller holds mu.
+// version describes one version, if it exists. The caller holds mu.
 func (c *Catalog) version(name string, version int64) (Info, bool) {
 	if o := c.versions[ref{name, version}]; o != nil {
 		return o.info(), true
@@ -109,8 +109,7 @@ func (c *Catalog) version(name string, version int64) (Info, bool) {
 	return Info{}, false
 }
 
-// Wait returns when the version is no longer being built or loaded: Info says
-// whether it is Ready or Failed. Version 0 is the newest that was asked for.
+// Wait returns once the version is Ready or Failed. Version 0 is the newest one requested.
 func (c *Catalog) Wait(ctx context.Context, name string, version int64) (Info, error) {
 	c.mu.Lock()
 	e := c.entries[name]
@@ -123,7 +122,7 @@ func (c *Catalog) Wait(ctx context.Context, name string, version int64) (Info, e
 	}
 	o := c.versions[ref{name, version}]
 	if o != nil {
-		o.acquire() // so that it stays while it is described
+		o.acquire() // keeps it open while it is described
 		defer o.release()
 	}
 	c.mu.Unlock()

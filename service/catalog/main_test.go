@@ -42,7 +42,7 @@ func opener(b *cpu.Backend) Opener {
 	}
 }
 
-// folder is where a test's catalog lives, through several lives of it.
+// folder is the folder of a test's catalog, which may be reopened.
 type folder struct {
 	t   testing.TB
 	dir string
@@ -74,7 +74,7 @@ func (f *folder) open() {
 	<-f.c.Ready()
 }
 
-// begin opens the catalog, which may go on loading.
+// begin opens the catalog without waiting until it is loaded.
 func (f *folder) begin() {
 	f.t.Helper()
 	var err error
@@ -104,7 +104,7 @@ func (f *folder) close() {
 	f.c = nil
 }
 
-// files lists what is in the catalog's folder, but for manifests.
+// files lists the catalog's folder without manifests.
 func (f *folder) files() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "collections"))
@@ -120,7 +120,7 @@ func (f *folder) files() []string {
 	return names
 }
 
-// notes lists the bases that have a manifest, also one that says that they are being deleted.
+// notes lists the bases that have a manifest, including one marked as deleted.
 func (f *folder) notes() (bases []string) {
 	f.t.Helper()
 	for _, ext := range []string{".version", ".gone"} {
@@ -136,7 +136,7 @@ func (f *folder) notes() (bases []string) {
 	return bases
 }
 
-// ready waits for a change that was accepted, and wants it to succeed.
+// ready waits for an accepted change, which must succeed.
 func (f *folder) ready(i Info, err error) Info {
 	f.t.Helper()
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *folder) ready(i Info, err error) Info {
 	return i
 }
 
-// failed waits for a change that was accepted, and wants it to fail.
+// failed waits for an accepted change, which must fail.
 func (f *folder) failed(i Info, err error) *problem.Problem {
 	f.t.Helper()
 	if err != nil {
@@ -160,8 +160,8 @@ func (f *folder) failed(i Info, err error) *problem.Problem {
 	return i.Failure
 }
 
-// vectors are n rows of dim columns, each row its own: row i is i+1+first in column
-// (i+first)%dim and a little elsewhere.
+// vectors returns n different rows of dim columns: row i has i+1+first in column
+// (i+first)%dim and small values elsewhere.
 func vectors(first, n, dim int) []float32 {
 	v := make([]float32, n*dim)
 	for i := range n {
@@ -173,7 +173,7 @@ func vectors(first, n, dim int) []float32 {
 	return v
 }
 
-// rowsOf is a source of rows in memory.
+// rowsOf returns a source of rows in memory.
 func rowsOf(first, n, dim int, ids *Keys) Source {
 	return Source{Rows: vectors(first, n, dim), Dim: dim, IDs: ids}
 }

@@ -10,22 +10,23 @@ import (
 	"thresher/service/durable"
 )
 
-// manifest is what lies beside a version's files and says all that its record says, so that
-// it can be used by whoever lost the database or has an older one.
+// manifest is a file next to a version's files that repeats the version's record, so that the
+// version can be used if the database is lost or older.
 type manifest struct {
 	Name string `json:"name"`
-	// Ready says that the version is made; before that the change is what it is to be made of.
+	// Ready says that the version is built; before that, Change describes what it is to be
+	// built from.
 	Ready  bool   `json:"ready"`
 	Change change `json:"change"`
-	// The idempotency key that the change was asked for under, and what it was asked for.
+	// The idempotency key of the change, and its fingerprint.
 	Key         string `json:"key,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 const manifestKind = "version"
 
-// manifest is the name of the version's manifest, and gone the one that it has while what it
-// describes is being deleted.
+// manifest returns the name of the version's manifest; deletedManifest is its name while the
+// version is being deleted.
 func (c *change) manifest() string        { return c.Base + ".version" }
 func (c *change) deletedManifest() string { return c.Base + ".gone" }
 
@@ -46,8 +47,8 @@ func (c *Catalog) readManifest(base string) (*manifest, error) {
 	return m, nil
 }
 
-// markReady has the manifest of a version that was made say so. The key that it was asked for
-// under is as before.
+// markReady rewrites the manifest of a version that was built. It keeps the idempotency key
+// of the change.
 func (c *Catalog) markReady(name string, ch *change) error {
 	m := manifest{Name: name, Ready: true, Change: *ch}
 	if before, err := c.readManifest(ch.Base); err == nil {
@@ -56,8 +57,8 @@ func (c *Catalog) markReady(name string, ch *change) error {
 	return c.writeManifest(&m)
 }
 
-// markDeleted has the manifests of versions say that these are being deleted; unmarkDeleted takes that
-// back. A manifest that is not there, or says so already, is left alone.
+// markDeleted renames the manifests of versions that are being deleted; unmarkDeleted undoes
+// that. Manifests that are missing or already renamed are skipped.
 func (c *Catalog) markDeleted(all []*change) error {
 	for _, ch := range all {
 		if err := c.renameFile(ch.manifest(), ch.deletedManifest()); err != nil {

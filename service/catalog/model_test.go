@@ -13,11 +13,11 @@ import (
 	"thresher/service/problem"
 )
 
-// modelVersion is what a version must hold: ids, each with the first value of its row.
+// modelVersion is the expected content of a version: ids, and the first value of each row.
 type modelVersion struct {
 	ids    []int64
 	values []float32
-	next   int64 // integer that was never an id
+	next   int64 // an integer that was never an id
 	kind   Kind
 }
 
@@ -27,15 +27,15 @@ func (m *modelVersion) clone() *modelVersion {
 
 // model is a catalog without a disk.
 type model struct {
-	newest  map[string]int64 // version that answers
-	last    map[string]int64 // number used last
+	newest  map[string]int64 // the version that answers
+	last    map[string]int64 // the last number used
 	all     map[ref]*modelVersion
 	pins    map[string][]ref
 	uses    map[*Version]ref
 	retired map[ref]bool
 }
 
-// keep drops what nothing keeps.
+// keep drops versions that are neither newest, pinned nor in use.
 func (m *model) keep() {
 	for r := range m.retired {
 		used := false
@@ -63,8 +63,8 @@ func (m *model) install(name string, v *modelVersion) ref {
 	return r
 }
 
-// TestAgainstModel does at random what can be done, and holds all that can be seen
-// against the model after every step.
+// TestAgainstModel runs random operations and compares everything observable with the model
+// after every step.
 func TestAgainstModel(t *testing.T) {
 	open := processor(t)
 	ctx := context.Background()
@@ -90,7 +90,7 @@ func TestAgainstModel(t *testing.T) {
 			return src, values
 		}
 		name := rapid.SampledFrom([]string{"a", "b"})
-		// some have ids, others have none
+		// some sources have ids, others do not
 		source := func(rt *rapid.T, taken []int64) (Source, []int64, []float32) {
 			n := rapid.IntRange(1, 4).Draw(rt, "rows")
 			src, values := rows(n)
@@ -247,7 +247,7 @@ func TestAgainstModel(t *testing.T) {
 	})
 }
 
-// known are the versions that can be used, in order.
+// known returns the versions that can be used, in order.
 func (m *model) known() []ref {
 	all := slices.SortedFunc(maps.Keys(m.all), func(a, b ref) int {
 		return slices.Compare([]int64{int64(a.name[0]), a.version}, []int64{int64(b.name[0]), b.version})
@@ -255,7 +255,7 @@ func (m *model) known() []ref {
 	return all
 }
 
-// check compares all versions, and the files there are.
+// check compares all versions, and the files in the folder.
 func (m *model) check(t *rapid.T, f *folder) {
 	files := 0
 	for r, want := range m.all {

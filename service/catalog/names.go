@@ -10,7 +10,7 @@ import (
 
 const namePattern = `[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}`
 
-// checkName says whether a collection can have a name.
+// checkName refuses invalid names of collections.
 func checkName(name string) error {
 	if len(name) > 64 || !regexp.MustCompile("^"+namePattern+"$").MatchString(name) {
 		return problem.New(problem.InvalidValue, "%q is no name of a collection", clip(name)).In("name").Within("^" + namePattern + "$")
@@ -18,26 +18,26 @@ func checkName(name string) error {
 	return nil
 }
 
-// newBase is what the names of a version's files begin with.
+// newBase returns a new prefix for the names of a version's files.
 func newBase(name string) string {
 	b := make([]byte, 8)
 	rand.Read(b) // never fails
 	return name + "-" + hex.EncodeToString(b)
 }
 
-// versionFile takes the name of a version's file apart: base and what follows. Its own name
-// begins the base.
+// versionFile splits the name of a version's file into base and suffix. The base begins with
+// the collection's name.
 func versionFile() *regexp.Regexp {
 	return regexp.MustCompile(`^((` + namePattern + `)-[0-9a-f]{16})(\..+)$`)
 }
 
-// temporaryFile recognises the names of files on their way, which hold what nobody was
-// told is there: uploads, notes and collections that are not complete.
+// temporaryFile matches the names of incomplete files, which were not acknowledged: uploads,
+// notes and collections.
 func temporaryFile() *regexp.Regexp {
 	return regexp.MustCompile(`^(\.new-` + namePattern + `-[0-9a-f]{16}\..+|\.` + namePattern + `-[0-9a-f]{16}\..+\.new(-[0-9a-z]+)?)$`)
 }
 
-// arriving begins the name of a file that belongs to a change that is not recorded yet.
+// arriving is the prefix of files of a change that is not recorded yet.
 const arriving = ".new-"
 
 func unknown(name string) error {

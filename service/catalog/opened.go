@@ -11,26 +11,26 @@ import (
 	"thresher/service/problem"
 )
 
-// opened is a version that was made: open for search, on its way there, or failed.
-// What is above mu belongs to whoever opens it until it is announced.
+// opened is a version that was built: open for search, being loaded, or failed. The fields
+// above mu belong to the goroutine that opens it until it is announced.
 type opened struct {
 	c      *Catalog
 	name   string
 	change change
 	col    *collection.Collection
 	engine *batch.Engine
-	first  string // the backend that the engine was opened on
+	first  string // the backend on which the engine was first opened
 	runs   *batch.Coalescer
 	ids    *IDs
 	share  *share
 
 	// Catalog.mu guards the rest.
 	state   State            // Loading, Ready or Failed
-	failure *problem.Problem // why it could not be opened
+	failure *problem.Problem // why the version could not be opened
 	uses    int
 	pins    int
-	retired bool          // another is the newest, or the name is gone
-	loaded  chan struct{} // closed when it is no longer Loading
+	retired bool          // another version is the newest, or the name was deleted
+	loaded  chan struct{} // closed when the state is no longer Loading
 }
 
 func (c *Catalog) newOpened(name string, ch change) *opened {
@@ -58,7 +58,7 @@ func (o *opened) openFiles(ctx context.Context) error {
 	return o.start(ctx)
 }
 
-// start opens an engine over the collection, which is there.
+// start opens an engine for the collection, which is open.
 func (o *opened) start(ctx context.Context) error {
 	engine, err := o.c.o.Open(ctx, o.name, o.col)
 	if err != nil {
@@ -76,7 +76,7 @@ func (o *opened) start(ctx context.Context) error {
 	return nil
 }
 
-// stop closes what is open; nobody uses it.
+// stop closes everything; the version is not in use.
 func (o *opened) stop() error {
 	var err error
 	if o.runs != nil {
@@ -93,8 +93,8 @@ func (o *opened) stop() error {
 	return err
 }
 
-// unneeded takes o from the catalog if nothing keeps it. The caller holds Catalog.mu
-// and, if so, calls dispose without it.
+// unneeded removes o from the catalog if it is neither newest, in use nor pinned. The caller
+// holds Catalog.mu and, if the result is true, calls dispose without it.
 func (o *opened) unneeded() bool {
 	key := ref{o.name, o.change.Version}
 	if !o.retired || o.uses > 0 || o.pins > 0 || o.c.versions[key] != o {
@@ -105,8 +105,7 @@ func (o *opened) unneeded() bool {
 	return true
 }
 
-// vacate tells of a name that nothing is left under it, if that is so. The caller holds
-// mu.
+// vacate reports a name as removed if nothing is left under it. The caller holds mu.
 func (c *Catalog) vacate(name string) {
 	if c.o.OnRemoved == nil || c.entries[name] != nil {
 		return
@@ -119,7 +118,7 @@ func (c *Catalog) vacate(name string) {
 	c.o.OnRemoved(name)
 }
 
-// dispose closes o and removes its files, of which no record is left.
+// dispose closes o and deletes its files, which no record names any more.
 func (o *opened) dispose() {
 	if err := o.stop(); err != nil {
 		o.c.o.Log.Warn("closing a version", "collection", o.name, "version", o.change.Version, "reason", err)
@@ -141,7 +140,7 @@ func (o *opened) info() Info {
 	return i
 }
 
-// infoOf describes a version in a state.
+// infoOf describes a version in a given state.
 func infoOf(name string, ch *change, s State) Info {
 	i := Info{Collection: api.Collection{Name: name, Version: ch.Version, State: s, Count: ch.Count, Dimension: ch.Dim, Metric: ch.Metric,
 		Basis: ch.Basis, IDs: ch.IDs, Bytes: ch.Bytes, CreatedAt: ch.CreatedAt, Adopted: ch.Adopted, Warnings: ch.Warnings}}

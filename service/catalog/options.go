@@ -12,44 +12,43 @@ import (
 	"thresher/service/files"
 )
 
-// Opener makes an engine that searches c, which belongs to the version of that
-// name. The Catalog closes the engine, then the collection.
+// Opener makes an engine that searches c, the collection of the named version. The Catalog
+// closes the engine, then the collection.
 type Opener func(ctx context.Context, name string, c *collection.Collection) (*batch.Engine, error)
 
-// Options configure a Catalog. Open is needed; zero values of the rest mean
-// defaults.
+// Options configure a Catalog. Open is required; zero values of the others mean defaults.
 type Options struct {
 	Open  Opener
 	Files *files.Store // of Source.File; nil has none
-	// Roots are the folders that Source.Path may lie in.
+	// Roots are the folders that may contain Source.Path.
 	Roots []string
-	// Memory is the budget in bytes of all versions together; 0 is none.
+	// Memory is the memory budget of all versions together, in bytes; 0 means none.
 	Memory int64
-	// MaxCollections, MaxRows of a collection, MaxDim and MaxIDBytes of one id;
-	// 0 means 1,024, collection.MaxAtoms, collection.MaxDim and 1,024.
+	// MaxCollections, MaxRows of a collection, MaxDim, and MaxIDBytes of one id; 0 means
+	// 1,024, collection.MaxAtoms, collection.MaxDim and 1,024.
 	MaxCollections int
 	MaxRows        int64
 	MaxDim         int
 	MaxIDBytes     int
-	// Patience is how long a change waits for others of the same collection that came
-	// first; with 0 it is refused at once.
+	// Patience is how long a change waits for earlier changes of the same collection; with 0
+	// it is refused at once.
 	Patience time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.
 	Threads int
-	// Coalesce configures the Coalescer of each version but for its Observer, which
-	// Runs makes; nil means the defaults.
+	// Coalesce configures the Coalescer of each version, except its Observer, which comes
+	// from Runs; nil means the defaults.
 	Coalesce *batch.CoalescerOptions
 	Runs     func(name string) batch.RunObserver
-	// OnRemoved, if not nil, is told of a name under which nothing is left, neither a
-	// collection nor a version that is pinned or in use, before there is anything anew.
-	// It must not call the Catalog.
+	// OnRemoved, if not nil, is called with a name under which nothing is left, neither a
+	// collection nor a version that is pinned or in use, before the name is used again. It
+	// must not call the Catalog.
 	OnRemoved func(name string)
 	Log       *slog.Logger // nil means none
 
 	disk durable.Disk
 }
 
-// defaults fills in what is zero.
+// defaults sets zero options to their defaults.
 func (o *Options) defaults() {
 	o.MaxCollections = cmp.Or(max(o.MaxCollections, 0), 1024)
 	o.MaxRows = min(cmp.Or(max(o.MaxRows, 0), collection.MaxAtoms), collection.MaxAtoms)

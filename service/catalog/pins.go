@@ -19,14 +19,14 @@ func pinKey(owner, name string, version int64) []byte {
 	return append([]byte(owner+"\x00"), versionKey(name, version)...)
 }
 
-// cutPinKey reads a pinKey.
+// cutPinKey splits a pinKey.
 func cutPinKey(key []byte) (owner string, pinned ref, err error) {
 	by, rest, _ := bytes.Cut(key, []byte{0})
 	pinned.name, pinned.version, err = cutVersionKey(rest)
 	return string(by), pinned, err
 }
 
-// recallPins reads the versions that outlived their time, and counts pins.
+// recallPins reads the replaced versions that are pinned, and counts pins.
 func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 	err := eachRetired(tx, func(r ref, ch change) {
 		o := c.newOpened(r.name, ch)
@@ -45,7 +45,7 @@ func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 	})
 }
 
-// eachRetired visits the versions that outlived their time.
+// eachRetired visits the recorded versions that have been replaced.
 func eachRetired(tx *bbolt.Tx, visit func(ref, change)) error {
 	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error {
 		name, version, err := cutVersionKey(key)
@@ -61,7 +61,7 @@ func eachRetired(tx *bbolt.Tx, visit func(ref, change)) error {
 	})
 }
 
-// keepPinned records a version that is the newest no more, if there is a pin on it. The caller
+// keepPinned records a version that is no longer the newest, if it is pinned. The caller
 // holds Catalog.change.
 func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 	if ch == nil {
@@ -76,8 +76,8 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 	return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
 }
 
-// Pin keeps a version, durably, until owner unpins; 0 is the ready one. An owner may
-// have several, and pinning twice is pinning once.
+// Pin keeps a version, durably, until owner unpins; version 0 is the ready one. An owner may
+// pin several versions; pinning a version twice has no further effect.
 func (c *Catalog) Pin(name string, version int64, owner string) error {
 	if owner == "" || strings.Contains(owner, "\x00") {
 		return problem.New(problem.InvalidValue, "%q is no name of an owner", clip(owner))
@@ -92,7 +92,7 @@ func (c *Catalog) Pin(name string, version int64, owner string) error {
 	return c.pin(v.o, owner)
 }
 
-// PinAgain pins a version that a former process had pinned, also one that is still being
+// PinAgain pins a version that an earlier process had pinned, even if it is still being
 // loaded.
 func (c *Catalog) PinAgain(name string, version int64, owner string) error {
 	c.change.Lock()
@@ -134,7 +134,7 @@ func (c *Catalog) pin(o *opened, owner string) error {
 	return nil
 }
 
-// Unpin drops all pins of owner, of which there may be none.
+// Unpin removes all pins of owner, of which there may be none.
 func (c *Catalog) Unpin(owner string) error {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -165,7 +165,7 @@ func (c *Catalog) Unpin(owner string) error {
 			}
 			dropped = append(dropped, o)
 			if o.pins > 1 {
-				continue // an owner pins a version once
+				continue // an owner has one pin on a version
 			}
 			if err := bucket(tx, retiredBucket).Delete(versionKey(pinned.name, pinned.version)); err != nil {
 				return err
@@ -188,7 +188,7 @@ func (c *Catalog) Unpin(owner string) error {
 	return nil
 }
 
-// pinned is a version that is open. The caller holds change, which pins change under.
+// pinned returns an open version. The caller holds change, which guards pins.
 func (c *Catalog) pinned(r ref) *opened {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +207,7 @@ func keysWith(b *bbolt.Bucket, prefix []byte) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// Owners lists who has pins, of those whose name begins with prefix.
+// Owners lists the owners of pins whose names begin with prefix.
 func (c *Catalog) Owners(prefix string) (owners []string, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		keys, err := keysWith(bucket(tx, pinsBucket), []byte(prefix))

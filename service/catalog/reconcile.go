@@ -17,40 +17,41 @@ import (
 	"thresher/service/lostfound"
 )
 
-// Found is what Open found in the folder that the database did not know.
+// Found lists what Open found in the folder that the database did not know.
 type Found struct {
-	Adopted []string // names of collections that are there again, or in a newer version
+	Adopted []string // names of collections restored, or restored in a newer version
 	Kept    []lostfound.Moved
-	Missing []string // collections of which the database names files that are not there
+	Missing []string // collections whose files the database names and the folder lacks
 }
 
-// Found tells what Open found.
+// Found returns what Open found.
 func (c *Catalog) Found() Found { return c.found }
 
-// reconciliation compares the folder with the database. What is decided is carried out when
-// all is: first the records, then the files.
+// reconciliation compares the folder with the database. Decisions are carried out once all
+// are made: first the records, then the files.
 type reconciliation struct {
 	c       *Catalog
 	tx      *bbolt.Tx
 	folder  map[string]*lying
 	records map[string]record
-	retired map[string]bool // bases of versions that pins keep
+	retired map[string]bool // bases of replaced versions that are pinned
 
 	put     map[string]record
 	keys    []*manifest
 	numbers map[string]int64
 	remove  []string
 	keep    map[string]string   // files to be moved, and why
-	write   []*manifest         // that versions of before do not have
-	restore []*change           // that were marked as deleted, and were not
-	adopted map[string][]string // by name: what is said of it in the log
+	write   []*manifest         // of versions from before manifests
+	restore []*change           // marked as deleted, but still recorded
+	adopted map[string][]string // by name: the description for the log
 }
 
-// reconcile has the database know what lies in the folder, and the folder hold what the
-// database knows. The database comes first in what it knows; what it does not, tells by
-// its manifest: the newest version that is whole is that of its name. Nothing is removed
-// but what has a temporary name, is marked as deleted, was superseded by a version that
-// is whole, or is recorded as failed; all else that nobody knows is moved to lost+found.
+// reconcile updates the database with what lies in the folder, and the folder with what the
+// database knows. The database takes precedence; versions that it does not know are described
+// by their manifests, and the newest complete version of a name becomes its version. Only
+// files with temporary names, of versions marked as deleted, superseded by a complete
+// version, or recorded as failed are removed; all other unknown files are moved to
+// lost+found.
 func (c *Catalog) reconcile() error {
 	folder, onTheirWay, err := c.scan()
 	if err != nil {
@@ -74,7 +75,7 @@ func (c *Catalog) reconcile() error {
 	return r.tidy()
 }
 
-// recall reads what the database knows.
+// recall reads the records of the database.
 func (r *reconciliation) recall() error {
 	err := bucket(r.tx, namesBucket).ForEach(func(name, _ []byte) error {
 		rec, _, err := getRecord(r.tx, string(name))
@@ -87,7 +88,7 @@ func (r *reconciliation) recall() error {
 	return eachRetired(r.tx, func(_ ref, ch change) { r.retired[ch.Base] = true })
 }
 
-// decide goes through all names.
+// decide visits all names.
 func (r *reconciliation) decide() error {
 	strange := map[string][]*lying{} // by name: what the database does not know
 	for _, base := range slices.Sorted(maps.Keys(r.folder)) {
@@ -116,7 +117,7 @@ func (r *reconciliation) decide() error {
 	return nil
 }
 
-// known sees to the manifest of a version that the database knows.
+// known checks the manifest of a version that the database knows.
 func (r *reconciliation) known(l *lying, rec record) {
 	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.filesExist(rec.Ready) || r.retired[l.base] {
 		r.made(l)
@@ -135,11 +136,11 @@ func (r *reconciliation) known(l *lying, rec record) {
 	}
 }
 
-// settle decides what a name's versions are.
+// settle decides which versions of a name to keep.
 func (r *reconciliation) settle(name string, strange []*lying) {
 	rec := r.records[name]
 	there := rec.Ready != nil && r.c.filesExist(rec.Ready)
-	var best *lying // of those that are made
+	var best *lying // among the built ones
 	for _, l := range strange {
 		if l.manifest == nil || !l.Ready || there && l.Change.Version <= rec.Ready.Version ||
 			best != nil && l.Change.Version < best.Change.Version {
@@ -151,7 +152,7 @@ func (r *reconciliation) settle(name string, strange []*lying) {
 		}
 		best = l
 	}
-	if n := rec.Next; n != nil { // the one that was being made may be
+	if n := rec.Next; n != nil { // the one that was being built may be complete
 		if l := r.folder[n.Base]; l != nil && l.manifest != nil && l.Ready && r.c.checkFiles(&l.Change) == nil &&
 			(best == nil || l.Change.Version > best.Change.Version) {
 			r.promote(name, l)
@@ -168,7 +169,7 @@ func (r *reconciliation) settle(name string, strange []*lying) {
 			r.adopt(name, best, rec)
 		}
 	}
-	trusted := there && best == nil // what the database says is the newest there is
+	trusted := there && best == nil // the newest version is the database's
 	next := r.nextChange(name, strange, ready, rec)
 	for _, l := range strange {
 		switch {
@@ -186,7 +187,7 @@ func (r *reconciliation) settle(name string, strange []*lying) {
 	}
 }
 
-// reason is why files are not those of a collection.
+// reason says why files are not a usable collection.
 func (l *lying) reason() string {
 	switch {
 	case l.manifest == nil:
@@ -197,7 +198,7 @@ func (l *lying) reason() string {
 	return fmt.Sprintf("version %d of collection %s, which the database does not know and another takes the place of", l.Change.Version, l.name)
 }
 
-// made removes what a version was made of, now that it is.
+// made removes the sources of a version that is built.
 func (r *reconciliation) made(l *lying) {
 	is := &change{Base: l.base}
 	for _, file := range l.files {
@@ -207,7 +208,7 @@ func (r *reconciliation) made(l *lying) {
 	}
 }
 
-// discard removes the files of a base: last what says that they may go.
+// discard removes the files of a base, the mark of deletion last.
 func (r *reconciliation) discard(l *lying) {
 	says := &change{Base: l.base}
 	last := []string{says.manifest(), says.deletedManifest()}
@@ -229,8 +230,8 @@ func (r *reconciliation) shelter(l *lying, why string) {
 	}
 }
 
-// promote has a version answer that was made and that the database knows as being made, as
-// if the process that made it had come to record it.
+// promote makes a built version current that the database records as being built, as the
+// process that built it would have done.
 func (r *reconciliation) promote(name string, l *lying) {
 	rec := r.records[name]
 	if old := rec.Ready; old != nil && !r.pinned(name, old.Version) {
@@ -244,7 +245,7 @@ func (r *reconciliation) promote(name string, l *lying) {
 	r.put[name] = rec
 }
 
-// promoted is the record of a name that was decided on.
+// promoted returns the decided record of a name.
 func (r *reconciliation) promoted(name string) *record {
 	if rec, ok := r.put[name]; ok {
 		return &rec
@@ -252,8 +253,7 @@ func (r *reconciliation) promoted(name string) *record {
 	return nil
 }
 
-// supersede sees to the files of a version that a newer one takes the place of: those that
-// pins keep stay.
+// supersede removes the files of a version that a newer one replaces, unless it is pinned.
 func (r *reconciliation) supersede(name string, old *change) {
 	if l := r.folder[old.Base]; l != nil && !r.retired[old.Base] && !r.pinned(name, old.Version) {
 		r.shelter(l, fmt.Sprintf("version %d of collection %s, in the place of which a newer one was found", old.Version, name))
@@ -270,7 +270,7 @@ func (r *reconciliation) pinned(name string, version int64) bool {
 	return found
 }
 
-// adopt makes a version that was found the one that answers.
+// adopt makes a version that was found the current one.
 func (r *reconciliation) adopt(name string, l *lying, rec record) {
 	how := "found by its own files: the database did not know it"
 	if rec.Ready != nil {
@@ -294,8 +294,8 @@ func (r *reconciliation) adopt(name string, l *lying, rec record) {
 	r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, %d rows: %s", ch.Version, ch.Count, how))
 }
 
-// nextChange is the change that was acknowledged after ready, if the database does not know it and
-// all that it needs is there.
+// nextChange returns the change acknowledged after ready, if the database does not know it
+// and all its sources exist.
 func (r *reconciliation) nextChange(name string, strange []*lying, ready *change, rec record) *lying {
 	if now := r.promoted(name); now != nil {
 		rec = *now
@@ -321,8 +321,8 @@ func (r *reconciliation) nextChange(name string, strange []*lying, ready *change
 	return next
 }
 
-// sourced says that the files that a change is to be made of are there, and empty that its
-// rows are not, which get their name last.
+// sourced reports whether the sources of a change exist, empty that its rows do not: they
+// get their final name last.
 func (r *reconciliation) sourced(l *lying) bool {
 	return !slices.ContainsFunc(l.Change.sources(), func(name string) bool { return !l.has(name) })
 }
@@ -335,8 +335,8 @@ func (r *reconciliation) empty(l *lying) bool {
 	return main != "" && !l.has(main) && !l.has(l.Change.data()) // else all it needs lies elsewhere
 }
 
-// derive makes a version of the newest collection file that has no manifest, as those of
-// before have none: its name is the file's, and its options are those it was built with.
+// derive makes a version of the newest collection file without a manifest, as written by
+// early releases: its name is taken from the file name, its options from the file.
 func (r *reconciliation) derive(name string, strange []*lying, rec record) *lying {
 	bare := slices.DeleteFunc(slices.Clone(strange), func(l *lying) bool {
 		return l.manifest != nil || l.deleted || !l.has(l.base+dataSuffix)
@@ -358,7 +358,7 @@ func (r *reconciliation) derive(name string, strange []*lying, rec record) *lyin
 	return nil
 }
 
-// age is when a base's collection file was written.
+// age returns the time when a base's collection file was written.
 func (r *reconciliation) age(l *lying) int64 {
 	info, err := os.Stat(filepath.Join(r.c.dir, l.base+dataSuffix))
 	if err != nil {
@@ -367,7 +367,7 @@ func (r *reconciliation) age(l *lying) int64 {
 	return info.ModTime().UnixNano()
 }
 
-// apply records what was decided.
+// apply records the decisions.
 func (r *reconciliation) apply(tx *bbolt.Tx) error {
 	r.tx = tx
 	for name, n := range r.numbers {
@@ -407,7 +407,7 @@ func recallKey(tx *bbolt.Tx, m *manifest) error {
 	return db.PutKey(keys, m.Key, m.Fingerprint, text, m.Change.CreatedAt)
 }
 
-// tidy sees to the files.
+// tidy moves and removes files.
 func (r *reconciliation) tidy() error {
 	c := r.c
 	for _, name := range slices.Sorted(maps.Keys(r.adopted)) {

@@ -14,18 +14,18 @@ import (
 	"thresher/batch"
 )
 
-// meta is the database's path, and at that of a file of the catalog.
+// meta is the path of the database, and at that of a file of the catalog.
 func (f *folder) meta() string          { return filepath.Join(f.dir, "meta.db") }
 func (f *folder) at(name string) string { return filepath.Join(f.dir, "collections", name) }
 
-// found is what a collection answers and what is said of it.
+// found is what a collection answers, and its description.
 type found struct {
 	Info Info
 	IDs  []string
 	Top  [][]int64
 }
 
-// all asks every collection.
+// all searches every collection.
 func (f *folder) all() map[string]found {
 	f.t.Helper()
 	ctx := context.Background()
@@ -59,7 +59,7 @@ func (f *folder) all() map[string]found {
 	return got
 }
 
-// restart closes the catalog, has something done to its folder, and opens it again.
+// restart closes the catalog, runs a function on its folder, and opens it again.
 func (f *folder) restart(meanwhile func()) {
 	f.t.Helper()
 	f.close()
@@ -85,7 +85,7 @@ func (f *folder) copy(from, to string) {
 	}
 }
 
-// lost lists what was moved to lost+found.
+// lost lists the files in lost+found.
 func (f *folder) lost() (names []string) {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "lost+found", "collections"))
@@ -98,7 +98,7 @@ func (f *folder) lost() (names []string) {
 	return names
 }
 
-// several makes collections of all kinds of ids and metrics, one of them of three versions.
+// several makes collections of all kinds of ids and metrics, one of them with three versions.
 func (f *folder) several() {
 	f.t.Helper()
 	ctx := context.Background()
@@ -109,8 +109,8 @@ func (f *folder) several() {
 	f.ready(f.c.Create(ctx, "texts.v-1", rowsOf(3, 3, 20, names("a", "b", "ä")), CreateOptions{}, ""))
 }
 
-// TestDatabaseIsLost: every collection answers as before, under its version, and goes on
-// with the ids and numbers that follow.
+// TestDatabaseIsLost: every collection answers as before, under its version, and later
+// changes continue its ids and version numbers.
 func TestDatabaseIsLost(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -145,8 +145,9 @@ func TestDatabaseIsLost(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsOlder: versions of after it answer, also of names that it does not know;
-// what was deleted since is named as missing, and does not come back.
+// TestDatabaseIsOlder: versions that are newer than the database answer, also under names
+// that it does not know; what was deleted since is reported as missing and does not come
+// back.
 func TestDatabaseIsOlder(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -177,8 +178,8 @@ func TestDatabaseIsOlder(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsOlderThanABuild: the database says that a version is being made which was made
-// since, of files that are gone since.
+// TestDatabaseIsOlderThanABuild: the database records a version as being built that was built
+// since, and whose sources are gone.
 func TestDatabaseIsOlderThanABuild(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -205,8 +206,8 @@ func TestDatabaseIsOlderThanABuild(t *testing.T) {
 	f.exact()
 }
 
-// TestAcknowledgedAndNotMade: rows that were acknowledged and are still to be made a collection
-// of are, also without the database.
+// TestAcknowledgedAndNotMade: acknowledged rows of which no version is built yet are still
+// built, even without the database.
 func TestAcknowledgedAndNotMade(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -232,7 +233,7 @@ func TestAcknowledgedAndNotMade(t *testing.T) {
 	f.exact()
 }
 
-// TestFilesOfBefore: those of versions that wrote no manifests are found by their names.
+// TestFilesOfBefore: versions from releases that wrote no manifests are found by their names.
 func TestFilesOfBefore(t *testing.T) {
 	f := newFolder(t, Options{})
 	f.several()
@@ -246,20 +247,20 @@ func TestFilesOfBefore(t *testing.T) {
 	f.restart(bare)
 	got := f.all()
 	for name, w := range want {
-		w.Info.Version, w.Info.CreatedAt = got[name].Info.Version, got[name].Info.CreatedAt // guesses
+		w.Info.Version, w.Info.CreatedAt = got[name].Info.Version, got[name].Info.CreatedAt // derived from the file
 		want[name] = w
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	f.exact() // and have manifests now
+	f.exact() // manifests exist now
 	f.restart(func() { f.remove(f.meta()) })
 	if d := cmp.Diff(want, f.all()); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestNothingIsRemovedThatNobodyKnows: what is not whole, and what is not known, is moved.
+// TestNothingIsRemovedThatNobodyKnows: incomplete and unknown files are moved.
 func TestNothingIsRemovedThatNobodyKnows(t *testing.T) {
 	f := newFolder(t, Options{})
 	f.several()
@@ -292,8 +293,8 @@ func TestNothingIsRemovedThatNobodyKnows(t *testing.T) {
 	f.remove(f.at("mine.thresher"))
 }
 
-// TestDeletedStaysDeleted: a process that died in the middle of a deletion leaves nothing that
-// comes back, and one that died before it was recorded takes nothing away.
+// TestDeletedStaysDeleted: after a crash in the middle of a deletion nothing comes back, and
+// after one before the deletion was recorded nothing is lost.
 func TestDeletedStaysDeleted(t *testing.T) {
 	f := newFolder(t, Options{})
 	f.several()
@@ -325,7 +326,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	f.exact()
 }
 
-// TestTheNewestWholeVersionWins where the database names one that is not there.
+// TestTheNewestWholeVersionWins if the database names one whose files are missing.
 func TestTheNewestWholeVersionWins(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -335,7 +336,7 @@ func TestTheNewestWholeVersionWins(t *testing.T) {
 	f.copy(f.at(one.manifest()), f.dir+"/manifest")
 	f.ready(f.c.Append(ctx, "a", rowsOf(4, 2, 3, nil), ""))
 	two := f.c.versions[ref{"a", 2}].change
-	f.restart(func() { // as if a copy of the folder of before were put back, but for the database
+	f.restart(func() { // as if an old copy of the folder, without the database, had been restored
 		f.remove(f.at(two.data()))
 		f.remove(f.at(two.manifest()))
 		f.copy(f.dir+"/data", f.at(one.data()))

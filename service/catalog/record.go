@@ -10,9 +10,9 @@ import (
 	"thresher/service/problem"
 )
 
-// The bucket "catalog" holds: collections by name; versions that outlive their time
-// because of pins, by name and number; the last number that each name has used, also
-// of those deleted; pins; idempotency keys.
+// The bucket "catalog" holds: collections by name; replaced but pinned versions, by name and
+// number; the last number that each name has used, also of deleted names; pins; idempotency
+// keys.
 const (
 	rootBucket    = "catalog"
 	namesBucket   = "collections"
@@ -22,52 +22,52 @@ const (
 	keysBucket    = "keys"
 )
 
-// record is a collection in the database.
+// record is the record of a collection.
 type record struct {
-	Ready  *change `json:"ready,omitempty"`  // the version that answers
+	Ready  *change `json:"ready,omitempty"`  // the current version
 	Next   *change `json:"next,omitempty"`   // the one being built
-	Failed *change `json:"failed,omitempty"` // the last one asked for, if it failed
+	Failed *change `json:"failed,omitempty"` // the last one requested, if it failed
 }
 
-// change is a version: what it is made of and, once it is ready, what it is.
+// change is a version: its sources and, once it is ready, its properties.
 type change struct {
 	Version   int64     `json:"version"`
-	Base      string    `json:"base"` // the names of its files begin with it
+	Base      string    `json:"base"` // prefix of the names of its files
 	CreatedAt time.Time `json:"created_at"`
 	Metric    string    `json:"metric"`
 	Basis     string    `json:"basis"`
 	Seed      uint64    `json:"seed"`
-	Drawn     bool      `json:"drawn,omitempty"` // the seed is a secret, and the next version gets another
+	Drawn     bool      `json:"drawn,omitempty"` // the seed is secret, and the next version gets a new one
 	Dim       int       `json:"dimension"`
 	Count     int64     `json:"count"` // 0 while unknown
-	IDs       Kind      `json:"ids"`   // before it is ready those asked for, "" has them tell
+	IDs       Kind      `json:"ids"`   // before it is ready the requested kind, "" to infer it
 	NextID    int64     `json:"next_id"`
-	Bytes     int64     `json:"bytes"` // of memory, once it is ready
+	Bytes     int64     `json:"bytes"` // of memory, once ready
 
 	Adopted string   `json:"adopted,omitempty"` // how it was found, if the database did not know it
-	From    int64    `json:"from,omitempty"`    // the version that it changes; 0 begins anew
-	Rows    *origin  `json:"rows,omitempty"`    // that are new
-	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that go
+	From    int64    `json:"from,omitempty"`    // the version that it changes; 0 if none
+	Rows    *origin  `json:"rows,omitempty"`    // new ones
+	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that are removed
 	Failure *failure `json:"failure,omitempty"` // why it failed
-	// Warnings are about the rows that are new.
+	// Warnings concern the new rows.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // origin is a durable source.
 type origin struct {
-	Called   string `json:"called"`         // what clients know it by
+	Called   string `json:"called"`         // the client's name for it
 	File     string `json:"file,omitempty"` // in the catalog's folder; else it lies in a root
 	Path     string `json:"path,omitempty"` // there, links resolved
-	Size     int64  `json:"size,omitempty"` // of what is at Path
+	Size     int64  `json:"size,omitempty"` // of the file at Path
 	Modified int64  `json:"modified,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"` // a collection file
 	Column   string `json:"column,omitempty"`
 	IDColumn string `json:"id_column,omitempty"`
-	FindIDs  bool   `json:"find_ids,omitempty"` // a column called id holds no coordinates, taken or not
-	Keys     string `json:"keys,omitempty"`     // file of ids, for rows that came without a column
+	FindIDs  bool   `json:"find_ids,omitempty"` // a column called id holds no coordinates, whether its ids are used or not
+	Keys     string `json:"keys,omitempty"`     // file of ids, for rows without an id column
 }
 
-// failure is a problem in the database.
+// failure is a problem as recorded.
 type failure struct {
 	Kind   problem.Kind `json:"kind"`
 	Detail string       `json:"detail"`
@@ -88,7 +88,7 @@ func (f *failure) problem() *problem.Problem {
 func (c *change) data() string { return c.Base + ".thresher" }
 func (c *change) ids() string  { return c.Base + ".ids" }
 
-// sources are the files that a version is made of, nothing of which it needs once it is ready.
+// sources returns the files that a version is built from, which are removed once it is ready.
 func (c *change) sources() []string {
 	var all []string
 	if c.Drop != "" {
@@ -104,7 +104,7 @@ func (c *change) sources() []string {
 	return all
 }
 
-// files are all that a version can have. What says that they are being deleted comes last.
+// files returns all files that a version can have, the mark of deletion last.
 func (c *change) files() []string {
 	return append(c.sources(), c.data(), c.ids(), c.manifest(), c.deletedManifest())
 }
@@ -113,7 +113,7 @@ func createBuckets(tx *bbolt.Tx) error {
 	return db.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
 }
 
-// bucket is one of those that createBuckets made.
+// bucket returns one of the buckets made by createBuckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return db.Bucket(tx, rootBucket, name)
 }
@@ -131,7 +131,7 @@ func putRecord(tx *bbolt.Tx, name string, r record) error {
 	return db.PutJSON(bucket(tx, namesBucket), []byte(name), r)
 }
 
-// lastNumber is the greatest version that a name has used, 0 if none.
+// lastNumber returns the greatest version that a name has used, 0 if none.
 func lastNumber(tx *bbolt.Tx, name string) int64 {
 	last := bucket(tx, numbersBucket).Get([]byte(name))
 	if last == nil {
@@ -140,7 +140,7 @@ func lastNumber(tx *bbolt.Tx, name string) int64 {
 	return int64(db.Number(last))
 }
 
-// useNumber records that a name has used a version.
+// useNumber records that a name has used a version number.
 func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	if version <= lastNumber(tx, name) {
 		return nil
@@ -153,7 +153,7 @@ func versionKey(name string, version int64) []byte {
 	return append([]byte(name+"\x00"), db.Key(uint64(version))...)
 }
 
-// cutVersionKey reads a versionKey.
+// cutVersionKey splits a versionKey.
 func cutVersionKey(key []byte) (name string, version int64, err error) {
 	if len(key) < 9 || key[len(key)-9] != 0 {
 		return "", 0, errors.New("record of a version without a number")

@@ -10,10 +10,10 @@ import (
 	"thresher/service/problem"
 )
 
-// roots are the folders that paths may lead into, links resolved.
+// roots are the folders that may contain clients' paths, with links resolved.
 type roots []string
 
-// openRoots resolves the folders.
+// openRoots resolves the links of the folders.
 func openRoots(dirs []string) (roots, error) {
 	var all roots
 	for _, dir := range dirs {
@@ -32,9 +32,9 @@ func openRoots(dirs []string) (roots, error) {
 	return all, nil
 }
 
-// resolve finds the regular file that a client's path names: relative to a root, the
-// first that has it, or absolute. Links are followed and must end in a root. What lies outside is
-// answered as what does not exist.
+// resolve returns the regular file named by a client's path: absolute, or relative to the
+// first root that contains it. Links are followed and must end in a root. A file outside the
+// roots is reported like one that does not exist.
 func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 	if len(r) == 0 {
 		return "", nil, problem.New(problem.Forbidden, "paths are not taken: no root is configured").In("source.path")

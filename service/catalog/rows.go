@@ -8,22 +8,22 @@ import (
 	"thresher/service/problem"
 )
 
-// rows streams the rows of a version in the making into collection.Create: those of
-// the version before, less those that go, and then the new ones.
+// rows streams the rows of a version being built into collection.Create: the rows kept from
+// the previous version, then the new ones.
 type rows struct {
 	dim      int
-	most     int64                    // rows there may be
-	reserve  func(n, ids int64) error // asks for memory for so many rows and their ids
-	progress func(share float64)      // how much of what is known has been read
+	most     int64                    // limit of rows
+	reserve  func(n, ids int64) error // reserves memory for n rows and their ids
+	progress func(share float64)      // called with the share of the known rows that has been read
 
-	from *opened // nil if there is none
-	drop []int64 // ascending row numbers of from
-	at   int     // row of from to come next
+	from *opened // previous version; nil if there is none
+	drop []int64 // ascending row numbers of from to leave out
+	at   int     // next row of from
 
 	src    dataset.Reader // nil if there is none
 	called string
-	keys   *IDs // ids of src's rows, if it has no column of them
-	number bool // src's rows get numbers
+	keys   *IDs // ids of src's rows, if it has no id column
+	number bool // src's rows get the next integers
 	read   int64
 
 	ids *idsBuilder // nil if ids are row numbers
@@ -66,7 +66,7 @@ func (r *rows) nextRows(dst []float32) (int, error) {
 	return n, err
 }
 
-// old copies rows of the version before, at least one place in dst being free.
+// old copies rows of the previous version; dst has space for at least one.
 func (r *rows) old(dst []float32) int {
 	n := 0
 	for ; n < len(dst)/r.dim && r.at < r.from.col.N; r.at++ {
@@ -92,7 +92,7 @@ func (r *rows) oldName(row int64) {
 	}
 }
 
-// name calls the n rows just read what they are to be called.
+// name assigns ids to the n rows just read.
 func (r *rows) name(n int) error {
 	if r.ids == nil {
 		return nil

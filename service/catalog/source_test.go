@@ -35,7 +35,7 @@ func write(t testing.TB, path string, content []byte) string {
 	return path
 }
 
-// TestSources makes the same three rows of every source there is.
+// TestSources makes the same three rows from every kind of source.
 func TestSources(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
@@ -99,7 +99,7 @@ func TestSources(t *testing.T) {
 			if i.IDs != tc.kind || i.Metric != tc.metric || i.Count != 3 {
 				t.Error(i)
 			}
-			for range 2 { // as made, and as loaded
+			for range 2 { // as built, and as loaded
 				ids, rows := contents(t, f.c, "c", 0)
 				if d := cmp.Diff(tc.ids, ids); d != "" {
 					t.Error(d)
@@ -150,7 +150,7 @@ func (m *memorySource) Read(dst []float32) (int, error) {
 	return n / m.dim, nil
 }
 
-// want is a problem in a table of refusals.
+// want is an expected problem.
 type want struct {
 	kind   problem.Kind
 	field  string

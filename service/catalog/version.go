@@ -9,7 +9,7 @@ import (
 	"thresher/service/problem"
 )
 
-// Version is one use of a version. Its methods must not be called after Release.
+// Version is a version in use. Its methods must not be called after Release.
 type Version struct {
 	o    *opened
 	once sync.Once
@@ -22,11 +22,11 @@ func (v *Version) Info() Info {
 	return v.o.info()
 }
 
-// Dim is the dimension of its rows, Len their number.
+// Dim is the dimension of the rows, Len their number.
 func (v *Version) Dim() int { return v.o.col.Dim }
 func (v *Version) Len() int { return v.o.col.N }
 
-// Search answers req together with others that are asked at the same time.
+// Search answers req, possibly together with concurrent searches.
 func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	return v.o.runs.Search(ctx, req)
 }
@@ -36,15 +36,14 @@ func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Respons
 	return v.o.engine.Search(ctx, req)
 }
 
-// Row returns row number i as given, 0 <= i < Len(); it must not be written, nor
-// read after Release.
+// Row returns row i as given, 0 <= i < Len(); it is read-only and invalid after Release.
 func (v *Version) Row(i int64) []float32 { return v.o.col.Row(int(i)) }
 
-// IDs are what the rows are called. They may be used after Release.
+// IDs returns the ids of the rows. They remain valid after Release.
 func (v *Version) IDs() *IDs { return v.o.ids }
 
-// Release ends the use; the last one of a version that nothing keeps closes it and
-// removes its files. Releasing twice is allowed.
+// Release ends the use. The last release of a version that is neither newest nor pinned
+// closes it and deletes its files. Release may be called twice.
 func (v *Version) Release() { v.once.Do(v.o.release) }
 
 // acquire counts a use. The caller holds Catalog.mu.
@@ -67,8 +66,8 @@ func (o *opened) release() {
 	}
 }
 
-// Use counts a use of a version, 0 being the ready one; the caller must Release
-// it. Other versions can be used while they are pinned.
+// Use returns a version in use, 0 being the ready one; the caller must Release it. Older
+// versions can be used while they are pinned.
 func (c *Catalog) Use(name string, version int64) (*Version, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +79,7 @@ func (c *Catalog) Use(name string, version int64) (*Version, error) {
 	return &Version{o: o}, nil
 }
 
-// find finds a version that can be searched. The caller holds mu.
+// find returns a version that can be searched. The caller holds mu.
 func (c *Catalog) find(name string, version int64) (*opened, error) {
 	if c.closed {
 		return nil, draining()

@@ -12,7 +12,7 @@ func SearchPath(collection string) string {
 	return "/" + joined("v1", "collections", collection, "search")
 }
 
-// CreateBatch makes a batch; key is its Idempotency-Key, "" makes one.
+// CreateBatch creates a batch; key is its Idempotency-Key, "" draws one.
 func (c *Client) CreateBatch(ctx context.Context, spec api.BatchSpec, key string) (api.Batch, error) {
 	k := (&call{method: http.MethodPost, path: []string{"v1", "batches"}}).keyed(key)
 	if err := k.jsonBody(spec); err != nil {
@@ -26,12 +26,13 @@ func (c *Client) Batch(ctx context.Context, id string) (api.Batch, error) {
 	return answerAs[api.Batch](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches", id}})
 }
 
-// Batches lists batches, those after the batch of this id; limit 0 is the server's.
+// Batches lists batches created before the batch with id after; limit 0 means the server's
+// default.
 func (c *Client) Batches(ctx context.Context, after string, limit int) (api.Page[api.Batch], error) {
 	return answerAs[api.Page[api.Batch]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches"}, query: paging(after, limit)})
 }
 
-// CancelBatch ends a batch; what is answered stays.
+// CancelBatch cancels a batch; requests that are answered stay answered.
 func (c *Client) CancelBatch(ctx context.Context, id string) (api.Batch, error) {
 	return answerAs[api.Batch](ctx, c, &call{method: http.MethodPost, path: []string{"v1", "batches", id, "cancel"}})
 }

@@ -18,17 +18,17 @@ import (
 type Options struct {
 	// Token is sent as a bearer token; "" sends none.
 	Token string
-	// HTTP makes the calls; nil means http.DefaultClient, which has no timeout: what
-	// bounds a call is its context.
+	// HTTP makes the calls; nil means http.DefaultClient, which has no timeout: a call is
+	// bounded by its context.
 	HTTP *http.Client
-	// Attempts is how often a call is tried that can be tried again; 0 means 5, 1
-	// tries once.
+	// Attempts is the number of attempts of a call that can be retried; 0 means 5, 1 never
+	// retries.
 	Attempts int
-	// Backoff is the wait before the second attempt, doubled for each after; the
-	// server's Retry-After is waited for if it is longer. 0 means 250 ms.
+	// Backoff is the wait before the second attempt, doubled for each later one; a longer
+	// Retry-After of the server takes precedence. 0 means 250 ms.
 	Backoff time.Duration
-	// MostWait bounds each wait; 0 means 30 s. A server that wants more is not
-	// tried again.
+	// MostWait bounds each wait; 0 means 30 s. If the server asks for more, the call is not
+	// retried.
 	MostWait time.Duration
 }
 
@@ -62,24 +62,24 @@ func New(base string, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Server is the address.
+// Server returns the address.
 func (c *Client) Server() string { return c.base.String() }
 
-// call is one request, as often as it is tried.
+// call is one request, which may be attempted several times.
 type call struct {
 	method string
 	path   []string   // segments, not escaped
 	query  url.Values // may be nil
 	header http.Header
-	// body makes the body anew for each attempt; nil for none.
+	// body opens the body anew for each attempt; nil if there is none.
 	body func() (io.ReadCloser, error)
-	// length of the body in bytes, -1 if nobody knows.
+	// length of the body in bytes, -1 if unknown.
 	length int64
-	// removes says that 404, when an earlier attempt may have arrived, is success.
+	// removes says that 404 counts as success if an earlier attempt may have arrived.
 	removes bool
 }
 
-// jsonBody makes v the body of the call.
+// jsonBody sets the body of the call to v.
 func (c *call) jsonBody(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *call) set(name, value string) {
 	c.header.Set(name, value)
 }
 
-// url is where the call goes.
+// url returns the URL of the call.
 func (c *Client) url(k *call) string {
 	u := c.base.JoinPath(escaped(k.path)...)
 	u.RawQuery = k.query.Encode()
@@ -110,14 +110,14 @@ func escaped(segments []string) []string {
 	for i, s := range segments {
 		out[i] = url.PathEscape(s)
 		if s == "." || s == ".." {
-			out[i] = strings.ReplaceAll(s, ".", "%2E") // JoinPath would walk
+			out[i] = strings.ReplaceAll(s, ".", "%2E") // JoinPath would resolve it
 		}
 	}
 	return out
 }
 
-// do makes the call and returns an answer of status 2xx, whose body the caller
-// closes. Others are a *Problem.
+// do makes the call and returns an answer of status 2xx, whose body the caller closes. Other
+// answers are a *Problem.
 func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 	backoff, arrived := c.o.Backoff, false
 	for attempt := 1; ; attempt++ {
@@ -143,7 +143,7 @@ func (c *Client) do(ctx context.Context, k *call) (*http.Response, error) {
 	}
 }
 
-// again says whether a call that failed is tried again, and after what pause.
+// again reports whether a failed call is retried, and after what pause.
 func (c *Client) again(err error, backoff time.Duration) (time.Duration, bool) {
 	var p *Problem
 	switch {
@@ -186,7 +186,7 @@ func (c *Client) attempt(ctx context.Context, k *call) (*http.Response, error) {
 		if err == nil {
 			resp.Body.Close()
 		}
-		return nil, failed // what could not be read here is not the server's fault
+		return nil, failed // a local read error is not the server's fault
 	}
 	if err != nil {
 		return nil, &LostError{Server: c.base.Host, Err: err}
@@ -198,8 +198,8 @@ func (c *Client) attempt(ctx context.Context, k *call) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer makes the call and reads its JSON into v, or nothing if v is nil. An answer
-// that breaks off is asked for again.
+// answer makes the call and decodes its JSON into v unless v is nil. If the answer breaks
+// off, the call is repeated.
 func (c *Client) answer(ctx context.Context, k *call, v any) error {
 	backoff := c.o.Backoff
 	for attempt := 1; ; attempt++ {
@@ -211,7 +211,7 @@ func (c *Client) answer(ctx context.Context, k *call, v any) error {
 			return resp.Body.Close()
 		}
 		text, err := io.ReadAll(resp.Body)
-		resp.Body.Close() // read only
+		resp.Body.Close() // only read
 		if err == nil {
 			return decode(text, v, k)
 		}
@@ -227,7 +227,7 @@ func (c *Client) answer(ctx context.Context, k *call, v any) error {
 	}
 }
 
-// answerAs makes the call and returns its JSON.
+// answerAs makes the call and returns its decoded JSON.
 func answerAs[T any](ctx context.Context, c *Client, k *call) (T, error) {
 	var v T
 	err := c.answer(ctx, k, &v)
@@ -241,7 +241,7 @@ func decode(text []byte, v any, k *call) error {
 	return nil
 }
 
-// ended says why ctx has.
+// ended returns the reason why ctx has ended.
 func ended(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)

@@ -25,16 +25,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs h as a server and returns a client of it, whose waits take no time and
-// are noted.
+// serve runs h as a server and returns a client of it, whose waits take no time and are
+// recorded.
 func serve(t *testing.T, o Options, h http.HandlerFunc) (*Client, *[]time.Duration) {
 	t.Helper()
 	c, waits, _ := serveUntil(t, o, h)
 	return c, waits
 }
 
-// serveUntil is serve for an h that notes something: one call at a time, and none any
-// more once settle returns.
+// serveUntil is serve for an h that records something: calls are serialised, and none runs
+// after settle returns.
 func serveUntil(t *testing.T, o Options, h http.HandlerFunc) (c *Client, waits *[]time.Duration, settle func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -82,8 +82,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestAddresses checks where calls go, under a base with a path and names that have
-// to be escaped.
+// TestAddresses checks the URLs of calls under a base with a path, with names that must be
+// escaped.
 func TestAddresses(t *testing.T) {
 	var got string
 	c, _ := serve(t, Options{Token: "secret"}, func(w http.ResponseWriter, r *http.Request) {
@@ -186,8 +186,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestRetries checks which failures are tried again, after what waits, and that
-// a call that creates keeps its key.
+// TestRetries checks which failures are retried, after what waits, and that a call that
+// creates something keeps its key.
 func TestRetries(t *testing.T) {
 	type answer func(w http.ResponseWriter)
 	busy := func(status int, after string) answer {
@@ -248,8 +248,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestDeleteArrivedBefore: a file that is gone when it is deleted again is deleted; one
-// that never was is not there.
+// TestDeleteArrivedBefore: a file that is gone when its deletion is retried counts as
+// deleted; one that never existed does not.
 func TestDeleteArrivedBefore(t *testing.T) {
 	for name, first := range map[string]func(http.ResponseWriter){
 		"lost":    func(http.ResponseWriter) { cut() },
@@ -276,8 +276,8 @@ func TestDeleteArrivedBefore(t *testing.T) {
 	}
 }
 
-// TestUploadRefusedEarly: the server answers before it has read the body; its answer
-// counts, not what became of the body.
+// TestUploadRefusedEarly: the server answers before it has read the body; the answer counts,
+// not the error of sending the body.
 func TestUploadRefusedEarly(t *testing.T) {
 	c, waits := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 403, `{"type":"/problems/forbidden","title":"no"}`)
@@ -296,7 +296,7 @@ func TestUploadRefusedEarly(t *testing.T) {
 		t.Errorf("error %v after %d waits", err, len(*waits))
 	}
 
-	// What is read after an answer came is nobody's failure.
+	// Errors of reading the body after an answer came are ignored.
 	w := &watched{ReadCloser: closedFile{}}
 	w.Close()
 	if _, err := w.Read(nil); err != os.ErrClosed || w.failure() != nil {
@@ -315,7 +315,7 @@ type closedFile struct{}
 func (closedFile) Read([]byte) (int, error) { return 0, os.ErrClosed }
 func (closedFile) Close() error             { return nil }
 
-// TestDeadlineIsNotRetried: 504 of a search is its own deadline.
+// TestDeadlineIsNotRetried: 504 of a search means its own deadline.
 func TestDeadlineIsNotRetried(t *testing.T) {
 	calls := 0
 	c, _, settle := serveUntil(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -380,8 +380,8 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestUploadOfFileThatShrank: what is wrong with the file is not tried again, and
-// not the server's fault.
+// TestUploadOfFileThatShrank: an error of the local file is not retried, and not reported as
+// the server's.
 func TestUploadOfFileThatShrank(t *testing.T) {
 	c, waits := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // ends early
@@ -398,7 +398,7 @@ func TestUploadOfFileThatShrank(t *testing.T) {
 	}
 }
 
-// content serves text as a file, and breaks off after so many bytes of each answer.
+// content serves text as a file, and breaks off each answer after so many bytes.
 func content(t *testing.T, text string, each int, ranges bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
@@ -438,8 +438,8 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// TestDownloadWithoutRanges: what comes again is passed over; without progress the
-// download ends.
+// TestDownloadWithoutRanges: bytes that are sent again are skipped; a download without
+// progress ends.
 func TestDownloadWithoutRanges(t *testing.T) {
 	want := strings.Repeat("abcdefghij", 10000)
 	calls := 0
@@ -476,7 +476,7 @@ func TestDownloadOfFileThatChanged(t *testing.T) {
 	}
 }
 
-// TestDownloadToFullDisk: an error of the writer is returned as it is.
+// TestDownloadToFullDisk: an error of the writer is returned unchanged.
 func TestDownloadToFullDisk(t *testing.T) {
 	full := errors.New("disk full")
 	c, waits := serve(t, Options{}, content(t, "text", 100, true))

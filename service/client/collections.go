@@ -11,7 +11,7 @@ import (
 	"thresher/service/api"
 )
 
-// Body is a body of any media type, read from the start for each attempt.
+// Body is a body of any media type, read from its start for each attempt.
 type Body struct {
 	Type string // media type
 	Size int64  // bytes
@@ -28,14 +28,14 @@ func (c *Client) Collection(ctx context.Context, name string) (api.Collection, e
 	return answerAs[api.Collection](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "collections", name}})
 }
 
-// CreateCollection makes a collection of the vectors in body; options are the query
-// parameters of the call (metric, basis, ids, replace, wait, ..). key is the
-// Idempotency-Key, "" makes one.
+// CreateCollection creates a collection of the vectors in body; options are the query
+// parameters of the call (metric, basis, ids, replace, wait, ..). key is the Idempotency-Key,
+// "" draws one.
 func (c *Client) CreateCollection(ctx context.Context, name string, body Body, options url.Values, key string) (api.Collection, error) {
 	return c.change(ctx, http.MethodPut, []string{"v1", "collections", name}, body, options, key)
 }
 
-// CreateCollectionFrom makes a collection of what spec, as JSON, says: for instance
+// CreateCollectionFrom creates a collection as spec, encoded as JSON, says: for instance
 // {"source":{"path":"films.npy"}}.
 func (c *Client) CreateCollectionFrom(ctx context.Context, name string, spec any, options url.Values, key string) (api.Collection, error) {
 	return c.changeJSON(ctx, http.MethodPut, []string{"v1", "collections", name}, spec, options, key)
@@ -46,12 +46,12 @@ func (c *Client) DeleteCollection(ctx context.Context, name string) error {
 	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "collections", name}, removes: true}, nil)
 }
 
-// AppendRows makes a version with the vectors of body behind the others.
+// AppendRows makes a version with the vectors of body after the existing ones.
 func (c *Client) AppendRows(ctx context.Context, name string, body Body, options url.Values, key string) (api.Collection, error) {
 	return c.change(ctx, http.MethodPost, []string{"v1", "collections", name, "rows"}, body, options, key)
 }
 
-// DeleteRows makes a version without the atoms of these ids, integers or texts.
+// DeleteRows makes a version without the atoms of these ids, integers or strings.
 func (c *Client) DeleteRows(ctx context.Context, name string, ids []api.ID, key string) (api.Collection, error) {
 	spec := map[string]any{"ids": ids}
 	return c.changeJSON(ctx, http.MethodDelete, []string{"v1", "collections", name, "rows"}, spec, nil, key)
@@ -80,7 +80,7 @@ func (c *Client) Search(ctx context.Context, collection string, s api.Search) (a
 	return answerAs[api.Found](ctx, c, k)
 }
 
-// Version is the server's build and backend, as it tells them.
+// Version returns the server's build and backend.
 func (c *Client) Version(ctx context.Context) (json.RawMessage, error) {
 	return answerAs[json.RawMessage](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "version"}})
 }
@@ -90,7 +90,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.answer(ctx, &call{method: http.MethodGet, path: []string{"readyz"}}, nil)
 }
 
-// listOf reads a list that stands alone, or as the member data of an object.
+// listOf decodes a list that is the whole JSON, or the member data of an object.
 type listOf[T any] []T
 
 func (l *listOf[T]) UnmarshalJSON(text []byte) error {

@@ -15,10 +15,10 @@ import (
 	"thresher/service/api"
 )
 
-// NewKey returns an Idempotency-Key that nobody used.
+// NewKey returns a new random Idempotency-Key.
 func NewKey() string { return rand.Text() }
 
-// keyed gives the call an Idempotency-Key: key, or a new one if that is "".
+// keyed sets the call's Idempotency-Key to key, or to a new one if that is "".
 func (k *call) keyed(key string) *call {
 	if key == "" {
 		key = NewKey()
@@ -27,21 +27,21 @@ func (k *call) keyed(key string) *call {
 	return k
 }
 
-// Upload is a file that goes to the server. It is read from the start for each
-// attempt, and never held in memory.
+// Upload is a file to be uploaded. It is read from its start for each attempt, and never held
+// in memory.
 type Upload struct {
 	Name    string // its extension tells the format
-	Purpose string // "batch" for the input of one
+	Purpose string // "batch" for the input of a batch
 	Size    int64  // bytes
 	Open    func() (io.ReadCloser, error)
-	// Key is the Idempotency-Key; "" makes one.
+	// Key is the Idempotency-Key; "" draws one.
 	Key string
-	// Sent, if not nil, is told how many bytes are on their way; an attempt anew
-	// begins at 0. It is called from another goroutine.
+	// Sent, if not nil, is called with the number of bytes sent so far; a retry begins at 0.
+	// It is called from another goroutine.
 	Sent func(bytes int64)
 }
 
-// UploadOf is the upload of a file on this machine.
+// UploadOf returns the upload of a file on this machine.
 func UploadOf(path, purpose string) (Upload, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -77,7 +77,8 @@ func (c *Client) File(ctx context.Context, id string) (api.File, error) {
 	return answerAs[api.File](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files", id}})
 }
 
-// Files lists files, those after the file of this id; limit 0 is the server's.
+// Files lists the files uploaded before the file with id after; limit 0 means the server's
+// default.
 func (c *Client) Files(ctx context.Context, after string, limit int) (api.Page[api.File], error) {
 	return answerAs[api.Page[api.File]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "files"}, query: paging(after, limit)})
 }
@@ -98,9 +99,8 @@ func (c *Client) DeleteFile(ctx context.Context, id string) error {
 	return c.answer(ctx, &call{method: http.MethodDelete, path: []string{"v1", "files", id}, removes: true}, nil)
 }
 
-// Download writes the content of a file to w and returns how many bytes that were.
-// A connection that breaks off is made anew for the rest; what is written is in order
-// and once.
+// Download writes the content of a file to w and returns the number of bytes written. An
+// interrupted connection is replaced by one for the rest; w gets every byte once, in order.
 func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, error) {
 	d := &download{c: c, id: id, w: w}
 	backoff := c.o.Backoff
@@ -113,7 +113,7 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 		if ctx.Err() != nil {
 			return d.at, ended(ctx)
 		}
-		if d.at > before { // it goes on
+		if d.at > before { // progress resets the attempts
 			attempt, backoff = 1, c.o.Backoff
 		}
 		if !isLost(err) || attempt >= c.o.Attempts {
@@ -126,7 +126,7 @@ func (c *Client) Download(ctx context.Context, id string, w io.Writer) (int64, e
 	}
 }
 
-// download is one download, however many connections it takes.
+// download is one download over one or more connections.
 type download struct {
 	c    *Client
 	id   string
@@ -135,7 +135,7 @@ type download struct {
 	etag string // of the file, once known
 }
 
-// part writes what one connection brings.
+// part writes the bytes of one connection.
 func (d *download) part(ctx context.Context) error {
 	k := &call{method: http.MethodGet, path: []string{"v1", "files", d.id, "content"}}
 	if d.at > 0 {
@@ -153,7 +153,7 @@ func (d *download) part(ctx context.Context) error {
 		if d.etag != "" && resp.Header.Get("ETag") != d.etag {
 			return fmt.Errorf("file %s has changed during the download, at byte %d", d.id, d.at)
 		}
-		// a server that does not send parts
+		// the server does not support ranges
 		if _, err := io.CopyN(io.Discard, resp.Body, d.at); err != nil {
 			return &LostError{Server: d.c.base.Host, Err: err}
 		}
@@ -182,7 +182,7 @@ func (d *download) copy(from io.Reader) error {
 	}
 }
 
-// frame is what stands before and behind the file in a multipart body.
+// frame returns the bytes before and after the file in a multipart body.
 func (u *Upload) frame() (head, tail []byte, contentType string, err error) {
 	var b frameBuffer
 	w := multipart.NewWriter(&b)

@@ -13,24 +13,23 @@ import (
 	"time"
 )
 
-// Problem is how the server says that it refuses: RFC 9457, and where what was sent
-// is wrong.
+// Problem is a refusal by the server, as RFC 9457 describes it, with the invalid field.
 type Problem struct {
 	Type     string `json:"type"` // "/problems/unknown-collection"
 	Title    string `json:"title"`
 	Status   int    `json:"status"` // of HTTP
 	Detail   string `json:"detail"`
 	Instance string `json:"instance"`
-	// Field is what is wrong, Index the element of it; "" and nil if none is.
+	// Field is the invalid field, Index its invalid element; "" and nil if there is none.
 	Field string `json:"field"`
 	Index *int   `json:"index"`
-	// Limit is what the value had to keep to; nil if there is none.
+	// Limit is the limit that the value violates; nil if there is none.
 	Limit json.RawMessage `json:"limit"`
-	// RetryAfter is when to try again; 0 if the server does not say.
+	// RetryAfter is the delay before a retry; 0 if the server does not say.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Kind is the last part of the type.
+// Kind is the last segment of the type.
 func (p *Problem) Kind() string { return p.Type[strings.LastIndexByte(p.Type, '/')+1:] }
 
 func (p *Problem) Error() string {
@@ -44,19 +43,19 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s (%d %s)", text, p.Status, p.Kind())
 }
 
-// Passing reports whether trying again may help: the server is busy, ends, or is
-// not there behind its proxy.
+// Passing reports whether a retry may succeed: the server is busy, shutting down, or
+// unreachable behind its proxy.
 func (p *Problem) Passing() bool {
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return true
 	case http.StatusGatewayTimeout:
-		return p.Kind() != "deadline" // that one is the search's own
+		return p.Kind() != "deadline" // the search's own deadline
 	}
 	return false
 }
 
-// LostError says that there was no answer, or half of one.
+// LostError says that no answer, or only a part of one, was received.
 type LostError struct {
 	Server string // host and port
 	Err    error
@@ -78,19 +77,20 @@ func isNotFound(err error) bool {
 	return errors.As(err, &p) && p.Status == http.StatusNotFound
 }
 
-// isBehind reports whether a proxy answers that does not know what became of the call.
+// isBehind reports whether a proxy answered that does not know whether the server executed
+// the call.
 func isBehind(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && (p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout)
 }
 
-// mostProblem bounds what is read of a problem, in bytes.
+// mostProblem bounds the bytes read of a problem.
 const mostProblem = 64 << 10
 
-// readProblem makes an error of an answer that is none of 2xx.
+// readProblem decodes an answer of another status than 2xx.
 func readProblem(resp *http.Response) *Problem {
 	p := &Problem{}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, mostProblem)) // what is missing makes no problem less
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, mostProblem)) // a truncated problem is still a problem
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "application/problem+json" || json.Unmarshal(text, p) != nil {
 		p = &Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode)}
@@ -105,8 +105,8 @@ func readProblem(resp *http.Response) *Problem {
 	return p
 }
 
-// watched is a body that remembers what its reading failed with, before it was
-// closed: an answer that comes early has it closed in mid-reading.
+// watched is a body that remembers the error of reading it before it was closed: an early
+// answer closes it while it is being read.
 type watched struct {
 	io.ReadCloser
 	closed atomic.Bool

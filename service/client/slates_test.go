@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSlates checks what is sent where, and what is made of the answers.
+// TestSlates checks the requests, and how answers are decoded.
 func TestSlates(t *testing.T) {
 	answers := map[string]string{
 		"PUT /v1/collections/a%2Fb/slates":            `{"object":"slates","lambda":2,"items":[{"id":"x","costs":[1]}],"users":3,"slates":4}`,

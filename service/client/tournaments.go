@@ -10,7 +10,7 @@ import (
 
 func tournamentPath(id ...string) []string { return append([]string{"v1", "tournaments"}, id...) }
 
-// CreateTournament begins a tournament; key is its Idempotency-Key, "" makes one.
+// CreateTournament creates a tournament; key is its Idempotency-Key, "" draws one.
 func (c *Client) CreateTournament(ctx context.Context, spec api.TournamentSpec, key string) (api.Tournament, error) {
 	k := (&call{method: http.MethodPost, path: tournamentPath()}).keyed(key)
 	if err := k.jsonBody(spec); err != nil {
@@ -24,8 +24,8 @@ func (c *Client) Tournament(ctx context.Context, id string) (api.Tournament, err
 	return answerAs[api.Tournament](ctx, c, &call{method: http.MethodGet, path: tournamentPath(id)})
 }
 
-// Tournaments lists tournaments, those after the tournament of this id; limit 0 is the
-// server's.
+// Tournaments lists the tournaments created before the tournament with id after; limit 0
+// means the server's default.
 func (c *Client) Tournaments(ctx context.Context, after string, limit int) (api.Page[api.Tournament], error) {
 	return answerAs[api.Page[api.Tournament]](ctx, c, &call{method: http.MethodGet, path: tournamentPath(), query: paging(after, limit)})
 }
@@ -35,9 +35,9 @@ func (c *Client) DeleteTournament(ctx context.Context, id string) error {
 	return c.answer(ctx, &call{method: http.MethodDelete, path: tournamentPath(id), removes: true}, nil)
 }
 
-// NextDuels asks for up to count duels; key is the Idempotency-Key under which the same
-// are given again, "" makes one for this call and its retries. A tournament without more
-// is a *Problem of kind tournament-ended.
+// NextDuels requests up to count duels; key is the Idempotency-Key under which the same duels
+// are returned again, "" draws one for this call and its retries. If the tournament has ended
+// the error is a *Problem of kind tournament-ended.
 func (c *Client) NextDuels(ctx context.Context, id string, count int, key string) (api.Duels, error) {
 	k := (&call{method: http.MethodPost, path: tournamentPath(id, "next")}).keyed(key)
 	if err := k.jsonBody(map[string]int{"count": count}); err != nil {
@@ -46,8 +46,8 @@ func (c *Client) NextDuels(ctx context.Context, id string, count int, key string
 	return answerAs[api.Duels](ctx, c, k)
 }
 
-// ReportDuels tells results, all or, with an error, none. lenient takes those that
-// count also when others were withdrawn or contradict what is known.
+// ReportDuels reports results: all are accepted or, with an error, none. With lenient the
+// valid ones are accepted even if others were withdrawn or contradict earlier results.
 func (c *Client) ReportDuels(ctx context.Context, id string, results []api.DuelResult, lenient bool) (api.Reported, error) {
 	k := &call{method: http.MethodPost, path: tournamentPath(id, "report")}
 	if lenient {

@@ -23,8 +23,8 @@ func newUploadBody(u *Upload, file io.ReadCloser, head, tail []byte) *uploadBody
 func (b *uploadBody) Read(p []byte) (int, error) { return b.r.Read(p) }
 func (b *uploadBody) Close() error               { return b.file.Close() }
 
-// fileReader is the file alone; it must have as many bytes as was said, for the
-// length of the whole body is sent before them.
+// fileReader reads the file alone; it must have the announced number of bytes, because the
+// length of the whole body is sent first.
 type fileReader uploadBody
 
 func (f *fileReader) Read(p []byte) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// CreateBuckets creates a store's bucket and those in it, as far as they are missing.
+// CreateBuckets creates a store's bucket and the named buckets in it, unless they exist.
 func CreateBuckets(tx *bbolt.Tx, store string, names ...string) error {
 	root, err := tx.CreateBucketIfNotExists([]byte(store))
 	for _, name := range names {
@@ -18,7 +18,7 @@ func CreateBuckets(tx *bbolt.Tx, store string, names ...string) error {
 	return err
 }
 
-// Bucket is a bucket of a store; nil if it was never created.
+// Bucket returns a bucket of a store; nil if it was never created.
 func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
 	root := tx.Bucket([]byte(store))
 	if root == nil {
@@ -27,7 +27,7 @@ func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
 	return root.Bucket([]byte(name))
 }
 
-// PutJSON records v as JSON.
+// PutJSON stores v as JSON.
 func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -36,7 +36,7 @@ func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
 	return b.Put(key, text)
 }
 
-// ReadJSON reads a record into v. Errors name what it is the record of.
+// ReadJSON decodes a record into v. Errors name what it is the record of.
 func ReadJSON(what string, text []byte, v any) error {
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("record of %s: %w", what, err)

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// content is what a database holds, by path.
+// content maps paths to the contents of a database.
 type content map[string]string
 
 // read reads all of a database by bbolt.
@@ -38,8 +38,8 @@ func read(db *bbolt.DB) (content, error) {
 	return c, err
 }
 
-// filled makes a database of two buckets, one of which holds others, large values and
-// many keys, so that there are branches, pages that continue and free ones.
+// filled makes a database of two buckets, one of which contains others, with large values and
+// many keys, so that it has branches, overflow pages and free pages.
 func filled(t testing.TB, path string, keys int) content {
 	t.Helper()
 	db, fresh, err := Open(path, &Options{NoSync: true})
@@ -143,7 +143,7 @@ func TestMissingAndEmptyAreMade(t *testing.T) {
 	}
 }
 
-// damaged wants a database to be refused by name.
+// damaged checks that a database is refused by name.
 func damaged(t testing.TB, path string) {
 	t.Helper()
 	db, _, err := Open(path, nil)
@@ -157,7 +157,7 @@ func damaged(t testing.TB, path string) {
 	}
 }
 
-// TestCut cuts a database everywhere it matters: bbolt panics on many of these.
+// TestCut truncates a database at all relevant sizes: bbolt panics on many of these.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meta.db")
 	filled(t, path, 300)
@@ -188,8 +188,8 @@ func TestCut(t *testing.T) {
 	opened(t, path).Close()
 }
 
-// TestGarbage overwrites stretches with noise: what is opened can be read to the end, and
-// nothing panics, nor does Salvage, which finds nothing that was not there.
+// TestGarbage overwrites ranges with noise: a database that opens can be read to its end, and
+// neither Open nor Salvage panics; Salvage finds only what was stored.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
@@ -249,7 +249,7 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// TestSalvageOfACutFile keeps what is before the cut, each value whole.
+// TestSalvageOfACutFile keeps the complete values before the cut.
 func TestSalvageOfACutFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
@@ -297,7 +297,7 @@ func TestSalvageOfACutFile(t *testing.T) {
 	opened(t, filepath.Join(dir, "empty")).Close()
 }
 
-// FuzzPages: of whatever passes, bbolt reads every key.
+// FuzzPages: bbolt can read every key of a database that passes the check.
 func FuzzPages(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "meta.db")
 	filled(f, path, 20)

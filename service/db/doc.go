@@ -1,9 +1,8 @@
-// Package db is what the service's stores share of their databases, which are bbolt's:
-// how a file is opened, checked and salvaged; how
-// records are numbered, listed page by page and told apart by their format; and how
-// idempotency keys are remembered.
+// Package db has what the service's stores share: opening, checking and salvaging bbolt
+// databases; numbering records, listing them page by page and checking their format; and
+// remembering idempotency keys.
 //
-// bbolt trusts the file that it maps to memory. One that was cut short or overwritten makes
-// it crash, loop for ever or take all memory. Open therefore reads every page itself first
-// and gives bbolt only files that are sound; Salvage copies what can be read of the others.
+// bbolt trusts the file that it maps into memory. A truncated or overwritten file makes it
+// crash, loop forever or use all memory. Open therefore reads every page itself first and
+// passes only sound files to bbolt; Salvage copies what can be read of the others.
 package db

@@ -14,16 +14,16 @@ import (
 // keepKeys is how long an idempotency key is remembered.
 const keepKeys = 24 * time.Hour
 
-// keyRecord is what is remembered of an idempotency key.
+// keyRecord is the record of an idempotency key.
 type keyRecord struct {
 	Fingerprint string    `json:"fingerprint"`
 	Value       []byte    `json:"value"`
 	At          time.Time `json:"at"`
 }
 
-// A bucket of idempotency keys has two entries for each: 'k' and the key holds the
-// keyRecord; 't', the time in nanoseconds and the key holds nothing, and is what keys are
-// forgotten by, oldest first.
+// A bucket of idempotency keys has two entries for each key: 'k' and the key holds the
+// keyRecord; 't', the time in nanoseconds and the key holds nothing, and serves to remove old
+// keys, oldest first.
 
 // FindKey returns the value recorded under an idempotency key, and whether there is one. A
 // key recorded with another fingerprint is a problem of kind KeyReused. The key "" means
@@ -47,10 +47,10 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool
 	return r.Value, true, nil
 }
 
-// PutKey records a value under an idempotency key, replaces the one that is there, and
-// forgets the keys of more than 24 hours ago. It belongs in the transaction that records
-// what was made, with a fingerprint of the request: a client that asks again after a lost
-// answer or a crash then finds the first result. The key "" records nothing.
+// PutKey records a value under an idempotency key, replacing an existing one, and removes
+// keys older than 24 hours. It belongs in the transaction that records the result, with a
+// fingerprint of the request: a client that repeats the request after a lost answer or a
+// crash then finds the first result. The key "" records nothing.
 func PutKey(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Time) error {
 	if key == "" {
 		return nil

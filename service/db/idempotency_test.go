@@ -58,7 +58,7 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 		if p := problem.Of(err); found || p.Kind != problem.KeyReused || p.Field != "Idempotency-Key" {
 			t.Error(found, err)
 		}
-		has(b, "k", "") // no prefix of a key is one
+		has(b, "k", "") // a prefix of a key is not a key
 		return nil
 	})
 	updateKeys(t, db, func(b *bbolt.Bucket) error {
@@ -68,7 +68,7 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 		for key, want := range map[string]string{"k0": "", "k1": "", "k2": "k2", "k4": "k4", "late": "late"} {
 			has(b, key, want)
 		}
-		if n := b.Inspect().KeyN; n != 8 { // what is forgotten leaves nothing
+		if n := b.Inspect().KeyN; n != 8 { // removed keys leave no entries
 			t.Errorf("%d entries for 4 keys", n)
 		}
 		return nil
@@ -90,7 +90,7 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestKeyPutAgain: the second value lasts as long as if it were the first.
+// TestKeyPutAgain: a replaced value lasts as long as a first one.
 func TestKeyPutAgain(t *testing.T) {
 	db := openKeys(t)
 	begun := time.Unix(1_700_000_000, 0)

@@ -1,13 +1,13 @@
 package db
 
-// Verdict is what a check has found of one thing.
+// Verdict is the result of checking one thing.
 type Verdict string
 
 const (
-	Whole   Verdict = "whole"   // it is there, every byte of it
-	Broken  Verdict = "damaged" // it is there, and not as it was written
-	Missing Verdict = "missing" // the database names it, and it is not there
-	Unknown Verdict = "unknown" // it is there, and the database does not know it
+	Whole   Verdict = "whole"   // it exists and is intact
+	Broken  Verdict = "damaged" // it exists and differs from what was written
+	Missing Verdict = "missing" // the database names it, and it does not exist
+	Unknown Verdict = "unknown" // it exists, and the database does not know it
 )
 
 // Item is one thing that was checked.

@@ -20,10 +20,10 @@ import (
 // ErrInUse says that another process has the database open.
 var ErrInUse = errors.New("in use by another server")
 
-// Damaged is a database that cannot be used. Nothing of it was changed.
+// Damaged is the error of a damaged database. The file is unchanged.
 type Damaged struct {
 	Path string
-	Err  error // what is wrong
+	Err  error // the damage
 }
 
 func (d *Damaged) Error() string {
@@ -35,9 +35,9 @@ func (d *Damaged) Unwrap() error { return d.Err }
 
 // Options configure Open; nil means defaults.
 type Options struct {
-	// Wait is how long another process has to leave the database; 0 is a second.
+	// Wait is how long to wait for another process to close the database; 0 means one second.
 	Wait time.Duration
-	// NoSync leaves out flushing, for tests.
+	// NoSync disables flushing, for tests.
 	NoSync bool
 }
 
@@ -52,13 +52,12 @@ func (o *Options) bolt() *bbolt.Options {
 	return b
 }
 
-// mostChecked is up to which size every page is read before bbolt gets a database. Of
-// larger ones the headers are, which know whether the file was cut.
+// mostChecked is the largest file, in bytes, of which every page is read before bbolt opens
+// it. Of larger files only the headers are checked, which reveal truncation.
 const mostChecked = 1 << 30
 
-// Open opens the database at path. One that is missing, or of no bytes, is made, as a
-// whole or not at all; fresh says so. One that is damaged is a *Damaged; one that
-// another process has open wraps ErrInUse.
+// Open opens the database at path. A missing or empty file is created atomically; fresh says
+// so. A damaged file is a *Damaged; a file that another process has open wraps ErrInUse.
 func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -77,7 +76,7 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	case errors.Is(err, ErrInUse), errors.Is(err, bolterrors.ErrTimeout):
 		return nil, false, fmt.Errorf("%s is %w", path, ErrInUse)
 	case errors.As(err, &unsound):
-		return nil, false, err // which names it
+		return nil, false, err // the error names the file
 	}
 	var d *Damaged
 	if !errors.As(err, &d) {
@@ -86,7 +85,7 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	return nil, false, d
 }
 
-// open calls bbolt, of which panics and faults become errors.
+// open calls bbolt and converts panics and faults to errors.
 func open(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -114,7 +113,7 @@ func create(path string, replace bool) error {
 	return f.Commit(replace)
 }
 
-// openChecked opens an existing database for bbolt, waits for its lock, and reads it.
+// openChecked locks an existing database, waiting for the lock, and checks its pages.
 func openChecked(path string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -130,8 +129,8 @@ func openChecked(path string, wait time.Duration) (*os.File, error) {
 	return f, nil
 }
 
-// lockWithin takes the lock that bbolt takes on the same open file, so that bbolt gets it again at
-// once. Where filelock has none, bbolt alone locks.
+// lockWithin takes, on the same open file, the lock that bbolt takes, so that bbolt gets it
+// at once. Where filelock is not supported only bbolt locks.
 func lockWithin(f *os.File, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -142,7 +141,7 @@ func lockWithin(f *os.File, wait time.Duration) error {
 	return err
 }
 
-// checkFile says what is wrong with a database.
+// checkFile returns what is wrong with a database.
 func checkFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -162,9 +161,9 @@ func checkFile(f *os.File) error {
 	return nil
 }
 
-// Check says what is wrong with the database at path, which is locked meanwhile: every
-// page is read, whatever its size. A file that does not exist wraps fs.ErrNotExist; one of
-// no bytes is a *Damaged.
+// Check returns what is wrong with the database at path, which it locks meanwhile; every page
+// is read, whatever the file's size. A missing file wraps fs.ErrNotExist; an empty one is a
+// *Damaged.
 func Check(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

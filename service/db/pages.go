@@ -37,13 +37,13 @@ const (
 	bucketHeader = 16
 
 	leastPage, mostPage = 1 << 10, 1 << 16
-	mostDepth           = 64 // of pages and buckets, one in the other
+	mostDepth           = 64 // of nested pages and buckets
 )
 
 // meta is a header of a database, of which there are two.
 type meta struct{ pageSize, root, sequence, freelist, pages, transaction uint64 }
 
-// readMetas returns the headers that are whole, the later one first.
+// readMetas returns the intact headers, the newer one first.
 func readMetas(r io.ReaderAt) ([]meta, error) {
 	var all []meta
 	for at := int64(0); at <= mostPage; at = max(leastPage, 2*at) {
@@ -67,7 +67,7 @@ func readMetas(r io.ReaderAt) ([]meta, error) {
 	if len(all) == 0 {
 		return nil, errors.New("no header of a database")
 	}
-	slices.SortFunc(all, func(a, b meta) int { // transactions count up
+	slices.SortFunc(all, func(a, b meta) int { // transaction numbers increase
 		if a.transaction > b.transaction {
 			return -1
 		}
@@ -76,27 +76,27 @@ func readMetas(r io.ReaderAt) ([]meta, error) {
 	return all, nil
 }
 
-// tree reads the pages of one header.
+// tree reads the pages below one header.
 type tree struct {
 	meta
 	r    io.ReaderAt
 	size uint64 // of the file
 	used []uint64
-	// broken is told what is wrong with a page or an element. It returns nil for the
-	// rest to be read, or an error that ends it.
+	// broken is called with each error of a page or an element. If it returns nil reading
+	// continues, otherwise reading ends with its result.
 	broken func(error) error
-	// found is told each key and value of the bucket of that path; bucket, each bucket
-	// before what is in it. Slices belong to the tree.
+	// found is called with each key and value and the path of its bucket; bucket with each
+	// bucket, before its contents. The tree owns the slices.
 	bucket func(path [][]byte, sequence uint64) error
 	found  func(path [][]byte, key, value []byte) error
 }
 
-// newTree has every page unused but the headers.
+// newTree returns a tree that has marked only the headers as used.
 func newTree(r io.ReaderAt, size int64, m meta) (*tree, error) {
 	if m.pages < 3 || m.pages > 1<<40 {
 		return nil, fmt.Errorf("its header says %d pages", m.pages)
 	}
-	// A cut file has fewer pages than it says; those that are there can be read.
+	// A truncated file has fewer pages than its header says; those that exist can be read.
 	held := min(m.pages, uint64(size)/m.pageSize+1)
 	t := &tree{meta: m, r: r, size: uint64(size), used: make([]uint64, held/64+1)}
 	t.mark(0)
@@ -104,7 +104,7 @@ func newTree(r io.ReaderAt, size int64, m meta) (*tree, error) {
 	return t, nil
 }
 
-// mark says whether a page was used already, and has it be.
+// mark marks a page as used, and reports whether it was marked before.
 func (t *tree) mark(id uint64) (again bool) {
 	bit := uint64(1) << (id % 64)
 	again = t.used[id/64]&bit != 0
@@ -112,7 +112,7 @@ func (t *tree) mark(id uint64) (again bool) {
 	return again
 }
 
-// page reads a page with all that continue it, and marks them as used.
+// page reads a page with its overflow pages, and marks them as used.
 func (t *tree) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= t.pages {
 		return nil, fmt.Errorf("page %d of %d is named", id, t.pages)
@@ -161,7 +161,7 @@ func (t *tree) walk() error {
 	return nil
 }
 
-// pageTree visits what is below a page of the bucket of that path.
+// pageTree visits the tree below a page of the bucket of that path.
 func (t *tree) pageTree(path [][]byte, id uint64, depth int) error {
 	page, err := t.page(id)
 	if err != nil {
@@ -170,7 +170,7 @@ func (t *tree) pageTree(path [][]byte, id uint64, depth int) error {
 	return t.elements(path, page, fmt.Sprintf("page %d", id), depth)
 }
 
-// elements visits those of a page, or of a bucket that lies in its value.
+// elements visits the elements of a page, or of a bucket stored inline in its value.
 func (t *tree) elements(path [][]byte, page []byte, where string, depth int) error {
 	if depth > mostDepth {
 		return t.broken(fmt.Errorf("%s: more than %d pages lead to it", where, mostDepth))
@@ -225,7 +225,7 @@ func (t *tree) elements(path [][]byte, page []byte, where string, depth int) err
 	return nil
 }
 
-// subBucket visits a bucket by its value.
+// subBucket visits a bucket, given its value.
 func (t *tree) subBucket(path [][]byte, value []byte, where string, depth int) error {
 	if len(value) < bucketHeader {
 		return t.broken(fmt.Errorf("%s: a bucket of %d bytes", where, len(value)))
@@ -241,13 +241,13 @@ func (t *tree) subBucket(path [][]byte, value []byte, where string, depth int) e
 	return t.elements(path, value[bucketHeader:], where, depth)
 }
 
-// checkFree says whether every page of a free list exists once and is free.
+// checkFree checks that every page of a free list is listed once and not in use.
 func (t *tree) checkFree(list []byte) error {
 	if kind := binary.NativeEndian.Uint16(list[8:]); kind != freelistPage {
 		return fmt.Errorf("page %d is of kind %#x", t.freelist, kind)
 	}
 	count, ids := uint64(binary.NativeEndian.Uint16(list[10:])), list[pageHeader:]
-	if count == 0xFFFF { // then it stands before the ids
+	if count == 0xFFFF { // then the count precedes the ids
 		count, ids = binary.NativeEndian.Uint64(ids), ids[8:]
 	}
 	if count > uint64(len(ids))/8 {
@@ -265,7 +265,7 @@ func (t *tree) checkFree(list []byte) error {
 	return nil
 }
 
-// checkPages says whether r holds a whole database of size bytes.
+// checkPages checks that r holds a sound database of size bytes.
 func checkPages(r io.ReaderAt, size int64) error {
 	t, err := newest(r, size)
 	if err != nil {
@@ -275,7 +275,8 @@ func checkPages(r io.ReaderAt, size int64) error {
 	return t.walk()
 }
 
-// newest is the tree of the header that bbolt goes by, in a file that is not cut.
+// newest returns the tree of the header that bbolt would use, in a file that is not
+// truncated.
 func newest(r io.ReaderAt, size int64) (*tree, error) {
 	metas, err := readMetas(r)
 	if err != nil {

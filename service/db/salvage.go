@@ -11,17 +11,17 @@ import (
 	"thresher/internal/atomicfile"
 )
 
-// Salvaged is what Salvage could read.
+// Salvaged describes what Salvage could read.
 type Salvaged struct {
 	Buckets, Keys int
-	// Lost says what is wrong, at most the first sixteen.
+	// Lost lists the first sixteen faults.
 	Lost []string
 }
 
-// Salvage makes a database at to, which must not exist, of what can still be read of the
-// one at from, which is only read. It goes by the header that leads to most; what hangs
-// on pages that are gone or broken is lost, and a key's value is never a part of one. The
-// caller sees to it that nobody uses from.
+// Salvage makes a database at to, which must not exist, from what can be read of the one at
+// from, which is not changed. It uses the header from which most can be read; what depends on
+// missing or damaged pages is lost, and values are copied completely or not at all. The
+// caller ensures that from is not in use.
 func Salvage(from, to string) (Salvaged, error) {
 	f, err := os.Open(from)
 	if err != nil {
@@ -47,7 +47,7 @@ func Salvage(from, to string) (Salvaged, error) {
 		case keep == nil:
 			best, keep = s, &metas[i]
 		case len(best.Lost) > 0 && s.Keys > best.Keys:
-			s.Lost = append(best.Lost, s.Lost...) // a header's pages stay as they are during the next transaction
+			s.Lost = append(best.Lost, s.Lost...) // a header's pages are not overwritten during the next transaction
 			best, keep = s, &metas[i]
 		}
 	}
@@ -69,13 +69,13 @@ func Salvage(from, to string) (Salvaged, error) {
 	return best, w.Commit(false)
 }
 
-// mostLost is how many faults are told.
+// mostLost bounds the list of faults.
 const mostLost = 16
 
-// batchKeys is how many keys a transaction of a copy has.
+// batchKeys is the number of keys in a transaction of a copy.
 const batchKeys = 10_000
 
-// survey reads what a header leads to, and copies it into db unless that is nil.
+// survey reads what is below a header, and copies it into db unless that is nil.
 func survey(f *os.File, size int64, m meta, db *bbolt.DB) (s Salvaged, err error) {
 	t, err := newTree(f, size, m)
 	if err != nil {
@@ -97,7 +97,7 @@ func survey(f *os.File, size int64, m meta, db *bbolt.DB) (s Salvaged, err error
 	return s, errors.Join(t.walk(), c.commit())
 }
 
-// copier writes what a tree is found to hold.
+// copier copies the contents of a tree.
 type copier struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -116,7 +116,7 @@ func (c *copier) commit() error {
 	return err
 }
 
-// enter makes path, which is not empty, and its buckets, the current ones.
+// enter makes path, which is not empty, the current path and creates its buckets.
 func (c *copier) enter(path [][]byte) (err error) {
 	if c.n++; c.n > batchKeys {
 		if err := c.commit(); err != nil {
@@ -159,7 +159,7 @@ func (c *copier) bucket(path [][]byte, sequence uint64) error {
 
 func (c *copier) found(path [][]byte, key, value []byte) error {
 	if len(path) == 0 || len(key) == 0 {
-		return nil // bbolt keeps no such keys
+		return nil // bbolt does not store such keys
 	}
 	if err := c.enter(path); err != nil {
 		return err

@@ -11,17 +11,17 @@ import (
 	"thresher/service/problem"
 )
 
-// Key is a number as a key. Keys sort as their numbers do.
+// Key encodes a number as a key. Keys sort as their numbers do.
 func Key(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// Number is the number of a Key.
+// Number decodes a Key.
 func Number(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 
-// Sequence holds records in the order in which they were made, numbered from 1: Records has
-// them by number, IDs their numbers by id. It lives as long as the transaction.
+// Sequence holds records in the order of their creation, numbered from 1: Records has them by
+// number, IDs their numbers by id. It is valid for the transaction.
 type Sequence struct{ Records, IDs *bbolt.Bucket }
 
-// Next is the number that the next record gets.
+// Next returns the number of the next record.
 func (s Sequence) Next() uint64 { return s.Records.Sequence() + 1 }
 
 // Put adds or replaces the record of that number and id.
@@ -32,7 +32,7 @@ func (s Sequence) Put(n uint64, id string, text []byte) error {
 		s.IDs.Put([]byte(id), Key(n)))
 }
 
-// Get is the record of an id, nil if there is none.
+// Get returns the record of an id, nil if there is none.
 func (s Sequence) Get(id string) []byte {
 	n := s.IDs.Get([]byte(id))
 	if n == nil {
@@ -41,13 +41,13 @@ func (s Sequence) Get(id string) []byte {
 	return s.Records.Get(n)
 }
 
-// Remove removes the record of that number and id.
+// Remove deletes the record of that number and id.
 func (s Sequence) Remove(n uint64, id string) error {
 	return errors.Join(s.Records.Delete(Key(n)), s.IDs.Delete([]byte(id)))
 }
 
-// Before iterates over the records made before that of an id, newest first; over all of
-// them for the id "". found is false if there is no record of that id.
+// Before iterates over the records created before the record of an id, newest first; over all
+// for the id "". found is false if there is no record of that id.
 func (s Sequence) Before(id string) (entries iter.Seq2[[]byte, []byte], found bool) {
 	if id == "" {
 		return Backward(s.Records, nil), true
@@ -56,8 +56,8 @@ func (s Sequence) Before(id string) (entries iter.Seq2[[]byte, []byte], found bo
 	return Backward(s.Records, n), n != nil
 }
 
-// Reindex has every record found by its id, which idOf reads from it; records that idOf
-// cannot read are left out.
+// Reindex rebuilds IDs and the sequence number from the records, whose ids idOf reads;
+// records that idOf cannot read are left out.
 func (s Sequence) Reindex(idOf func(text []byte) (string, error)) error {
 	return s.Records.ForEach(func(n, text []byte) error {
 		id, err := idOf(text)
@@ -83,14 +83,14 @@ func Backward(b *bbolt.Bucket, before []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// DefaultPage is how many entries a page of a list has unless the client says, MostPage how
-// many it may ask for.
+// DefaultPage is the number of entries on a page of a list if the client names none, MostPage
+// the greatest number that it may ask for.
 const (
 	DefaultPage = 20
 	MostPage    = 100
 )
 
-// PageSize checks how many entries a client asks for; 0 means DefaultPage.
+// PageSize checks the number of entries that a client asks for; 0 means DefaultPage.
 func PageSize(limit int) (int, error) {
 	limit = cmp.Or(limit, DefaultPage)
 	if limit < 1 || limit > MostPage {

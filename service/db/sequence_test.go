@@ -31,7 +31,7 @@ func TestSequenceIsListedNewestFirst(t *testing.T) {
 		if Bucket(tx, "store", "records") != nil {
 			t.Error("a bucket that nobody created")
 		}
-		for range 2 { // creating again changes nothing
+		for range 2 { // creating twice changes nothing
 			if err := CreateBuckets(tx, "store", "records", "ids"); err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func TestSequenceIsListedNewestFirst(t *testing.T) {
 	}
 }
 
-// reindexed loses the ids and the sequence, and wants both back.
+// reindexed deletes the ids and the sequence number, and checks that Reindex restores both.
 func (s Sequence) reindexed(t *testing.T) error {
 	if err := errors.Join(s.IDs.Delete([]byte("7")), s.Records.SetSequence(3)); err != nil {
 		return err

@@ -13,15 +13,15 @@ import (
 	"thresher/service/problem"
 )
 
-// Disk is what is asked of the disk. The zero value is the disk as it is.
+// Disk performs the file operations of the package. The zero value uses the disk directly.
 type Disk struct {
-	// Step, if not nil, is called before every step with its name (create, write,
-	// flush, rename, link, flush folder, remove, and those of At) and the file's path, from any
-	// goroutine; an error takes the place of the step. For tests.
+	// Step, if not nil, is called before every step with its name (create, write, flush,
+	// rename, link, flush folder, remove, and those of At) and the file's path, from any
+	// goroutine; an error replaces the step. For tests.
 	Step func(step, path string) error
 }
 
-// At is for steps of the caller's own.
+// At calls Step for a step of the caller.
 func (d Disk) At(name, path string) error {
 	if d.Step == nil {
 		return nil
@@ -29,8 +29,8 @@ func (d Disk) At(name, path string) error {
 	return d.Step(name, path)
 }
 
-// Full makes a problem of the ways in which a disk says that it is full; other
-// errors stay as they are.
+// Full converts errors that mean a full disk to a problem; other errors are returned
+// unchanged.
 func Full(err error) error {
 	if problem.Full(err) || errors.Is(err, io.ErrShortWrite) {
 		return problem.New(problem.DiskFull, "no space left to write; existing data is unharmed").Because(err)
@@ -38,8 +38,7 @@ func Full(err error) error {
 	return err
 }
 
-// Create begins a file that does not exist yet. It does until the Writer is closed
-// or discarded.
+// Create creates a file, which must not exist. It is removed unless the Writer is closed.
 func (d Disk) Create(path string) (*Writer, error) {
 	if err := d.At("create", path); err != nil {
 		return nil, Full(err)
@@ -51,8 +50,8 @@ func (d Disk) Create(path string) (*Writer, error) {
 	return newWriter(d, f), nil
 }
 
-// Rename gives a file another name on the same file system, taking the place of
-// whatever has it, and flushes the folder.
+// Rename renames a file within a file system, replacing an existing one, and flushes the
+// folder.
 func (d Disk) Rename(from, to string) error {
 	if err := d.At("rename", to); err != nil {
 		return Full(err)
@@ -63,8 +62,8 @@ func (d Disk) Rename(from, to string) error {
 	return d.FlushFolder(filepath.Dir(to))
 }
 
-// Link gives a flushed file a second name, which must be free, and flushes the folder.
-// Where there are no links to from it is copied.
+// Link gives a flushed file a second name, which must be free, and flushes the folder. Where
+// hard links are not supported, from is copied.
 func (d Disk) Link(from, to string) error {
 	err := d.At("link", to)
 	if err == nil {
@@ -82,10 +81,10 @@ func (d Disk) Link(from, to string) error {
 	return d.Copy(context.Background(), from, to)
 }
 
-// copyStep is how much Copy copies between two looks at its context.
+// copyStep is the number of bytes Copy copies between two checks of its context.
 const copyStep = 64 << 20
 
-// Copy copies a file to a name that must be free, flushed with its folder.
+// Copy copies a file to a name that must be free, and flushes it and its folder.
 func (d Disk) Copy(ctx context.Context, from, to string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -101,7 +100,7 @@ func (d Disk) Copy(ctx context.Context, from, to string) error {
 		if err := errors.Join(ctx.Err(), d.At("write", to)); err != nil {
 			return Full(err)
 		}
-		_, err := io.CopyN(w.f, f, copyStep) // which the kernel can do by itself
+		_, err := io.CopyN(w.f, f, copyStep) // the kernel may do this by itself
 		if err == io.EOF {
 			return w.Close()
 		}
@@ -119,8 +118,8 @@ func (d Disk) FlushFolder(dir string) error {
 	return Full(atomicfile.FlushFolder(dir))
 }
 
-// Remove removes a file, which may be gone already. That is not durable: what a
-// crash brings back must be removed by Sweep.
+// Remove removes a file, which may be missing. This is not durable: a file that a crash
+// restores is removed by Sweep.
 func (d Disk) Remove(path string) error {
 	if err := d.At("remove", path); err != nil {
 		return err
@@ -148,7 +147,7 @@ func (d Disk) Sweep(dir string, wanted func(name string) bool) error {
 	return nil
 }
 
-// WithoutFolder is the text of an error of a file, named without its folder.
+// WithoutFolder returns the text of an error about a file, without the path of its folder.
 func WithoutFolder(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

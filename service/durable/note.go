@@ -11,31 +11,31 @@ import (
 	"path/filepath"
 )
 
-// A note is a small file that says what lies beside it, for whoever has to do without the
-// database: a line of a word, the note's kind and the CRC-32C of what follows, and JSON.
+// A note is a small file that describes the file or folder next to it, for recovery without
+// the database: a line of a word, the note's kind and the CRC-32C of what follows, then JSON.
 const noteWord = "thresher"
 
-// mostNote is how long a note can be, in bytes.
+// mostNote bounds the length of a note, in bytes.
 const mostNote = 16 << 20
 
-// ErrNote says that a file is no note of its kind, or a damaged one.
+// ErrNote says that a file is not a note of its kind, or a damaged one.
 var ErrNote = errors.New("not a note, or a damaged one")
 
-// NoteTemporary is what the name of a note that is being written ends with; it begins with a
+// NoteTemporary is the suffix of the name of a note being written; the name begins with a
 // dot.
 const NoteTemporary = ".new"
 
 func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
-// PutNote writes v as the note at path, as a whole or not at all, in the place of the one
-// that is there. It is durable on return.
+// PutNote writes v as the note at path, replacing an existing one atomically. It is durable
+// on return.
 func (d Disk) PutNote(path, kind string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+NoteTemporary)
-	if err := d.Remove(temporary); err != nil { // of a process that died
+	if err := d.Remove(temporary); err != nil { // left by a process that crashed
 		return err
 	}
 	w, err := d.Create(temporary)
@@ -55,7 +55,8 @@ func (d Disk) PutNote(path, kind string, v any) error {
 	return nil
 }
 
-// Note reads the note at path into v. What is no whole note of its kind wraps ErrNote.
+// Note reads the note at path into v. If the file is not an intact note of its kind, the
+// error wraps ErrNote.
 func Note(path, kind string, v any) error {
 	f, err := os.Open(path)
 	if err != nil {

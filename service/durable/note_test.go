@@ -39,7 +39,7 @@ func TestNotesComeBack(t *testing.T) {
 	}
 }
 
-// TestDamagedNotes: none is believed that lost or changed a byte.
+// TestDamagedNotes: a note that lost or changed a byte is refused.
 func TestDamagedNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.about")
 	if err := (Disk{}).PutNote(path, "remark", remark{"text", 7}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Writer is a file that is being written. A full disk is a *problem.Problem.
+// Writer is a file being written. A full disk is a *problem.Problem.
 type Writer struct {
 	d    Disk
 	f    *os.File
@@ -22,13 +22,13 @@ type Writer struct {
 
 func newWriter(d Disk, f *os.File) *Writer { return &Writer{d: d, f: f, sum: sha256.New()} }
 
-// Path is the file's.
+// Path is the file's path.
 func (w *Writer) Path() string { return w.f.Name() }
 
-// Bytes is how many were written.
+// Bytes is the number of bytes written.
 func (w *Writer) Bytes() int64 { return w.n }
 
-// Sum is the SHA-256 of what was written, in hexadecimal.
+// Sum is the SHA-256 of the bytes written, in hexadecimal.
 func (w *Writer) Sum() string { return hex.EncodeToString(w.sum.Sum(nil)) }
 
 // Write appends p.
@@ -42,11 +42,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, Full(err)
 }
 
-// copyBytes is how much is copied at a time.
+// copyBytes is the size of the buffer of Copy.
 const copyBytes = 256 << 10
 
-// Copy appends what r holds. Errors of r are wrapped; allow, if not nil, is asked
-// before each write of so many bytes, and refuses with an error.
+// Copy appends the content of r. Errors of r are wrapped; allow, if not nil, is called before
+// each write of n bytes, and refuses it with an error.
 func (w *Writer) Copy(ctx context.Context, r io.Reader, allow func(n int64) error) error {
 	return copyTo(ctx, r, allow, func(p []byte) error {
 		_, err := w.Write(p)
@@ -80,8 +80,8 @@ func copyTo(ctx context.Context, r io.Reader, allow func(n int64) error, write f
 	}
 }
 
-// fill reads until buf is full or r fails, and unlike io.ReadFull leaves r's errors
-// as they are: a body cut short is no end.
+// fill reads until buf is full or r fails. Unlike io.ReadFull it returns r's errors
+// unchanged: a truncated body is not a regular end.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for idle := 0; n < len(buf) && err == nil; {
 		var m int
@@ -96,12 +96,12 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// Close flushes the file and its folder. After an error the file is gone.
+// Close flushes the file and its folder. After an error the file is removed.
 func (w *Writer) Close() error {
 	return w.close(func() error { return w.d.FlushFolder(filepath.Dir(w.Path())) })
 }
 
-// close flushes the file, and then does what is left to be done before it counts.
+// close flushes the file, and then calls then to complete it.
 func (w *Writer) close(then func() error) error {
 	err := w.d.At("flush", w.Path())
 	if err == nil {
@@ -128,12 +128,12 @@ func (w *Writer) Discard() {
 	}
 	w.done = true
 	w.f.Close()
-	// What cannot be removed now is swept later.
+	// Sweep removes the file later if this fails.
 	_ = w.d.Remove(w.Path())
 }
 
-// Measure reads r to its end and returns its length and its SHA-256 in
-// hexadecimal. allow is as for Writer.Copy.
+// Measure reads r completely and returns its length and its SHA-256 in hexadecimal. allow is
+// as for Writer.Copy.
 func Measure(ctx context.Context, r io.Reader, allow func(n int64) error) (int64, string, error) {
 	w := &Writer{sum: sha256.New()}
 	err := copyTo(ctx, r, allow, func(p []byte) error {

@@ -1,5 +1,4 @@
-// Package fair shares what a server has among its clients: turns at the processor and
-// places (Queue, Turns), memory for what comes and goes over connections (Memory), and
-// how much each may ask for (Limits). It knows clients by name alone, and nothing of how
-// they are connected.
+// Package fair shares a server's resources among its clients: turns at the processor and
+// slots (Queue, Turns), memory for bodies and answers in transit (Memory), and the rate and
+// number of each client's requests (Limits). Clients are known by name only.
 package fair

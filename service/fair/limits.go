@@ -8,33 +8,31 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bound what each client may ask for: queries a second, by a token bucket, and
-// searches at once.
+// Limits bound the requests of each client: queries a second, by a token bucket, and
+// concurrent searches.
 type Limits struct {
 	o LimitsOptions
 
 	mu      sync.Mutex
 	clients map[string]*allowance
-	most    int // clients, before those are forgotten of whom there is nothing to remember
+	most    int // number of clients at which those with full buckets and no searches are forgotten
 }
 
-// LimitsOptions configure Limits; what is 0 is not limited.
+// LimitsOptions configure Limits; 0 means no limit.
 type LimitsOptions struct {
-	// Rate is how many queries a second a client may ask on average, Burst how many at
-	// once: a client that has not asked for a while has so many. Burst is at least 1
-	// where there is a rate.
+	// Rate is the average number of queries a second that a client may send, Burst the number
+	// it may send at once after a pause. Burst is at least 1 if there is a rate.
 	Rate  float64
 	Burst int
-	// Searches is how many a client may have at once, those that wait among them.
+	// Searches bounds the concurrent searches of a client, including waiting ones.
 	Searches int
 }
 
-// LimitError says which limit a client has reached.
+// LimitError says which limit a client has exceeded.
 type LimitError struct {
 	What  string // "queries a second", "queries at once" or "searches at once"
 	Limit float64
-	// RetryAfter is when there is room again; 0 when nothing tells, and below 0 when there
-	// never is.
+	// RetryAfter is when the request may succeed; 0 if unknown, below 0 if never.
 	RetryAfter time.Duration
 }
 
@@ -42,19 +40,19 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("a client may ask %g %s", e.Limit, e.What)
 }
 
-// allowance is what a client has left.
+// allowance is the state of one client's limits.
 type allowance struct {
 	bucket   *rate.Limiter // nil without a rate
 	searches int
 }
 
-// NewLimits returns limits that nobody has reached.
+// NewLimits returns limits without clients.
 func NewLimits(o LimitsOptions) *Limits {
 	return &Limits{o: o, clients: map[string]*allowance{}, most: leastRemembered}
 }
 
-// Begin counts a search of a client until end is called, or fails with a *LimitError: so
-// many are under way, or no query is left to it.
+// Begin counts a search of a client until end is called. It fails with a *LimitError if the
+// client has too many searches or no query left.
 func (l *Limits) Begin(client string) (end func(), err error) {
 	if l.o.Rate <= 0 && l.o.Searches <= 0 {
 		return func() {}, nil
@@ -79,8 +77,7 @@ func (l *Limits) end(a *allowance) {
 	a.searches--
 }
 
-// Ask takes so many queries from a client's bucket, all or none, or fails with a
-// *LimitError.
+// Ask takes queries from a client's bucket, all or none, or fails with a *LimitError.
 func (l *Limits) Ask(client string, queries int) error {
 	if l.o.Rate <= 0 {
 		return nil
@@ -97,16 +94,16 @@ func (l *Limits) Ask(client string, queries int) error {
 	return l.late(a, now, queries)
 }
 
-// late says when so many queries are there.
+// late says when so many queries will be available.
 func (l *Limits) late(a *allowance, now time.Time, queries int) *LimitError {
 	missing := float64(queries) - a.bucket.TokensAt(now)
 	return &LimitError{What: "queries a second", Limit: l.o.Rate, RetryAfter: time.Duration(missing / l.o.Rate * float64(time.Second))}
 }
 
-// leastRemembered is the least of Limits.most.
+// leastRemembered is the least value of Limits.most.
 const leastRemembered = 1024
 
-// allowanceOf is a client's allowance. The caller holds the lock.
+// allowanceOf returns a client's allowance. The caller holds the lock.
 func (l *Limits) allowanceOf(client string) *allowance {
 	if a := l.clients[client]; a != nil {
 		return a

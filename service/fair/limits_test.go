@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRate: in any time a client is given no more than its burst and its rate of queries,
-// others whatever it asks; and who comes when it is told to is served.
+// TestRate: in any interval a client gets no more queries than its burst and its rate allow,
+// independently of other clients; a request at the time of RetryAfter succeeds.
 func TestRate(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rate := float64(rapid.IntRange(1, 100).Draw(r, "rate"))
@@ -51,7 +51,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestSearchesAtOnce: a client has so many, and gets them back.
+// TestSearchesAtOnce: a client has a number of concurrent searches, and gets each back when
+// it ends.
 func TestSearchesAtOnce(t *testing.T) {
 	l := NewLimits(LimitsOptions{Searches: 2})
 	var ends []func()
@@ -79,7 +80,7 @@ func TestSearchesAtOnce(t *testing.T) {
 	}
 }
 
-// TestClientsAreForgotten: those of whom there is nothing to remember are.
+// TestClientsAreForgotten: clients whose limits are unused are forgotten.
 func TestClientsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimits(LimitsOptions{Rate: 1, Burst: 2})

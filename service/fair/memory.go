@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// ErrSlow says that what came or went too slowly had to give way: others waited for its
-// memory.
+// ErrSlow says that a transfer was evicted because it was too slow while others waited for
+// its memory.
 var ErrSlow = errors.New("too slow while others wait for memory")
 
-// Memory shares a number of bytes among what comes over connections, or goes, in pieces:
-// each Hold takes as much as has come, not what was announced.
+// Memory shares a number of bytes among bodies and answers that are transferred over
+// connections. Each Hold takes memory for the bytes that have arrived, not for those
+// announced.
 //
-// While there is room a hold may grow as slowly as it likes. Once something has to wait
-// for room, holds that move more slowly than Rate give way, first those that are furthest
-// behind it: what was fast before and stands still is as far behind as it stands. Those that
-// do keep the pace cannot block each other: a hold grows only while what is free would do
-// for all that it may still come to. So the one that grew last can come to its end; then
-// there is as much free as when the one before it grew, and so on (a banker's rule).
+// While memory is free, a hold may grow as slowly as it likes. Once a growth waits for
+// memory, holds that move more slowly than Rate are evicted, those furthest behind first; a
+// transfer that stops falls behind from that moment, however fast it was before. Holds that
+// keep the rate cannot deadlock: a hold grows only while the free memory suffices for all of
+// its remaining bytes. So the hold that grew last can complete; then as much is free as when
+// the one before it grew, and so on (the banker's algorithm).
 type Memory struct {
 	o MemoryOptions
 
@@ -37,39 +38,39 @@ type Memory struct {
 // MemoryOptions configure a Memory. Sizes are in bytes.
 type MemoryOptions struct {
 	Total int64
-	// Floor is how much each client may hold that is not counted: small bodies come in,
-	// whatever else does.
+	// Floor is the memory of each client that is not counted, so that small bodies are always
+	// accepted.
 	Floor int64
-	// Rate is how many bytes a second a hold must move not to give way, above 0, and Grace
-	// how long it may stand still.
+	// Rate is the number of bytes a second below which a hold may be evicted, above 0, and
+	// Grace how long it may stand still.
 	Rate  int64
 	Grace time.Duration
 }
 
-// account is what a client holds.
+// account is the memory of a client.
 type account struct {
 	holds         int
 	free, counted int64
 }
 
-// Hold is the memory of one body or answer. It is used from one goroutine, but for what
-// Memory itself does.
+// Hold is the memory of one body or answer. It is used from one goroutine, apart from
+// Memory's own accesses.
 type Hold struct {
 	m      *Memory
 	client string
-	claim  int64 // the most that it comes to
+	claim  int64 // upper bound of its bytes
 	give   func()
 	seq    int
 
 	free, counted int64
-	moving        bool      // it comes or goes, else it is the server's turn
-	last          time.Time // when something moved, or there was room again
-	behind        float64   // bytes that were missing then to the pace; never ahead of it
+	moving        bool      // it is being transferred; otherwise the server works on it
+	last          time.Time // when bytes last moved, or memory was last free
+	behind        float64   // bytes by which it was behind the rate then; never negative
 	waited        time.Duration
 	evicted       bool
 }
 
-// growth is what waits for room.
+// growth is a request for memory that waits.
 type growth struct {
 	h    *Hold
 	n    int64
@@ -78,14 +79,14 @@ type growth struct {
 	err  error
 }
 
-// NewMemory returns a Memory of which nothing is held.
+// NewMemory returns an unused Memory.
 func NewMemory(o MemoryOptions) *Memory {
 	return &Memory{o: o, holds: map[*Hold]struct{}{}, clients: map[string]*account{}}
 }
 
-// Hold returns a hold of nothing yet, which comes to claim bytes at most, and moves from
-// now on. give, which must be quick, has what moves fail soon; it is called at most once,
-// when the hold is too slow. The caller must release the hold.
+// Hold returns an empty hold of at most claim bytes, whose transfer begins now. give, which
+// must be quick, makes the transfer fail; it is called at most once, when the hold is
+// evicted. The caller must release the hold.
 func (m *Memory) Hold(client string, claim int64, give func()) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,15 +107,16 @@ func (h *Hold) start() {
 	h.moving, h.behind, h.last = true, 0, time.Now()
 }
 
-// patience is how often, while something waits for room, holds are looked for that have
-// become too slow.
+// patience is the interval at which, while a growth waits, holds are checked for being too
+// slow.
 const patience = 50 * time.Millisecond
 
-// overtaken is how long a growth waits before holds without any bytes leave what it wants.
+// overtaken is how long a growth waits before new holds without any bytes must leave it the
+// free memory.
 const overtaken = time.Second
 
-// Grow takes n more bytes, once there is room. It fails with ErrSlow if the hold has to
-// give way, and with the error of ctx.
+// Grow adds n bytes once they are free. It fails with ErrSlow if the hold is evicted, and
+// with the error of ctx.
 func (h *Hold) Grow(ctx context.Context, n int64) error {
 	m := h.m
 	m.mu.Lock()
@@ -140,8 +142,8 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 	}
 }
 
-// watch looks for holds that have become too slow, now and then while something waits.
-// The caller holds the lock.
+// watch evicts holds that are too slow, periodically while a growth waits. The caller holds
+// the lock.
 func (m *Memory) watch() {
 	if m.watched || len(m.waiting) == 0 {
 		return
@@ -156,7 +158,7 @@ func (m *Memory) watch() {
 	})
 }
 
-// Moved notes that n bytes came or went.
+// Moved records that n bytes were transferred.
 func (h *Hold) Moved(n int64) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
@@ -165,13 +167,13 @@ func (h *Hold) Moved(n int64) {
 	h.last = now
 }
 
-// late is how many bytes are missing to the pace.
+// late returns the number of bytes by which the hold is behind the rate.
 func (h *Hold) late(now time.Time) float64 {
 	return h.behind + float64(h.m.o.Rate)*now.Sub(h.last).Seconds()
 }
 
-// Settle ends the moving: all is there, and the server's turn. From then on the hold does
-// not give way. It fails with ErrSlow if it has already.
+// Settle ends the transfer: all bytes have arrived, and the server works on them. From then
+// on the hold is not evicted. It fails with ErrSlow if the hold was evicted already.
 func (h *Hold) Settle() error {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
@@ -183,7 +185,7 @@ func (h *Hold) Settle() error {
 	return nil
 }
 
-// Send begins a moving: what is held goes. give is as for Memory.Hold.
+// Send begins the transfer of the held bytes to the client. give is as for Memory.Hold.
 func (h *Hold) Send(give func()) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
@@ -191,21 +193,21 @@ func (h *Hold) Send(give func()) {
 	h.start()
 }
 
-// Waited is how long the hold has waited for room.
+// Waited returns how long the hold has waited for memory.
 func (h *Hold) Waited() time.Duration {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.waited
 }
 
-// Slow reports whether the hold had to give way.
+// Slow reports whether the hold was evicted.
 func (h *Hold) Slow() bool {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.evicted
 }
 
-// Release gives the memory back. Releasing twice is allowed.
+// Release returns the memory. It may be called twice.
 func (h *Hold) Release() {
 	m := h.m
 	m.mu.Lock()
@@ -224,7 +226,8 @@ func (h *Hold) Release() {
 	m.grant()
 }
 
-// Used is how many bytes are taken, floors aside, and Waiting how many wait for some.
+// Used is the number of bytes taken, without floors, and Waiting the number of growths that
+// wait.
 func (m *Memory) Used() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,8 +240,8 @@ func (m *Memory) Waiting() int {
 	return len(m.waiting)
 }
 
-// grant gives room to all that wait and may have it. The caller holds the lock, here and
-// below.
+// grant grants memory to all waiting growths that may have it. The caller holds the lock,
+// here and below.
 func (m *Memory) grant() {
 	now := time.Now()
 	for {
@@ -263,7 +266,7 @@ func (m *Memory) grant() {
 	m.watch()
 }
 
-// stopWaiting takes a growth from those that wait, and reports whether it was there.
+// stopWaiting removes a growth from the waiting ones, and reports whether it was waiting.
 func (m *Memory) stopWaiting(g *growth) bool {
 	i := slices.Index(m.waiting, g)
 	if i >= 0 {
@@ -272,8 +275,8 @@ func (m *Memory) stopWaiting(g *growth) bool {
 	return i >= 0
 }
 
-// first is whose turn it is of those that fit: whose client has least, then what lacks
-// least, then the oldest.
+// first returns the growth to grant among those that fit: of the client that holds least,
+// then the one that lacks least, then the oldest.
 func (m *Memory) first(fit func(*growth) bool) (best *growth) {
 	for _, g := range m.waiting {
 		if !fit(g) {
@@ -287,8 +290,8 @@ func (m *Memory) first(fit func(*growth) bool) (best *growth) {
 	return best
 }
 
-// allowed reports whether a growth may be granted: within the floor always, else where
-// there is room for it and for an end of all others.
+// allowed reports whether a growth may be granted: always within the floor, otherwise if its
+// memory is free and all other holds can still complete.
 func (m *Memory) allowed(g *growth, now time.Time) bool {
 	if m.clients[g.h.client].free+g.n <= m.o.Floor {
 		return true
@@ -303,10 +306,10 @@ func (m *Memory) allowed(g *growth, now time.Time) bool {
 	return i < 0 || m.used+g.n+m.waiting[i].n <= m.o.Total
 }
 
-// lacks is how much more the hold may come to.
+// lacks returns the number of bytes that the hold may still grow by.
 func (h *Hold) lacks() int64 { return max(0, h.claim-h.counted-h.free) }
 
-// evict has the slowest give way, until what they hold is enough for the first that waits.
+// evict evicts the slowest holds until their memory suffices for the first waiting growth.
 func (m *Memory) evict() {
 	if len(m.waiting) == 0 {
 		return
@@ -338,7 +341,7 @@ func (m *Memory) evict() {
 	}
 }
 
-// slow reports whether a hold moves too slowly. Waiting for room is not its fault.
+// slow reports whether a hold moves too slowly. Time spent waiting for memory is not counted.
 func (m *Memory) slow(h *Hold, now time.Time) bool {
 	return h.moving && h.late(now) > float64(m.o.Rate)*m.o.Grace.Seconds() &&
 		!slices.ContainsFunc(m.waiting, func(g *growth) bool { return g.h == h })

@@ -21,7 +21,7 @@ func grow(t *testing.T, h *Hold, n int64) {
 	h.Moved(n)
 }
 
-// TestAnnouncedIsNotTaken: bodies that announce much and send little take little.
+// TestAnnouncedIsNotTaken: bodies that announce much and send little take little memory.
 func TestAnnouncedIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(MemoryOptions{Total: 512, Rate: 1, Grace: time.Second})
@@ -48,9 +48,8 @@ func TestAnnouncedIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestSlowGiveWay: once another waits, bodies that stand still give way, the slowest
-// first, and no more of them than are needed; those that keep the pace and those that are
-// complete do not.
+// TestSlowGiveWay: once a growth waits, stalled bodies are evicted, the slowest first, and
+// only as many as needed; those that keep the rate and those that are complete stay.
 func TestSlowGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(MemoryOptions{Total: 100, Rate: 10, Grace: time.Second})
@@ -77,7 +76,7 @@ func TestSlowGiveWay(t *testing.T) {
 			for !slowest.Slow() {
 				time.Sleep(time.Millisecond)
 			}
-			slowest.Release() // its reading has failed
+			slowest.Release() // reading it has failed
 		})
 		if err := h.Grow(ctx, 20); err != nil {
 			t.Fatal(err)
@@ -102,8 +101,8 @@ func TestSlowGiveWay(t *testing.T) {
 	})
 }
 
-// TestFloorOfMemory: small bodies of a client come in whatever others hold, and large ones
-// of others do not take its share.
+// TestFloorOfMemory: small bodies of a client are accepted whatever others hold, and large
+// bodies of others do not take its floor.
 func TestFloorOfMemory(t *testing.T) {
 	m := NewMemory(MemoryOptions{Total: 100, Floor: 10, Rate: 1, Grace: time.Hour})
 	full := m.Hold("a", 110, nil)
@@ -124,7 +123,7 @@ func TestFloorOfMemory(t *testing.T) {
 	}
 }
 
-// TestLeastFirst: of those that wait, the client goes first that holds least.
+// TestLeastFirst: among waiting growths the client that holds least goes first.
 func TestLeastFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(MemoryOptions{Total: 100, Rate: 1, Grace: time.Hour})
@@ -161,8 +160,8 @@ func TestLeastFirst(t *testing.T) {
 	})
 }
 
-// TestNoDeadlock: bodies that keep the pace all come to their end, in whatever memory
-// holds the largest, and none of them is turned away.
+// TestNoDeadlock: all bodies that keep the rate complete, in any memory that holds the
+// largest, and none is evicted.
 func TestNoDeadlock(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		total := rapid.Int64Range(20, 100).Draw(r, "total")
@@ -211,7 +210,7 @@ func TestNoDeadlock(t *testing.T) {
 	})
 }
 
-// TestSend: an answer that is not taken gives way to one that waits.
+// TestSend: an answer that is not read is evicted for one that waits.
 func TestSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(MemoryOptions{Total: 100, Rate: 10, Grace: time.Second})
@@ -223,7 +222,7 @@ func TestSend(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone := make(chan struct{})
-		time.AfterFunc(time.Hour, func() { a.Send(func() { close(gone) }) }) // computing may take as long as it likes
+		time.AfterFunc(time.Hour, func() { a.Send(func() { close(gone) }) }) // computing may take any time
 		go func() {
 			<-gone
 			a.Release()

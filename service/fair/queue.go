@@ -8,56 +8,55 @@ import (
 	"time"
 )
 
-// ErrFull says that as many wait as may.
+// ErrFull says that the greatest number of requests are waiting.
 var ErrFull = errors.New("the queue is full")
 
-// Queue shares a capacity among clients by start-time fair queueing (Goyal, Vin, Cheng
-// 1996): of the clients that wait, the one that was given least goes first, where who
-// comes anew counts as having been given what the others were. Of two clients that wait
-// all the while, neither is given more than the other and one use of each. It differs
-// from deficit round robin, which has nearly the same bound, for clients that have one
-// use at a time: who enters again as its use ends (Use.Swap) does not lose a round by it.
+// Queue shares a capacity among clients by start-time fair queueing (Goyal, Vin, Cheng 1996):
+// of the waiting clients, the one that has received least goes first; a new client starts at
+// the level of the others. Of two clients that wait all the time, neither receives more than
+// the other by more than one use of each. Deficit round robin has nearly the same bound;
+// unlike it, a client with one use at a time that enters again as its use ends (Use.Swap)
+// does not lose a round.
 type Queue struct {
 	o QueueOptions
 
 	mu      sync.Mutex
 	used    int64 // of the capacity
 	waiting int
-	now     int64 // virtual time: the start of the last use that began
+	now     int64 // virtual time: the start of the last admitted use
 	clients map[string]*client
-	active  []*client // that wait
-	began   int       // uses, since the clients were swept
+	active  []*client // with waiting uses
+	began   int       // uses since clients were last swept
 	seq     int
 }
 
 // QueueOptions configure a Queue.
 type QueueOptions struct {
-	// Capacity is how large all uses under way are together, at most; above 0.
+	// Capacity bounds the total size of all admitted uses; above 0.
 	Capacity int64
-	// Largest is what a use takes of it at most: a larger one is charged for its size,
-	// but takes only so much. 0 means the capacity.
+	// Largest is the most capacity that a use takes: a larger one is charged its full size,
+	// but takes only Largest. 0 means the capacity.
 	Largest int64
-	// Floor is how large a use may be that a client without any is given even where
-	// nothing is left; 0 means that there is no such floor.
+	// Floor is the largest use that a client without any gets even if no capacity is free; 0
+	// means no floor.
 	Floor int64
-	// MostWaiting is how many may wait, below 0 any number. Beyond it the client of whom
-	// most wait has the newest of them fail with ErrFull.
+	// MostWaiting bounds the number of waiting uses; below 0 it is unlimited. Beyond it the
+	// newest use of the client with the most waiting fails with ErrFull.
 	MostWaiting int
-	// Waited is told how long each use waited until it began; nil for nobody.
+	// Waited is called with the time that each use waited; nil is not called.
 	Waited func(time.Duration)
 }
 
-// client is who uses or waits, or was given more than others not long ago.
+// client is a client with uses, or one that has recently received more than others.
 type client struct {
 	name   string
 	finish int64 // virtual time at which its last use ends
-	uses   int   // under way
+	uses   int   // admitted
 	held   int64
 	queue  []*waiter // oldest first
 }
 
-// Use is a part of the capacity that a client has. It is used from one goroutine at a
-// time.
+// Use is a part of the capacity held by a client. It is used from one goroutine at a time.
 type Use struct {
 	q      *Queue
 	client string
@@ -69,11 +68,11 @@ type waiter struct {
 	use  *Use
 	size int64
 	seq  int
-	over chan struct{} // closed when it has begun, or failed
+	over chan struct{} // closed when the use is admitted or has failed
 	err  error
 }
 
-// NewQueue returns a queue that nobody uses.
+// NewQueue returns an empty queue.
 func NewQueue(o QueueOptions) *Queue {
 	if o.Largest <= 0 || o.Largest > o.Capacity {
 		o.Largest = o.Capacity
@@ -81,15 +80,15 @@ func NewQueue(o QueueOptions) *Queue {
 	return &Queue{o: o, clients: map[string]*client{}}
 }
 
-// Enter waits until the client may have a use of a size, at least 1, and returns it, or an
-// error: ErrFull, or that of the context. The caller must leave it.
+// Enter waits until the client may have a use of a size of at least 1, and returns it, or
+// ErrFull, or the error of the context. The caller must Leave it.
 func (q *Queue) Enter(ctx context.Context, name string, size int64) (*Use, error) {
 	u := &Use{q: q, client: name}
 	return u, u.Swap(ctx, size)
 }
 
-// Swap leaves and enters again in one step: nobody comes in between who was given more.
-// After an error it has left.
+// Swap leaves and enters again in one step, so that no client that has received more can
+// enter in between. After an error the use has left.
 func (u *Use) Swap(ctx context.Context, size int64) error {
 	q, came := u.q, time.Now()
 	q.mu.Lock()
@@ -111,7 +110,7 @@ func (u *Use) Swap(ctx context.Context, size int64) error {
 	return w.err
 }
 
-// Leave gives the use back. Leaving twice is allowed.
+// Leave returns the capacity. It may be called twice.
 func (u *Use) Leave() {
 	u.q.mu.Lock()
 	defer u.q.mu.Unlock()
@@ -119,7 +118,7 @@ func (u *Use) Leave() {
 	u.q.pump()
 }
 
-// Waiting is how many wait, Used how much of the capacity is taken.
+// Waiting is the number of waiting uses, Used the capacity taken.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +131,7 @@ func (q *Queue) Used() int64 {
 	return q.used
 }
 
-// wait has a use wait. The caller holds the lock, here and below.
+// wait adds a waiting use. The caller holds the lock, here and below.
 func (q *Queue) wait(u *Use, size int64) *waiter {
 	c := q.clients[u.client]
 	if c == nil {
@@ -149,7 +148,7 @@ func (q *Queue) wait(u *Use, size int64) *waiter {
 	return w
 }
 
-// pump has those begin that may, and refuses who is too many.
+// pump admits the uses that may begin, and refuses those beyond MostWaiting.
 func (q *Queue) pump() {
 	for c := q.nextClient(nil); c != nil && q.used+q.sizeOf(c.queue[0]) <= q.o.Capacity; c = q.nextClient(nil) {
 		q.admit(c)
@@ -167,14 +166,14 @@ func (q *Queue) pump() {
 	}
 }
 
-// sizeOf is what of the capacity a use takes.
+// sizeOf returns the capacity that a use takes.
 func (q *Queue) sizeOf(w *waiter) int64 { return min(w.size, q.o.Largest) }
 
-// start is the virtual time at which a client's next use begins.
+// start returns the virtual time at which a client's next use begins.
 func (q *Queue) start(c *client) int64 { return max(q.now, c.finish) }
 
-// nextClient is whose turn it is among those that fit, all if that is nil: of equals the one
-// that holds least, and then who came first.
+// nextClient returns the next client to serve among those that fit, all if fit is nil: of
+// equal clients the one that holds least, then the one that came first.
 func (q *Queue) nextClient(fit func(*client) bool) (best *client) {
 	for _, c := range q.active {
 		if fit != nil && !fit(c) {
@@ -197,7 +196,7 @@ func (q *Queue) before(a, b *client) bool {
 	return a.queue[0].seq < b.queue[0].seq
 }
 
-// admit has the first that waits of a client begin.
+// admit admits the first waiting use of a client.
 func (q *Queue) admit(c *client) {
 	w := c.queue[0]
 	q.now = q.start(c)
@@ -214,8 +213,8 @@ func (q *Queue) admit(c *client) {
 	}
 }
 
-// sweepEvery is after how many uses clients are forgotten that were given no more than
-// others.
+// sweepEvery is the number of uses after which clients that have received no more than others
+// are forgotten.
 const sweepEvery = 1024
 
 func (q *Queue) sweep() {
@@ -225,7 +224,7 @@ func (q *Queue) sweep() {
 	}
 }
 
-// drop takes a waiter from the queue.
+// drop removes a waiter from the queue.
 func (q *Queue) drop(c *client, w *waiter) {
 	i := slices.Index(c.queue, w)
 	c.queue = slices.Delete(c.queue, i, i+1)
@@ -237,7 +236,7 @@ func (q *Queue) drop(c *client, w *waiter) {
 	}
 }
 
-// withdraw takes a waiter from the queue unless it has begun or failed.
+// withdraw removes a waiter from the queue unless it was admitted or has failed.
 func (q *Queue) withdraw(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -247,11 +246,11 @@ func (q *Queue) withdraw(w *waiter) bool {
 	default:
 	}
 	q.drop(q.clients[w.use.client], w)
-	q.pump() // it may have been the one that does not fit
+	q.pump() // the waiter may have been the one that did not fit
 	return true
 }
 
-// release gives a use back.
+// release returns a use's capacity.
 func (q *Queue) release(u *Use) {
 	if !u.has {
 		return
@@ -264,8 +263,8 @@ func (q *Queue) release(u *Use) {
 	q.forget(c)
 }
 
-// forget drops a client that is nothing to the queue: who was given more than others is
-// remembered until these have caught up, or nobody is there.
+// forget drops a client that no longer affects the queue: a client that has received more
+// than others is remembered until they have caught up or the queue is empty.
 func (q *Queue) forget(c *client) {
 	if q.used == 0 && q.waiting == 0 {
 		clear(q.clients)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a queue whose uses a test begins and ends by hand.
+// model is a queue whose uses a test begins and ends itself.
 type model struct {
 	*Queue
 	waiting map[*waiter]string
@@ -22,7 +22,7 @@ func newModel(o QueueOptions) *model {
 	return &model{NewQueue(o), map[*waiter]string{}, map[*waiter]string{}}
 }
 
-// enter has a client wait, and settles who began or was refused by it.
+// enter adds a waiting use of a client, and pumps the queue.
 func (m *model) enter(name string, size int64) *waiter {
 	w := m.wait(&Use{q: m.Queue, client: name}, size)
 	m.waiting[w] = name
@@ -30,7 +30,7 @@ func (m *model) enter(name string, size int64) *waiter {
 	return w
 }
 
-// moved returns those that began, and those that were refused, since it was last asked.
+// moved returns the uses that were admitted and those that were refused since the last call.
 func (m *model) moved() (began, refused []*waiter) {
 	for w := range m.waiting {
 		select {
@@ -50,7 +50,7 @@ func (m *model) moved() (began, refused []*waiter) {
 	return began, refused
 }
 
-// oldest is the first of a client's among these, nil if there is none.
+// oldest returns the first use of a client among these, nil if there is none.
 func oldest(all map[*waiter]string, name string) (first *waiter) {
 	for w, n := range all {
 		if n == name && (first == nil || w.seq < first.seq) {
@@ -65,9 +65,9 @@ func (m *model) leave(w *waiter) {
 	w.use.Leave()
 }
 
-// TestFair: of two clients that both wait all the while, neither is given more than the
-// other and one use of each; the capacity is kept; whoever waits is served in the end, and
-// who gives up leaves nothing behind.
+// TestFair: of two clients that both wait all the time, neither receives more than the other
+// by more than one use of each; the capacity is respected; every waiter is served eventually,
+// and one that withdraws leaves nothing behind.
 func TestFair(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const largest = 10
@@ -76,7 +76,7 @@ func TestFair(t *testing.T) {
 		names := []string{"a", "b", "c", "d"}[:rapid.IntRange(2, 4).Draw(r, "clients")]
 		sizes := map[string]int64{}
 		given := map[string]int64{}
-		// of a pair that waits: how much more the first was given since it does
+		// for a waiting pair of clients: how much more the first has received since both wait
 		type pair struct{ a, b string }
 		ahead := map[pair]int64{}
 		waits := func(name string) bool {
@@ -96,7 +96,7 @@ func TestFair(t *testing.T) {
 				size := rapid.Int64Range(1, 14).Draw(r, "size") // some are charged more than they take
 				sizes[name] = max(sizes[name], size)
 				m.enter(name, size)
-			case action == 3: // one gives up
+			case action == 3: // one withdraws
 				if w := oldest(m.waiting, name); w != nil {
 					if !m.withdraw(w) {
 						t.Fatal("who waits could not give up")
@@ -148,7 +148,7 @@ func TestFair(t *testing.T) {
 				}
 			}
 		}
-		for len(m.using) > 0 { // nobody starves
+		for len(m.using) > 0 { // no starvation
 			for w := range m.using {
 				m.leave(w)
 				break
@@ -161,8 +161,8 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// TestSwapKeepsShare: a client with one use at a time, that enters again as it ends, has
-// its half of the capacity beside one with many waiting.
+// TestSwapKeepsShare: a client with one use at a time, which enters again as it ends, gets
+// half of the capacity next to one with many waiting.
 func TestSwapKeepsShare(t *testing.T) {
 	m := newModel(QueueOptions{Capacity: 20, Largest: 10, MostWaiting: -1})
 	for range 100 {
@@ -193,7 +193,8 @@ func TestSwapKeepsShare(t *testing.T) {
 	}
 }
 
-// TestFull: beyond those that may wait, the newest goes of the client of whom most wait.
+// TestFull: beyond MostWaiting, the newest use of the client with the most waiting is
+// refused.
 func TestFull(t *testing.T) {
 	m := newModel(QueueOptions{Capacity: 1, MostWaiting: 3})
 	m.enter("a", 1)
@@ -218,7 +219,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestFloor: a client without any use is given a small one even where nothing is left.
+// TestFloor: a client without any use gets a small one even if no capacity is free.
 func TestFloor(t *testing.T) {
 	m := newModel(QueueOptions{Capacity: 2, Floor: 1, MostWaiting: -1})
 	for range 5 {
@@ -235,7 +236,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestEnter: who waits is let in as a use is left, and a context ends waiting.
+// TestEnter: a waiter is admitted when a use is released, and a context ends waiting.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waited []time.Duration
@@ -273,7 +274,7 @@ func TestEnter(t *testing.T) {
 	})
 }
 
-// TestTurns: short work does not wait for long, of which two lengths are under way at
+// TestTurns: short work does not wait for long work, of which two lengths are admitted at
 // most; and a search holds one turn at a time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +282,7 @@ func TestTurns(t *testing.T) {
 		turns := NewTurns(20*time.Millisecond, func(c Class, d time.Duration) { told[c]++ })
 		a, b := turns.Of("a"), turns.Of("b")
 		for _, u := range []*Turn{a, b} {
-			if err := u.Next(t.Context(), time.Second); err != nil { // however long, it takes one length
+			if err := u.Next(t.Context(), time.Second); err != nil { // it takes one length at most
 				t.Fatal(err)
 			}
 		}
@@ -294,7 +295,7 @@ func TestTurns(t *testing.T) {
 		if err := c.Next(t.Context(), 5*time.Millisecond); err != nil {
 			t.Error(err)
 		}
-		if err := b.Next(t.Context(), time.Second); err != nil { // its own is given up for it
+		if err := b.Next(t.Context(), time.Second); err != nil { // its own turn is released for it
 			t.Error(err)
 		}
 		if err := b.Next(t.Context(), 1); err != nil {

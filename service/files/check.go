@@ -15,7 +15,7 @@ import (
 	"thresher/service/durable"
 )
 
-// Check reads every file in dir to its end and compares them with what bolt knows, which may
+// Check reads every file in dir completely and compares it with its record in bolt, which may
 // be nil. Nothing is changed.
 func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
 	s := &Store{dir: dir, db: bolt}
@@ -30,7 +30,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	if bolt != nil {
 		err = bolt.View(func(tx *bbolt.Tx) error {
 			if bucket(tx, recordsBucket) == nil {
-				return nil // of a server that never came so far
+				return nil // the server stopped before creating it
 			}
 			return eachFile(tx, func(f File) { known[f.ID] = f })
 		})
@@ -69,7 +69,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	return nil
 }
 
-// compare reads a file.
+// compare reads a file and compares it with its record.
 func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
 	i := db.Item{Kind: "file", Name: f.ID, Verdict: db.Whole, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
 	r, err := os.Open(filepath.Join(s.dir, f.ID))
@@ -92,8 +92,8 @@ func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
 	return i, nil
 }
 
-// Repair has bolt list the files that it knows in their order, and know those that lie in
-// dir, as Open does.
+// Repair rebuilds the order of the files that bolt knows, and adopts those that lie in dir,
+// as Open does.
 func Repair(dir string, bolt *bbolt.DB, o *Options) (Found, error) {
 	err := bolt.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {

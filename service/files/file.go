@@ -6,17 +6,17 @@ import (
 	"thresher/service/api"
 )
 
-// File describes a file. Its JSON is that of records and notes.
+// File describes a file. Its JSON is stored in records and notes.
 type File struct {
 	ID        string
-	Name      string // as the client called it; never a path here
+	Name      string // the client's name for it; never used as a path
 	Purpose   string
 	Bytes     int64
 	SHA256    string // of the content, hexadecimal
 	CreatedAt time.Time
 }
 
-// View is what clients see of the file.
+// View returns the file as clients see it.
 func (f File) View() api.File {
 	return api.File{
 		ID: f.ID, Object: "file", Bytes: f.Bytes, CreatedAt: f.CreatedAt.Unix(), Filename: f.Name,

@@ -16,32 +16,31 @@ import (
 	"thresher/service/lostfound"
 )
 
-// Beside a file lies the note of what it is, which a file that is being deleted has under
-// another name.
+// The suffixes of a file's note, and of the note of a file that is being deleted.
 const (
 	aboutSuffix   = ".about"
 	deletedSuffix = ".gone"
 	aboutKind     = "file"
 )
 
-// about is a file's note.
+// about is the content of a file's note.
 type about struct {
 	File
-	Key         string `json:"key,omitempty"` // of idempotency
+	Key         string `json:"key,omitempty"` // idempotency key
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Found is what Open found that the database did not know.
+// Found lists what Open found that the database did not know.
 type Found struct {
-	Adopted []string // ids of files that are there again
+	Adopted []string // ids of restored files
 	Kept    []lostfound.Moved
-	Missing []string // ids of files whose content is not there
+	Missing []string // ids of files whose content is missing
 }
 
-// Found tells what Open found.
+// Found returns what Open found.
 func (s *Store) Found() Found { return s.found }
 
-// rename gives a note another name, which it may have already.
+// rename renames a note; it may have the new name already.
 func (s *Store) rename(from, to string) error {
 	if missing(from) {
 		return nil
@@ -49,10 +48,10 @@ func (s *Store) rename(from, to string) error {
 	return s.o.disk.Rename(from, to)
 }
 
-// onDisk is what the folder holds of a file.
+// onDisk says which files of an id exist: the content, its note, its note marked as deleted.
 type onDisk struct{ content, about, deleted bool }
 
-// scan lists the folder by the ids of files, and what in it has a temporary name.
+// scan lists the folder by the ids of files, and the files with temporary names.
 func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 	return all, onTheirWay, nil
 }
 
-// reconcile compares the folder with the database, and has each know what the other does.
+// reconcile compares the folder with the database, and updates both.
 func (s *Store) reconcile() error {
 	known := map[string]File{}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
@@ -122,7 +121,7 @@ func (s *Store) reconcile() error {
 	return s.adopt(adopted)
 }
 
-// repairNote sees to the note of a file that the database knows.
+// repairNote writes or renames the note of a file that the database knows, if needed.
 func (s *Store) repairNote(f File, l onDisk) error {
 	at := filepath.Join(s.dir, f.ID)
 	if !l.content {
@@ -134,15 +133,14 @@ func (s *Store) repairNote(f File, l onDisk) error {
 		return s.o.disk.Remove(at + deletedSuffix)
 	case l.about:
 		return nil
-	case l.deleted: // its deletion did not come to an end
+	case l.deleted: // its deletion was interrupted
 		return s.o.disk.Rename(at+deletedSuffix, at+aboutSuffix)
 	}
 	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{File: f})
 }
 
-// classify decides what becomes of a file that the database does not know: it is returned if
-// it is to be taken in, moved if it does not say what it is, and removed if it is
-// marked as deleted.
+// classify decides about a file that the database does not know: it returns the note of a
+// file to adopt, moves a file without a note, and removes a file that is marked as deleted.
 func (s *Store) classify(id string, l onDisk) (*about, error) {
 	at := filepath.Join(s.dir, id)
 	if l.deleted {
@@ -181,13 +179,13 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 	return nil, nil
 }
 
-// adopt records files that describe themselves, in the order in which they were made.
+// adopt records files described by notes, in the order of their creation.
 func (s *Store) adopt(all []about) error {
 	if len(all) == 0 {
 		return nil
 	}
 	slices.SortFunc(all, func(a, b about) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)) })
-	var again []about // what was sent twice under one key, and the second time not to the end
+	var again []about // sent twice under one key, the second time interrupted
 	err := s.db.Update(func(tx *bbolt.Tx) error {
 		again = again[:0]
 		for _, a := range all {
@@ -229,12 +227,12 @@ func (s *Store) adopt(all []about) error {
 	return nil
 }
 
-// firstOf is the file that the database has under a's key, nil if there is none; free says
-// that the key was not used, or that what was made under it was deleted.
+// firstOf returns the file that the database has under a's key, nil if there is none; free
+// says that the key is unused, or that its file was deleted.
 func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
 	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint)
 	if err != nil {
-		return nil, false, nil // a key of another request is no reason to leave a file out
+		return nil, false, nil // a key of another request does not prevent adoption
 	}
 	if !found {
 		return nil, true, nil

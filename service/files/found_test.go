@@ -27,7 +27,7 @@ func copyOf(t *testing.T, from, to string) {
 	}
 }
 
-// lost lists what was moved to lost+found.
+// lost lists the files in lost+found.
 func (f *folder) lost() (names []string) {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "lost+found", "files"))
@@ -40,8 +40,8 @@ func (f *folder) lost() (names []string) {
 	return names
 }
 
-// TestDatabaseIsLost: every file that was acknowledged is there again, with its name,
-// purpose, time and key, in its order.
+// TestDatabaseIsLost: every acknowledged file is restored with its name, purpose, time and
+// key, in the same order.
 func TestDatabaseIsLost(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -82,7 +82,8 @@ func TestDatabaseIsLost(t *testing.T) {
 	f.open() // for the cleanup
 }
 
-// TestDatabaseIsOlder: files of after it are there, those deleted since are named as missing.
+// TestDatabaseIsOlder: newer files than the database are restored, deleted ones are reported
+// as missing.
 func TestDatabaseIsOlder(t *testing.T) {
 	f := newFolder(t, Options{})
 	f.create("first", "", "1")
@@ -104,13 +105,13 @@ func TestDatabaseIsOlder(t *testing.T) {
 	if !slices.Equal(names, []string{"third", "second", "first"}) || !slices.Equal(f.Found().Missing, []string{second.ID}) {
 		t.Error(names, f.Found())
 	}
-	if err := f.Delete(second.ID); err != nil { // which tidies up
+	if err := f.Delete(second.ID); err != nil { // which removes the leftovers
 		t.Error(err)
 	}
 }
 
-// TestUnknownFilesAreKept: what does not say what it is is moved and listed; files of other
-// names stay where they are.
+// TestUnknownFilesAreKept: files without a note are moved and listed; files with other names
+// stay where they are.
 func TestUnknownFilesAreKept(t *testing.T) {
 	f := newFolder(t, Options{})
 	known := f.create("known", "", "1")
@@ -139,7 +140,7 @@ func TestUnknownFilesAreKept(t *testing.T) {
 	}
 }
 
-// TestMarks: a file that is marked as deleted is there as long as the database knows it.
+// TestMarks: a file that is marked as deleted exists as long as the database knows it.
 func TestMarks(t *testing.T) {
 	f := newFolder(t, Options{})
 	a, b := f.create("a", "", "1"), f.create("b", "", "2")
@@ -166,7 +167,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestFilesOfBefore get their notes when they are opened.
+// TestFilesOfBefore: files without notes get them when they are opened.
 func TestFilesOfBefore(t *testing.T) {
 	f := newFolder(t, Options{})
 	a := f.create("a", "", "1")

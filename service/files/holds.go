@@ -11,8 +11,8 @@ import (
 	"thresher/service/durable"
 )
 
-// Hold keeps a file from being deleted, durably, until owner releases. Holding
-// twice is holding once.
+// Hold protects a file from deletion, durably, until owner releases it. Holding it twice has
+// no further effect.
 func (s *Store) Hold(id, owner string) error {
 	if owner == "" || strings.Contains(owner, "\x00") {
 		return fmt.Errorf("holding file %s: %q is no name of an owner", id, owner)
@@ -25,7 +25,7 @@ func (s *Store) Hold(id, owner string) error {
 	}))
 }
 
-// Release drops all holds of owner, of which there may be none.
+// Release removes all holds of owner, of which there may be none.
 func (s *Store) Release(owner string) error {
 	return durable.Full(s.db.Update(func(tx *bbolt.Tx) error {
 		prefix := pair(owner, "")
@@ -44,7 +44,7 @@ func (s *Store) Release(owner string) error {
 	}))
 }
 
-// Owners lists who holds files, of those whose name begins with prefix.
+// Owners lists the owners of holds whose names begin with prefix.
 func (s *Store) Owners(prefix string) (owners []string, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		c := bucket(tx, ownersBucket).Cursor()

@@ -19,7 +19,7 @@ import (
 
 const lastDeed = 20
 
-// deed does what is next, the same in every life; every third deletes the file before.
+// deed executes deed n, the same in every process; every third deletes the previous file.
 func deed(s *Store, dir string, n int, say func(string)) error {
 	ctx, name, key := context.Background(), fmt.Sprint("file ", n), fmt.Sprint("key ", n)
 	switch n % 3 {
@@ -30,7 +30,7 @@ func deed(s *Store, dir string, n int, say func(string)) error {
 		path := filepath.Join(dir, "made")
 		say("make")
 		if _, err := os.Stat(path); err != nil {
-			// A life that died behind this left it complete, or a record of the key.
+			// A process that died after this left the complete file, or a record of the key.
 			if err := os.WriteFile(path+"~", []byte(strings.Repeat(name, 1000)), 0o644); err != nil {
 				return err
 			}
@@ -46,12 +46,12 @@ func deed(s *Store, dir string, n int, say func(string)) error {
 		return err
 	}
 	if len(list) == 0 || list[0].Name != fmt.Sprint("file ", n-1) {
-		return nil // done in a former life
+		return nil // done by an earlier process
 	}
 	return s.Delete(list[0].ID)
 }
 
-// after is the names of the files there must be after so many deeds, newest first.
+// after returns the expected names of the files after so many deeds, newest first.
 func after(deeds int) []string {
 	names := []string{}
 	for n := range deeds {
@@ -65,8 +65,8 @@ func after(deeds int) []string {
 	return names
 }
 
-// childhood does deeds until all are done or the process is killed, and says a line before every
-// step and after every deed.
+// childhood runs deeds until all are done or the process is killed, and prints a line before
+// every step and after every deed.
 func childhood(c *crashtest.Child) error {
 	dir := c.Args[0]
 	first, err := strconv.Atoi(c.Args[1])
@@ -91,9 +91,9 @@ func childhood(c *crashtest.Child) error {
 	return nil
 }
 
-// TestKill kills a process again and again at random steps, half of the times at an exact one,
-// and looks at what is there then: all that was acknowledged, what was asked last or not, and
-// nothing else.
+// TestKill kills a process again and again at random steps, half of the time at an exact one.
+// Afterwards everything acknowledged exists, the last deed may or may not, and nothing else
+// does.
 func TestKill(t *testing.T) {
 	seeds, most := uint64(3), 100
 	if testing.Short() {
@@ -114,7 +114,7 @@ func killAndLook(t *testing.T, seed uint64, most int) {
 		did = life.NextStep(did)
 		at[life.Last()]++
 		if r.IntN(3) == 0 {
-			continue // and the next life finds what it left
+			continue // the next process finds what this one left
 		}
 		f := &folder{t: t, dir: dir}
 		f.open()

@@ -8,13 +8,13 @@ import (
 	"thresher/service/problem"
 )
 
-// Limits of what clients call files.
+// Limits of files' names and purposes.
 const (
 	maxName    = 255 // bytes
 	maxPurpose = 64
 )
 
-// check looks at a file's name and purpose.
+// check validates a file's name and purpose.
 func check(name, purpose string) error {
 	for _, v := range []struct {
 		field, value string
@@ -31,14 +31,15 @@ func check(name, purpose string) error {
 	return nil
 }
 
-// budget is what one file under way takes of the store's.
+// budget is the part of the store's capacity reserved by one file being written.
 type budget struct {
 	s     *Store
 	most  int64 // bytes of the file; 0 is no limit
 	taken int64
 }
 
-// reserve refuses n more bytes if the file or all files grow beyond their limits.
+// reserve reserves n more bytes; it fails if the file or all files together exceed their
+// limits.
 func (b *budget) reserve(n int64) error {
 	b.taken += n
 	all := b.s.used.Add(n)
@@ -52,8 +53,8 @@ func (b *budget) reserve(n int64) error {
 	return nil
 }
 
-// keep counts the file as stored.
+// keep leaves the reservation to the stored file.
 func (b *budget) keep() { b.taken = 0 }
 
-// release gives back what was not kept.
+// release returns the reservation of a file that was not kept.
 func (b *budget) release() { b.s.used.Add(-b.taken) }

@@ -7,8 +7,8 @@ import (
 	"thresher/service/problem"
 )
 
-// List describes up to limit files, newest first, from the one behind after on, "" being
-// the start; of one purpose unless that is "". more says that others follow.
+// List describes up to limit files, newest first, after the file with id after ("" is the
+// start), of one purpose unless that is "". more says that others follow.
 func (s *Store) List(after string, limit int, purpose string) (list []File, more bool, err error) {
 	list = []File{}
 	err = s.db.View(func(tx *bbolt.Tx) error {

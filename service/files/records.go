@@ -11,7 +11,7 @@ import (
 	"thresher/service/problem"
 )
 
-// The bucket "files" holds: records by id; their order, ids by a number that counts up;
+// The bucket "files" holds: records by id; the order, ids by an increasing number;
 // idempotency keys; holds by id and owner, and by owner and id.
 const (
 	rootBucket    = "files"
@@ -22,7 +22,7 @@ const (
 	ownersBucket  = "owners"
 )
 
-// record is a File in the database, and its place in the order.
+// record is a File in the database, and its position in the order.
 type record struct {
 	File
 	Number uint64 `json:"number"`
@@ -32,7 +32,7 @@ func createBuckets(tx *bbolt.Tx) error {
 	return db.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
 }
 
-// bucket is one of those that createBuckets made.
+// bucket returns one of the buckets made by createBuckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return db.Bucket(tx, rootBucket, name)
 }
@@ -47,14 +47,14 @@ func eachFile(tx *bbolt.Tx, visit func(File)) error {
 	})
 }
 
-// decode reads a record of what is called name.
+// decode decodes the record of the named file.
 func decode(name string, text []byte) (File, error) {
 	var r record
 	err := db.ReadJSON("file "+name, text, &r)
 	return r.File, err
 }
 
-// orderKey is the key of a file in the order.
+// orderKey returns the key of a file in the order.
 func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
 	var r record
 	err := db.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
@@ -69,7 +69,7 @@ func get(tx *bbolt.Tx, id string) (File, error) {
 	return decode(id, text)
 }
 
-// has reports whether there is a file of this id.
+// has reports whether a file of this id exists.
 func has(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).Get([]byte(id)) != nil }
 
 // put records a new file as the newest.
@@ -93,10 +93,10 @@ func remove(tx *bbolt.Tx, id string) error {
 	return errors.Join(bucket(tx, orderBucket).Delete(at), bucket(tx, recordsBucket).Delete([]byte(id)))
 }
 
-// pair is a key of two names, neither of which holds a zero byte.
+// pair is a key of two names, neither of which contains a zero byte.
 func pair(a, b string) []byte { return []byte(a + "\x00" + b) }
 
-// holderOf is one who holds a file, or "".
+// holderOf returns an owner that holds a file, or "".
 func holderOf(tx *bbolt.Tx, id string) string {
 	prefix := pair(id, "")
 	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
@@ -107,7 +107,7 @@ func holderOf(tx *bbolt.Tx, id string) string {
 	return string(owner)
 }
 
-// refuseHeld refuses a file that is held.
+// refuseHeld refuses a change of a file that is held.
 func refuseHeld(tx *bbolt.Tx, id string) error {
 	if owner := holderOf(tx, id); owner != "" {
 		return problem.New(problem.Conflict, "file %s is in use by %s", id, owner).In("file_id")

@@ -10,16 +10,16 @@ import (
 	"thresher/service/durable"
 )
 
-// Staged is the content of a file that has no name yet: it lies on the disk and counts
-// towards the limits, and Discard takes it away unless Keep made a file of it.
+// Staged is the content of a file without a name: it is on the disk and counts towards the
+// limits. Discard removes it unless Keep has made it a file.
 type Staged struct {
 	s *Store
 	w *durable.Writer
 	b budget
 }
 
-// Stage writes what r holds. Errors of r are returned wrapped, and leave nothing behind.
-// The caller calls Discard once it is done with what is returned.
+// Stage writes the content of r. Errors of r are returned wrapped, and leave nothing behind.
+// The caller calls Discard at the end.
 func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
 	w, err := s.o.disk.Create(filepath.Join(s.dir, temporary+random()))
 	if err != nil {
@@ -33,9 +33,9 @@ func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
 	return st, nil
 }
 
-// Keep flushes the content and makes a file of it. key, if not "", is the idempotency
-// key: the same file under the same key gets the first one's record, unless that was
-// deleted since; another is refused. It may be called once.
+// Keep flushes the content and makes it a file. key, if not "", is the idempotency key: the
+// same file under the same key gets the record of the first unless that was deleted; another
+// file is refused. It may be called once.
 func (st *Staged) Keep(name, purpose, key string) (File, error) {
 	if err := check(name, purpose); err != nil {
 		return File{}, err
@@ -54,7 +54,7 @@ func (st *Staged) Keep(name, purpose, key string) (File, error) {
 	return f, nil
 }
 
-// Discard removes what was not kept, and gives its room back.
+// Discard removes content that was not kept, and returns its reservation.
 func (st *Staged) Discard() {
 	st.w.Discard()
 	st.b.release()

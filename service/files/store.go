@@ -37,7 +37,7 @@ type Store struct {
 	dir  string
 	db   *bbolt.DB
 	o    Options
-	used atomic.Int64 // bytes of all files, those under way included
+	used atomic.Int64 // bytes of all files, including those being written
 
 	deleting sync.Mutex
 
@@ -46,11 +46,11 @@ type Store struct {
 
 const (
 	idPrefix  = "file-"
-	temporary = ".new-" // begins the names of files under way
+	temporary = ".new-" // prefix of the names of incomplete files
 )
 
-// Open takes over dir, which is the store's own and is created if missing, and its
-// bucket of bolt, which stays the caller's.
+// Open opens the store in dir, which belongs to the store and is created if missing, and in
+// its bucket of bolt, which belongs to the caller.
 func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
 	s := &Store{dir: dir, db: bolt}
 	if o != nil {
@@ -71,7 +71,7 @@ func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// Create stores what r holds: Stage, and Keep.
+// Create stores the content of r: Stage, then Keep.
 func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Reader) (File, error) {
 	if err := check(name, purpose); err != nil {
 		return File{}, err
@@ -84,12 +84,11 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 	return staged.Keep(name, purpose, key)
 }
 
-// Adopt takes over a complete file, flushed or not, that lies on the file system of
-// the store; path is gone afterwards. Under a key that has been used it returns the
-// first one's record, whether or not path is still there; if that file was deleted
-// since, path is taken over again as long as it is there. A process that dies
-// meanwhile leaves path, or a record that the key finds. MaxBytes, which bounds what
-// clients send, does not bound it.
+// Adopt takes over a complete file, flushed or not, on the file system of the store;
+// afterwards path is gone. Under a used key it returns the record of the first file, whether
+// or not path still exists; if that file was deleted, path is adopted again if it exists. A
+// process that dies meanwhile leaves path, or a record that the key finds. MaxBytes, which
+// bounds uploads, does not apply.
 func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
 	if err := check(name, purpose); err != nil {
 		return File{}, err
@@ -115,11 +114,11 @@ func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (Fil
 	if stored {
 		b.keep()
 	}
-	// It is the file's second name now, and a crash may leave it.
+	// path is the file's second name now, which a crash may leave.
 	return f, s.o.disk.Remove(path)
 }
 
-// measure flushes the file at path and takes its length and sum.
+// measure flushes the file at path and determines its length and checksum.
 func (s *Store) measure(ctx context.Context, path string, f *File, allow func(int64) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -140,18 +139,18 @@ func (s *Store) measure(ctx context.Context, path string, f *File, allow func(in
 	return err
 }
 
-// publish gives a flushed file its id, its name and its record. first is false if the
-// key has a file already, whose record is returned.
+// publish gives a flushed file its id, its name and its record. first is false if the key
+// already has a file, whose record is returned.
 func (s *Store) publish(f File, key, fingerprint string, rename func(to string) error) (_ File, first bool, err error) {
 	f.ID, f.CreatedAt = idPrefix+random(), time.Now().UTC()
 	to := filepath.Join(s.dir, f.ID)
 	defer func() {
-		// A transaction that failed in its last step may be durable all the same.
+		// A transaction that failed in its last step may be durable nevertheless.
 		if _, gone := s.Get(f.ID); !first && gone != nil {
 			err = errors.Join(err, s.o.disk.Remove(to), s.o.disk.Remove(to+aboutSuffix))
 		}
 	}()
-	// The note comes first: a content that has none was not acknowledged.
+	// The note comes first: content without a note was not acknowledged.
 	if err := s.o.disk.PutNote(to+aboutSuffix, aboutKind, about{f, key, fingerprint}); err != nil {
 		return File{}, false, err
 	}
@@ -180,7 +179,7 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	return out, recorded && err == nil, durable.Full(err)
 }
 
-// known looks for the record of a key, whose file may have been deleted.
+// known looks up the record of a key, whose file may have been deleted.
 func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		value, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
@@ -194,13 +193,13 @@ func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	return f, found, err
 }
 
-// has reports whether a file has not been deleted.
+// has reports whether a file exists.
 func (s *Store) has(id string) bool {
 	_, gone := s.Get(id)
 	return gone == nil
 }
 
-// missing reports whether nothing has the name path.
+// missing reports whether no file has the name path.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
@@ -224,7 +223,7 @@ func (s *Store) Open(id string) (*os.File, File, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := s.Get(id); gone != nil {
-			return nil, File{}, gone // deleted meanwhile
+			return nil, File{}, gone // deleted in the meantime
 		}
 	}
 	if err != nil {
@@ -233,7 +232,7 @@ func (s *Store) Open(id string) (*os.File, File, error) {
 	return file, f, nil
 }
 
-// Path is where a file lies, for readers that want a name; hold it meanwhile.
+// Path returns a file's path, for readers that need one; hold the file meanwhile.
 func (s *Store) Path(id string) (string, File, error) {
 	f, err := s.Get(id)
 	if err != nil {
@@ -253,8 +252,8 @@ func (s *Store) Delete(id string) error {
 	if err := s.db.View(func(tx *bbolt.Tx) error { return refuseHeld(tx, id) }); err != nil {
 		return err
 	}
-	// A process that dies from here on leaves a file that the database knows, which is there,
-	// or one that it does not know and that is marked as deleted.
+	// A crash from here on leaves a file that the database knows, which exists, or one that
+	// it does not know and that is marked as deleted.
 	at := filepath.Join(s.dir, id)
 	if err := s.rename(at+aboutSuffix, at+deletedSuffix); err != nil {
 		return err
@@ -272,7 +271,7 @@ func (s *Store) Delete(id string) error {
 	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+deletedSuffix))
 }
 
-// random is 24 hexadecimal digits.
+// random returns 24 random hexadecimal digits.
 func random() string {
 	b := make([]byte, 12)
 	rand.Read(b) // never fails

@@ -23,7 +23,7 @@ import (
 	"thresher/service/problem"
 )
 
-// folder is where a test's store lives, through several lives of it.
+// folder is the folder of a test's store, which may be reopened.
 type folder struct {
 	t   testing.TB
 	dir string
@@ -59,7 +59,7 @@ func (f *folder) close() {
 // at is a path in the store's folder.
 func (f *folder) at(name string) string { return filepath.Join(f.dir, "files", name) }
 
-// there lists the store's folder, but for the notes, one of which each file has.
+// there lists the store's folder without the notes, of which each file has one.
 func (f *folder) there() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(f.at(""))
@@ -87,7 +87,7 @@ func (f *folder) there() []string {
 	return names
 }
 
-// create stores a content that must be taken.
+// create stores a content, which must succeed.
 func (f *folder) create(name, purpose, content string) File {
 	f.t.Helper()
 	file, err := f.Create(context.Background(), name, purpose, "", strings.NewReader(content))
@@ -97,7 +97,7 @@ func (f *folder) create(name, purpose, content string) File {
 	return file
 }
 
-// content reads a file as a whole.
+// content returns the whole content of a file.
 func (f *folder) content(id string) string {
 	f.t.Helper()
 	r, _, err := f.Open(id)
@@ -284,7 +284,7 @@ func TestNamesAndLimits(t *testing.T) {
 			t.Errorf("%s: %s %v", name, p.Kind, err)
 		}
 	}
-	a := f.create("../../etc/passwd", "", "0123456789") // a name is no path
+	a := f.create("../../etc/passwd", "", "0123456789") // a name is not a path
 	f.create("b", "", "0123456789")
 	if _, err := f.Create(ctx, "c", "", "", strings.NewReader("012345")); kindOf(err) != problem.DiskFull ||
 		!strings.Contains(err.Error(), "20 bytes of files are stored already, and together they may have 25") {
@@ -340,8 +340,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestAdoptAnew: a key whose file was deleted does not keep another from being stored,
-// and answers as before if there is none.
+// TestAdoptAnew: a key whose file was deleted does not prevent storing another, and answers
+// as before if there is none.
 func TestAdoptAnew(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
@@ -393,7 +393,7 @@ func TestKeyAtOnce(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	ctx := context.Background()
-	f := newFolder(t, Options{MaxBytes: 3, Total: 10}) // MaxBytes is for what clients send
+	f := newFolder(t, Options{MaxBytes: 3, Total: 10}) // MaxBytes applies to uploads
 	path := filepath.Join(f.dir, "made")
 	write(t, path, "made")
 	file, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k")
@@ -407,7 +407,7 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	gone()
-	for range 2 { // with the file gone, and with one that a crash has left
+	for range 2 { // with the file gone, and with one left by a crash
 		if again, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k"); err != nil || again != file {
 			t.Error(again, err)
 		}
@@ -459,7 +459,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestFullDisk has the disk be full at each step in turn.
+// TestFullDisk fills the disk at each step in turn.
 func TestFullDisk(t *testing.T) {
 	ctx := context.Background()
 	for _, adopt := range []bool{false, true} {
@@ -472,7 +472,7 @@ func TestFullDisk(t *testing.T) {
 			left, stepped := at, ""
 			f.Store.o.disk = durable.Disk{Step: func(step, path string) error {
 				if step == "remove" {
-					return nil // takes no room
+					return nil // needs no space
 				}
 				if left--; left != -1 {
 					return nil
@@ -499,7 +499,7 @@ func TestFullDisk(t *testing.T) {
 			if got := f.there(); !slices.Equal(got, []string{kept.ID}) || f.used.Load() != 4 {
 				t.Errorf("step %d, %s: %v", at, stepped, got)
 			}
-			if _, err := store(); err != nil { // with the key, once there is room again
+			if _, err := store(); err != nil { // with the key, once there is space again
 				t.Errorf("step %d, %s: %v", at, stepped, err)
 			}
 			if got := f.all(); len(got) != 2 || f.content(got[0].ID) != "made" || f.content(kept.ID) != "kept" {
@@ -512,7 +512,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMemoryIsFlat stores a file much longer than what may be allocated for it.
+// TestMemoryIsFlat stores a file much longer than the memory it may allocate.
 func TestMemoryIsFlat(t *testing.T) {
 	f := newFolder(t, Options{})
 	const long = 64 << 20

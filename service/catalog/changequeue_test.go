@@ -15,7 +15,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestChangesWaitForTheirTurn: many that come at once are all made, each on the one before.
+// TestChangesWaitForTheirTurn: concurrent changes are all made, each on top of the previous
+// one.
 func TestChangesWaitForTheirTurn(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{Patience: time.Minute})
@@ -53,7 +54,8 @@ func TestChangesWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestImpatience: who waits too long is told to come again, and so is who would not wait.
+// TestImpatience: a change that waits too long is asked to retry, and so is one that may not
+// wait.
 func TestImpatience(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -74,7 +76,7 @@ func TestImpatience(t *testing.T) {
 		t.Error(err)
 	}
 	f.c.o.Patience = time.Hour
-	_, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "") // which is being made
+	_, err = f.c.Append(OnlyOn(ctx, 1), "a", rowsOf(0, 1, 2, nil), "") // which is being built
 	conflict(err)
 	short, cancel := context.WithCancel(ctx)
 	cancel()
@@ -96,13 +98,13 @@ func TestImpatience(t *testing.T) {
 	}()
 	go func() { g.pass <- nil }()
 	f.ready(i, err)
-	<-g.arrived // it has its turn
+	<-g.arrived // its build runs
 	if err := <-waits; err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCloseEndsWaits: who waits when the catalog closes is told so.
+// TestCloseEndsWaits: changes that wait when the catalog closes are refused.
 func TestCloseEndsWaits(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
@@ -128,8 +130,8 @@ func TestCloseEndsWaits(t *testing.T) {
 	f.open()
 }
 
-// TestTakenIDsAreRefusedAtOnce: nothing is built for rows whose ids are there, and nothing of
-// the collection is written where only reading a large file tells.
+// TestTakenIDsAreRefusedAtOnce: rows whose ids exist are refused without a build; ids of
+// large files are checked by the build before anything is written.
 func TestTakenIDsAreRefusedAtOnce(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()

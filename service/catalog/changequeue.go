@@ -7,13 +7,13 @@ import (
 	"thresher/service/problem"
 )
 
-// changeQueues has the changes of a collection come one after the other, in the order in which they
-// asked.
+// changeQueues serialises the changes of each collection in the order of their requests.
 type changeQueues struct {
 	lines map[string]*changeQueue // guarded by Catalog.mu
 }
 
-// changeQueue is who waits to change one collection: next holds one for who has the turn.
+// changeQueue holds the waiting changes of one collection: next contains one value while a
+// change runs.
 type changeQueue struct {
 	next    chan struct{}
 	waiting int
@@ -21,24 +21,24 @@ type changeQueue struct {
 
 type onlyOnKey struct{}
 
-// NoVersion is one that no collection has.
+// NoVersion is a version number that no collection has.
 const NoVersion = -1
 
-// OnlyOn has a change that is asked for under the context be one of this version of the
-// collection: where another is the newest, or is being made, it is refused at once and does
-// not wait.
+// OnlyOn returns a context under which a change is only made to this version of the
+// collection: if another is the newest, or is being built, the change is refused at once
+// instead of waiting.
 func OnlyOn(ctx context.Context, version int64) context.Context {
 	return context.WithValue(ctx, onlyOnKey{}, version)
 }
 
-// wanted is the version that a change is for, 0 for any.
+// wanted returns the version that a change requires, 0 for any.
 func wanted(ctx context.Context) int64 {
 	version, _ := ctx.Value(onlyOnKey{}).(int64)
 	return version
 }
 
-// serialize runs a change of a collection that nothing is being made of, in its turn, and
-// waits for that, Options.Patience at most.
+// serialize runs a change of a collection once earlier changes and builds of it have ended,
+// and waits for that up to Options.Patience.
 func (c *Catalog) serialize(ctx context.Context, name string, change func() (Info, error)) (Info, error) {
 	if version := wanted(ctx); version != 0 || c.o.Patience <= 0 {
 		if err := c.isAt(name, version); err != nil {
@@ -73,7 +73,7 @@ func (c *Catalog) serialize(ctx context.Context, name string, change func() (Inf
 	}
 }
 
-// isAt refuses a change that is for another version than the newest; 0 is any.
+// isAt refuses a change that requires another version than the newest; 0 is any.
 func (c *Catalog) isAt(name string, version int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *Catalog) isAt(name string, version int64) error {
 	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change is for another", name, now).In("If-Match").Within(now)
 }
 
-// enter waits for the turn to change a collection.
+// enter waits until no other change of the collection runs.
 func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err error) {
 	c.mu.Lock()
 	l := c.queues.lines[name]
@@ -106,7 +106,7 @@ func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err err
 		}
 	}
 	select {
-	case l.next <- struct{}{}: // who waits to send is served in order
+	case l.next <- struct{}{}: // waiting senders are served in order
 		return func() {
 			<-l.next
 			gone()
@@ -120,7 +120,7 @@ func (c *Catalog) enter(ctx context.Context, name string) (leave func(), err err
 	}
 }
 
-// impatient is why a change gave up waiting.
+// impatient returns the problem of a change that stopped waiting.
 func (c *Catalog) impatient(name string, err error) error {
 	if err != context.DeadlineExceeded {
 		return err
