@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -68,6 +68,10 @@ lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)
 	$(CUDA) vet -tags cuda ./gpu/... ./cmd/thresher
 	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
+
+deadcode: ## functions that only tests reach; there must be none
+	@$(TOOLCHAIN)
+	@$(CUDA_H) GO=$(GO) .ci/deadcode cuda
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME, in parallel

@@ -17,15 +17,15 @@ var embedded embed.FS
 
 const manifestFile = "manifest.json"
 
-// Build is what manifest.json says: every module and how it was compiled.
-type Build struct {
+// manifest is what manifest.json says: every module and how it was compiled.
+type manifest struct {
 	Compiler string   `json:"compiler"` // name and version
 	Flags    []string `json:"flags"`    // the same for every module
-	Modules  []Module `json:"modules"`  // by name
+	Modules  []module `json:"modules"`  // by name
 }
 
-// Module is one PTX file.
-type Module struct {
+// module is one PTX file.
+type module struct {
 	Name string `json:"name"` // of the file, without its extension
 
 	// Sources are the .cu file and the headers it includes, in this order and
@@ -36,11 +36,11 @@ type Module struct {
 	PTXSHA256     string   `json:"ptx_sha256"`
 
 	PTXVersion string  `json:"ptx_version"` // what a driver must read, such as 8.4
-	Entries    []Entry `json:"entries"`     // in the order of the file
+	Entries    []entry `json:"entries"`     // in the order of the file
 }
 
-// Entry is a kernel that can be launched. No two modules share a name.
-type Entry struct {
+// entry is a kernel that can be launched. No two modules share a name.
+type entry struct {
 	Name   string `json:"name"`
 	Params int    `json:"params"` // each of at most 8 bytes
 }
@@ -54,24 +54,21 @@ func Names() []string {
 	return files
 }
 
-// Manifest returns what is known of the modules. The caller owns it.
-func Manifest() (Build, error) { return readManifest(embedded) }
-
 // PTX returns the text of a module, for cuModuleLoadData after a zero byte. It
 // fails if the manifest does not list the module, or lists another text than the
 // one that is there. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
-func readManifest(fsys fs.FS) (Build, error) {
+func readManifest(fsys fs.FS) (manifest, error) {
 	text, err := fs.ReadFile(fsys, manifestFile)
 	if err != nil {
-		return Build{}, fmt.Errorf("kernels: %w", err)
+		return manifest{}, fmt.Errorf("kernels: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	var s Build
+	var s manifest
 	if err := d.Decode(&s); err != nil {
-		return Build{}, fmt.Errorf("kernels: %s: %w", manifestFile, err)
+		return manifest{}, fmt.Errorf("kernels: %s: %w", manifestFile, err)
 	}
 	return s, nil
 }
@@ -81,7 +78,7 @@ func readPTX(fsys fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(s.Modules, func(m Module) bool { return m.Name == name })
+	at := slices.IndexFunc(s.Modules, func(m module) bool { return m.Name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("kernels: %s lists no module %q", manifestFile, name)
 	}

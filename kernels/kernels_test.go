@@ -21,7 +21,7 @@ const remedy = "run `make kernels` and commit what it writes"
 // TestManifestIsOfTheTree needs no compiler: sources, manifest and PTX of this
 // tree belong together.
 func TestManifestIsOfTheTree(t *testing.T) {
-	set, err := Manifest()
+	set, err := readManifest(embedded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestManifestIsOfTheTree(t *testing.T) {
 // among its sources, or a change of it would go unseen.
 func TestHeadersAreListed(t *testing.T) {
 	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"/]+)"`)
-	set, err := Manifest()
+	set, err := readManifest(embedded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,12 @@ func sumOfSums(t *testing.T, files []string) string {
 }
 
 // entriesOf reads the .entry lines: a name, then a .param a line.
-func entriesOf(ptx []byte) []Entry {
-	var found []Entry
+func entriesOf(ptx []byte) []entry {
+	var found []entry
 	for line := range strings.Lines(string(ptx)) {
 		if _, rest, ok := strings.Cut(line, ".entry "); ok {
 			name, _, _ := strings.Cut(strings.TrimSpace(rest), "(")
-			found = append(found, Entry{Name: name})
+			found = append(found, entry{Name: name})
 		} else if n := len(found); n > 0 && strings.HasPrefix(line, "\t.param ") && strings.Contains(line, " "+found[n-1].Name+"_param_") {
 			found[n-1].Params++
 		}

@@ -17,8 +17,6 @@ import numpy as np
 import parts
 from suite import SERVE
 
-Answer = dict[str, Any]
-
 
 class Failed(Exception):
     """A request that was answered with an error."""
