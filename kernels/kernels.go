@@ -35,12 +35,12 @@ type module struct {
 	SourcesSHA256 string   `json:"sources_sha256"`
 	PTXSHA256     string   `json:"ptx_sha256"`
 
-	PTXVersion string  `json:"ptx_version"` // what a driver must read, such as 8.4
-	Entries    []entry `json:"entries"`     // in the order of the file
+	PTXVersion string     `json:"ptx_version"` // what a driver must read, such as 8.4
+	Entries    []ptxEntry `json:"entries"`     // in the order of the file
 }
 
-// entry is a kernel that can be launched. No two modules share a name.
-type entry struct {
+// ptxEntry is a kernel that can be launched. No two modules share a name.
+type ptxEntry struct {
 	Name   string `json:"name"`
 	Params int    `json:"params"` // each of at most 8 bytes
 }

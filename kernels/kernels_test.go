@@ -111,12 +111,12 @@ func sumOfSums(t *testing.T, files []string) string {
 }
 
 // entriesOf reads the .entry lines: a name, then a .param a line.
-func entriesOf(ptx []byte) []entry {
-	var found []entry
+func entriesOf(ptx []byte) []ptxEntry {
+	var found []ptxEntry
 	for line := range strings.Lines(string(ptx)) {
 		if _, rest, ok := strings.Cut(line, ".entry "); ok {
 			name, _, _ := strings.Cut(strings.TrimSpace(rest), "(")
-			found = append(found, entry{Name: name})
+			found = append(found, ptxEntry{Name: name})
 		} else if n := len(found); n > 0 && strings.HasPrefix(line, "\t.param ") && strings.Contains(line, " "+found[n-1].Name+"_param_") {
 			found[n-1].Params++
 		}
