@@ -34,14 +34,14 @@ type Coalescer struct {
 	o CoalescerOptions
 
 	mu       sync.Mutex
-	queue    []*group // not begun, oldest first
-	waiting  int      // searches in it
-	running  int      // groups under way
-	inFlight int      // their queries
+	queue    []*searchGroup // not begun, oldest first
+	waiting  int            // searches in it
+	running  int            // groups under way
+	inFlight int            // their queries
 	closed   bool
 
 	calls  sync.WaitGroup // searches, shared runs and windows
-	memory sync.Pool      // *gathered
+	memory sync.Pool      // *groupQueries
 }
 
 // DefaultWindow is the window of a Coalescer without options.
@@ -126,7 +126,7 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := req.limit(ctx)
+	ctx, cancel := req.withTimeout(ctx)
 	defer cancel()
 	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
 		return c.answerPart(ctx, w, lo, hi, out)
@@ -136,15 +136,15 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 // answerPart answers queries lo..hi-1 of w, possibly in a shared run, and returns how long
 // that took from its beginning.
 func (c *Coalescer) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) (time.Duration, error) {
-	came := time.Now()
+	joined := time.Now()
 	m, err := c.join(ctx, w, lo, hi)
 	if err != nil {
 		return 0, err
 	}
 	// With more callers than cores, others are runnable and about to join.
 	runtime.Gosched()
-	c.proceed(m)
-	return c.await(ctx, m, came, out)
+	c.beginOrWait(m)
+	return c.await(ctx, m, joined, out)
 }
 
 // countSearch counts a search that Close waits for.
@@ -158,8 +158,8 @@ func (c *Coalescer) countSearch() error {
 	return nil
 }
 
-// group is searches that run together. Its members do not change while it begins.
-type group struct {
+// searchGroup is searches that run together. Its members do not change while it begins.
+type searchGroup struct {
 	members    []*member // those still waiting for it
 	queries    int       // theirs, once it is under way
 	room       int       // for so many more queries
@@ -176,12 +176,12 @@ type group struct {
 // member is a search in a group, or a part of one.
 type member struct {
 	*work
-	*group
+	*searchGroup
 	lo, n     int       // its queries: lo, lo+1, .. of the work
-	until     time.Time // its deadline; zero for none
+	deadline  time.Time // its deadline; zero for none
 	abandoned bool      // nobody waits for it
 	// The rest belongs to groups of several members.
-	at       int           // its first query in the group
+	offset   int           // its first query in the group
 	done     chan struct{} // closed when the fields below are set
 	answers  backend.Answers
 	by       string
@@ -202,11 +202,11 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 	}
 	g := c.roomFor(w, hi-lo)
 	if g == nil {
-		g = &group{room: c.mostTogether(w), begun: make(chan struct{}), c: c}
+		g = &searchGroup{room: c.mostTogether(w), begun: make(chan struct{}), c: c}
 		c.queue = append(c.queue, g)
 	}
-	m := &member{work: w, group: g, lo: lo, n: hi - lo}
-	m.until, _ = ctx.Deadline()
+	m := &member{work: w, searchGroup: g, lo: lo, n: hi - lo}
+	m.deadline, _ = ctx.Deadline()
 	g.members = append(g.members, m)
 	g.room -= m.n
 	c.waiting++
@@ -224,7 +224,7 @@ func (c *Coalescer) mostTogether(w *work) int {
 
 // roomFor returns the latest group with w's looks if it has room for n queries. Otherwise
 // it returns nil and marks that group as full.
-func (c *Coalescer) roomFor(w *work, n int) *group {
+func (c *Coalescer) roomFor(w *work, n int) *searchGroup {
 	for _, g := range slices.Backward(c.queue) {
 		if first := g.members[0]; first.e != w.e || !first.plan.sameRounds(w.plan) {
 			continue
@@ -238,19 +238,19 @@ func (c *Coalescer) roomFor(w *work, n int) *group {
 	return nil
 }
 
-// proceed begins the groups that may begin, and opens the window of m's if it waits.
-func (c *Coalescer) proceed(m *member) {
+// beginOrWait begins the groups that may begin, and opens the window of m's if it waits.
+func (c *Coalescer) beginOrWait(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.beginGroups()
-	if g := m.group; g.window == nil && slices.Contains(c.queue, g) {
+	if g := m.searchGroup; g.window == nil && slices.Contains(c.queue, g) {
 		c.calls.Add(1)
-		g.window = time.AfterFunc(c.o.Window, func() { c.expire(g) })
+		g.window = time.AfterFunc(c.o.Window, func() { c.endWindow(g) })
 	}
 }
 
-// expire ends the window of g.
-func (c *Coalescer) expire(g *group) {
+// endWindow ends the window of g.
+func (c *Coalescer) endWindow(g *searchGroup) {
 	defer c.calls.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -289,7 +289,7 @@ func (c *Coalescer) beginGroups() {
 }
 
 // mayBegin reports whether a group may begin. The caller holds c.mu.
-func (c *Coalescer) mayBegin(g *group) bool {
+func (c *Coalescer) mayBegin(g *searchGroup) bool {
 	runs := c.o.Runs
 	if g.windowOver || g.room <= 0 {
 		runs++
@@ -298,7 +298,7 @@ func (c *Coalescer) mayBegin(g *group) bool {
 }
 
 // dequeue removes a group from the queue. The caller holds c.mu.
-func (c *Coalescer) dequeue(g *group) {
+func (c *Coalescer) dequeue(g *searchGroup) {
 	i := slices.Index(c.queue, g)
 	c.queue = slices.Delete(c.queue, i, i+1)
 	if g.window != nil && g.window.Stop() {
@@ -316,31 +316,31 @@ func (c *Coalescer) endRun(queries int) {
 }
 
 // removeMember removes m from those who wait. The caller holds c.mu.
-func (g *group) removeMember(m *member) {
+func (g *searchGroup) removeMember(m *member) {
 	m.abandoned = true
 	if i := slices.Index(g.members, m); i >= 0 {
 		g.members = slices.Delete(g.members, i, i+1)
 	}
 }
 
-// await answers m, which joined at the time came, once its group begins, and returns how
+// await answers m, which joined at the time given, once its group begins, and returns how
 // long that took.
-func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []Answer) (time.Duration, error) {
+func (c *Coalescer) await(ctx context.Context, m *member, joined time.Time, out []Answer) (time.Duration, error) {
 	left := false
 	select {
 	case <-m.begun:
 	case <-ctx.Done():
-		if left = c.leave(m, stopOf(ctx)); !left {
+		if left = c.leaveGroup(m, stopOf(ctx)); !left {
 			<-m.begun
 		}
 	}
 	began := time.Now()
 	if o := c.o.Observer; o != nil {
-		o.Waited(began.Sub(came))
+		o.Waited(began.Sub(joined))
 	}
 	switch {
 	case left:
-		m.conclude(m.lo, out, nil, "", stopOf(ctx))
+		m.setAnswers(m.lo, out, nil, "", stopOf(ctx))
 		return 0, nil
 	case m.stop == nil:
 		defer c.endRun(m.n)
@@ -348,7 +348,7 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 			o.Began(1, m.n)
 		}
 		if ctx.Err() != nil {
-			m.conclude(m.lo, out, nil, "", stopOf(ctx))
+			m.setAnswers(m.lo, out, nil, "", stopOf(ctx))
 			return 0, nil
 		}
 		err := m.e.answerPart(ctx, m.work, m.lo, m.lo+m.n, out)
@@ -357,8 +357,8 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 	select {
 	case <-m.done:
 	case <-ctx.Done():
-		if c.leave(m, stopOf(ctx)) {
-			m.conclude(m.lo, out, nil, "", stopOf(ctx))
+		if c.leaveGroup(m, stopOf(ctx)) {
+			m.setAnswers(m.lo, out, nil, "", stopOf(ctx))
 			return time.Since(began), nil
 		}
 		<-m.done
@@ -366,17 +366,17 @@ func (c *Coalescer) await(ctx context.Context, m *member, came time.Time, out []
 	if m.err != nil {
 		return 0, m.err
 	}
-	m.conclude(m.lo, out, m.answers, m.by, cmp.Or(m.stopped, stopOf(ctx)))
+	m.setAnswers(m.lo, out, m.answers, m.by, cmp.Or(m.stopped, stopOf(ctx)))
 	return time.Since(began), nil
 }
 
-// leave removes m from its group and reports whether it did. It does not if the group is
+// leaveGroup removes m from its group and reports whether it did. It does not if the group is
 // about to begin, if m is the last member of a run, which is then stopped, or if m is due
 // in a run that can be left: that releases m with the best so far.
-func (c *Coalescer) leave(m *member, why Stop) bool {
+func (c *Coalescer) leaveGroup(m *member, why Stop) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	queued := slices.Contains(c.queue, m.group)
+	queued := slices.Contains(c.queue, m.searchGroup)
 	if !queued {
 		select {
 		case <-m.begun:
@@ -398,7 +398,7 @@ func (c *Coalescer) leave(m *member, why Stop) bool {
 	c.waiting--
 	m.room += m.n
 	if len(m.members) == 0 {
-		c.dequeue(m.group)
+		c.dequeue(m.searchGroup)
 	}
 	return true
 }

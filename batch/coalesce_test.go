@@ -76,7 +76,7 @@ func TestCoalescerThreads(t *testing.T) {
 	})
 }
 
-// TestCoalescerApart has searches that gathered run by themselves where there is room for
+// TestCoalescerApart has searches that waited together run by themselves where there is room for
 // all of them.
 func TestCoalescerApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

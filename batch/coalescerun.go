@@ -8,24 +8,24 @@ import (
 	"thresher/backend"
 )
 
-// gathered is memory for a group's queries.
-type gathered struct {
+// groupQueries is memory for a group's queries.
+type groupQueries struct {
 	values []float32
 	goals  []backend.Goal
 }
 
 // runGroup answers a group of several members.
-func (c *Coalescer) runGroup(ctx context.Context, g *group) {
+func (c *Coalescer) runGroup(ctx context.Context, g *searchGroup) {
 	defer c.calls.Done()
 	defer g.stop()
-	b, ok := c.memory.Get().(*gathered)
+	b, ok := c.memory.Get().(*groupQueries)
 	if !ok {
-		b = &gathered{}
+		b = &groupQueries{}
 	}
 	b.values, b.goals = b.values[:0], b.goals[:0]
 	g.shared = slices.Clone(g.members)
 	for _, m := range g.shared {
-		m.at, m.done = len(b.goals), make(chan struct{})
+		m.offset, m.done = len(b.goals), make(chan struct{})
 		b.values, b.goals = append(b.values, m.work.queries(m.lo, m.lo+m.n).Data...), append(b.goals, m.goals[m.lo:m.lo+m.n]...)
 	}
 	e, p := g.shared[0].e, g.shared[0].plan
@@ -40,7 +40,7 @@ func (c *Coalescer) runGroup(ctx context.Context, g *group) {
 	for _, m := range g.shared {
 		m.by, m.err = by, err
 		if answers != nil {
-			m.answers = answers[m.at : m.at+m.n]
+			m.answers = answers[m.offset : m.offset+m.n]
 		}
 		close(m.done)
 	}
@@ -48,7 +48,7 @@ func (c *Coalescer) runGroup(ctx context.Context, g *group) {
 
 // leavable returns r with runs that release members of g at their deadlines. by names the
 // backend. A nil group has no members.
-func (g *group) leavable(r backend.Resident, by string) backend.Resident {
+func (g *searchGroup) leavable(r backend.Resident, by string) backend.Resident {
 	if g == nil {
 		return r
 	}
@@ -57,7 +57,7 @@ func (g *group) leavable(r backend.Resident, by string) backend.Resident {
 
 type sharedResident struct {
 	backend.Resident
-	g  *group
+	g  *searchGroup
 	by string
 }
 
@@ -128,7 +128,7 @@ func (s *sharedRun) untilDeadline(ctx context.Context, call func(context.Context
 		defer cancel()
 	}
 	err = call(limited)
-	return err != nil && stopped(err) && ctx.Err() == nil && limited.Err() != nil, err
+	return err != nil && contextEnded(err) && ctx.Err() == nil && limited.Err() != nil, err
 }
 
 // finishTogether is how many queries are finished between two checks of the clock.
@@ -159,9 +159,9 @@ func (s *sharedRun) Finish(ctx context.Context) (backend.Answers, error) {
 // byDeadline orders members by deadline; those without one come last.
 func byDeadline(a, b *member) int {
 	switch {
-	case a.until.Equal(b.until):
+	case a.deadline.Equal(b.deadline):
 		return 0
-	case b.until.IsZero() || !a.until.IsZero() && a.until.Before(b.until):
+	case b.deadline.IsZero() || !a.deadline.IsZero() && a.deadline.Before(b.deadline):
 		return -1
 	}
 	return 1
@@ -170,8 +170,8 @@ func byDeadline(a, b *member) int {
 // nextDeadline is the first deadline of a member; zero if there is none.
 func (s *sharedRun) nextDeadline() (t time.Time) {
 	for _, m := range s.r.g.shared {
-		if !m.until.IsZero() && (t.IsZero() || m.until.Before(t)) {
-			t = m.until
+		if !m.deadline.IsZero() && (t.IsZero() || m.deadline.Before(t)) {
+			t = m.deadline
 		}
 	}
 	return t
@@ -189,7 +189,7 @@ func (s *sharedRun) releaseDue() error {
 	c := s.r.g.c
 	c.mu.Lock()
 	for _, m := range s.r.g.shared {
-		if m.abandoned || !m.until.IsZero() && !m.until.After(soon) {
+		if m.abandoned || !m.deadline.IsZero() && !m.deadline.After(soon) {
 			some = append(some, m)
 		}
 	}
@@ -207,7 +207,7 @@ func (s *sharedRun) release(ctx context.Context, some []*member, why Stop) error
 	var queries []int
 	for _, m := range some {
 		for i := range m.n {
-			queries = append(queries, m.at+i)
+			queries = append(queries, m.offset+i)
 		}
 	}
 	answers, err := s.Leave(ctx, queries...)

@@ -25,7 +25,7 @@ type Engine struct {
 
 	values func() (lo, hi float64) // range of the working coordinates, taken once
 
-	first    backend.Backend
+	primary  backend.Backend
 	resident backend.Resident
 	lost     atomic.Bool // first answers no more; the substitute does
 
@@ -38,7 +38,7 @@ type Engine struct {
 // which must outlive the engine.
 func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *Options) (*Engine, error) {
 	e := newEngine(c)
-	e.first = b
+	e.primary = b
 	if o != nil {
 		e.opt = *o
 	}
@@ -52,14 +52,14 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 		if e.opt.Fallback == nil {
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
 		}
-		e.fellBack(b, err)
-		e.first, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
-		if r, err = e.first.Load(ctx, c); err != nil {
-			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.first.Name(), err)
+		e.reportFallback(b, err)
+		e.primary, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
+		if r, err = e.primary.Load(ctx, c); err != nil {
+			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.primary.Name(), err)
 		}
 	}
 	e.resident = r
-	e.planBy(e.opt.costsOf(e.first))
+	e.setCosts(e.opt.costsOf(e.primary))
 	return e, nil
 }
 
@@ -73,8 +73,8 @@ func newEngine(c *collection.Collection) *Engine {
 	return e
 }
 
-// planBy has plans compared by costs.
-func (e *Engine) planBy(costs backend.Costs) {
+// setCosts has plans compared by costs.
+func (e *Engine) setCosts(costs backend.Costs) {
 	e.costs, e.planner = costs, plan.New(e.c, costs)
 }
 
@@ -95,7 +95,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 		return 0, err
 	}
 	e := newEngine(c)
-	e.planBy(*costs)
+	e.setCosts(*costs)
 	if len(req.Queries) == 0 {
 		req.Queries = make([]float32, c.Dim)
 	}
@@ -114,7 +114,7 @@ func (o *Options) costsOf(b backend.Backend) backend.Costs {
 	return backend.Describe(b).Costs
 }
 
-func (e *Engine) fellBack(b backend.Backend, err error) {
+func (e *Engine) reportFallback(b backend.Backend, err error) {
 	if e.opt.Observer != nil {
 		e.opt.Observer.FellBack(b.Name(), err)
 	}
@@ -143,12 +143,12 @@ func (e *Engine) Backend() string {
 	if e.lost.Load() {
 		return e.opt.Fallback.Name()
 	}
-	return e.first.Name()
+	return e.primary.Name()
 }
 
 // threads is how many goroutines of the first backend compute at once; 0 if it is a
 // graphics card.
-func (e *Engine) threads() int { return backend.Describe(e.first).Threads }
+func (e *Engine) threads() int { return backend.Describe(e.primary).Threads }
 
 // checkOpen returns backend.ErrClosed after Close.
 func (e *Engine) checkOpen() error {
@@ -176,9 +176,9 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, values: e.values, first: b, resident: r}
+	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, values: e.values, primary: b, resident: r}
 	s.opt.Fallback, s.opt.Costs = nil, nil
-	s.planBy(s.opt.costsOf(b))
+	s.setCosts(s.opt.costsOf(b))
 	e.substitute = s
 	return s, nil
 }
@@ -199,7 +199,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := req.limit(ctx)
+	ctx, cancel := req.withTimeout(ctx)
 	defer cancel()
 	return w.search(ctx)
 }
@@ -212,8 +212,8 @@ func (e *Engine) current(ctx context.Context) (*Engine, error) {
 	return e.fallback(ctx)
 }
 
-// limit is ctx with the request's timeout, which begins now.
-func (r *Request) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout is ctx with the request's timeout, which begins now.
+func (r *Request) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Timeout <= 0 {
 		return ctx, func() {}
 	}
@@ -237,7 +237,7 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 	for p := w.parts(); p.more(); {
 		lo, hi, err := p.beginPart(ctx)
 		if ctx.Err() != nil {
-			w.conclude(lo, answers[lo:], nil, "", stopOf(ctx))
+			w.setAnswers(lo, answers[lo:], nil, "", stopOf(ctx))
 			break
 		}
 		if err != nil {
@@ -277,20 +277,20 @@ func (e *Engine) answerPart(ctx context.Context, w *work, lo, hi int, out []Answ
 	if err != nil {
 		return err
 	}
-	w.conclude(lo, out, answers, by, stopOf(ctx))
+	w.setAnswers(lo, out, answers, by, stopOf(ctx))
 	return nil
 }
 
 // answer runs a plan's rounds on the first backend that can, and names it. When ctx
 // ends before they begin there are no answers, and no error. A group's members may leave
 // before the end.
-func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goals []backend.Goal, g *group) (backend.Answers, string, error) {
+func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goals []backend.Goal, g *searchGroup) (backend.Answers, string, error) {
 	if err := e.checkOpen(); err != nil {
 		return nil, "", err
 	}
-	answers, err := rounds(ctx, g.leavable(e.resident, e.first.Name()), p.Plan, q, goals)
-	if err == nil || stopped(err) {
-		return answers, e.first.Name(), nil
+	answers, err := rounds(ctx, g.leavable(e.resident, e.primary.Name()), p.Plan, q, goals)
+	if err == nil || contextEnded(err) {
+		return answers, e.primary.Name(), nil
 	}
 	s, lerr := e.fallback(ctx)
 	if s == nil {
@@ -298,20 +298,20 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	}
 	// a device that is gone is not asked again
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
-		e.fellBack(e.first, err)
+		e.reportFallback(e.primary, err)
 	}
-	if answers, err = rounds(ctx, g.leavable(s.resident, s.first.Name()), p.Plan, q, goals); err != nil && !stopped(err) {
+	if answers, err = rounds(ctx, g.leavable(s.resident, s.primary.Name()), p.Plan, q, goals); err != nil && !contextEnded(err) {
 		return nil, "", err
 	}
-	return answers, s.first.Name(), nil
+	return answers, s.primary.Name(), nil
 }
 
-// conclude makes what the rounds of a backend found for queries lo, lo+1, .. their
+// setAnswers makes what the rounds of a backend found for queries lo, lo+1, .. their
 // answers; without any, nothing looked at them.
-func (w *work) conclude(lo int, out []Answer, answers backend.Answers, by string, stop Stop) {
+func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by string, stop Stop) {
 	for j := range out {
 		if answers == nil {
-			out[j] = w.unseen(lo+j, stop)
+			out[j] = w.emptyAnswer(lo+j, stop)
 			continue
 		}
 		out[j] = w.certify(lo+j, &answers[j], stop)
@@ -331,8 +331,8 @@ func (s *strategy) queryBytes(c *collection.Collection) int {
 	return b
 }
 
-// stopped reports whether err is a search's context ending.
-func stopped(err error) bool {
+// contextEnded reports whether err is a search's context ending.
+func contextEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 

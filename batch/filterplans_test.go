@@ -27,7 +27,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newEngine(c)
-	e.planBy(backend.Portable())
+	e.setCosts(backend.Portable())
 	r := vectors.Rand(2)
 	made := map[*plan.Plan]bool{}
 	for range 200 {

@@ -157,8 +157,8 @@ func TestPlansAnswer(t *testing.T) {
 				if cert.Plan != f.Plan || cert.Method != f.Method || cert.Guarantee != f.Guarantee || cert.PredictedCost != f.Cost {
 					t.Errorf("%s: forecast %+v, certificate of %s, %s, %s, %g ns", method, f, cert.Plan, cert.Method, cert.Guarantee, cert.PredictedCost)
 				}
-				if looks := strings.Count(f.Plan, ","); len(f.Survivors) != looks || len(cert.Looks) > looks {
-					t.Errorf("%s: shares %v after looks, %d looks were taken", f.Plan, f.Survivors, len(cert.Looks))
+				if looks := strings.Count(f.Plan, ","); len(f.SurvivorShares) != looks || len(cert.Looks) > looks {
+					t.Errorf("%s: shares %v after looks, %d looks were taken", f.Plan, f.SurvivorShares, len(cert.Looks))
 				}
 				for _, l := range cert.Looks {
 					rule := "student"

@@ -143,8 +143,8 @@ func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float6
 			switch {
 			case err == nil:
 				out[j] = a
-			case stopped(err):
-				out[j] = w.unseen(from+j, stopOf(ctx))
+			case contextEnded(err):
+				out[j] = w.emptyAnswer(from+j, stopOf(ctx))
 			default:
 				mu.Lock()
 				defer mu.Unlock()

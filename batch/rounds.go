@@ -16,14 +16,14 @@ func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Que
 	}
 	defer run.Close()
 	if p.Dense() {
-		if err := run.Dense(ctx, backend.QueryIndexes(0, q.M)...); err != nil && !stopped(err) {
+		if err := run.Dense(ctx, backend.QueryIndexes(0, q.M)...); err != nil && !contextEnded(err) {
 			return nil, err
 		}
 		return run.Finish(ctx)
 	}
 	for _, look := range p.Looks {
 		survivors, err := run.Pull(ctx, look)
-		if err != nil && !stopped(err) {
+		if err != nil && !contextEnded(err) {
 			return nil, err
 		}
 		if err != nil || survivors.None() {

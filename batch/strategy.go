@@ -51,7 +51,7 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 	if err != nil {
 		return nil, bad("plan", "%w", err)
 	}
-	return follow(made, m), nil
+	return strategyOf(made, m), nil
 }
 
 // question is what the planner is asked for w.
@@ -59,8 +59,8 @@ func (w *work) question() plan.Question {
 	return plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
 }
 
-// follow says what a plan of the planner's promises for a method.
-func follow(p *plan.Plan, m Method) *strategy {
+// strategyOf says what a plan of the planner's promises for a method.
+func strategyOf(p *plan.Plan, m Method) *strategy {
 	s := &strategy{Plan: p, method: m, guarantee: GuaranteeProbabilistic}
 	answering := Adaptive
 	switch {
@@ -77,10 +77,10 @@ func follow(p *plan.Plan, m Method) *strategy {
 
 // predicted is the forecast share of arms that pass the first look; 0 if there is none.
 func (s *strategy) predicted() float64 {
-	if len(s.Survivors) == 0 {
+	if len(s.SurvivorShares) == 0 {
 		return 0
 	}
-	return s.Survivors[0]
+	return s.SurvivorShares[0]
 }
 
 // sameRounds reports whether the rounds of two strategies are the same.
@@ -97,8 +97,8 @@ type Forecast struct {
 	Guarantee Guarantee
 	// Cost is in ns of one core an atom and query.
 	Cost float64
-	// Survivors are the shares of the atoms left after each look.
-	Survivors []float64
+	// SurvivorShares are the shares of the atoms left after each look.
+	SurvivorShares []float64
 	// Chosen says that Search takes this plan for the request.
 	Chosen bool
 }
@@ -116,9 +116,9 @@ func (e *Engine) Plans(req Request) ([]Forecast, error) {
 	}
 	var all []Forecast
 	for _, p := range e.planner.List(w.question()) {
-		s := follow(p, m)
+		s := strategyOf(p, m)
 		all = append(all, Forecast{Plan: p.Name, Method: s.method, Guarantee: s.guarantee, Cost: p.Cost,
-			Survivors: slices.Clone(p.Survivors), Chosen: p.Name == w.plan.Name && s.method == w.plan.method})
+			SurvivorShares: slices.Clone(p.SurvivorShares), Chosen: p.Name == w.plan.Name && s.method == w.plan.method})
 	}
 	return all, nil
 }

@@ -29,9 +29,9 @@ const (
 	offForecast = 4
 )
 
-// parts cuts a search into runs of consecutive queries, each of which takes its turn. An answer
+// searchParts cuts a search into runs of consecutive queries, each of which takes its turn. An answer
 // does not depend on the cuts.
-type parts struct {
+type searchParts struct {
 	w     *work
 	most  int     // queries
 	each  float64 // ns expected of one query
@@ -40,8 +40,8 @@ type parts struct {
 	n     int // queries of the part under way
 }
 
-func (w *work) parts() *parts {
-	return &parts{w: w, most: w.e.mostQueries(w.plan), each: w.expected()}
+func (w *work) parts() *searchParts {
+	return &searchParts{w: w, most: w.e.mostQueries(w.plan), each: w.expected()}
 }
 
 // expected is what one query of many is expected to take of the whole machine, in ns:
@@ -55,10 +55,10 @@ func (w *work) expected() float64 {
 }
 
 // more reports whether queries are left.
-func (p *parts) more() bool { return p.next < p.w.m }
+func (p *searchParts) more() bool { return p.next < p.w.m }
 
 // beginPart waits for the turn of the next part, queries lo..hi-1.
-func (p *parts) beginPart(ctx context.Context) (lo, hi int, err error) {
+func (p *searchParts) beginPart(ctx context.Context) (lo, hi int, err error) {
 	n := p.nextSize()
 	lo, hi = p.next, min(p.next+n, p.w.m)
 	p.next, p.n = hi, hi-lo
@@ -70,7 +70,7 @@ func (p *parts) beginPart(ctx context.Context) (lo, hi int, err error) {
 }
 
 // nextSize is how many queries the next part has; parts of one search are about equal.
-func (p *parts) nextSize() int {
+func (p *searchParts) nextSize() int {
 	left, n := p.w.m-p.next, p.most
 	if p.w.req.Turns == nil {
 		return n
@@ -90,7 +90,7 @@ func (p *parts) nextSize() int {
 }
 
 // endPart notes how long the part has taken.
-func (p *parts) endPart() {
+func (p *searchParts) endPart() {
 	took := float64(time.Since(p.begun)) / float64(p.n)
 	if took > offForecast*p.each || took < p.each/offForecast {
 		p.each = max(1, took)

@@ -162,10 +162,10 @@ func (w *work) floor(j int) float64 {
 	return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], w.e.maxNorm)
 }
 
-// above drops from an answer, best first, what reaches query j's floor but not its
+// dropBelowLimit drops from an answer, best first, what reaches query j's floor but not its
 // limit: the floor allows for the longest atom, and beside one that is far longer than
 // others these may lie well below.
-func (w *work) above(j int, a *backend.Answer) {
+func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 	floor := func(norm float64) float64 {
 		return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], norm)
 	}
@@ -180,8 +180,8 @@ func (w *work) above(j int, a *backend.Answer) {
 	a.IDs, a.Scores = a.IDs[:n], a.Scores[:n]
 }
 
-// unseen is the answer to a query that no look reached: nothing, with all open.
-func (w *work) unseen(j int, stop Stop) Answer {
+// emptyAnswer is the answer to a query that no look reached: nothing, with all open.
+func (w *work) emptyAnswer(j int, stop Stop) Answer {
 	a := backend.Answer{OpenBound: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
 	return w.certify(j, &a, stop)
 }
@@ -214,7 +214,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 		cert.Looks = append(cert.Looks, w.record(l))
 	}
 	if w.req.MinScore != nil {
-		w.above(j, a)
+		w.dropBelowLimit(j, a)
 	}
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
 	for i, s := range a.Scores {

@@ -249,7 +249,7 @@ func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) 
 // makePlan makes a ladder what backends run.
 func (p *problem) makePlan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
-	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, Survivors: slices.Clone(f.kept[:len(l.stages)])}
+	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, SurvivorShares: slices.Clone(f.kept[:len(l.stages)])}
 	for i, stage := range l.stages {
 		look := backend.Look{Rep: p.later[stage], To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}
 		if l.certain || p.fullWidth(stage) {

@@ -469,8 +469,8 @@ func TestLooks(t *testing.T) {
 			if plan.Dense() != (plan.Name == "dense" || plan.Name == "gather") || plan.Gather != (plan.Name == "gather") {
 				t.Errorf("%s: dense %v with %d looks", plan.Name, plan.Dense(), len(plan.Looks))
 			}
-			if f := p.forecast(l, p.rank(l.source)); len(plan.Survivors) != len(plan.Looks) || plan.Cost != f.total() {
-				t.Errorf("%s: forecast %v, %g ns", plan.Name, plan.Survivors, plan.Cost)
+			if f := p.forecast(l, p.rank(l.source)); len(plan.SurvivorShares) != len(plan.Looks) || plan.Cost != f.total() {
+				t.Errorf("%s: forecast %v, %g ns", plan.Name, plan.SurvivorShares, plan.Cost)
 			}
 		}
 	})

@@ -48,8 +48,8 @@ type Plan struct {
 	Looks []backend.Look // none for a dense scan
 	// Gather has a dense scan reach the rows allowed alone.
 	Gather bool
-	// Survivors are the shares of the arms forecast to be left after each look.
-	Survivors []float64
+	// SurvivorShares are the shares of the arms forecast to be left after each look.
+	SurvivorShares []float64
 	// Cost is the forecast in ns of one core an arm and query; 0 if there is none.
 	Cost float64
 }
