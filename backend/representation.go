@@ -38,18 +38,16 @@ var representations = [...]struct {
 	// bits is the size of a rest coordinate; int8 codes of the head are read besides,
 	// but for float32 coordinates.
 	bits int
-	// stage is the index of the collection's stage that a look at width rest
-	// coordinates reads, or -1; nil of float32 coordinates, which have no stages.
-	stage func(c *collection.Collection, width int) int
-	// rows are an atom's codes, stride bytes apart, of looks at survivors.
-	rows func(c *collection.Collection) (codes []uint8, stride int)
+	// coded is true of looks that read the collection's stages of a coding.
+	coded  bool
+	coding collection.Coding
 	// cost is what a look costs an atom and query, in ns: of the head's directions and
 	// width rest coordinates. panel is the width of the collection's panels. 0: the
 	// backend has no such looks.
 	cost func(c *Costs, head, width, panel int) float64
 }{
 	Panels: {name: "panels", first: true, rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
-		stage: (*collection.Collection).Stage,
+		coded: true, coding: collection.Int8,
 		cost: func(c *Costs, head, width, panel int) float64 {
 			code := c.Scan
 			if width > panel {
@@ -61,18 +59,11 @@ var representations = [...]struct {
 			return c.Test + code*float64(head+width)
 		}},
 	RowCodes: {name: "codes", rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
-		stage: (*collection.Collection).Stage,
-		rows:  func(c *collection.Collection) ([]uint8, int) { return c.Codes, c.R + c.D },
-		cost:  func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
+		coded: true, coding: collection.Int8,
+		cost: func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
 	Float32: {name: "float32", rules: []Rule{Student, Cauchy, Martingale, MeanRadius}, whole: true, bits: 32},
 	Signs: {name: "signs", rules: []Rule{Student}, bits: 1,
-		stage: func(c *collection.Collection, width int) int {
-			if stage := c.SignStage(); stage >= 0 && c.Stages[stage].Width == width {
-				return stage
-			}
-			return -1
-		},
-		rows: func(c *collection.Collection) ([]uint8, int) { return c.Signs, c.SignStride },
+		coded: true, coding: collection.Signs,
 		cost: func(c *Costs, head, width, _ int) float64 {
 			if c.Sign == 0 {
 				return 0
@@ -96,7 +87,7 @@ func (r Representation) ForFirstLook() bool { return r.known() && representation
 
 // Coded reports whether looks read int8 codes of the head and the coordinates of one
 // of the collection's Stages, from the first on.
-func (r Representation) Coded() bool { return r.known() && representations[r].stage != nil }
+func (r Representation) Coded() bool { return r.known() && representations[r].coded }
 
 // Takes reports whether looks may go by a rule.
 func (r Representation) Takes(rule Rule) bool {
@@ -116,7 +107,8 @@ func (r Representation) AtomBytes(head, width int) int {
 // Stage is the index of the stage of c that a look at width rest coordinates reads, or
 // -1 if there is none. r is Coded.
 func (r Representation) Stage(c *collection.Collection, width int) int {
-	return representations[r].stage(c, width)
+	coding := representations[r].coding
+	return slices.IndexFunc(c.Stages, func(l collection.Stage) bool { return l.Coding == coding && l.Width == width })
 }
 
 // StoredIn reports whether c has a stage for it. r is Coded.
@@ -124,10 +116,14 @@ func (r Representation) StoredIn(c *collection.Collection) bool {
 	return slices.ContainsFunc(c.Stages, func(l collection.Stage) bool { return r.Stage(c, l.Width) >= 0 })
 }
 
-// Codes are what looks at survivors read, an atom's stride bytes apart. r is Coded and
-// not First.
+// Codes are the rows that looks at survivors read, stride bytes apart. r is Coded and not
+// ForFirstLook, and it is StoredIn c.
 func (r Representation) Codes(c *collection.Collection) (codes []uint8, stride int) {
-	return representations[r].rows(c)
+	if coding := representations[r].coding; coding != collection.Int8 {
+		l := &c.Stages[c.StageOf(coding)]
+		return l.Rows, l.Stride
+	}
+	return c.Codes, c.R + c.D
 }
 
 // Cost is what a look costs an atom and query, in ns, of head directions and width
@@ -139,8 +135,10 @@ func (r Representation) Cost(c *Costs, head, width, panel int) float64 {
 
 // LaterLook is the representation that a look at survivors reads at a stage.
 func LaterLook(l *collection.Stage) Representation {
-	if l.Signs {
-		return Signs
+	for r := range Representation(len(representations)) {
+		if r.Coded() && !r.ForFirstLook() && representations[r].coding == l.Coding {
+			return r
+		}
 	}
-	return RowCodes
+	panic("backend: no representation of stages of coding " + fmt.Sprint(l.Coding))
 }

@@ -97,9 +97,9 @@ func TestShapes(t *testing.T) {
 				}
 				last := 0
 				for i, l := range c.Stages {
-					if l.Signs {
-						if i != len(c.Stages)-2 || l.Width != c.D || c.SignStage() != i || len(c.Signs) != s.n*c.SignStride || c.SignStride < c.R+c.D/8 {
-							t.Errorf("%s: stage %d of %d has %d bytes of signs, %d a row", name, i, len(c.Stages), len(c.Signs), c.SignStride)
+					if l.Coding != Int8 {
+						if i != len(c.Stages)-2 || l.Width != c.D || c.StageOf(l.Coding) != i || len(l.Rows) != s.n*l.Stride || l.Stride < c.R+c.D/8 {
+							t.Errorf("%s: stage %d of %d has %d bytes of its own, %d a row", name, i, len(c.Stages), len(l.Rows), l.Stride)
 						}
 						continue
 					}

@@ -34,7 +34,7 @@ func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query
 		q := &queries[n]
 		heads := c.headProducts(arms, q)
 		for j := range c.Stages[:last] {
-			if c.Stages[j].Signs { // no deterministic looks
+			if c.Stages[j].Coding != Int8 { // no deterministic looks
 				for i := range thetas[n] {
 					p.Certain[i][j] += float64(len(arms)) / pairs
 				}

@@ -116,8 +116,8 @@ func (k *coder) code(i, slot int) {
 	from := 0
 	for j := range c.Stages {
 		l := &c.Stages[j]
-		if l.Signs {
-			k.signs(i, l, code[:c.R], o2, unit)
+		if l.Coding != Int8 {
+			k.own(i, l, code[:c.R], o2, unit)
 			continue
 		}
 		co, cc := kernels.CodeMoments(rest[from:l.Width], rot[from:l.Width])
@@ -134,17 +134,15 @@ func (k *coder) code(i, slot int) {
 	}
 }
 
-// signs writes the signs of atom i, whose coded head is given, and their terms.
-func (k *coder) signs(i int, l *Stage, head []uint8, o2, unit float64) {
+// own writes the row that a stage has of atom i, whose coded head is given, and its terms.
+func (k *coder) own(i int, l *Stage, head []uint8, o2, unit float64) {
 	c := k.b.c
-	row := c.Signs[i*c.SignStride:][:c.R+c.D/8]
-	copy(row, head)
-	kernels.PackSigns(row[c.R:], k.rot)
-	d := float64(c.D)
-	terms := bandit.Linear(bandit.Moments{A: kernels.SumAbs(k.rot), X2: d, O2: o2}, c.Kappa)
+	row := l.Rows[i*l.Stride : (i+1)*l.Stride]
+	xo, xx := codings[l.Coding].code(row[copy(row, head):][:codings[l.Coding].bytes(c.D)], k.rot)
+	terms := bandit.Linear(bandit.Moments{A: xo, X2: xx, O2: o2}, c.Kappa)
 	l.Scale[i] = float32(terms.Scale * unit)
 	l.Radius[i] = Upward(terms.UniformRadius(c.Kappa) * unit * Up)
-	l.XNorm[i] = Upward(math.Sqrt(d) * float64(l.Scale[i]) * Up)
+	l.XNorm[i] = Upward(math.Sqrt(xx) * float64(l.Scale[i]) * Up)
 }
 
 // hidden is the relative rounding error of |o - x|^2 as a float64 sum of n terms, relative to
@@ -161,10 +159,10 @@ func (k *coder) uncoded(i int, norm float64, code []uint8) {
 	c.HeadErr[i] = Upward(norm * Up)
 	for j := range c.Stages {
 		l := &c.Stages[j]
-		if !l.Signs {
+		if l.Coding == Int8 {
 			l.Beyond[i] = Upward(norm * Up)
 		}
-		if l.Signs || l.Width < c.D {
+		if l.Coding != Int8 || l.Width < c.D {
 			l.Radius[i] = Upward(norm / c.Kappa * Up)
 		}
 	}

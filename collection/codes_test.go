@@ -45,10 +45,11 @@ func (c *Collection) testDecode(i, width int, scale float64) []float64 {
 
 // testSigns are the signs of atom i, after its head's codes, times scale.
 func (c *Collection) testSigns(i int, scale float64) []float64 {
+	s := c.Stages[c.StageOf(Signs)]
 	x := make([]float64, c.D)
 	for j := range x {
 		x[j] = scale
-		if c.Signs[i*c.SignStride+c.R+j/8]>>(j%8)&1 == 0 {
+		if s.Rows[i*s.Stride+c.R+j/8]>>(j%8)&1 == 0 {
 			x[j] = -scale
 		}
 	}
@@ -90,7 +91,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 				least("HeadErr", c.HeadErr[i], norm, 0)
 				for k := range c.Stages {
 					l := &c.Stages[k]
-					if !l.Signs {
+					if l.Coding == Int8 {
 						least("Beyond", l.Beyond[i], norm, 0)
 					}
 					if k < whole {
@@ -122,7 +123,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 				l := &c.Stages[k]
 				at, step := fmt.Sprintf("stage %d ", l.Width), float64(c.RowScale[i])
 				x, scaled := c.testDecode(i, l.Width, step), c.testDecode(i, l.Width, float64(l.Scale[i]))
-				if l.Signs {
+				if l.Coding == Signs {
 					at, step = "signs ", 1
 					x, scaled = c.testSigns(i, 1), c.testSigns(i, float64(l.Scale[i]))
 					for j, v := range rest {
@@ -144,7 +145,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 					}
 					continue
 				}
-				if onorm == 0 && l.Signs {
+				if onorm == 0 && l.Coding == Signs {
 					continue // zero for certain, and so are its terms
 				}
 				if floats.Norm(x, 2) == 0 {
@@ -219,7 +220,7 @@ func (c *Collection) padded() []paddedTerms {
 	for _, l := range c.Stages {
 		p = append(p, paddedTerms{fmt.Sprintf("Scale %d", l.Width), l.Scale}, paddedTerms{fmt.Sprintf("Radius %d", l.Width), l.Radius},
 			paddedTerms{fmt.Sprintf("XNorm %d", l.Width), l.XNorm})
-		if !l.Signs {
+		if l.Coding == Int8 {
 			p = append(p, paddedTerms{fmt.Sprintf("Beyond %d", l.Width), l.Beyond})
 		}
 	}

@@ -52,15 +52,19 @@ const PanelAtoms = simd.PanelLanes
 //
 //	head + <x, q_rest> + Beyond |q_rest| + rounding,      x = RowScale * code.
 //
-// A stage of Signs codes all D coordinates by their signs, x_j = 1 or -1. It has no
-// deterministic bound: Beyond is nil.
+// A stage of another Coding than Int8 has all D coordinates in Rows. It has no deterministic
+// bound: Beyond is nil.
 type Stage struct {
 	Width  int
-	Signs  bool
+	Coding Coding
 	Scale  []float32 // multiplies the integer dot of the code
 	Radius []float32 // h, rounded upward
 	XNorm  []float32 // |x~|, rounded upward
 	Beyond []float32 // |o - x|, rounded upward
+	// Rows holds, Stride bytes apart, the head's R codes of an atom as in Collection.Codes,
+	// then its code by Coding. It is nil for Int8.
+	Rows   []uint8
+	Stride int
 }
 
 // Collection is n atoms prepared for elimination. All slices are read only.
@@ -105,8 +109,8 @@ type Collection struct {
 	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all later ones. It
 	// is not saved.
 	NormCaps []float32
-	// Stages is sorted by Width; the last has Width D and is deterministic. A stage of signs
-	// is second to last.
+	// Stages is sorted by Width; the last has Width D and is deterministic. Stages
+	// with Rows of their own come before it.
 	Stages []Stage
 	// Panels holds the head and the first PanelWidth rest coordinates of 64 atoms side by
 	// side: code c of lane i of panel p, biased by 128, is at p*PanelStride() + (c/4)*256 +
@@ -115,11 +119,6 @@ type Collection struct {
 	PanelWidth int
 	// Codes holds all codes of an atom contiguously, [N][R+D], biased by 128, the head first.
 	Codes []uint8
-	// Signs holds rows SignStride bytes apart: the head's R codes of an atom as in Codes, then
-	// a bit for each rest coordinate, 1 if it is positive: bit j%8 of byte R+j/8. It is empty
-	// where signs do not pay.
-	Signs      []uint8
-	SignStride int
 	// Slack is gamma of bandit.Slack, the derived bound of all float32 rounding in heads and
 	// rests, relative to |q||v|. CodeSlack is that of bandit.CodeSlack, relative to
 	// |q_rest| max(|x~|, |o|).
@@ -196,12 +195,12 @@ func (c *Collection) Code(i int) []uint8 {
 
 // Stage returns the index of the stage of int8 codes of the given width, or -1.
 func (c *Collection) Stage(width int) int {
-	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Width == width && !l.Signs })
+	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Width == width && l.Coding == Int8 })
 }
 
-// SignStage returns the index of the stage of signs, or -1.
-func (c *Collection) SignStage() int {
-	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Signs })
+// StageOf returns the index of the stage of a coding other than Int8, or -1.
+func (c *Collection) StageOf(k Coding) int {
+	return slices.IndexFunc(c.Stages, func(l Stage) bool { return l.Coding == k })
 }
 
 // Close unmaps a collection that was opened from a file; its slices must not be used
@@ -229,9 +228,9 @@ func (c *Collection) capNorms() {
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
 		int64(len(c.Centre))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
-		int64(len(c.Panels)+len(c.Codes)+len(c.Signs)) + int64(len(c.Rotated32)+len(c.Perm))*4
+		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Stages {
-		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond)) * 4
+		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond))*4 + int64(len(l.Rows))
 	}
 	for i := range c.SuffixNorm {
 		b += int64(len(c.SuffixNorm[i])+len(c.SuffixMax[i])) * 4

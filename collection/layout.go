@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"thresher/bandit"
-	"thresher/simd"
 )
 
 // A collection's arrays are named sections of one memory, which is either
@@ -106,10 +105,10 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	get32(&c.HeadScale, "head-scale", padded)
 	get32(&c.HeadNorm, "head-norm", padded)
 	get32(&c.HeadErr, "head-err", padded)
-	for _, l := range stages(c.R, c.D) {
+	for _, l := range stages(c.R, c.D, version) {
 		name := strconv.Itoa(l.Width)
-		if l.Signs {
-			name = "signs"
+		if l.Coding != Int8 {
+			name = codings[l.Coding].name
 		} else {
 			get32(&l.Beyond, "beyond-"+name, padded)
 		}
@@ -126,10 +125,9 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	if err == nil {
 		c.Codes, err = array[uint8](m, "codes", c.N*(c.R+c.D))
 	}
-	if c.SignStage() >= 0 {
-		c.SignStride = (c.R + c.D/8 + 63) &^ 63
+	for k := range c.Stages {
 		if err == nil {
-			c.Signs, err = array[uint8](m, "signs", c.N*c.SignStride)
+			err = c.Stages[k].layout(m, c.N, c.R, c.D)
 		}
 	}
 	get32(&c.transform.u, "head-directions", c.R*c.Dim)
@@ -149,21 +147,18 @@ func panelWidth(D int) int {
 }
 
 // stages returns the looks possible at a rest of D coordinates, without terms: prefixes of
-// int8 codes, signs, and all int8 codes. Each stage takes 12 to 16 bytes an atom.
-//
-// Signs of all coordinates are as sharp as int8 codes of 2/pi of them, in an eighth of the
-// bytes of as many codes; below 768 coordinates the memory for them is not worth it.
-// Prefixes longer than a panel serve where there are no signs.
-func stages(R, D int) []Stage {
-	signs := D >= 768 && R+D <= simd.MaxScan
+// int8 codes, other codings, and all int8 codes. Each stage takes 12 to 16 bytes an atom.
+// Prefixes longer than a panel serve where there is no other coding.
+func stages(R, D, version int) []Stage {
+	own := ownCodings(R, D, version)
 	var all []Stage
 	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 1280}, {256, 640}} {
-		if D >= v[1] && !(signs && v[0] > panelWidth(D)) {
+		if D >= v[1] && (len(own) == 0 || v[0] <= panelWidth(D)) {
 			all = append(all, Stage{Width: v[0]})
 		}
 	}
-	if signs {
-		all = append(all, Stage{Width: D, Signs: true})
+	for _, k := range own {
+		all = append(all, Stage{Width: D, Coding: k})
 	}
 	return append(all, Stage{Width: D})
 }

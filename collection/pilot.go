@@ -155,9 +155,10 @@ func (c *Collection) typical(l *Stage) typical {
 	d := float64(c.D)
 	// Int8 steps of the greatest of D coordinates, with uniform rounding errors.
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
-	if l.Signs {
-		t := bandit.Linear(bandit.Moments{A: math.Sqrt(2 / math.Pi * d), X2: d, O2: 1}, c.Kappa)
-		return typical{radius: t.Radius, xnorm: math.Sqrt(d) * t.Scale, slope: math.Sqrt(2/math.Pi*d) * t.Scale}
+	if l.Coding != Int8 {
+		xo, xx := codings[l.Coding].expected(d)
+		t := bandit.Linear(bandit.Moments{A: xo, X2: xx, O2: 1}, c.Kappa)
+		return typical{radius: t.Radius, xnorm: math.Sqrt(xx) * t.Scale, slope: xo * t.Scale}
 	}
 	if l.Width == c.D {
 		return typical{xnorm: 1, beyond: math.Sqrt(err2), slope: 1}

@@ -82,7 +82,7 @@ func measured(c *Collection, k, queries int) (shares, candidates []float64) {
 			}
 			for n := range c.Stages {
 				l := &c.Stages[n]
-				if l.Signs {
+				if l.Coding == Signs {
 					signs := floats.Dot(c.testSigns(i, float64(l.Scale[i])), wide(p.Rest))
 					if head+signs >= theta {
 						candidates[n] += 1 / float64(queries*c.N)

@@ -13,7 +13,7 @@ import (
 // query's codes away against what that takes from the query.
 func TestHighHalves(t *testing.T) {
 	s := &begun(t, 100, 800, 1).states[0]
-	if s.c.SignStage() < 0 {
+	if s.c.StageOf(collection.Signs) < 0 {
 		t.Fatal("no signs are kept: the test shows nothing")
 	}
 	s.fine(&scratch{})

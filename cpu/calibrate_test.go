@@ -257,7 +257,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 	for _, l := range first.Stages {
 		look := backend.Look{Rep: backend.Panels, To: l.Width, Rule: backend.Student}
 		switch {
-		case l.Signs:
+		case l.Coding == collection.Signs:
 			look.Rep = backend.Signs
 		case l.Width > first.PanelWidth || l.Width == first.D:
 			continue

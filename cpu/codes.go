@@ -42,7 +42,7 @@ func (s *state) fine(w *scratch) {
 	sum = 0
 	from := 0
 	for l := range c.Stages {
-		if c.Stages[l].Signs {
+		if c.Stages[l].Coding != collection.Int8 {
 			r.halve(c.R, all)
 			continue
 		}

@@ -162,8 +162,8 @@ func (q *revisiting) read(w *scratch, ids []uint32) (wide bool) {
 		return q.sums(w, ids, q.bound.Look.To)
 	}
 	w.signs = grow(w.signs, len(ids))
-	c := q.c
-	q.k.Signs(w.signs, c.Signs, c.SignStride, ids, c.R, c.D, &q.rows.codes)
+	rows, stride := q.bound.Rep.Codes(q.c)
+	q.k.Signs(w.signs, rows, stride, ids, q.c.R, q.c.D, &q.rows.codes)
 	return false
 }
 

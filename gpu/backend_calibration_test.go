@@ -130,7 +130,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 	for _, stage := range c.Stages {
 		look, reads := backend.Look{Rep: backend.RowCodes, To: stage.Width, Rule: backend.Student}, "codes"
 		switch {
-		case stage.Signs:
+		case stage.Coding == collection.Signs:
 			look.Rep, reads = backend.Signs, "signs"
 		case stage.Width == c.D:
 			continue // cannot fail

@@ -44,7 +44,7 @@ func (s *server) plans(r *request) ([]forecast, error) {
 	}
 	out := make([]forecast, 0, len(all))
 	for _, f := range all {
-		out = append(out, forecast{f.Plan, string(f.Method), string(f.Guarantee), f.Survivors, f.Chosen})
+		out = append(out, forecast{f.Plan, string(f.Method), string(f.Guarantee), f.SurvivorShares, f.Chosen})
 	}
 	return out, nil
 }

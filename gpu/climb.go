@@ -239,7 +239,7 @@ func (x *run) revisit(q *queue, g *group, l *look) {
 	x.factors(q, g, l)
 	name, codes := "look_rows", x.r.codes
 	if l.QueryCodes == looks.CodesHigh {
-		name, codes = "look_signs", x.r.signs
+		name, codes = "look_signs", x.r.own[l.Rep]
 	}
 	_, stride := l.Rep.Codes(c)
 	q.launch(name, g.shared(q, 128), g.states(), g.lists.table(), Ptr(l.table), Ptr(codes.memory()), I64(int64(stride)), I32(c.R), I32(l.To),

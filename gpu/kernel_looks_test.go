@@ -408,13 +408,13 @@ func TestLooksCoverScores(t *testing.T) {
 				for _, l := range c.Stages {
 					for _, rule := range []backend.Rule{backend.Student, backend.Cauchy} {
 						look := backend.Look{Rep: backend.RowCodes, To: l.Width, Rule: rule, Alpha: 1e-9}
-						if l.Signs {
+						if l.Coding == collection.Signs {
 							look.Rep = backend.Signs
 						}
 						t, err := set.Compile(look)
 						if err == nil {
 							checkCover(b, c, q, t)
-						} else if !l.Signs || rule == backend.Student {
+						} else if l.Coding == collection.Int8 || rule == backend.Student {
 							b.Error(err)
 						}
 					}
@@ -430,7 +430,8 @@ func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Com
 	b.Helper()
 	d := &rowData{shape: rowShape{c.R, c.D, t.To, c.R + c.D, false}, n: c.N, codes: c.Codes, terms: t.Terms}
 	if t.Rep == backend.Signs {
-		d.shape.stride, d.shape.signs, d.codes = c.SignStride, true, c.Signs
+		d.shape.signs = true
+		d.codes, d.shape.stride = t.Rep.Codes(c)
 	}
 	all := make([]arm, c.N)
 	for i := range all {

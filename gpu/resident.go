@@ -47,17 +47,17 @@ type resident struct {
 	dense        *denseTerms      // nil until needed
 
 	// Coded collections only:
-	stride   int           // bytes of a slab's row: head and panel, rounded up to 32
-	slab     *Buffer[int8] // [atoms][stride]
-	codes    *store[uint8] // [N][R+D]
-	signs    *store[uint8] // [N][SignStride], if there are any
+	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
+	slab     *Buffer[int8]                            // [atoms][stride]
+	codes    *store[uint8]                            // [N][R+D]
+	own      map[backend.Representation]*store[uint8] // [N][Stride] of stages with rows of their own
 	rotation *rotation
 }
 
 // load copies c to the device of m.
 func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
-		looks: looks.NewSet(c), arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
+		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
 	err := m.d.Do(ctx, func(t *Thread) error {
 		if err := m.pool.drop(t); err != nil { // nothing should go to host memory because of it
 			return err
@@ -73,7 +73,10 @@ func load(ctx context.Context, m *machine, c *collection.Collection) (*resident,
 		return nil, err
 	}
 	if log := m.log.With("atoms", c.N, "dimension", c.Dim, "rows", r.rows.place()); c.Coded() {
-		log.Info("collection loaded", "codes", r.codes.place(), "signs", r.signs.place())
+		for rep, rows := range r.own {
+			log = log.With(rep.String(), rows.place())
+		}
+		log.Info("collection loaded", "codes", r.codes.place())
 	} else {
 		log.Info("collection loaded")
 	}
@@ -128,12 +131,15 @@ func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
 	if err = r.fillSlab(ctx, t); err != nil {
 		return err
 	}
-	if len(c.Signs) > 0 {
-		if r.signs, err = somewhere[uint8](t, &r.stores, "signs", len(c.Signs)); err != nil {
-			return err
-		}
-		if err = r.signs.fill(ctx, t, 0, c.Signs); err != nil {
-			return err
+	for k := range c.Stages {
+		if rows := c.Stages[k].Rows; rows != nil {
+			rep := backend.LaterLook(&c.Stages[k])
+			if r.own[rep], err = somewhere[uint8](t, &r.stores, rep.String(), len(rows)); err != nil {
+				return err
+			}
+			if err = r.own[rep].fill(ctx, t, 0, rows); err != nil {
+				return err
+			}
 		}
 	}
 	if r.codes, err = somewhere[uint8](t, &r.stores, "rows of codes", len(c.Codes)); err != nil {

@@ -106,11 +106,9 @@ func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	for k := range s.Stages {
 		l := &s.Stages[k]
 		l.Scale, l.Radius, l.XNorm, l.Beyond = of(l.Scale), of(l.Radius), of(l.XNorm), of(l.Beyond)
+		l.Rows = l.Rows[min(lo*l.Stride, len(l.Rows)):min(hi*l.Stride, len(l.Rows))]
 	}
 	s.Codes, s.Panels = c.Codes[lo*(c.R+c.D):hi*(c.R+c.D)], nil
-	if len(c.Signs) > 0 {
-		s.Signs = c.Signs[lo*c.SignStride : hi*c.SignStride]
-	}
 	return &s, number
 }
 

@@ -139,7 +139,7 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 		switch {
 		case l.Rule == backend.Martingale || l.Rule == backend.MeanRadius:
 			return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g; rule %d is not recomputed", score, l.Rule)}
-		case l.Rule == backend.Student && (l.Rep == backend.Signs || l.To < o.c.D):
+		case l.Rule == backend.Student && (!l.Rep.CertainWhole() || l.To < o.c.D):
 			if u, slack := o.upper(q, l, row); u <= score+slack {
 				return Difference{BoundFailed, id, 0, fmt.Sprintf("scores %g, its bound at coordinate %d was %g", score, l.To, u)}
 			}
@@ -183,10 +183,11 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 		dot = math.Ldexp(t.Scale*dot, pv.Exp)
 		radius = math.Ldexp(t.UniformRadius(c.Kappa), pv.Exp)
 	} else {
-		stage := &c.Stages[max(0, c.SignStage())]
+		var stage *collection.Stage
 		if l.Rep == backend.Signs {
+			stage = &c.Stages[c.StageOf(collection.Signs)]
 			for j, v := range pq.Rest {
-				bit := c.Signs[i*c.SignStride+c.R+j/8] >> (j % 8) & 1
+				bit := stage.Rows[i*stage.Stride+c.R+j/8] >> (j % 8) & 1
 				dot += (2*float64(bit) - 1) * float64(v)
 			}
 		} else {

@@ -31,7 +31,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	whole := backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}
 	var widths []int // of panels, and beyond
 	for _, l := range c.Stages {
-		if !l.Signs {
+		if l.Coding == collection.Int8 {
 			widths = append(widths, l.Width)
 		}
 	}
@@ -66,12 +66,16 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 		every.Looks = append(every.Looks, backend.Look{Rep: backend.RowCodes, To: w, Rule: backend.Student, Alpha: alpha})
 	}
 	ls = append(ls, every, every.byLowerBounds())
-	if c.SignStage() >= 0 {
-		signs := Ladder{Name: "signs", Random: true, Looks: []backend.Look{panels(0, backend.Student),
-			{Rep: backend.Signs, To: c.D, Rule: backend.Student, Alpha: alpha}, whole}}
-		ls = append(ls, signs)
-		signs.Looks = signs.Looks[:2]
-		ls = append(ls, signs.byLowerBounds())
+	for k := range c.Stages {
+		later := backend.LaterLook(&c.Stages[k])
+		if later == backend.RowCodes {
+			continue
+		}
+		own := Ladder{Name: later.String(), Random: true, Looks: []backend.Look{panels(0, backend.Student),
+			{Rep: later, To: c.D, Rule: backend.Student, Alpha: alpha}, whole}}
+		ls = append(ls, own)
+		own.Looks = own.Looks[:2]
+		ls = append(ls, own.byLowerBounds())
 	}
 	if c.Rotated32 != nil && c.R == 0 {
 		prefix := Ladder{Name: "student, float32 prefixes", Random: true}
