@@ -76,8 +76,8 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 			if j < len(r.IDs) {
 				id = r.IDs[j]
 			}
-			if id != int64(int32(id)) {
-				return fmt.Errorf("id %d does not fit the int32 of ivecs", id)
+			if err := fitInt32(id, IVecs); err != nil {
+				return err
 			}
 			row = binary.LittleEndian.AppendUint32(row, uint32(id))
 		}

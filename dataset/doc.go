@@ -3,8 +3,8 @@
 // A [Reader] streams the rows of a matrix as float32, whatever the file holds: [Open]
 // makes one from a path, [NewReader] from a stream, and [ReadAll] fills a [Matrix]. A
 // [Result] is the answer to one query. Results are appended as JSONL, or as records of a
-// spool from which the npz, Parquet and ivecs forms are assembled; [OpenResults] reads any
-// of these.
+// spool from which the npz, Parquet, ivecs and ibin forms are assembled; [OpenResults] reads
+// any of these, and those of other programs.
 //
 //	format       extension                rows             streams  notes
 //	npy          .npy                     2-d, or 1-d = 1  yes      Fortran order from files only
@@ -17,6 +17,15 @@
 //	safetensors  .safetensors             one tensor       yes
 //
 // A format that streams may be compressed with gzip, by a further .gz.
+//
+// Answers are read from, with ids padded by -1:
+//
+//	npz      ids, I, labels, neighbors or indices [m,k]; scores, D or distances [m,k]
+//	npy      int32, int64, uint32 or uint64 ids [m,k]
+//	ivecs    rows of ids
+//	ibin     ground truth of the big-ann-benchmarks: ids [m,k], perhaps scores; or a range search
+//	JSONL    {"query","ids","scores",...}, as written by AppendJSONL
+//	Parquet  columns query, ids, scores, ...
 //
 // Elements of float16, float32, float64, int8 and uint8 (bfloat16 in safetensors, int32 in
 // .ivecs and .ibin) are converted to float32, rounded to nearest. NaN, infinities, values

@@ -87,6 +87,11 @@ func Sniff(head []byte) Format {
 	return Unknown
 }
 
+// isWeak reports whether files of formats without a signature may begin like content.
+func isWeak(content Format) bool {
+	return content == Unknown || content == JSONL || content == SafeTensors || content == ArrowStream
+}
+
 // reconcile decides between the format of the extension and that of the content.
 func reconcile(name string, ext, content Format) (Format, error) {
 	switch {
@@ -96,9 +101,7 @@ func reconcile(name string, ext, content Format) (Format, error) {
 		return content, nil
 	case (ext == Arrow || ext == ArrowStream) && (content == Arrow || content == ArrowStream):
 		return content, nil
-	case content == Unknown, content == JSONL, content == SafeTensors, content == ArrowStream:
-		// Weak signatures: raw formats may begin like these. The reader of the extension's format
-		// validates the content.
+	case isWeak(content): // the reader of the extension's format validates the content
 		return ext, nil
 	}
 	return Unknown, fail(name, "extension says %s but the content is %s", ext, content)

@@ -227,7 +227,7 @@ func fuzzResults(f *testing.F, format Format) {
 }
 
 func FuzzResultsNPZ(f *testing.F) {
-	addFixtures(f, "results.npz")
+	addFixtures(f, "results.npz", "faiss.npz", "hnswlib.npz", "cuvs.npz", "sklearn.npz")
 	fuzzResults(f, NPZ)
 }
 
@@ -246,6 +246,19 @@ func FuzzResultsJSONL(f *testing.F) {
 func FuzzResultsIVecs(f *testing.F) {
 	f.Add(le32(2, 1, 0xffffffff, 2, 3, 4))
 	fuzzResults(f, IVecs)
+}
+
+func FuzzResultsIBin(f *testing.F) {
+	addFixtures(f, ".ibin")
+	f.Add(le32(3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9))
+	f.Add(le32(1<<31, 1<<29))
+	fuzzResults(f, IBin)
+}
+
+func FuzzResultsNPY(f *testing.F) {
+	addFixtures(f, "ids*.npy")
+	f.Add(npyOf("<i4", "False", "(1, 2)", le32(1, 2)))
+	fuzzResults(f, NPY)
 }
 
 func FuzzSpool(f *testing.F) {

@@ -26,8 +26,9 @@ type ResultReader interface {
 	Close() error
 }
 
-// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results. Padding (id
-// -1) is removed. Files of other programs may lack scores, pulls and exact; without query
+// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results, or ground truth
+// in the forms of the big-ann-benchmarks (.ibin, or any unknown extension). Padding (id -1) is
+// removed. Files of other programs may lack scores, pulls and exact; without query
 // numbers the rows are numbered as queries.
 func OpenResults(path string) (ResultReader, error) {
 	format, gzipped := FormatOf(path)
@@ -48,7 +49,13 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := reconcile(src.name, ext, Sniff(head))
+	content := Sniff(head)
+	if ext == Unknown && isWeak(content) {
+		if _, _, forms := truthOf(head, src.size); forms != nil {
+			content = IBin
+		}
+	}
+	format, err := reconcile(src.name, ext, content)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +63,8 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 		return nil, err
 	}
 	switch format {
+	case NPY:
+		return openNPYResults(src)
 	case NPZ:
 		return openNPZResults(src)
 	case JSONL:
@@ -64,6 +73,8 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 		return openParquetResults(src)
 	case IVecs:
 		return openIVecsResults(src)
+	case IBin:
+		return openTruth(src)
 	}
-	return nil, fail(src.name, "format %s does not hold results (npz, jsonl, parquet and ivecs do)", format)
+	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, parquet, ivecs and ibin do)", format)
 }

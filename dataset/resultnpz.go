@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 )
 
-// npzResults reads the arrays of a result npz in parallel, a row at a time.
+// npzResults reads the arrays of a result npz, or an npy of ids, in parallel, a row at a time.
 type npzResults struct {
 	*source
 	ids, scores, pulls, exact *npzColumn // all but ids may be nil
@@ -23,7 +25,7 @@ type npzColumn struct {
 	size int // bytes of an element
 	cols int64
 	big  bool
-	kind byte // NumPy's: i, f or b
+	kind byte // NumPy's: i, u, f or b
 	buf  []byte
 }
 
@@ -34,20 +36,27 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}
 	z := &npzResults{source: src, rows: -1}
 	for _, want := range []struct {
-		name  string
+		names []string
 		dims  int
 		types string
 		to    **npzColumn
 	}{
-		{"ids", 2, "i8 i4", &z.ids}, {"scores", 2, "f4 f8", &z.scores},
-		{"pulls", 1, "i8", &z.pulls}, {"exact", 1, "b1", &z.exact},
+		{npzIDNames(), 2, idTypes, &z.ids}, {npzScoreNames(), 2, "f4 f8", &z.scores},
+		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact},
 	} {
-		if *want.to, err = z.column(entries, want.name, want.dims, want.types); err != nil {
+		e, err := chooseArray(src.name, entries, want.names)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			continue
+		}
+		if *want.to, err = z.column(e, want.dims, want.types); err != nil {
 			return nil, err
 		}
 	}
 	if z.ids == nil {
-		return nil, fail(src.name, "npz holds no array ids")
+		return nil, fail(src.name, "npz holds no array ids or %s; it holds %s", strings.Join(npzIDNames()[1:], ", "), listed(entryNames(entries)))
 	}
 	if z.scores != nil && z.scores.cols != z.ids.cols {
 		return nil, fail(src.name, "scores have %d columns, ids %d", z.scores.cols, z.ids.cols)
@@ -55,43 +64,82 @@ func openNPZResults(src *source) (ResultReader, error) {
 	return z, nil
 }
 
-// column opens one array and compares its shape with the previous ones.
-func (z *npzResults) column(entries []npzEntry, name string, dims int, types string) (*npzColumn, error) {
+// npzIDNames are the accepted names of the ids: thresher's own, and what users of FAISS,
+// hnswlib, cuVS and scikit-learn save.
+func npzIDNames() []string { return []string{"ids", "I", "labels", "neighbors", "indices"} }
+
+func npzScoreNames() []string { return []string{"scores", "D", "distances"} }
+
+// chooseArray returns the array with the first name, or else the only one with another of the
+// names, or nil.
+func chooseArray(file string, entries []npzEntry, names []string) (*npzEntry, error) {
+	var found []*npzEntry
+	var called []string
 	for i := range entries {
 		e := &entries[i]
-		if e.name != name {
-			continue
+		if e.name == names[0] {
+			return e, nil
 		}
-		h, full := e.header, z.name+":"+name
-		if len(h.shape) != dims || h.fortran && dims > 1 {
-			return nil, fail(full, "array has shape %v (Fortran order %v), %d dimensions in C order are wanted", h.shape, h.fortran, dims)
+		if slices.Contains(names, e.name) {
+			found, called = append(found, e), append(called, e.name)
 		}
-		if len(h.descr) != 3 || !containsWord(types, h.descr[1:]) {
-			return nil, fail(full, "dtype %q is not one of %s", h.descr, types)
-		}
-		c := &npzColumn{name: full, size: int(h.descr[2] - '0'), big: h.big, kind: h.descr[1], cols: 1}
-		if dims == 2 {
-			c.cols = h.shape[1]
-		}
-		if z.rows >= 0 && h.shape[0] != z.rows {
-			return nil, fail(full, "%d rows where ids have %d", h.shape[0], z.rows)
-		}
-		if _, ok := product(h.shape[0], c.cols, int64(c.size)); !ok || c.cols > maxDim || c.cols < 1 {
-			return nil, fail(full, "shape %v cannot be that of results", h.shape)
-		}
-		z.rows = h.shape[0]
-		r, err := e.file.Open()
-		if err != nil {
-			return nil, fail(full, "%w", err)
-		}
-		z.shut = append([]io.Closer{r}, z.shut...)
-		c.r = bufio.NewReaderSize(r, 64<<10)
-		if _, err := readNPYHeader(c.r); err != nil {
-			return nil, fail(full, "%w", err)
-		}
-		return c, nil
 	}
-	return nil, nil
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, fail(file, "several arrays could be the %s: %s; call one of them %s", names[0], listed(called), names[0])
+}
+
+func entryNames(entries []npzEntry) (names []string) {
+	for i := range entries {
+		names = append(names, entries[i].name)
+	}
+	return names
+}
+
+// column opens one array and compares its rows with those of the previous ones.
+func (z *npzResults) column(e *npzEntry, dims int, types string) (*npzColumn, error) {
+	full := z.name + ":" + e.name
+	c, err := newNPZColumn(full, e.header, dims, types)
+	if err != nil {
+		return nil, err
+	}
+	if z.rows >= 0 && e.header.shape[0] != z.rows {
+		return nil, fail(full, "%d rows where ids have %d", e.header.shape[0], z.rows)
+	}
+	z.rows = e.header.shape[0]
+	r, err := e.file.Open()
+	if err != nil {
+		return nil, fail(full, "%w", err)
+	}
+	z.shut = append([]io.Closer{r}, z.shut...)
+	c.r = bufio.NewReaderSize(r, 64<<10)
+	if _, err := readNPYHeader(c.r); err != nil {
+		return nil, fail(full, "%w", err)
+	}
+	return c, nil
+}
+
+// newNPZColumn checks shape and dtype of an array, whose elements the caller lets the column
+// read.
+func newNPZColumn(name string, h *npyHeader, dims int, types string) (*npzColumn, error) {
+	if len(h.shape) != dims || h.fortran && dims > 1 {
+		return nil, fail(name, "array has shape %v (Fortran order %v), %d dimensions in C order are wanted", h.shape, h.fortran, dims)
+	}
+	if len(h.descr) != 3 || !containsWord(types, h.descr[1:]) {
+		return nil, fail(name, "dtype %q is not one of %s", h.descr, types)
+	}
+	c := &npzColumn{name: name, size: int(h.descr[2] - '0'), big: h.big, kind: h.descr[1], cols: 1}
+	if dims == 2 {
+		c.cols = h.shape[1]
+	}
+	if _, ok := product(h.shape[0], c.cols, int64(c.size)); !ok || c.cols > maxDim || c.cols < 1 {
+		return nil, fail(name, "shape %v cannot be that of results", h.shape)
+	}
+	return c, nil
 }
 
 func containsWord(words, w string) bool {
@@ -114,12 +162,20 @@ func (c *npzColumn) row(i int64) (err error) {
 	return nil
 }
 
-// int returns element j of the row.
+// idTypes are the dtypes of ids.
+const idTypes = "i8 i4 u4 u8"
+
+// int returns element j of the row. The greatest unsigned integer is -1, the padding, as NumPy
+// converts it.
 func (c *npzColumn) int(j int) int64 {
-	if c.size == 4 {
-		return int64(int32(binary.LittleEndian.Uint32(c.buf[4*j:])))
+	if c.size == 8 {
+		return int64(binary.LittleEndian.Uint64(c.buf[8*j:]))
 	}
-	return int64(binary.LittleEndian.Uint64(c.buf[8*j:]))
+	v := binary.LittleEndian.Uint32(c.buf[4*j:])
+	if c.kind == 'u' && v != math.MaxUint32 {
+		return int64(v)
+	}
+	return int64(int32(v))
 }
 
 func (c *npzColumn) float(j int) float32 {

@@ -35,9 +35,13 @@ func newSearchCommand(a *app) *cobra.Command {
 		Short: "Find the k best atoms of every query",
 		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
 
-They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs),
-or as JSON lines to stdout. --resume continues a run that was killed. A summary goes
-to stderr, or with --json to stdout. The default --seed is 1, so that runs repeat.`,
+They go to --out, whose extension selects the format (.jsonl, .npz, .parquet, .ivecs,
+.ibin), or as JSON lines to stdout. --resume continues a run that was killed. A summary
+goes to stderr, or with --json to stdout. The default --seed is 1, so that runs repeat.
+
+.ibin is ground truth as the big-ann-benchmarks write it: ids and scores; ids alone if
+the name ends in .neighbors.ibin; or, with --min-score and without -k, the answers of a
+range search.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
@@ -50,7 +54,7 @@ to stderr, or with --json to stdout. The default --seed is 1, so that runs repea
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
-	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet or .ivecs; - is JSON lines on stdout")
+	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -34,8 +35,8 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	switch {
 	case zipped:
 		return nil, fmt.Errorf("--out %s: compressed output is not supported; drop .gz", f.out)
-	case format != dataset.JSONL && format != dataset.NPZ && format != dataset.Parquet && format != dataset.IVecs:
-		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs", f.out)
+	case !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet, dataset.IVecs, dataset.IBin}, format):
+		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs, .ibin", f.out)
 	}
 	o.format = format
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
@@ -85,8 +86,9 @@ func (o *answerFiles) isAssembled() bool { return o.format != dataset.JSONL }
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k
-	if k == 0 && (o.format == dataset.NPZ || o.format == dataset.IVecs) {
-		return fmt.Errorf("--out %s: answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet", o.out)
+	matrix := o.format == dataset.NPZ || o.format == dataset.IVecs || o.format == dataset.IBin && dataset.IsIDsOnly(o.out)
+	if k == 0 && matrix {
+		return fmt.Errorf("--out %s: answers of varying length do not fit a matrix; add -k, or write .jsonl, .parquet or .ibin", o.out)
 	}
 	return nil
 }
@@ -152,6 +154,12 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 		err = dataset.AssembleParquet(from, out)
 	case dataset.IVecs:
 		err = dataset.AssembleIVecs(from, o.width, out)
+	case dataset.IBin:
+		if dataset.IsIDsOnly(o.out) {
+			err = dataset.AssembleTruthIDs(from, o.width, out)
+		} else {
+			err = dataset.AssembleTruth(from, o.width, out)
+		}
 	}
 	if err != nil {
 		return err

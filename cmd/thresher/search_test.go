@@ -49,7 +49,9 @@ func summaryOf(t *testing.T, r result) summary {
 }
 
 // formats are the names of outputs.
-func formats() []string { return []string{"r.jsonl", "r.npz", "r.parquet", "r.ivecs"} }
+func formats() []string {
+	return []string{"r.jsonl", "r.npz", "r.parquet", "r.ivecs", "r.ibin", "r.neighbors.ibin"}
+}
 
 func TestSearchWritesEveryFormat(t *testing.T) {
 	dir := t.TempDir()
@@ -180,6 +182,11 @@ func TestLeastScore(t *testing.T) {
 	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+
+	ranged := filepath.Join(dir, "r.ibin")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
 }
 
 func TestIDsBecomeNames(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -269,5 +270,31 @@ func TestVerifyEpsilonOfDistances(t *testing.T) {
 	for epsilon, code := range map[string]int{"19.9": exitWrong, "20.1": exitOK} {
 		thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", answers,
 			"--guarantee", "certain", "--epsilon", epsilon).wantCode(t, code)
+	}
+}
+
+// TestVerifyForeignMatrices: ids as other programs save them are checked like thresher's own.
+func TestVerifyForeignMatrices(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	npy := func(name string, change int64) string {
+		dict := "{'descr': '<i8', 'fortran_order': False, 'shape': (200, 3)}"
+		b := append([]byte("\x93NUMPY\x01\x00"), byte(len(dict)), 0)
+		b = append(b, dict...)
+		for j, r := range answersOf(t, answers) {
+			if j == 17 {
+				r.IDs[2] += change
+			}
+			for _, id := range r.IDs {
+				b = binary.LittleEndian.AppendUint64(b, uint64(id))
+			}
+		}
+		return writeFile(t, dir, name, b)
+	}
+	for _, c := range []struct {
+		answers string
+		code    int
+	}{{npy("good.npy", 0), exitOK}, {npy("bad.npy", 60), exitWrong}} {
+		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", c.answers, "--guarantee", "exact").wantCode(t, c.code)
 	}
 }

@@ -77,3 +77,32 @@ pq.write_table(
         "pulls": [77, 9], "exact": [False, True],
     }),
     "results.parquet", store_schema=False)
+
+# Ground truth of the big-ann-benchmarks: the same results, written as its tools write them.
+def header(f, *sizes):
+    np.array(sizes, "<u4").tofile(f)
+
+
+with open("scored.ibin", "wb") as f:
+    header(f, *rid.shape)
+    rid.astype("<i4").tofile(f)
+    score.astype("<f4").tofile(f)
+with open("ids.neighbors.ibin", "wb") as f:
+    header(f, *rid.shape)
+    rid.astype("<i4").tofile(f)
+with open("ranged.ibin", "wb") as f:
+    counts = (rid >= 0).sum(1)
+    header(f, len(rid), counts.sum())
+    counts.astype("<i4").tofile(f)
+    rid[rid >= 0].astype("<i4").tofile(f)
+    score[rid >= 0].astype("<f4").tofile(f)
+
+# Answers as FAISS, hnswlib and others' users save them.
+np.save("ids8.npy", rid)
+np.save("ids4.npy", rid.astype(">i4"))
+np.save("idsu4.npy", rid.astype("<u4"))
+np.save("idsu8.npy", rid.astype("<u8"))
+np.savez("faiss.npz", D=score.astype("<f8"), I=rid)
+np.savez_compressed("hnswlib.npz", labels=rid.astype("<u8"), distances=score)
+np.savez("cuvs.npz", neighbors=rid.astype("<u4"))
+np.savez("sklearn.npz", distances=score, indices=rid)
