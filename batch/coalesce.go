@@ -13,31 +13,31 @@ import (
 	"thresher/backend"
 )
 
-// Coalescer gathers concurrent searches on one Engine into shared runs, in which
-// what is read of the collection is read once for all of them: dynamic batching. It
-// is safe for concurrent use, and answers as Engine.Search does.
+// Coalescer combines concurrent searches on one Engine into shared runs, each of which
+// reads the collection once for all its searches: dynamic batching. It is safe for
+// concurrent use, and its answers are those of Engine.Search.
 //
-// While the machine has room, a search begins at once. Otherwise searches gather until a
-// run ends. Once a full run of queries waits, or the window ends, one more run may be
-// under way. Searches with the same looks form a group and run together, each query with
-// its own goal. Searches with other looks form other groups: a look has one alpha, which
-// depends on delta and k, and an answer's promise must not depend on its company.
+// While threads are idle, a search begins at once. Otherwise searches wait until a run
+// ends. When a group is full or its window ends, one more run may be active. Searches
+// with the same looks form a group and run together, each query with its own goal. Others
+// form groups of their own: a look has one alpha, which depends on delta and k, and the
+// guarantee of an answer must not depend on the other searches.
 //
-// A search whose context ends returns without disturbing the others. If its deadline
+// A search whose context ends returns without affecting the others. If its deadline
 // passes during a shared run that can be left (backend.Leaver), it returns the best so
 // far; members due within 1/16 of the run's elapsed time are released with it, which
 // bounds interruptions. If it is waiting or cancelled, or its run cannot be left, it
-// returns at once with answers that say that nothing looked at the queries. A run is
+// returns at once with empty answers whose open bound comes from the norms. A run is
 // stopped when its last member has returned.
 type Coalescer struct {
 	e *Engine
 	o CoalescerOptions
 
 	mu       sync.Mutex
-	queue    []*searchGroup // not begun, oldest first
-	waiting  int            // searches in it
-	running  int            // groups under way
-	inFlight int            // their queries
+	queue    []*searchGroup // groups that have not begun, oldest first
+	waiting  int            // searches in queue
+	running  int            // active runs
+	inFlight int            // queries of the active runs
 	closed   bool
 
 	calls  sync.WaitGroup // searches, shared runs and windows
@@ -49,44 +49,42 @@ const DefaultWindow = 2 * time.Millisecond
 
 // CoalescerOptions configure a Coalescer; nil means defaults.
 type CoalescerOptions struct {
-	// Window is how long searches gather at most while others run; then one run more
-	// than otherwise may be under way. 0 has every search go straight to the Engine.
+	// Window bounds how long a group waits for more searches while others run; when it
+	// ends, one run more than Runs may be active. 0 disables sharing: every search goes
+	// to the Engine directly.
 	Window time.Duration
-	// Idle is for how many queries at once there is room: while fewer are being
-	// answered, searches do not wait, nor run together. 0 means the threads of the
-	// Engine's backend, for a query alone keeps one busy, and 1 where it has none: a
-	// device does one run after the other.
+	// Idle is a number of queries: while fewer are being answered, searches neither wait
+	// nor share runs. 0 means the number of threads of the Engine's backend, because a
+	// single query occupies one thread; 1 for a GPU, which does one run after the other.
 	Idle int
-	// Runs is how many runs, of groups and of single searches, may be under way
-	// without such room: while one ends, and has nothing to do for some cores, another
-	// has. 0 means 2. A group that is full, or whose window has ended, need not wait
-	// for one more.
+	// Runs is how many runs, of groups and of single searches, may be active once Idle
+	// queries are being answered: while one run ends and leaves cores idle, another uses
+	// them. 0 means 2. A group that is full, or whose window has ended, may be one more.
 	Runs int
-	// MostQueries is how many queries run together; 0 means 1,024, and the Engine
-	// never takes more. A search of as many runs alone.
+	// MostQueries bounds the queries of a shared run; 0 means 1,024, which is also the
+	// Engine's limit. A search of that many queries runs alone.
 	MostQueries int
-	// MostWaiting is how many searches may wait; 0 means 1,024. Others fail with
-	// ErrBusy.
+	// MostWaiting bounds the searches that wait; 0 means 1,024. More fail with ErrBusy.
 	MostWaiting int
-	// Observer is told of runs; nil for none. The Engine's is told of each search
-	// as ever.
+	// Observer is told of runs; nil means none. The Engine's observer is still told of
+	// each search.
 	Observer RunObserver
 }
 
 // RunObserver is told what a Coalescer does; its methods must be quick and safe for
-// concurrent use. Searches that go straight to the Engine are not told of.
+// concurrent use. Searches that go to the Engine directly are not reported.
 type RunObserver interface {
-	// Waited is called for each search when it begins, or gives up waiting.
+	// Waited is called for each search when it begins or stops waiting.
 	Waited(time.Duration)
-	// Began is called for each run, with what it answers.
+	// Began is called for each run, with the searches and queries that it answers.
 	Began(searches, queries int)
 }
 
-// ErrBusy: as many searches wait as may.
+// ErrBusy: CoalescerOptions.MostWaiting searches are waiting.
 var ErrBusy = errors.New("too many searches waiting")
 
-// NewCoalescer returns a Coalescer of searches on e, which stays the caller's and
-// must outlive it.
+// NewCoalescer returns a Coalescer of searches on e. The caller keeps e, which must outlive
+// the Coalescer.
 func NewCoalescer(e *Engine, o *CoalescerOptions) *Coalescer {
 	c := &Coalescer{e: e, o: CoalescerOptions{Window: DefaultWindow}}
 	if o != nil {
@@ -99,8 +97,8 @@ func NewCoalescer(e *Engine, o *CoalescerOptions) *Coalescer {
 	return c
 }
 
-// Close refuses further searches and waits for those that came before, which are
-// answered. The Engine stays open.
+// Close refuses further searches and waits until those in progress are answered. The
+// Engine stays open.
 func (c *Coalescer) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -108,8 +106,8 @@ func (c *Coalescer) Close() {
 	c.calls.Wait()
 }
 
-// Search answers req as Engine.Search does; besides its errors there is ErrBusy.
-// Request.Timeout includes what the search waits, Response.Took does not.
+// Search answers req as Engine.Search does. It fails with ErrBusy if too many searches
+// wait. Request.Timeout includes the wait, Response.Took does not.
 func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) {
 	if err := c.countSearch(); err != nil {
 		return nil, err
@@ -134,7 +132,7 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 }
 
 // answerPart answers queries lo..hi-1 of w, possibly in a shared run, and returns how long
-// that took from its beginning.
+// the run took, without the wait.
 func (c *Coalescer) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) (time.Duration, error) {
 	joined := time.Now()
 	m, err := c.join(ctx, w, lo, hi)
@@ -147,7 +145,7 @@ func (c *Coalescer) answerPart(ctx context.Context, w *work, lo, hi int, out []A
 	return c.await(ctx, m, joined, out)
 }
 
-// countSearch counts a search that Close waits for.
+// countSearch adds a search to those that Close waits for.
 func (c *Coalescer) countSearch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,42 +158,42 @@ func (c *Coalescer) countSearch() error {
 
 // searchGroup is searches that run together. Its members do not change while it begins.
 type searchGroup struct {
-	members    []*member // those still waiting for it
-	queries    int       // theirs, once it is under way
-	room       int       // for so many more queries
-	windowOver bool      // no longer waits for more members
+	members    []*member // those whose callers wait for an answer
+	queries    int       // of the members when the group began
+	room       int       // how many more queries may join
+	windowOver bool      // the window has ended
 	window     *time.Timer
-	begun      chan struct{} // closed when nothing more is read of the members
+	begun      chan struct{} // closed when the run has copied the members' queries
 	// The rest belongs to groups of several members, each run by its own goroutine.
 	c      *Coalescer
 	stop   context.CancelFunc
 	shared []*member // those that the run began with and has not released
-	leaver bool      // a member released at its deadline has the best so far
+	leaver bool      // the run is a backend.Leaver: it releases members at their deadlines
 }
 
-// member is a search in a group, or a part of one.
+// member is one part of a search in a group; small searches have one part.
 type member struct {
 	*work
 	*searchGroup
-	lo, n     int       // its queries: lo, lo+1, .. of the work
-	deadline  time.Time // its deadline; zero for none
-	abandoned bool      // nobody waits for it
+	lo, n     int       // queries lo..lo+n-1 of the work
+	deadline  time.Time // zero if there is none
+	abandoned bool      // the caller has returned
 	// The rest belongs to groups of several members.
-	offset   int           // its first query in the group
+	offset   int           // index of its first query in the run
 	done     chan struct{} // closed when the fields below are set
 	answers  backend.Answers
-	by       string
-	released bool // by the run, before its end
-	stopped  Stop // why it was released
+	by       string // name of the backend
+	released bool   // released before the end of the run
+	stopped  Stop   // why it was released
 	err      error
 }
 
-// join puts queries lo..hi-1 of w in a group that has not begun.
+// join adds queries lo..hi-1 of w to a group that has not begun.
 func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting >= c.o.MostWaiting {
-		c.beginGroups() // those that may begin do not count as waiting
+		c.beginGroups() // groups that may begin do not count as waiting
 	}
 	if c.waiting >= c.o.MostWaiting {
 		return nil, fmt.Errorf("%w: %d, the most there may be", ErrBusy, c.waiting)
@@ -213,8 +211,8 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 	return m, nil
 }
 
-// mostTogether is how many queries may run together with w's; 0 for references and looks
-// at float32 coordinates, which share no reads.
+// mostTogether bounds the queries of a run with w; 0 for references and looks at float32
+// coordinates, which share no reads.
 func (c *Coalescer) mostTogether(w *work) int {
 	if w.plan.reference != nil || w.plan.perArm {
 		return 0
@@ -238,7 +236,8 @@ func (c *Coalescer) roomFor(w *work, n int) *searchGroup {
 	return nil
 }
 
-// beginOrWait begins the groups that may begin, and opens the window of m's if it waits.
+// beginOrWait begins the groups that may begin, and starts the window of m's group if that
+// still waits.
 func (c *Coalescer) beginOrWait(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +271,7 @@ func (c *Coalescer) beginGroups() {
 		for _, m := range g.members {
 			n += m.n
 		}
-		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each on its caller's goroutine
+		if len(g.members) == 1 || c.inFlight+n <= c.o.Idle { // each runs on its caller's goroutine
 			c.running += len(g.members)
 			c.inFlight += n
 			close(g.begun)
@@ -306,7 +305,7 @@ func (c *Coalescer) dequeue(g *searchGroup) {
 	}
 }
 
-// endRun counts a run of so many queries as ended and begins groups that now may.
+// endRun ends the count of a run of the given queries and begins groups that now may begin.
 func (c *Coalescer) endRun(queries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,7 +314,7 @@ func (c *Coalescer) endRun(queries int) {
 	c.beginGroups()
 }
 
-// removeMember removes m from those who wait. The caller holds c.mu.
+// removeMember removes m, whose caller returns. The Coalescer's mu is held.
 func (g *searchGroup) removeMember(m *member) {
 	m.abandoned = true
 	if i := slices.Index(g.members, m); i >= 0 {
@@ -323,8 +322,8 @@ func (g *searchGroup) removeMember(m *member) {
 	}
 }
 
-// await answers m, which joined at the time given, once its group begins, and returns how
-// long that took.
+// await writes m's answers to out once its group has run, or ctx has ended, and returns how
+// long the run took. joined is when m joined the group.
 func (c *Coalescer) await(ctx context.Context, m *member, joined time.Time, out []Answer) (time.Duration, error) {
 	left := false
 	select {
@@ -370,9 +369,9 @@ func (c *Coalescer) await(ctx context.Context, m *member, joined time.Time, out 
 	return time.Since(began), nil
 }
 
-// leaveGroup removes m from its group and reports whether it did. It does not if the group is
-// about to begin, if m is the last member of a run, which is then stopped, or if m is due
-// in a run that can be left: that releases m with the best so far.
+// leaveGroup removes m from its group and reports whether it did. It does not if the group
+// is about to begin; if m is the last member of a run, which is then stopped; or if m has
+// reached its deadline in a run that releases it with the best so far.
 func (c *Coalescer) leaveGroup(m *member, why Stop) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

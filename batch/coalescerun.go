@@ -34,9 +34,9 @@ func (c *Coalescer) runGroup(ctx context.Context, g *searchGroup) {
 	}
 	close(g.begun)
 	answers, by, err := e.answer(ctx, p, backend.Queries{M: len(b.goals), Dim: e.c.Dim, Data: b.values}, b.goals, g)
-	clear(b.goals) // filters belong to the requests
+	clear(b.goals) // keep no filter of a request alive
 	c.memory.Put(b)
-	c.endRun(g.queries) // the next run need not wait until the members have their answers
+	c.endRun(g.queries) // the next run begins before the members copy their answers
 	for _, m := range g.shared {
 		m.by, m.err = by, err
 		if answers != nil {
@@ -94,7 +94,7 @@ func (s *sharedRun) Pull(ctx context.Context, look backend.Look) (left backend.S
 	return left, err
 }
 
-// denseLeast is the least number of queries that share a dense scan.
+// denseLeast is the least number of queries of a dense scan after interruptions.
 const denseLeast = 64
 
 // Dense scans for half as many queries at a time after each interruption, because an

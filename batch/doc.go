@@ -1,4 +1,4 @@
-// Package batch is the library's front door: an Engine that answers batches of
-// queries over one collection, the driver of the elimination rounds, and the
-// certificate of every answer. Package batch/plan chooses how.
+// Package batch searches collections: an Engine answers batches of queries over one
+// collection, drives the elimination rounds, and gives every answer a certificate.
+// Package batch/plan chooses the looks.
 package batch

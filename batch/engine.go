@@ -23,14 +23,14 @@ type Engine struct {
 	costs   backend.Costs
 	planner *plan.Planner
 
-	values func() (lo, hi float64) // range of the working coordinates, taken once
+	values func() (lo, hi float64) // range of the working coordinates, computed once
 
 	primary  backend.Backend
 	resident backend.Resident
-	lost     atomic.Bool // first answers no more; the substitute does
+	lost     atomic.Bool // the primary backend is unavailable; substitute answers
 
 	mu         sync.Mutex
-	substitute *Engine // over the fallback, once it is needed
+	substitute *Engine // over Options.Fallback; nil until first needed
 	closed     bool
 }
 
@@ -63,7 +63,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 	return e, nil
 }
 
-// newEngine is an engine that has no backend and no costs yet.
+// newEngine returns an engine without a backend and costs.
 func newEngine(c *collection.Collection) *Engine {
 	e := &Engine{c: c, values: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
 	for i, row := range c.Order {
@@ -73,12 +73,12 @@ func newEngine(c *collection.Collection) *Engine {
 	return e
 }
 
-// setCosts has plans compared by costs.
+// setCosts makes a planner that compares plans by costs.
 func (e *Engine) setCosts(costs backend.Costs) {
 	e.costs, e.planner = costs, plan.New(e.c, costs)
 }
 
-// longest is the greatest norm of an atom as given, or for cosine as it is compared.
+// longest is the greatest norm of an atom as given; for cosine, of a normalised atom.
 func (e *Engine) longest() float64 {
 	if e.c.Centre != nil {
 		return e.c.Longest
@@ -86,10 +86,9 @@ func (e *Engine) longest() float64 {
 	return e.maxNorm
 }
 
-// Expect is what the plan that Search would take for req is expected to cost on a
-// backend of these costs, in ns of one of its cores an atom and query: 0 when
-// nothing forecasts it. The queries of req may be missing. Errors are those of
-// Search.
+// Expect forecasts what the plan that Search would choose for req costs on a backend with
+// the given costs, in ns of one core per atom and query; 0 if there is no forecast.
+// req.Queries may be empty. Errors are those of Search.
 func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float64, error) {
 	if err := costs.Check(); err != nil {
 		return 0, err
@@ -106,7 +105,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	return w.plan.Cost, nil
 }
 
-// costsOf are the costs that plans for b are compared by.
+// costsOf returns the costs by which plans for b are compared.
 func (o *Options) costsOf(b backend.Backend) backend.Costs {
 	if o.Costs != nil {
 		return *o.Costs
@@ -114,13 +113,14 @@ func (o *Options) costsOf(b backend.Backend) backend.Costs {
 	return backend.Describe(b).Costs
 }
 
+// reportFallback tells the observer that b could not answer.
 func (e *Engine) reportFallback(b backend.Backend, err error) {
 	if e.opt.Observer != nil {
 		e.opt.Observer.FellBack(b.Name(), err)
 	}
 }
 
-// Close frees what the engine holds. No search may be under way.
+// Close releases the collection on the backends. No search may be in progress.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,10 +135,10 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Collection is what the engine searches.
+// Collection returns the collection that the engine searches.
 func (e *Engine) Collection() *collection.Collection { return e.c }
 
-// Backend names the backend that searches.
+// Backend names the backend that answers: the fallback once the primary is lost.
 func (e *Engine) Backend() string {
 	if e.lost.Load() {
 		return e.opt.Fallback.Name()
@@ -146,8 +146,7 @@ func (e *Engine) Backend() string {
 	return e.primary.Name()
 }
 
-// threads is how many goroutines of the first backend compute at once; 0 if it is a
-// graphics card.
+// threads is how many goroutines of the primary backend compute at once; 0 for a GPU.
 func (e *Engine) threads() int { return backend.Describe(e.primary).Threads }
 
 // checkOpen returns backend.ErrClosed after Close.
@@ -160,8 +159,8 @@ func (e *Engine) checkOpen() error {
 	return nil
 }
 
-// fallback returns an engine over the fallback, which is loaded at first use; nil
-// when there is none.
+// fallback returns an engine over Options.Fallback, which is loaded at first use; nil if
+// there is no fallback.
 func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,13 +182,13 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	return s, nil
 }
 
-// partBytes bounds the memory of the queries of one run; larger batches are
-// answered in parts, which changes no answer.
+// partBytes bounds the memory of the queries of one run. Larger batches are answered in
+// parts, with the same answers.
 const partBytes = 1 << 28
 
-// Search answers req. A context or timeout that ends the search gives the best
-// answers so far and no error: their certificates say so. Errors in the request
-// are *RequestError.
+// Search answers req. If ctx or the timeout ends the search, it returns the best answers so
+// far without an error, and their certificates name the reason (StoppedBy). Errors in the
+// request are *RequestError.
 func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	e, err := e.current(ctx)
 	if err != nil {
@@ -204,7 +203,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	return w.search(ctx)
 }
 
-// current is the engine that answers: the substitute once the backend is lost.
+// current returns the engine that answers: the substitute once the primary backend is lost.
 func (e *Engine) current(ctx context.Context) (*Engine, error) {
 	if !e.lost.Load() {
 		return e, nil
@@ -212,7 +211,7 @@ func (e *Engine) current(ctx context.Context) (*Engine, error) {
 	return e.fallback(ctx)
 }
 
-// withTimeout is ctx with the request's timeout, which begins now.
+// withTimeout returns ctx with the request's timeout, counted from now.
 func (r *Request) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Timeout <= 0 {
 		return ctx, func() {}
@@ -220,7 +219,7 @@ func (r *Request) withTimeout(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, r.Timeout)
 }
 
-// search answers w by itself, part by part.
+// search answers w without a coalescer, part by part.
 func (w *work) search(ctx context.Context) (*Response, error) {
 	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
 		began := time.Now()
@@ -229,8 +228,8 @@ func (w *work) search(ctx context.Context) (*Response, error) {
 	})
 }
 
-// inParts has answer find the answers to the queries of one part after the other, which
-// it tells how long it took. Once ctx has ended nothing looks at those left.
+// inParts calls answer for each part in turn; answer fills out and returns how long that
+// took. Once ctx has ended, the remaining queries get empty answers.
 func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer) (time.Duration, error)) (*Response, error) {
 	answers := make([]Answer, w.m)
 	var took time.Duration
@@ -253,7 +252,7 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 	return w.respond(answers, took), nil
 }
 
-// respond makes the answers a response and tells the observer.
+// respond makes a response of the answers and reports it to the observer.
 func (w *work) respond(answers []Answer, took time.Duration) *Response {
 	resp := &Response{Answers: answers, Warnings: w.warnings, Took: took}
 	for i := range answers {
@@ -265,7 +264,7 @@ func (w *work) respond(answers []Answer, took time.Duration) *Response {
 	return resp
 }
 
-// answerPart answers queries lo..hi-1 of w into out.
+// answerPart writes the answers to queries lo..hi-1 of w to out.
 func (e *Engine) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) error {
 	if w.plan.reference != nil {
 		if err := e.checkOpen(); err != nil {
@@ -281,9 +280,9 @@ func (e *Engine) answerPart(ctx context.Context, w *work, lo, hi int, out []Answ
 	return nil
 }
 
-// answer runs a plan's rounds on the first backend that can, and names it. When ctx
-// ends before they begin there are no answers, and no error. A group's members may leave
-// before the end.
+// answer runs a plan's rounds on the primary backend or, if that fails, on the fallback, and
+// names the backend that answered. If ctx ends before the rounds begin it returns neither
+// answers nor an error. Members of g can leave before the end.
 func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goals []backend.Goal, g *searchGroup) (backend.Answers, string, error) {
 	if err := e.checkOpen(); err != nil {
 		return nil, "", err
@@ -296,7 +295,7 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	if s == nil {
 		return nil, "", errors.Join(err, lerr)
 	}
-	// a device that is gone is not asked again
+	// a lost device is reported once and not used again
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
 		e.reportFallback(e.primary, err)
 	}
@@ -306,8 +305,8 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	return answers, s.primary.Name(), nil
 }
 
-// setAnswers makes what the rounds of a backend found for queries lo, lo+1, .. their
-// answers; without any, nothing looked at them.
+// setAnswers writes the certified answers to queries lo, lo+1, .. to out. nil answers mean
+// that no look has seen the queries.
 func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by string, stop Stop) {
 	for j := range out {
 		if answers == nil {
@@ -319,10 +318,10 @@ func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by stri
 	}
 }
 
-// mostQueries is how many queries one run of a strategy takes.
+// mostQueries bounds the queries of one run of a strategy.
 func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
 
-// queryBytes is about what one query takes in a backend's memory.
+// queryBytes estimates the memory of one query in a backend.
 func (s *strategy) queryBytes(c *collection.Collection) int {
 	b := 24*c.Dim + 256
 	if s.perArm {
@@ -331,11 +330,12 @@ func (s *strategy) queryBytes(c *collection.Collection) int {
 	return b
 }
 
-// contextEnded reports whether err is a search's context ending.
+// contextEnded reports whether err says that a context was cancelled or reached its deadline.
 func contextEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// stopOf is why a search with context ctx ends.
 func stopOf(ctx context.Context) Stop {
 	switch {
 	case ctx.Err() == nil:
@@ -346,6 +346,7 @@ func stopOf(ctx context.Context) Stop {
 	return Cancelled
 }
 
+// add adds the figures of one answer.
 func (s *Stats) add(c *Certificate) {
 	s.Pulls += c.Pulls
 	s.DensePulls += c.DensePulls

@@ -7,11 +7,11 @@ import (
 	"thresher/backend"
 )
 
-// fewListed is the share of the atoms, one of so many, up to which an allow list is
-// sorted; more are set in bits, of which there is one an atom.
+// fewListed: an allow list of at most 1/fewListed of the atoms becomes a sorted list; a
+// longer one becomes a bitmap of all atoms.
 const fewListed = 4096
 
-// filter makes Allow and Deny a filter; nil allows all.
+// filter returns the filter of req's Allow and Deny; nil allows all atoms.
 func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	n := e.c.N
 	if req.Allow == nil && len(req.Deny) == 0 {
@@ -50,8 +50,8 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	return backend.NewFilter(e.c.Order, b), nil
 }
 
-// coarse rounds a number down to one of eight in each octave: filters of about as many
-// atoms have one plan, for choosing one takes longer than many a search.
+// coarse rounds n down to one of eight numbers per octave, so that filters of similar size
+// share a plan: choosing one takes longer than a small search.
 func coarse(n int) int {
 	if n < 16 {
 		return n
@@ -59,7 +59,7 @@ func coarse(n int) int {
 	return int(math.Exp2(math.Floor(8*math.Log2(float64(n))+1e-9) / 8))
 }
 
-// checkRows refuses numbers that no row has.
+// checkRows refuses row numbers outside 0..N-1.
 func (e *Engine) checkRows(field string, rows []int64) error {
 	for k, row := range rows {
 		if row < 0 || row >= int64(e.c.N) {

@@ -7,8 +7,8 @@ import (
 	"thresher/batch/plan"
 )
 
-// rounds is the elimination loop: begin; for each look of the plan { pull; stop when
-// nothing survives }; finish. Where ctx ends, Finish makes the best of what there is.
+// rounds answers queries by a plan: a dense scan, or elimination. Then Finish scores the
+// remaining arms exactly. If ctx ends, Finish returns the best answers so far.
 func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Queries, goals []backend.Goal) (backend.Answers, error) {
 	run, err := r.Begin(ctx, q, goals)
 	if err != nil {
@@ -16,19 +16,25 @@ func rounds(ctx context.Context, r backend.Resident, p *plan.Plan, q backend.Que
 	}
 	defer run.Close()
 	if p.Dense() {
-		if err := run.Dense(ctx, backend.QueryIndexes(0, q.M)...); err != nil && !contextEnded(err) {
-			return nil, err
-		}
-		return run.Finish(ctx)
+		err = run.Dense(ctx, backend.QueryIndexes(0, q.M)...)
+	} else {
+		err = eliminate(ctx, run, p.Looks)
 	}
-	for _, look := range p.Looks {
-		survivors, err := run.Pull(ctx, look)
-		if err != nil && !contextEnded(err) {
-			return nil, err
-		}
-		if err != nil || survivors.None() {
-			break
-		}
+	if err != nil && !contextEnded(err) {
+		return nil, err
 	}
 	return run.Finish(ctx)
+}
+
+// eliminate takes the looks in order until no query has an arm left. Each look reads more
+// coordinates of the surviving arms and drops those whose upper bound is below the
+// threshold of their query.
+func eliminate(ctx context.Context, run backend.Run, looks []backend.Look) error {
+	for _, look := range looks {
+		survivors, err := run.Pull(ctx, look)
+		if err != nil || survivors.None() {
+			return err
+		}
+	}
+	return nil
 }

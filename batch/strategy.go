@@ -10,23 +10,24 @@ import (
 	"thresher/collection"
 )
 
-// strategy is how a request is answered: by a plan, of the planner or of a published
-// method, or by a plain reference of a published method.
+// strategy is how a request is answered: by the rounds of a plan, which the planner or a
+// published method makes, or by the reference implementation of a published method.
 type strategy struct {
 	*plan.Plan
 	method    Method // never Auto
 	guarantee Guarantee
-	// perArm says that the backend keeps state for every arm of every query,
-	// so that few queries are answered at a time.
+	// perArm says that the backend keeps state for every arm of every query, which
+	// limits how many queries are answered at a time.
 	perArm bool
-	// reference answers in the place of rounds, for methods that no backend runs.
+	// reference answers queries lo..hi-1 of w, for methods that no backend runs; nil for
+	// those answered by rounds.
 	reference func(ctx context.Context, w *work, lo, hi int, out []Answer) error
 }
 
-// planned reports whether a method's looks are the planner's.
+// planned reports whether the planner chooses a method's looks.
 func planned(m Method) bool { return m == Auto || m == Exact || m == Certain || m == Adaptive }
 
-// strategy checks what is asked of a method and says how it is answered.
+// strategy checks the request's method and plan and returns how it is answered.
 func (e *Engine) strategy(w *work) (*strategy, error) {
 	bad := func(field, format string, a ...any) error {
 		return &RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, a...)}
@@ -54,12 +55,12 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 	return strategyOf(made, m), nil
 }
 
-// question is what the planner is asked for w.
+// question states w for the planner.
 func (w *work) question() plan.Question {
 	return plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
 }
 
-// strategyOf says what a plan of the planner's promises for a method.
+// strategyOf returns the strategy of a planner's plan, with the guarantee of its looks.
 func strategyOf(p *plan.Plan, m Method) *strategy {
 	s := &strategy{Plan: p, method: m, guarantee: GuaranteeProbabilistic}
 	answering := Adaptive
@@ -75,7 +76,7 @@ func strategyOf(p *plan.Plan, m Method) *strategy {
 	return s
 }
 
-// predicted is the forecast share of arms that pass the first look; 0 if there is none.
+// predicted is the forecast share of arms that survive the first look; 0 if there is none.
 func (s *strategy) predicted() float64 {
 	if len(s.SurvivorShares) == 0 {
 		return 0
@@ -83,28 +84,28 @@ func (s *strategy) predicted() float64 {
 	return s.SurvivorShares[0]
 }
 
-// sameRounds reports whether the rounds of two strategies are the same.
+// sameRounds reports whether two strategies take the same looks, so that their queries may
+// share a run.
 func (s *strategy) sameRounds(t *strategy) bool {
 	return s.reference == nil && t.reference == nil && slices.Equal(s.Looks, t.Looks)
 }
 
-// Forecast is a plan that could answer a request, with what it is expected to
-// cost.
+// Forecast is a plan that could answer a request, with its expected cost.
 type Forecast struct {
-	// Plan and Method are what a Request takes to be answered so.
+	// Plan and Method are the values of a Request that select this plan.
 	Plan      string
 	Method    Method
 	Guarantee Guarantee
-	// Cost is in ns of one core an atom and query.
+	// Cost is in ns of one core per atom and query.
 	Cost float64
-	// SurvivorShares are the shares of the atoms left after each look.
+	// SurvivorShares are the forecast shares in [0, 1] of the arms left after each look.
 	SurvivorShares []float64
-	// Chosen says that Search takes this plan for the request.
+	// Chosen marks the plan that Search takes for the request.
 	Chosen bool
 }
 
-// Plans lists the plans that req could be answered by, cheapest by forecast
-// first; none for methods whose looks are their own. Errors are those of Search.
+// Plans lists the plans that could answer req, cheapest by forecast first; none for methods
+// that have looks of their own. Errors are those of Search.
 func (e *Engine) Plans(req Request) ([]Forecast, error) {
 	w, err := e.newWork(&req)
 	if err != nil {

@@ -5,47 +5,48 @@ import (
 	"time"
 )
 
-// Turns has the parts of a large search take turns with other searches, so that none
-// keeps the machine for long. A search asks it from one goroutine.
+// Turns schedules the parts of a large search among other searches, so that no search
+// occupies the machine for long. A search calls it from one goroutine.
 type Turns interface {
-	// Length is about how long a part should take, above 0.
+	// Length is the intended duration of a part, above 0.
 	Length() time.Duration
-	// Next ends the turn of the part before and returns when the next part may begin,
-	// which has the machine to do for as long as expected. An error is the search's,
-	// unless its context has ended: then the search ends with the best so far.
+	// Next ends the turn of the previous part and returns when the next part, which is
+	// expected to take the given time, may begin. The search returns Next's error, unless
+	// its context has ended: then it returns the best so far.
 	Next(ctx context.Context, expected time.Duration) error
 }
 
 const (
-	// leastPart is how many queries a part has at least for each of the backend's threads:
-	// fewer share too little of what is read, and of a dense scan threads would divide the
-	// rows instead of the queries.
+	// leastPart is the least number of queries of a part for each thread of the backend.
+	// Fewer queries share too few reads, and threads of a dense scan would divide the rows
+	// instead of the queries.
 	leastPart = 128
-	// partStep is what the queries of a larger part are a multiple of: as many go
-	// through a dense scan together.
+	// partStep divides the number of queries of larger parts: a dense scan multiplies that
+	// many queries together.
 	partStep = 64
-	// offForecast is by what factor parts must take more or less time than expected
-	// for the next to be cut by what they took. Less may be the doing of other searches.
+	// offForecast is the factor by which a part must take more or less time than expected
+	// before its measured time replaces the forecast. Other searches can cause smaller
+	// differences.
 	offForecast = 4
 )
 
-// searchParts cuts a search into runs of consecutive queries, each of which takes its turn. An answer
-// does not depend on the cuts.
+// searchParts divides a search into parts of consecutive queries, each of which takes a turn.
+// Answers do not depend on the division.
 type searchParts struct {
 	w     *work
-	most  int     // queries
-	each  float64 // ns expected of one query
-	next  int     // first query of the next part
-	begun time.Time
-	n     int // queries of the part under way
+	most  int       // queries of a part
+	each  float64   // expected ns of one query
+	next  int       // first query of the next part
+	begun time.Time // when the current part began
+	n     int       // queries of the current part
 }
 
 func (w *work) parts() *searchParts {
 	return &searchParts{w: w, most: w.e.mostQueries(w.plan), each: w.expected()}
 }
 
-// expected is what one query of many is expected to take of the whole machine, in ns:
-// by the plan's forecast, or where there is none as a dense scan.
+// expected is the time of one query of many on all threads, in ns: by the plan's forecast,
+// or that of a dense scan if it has none.
 func (w *work) expected() float64 {
 	cost := w.plan.Cost
 	if cost <= 0 {
@@ -54,10 +55,10 @@ func (w *work) expected() float64 {
 	return cost * float64(max(1, w.allowed)) / float64(max(1, w.e.threads()))
 }
 
-// more reports whether queries are left.
+// more reports whether another part is left.
 func (p *searchParts) more() bool { return p.next < p.w.m }
 
-// beginPart waits for the turn of the next part, queries lo..hi-1.
+// beginPart waits for the turn of the next part and returns its queries lo..hi-1.
 func (p *searchParts) beginPart(ctx context.Context) (lo, hi int, err error) {
 	n := p.nextSize()
 	lo, hi = p.next, min(p.next+n, p.w.m)
@@ -69,7 +70,7 @@ func (p *searchParts) beginPart(ctx context.Context) (lo, hi int, err error) {
 	return lo, hi, err
 }
 
-// nextSize is how many queries the next part has; parts of one search are about equal.
+// nextSize is the number of queries of the next part. Parts of one search are about equal.
 func (p *searchParts) nextSize() int {
 	left, n := p.w.m-p.next, p.most
 	if p.w.req.Turns == nil {
@@ -89,7 +90,7 @@ func (p *searchParts) nextSize() int {
 	return even
 }
 
-// endPart notes how long the part has taken.
+// endPart corrects the expected time of a query if the part's differed by offForecast.
 func (p *searchParts) endPart() {
 	took := float64(time.Since(p.begun)) / float64(p.n)
 	if took > offForecast*p.each || took < p.each/offForecast {

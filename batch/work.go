@@ -15,10 +15,10 @@ type work struct {
 	e        *Engine
 	req      *Request
 	m        int
-	k        int // atoms wanted, at most those there are; 0: a range
-	allowed  int // atoms that may be returned
-	arms     int // the same, and the panels that hold them, as the plan goes by them
-	panels   int
+	k        int // atoms wanted, at most c.N; 0: all that reach MinScore
+	allowed  int // atoms that the filter allows
+	arms     int // allowed, rounded for the planner
+	panels   int // panels with an allowed atom, rounded for the planner
 	delta    float64
 	plan     *strategy
 	goals    []backend.Goal
@@ -90,7 +90,7 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 		return nil, err
 	}
 	gather := w.plan.Gather
-	if filter != nil && !w.plan.Dense() { // for queries that the looks send dense
+	if filter != nil && !w.plan.Dense() { // for queries that a look sends to the dense path
 		gather = e.planner.Gathers(w.question())
 	}
 	w.goals = make([]backend.Goal, w.m)
@@ -110,8 +110,8 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	return w, nil
 }
 
-// checkQueries refuses values that are not finite and scores that could
-// overflow float32.
+// checkQueries computes the norms, and refuses values that are not finite and scores
+// that could overflow float32.
 func (w *work) checkQueries() error {
 	c := w.e.c
 	w.norms = make([]float64, w.m)
@@ -133,7 +133,7 @@ func (w *work) checkQueries() error {
 	return nil
 }
 
-// gap is the allowed gap of query j in score units.
+// gap is Request.Epsilon for query j in score units, with Relative applied.
 func (w *work) gap(j int) float64 {
 	if !w.req.Relative {
 		return w.req.Epsilon
@@ -145,16 +145,16 @@ func (w *work) gap(j int) float64 {
 	return w.req.Epsilon * scale
 }
 
-// epsilon is the allowed gap of query j in search-score units.
+// epsilon is gap in search-score units.
 func (w *work) epsilon(j int) float64 { return w.e.c.Metric.Gap(w.gap(j)) }
 
-// rounding bounds what float64 sums of products lose, over the norms' product, of
-// a score and of the limit it is held against. Sums of equal terms drift: no less
-// than every rounding at its worst will do.
+// rounding bounds the rounding error of a float64 score, relative to the product of the
+// norms: the sum of the worst case of every operation, because the errors of equal terms
+// add up.
 func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
 
-// floor is the least search score wanted of query j, less what the rounding of
-// float64 sums can take from an atom that reaches it.
+// floor is MinScore of query j as a search score, less the greatest rounding error of any
+// atom's score; -Inf without MinScore.
 func (w *work) floor(j int) float64 {
 	if w.req.MinScore == nil {
 		return math.Inf(-1)
@@ -162,9 +162,9 @@ func (w *work) floor(j int) float64 {
 	return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], w.e.maxNorm)
 }
 
-// dropBelowLimit drops from an answer, best first, what reaches query j's floor but not its
-// limit: the floor allows for the longest atom, and beside one that is far longer than
-// others these may lie well below.
+// dropBelowLimit removes from an answer the atoms that reach query j's floor but not
+// MinScore less the rounding of their own score. The floor allows for the rounding of the
+// atom of greatest norm, which can be far more than that of the others.
 func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 	floor := func(norm float64) float64 {
 		return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], norm)
@@ -180,13 +180,14 @@ func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 	a.IDs, a.Scores = a.IDs[:n], a.Scores[:n]
 }
 
-// emptyAnswer is the answer to a query that no look reached: nothing, with all open.
+// emptyAnswer is the answer to a query that no look has seen: no atoms, and an open bound
+// from the norms.
 func (w *work) emptyAnswer(j int, stop Stop) Answer {
 	a := backend.Answer{OpenBound: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
 	return w.certify(j, &a, stop)
 }
 
-// certify turns a backend's answer into the caller's, with its certificate.
+// certify returns the answer to query j with its certificate, from a backend's answer.
 func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	c := w.e.c
 	p := w.plan
@@ -223,7 +224,7 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	return out
 }
 
-// law is what the probability that the plan promises stands on.
+// law names the basis of the plan's probability; "" if its guarantee has none.
 func (w *work) law() Law {
 	if w.plan.guarantee != GuaranteeProbabilistic {
 		return ""
@@ -244,6 +245,7 @@ func (w *work) law() Law {
 	return LawPublished
 }
 
+// record is the certificate's record of a look.
 func (w *work) record(l backend.LookReport) LookRecord {
 	r := LookRecord{Width: l.Look.To, Reads: l.Look.Rep.String(), Alpha: l.Look.Alpha, Seen: l.Seen, Disallowed: l.Disallowed, Survivors: l.Survivors}
 	if l.Look.Rep.Coded() {
@@ -251,7 +253,7 @@ func (w *work) record(l backend.LookReport) LookRecord {
 	}
 	switch {
 	case l.Look.Rule <= backend.Cauchy && l.Look.Rep.CertainWhole() && w.e.c.D > 0 && l.Look.To == w.e.c.D:
-		r.Rule, r.Alpha = "rounding", 0 // the whole row: nothing is left to chance
+		r.Rule, r.Alpha = "rounding", 0 // all coordinates: only rounding is bounded, with certainty
 	case l.Look.Rule == backend.Student:
 		r.Rule = "student"
 	case l.Look.Rule == backend.Cauchy:
