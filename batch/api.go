@@ -9,7 +9,7 @@ import (
 	"thresher/batch/plan"
 )
 
-// Method names a way to search; see docs/guarantee.md for what each promises.
+// Method names a way to search; docs/guarantee.md states what each guarantees.
 type Method string
 
 const (
@@ -31,14 +31,14 @@ func Methods() []Method {
 	return []Method{Auto, Exact, Certain, Strict, Adaptive, BanditMIPS, BanditMIPSAlpha, BanditMIPSBeta, BucketAE, BoundedME, PrefixF32}
 }
 
-// Request is a batch of queries and what is asked of each.
+// Request is a batch of queries with the settings that hold for each of them.
 type Request struct {
 	// Queries holds m rows of the collection's dimension, row-major. Read
 	// only, owned by the caller.
 	Queries []float32
-	// K is how many atoms each query wants, at least 1. K beyond the number
-	// of atoms is cut, and Response.Warnings says so. With MinScore, 0 means
-	// all that reach it.
+	// K is how many atoms each query wants, at least 1. K above the number of atoms is
+	// reduced to it, with a warning in Response.Warnings. With MinScore, 0 means all
+	// atoms that reach it.
 	K int
 	// Delta in (0, 1) is the allowed failure probability of one query; 0
 	// means .01.
@@ -49,21 +49,20 @@ type Request struct {
 	Relative bool
 	// Method is how to search; "" means Auto.
 	Method Method
-	// Plan, if not "", is how methods auto, exact, certain and adaptive look,
-	// instead of the planner's choice: "dense", all rows; "gather", those that Allow
-	// and Deny let be returned, where these leave any out; or the numbers of coordinates
-	// that each look takes of the rest, ascending, "signs" for the signs of all,
-	// "whole" for all, and at the end "rescore", the float32 rows of what is left:
-	// "64,256,rescore", "128,whole,rescore", "32,signs,rescore" ("rows", which
-	// "rescore" was called before, is read as well). Looks that are not whole are by
-	// the Student bound, by deterministic ones for method certain, which has none of
-	// signs. Engine.Plans lists plans, and certificates of these methods
-	// name them so, but for certain on the raw basis: it has one way to look, as the
-	// other methods have, whose names are for people.
+	// Plan, if not "", replaces the planner's choice for methods auto, exact, certain
+	// and adaptive. "dense" scans all rows; "gather" scans the rows that Allow and Deny
+	// allow, if they exclude any. Otherwise it lists the looks: the number of rest
+	// coordinates of each, ascending, "signs" for the signs of all or "whole" for all of
+	// them; and finally "rescore", the exact scores of the survivors: "64,256,rescore",
+	// "128,whole,rescore", "32,signs,rescore". "rows" is an old name of "rescore". Looks
+	// before "whole" use the Student bound or, for method certain, a deterministic one,
+	// which signs lack. Engine.Plans lists the plans. Certificates of these methods name
+	// the plan in this form, except for certain on the raw basis: like the other methods
+	// it has only one plan, whose name is descriptive.
 	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (distances:
 	// at most *MinScore). Each such atom is missed with
-	// probability at most Delta; there is no joint promise.
+	// probability at most Delta; there is no joint guarantee for all of them.
 	MinScore *float64
 	// Allow, if not nil, lists the only row numbers that may be returned;
 	// Deny lists some that may not.
@@ -74,26 +73,26 @@ type Request struct {
 	SelfFirst   int64
 	// Timeout, if positive, ends the search with the best so far.
 	Timeout time.Duration
-	// Sigma is the sub-Gaussian parameter of the published methods, in units
-	// of one coordinate's reward: its product, of distances what papers.Distances
-	// says; 0 derives it from the data's range.
+	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
+	// reward of one coordinate: the product, or for distances that of papers.Distances.
+	// 0 derives it from the range of the data.
 	Sigma float64
 	// Beta is the exponent of banditmips-beta's weights; 0 means 1.
 	Beta float64
-	// Turns, if not nil, is asked before each part of the search, and says how long
-	// parts should be. What it does changes when an answer comes, not what it is.
+	// Turns, if not nil, schedules the parts of the search. It affects when an answer
+	// comes, not its contents.
 	Turns Turns
 }
 
 // Response answers a Request, one Answer a query, in the queries' order.
 type Response struct {
 	Answers  []Answer
-	Warnings []string      // what was changed of the request, e.g. k cut to n
-	Took     time.Duration // the search alone
+	Warnings []string      // what was changed in the request, e.g. k reduced to n
+	Took     time.Duration // of the search, without waits
 	Stats    Stats
 }
 
-// Complete reports whether every answer is.
+// Complete reports whether no answer was stopped early.
 func (r *Response) Complete() bool {
 	for i := range r.Answers {
 		if r.Answers[i].Certificate.StoppedBy != Done {
@@ -110,7 +109,7 @@ type Answer struct {
 	Certificate Certificate
 }
 
-// Guarantee is the kind of promise an answer carries.
+// Guarantee is the kind of guarantee that an answer has.
 type Guarantee string
 
 const (
@@ -120,16 +119,16 @@ const (
 	GuaranteeHeuristic     Guarantee = "heuristic"
 )
 
-// Law names what stands behind the probability of a GuaranteeProbabilistic; see
+// Law names the basis of the probability of a GuaranteeProbabilistic; see
 // docs/guarantee.md, "What a certificate says".
 type Law string
 
 const (
 	LawHaar       Law = "haar"       // proven: the rotation is drawn from Haar measure
-	LawCalibrated Law = "calibrated" // simulated: the fast rotation is taken for one from Haar measure
-	LawOrder      Law = "order"      // proven: coordinates come in random order
+	LawCalibrated Law = "calibrated" // calibrated by simulation: the fast rotation is treated as one from Haar measure
+	LawOrder      Law = "order"      // proven: coordinates are read in random order
 	LawPublished  Law = "published"  // the paper's, for rewards within the data's range
-	LawAssumed    Law = "assumed"    // the paper's, if Request.Sigma is true of the data
+	LawAssumed    Law = "assumed"    // the paper's, if Request.Sigma holds for the data
 )
 
 // Laws lists every law.
@@ -144,20 +143,20 @@ const (
 	Cancelled Stop = "cancelled"
 )
 
-// LookRecord is one look of one query as it went.
+// LookRecord is what one look did for one query.
 type LookRecord struct {
 	Reads string  `json:"reads"` // "panels", "codes" ("rows" in old files), "signs", "float32"
-	Width int     `json:"width"` // coordinates an arm was looked at with, head included
+	Width int     `json:"width"` // coordinates read of an arm, head included
 	Rule  string  `json:"rule"`
-	Alpha float64 `json:"alpha"` // failure probability spent an arm
-	Seen  int     `json:"seen"`
-	// Disallowed are the atoms read with them that may not be returned: a first look
-	// reads whole panels.
+	Alpha float64 `json:"alpha"` // failure probability spent per arm
+	Seen  int     `json:"seen"`  // arms looked at
+	// Disallowed counts atoms that were read although they may not be returned: a first
+	// look reads whole panels.
 	Disallowed int `json:"beside,omitempty"`
-	Survivors  int `json:"survivors"`
+	Survivors  int `json:"survivors"` // arms kept
 }
 
-// Certificate says what an answer promises and what was done for it.
+// Certificate states what is guaranteed of an answer and what was done for it.
 type Certificate struct {
 	Method    Method       `json:"method"`
 	Guarantee Guarantee    `json:"guarantee"`
@@ -167,44 +166,45 @@ type Certificate struct {
 	Exact     bool         `json:"exact"`         // no arm was dropped by a bound that can fail
 	StoppedBy Stop         `json:"stopped_by"`
 	Looks     []LookRecord `json:"looks,omitempty"`
-	// Pulls counts the coordinates of atoms that were read, whether or not these may be
-	// returned; what only queries beside this one have read does not count.
+	// Pulls counts the coordinates read for this query, including those of atoms that may
+	// not be returned.
 	Pulls int64 `json:"pulls"`
-	// DensePulls is what a dense scan of the atoms allowed reads, theirs times the
-	// dimension: less than Pulls where a filter is answered from what lies beside.
+	// DensePulls is what a dense scan of the allowed atoms reads: their number times the
+	// dimension. It can be less than Pulls, because looks also read disallowed atoms.
 	DensePulls int64 `json:"dense_pulls"`
 	Bytes      int64 `json:"bytes"` // bytes of atoms read
 	RowsScored int   `json:"rows_scored"`
 	// Threshold is the last threshold in search-score units: inner product,
-	// cosine, or -|q-v|^2/2 for Euclidean distance. Null before any.
+	// cosine, or -|q-v|^2/2 for Euclidean distance. Null if there was none.
 	Threshold *float64 `json:"threshold"`
-	// OpenBound is the largest upper bound of an arm never resolved, in the
-	// same units; null = complete.
+	// OpenBound is the largest upper bound of an arm that was neither dropped nor
+	// scored, in the same units; null if the answer is complete.
 	OpenBound *float64 `json:"open_bound"`
 	Plan      string   `json:"plan"`
-	// Predicted is the pilot's forecast of the share of arms that pass the
-	// first look; 0 when there was none.
+	// Predicted is the forecast share of arms that survive the first look; 0 if there
+	// was no forecast.
 	Predicted float64 `json:"predicted_survivors,omitempty"`
-	// PredictedCost is what the planner expected of the plan, in ns of one core
-	// an atom and query; 0 when it made no forecast.
+	// PredictedCost is the forecast cost of the plan, in ns of one core per atom and
+	// query; 0 if there was no forecast.
 	PredictedCost float64 `json:"predicted_ns,omitempty"`
-	// Backend names what did the arithmetic; "" when the batch had none to do, or
-	// did its own.
-	Backend  string `json:"backend,omitempty"`
+	// Backend names the backend that answered; "" if none did: no look has seen the
+	// query, or a reference implementation answered.
+	Backend string `json:"backend,omitempty"`
+	// Fallback is "exact" if a plan of looks sent the query to the dense path.
 	Fallback string `json:"fallback,omitempty"`
 }
 
-// Stats sums a Response.
+// Stats sums the certificates of a Response.
 type Stats struct {
 	Pulls, DensePulls, Bytes int64
 	RowsScored               int64
-	Exact                    int // queries whose answer needed no probability
-	Dense                    int // queries sent dense
+	Exact                    int // queries with Certificate.Exact
+	Dense                    int // queries that a look sent to the dense path
 	Partial                  int // queries stopped early
 }
 
-// Saving is how many times fewer coordinates were read than a dense scan
-// reads; 1 when nothing was.
+// Saving is DensePulls / Pulls: by what factor fewer coordinates were read than by a dense
+// scan; 1 if nothing was read.
 func (s Stats) Saving() float64 {
 	if s.Pulls == 0 {
 		return 1
@@ -212,7 +212,7 @@ func (s Stats) Saving() float64 {
 	return float64(s.DensePulls) / float64(s.Pulls)
 }
 
-// RequestError names the field of a Request that cannot be served.
+// RequestError names the invalid field of a Request.
 type RequestError struct {
 	Field string
 	Query int // index of the query, or -1
@@ -234,9 +234,9 @@ type Observer interface {
 	// Searched is called after each Search with the method that answered, which is
 	// never Auto.
 	Searched(m Method, queries int, s Stats, took time.Duration)
-	// FellBack is called when a backend could not run a plan and the engine
-	// used another: for every part of a search, but once for a backend that is
-	// lost (backend.ErrUnavailable), which is not asked again.
+	// FellBack is called when a backend could not run a plan and the engine used the
+	// fallback: for every part of a search, but only once for a backend that is lost
+	// (backend.ErrUnavailable), which is not used again.
 	FellBack(from string, reason error)
 }
 
@@ -244,13 +244,12 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Options configure an Engine; nil means defaults.
 type Options struct {
-	// Fallback answers what the first backend cannot, and everything once that is
-	// lost; nil means none.
+	// Fallback answers what the primary backend cannot, and everything once the primary
+	// is lost; nil means none.
 	Fallback backend.Backend
 	Observer Observer
-	// Costs are what the planner compares plans of the first backend by; nil means
-	// the backend's own figures, which are the same on every machine with its
-	// kernels, as they are for the fallback. Answers keep their promise whatever they
-	// are, but another plan can answer.
+	// Costs are the costs by which the planner compares plans of the primary backend; nil
+	// means the backend's built-in costs, which depend only on its kernels. The fallback
+	// uses its built-in costs. Costs can change which plan answers, never the guarantee.
 	Costs *backend.Costs
 }

@@ -18,10 +18,9 @@ import (
 	"thresher/collection"
 )
 
-// Methods of the papers, strict and the comparison plan prefix-f32. Those whose
-// looks are the same for all arms run through the rounds like every plan; the
-// others run as the plain references of package papers.
-
+// published returns the strategy of a method of the papers, of strict, or of prefix-f32.
+// Methods whose looks are the same for all arms are answered by rounds, like every plan;
+// the others by the reference implementations of package papers.
 func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	c := e.c
 	bad := func(field, format string, a ...any) error {
@@ -60,7 +59,7 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 		p.guarantee = GuaranteeHeuristic
 	case BoundedME:
 		if !(w.req.Epsilon > 0) {
-			// t_l = d for every round: it reads everything
+			// t_l = d in every round
 			p.Name += ", epsilon 0 reads every coordinate"
 		}
 	}
@@ -74,8 +73,8 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	return p, nil
 }
 
-// float32Looks are looks at the coordinates between bounds; before each but the first
-// so many candidates are scored.
+// float32Looks returns looks at the coordinates between consecutive bounds. Every look but
+// the first scores the given number of candidates before it reads.
 func float32Looks(bounds []int, rule backend.Rule, alpha float64, candidates int) []backend.Look {
 	var looks []backend.Look
 	for i := 1; i < len(bounds); i++ {
@@ -88,22 +87,22 @@ func float32Looks(bounds []int, rule backend.Rule, alpha float64, candidates int
 	return looks
 }
 
-// candidates is how many arms are scored exactly after a look.
+// candidates is how many arms a look at float32 coordinates scores exactly.
 func candidates(k int) int { return k + (k+1)/2 }
 
-// strict looks at raw coordinates 16, 32, 64, ...; one alpha covers all looks.
+// strict looks at 16, 32, 64, .. raw coordinates; its alpha covers all looks together.
 func (e *Engine) strict(w *work, k int) *strategy {
 	return &strategy{method: Strict, guarantee: GuaranteeProbabilistic, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
 		Looks: float32Looks(e.c.Bounds, backend.Martingale, plan.ArmAlpha(w.delta, k), candidates(k))}}
 }
 
-// certainRaw is certain on raw coordinates: what is unseen counts by its norm.
+// certainRaw is certain on raw coordinates: norms bound the unread coordinates.
 func (e *Engine) certainRaw(k int) *strategy {
 	return &strategy{method: Certain, guarantee: GuaranteeCertain, perArm: true, Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, ..",
 		Looks: float32Looks(e.c.Bounds, backend.Cauchy, 0, candidates(k))}}
 }
 
-// prefix is adaptive on float32 prefixes without head, for comparison of pulls.
+// prefix is adaptive on prefixes of float32 coordinates without a head, to compare pulls.
 func (e *Engine) prefix(w *work, k int) *strategy {
 	bounds := []int{0}
 	for b := 16; b < e.c.D; b *= 2 {
@@ -117,10 +116,10 @@ func (e *Engine) prefix(w *work, k int) *strategy {
 		Looks: looks}}
 }
 
-// banditMIPS is Algorithm 1 of arXiv 2212.07551 with coordinates in one random
-// order, without replacement, tested at 16, 32, 64, ... of them: its radius
-// covers every s, so fewer tests cost no delta. All queries of a collection
-// begin with the same coordinates, the paper's warm start.
+// banditMIPS is Algorithm 1 of arXiv 2212.07551 with coordinates in one random order,
+// without replacement, tested after 16, 32, 64, .. of them. Its radius holds for every
+// number of samples, so fewer tests cost no delta. All queries of a collection begin with
+// the same coordinates, which is the paper's warm start.
 func (e *Engine) banditMIPS(w *work) *strategy {
 	looks := float32Looks(e.c.Bounds, backend.MeanRadius, w.delta, 0)
 	for i := range looks {
@@ -130,8 +129,9 @@ func (e *Engine) banditMIPS(w *work) *strategy {
 		Plan: &plan.Plan{Name: "float32 coordinates 16, 32, 64, .. without replacement", Looks: looks}}
 }
 
-// reference answers queries from.. with the plain algorithms of package papers,
-// as many at once as the backend has threads. A stopped search leaves the rest unseen.
+// reference writes the answers of a method of package papers to queries from, from+1, ..
+// to out, as many concurrently as the backend has threads. lo and hi are the range of the
+// working coordinates. Once ctx has ended the remaining queries get empty answers.
 func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float64, from int, out []Answer) error {
 	var g errgroup.Group
 	g.SetLimit(cmp.Or(e.threads(), runtime.GOMAXPROCS(0)))
@@ -159,7 +159,7 @@ func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float6
 	return first
 }
 
-// atoms are the allowed rows of a collection as arms, scaled for cosine.
+// atoms are rows of a collection as papers.Arms, normalised for cosine.
 type atoms struct {
 	c    *collection.Collection
 	rows []int
@@ -184,23 +184,24 @@ func allowedRows(c *collection.Collection, g *backend.Goal) []int {
 	if g.Skip >= 0 {
 		skip = int(c.Order[g.Skip])
 	}
-	take := func(row int) {
+	add := func(row int) {
 		if row != skip {
 			rows = append(rows, row)
 		}
 	}
 	if g.Filter == nil {
 		for row := range c.N {
-			take(row)
+			add(row)
 		}
 		return rows
 	}
 	for _, row := range g.Filter.Rows() {
-		take(int(row))
+		add(int(row))
 	}
 	return rows
 }
 
+// referenceOne answers query j by a method of package papers, with exact scores.
 func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi float64, j int) (Answer, error) {
 	c := e.c
 	goal := w.goals[j]
@@ -219,16 +220,16 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 		return Answer{}, err
 	}
 	got := backend.Answer{Pulls: out.Pulls, Bytes: 4 * out.Pulls, Tau: math.Inf(-1), OpenBound: math.Inf(-1), Random: true}
-	type hit struct {
+	type scored struct {
 		id    int64
 		score float64
 	}
-	hits := make([]hit, len(out.IDs))
+	best := make([]scored, len(out.IDs))
 	for i, id := range out.IDs {
-		hits[i].id = int64(a.rows[id])
-		hits[i].score = c.Score(w.query(j), a.rows[id])
+		best[i].id = int64(a.rows[id])
+		best[i].score = c.Score(w.query(j), a.rows[id])
 	}
-	slices.SortFunc(hits, func(x, y hit) int {
+	slices.SortFunc(best, func(x, y scored) int {
 		switch {
 		case x.score > y.score:
 			return -1
@@ -237,18 +238,18 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 		}
 		return int(x.id - y.id)
 	})
-	for _, h := range hits {
-		got.IDs, got.Scores = append(got.IDs, h.id), append(got.Scores, h.score)
+	for _, s := range best {
+		got.IDs, got.Scores = append(got.IDs, s.id), append(got.Scores, s.score)
 	}
-	// the answers are scored exactly, whatever the method had read of them
-	got.RowsScored = len(hits)
-	got.Pulls += int64(len(hits)) * int64(c.Dim)
-	got.Bytes += 4 * int64(len(hits)) * int64(c.Dim)
+	// exact scores read whole rows, in addition to what the method read
+	got.RowsScored = len(best)
+	got.Pulls += int64(len(best)) * int64(c.Dim)
+	got.Bytes += 4 * int64(len(best)) * int64(c.Dim)
 	return w.certify(j, &got, Done), nil
 }
 
-// outward rounds x to float32, away from the middle of a range: toward +Inf or
-// -Inf by the sign of to.
+// outward rounds x to float32 toward +Inf or -Inf, by the sign of to, so that a rounded
+// range contains the original one.
 func outward(x float64, to float64) float32 {
 	f := float32(x)
 	if float64(f) != x {
@@ -257,8 +258,8 @@ func outward(x float64, to float64) float32 {
 	return f
 }
 
-// fingerprint is a hash (FNV-1a) of a query, which seeds its own coordinates: an
-// answer must not depend on the place in a batch.
+// fingerprint is the FNV-1a hash of a query. It seeds the query's random coordinates, so
+// that an answer does not depend on the query's index in a batch.
 func fingerprint(q []float32) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for _, v := range q {
@@ -267,7 +268,8 @@ func fingerprint(q []float32) uint64 {
 	return h
 }
 
-// solve runs one published algorithm.
+// solve runs a published algorithm on query q. lo and hi are the range of the atoms'
+// coordinates.
 func (e *Engine) solve(ctx context.Context, w *work, m Method, a *atoms, q []float32, lo, hi float32, k int, seed uint64) (papers.Outcome, error) {
 	var arms papers.Arms
 	var rlo, rhi float64

@@ -8,51 +8,51 @@ import (
 	"thresher/collection"
 )
 
-// problem is all that a plan depends on: no code of this rotation, no query and
-// no size of a batch.
+// problem holds all that a plan depends on. It contains no codes, no query and no size of a
+// batch, so that one alpha per look is sufficient.
 type problem struct {
-	arms, atoms int                      // atoms allowed, atoms there are
-	panels      int                      // panels that hold an atom allowed
+	arms, atoms int                      // allowed atoms, all atoms
+	panels      int                      // panels with an allowed atom
 	dim         int                      // coordinates as given
 	head, rest  int                      // directions of the head, coordinates of the rotated rest
-	widths      []int                    // of the looks there can be, the last is the whole rest; none without codes
-	later       []backend.Representation // that looks at survivors read, by stage
-	panel       int                      // widest first look for which no rows are brought into panels
+	widths      []int                    // rest coordinates by stage, ascending to all of them; empty without codes
+	later       []backend.Representation // read by looks at survivors, by stage
+	panel       int                      // rest coordinates stored in panels
 	curves      *curves
-	k           int // 0: a range
+	k           int // 0: all atoms that reach a score
 	delta       float64
 	costs       backend.Costs
 }
 
+// fullWidth reports whether a stage reads all int8 codes of a row.
 func (p *problem) fullWidth(stage int) bool { return stage == len(p.widths)-1 }
 
-// forecast is what a plan is predicted to take, in nanoseconds of one core an
-// arm and query, term by term.
+// forecast is the predicted cost of a plan by step, in ns of one core per arm and query.
 type forecast struct {
-	prepare float64 // head, rotation and codes of the query, over its arms
+	prepare float64 // head, rotation and codes of the query, divided by its arms
 	scan    float64 // the first look at all arms, or the products of the dense scan
-	list    float64 // arms that passed it under the threshold of the time
-	tighten float64 // rows that made the thresholds
+	list    float64 // listing the arms that survive the first look
+	tighten float64 // scoring the candidates that tighten the threshold
 	later   float64 // later looks
-	score   float64 // float32 rows of what was left
-	// kept is the share of arms left after each look.
+	score   float64 // exact scores of the remaining arms
+	// kept is the share of arms that survive each look.
 	kept [mostLooks]float64
 }
 
 func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() }
 
-// after is what a query costs once the first look has seen all arms.
+// after is the cost of all steps after the scan.
 func (f *forecast) after() float64 { return f.list + f.tighten + f.later + f.score }
 
-// forecast prices a ladder whose thresholds end at a rank, given by its log. It is
-// the whole cost model; rank comes from p.rank.
+// forecast predicts the cost of a ladder whose final threshold has a rank among all atoms,
+// given by its log (p.rank). This is the cost model.
 func (p *problem) forecast(l ladder, rank float64) forecast {
 	c := &p.costs
 	arms := float64(p.arms)
 	answers := float64(max(p.k, 1)) / arms
 	exact := p.rescoreCost()
 	if l.dense() {
-		// the i-th arm is among the k best so far with probability k/i
+		// the i-th arm is among the k best of the first i with probability k/i
 		entering := min(1, answers*(1-math.Log(min(1, answers))))
 		scan := p.allRowsCost()
 		if l.gather {
@@ -67,31 +67,31 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	if l.source == backend.LowerBound {
 		score = row
 	}
-	wider := p.widening(l)
+	widening := p.widening(l)
 	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm()
-	f.list = c.List * p.shareListed(l, rank, wider)
+	f.list = c.List * p.shareListed(l, rank, widening)
 	f.tighten = score * p.shareTightening(l, rank)
-	left := p.shareKept(l, 0, rank, wider)
+	left := p.shareKept(l, 0, rank, widening)
 	f.kept[0] = left
 	for i := 1; i < len(l.stages); i++ {
 		f.later += left * p.laterCost(l.stages[i])
-		left = min(left, p.shareKept(l, i, rank, wider))
+		left = min(left, p.shareKept(l, i, rank, widening))
 		f.kept[i] = left
 	}
 	if l.source == backend.Exact {
-		f.score = exact * max(0, left-answers) // the answers were scored on the way
+		f.score = exact * max(0, left-answers) // the answers were scored as candidates
 		return f
 	}
-	// the best are scored first, which makes the threshold exact
+	// Finish scores in descending order of bounds, which makes the threshold exact
 	rank += p.rank(backend.Exact) - p.rank(l.source)
-	f.score = exact * max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, wider)))
+	f.score = exact * max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
 	return f
 }
 
-// allRowsCost is what a dense scan of all rows costs an arm.
+// allRowsCost is the cost per arm of a dense scan of all rows.
 func (p *problem) allRowsCost() float64 { return p.denseRowCost() * float64(p.atoms) / float64(p.arms) }
 
-// gatherCost is what a dense scan costs an arm that reaches the rows allowed alone.
+// gatherCost is the cost per arm of a dense scan of the allowed rows only.
 func (p *problem) gatherCost() float64 {
 	if p.costs.Gather == 0 {
 		return p.rescoreCost()
@@ -99,25 +99,25 @@ func (p *problem) gatherCost() float64 {
 	return p.denseRowCost() + p.costs.Gather
 }
 
-// rescoreCost is what a float32 row costs that is reached by itself.
+// rescoreCost is the cost of the exact score of one arm.
 func (p *problem) rescoreCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
 
-// denseRowCost is what a row costs a query of many in the dense path.
+// denseRowCost is the cost of a row in the dense path for one query of many.
 func (p *problem) denseRowCost() float64 { return p.costs.DenseTest + p.costs.Dense*float64(p.dim) }
 
-// gathers reports whether the dense path had better reach the rows allowed alone.
+// gathers reports whether the dense path is cheaper on the allowed rows only.
 func (p *problem) gathers() bool { return p.filtered() && p.gatherCost() < p.allRowsCost() }
 
-// atomsPerArm is how many atoms a scan of panels reads for each that is allowed: whole
-// panels, of those that hold one.
+// atomsPerArm is how many atoms a scan reads per allowed atom: it reads every panel that
+// contains one.
 func (p *problem) atomsPerArm() float64 {
 	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
 }
 
-// nearBytes is what rows of codes may take in all and still be found in caches.
+// nearBytes is the total size of the arms' rows of codes up to which they stay in caches.
 const nearBytes = 32 << 20
 
-// laterCost is what a look at a stage costs an arm, unless it is the first look.
+// laterCost is the cost per survivor of a later look at a stage.
 func (p *problem) laterCost(stage int) float64 {
 	rep, cost := p.later[stage], p.readCost(stage)
 	if float64(rep.AtomBytes(p.head, p.rest))*float64(p.arms) > nearBytes {
@@ -126,18 +126,17 @@ func (p *problem) laterCost(stage int) float64 {
 	return cost
 }
 
-// readCost is laterCost where rows are in a cache; 0 if there is no such look.
+// readCost is laterCost if the rows are in caches; 0 if there is no such look.
 func (p *problem) readCost(stage int) float64 {
 	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panel)
 }
 
-// scanCost is what a first look at a stage costs an atom that it reads; 0 if there is no
-// such look.
+// scanCost is the cost per atom read of a first look at a stage; 0 if there is no such look.
 func (p *problem) scanCost(stage int) float64 {
 	return backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panel)
 }
 
-// prepareCost is what a query costs before its first look, in ns.
+// prepareCost is the cost of a query before its first look, in ns.
 func (p *problem) prepareCost() float64 {
 	c := &p.costs
 	products := 2 * p.head * p.dim // the head, and its removal from the rest
@@ -147,78 +146,81 @@ func (p *problem) prepareCost() float64 {
 	return c.Rotate*float64(p.rest) + c.Dense*float64(products)
 }
 
-// fineUnclear is how many of the arms that a whole row and an 8-bit query, which
-// the pilot assumes, cannot tell from the answers remain so for a 16-bit query,
-// which makes the lower bounds. Measured: .04 for one wanted to .2 for 100.
+// fineUnclear corrects the pilot, which assumes 8-bit codes of the query, for lower bounds,
+// which use 16-bit codes. Of the arms that a whole row and an 8-bit query cannot separate
+// from the answers, this share remains unseparated with a 16-bit query. Measured .04 for
+// k = 1 to .2 for k = 100.
 const fineUnclear = .05
 
-// rank is the log of where among all atoms the threshold ends that a source makes:
-// at the k-th best of those allowed, or, by lower bounds of whole rows, below as
-// many as such rows cannot tell from it.
+// rank is the log of the rank of the final threshold among all atoms. With exact scores it
+// is the k-th best of the allowed atoms; lower bounds of whole rows end below the arms that
+// they cannot separate from it.
 func (p *problem) rank(source backend.Source) float64 {
 	all := math.Log(float64(p.atoms))
 	rank := math.Log(float64(max(1, p.k))) + all - math.Log(float64(p.arms))
 	if ks := p.curves.ks; p.k == 0 && len(ks) > 0 {
-		rank = ks[len(ks)-1] // a range: as for many
+		rank = ks[len(ks)-1] // all atoms that reach a score: as for the greatest k of the pilot
 	}
 	if source == backend.LowerBound {
-		unclear := math.Exp(all+p.curves.at(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
+		unclear := math.Exp(all+p.curves.logShare(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
 		rank = max(rank, math.Log(math.Exp(rank)+fineUnclear*max(0, unclear))) // not lower by a rounding
 	}
 	return rank
 }
 
-// widening is the log of the factor by which a ladder's looks that can fail keep more
-// than the pilot's did.
+// widening is the log of the factor by which a ladder's fallible looks keep more arms than
+// the pilot's.
 func (p *problem) widening(l ladder) float64 {
 	if p.fallible(l) == 0 || !p.curves.known() {
 		return 0
 	}
-	return p.curves.wider(p.alpha(l))
+	return p.curves.widening(p.alpha(l))
 }
 
-// shareKept is the forecast of the arms that look i of a ladder keeps.
-func (p *problem) shareKept(l ladder, i int, rank, wider float64) float64 {
+// shareKept is the forecast share of arms that survive look i of a ladder. widening is
+// p.widening(l).
+func (p *problem) shareKept(l ladder, i int, rank, widening float64) float64 {
 	stage := l.stages[i]
 	switch {
 	case p.fullWidth(stage):
-		return math.Exp(p.curves.at(p.curves.shares, stage, rank))
+		return math.Exp(p.curves.logShare(p.curves.shares, stage, rank))
 	case l.certain:
-		return math.Exp(p.curves.at(p.curves.certain, stage, rank))
+		return math.Exp(p.curves.logShare(p.curves.certain, stage, rank))
 	}
-	return min(1, math.Exp(p.curves.at(p.curves.shares, stage, rank)+wider))
+	return min(1, math.Exp(p.curves.logShare(p.curves.shares, stage, rank)+widening))
 }
 
-// shareListed is the share of arms that pass the first look when it comes to them: all
-// of the first chunk, and then those that pass the threshold as it is then.
-func (p *problem) shareListed(l ladder, rank, wider float64) float64 {
-	return min(1, p.firstChunkShare()+p.shareMet(rank, func(rank float64) float64 { return p.shareKept(l, 0, rank, wider) }))
+// shareListed is the share of arms that the first look lists: all of the first chunk, and
+// those of later chunks that reach the threshold at that time.
+func (p *problem) shareListed(l ladder, rank, widening float64) float64 {
+	return min(1, p.firstChunkShare()+p.shareMet(rank, func(rank float64) float64 { return p.shareKept(l, 0, rank, widening) }))
 }
 
-// firstChunk is how many atoms the first look sees before there is a threshold,
-// which the scores of the k of greatest bound among them make.
+// firstChunk is how many atoms the first look sees before the first threshold, which is
+// made by the k of greatest bound among them.
 func (p *problem) firstChunk() int {
 	return max(1024, (4*p.k+collection.PanelAtoms-1)/collection.PanelAtoms*collection.PanelAtoms)
 }
 
-// firstChunkShare is the share of the arms among them, for those allowed are anywhere.
+// firstChunkShare is the share of arms in the first chunk; allowed atoms are assumed to be
+// spread evenly.
 func (p *problem) firstChunkShare() float64 { return float64(p.firstChunk()) / float64(p.atoms) }
 
 // shareTightening is the share of arms that a first look scores to tighten thresholds, by
-// either source: the k candidates of the first chunk, and then arms whose estimate
-// reaches the threshold as it is when the look comes to them.
+// either source: the k candidates of the first chunk, and those of later chunks whose
+// estimate reaches the threshold at that time.
 func (p *problem) shareTightening(l ladder, rank float64) float64 {
 	stage := l.stages[0]
 	if l.certain || p.fullWidth(stage) || p.k == 0 || len(p.curves.candidates) == 0 {
 		return p.shareEntering(rank)
 	}
 	candidates := float64(p.k) / float64(p.arms)
-	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.at(p.curves.candidates, stage, rank)) }))
+	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.logShare(p.curves.candidates, stage, rank)) }))
 }
 
-// shareMet is the share of arms that meet a condition after the first chunk, which
-// depends on the rank at which the threshold stands when they are met: after a
-// share t of the arms that is where rank/t will be in the end.
+// shareMet is the share of arms after the first chunk that meet a condition, where share is
+// the probability of an arm to meet it, given the log of the threshold's rank among all
+// atoms. After a share t of the arms, the threshold has rank/t.
 func (p *problem) shareMet(rank float64, share func(rank float64) float64) float64 {
 	t, met := p.firstChunkShare(), 0.
 	for early := rank - math.Log(t); t < 1; {
@@ -230,22 +232,21 @@ func (p *problem) shareMet(rank float64, share func(rank float64) float64) float
 	return met
 }
 
-// entries is how many arms a first look scores on its way for each that makes the
-// threshold, in the first chunk and in every chunk after it that is as large as
-// all before: some only look as if they belonged to the best. Measured 1.2 to 1.3.
+// entries is how many arms a first look scores for each that enters the k best, in the first
+// chunk and in every later chunk that is as large as all before it: the estimates of some
+// are too high. Measured 1.2 to 1.3.
 const entries = 1.25
 
-// shareEntering is the share of arms that are scored, by either source, when the first
-// look meets them. Of arms in random order, the i-th replaces one of the candidates
-// of the first chunk with probability rank/i.
+// shareEntering is shareTightening without a forecast of estimates. Of arms in random
+// order, the i-th enters the k best with probability rank/i.
 func (p *problem) shareEntering(rank float64) float64 {
 	chunks := math.Log(max(1, 1/p.firstChunkShare()))
 	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
 }
 
-// denseAloneCost is what a dense scan costs a query that no other shares it with, as one
-// that leaves its batch in mid-flight: every row is read for it, or those allowed are
-// reached one by one.
+// denseAloneCost is the cost per arm of a dense scan for one query alone, as for a query
+// that a look sends to the dense path: it reads every row, or scores the allowed rows one
+// by one.
 func (p *problem) denseAloneCost() float64 {
 	row := p.costs.DenseOne * float64(p.dim)
 	if p.gathers() {
@@ -254,28 +255,28 @@ func (p *problem) denseAloneCost() float64 {
 	return row * float64(p.atoms) / float64(p.arms)
 }
 
-// mostSurvivors is the share of the arms beyond which a query that keeps more than
-// foreseen had better go dense: as many as if its threshold stood at the rank from
-// which going on costs as much. 0 is no limit.
+// mostSurvivors is the share of arms above which a query that keeps more than forecast
+// continues by the dense path: the share kept at the rank of threshold from which further
+// looks cost more than a dense scan. 0 means no limit.
 func (p *problem) mostSurvivors(l ladder) float64 {
-	dear := func(rank float64) bool {
+	denseIsCheaper := func(rank float64) bool {
 		f := p.forecast(l, rank)
 		return f.after() > p.denseAloneCost()
 	}
 	usual := p.rank(l.source)
 	low, high := usual, math.Log(float64(p.atoms))
-	if !dear(high) {
+	if !denseIsCheaper(high) {
 		return 0
 	}
 	for high-low > .05 {
-		if mid := (low + high) / 2; dear(mid) {
+		if mid := (low + high) / 2; denseIsCheaper(mid) {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
-	wider := p.widening(l)
-	most := max(p.shareKept(l, 0, high, wider), 2*p.shareKept(l, 0, usual, wider)) // forecasts err
+	widening := p.widening(l)
+	most := max(p.shareKept(l, 0, high, widening), 2*p.shareKept(l, 0, usual, widening)) // forecasts err by up to 2
 	if most >= 1 {
 		return 0
 	}

@@ -6,20 +6,21 @@ import (
 	"thresher/collection"
 )
 
-// curves are a pilot's forecasts between its ks and beyond: the share of the arms
-// that a look of each stage keeps, against the rank at which the threshold ends.
-// Both are logarithms here, and the share is linear between the pilot's points.
+// curves interpolate a pilot's forecasts: the share of arms that a look at each stage keeps,
+// as a function of the rank of the final threshold among all atoms. Both are natural
+// logarithms, and the curve is linear between the pilot's ks.
 type curves struct {
-	alpha           float64 // log of the pilot's
-	ks              []float64
-	shares, certain points // certain is nil when there is no forecast of such looks
-	candidates      points
+	alpha      float64   // log of the pilot's alpha
+	ks         []float64 // logs of the pilot's ks, ascending; empty without a pilot
+	shares     points    // kept by Student bounds
+	certain    points    // kept by deterministic bounds; nil without a forecast
+	candidates points    // whose estimate reaches the threshold; nil without a forecast
 }
 
 // points are logs of shares, [len(ks)][stages].
 type points [][]float64
 
-// leastShare stands for a forecast of nothing.
+// leastShare replaces a forecast share of 0, which has no logarithm.
 const leastShare = 1e-9
 
 func newCurves(p *collection.Pilot) *curves {
@@ -31,11 +32,12 @@ func newCurves(p *collection.Pilot) *curves {
 	return c
 }
 
+// logs returns the logarithms of shares.
 func logs(shares [][]float64) points {
 	var all points
-	for _, of := range shares {
-		row := make([]float64, len(of))
-		for j, s := range of {
+	for _, byStage := range shares {
+		row := make([]float64, len(byStage))
+		for j, s := range byStage {
 			row[j] = math.Log(max(s, leastShare))
 		}
 		all = append(all, row)
@@ -46,9 +48,9 @@ func logs(shares [][]float64) points {
 // known reports whether there was a pilot.
 func (c *curves) known() bool { return len(c.ks) > 0 }
 
-// at is the log of the share that a stage keeps, at most 0. Below the least k it
-// stays, beyond the greatest it goes on as before.
-func (c *curves) at(p points, stage int, rank float64) float64 {
+// logShare is the log of a stage's share at a rank, given by its log; at most 0. It is
+// constant below the least k and extrapolated beyond the greatest.
+func (c *curves) logShare(p points, stage int, rank float64) float64 {
 	switch {
 	case len(p) == 0:
 		return 0
@@ -63,12 +65,12 @@ func (c *curves) at(p points, stage int, rank float64) float64 {
 	return min(0, a+(b-a)*(rank-c.ks[j-1])/(c.ks[j]-c.ks[j-1]))
 }
 
-// perDecade is by how much the survivors of a prefix grow for each factor of ten
-// by which alpha falls: from 1.1 to 1.25 for power laws and iid rests alike.
+// perDecade is the factor by which the survivors of a look grow for each factor of ten by
+// which alpha falls. Measured 1.1 to 1.25, for power laws and iid rests.
 const perDecade = 1.2
 
-// widening is the log of the factor by which a look with this alpha keeps more than
-// the pilot's did.
-func (c *curves) wider(alpha float64) float64 {
+// widening is the log of the factor by which a look with this alpha keeps more arms than
+// one with the pilot's alpha.
+func (c *curves) widening(alpha float64) float64 {
 	return math.Log(perDecade) / math.Ln10 * (c.alpha - math.Log(alpha))
 }

@@ -9,17 +9,17 @@ import (
 	"thresher/backend"
 )
 
-// ladder is a way to eliminate: a first look at all arms, later looks at the rows of
-// codes of those left, then the float32 rows of those left. A ladder without stages is
-// a dense scan.
+// ladder is a sequence of looks: a first look at all arms, later looks at the survivors'
+// rows of codes, then exact scores of the remaining arms. A ladder without stages is a
+// dense scan.
 type ladder struct {
 	stages []int // indexes of the collection's Stages, ascending
-	// gather has the dense scan reach the rows allowed alone.
+	// gather says that the dense scan reads the allowed rows only.
 	gather bool
-	// certain takes deterministic bounds at every stage; without, prefixes are
-	// bounded by the Student law.
+	// certain says that all bounds are deterministic; otherwise looks at prefixes use
+	// the Student bound.
 	certain bool
-	// source is what tightens thresholds; the planner's choice, by cost.
+	// source is how candidates are scored; the planner chooses it by cost.
 	source backend.Source
 }
 
@@ -27,18 +27,17 @@ func (l ladder) dense() bool { return len(l.stages) == 0 }
 
 // Names of the parts of a plan, besides numbers.
 const (
-	planDense   = "dense"   // the plan of a dense scan of all rows
-	planGather  = "gather"  // that of one of the rows that a filter allows
+	planDense   = "dense"   // a dense scan of all rows
+	planGather  = "gather"  // a dense scan of the rows that a filter allows
 	planWhole   = "whole"   // a look at all codes of a row
-	planRescore = "rescore" // the float32 rows of what is left
-	planRows    = "rows"    // the name of planRescore before, still read
+	planRescore = "rescore" // exact scores of the remaining arms
+	planRows    = "rows"    // an old name of planRescore that is still accepted
 )
 
-// mostLooks is how many looks a ladder may have. Every one that can fail divides
-// alpha.
+// mostLooks bounds the looks of a ladder. Alpha is divided by the number of fallible looks.
 const mostLooks = 3
 
-// name is what Request.Plan takes for the ladder: the widths of its looks.
+// name is the ladder in the form of Request.Plan: the widths of its looks.
 func (p *problem) name(l ladder) string {
 	switch {
 	case l.gather:
@@ -60,7 +59,7 @@ func (p *problem) name(l ladder) string {
 	return strings.Join(append(parts, planRescore), ",")
 }
 
-// parseLadder reads a plan's name for a method.
+// parseLadder is the inverse of name. It refuses ladders that method m does not admit.
 func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 	if name == planDense {
 		if m == Adaptive {
@@ -98,7 +97,7 @@ func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 	return l, nil
 }
 
-// parseStage reads the width of a look.
+// parseStage returns the stage that a part of a plan's name stands for.
 func (p *problem) parseStage(text string) (int, error) {
 	if text == planWhole {
 		return len(p.widths) - 1, nil
@@ -116,7 +115,7 @@ func (p *problem) parseStage(text string) (int, error) {
 		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
 	}
 	stage := slices.Index(p.widths, width)
-	if stage >= 0 && p.named(stage) { // as many coordinates, but not their codes
+	if stage >= 0 && p.named(stage) { // a number stands for int8 codes
 		stage = len(p.widths) - 1
 	}
 	if stage < 0 {
@@ -125,7 +124,7 @@ func (p *problem) parseStage(text string) (int, error) {
 	return stage, nil
 }
 
-// checkLooks says what keeps a ladder of looks from being run.
+// checkLooks returns an error if backends cannot run a ladder of looks.
 func (p *problem) checkLooks(l ladder) error {
 	switch {
 	case len(l.stages) == 0:
@@ -148,19 +147,19 @@ func (p *problem) checkLooks(l ladder) error {
 	return nil
 }
 
-// mayBeFirst reports whether a first look can be at a stage.
+// mayBeFirst reports whether a stage can be the first look.
 func (p *problem) mayBeFirst(stage int) bool {
 	return !p.named(stage) && p.scanCost(stage) > 0
 }
 
-// named reports whether later looks at a stage read something else than int8 codes:
-// plans name it instead of the width.
+// named reports whether later looks at a stage read a representation other than int8 codes;
+// plans give its name instead of a width.
 func (p *problem) named(stage int) bool { return p.later[stage] != backend.RowCodes }
 
-// ladders lists the ladders that a method may take; where few atoms are allowed every
-// method may score them all. Of certain ones Auto weighs
-// whole rows alone: where thresholds are extrapolated, few of so many arms wanted,
-// the forecast of deterministic looks at prefixes was off by a factor of two.
+// ladders lists the ladders that a method admits. Every method may scan the allowed rows
+// densely if there are few. Auto considers no deterministic looks at prefixes: where the
+// threshold is extrapolated, because few of very many arms are wanted, their forecast was
+// off by a factor of two.
 func (p *problem) ladders(m Method) []ladder {
 	var all []ladder
 	if m != Exact && len(p.widths) > 0 {
@@ -172,10 +171,10 @@ func (p *problem) ladders(m Method) []ladder {
 	return all
 }
 
-// denseLadder is the dense scan of whichever rows cost less.
+// denseLadder is the cheaper of the dense scans of all rows and of the allowed rows.
 func (p *problem) denseLadder() ladder { return ladder{gather: p.gathers()} }
 
-// filtered reports whether some atoms may not be returned, whoever asks.
+// filtered reports whether a filter disallows some atoms.
 func (p *problem) filtered() bool { return p.arms < p.atoms }
 
 // lookLadders lists the ladders of looks by one kind of bound.
@@ -204,8 +203,8 @@ func (p *problem) lookLadders(certain bool) []ladder {
 	return all
 }
 
-// withoutForecast is the ladder of certain looks where nothing forecasts what they keep
-// of a prefix: whole rows, behind panels if rows cannot be looked at first.
+// withoutForecast is the ladder of deterministic looks if the collection has no forecast of
+// them: whole rows, after the widest look at panels if whole rows cannot be the first look.
 func (p *problem) withoutForecast() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
@@ -218,7 +217,7 @@ func (p *problem) withoutForecast() ladder {
 	return l
 }
 
-// sources are what may tighten thresholds. A range has its threshold from the start.
+// sources lists how candidates can be scored. Without k the threshold is fixed.
 func (p *problem) sources() []backend.Source {
 	if p.k == 0 {
 		return []backend.Source{backend.Exact}
@@ -226,7 +225,7 @@ func (p *problem) sources() []backend.Source {
 	return []backend.Source{backend.Exact, backend.LowerBound}
 }
 
-// fallible counts the looks whose bound can fail.
+// fallible counts the looks whose bounds can fail.
 func (p *problem) fallible(l ladder) int {
 	n := 0
 	for _, stage := range l.stages {
@@ -237,16 +236,16 @@ func (p *problem) fallible(l ladder) int {
 	return n
 }
 
-// alpha is the failure probability that each such look may spend on an arm.
+// alpha is the failure probability that each fallible look may spend on an arm.
 func (p *problem) alpha(l ladder) float64 {
 	return ArmAlpha(p.delta, p.k) / float64(max(1, p.fallible(l)))
 }
 
-// ArmAlpha divides delta over the true arms: k of them; for k = 0, a range, each
-// has all of it.
+// ArmAlpha is the failure probability per arm of an answer: delta over the k arms that
+// belong to it, or delta for k = 0, which guarantees each arm by itself.
 func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) }
 
-// makePlan makes a ladder what backends run.
+// makePlan converts a ladder to the looks that backends run, with its forecast.
 func (p *problem) makePlan(l ladder) *Plan {
 	f := p.forecast(l, p.rank(l.source))
 	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, SurvivorShares: slices.Clone(f.kept[:len(l.stages)])}

@@ -261,7 +261,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		entering = float64(p.k) // the candidates of the first chunk, and arms whose estimate reaches the threshold later
 		for seen := first; seen < atoms; {
 			next := math.Min(2*seen, atoms)
-			entering += (next - seen) * n / atoms * math.Exp(p.curves.at(p.curves.candidates, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
+			entering += (next - seen) * n / atoms * math.Exp(p.curves.logShare(p.curves.candidates, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
 			seen = next
 		}
 		entering = math.Min(n, entering)
@@ -419,7 +419,7 @@ func TestSharesMoveWithTheQuestion(t *testing.T) {
 			if p.shareKept(l, 0, rank, p.widening(l)) > surer.shareKept(l, 0, rank, surer.widening(l)) {
 				t.Errorf("width %d: at a tenth of delta fewer are kept", p.widths[stage])
 			}
-			if p.curves.at(p.curves.shares, stage, rank) > p.curves.at(p.curves.shares, stage, more.rank(backend.Exact))+1e-12 {
+			if p.curves.logShare(p.curves.shares, stage, rank) > p.curves.logShare(p.curves.shares, stage, more.rank(backend.Exact))+1e-12 {
 				t.Errorf("width %d: of twice the k fewer are kept", p.widths[stage])
 			}
 			if lower := p.rank(backend.LowerBound); lower < rank {
@@ -435,7 +435,7 @@ func TestPilotBetweenItsKs(t *testing.T) {
 		{.1, .0006}, {1, .0006}, {10, .0078}, {100, .09}, {math.Sqrt(10), math.Sqrt(.0006 * .0078)}, {math.Sqrt(1000), math.Sqrt(.0078 * .09)},
 		{1000, 1}, {math.Sqrt(100000), .09 * math.Sqrt(.09/.0078)},
 	} {
-		if got := math.Exp(p.curves.at(p.curves.shares, 1, math.Log(x.rank))); math.Abs(got-x.want) > 1e-12 {
+		if got := math.Exp(p.curves.logShare(p.curves.shares, 1, math.Log(x.rank))); math.Abs(got-x.want) > 1e-12 {
 			t.Errorf("rank %g: share %g, want %g", x.rank, got, x.want)
 		}
 	}

@@ -20,61 +20,63 @@ const (
 	Adaptive Method = "adaptive" // looks by bounds that can fail
 )
 
-// Question is what a plan depends on beside the collection and the costs.
+// Question is what a plan depends on, apart from the collection and the costs.
 type Question struct {
 	Method Method
-	// Name, if not "", is the plan asked for.
+	// Name, if not "", is a plan in the form of batch.Request.Plan, which is used instead
+	// of the cheapest.
 	Name string
-	K    int // atoms wanted; 0 asks for all that reach a score
-	// Arms is about how many atoms may be returned, Panels about how many panels
-	// hold one; at least 1.
+	K    int // atoms wanted; 0: all that reach a score
+	// Arms is approximately the number of allowed atoms, Panels that of the panels that
+	// contain one; at least 1.
 	Arms, Panels int
 	Delta        float64 // allowed failure probability of the answer, in (0, 1)
 }
 
-// leastArms is how many arms a wanted atom needs beside it for elimination to be
-// tried: of fewer, most are read in full anyway.
+// leastArms is the least number of arms per wanted atom for which elimination is
+// considered: with fewer, most arms are read in full anyway.
 const leastArms = 4
 
-// Selective reports whether few enough of the arms are wanted for elimination to be
-// tried.
+// Selective reports whether K is small enough, relative to Arms, for elimination to be
+// considered.
 func (q *Question) Selective() bool { return q.K <= q.Arms/leastArms }
 
-// Plan is how queries are answered: a function of the question, the collection's
-// forecasts and shape and the machine's costs alone, never of codes read for a query
-// or of other queries. Plans are shared and must not be changed.
+// Plan is how queries are answered. It is a function of the question, the collection's
+// shape and forecasts, and the costs; it never depends on codes read for a query or on other
+// queries. Plans are shared and must not be changed.
 type Plan struct {
 	Name  string
 	Looks []backend.Look // none for a dense scan
-	// Gather has a dense scan reach the rows allowed alone.
+	// Gather says that a dense scan reads the allowed rows only.
 	Gather bool
-	// SurvivorShares are the shares of the arms forecast to be left after each look.
+	// SurvivorShares are the forecast shares in [0, 1] of the arms that survive each look.
 	SurvivorShares []float64
-	// Cost is the forecast in ns of one core an arm and query; 0 if there is none.
+	// Cost is the forecast in ns of one core per arm and query; 0 if there is none.
 	Cost float64
 }
 
 // Dense reports whether the plan is a dense scan.
 func (p *Plan) Dense() bool { return len(p.Looks) == 0 }
 
-// Certain reports whether no look of the plan can drop an arm of the answer.
+// Certain reports whether all bounds of the plan are deterministic.
 func (p *Plan) Certain() bool {
 	return !slices.ContainsFunc(p.Looks, func(l backend.Look) bool { return l.Alpha > 0 })
 }
 
-// Preferences at nearly equal cost: an answer that cannot fail is worth a little,
-// and the dense scan, whose forecast is the surest, somewhat more.
+// Preferences at nearly equal cost.
 const (
+	// certainWorth divides the cost of plans whose answers cannot fail.
 	certainWorth = 1.05
-	denseWorth   = 1.1
-	// alonePrice is on the scan of a first look that panels are not wide enough
-	// for, and on a dense scan of more rows than caches hold: a query alone, of
-	// which the forecasts know nothing, takes several times as long then.
+	// denseWorth divides the cost of dense scans, whose forecast is the most accurate.
+	denseWorth = 1.1
+	// alonePrice multiplies the scan's cost for a first look wider than panels, and for a
+	// dense scan of more rows than caches hold. Forecasts are for many queries; a single
+	// query takes several times as long there.
 	alonePrice = 1.5
 )
 
-// Planner chooses plans for one collection on one machine. It remembers them, since
-// choosing takes longer than small searches. It is safe for concurrent use.
+// Planner chooses plans for one collection by one set of costs. It caches them, because
+// choosing takes longer than a small search. It is safe for concurrent use.
 type Planner struct {
 	c      *collection.Collection
 	costs  backend.Costs
@@ -84,16 +86,16 @@ type Planner struct {
 	made map[Question]*Plan
 }
 
-// New returns a planner for c by the given costs.
+// New returns a planner for c with the given costs.
 func New(c *collection.Collection, costs backend.Costs) *Planner {
 	return &Planner{c: c, costs: costs, curves: newCurves(&c.Pilot), made: map[Question]*Plan{}}
 }
 
-// plansKept bounds how many plans are remembered.
+// plansKept bounds the number of cached plans.
 const plansKept = 256
 
-// Choose returns the plan that q names, else the cheapest by forecast. The error says
-// what is wrong with the name.
+// Choose returns the plan that q names, or the cheapest by forecast. It fails if the name is
+// invalid.
 func (p *Planner) Choose(q Question) (*Plan, error) {
 	p.mu.Lock()
 	made := p.made[q]
@@ -132,10 +134,10 @@ func (p *Planner) List(q Question) []*Plan {
 	return all
 }
 
-// Gathers reports whether a dense scan for q had better reach the rows allowed alone.
+// Gathers reports whether a dense scan for q is cheaper on the allowed rows only.
 func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 
-// problem states what the planner is asked.
+// problem returns all that a plan for q depends on.
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
@@ -149,8 +151,8 @@ func (p *Planner) problem(q Question) *problem {
 	return x
 }
 
-// chooseLadder is the ladder of least forecast cost among those that a method may take.
-// Without codes, and for Auto where most arms are wanted, that is the dense scan.
+// chooseLadder returns the ladder of least forecast cost that a method admits. Without
+// codes, and for Auto if more than 1/leastArms of the arms are wanted, it is the dense scan.
 func (p *problem) chooseLadder(m Method) ladder {
 	if m == Auto && p.k > p.arms/leastArms {
 		return p.denseLadder()
@@ -165,8 +167,8 @@ func (p *problem) chooseLadder(m Method) ladder {
 	return best
 }
 
-// withSource gives a ladder the source of thresholds that costs least, and returns that
-// cost as choose compares it, in ns an arm.
+// withSource returns a ladder with its cheapest source of thresholds, and its cost with the
+// preferences applied, in ns per arm.
 func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	least = math.Inf(1)
 	for _, source := range p.sources() {
@@ -187,19 +189,19 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	return best, least
 }
 
-// alonePenalty is what is added to a forecast where the scan costs a query alone several
-// times what it costs a query of many.
+// alonePenalty is added to a forecast if the scan takes several times as long for a single
+// query as for one query of many.
 func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
-	var dear bool
+	var slowAlone bool
 	switch {
-	case l.gather: // the others share the rows that were brought side by side
-		dear = true
+	case l.gather: // many queries share the copies of the rows
+		slowAlone = true
 	case l.dense():
-		dear = 4*float64(p.dim)*float64(p.atoms) > nearBytes
+		slowAlone = 4*float64(p.dim)*float64(p.atoms) > nearBytes
 	default:
-		dear = p.widths[l.stages[0]] > p.panel
+		slowAlone = p.widths[l.stages[0]] > p.panel
 	}
-	if !dear {
+	if !slowAlone {
 		return 0
 	}
 	return (alonePrice - 1) * f.scan
