@@ -27,7 +27,7 @@ func (s *Server) inferenceReady(_ *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, oip.Ready{Ready: true})
 }
 
-// model opens the collection, and the version if one is named, of a request.
+// model returns the requested version of the request's collection, in use.
 func (s *Server) model(r *request) (*catalog.Version, error) {
 	var version int64
 	if text := r.PathValue("version"); text != "" {
@@ -73,15 +73,15 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 	if header == 0 && mediaType(r.Request) == jsonType {
 		return problem.New(problem.InvalidValue, "%s 0 says that the body is nothing but queries, its Content-Type that it is JSON", oip.HeaderLength).In(oip.HeaderLength)
 	}
-	// Clients of this protocol send JSON and tensors under several types, or none: the
-	// header above tells them apart.
+	// Clients of this protocol send JSON and tensors with various media types, or none: the
+	// header above distinguishes them.
 	switch mediaType(r.Request) {
 	case jsonType, binType, "", "application/x-www-form-urlencoded", "text/plain":
 	default:
 		return unsupported(r.Request, jsonType, binType)
 	}
 	if header > 0 {
-		r.lead = -header & 3 // tensors behind it need not be copied
+		r.lead = -header & 3 // aligns the tensors so that they need not be copied
 	}
 	var q *oip.Request
 	return s.answered(r, v, func(in *input) (*wire.Search, error) {

@@ -8,7 +8,7 @@ import (
 	"thresher/service/problem"
 )
 
-// vectorList is a JSON list of vectors of one length.
+// vectorList is a JSON list of vectors of one dimension.
 type vectorList struct {
 	rows []float32
 	dim  int
@@ -42,7 +42,7 @@ func readVectors(name string, l *vectorList) jsonbody.Reader {
 	}
 }
 
-// badVector says what is wrong with vector n.
+// badVector returns the problem of vector n.
 func badVector(err error, n int) error {
 	var element *jsonscan.ElementError
 	kind := problem.InvalidValue

@@ -11,25 +11,25 @@ import (
 	"thresher/service/problem"
 )
 
-// input is the body of a search. It is read before the search has its turn, into memory
-// that is taken as it comes: who sends slowly keeps nobody from searching.
+// input is the body of a search. It is read before the search waits for a slot, into memory
+// that is reserved as bytes arrive, so that slow senders do not delay other searches.
 type input struct {
 	io.Reader
 	s         *Server
 	ctx       context.Context
 	turn      *turn
-	announced int64 // bytes that the header announces, or -1
-	limit     int64 // bytes that there may be
-	// lead is how many bytes of buf come before the body: what lies in it shall be where
-	// numbers may.
+	announced int64 // Content-Length, or -1
+	limit     int64 // greatest length
+	// lead is the number of bytes of buf before the body, chosen so that numbers in the body
+	// are aligned.
 	lead int
 	buf  *buffer
-	read bool // all of it is in buf
+	read bool // the whole body is in buf
 	hold *fair.Hold
-	pace *paced // nil for bodies without
+	pace *paced // nil for bodies without a pace
 }
 
-// newInput is the body of a request that takes its turn, none of which was read.
+// newInput returns the unread body of a search.
 func (s *Server) newInput(r *request) (*input, error) {
 	body, err := s.bodyOf(r.Request, s.o.Limits.Body)
 	if err != nil {
@@ -44,13 +44,13 @@ func (s *Server) newInput(r *request) (*input, error) {
 	return in, nil
 }
 
-// plainInput is a body of at most limit bytes that is small enough for its memory not to
-// be counted.
+// plainInput returns a body of at most limit bytes, which is small enough not to count
+// towards memory.
 func (s *Server) plainInput(r *http.Request, body io.Reader, limit int64) *input {
 	return &input{Reader: body, s: s, ctx: r.Context(), announced: r.ContentLength, limit: limit}
 }
 
-// giveWay has the reading of a body end soon.
+// giveWay makes reading the body fail soon.
 func (in *input) giveWay() {
 	if in.pace != nil {
 		in.pace.giveWay()
@@ -58,15 +58,15 @@ func (in *input) giveWay() {
 }
 
 const (
-	// leastBuffer is what is set aside for a body before any of it has come, and
-	// smallBody what for one that comes: a small one as a whole.
+	// leastBuffer is the capacity allocated before the body arrives, and smallBody the
+	// capacity for its first bytes, which holds a small body completely.
 	leastBuffer = 4 << 10
 	smallBody   = 64 << 10
-	// bufferGrowth is by what factor memory grows with a body.
+	// bufferGrowth is the factor by which the buffer grows.
 	bufferGrowth = 4
 )
 
-// all is the whole body, valid until close. The first call reads it.
+// all returns the whole body, valid until close. The first call reads it.
 func (in *input) all() ([]byte, error) {
 	if !in.read {
 		if err := in.fill(); err != nil {
@@ -77,7 +77,7 @@ func (in *input) all() ([]byte, error) {
 	return in.buf.b[in.lead:], nil
 }
 
-// fill reads the body to its end.
+// fill reads the whole body.
 func (in *input) fill() error {
 	if err := in.grow(in.fit(in.lead + leastBuffer)); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (in *input) fill() error {
 	}
 }
 
-// fit is how much memory of a size a body has use for: its own, and one byte more to meet
-// its end.
+// fit returns how much of size bytes a body can use: its length and one byte to detect its
+// end.
 func (in *input) fit(size int) int {
 	most := in.limit
 	if in.announced >= 0 {
@@ -114,7 +114,7 @@ func (in *input) fit(size int) int {
 	return min(size, in.lead+int(most)+1)
 }
 
-// grow has buf hold size bytes.
+// grow increases the capacity of buf to size bytes.
 func (in *input) grow(size int) error {
 	old := in.buf
 	if old == nil {
@@ -130,8 +130,8 @@ func (in *input) grow(size int) error {
 	return nil
 }
 
-// reserve takes n bytes of the memory of all bodies. What the body waits for them is not its
-// sender's doing.
+// reserve reserves n bytes of the memory of all bodies. Waiting for them does not count
+// against the sender's pace.
 func (in *input) reserve(n int64) error {
 	if in.hold == nil {
 		return nil
@@ -149,7 +149,7 @@ func (in *input) reserve(n int64) error {
 	return in.failed(err)
 }
 
-// settle notes that all of the body has come.
+// settle records that the whole body has arrived.
 func (in *input) settle() error {
 	if in.hold == nil {
 		return nil
@@ -157,7 +157,8 @@ func (in *input) settle() error {
 	return in.failed(in.hold.Settle())
 }
 
-// failed says why a body could not be read: its own fault, or that it had to give way.
+// failed returns the problem of a body that could not be read: because of its sender, or
+// because it was evicted.
 func (in *input) failed(err error) error {
 	var p *problem.Problem
 	switch {
@@ -175,7 +176,7 @@ func (in *input) failed(err error) error {
 	return in.s.explainWait(err)
 }
 
-// waited is how long the body has waited for memory.
+// waited returns how long the body has waited for memory.
 func (in *input) waited() time.Duration {
 	if in.hold == nil {
 		return 0
@@ -183,7 +184,7 @@ func (in *input) waited() time.Duration {
 	return in.hold.Waited()
 }
 
-// close gives the memory of the body back. Closing twice is allowed.
+// close returns the body's memory. It may be called twice.
 func (in *input) close() {
 	if in.buf != nil {
 		in.s.buffers.freeBody(in.buf)

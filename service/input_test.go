@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// TestInputLead: a body is the same wherever it begins in memory, and what follows a
-// header of any length lies where numbers may.
+// TestInputLead: a body is the same wherever it begins in memory, and tensors behind a header
+// of any length are aligned.
 func TestInputLead(t *testing.T) {
 	s := &Server{}
 	text := strings.Repeat("0123456789", 10_000)
@@ -24,7 +24,7 @@ func TestInputLead(t *testing.T) {
 					t.Errorf("header of %d: what follows is %d bytes off", header, at%4)
 				}
 			}
-			in.close() // whose memory the next has
+			in.close() // the next input gets its memory
 		}
 	}
 	in := &input{Reader: strings.NewReader("ab"), s: s, ctx: t.Context(), announced: 2, lead: 3}

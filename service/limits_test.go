@@ -18,21 +18,21 @@ import (
 	"thresher/service/catalog"
 )
 
-// oneQuery is the body of a search that the cpu backend has work for.
+// oneQuery is the body of a search that the cpu backend must work on.
 func oneQuery(extra string) string {
 	return `{"queries":[[` + strings.Repeat("1,", dim-1) + `1]],"method":"exact"` + extra + `}`
 }
 
 const searchFilms = "/v1/collections/films/search"
 
-// later sends a search whose answer comes with the channel.
+// later sends a search; the channel receives its answer.
 func (s *site) later(body string) <-chan *answer {
 	done := make(chan *answer, 1)
 	go func() { done <- s.do("POST", searchFilms, body) }()
 	return done
 }
 
-// held has searches wait for the test: begun tells of each, release lets all go on.
+// held makes searches wait for the test: begun reports each, release lets all continue.
 func (s *site) held() (begun <-chan struct{}, release func()) {
 	began, gate := make(chan struct{}, 1024), make(chan struct{})
 	s.hooks.set(func(context.Context) {
@@ -45,7 +45,7 @@ func (s *site) held() (begun <-chan struct{}, release func()) {
 	})
 }
 
-// TestQueue: of searches beyond those at once so many wait, and the next is refused.
+// TestQueue: of the searches beyond the concurrent ones some wait, and the next is refused.
 func TestQueue(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Limits.Waiting = 1, 1 })
 	s.fill()
@@ -61,7 +61,7 @@ func TestQueue(t *testing.T) {
 	if p := a.problem(429, "queue-full"); p.Limit != 1. || a.header.Get("Retry-After") != "1" {
 		t.Errorf("%+v, Retry-After %q", p, a.header.Get("Retry-After"))
 	}
-	s.do("GET", "/v1/collections/films", nil).want(200) // nothing but searches waits
+	s.do("GET", "/v1/collections/films", nil).want(200) // only searches wait
 	release()
 	(<-first).want(200)
 	(<-second).want(200)
@@ -70,8 +70,8 @@ func TestQueue(t *testing.T) {
 
 func (s *site) waitingNow() int { return s.slots.Waiting() }
 
-// TestClientsThatGo: a client that waits no longer leaves no trace in the queue, and its
-// search is stopped.
+// TestClientsThatGo: a client that disconnects leaves nothing in the queue, and its search is
+// stopped.
 func TestClientsThatGo(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Limits.Waiting = 1, 1 })
 	s.fill()
@@ -142,20 +142,20 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfOne: of searches that run together one has its deadline strike: it has the
-// best so far, the other its answer.
+// TestDeadlineOfOne: of searches that run together one reaches its deadline: it gets the best
+// so far, the other its complete answer.
 func TestDeadlineOfOne(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Coalesce = &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1}
 	})
 	s.fill()
 	begun, gate, steps := make(chan struct{}), make(chan struct{}), 0
-	s.hooks.set(func(context.Context) { // of one run after the other
+	s.hooks.set(func(context.Context) { // for one run after the other
 		switch steps++; steps {
 		case 1:
 			close(begun)
 			<-gate
-		case 2: // that of both
+		case 2: // the run of both
 			s.hooks.halve(true)
 		case 3: // again, for one
 			s.hooks.halve(false)
@@ -182,7 +182,7 @@ func TestDeadlineOfOne(t *testing.T) {
 			}
 		}
 	}
-	if partial == 0 || partial == 3 { // half of all four are answered, whoever came first
+	if partial == 0 || partial == 3 { // half of all four are answered, in either order
 		t.Errorf("%+v; want some of it answered", r.Results)
 	}
 	r = results{}
@@ -196,8 +196,8 @@ func TestDeadlineOfOne(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: whoever announces more than comes is given up, and meanwhile keeps
-// nobody from searching.
+// TestSlowBodies: a client that announces more than it sends is refused, and does not delay
+// other searches meanwhile.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Body = 30 * time.Millisecond; o.Limits.Searches, o.Limits.Waiting = 1, -1 })
 	s.fill()
@@ -219,7 +219,7 @@ func TestSlowBodies(t *testing.T) {
 	if list := s.catalog.List(); len(list) != 1 {
 		t.Errorf("half of a body made a collection: %+v", list)
 	}
-	// A refusal that reads nothing of the body ends the connection, too.
+	// A refusal without reading the body ends the connection, too.
 	if status, _ := s.raw("POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\nabc"); !strings.Contains(status, " 404 ") {
 		t.Error(status)
 	}
@@ -250,8 +250,8 @@ func (s *site) raw(request string) (status, rest string) {
 	return status, string(text)
 }
 
-// TestPace: a sender that keeps to the rate is heard to its end, one that stalls is
-// given up, however fast it was before.
+// TestPace: a body that keeps the rate is read completely; one that stalls is aborted,
+// however fast it was before.
 func TestPace(t *testing.T) {
 	p := pace{grace: time.Second, rate: 100}
 	if got := p.timeFor(250); got != 3500*time.Millisecond {
@@ -273,7 +273,7 @@ func TestPace(t *testing.T) {
 	if late := set[len(set)-1]; late.After(begun) {
 		t.Errorf("a body below the rate may go on until %v", late)
 	}
-	body.began, body.read = begun, 1<<40 // a fast one
+	body.began, body.read = begun, 1<<40 // fast at first
 	if _, err := body.Read(chunk); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// deadlines is a response that remembers its read deadlines.
+// deadlines is a response that records its read deadlines.
 type deadlines struct {
 	http.ResponseWriter
 	set *[]time.Time
@@ -301,15 +301,15 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// TestHostileBodiesTakeNoMemory sends bodies that promise much, many at once: what the
-// server holds afterwards and meanwhile stays small.
+// TestHostileBodiesTakeNoMemory sends many bodies that announce great lengths: the server's
+// memory stays small during and after them.
 func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits = Limits{Body: 64 << 20, Bodies: 128 << 20, K: 1 << 30, Queries: 1 << 30}
 		o.Timeouts.Body = 50 * time.Millisecond
 	})
 	s.fill()
-	huge := strings.Replace(string(npy(nil, dim)), "(0, 8)", "(2000000, 8)", 1) // 64 MB that do not come
+	huge := strings.Replace(string(npy(nil, dim)), "(0, 8)", "(2000000, 8)", 1) // 64 MB that are never sent
 	bodies := []string{
 		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 64000128\r\n\r\n%s", searchFilms, huge),
 		fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 64000128\r\n\r\n{\"queries\":[[", searchFilms),
@@ -326,8 +326,8 @@ func TestHostileBodiesTakeNoMemory(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// Of each body at most firstBuffer is set aside before it comes: 48 MB, where what
-	// they promise is 3 GB.
+	// Of each body at most firstBuffer is allocated in advance: 48 MB in all, while they
+	// announce 3 GB.
 	if grown := allocated() - before; grown > 128<<20 {
 		t.Errorf("%d MB were allocated", grown>>20)
 	}
@@ -339,15 +339,15 @@ func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 }
 
-// allocated is how many bytes were ever allocated.
+// allocated returns the bytes allocated since the start of the process.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// TestDrain: once the server shall end it accepts no more, answers what it has begun,
-// and says so to those who ask on open connections.
+// TestDrain: a server that shuts down accepts no more requests, answers running ones, and
+// refuses those on open connections.
 func TestDrain(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -356,7 +356,7 @@ func TestDrain(t *testing.T) {
 	first := s.later(oneQuery(""))
 	<-begun
 
-	// A connection that was there before, in the middle of a request.
+	// A connection that was opened before, in the middle of a request.
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +401,8 @@ func TestDrain(t *testing.T) {
 	s.stopAll()
 }
 
-// TestDrainHasAnEnd: what is under way when the time is over is stopped, and told.
+// TestDrainHasAnEnd: requests that still run after the drain timeout are stopped, with an
+// answer.
 func TestDrainHasAnEnd(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Drain = 20 * time.Millisecond })
 	s.fill()
@@ -418,7 +419,8 @@ func TestDrainHasAnEnd(t *testing.T) {
 	s.stopAll()
 }
 
-// TestOneServerAFolder: a second is refused, and the next finds everything.
+// TestOneServerAFolder: a second server on a folder is refused, and the next one finds
+// everything.
 func TestOneServerAFolder(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)

@@ -9,13 +9,13 @@ import (
 	"net/http"
 )
 
-// listener is a server and where it listens.
+// listener is an HTTP server and its listener.
 type listener struct {
 	*http.Server
 	l net.Listener
 }
 
-// listen readies h to answer on l.
+// listen returns an HTTP server that answers on l with h.
 func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listener {
 	return listener{&http.Server{
 		Handler:           h,
@@ -28,10 +28,10 @@ func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listen
 	}, l}
 }
 
-// serving is all that listens.
+// serving is the list of all listeners.
 type serving []listener
 
-// serve has all serve; each sends why it ended.
+// serve starts all; the channel receives the reason why each ended.
 func (all serving) serve() chan error {
 	served := make(chan error, len(all))
 	for _, l := range all {
@@ -46,7 +46,7 @@ func (all serving) serve() chan error {
 	return served
 }
 
-// await waits until n have ended that were closed.
+// await waits until n closed listeners have ended.
 func (all serving) await(served chan error, n int) error {
 	var err error
 	for range n {
@@ -57,7 +57,7 @@ func (all serving) await(served chan error, n int) error {
 	return err
 }
 
-// deafen accepts no more connections.
+// deafen stops accepting connections.
 func (all serving) deafen() {
 	for _, l := range all {
 		_ = l.l.Close()

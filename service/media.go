@@ -24,8 +24,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// mediaType is that of a request's body, without parameters; "" where there is none
-// or it cannot be read.
+// mediaType returns the media type of a request's body, without parameters; "" if there is
+// none or it cannot be parsed.
 func mediaType(r *http.Request) string {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -43,12 +43,12 @@ func unsupported(r *http.Request, want ...string) error {
 	return problem.New(problem.UnsupportedMedia, "the body is %q", got).In("Content-Type").Within(want)
 }
 
-// vectorTypes are the media types of vectors.
+// vectorTypes lists the media types of vectors.
 func vectorTypes() []string {
 	return []string{npyType, npzType, csvType, "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file", "application/x-ndjson"}
 }
 
-// formatOf is the format of vectors of a media type, Unknown if it is none.
+// formatOf returns the format of a media type of vectors, Unknown for other types.
 func formatOf(media string) dataset.Format {
 	switch media {
 	case npyType:
@@ -71,9 +71,9 @@ func formatOf(media string) dataset.Format {
 	return dataset.Unknown
 }
 
-// bodyType is the media type of a request's body. Where the client does not say, or says
-// what it says of everything, its first bytes do; "" is what they do not tell. r.Body can
-// be read as before.
+// bodyType returns the media type of a request's body. If the client sends none, or a generic
+// one, it is inferred from the first bytes; "" if they do not tell. r.Body can then be read
+// from its start.
 func (s *Server) bodyType(r *http.Request) (string, error) {
 	switch media := mediaType(r); media {
 	case "", binType, formType:
@@ -88,7 +88,7 @@ func (s *Server) bodyType(r *http.Request) (string, error) {
 	r.Body = peeked{b, r.Body}
 	format := dataset.Sniff(head)
 	if text := bytes.TrimLeft(head, " \t\r\n"); format == dataset.JSONL && text[0] == '{' {
-		return jsonType, nil // a line of its own would begin so, too
+		return jsonType, nil // a JSON line would begin so, too
 	}
 	for _, media := range append(vectorTypes(), safeType) {
 		if formatOf(media) == format && format != dataset.Unknown {
@@ -98,13 +98,13 @@ func (s *Server) bodyType(r *http.Request) (string, error) {
 	return "", nil
 }
 
-// peeked is a body of which the first bytes were looked at.
+// peeked is a body whose first bytes have been inspected.
 type peeked struct {
 	io.Reader
 	io.Closer
 }
 
-// accepted is the first of offers, best first, that the header Accept takes at its
+// accepted returns the first of offers, best first, to which the header Accept gives the
 // greatest weight.
 func accepted(r *http.Request, offers ...string) (string, error) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
@@ -123,8 +123,8 @@ func accepted(r *http.Request, offers ...string) (string, error) {
 	return best, nil
 }
 
-// weight is what the most specific range of an Accept header that has the media type
-// gives it; 0 is none.
+// weight returns the weight of the most specific range of an Accept header that contains the
+// media type; 0 if there is none.
 func weight(accept, media string) float64 {
 	class, _, _ := strings.Cut(media, "/")
 	at, q := -1, 0.

@@ -12,7 +12,7 @@ import (
 	"thresher/service/oip"
 )
 
-// Extensions of the Open Inference Protocol that tell of collections.
+// Extensions of the Open Inference Protocol that describe collections.
 
 func (s *Server) inferenceConfig(r *request, w http.ResponseWriter) error {
 	v, err := s.model(r)
@@ -23,7 +23,7 @@ func (s *Server) inferenceConfig(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, oip.NewModelConfig(v.Info().Name, v.Dim(), naming(v)))
 }
 
-// inferenceStatistics tells of one version, or of all collections that can be searched.
+// inferenceStatistics describes one version, or all collections that can be searched.
 func (s *Server) inferenceStatistics(r *request, w http.ResponseWriter) error {
 	name := r.PathValue("name")
 	if name != "" {
@@ -55,8 +55,8 @@ func (s *Server) allStatistics() []oip.ModelStatistics {
 	return all
 }
 
-// repositoryIndex lists collections, or those that can be searched. Clients send its
-// JSON without a type, or nothing.
+// repositoryIndex lists collections, or those that can be searched. Clients send its JSON
+// without a media type, or no body.
 func (s *Server) repositoryIndex(r *request, w http.ResponseWriter) error {
 	body, err := s.bodyOf(r.Request, smallJSON)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Server) repositoryIndex(r *request, w http.ResponseWriter) error {
 	return writeJSON(w, http.StatusOK, s.modelIndex(ready))
 }
 
-// modelIndex lists collections, with ready only those that can be searched.
+// modelIndex lists collections; with ready, only those that can be searched.
 func (s *Server) modelIndex(ready bool) []oip.ModelIndex {
 	index := []oip.ModelIndex{}
 	for _, info := range s.catalog.List() {
@@ -97,15 +97,15 @@ func (s *Server) modelIndex(ready bool) []oip.ModelIndex {
 	return index
 }
 
-// ran is a batch.RunObserver that counts runs for the statistics of a collection, and
-// has metrics, if not nil, hear of everything.
+// ran is a batch.RunObserver that counts runs for the statistics of a collection, and passes
+// all events on to metrics, if not nil.
 type ran struct {
 	statistics *oip.Statistics
 	name       string
 	metrics    batch.RunObserver
 }
 
-// observeRuns makes the observers of the catalog.
+// observeRuns returns the observer of a collection's runs.
 func (s *Server) observeRuns(name string) batch.RunObserver {
 	o := ran{statistics: &s.statistics, name: name}
 	if s.o.Metrics != nil {
@@ -114,7 +114,7 @@ func (s *Server) observeRuns(name string) batch.RunObserver {
 	return o
 }
 
-// forgetCollection drops what was kept of a collection that is no more.
+// forgetCollection removes what was kept for a deleted collection.
 func (s *Server) forgetCollection(name string) {
 	s.statistics.Forget(name)
 	s.encoders.drop(name)

@@ -11,7 +11,7 @@ import (
 	"thresher/service/oip"
 )
 
-// TestModelConfig: a collection as Triton would describe a model.
+// TestModelConfig: a collection is described as Triton describes a model.
 func TestModelConfig(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -34,8 +34,7 @@ func TestModelConfig(t *testing.T) {
 	s.do("GET", "/v2/models/films/versions/7/config", nil).problem(404, "unknown-collection")
 }
 
-// TestModelStatistics: every search counts, by whatever way it came, those that failed
-// apart.
+// TestModelStatistics: every search counts, by any protocol, failed ones separately.
 func TestModelStatistics(t *testing.T) {
 	s := start(t, nil)
 	stats := func(path string) oip.ModelStatistics {
@@ -80,8 +79,8 @@ func TestModelStatistics(t *testing.T) {
 	s.do("GET", "/v2/models/nobody/stats", nil).problem(404, "unknown-collection")
 }
 
-// TestRepositoryIndex: collections that failed are listed with the reason, unless only
-// those that are ready are wanted.
+// TestRepositoryIndex: failed collections are listed with the reason, unless only ready ones
+// are requested.
 func TestRepositoryIndex(t *testing.T) {
 	s := start(t, nil)
 	s.fill()

@@ -1,6 +1,6 @@
-// Package jsonbody reads the JSON bodies of requests straight from their bytes. A body is
-// described by its members, each with a Reader of its type. What is unknown, given twice or
-// of another type is a problem that names the field, the element and the limit; nothing is
+// Package jsonbody reads the JSON bodies of requests directly from their bytes. A body is
+// described by its members, each with a Reader of its type. A member that is unknown,
+// repeated or of another type is a problem that names field, element and limit; no memory is
 // allocated for what is refused.
 package jsonbody
 
@@ -16,11 +16,11 @@ import (
 	"thresher/service/problem"
 )
 
-// Reader reads the JSON value at b[i] and returns the index behind it. Its errors are
-// problems, or say what cannot be read where.
+// Reader reads the JSON value at b[i] and returns the index after it. Its errors are
+// problems, or say where the JSON is malformed.
 type Reader func(b []byte, i int) (next int, err error)
 
-// Members are the members of an object, by name.
+// Members maps the names of an object's members to their Readers.
 type Members map[string]Reader
 
 // Decode reads a body that is one object. Errors are of type *problem.Problem.
@@ -52,7 +52,7 @@ func DecodeList(body []byte, each Reader) error {
 	})
 }
 
-// decode reads a body of one value and nothing behind it.
+// decode reads a body that consists of one value.
 func decode(body []byte, at int, value Reader) error {
 	end, err := value(body, at)
 	if err == nil {
@@ -66,7 +66,7 @@ func decode(body []byte, at int, value Reader) error {
 	return nil
 }
 
-// Object reads an object that has no other members than these, each once at most.
+// Object reads an object with only these members, each at most once.
 func Object(members Members) Reader {
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '{' {
@@ -90,7 +90,7 @@ func Object(members Members) Reader {
 	}
 }
 
-// Array reads an array of at most most elements, or of any number for 0.
+// Array reads an array of at most most elements; 0 means any number.
 func Array(name string, most int, each Reader) Reader {
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '[' {
@@ -106,7 +106,7 @@ func Array(name string, most int, each Reader) Reader {
 	}
 }
 
-// Number reads a number that keeps to what is wanted of it.
+// Number reads a number that satisfies keeps; wanted describes the condition in errors.
 func Number(name string, dst *float64, wanted string, keeps func(float64) bool) Reader {
 	return func(b []byte, i int) (int, error) {
 		end := jsonscan.Number(b, i)
@@ -122,7 +122,7 @@ func Number(name string, dst *float64, wanted string, keeps func(float64) bool) 
 	}
 }
 
-// Numbers reads an array of such numbers.
+// Numbers reads an array of numbers that satisfy keeps.
 func Numbers(name string, most int, dst *[]float64, wanted string, keeps func(float64) bool) Reader {
 	all := []float64{}
 	return func(b []byte, i int) (int, error) {
@@ -157,7 +157,7 @@ func Int(name string, dst *int, low, high int) Reader {
 	}
 }
 
-// Integer reads an integer that T has.
+// Integer reads an integer in the range of T.
 func Integer[T int | int64 | uint64](name string, dst *T) Reader {
 	return func(b []byte, i int) (int, error) {
 		text, end, err := Digits(name, b, i)
@@ -179,7 +179,7 @@ func Integer[T int | int64 | uint64](name string, dst *T) Reader {
 	}
 }
 
-// Float reads any number that float64 has.
+// Float reads any float64.
 func Float(name string, dst *float64) Reader {
 	return Number(name, dst, "the range of float64", func(float64) bool { return true })
 }
@@ -218,7 +218,7 @@ func TextMap(name string, dst *map[string]string) Reader {
 	}
 }
 
-// Raw keeps the JSON of any value; it is a part of the body.
+// Raw returns the JSON of any value, which shares memory with the body.
 func Raw(dst *json.RawMessage) Reader {
 	return func(b []byte, i int) (int, error) {
 		end, err := jsonscan.Value(b, i)
@@ -229,7 +229,7 @@ func Raw(dst *json.RawMessage) Reader {
 	}
 }
 
-// Optional reads a value that may be null, which leaves dst as it is.
+// Optional reads a value that may be null, which leaves dst unchanged.
 func Optional(read Reader) Reader {
 	return func(b []byte, i int) (int, error) {
 		if jsonscan.Literal(b, i, "null") {
@@ -239,7 +239,7 @@ func Optional(read Reader) Reader {
 	}
 }
 
-// Pointer reads an optional value into memory of its own.
+// Pointer reads an optional value into a new variable.
 func Pointer[T any](name string, dst **T, read func(name string, dst *T) Reader) Reader {
 	return Optional(func(b []byte, i int) (int, error) {
 		*dst = new(T)
@@ -247,7 +247,7 @@ func Pointer[T any](name string, dst **T, read func(name string, dst *T) Reader)
 	})
 }
 
-// Digits finds the digits of a number that is an integer, however it is written.
+// Digits returns the digits of an integer, in any notation of JSON.
 func Digits(name string, b []byte, i int) (string, int, error) {
 	end := jsonscan.Number(b, i)
 	if end < 0 {
@@ -272,7 +272,7 @@ func Text(name string, dst *string) Reader {
 	}
 }
 
-// Mistyped is the error of a value that is not what was wanted.
+// Mistyped returns the problem of a value of the wrong type.
 func Mistyped(name string, b []byte, i int, want string) error {
 	end, err := jsonscan.Value(b, i)
 	if err != nil {
@@ -286,7 +286,7 @@ func Mistyped(name string, b []byte, i int, want string) error {
 	return problem.New(problem.InvalidValue, "%s is %s, %s is wanted", name, Clip(string(b[i:end])), want).In(name)
 }
 
-// In names the field of an error that names none.
+// In sets the field of an error that names none.
 func In(err error, name string) error {
 	if err == nil {
 		return nil
@@ -298,19 +298,19 @@ func In(err error, name string) error {
 	return p
 }
 
-// Element names the element of a field that an error is about; the error may name what
-// is wrong in it, or begin with what the element is.
+// Element adds the index of an element to an error; the error may name a member of the
+// element, or begin with a space and the description of the element.
 func Element(err error, name string, n int) error {
 	if err == nil {
 		return nil
 	}
 	p, glue := problem.Unreadable(err), ": "
-	if p.Detail[0] == ' ' { // of a value without a name
+	if p.Detail[0] == ' ' { // of an element without members
 		glue = ""
 	}
 	p.Detail = fmt.Sprintf("%s[%d]%s%s", name, n, glue, p.Detail)
 	return p.At(name, n)
 }
 
-// Clip shortens what a message repeats of a body.
+// Clip shortens text of a body for a message.
 func Clip(s string) string { return fmt.Sprintf("%.60s", s) }

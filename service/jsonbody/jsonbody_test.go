@@ -98,7 +98,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a body is read as encoding/json reads it, or a problem of status 400.
+// FuzzDecode: a body is read as encoding/json reads it, or is a problem of status 400.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"text":"a","map":{"a":"b"},"whole":1e2,"seed":7,"x":.5,"flag":false,"list":[0.5],"raw":[{}]}`))
 	f.Add([]byte(`{"text":"\ud800","whole":1.0,"x":1e-400,"raw":"\""}`))

@@ -19,13 +19,13 @@ type Folder struct {
 	data string
 }
 
-// In is the lost+found of a data folder.
+// In returns the lost+found of a data folder.
 func In(data string) Folder { return Folder{data} }
 
-// Path is where the moved files lie.
+// Path returns the folder of the moved files.
 func (f Folder) Path() string { return filepath.Join(f.data, "lost+found") }
 
-// List is the file that has one line of JSON, a Moved, for each file.
+// List returns the path of the file that has one line of JSON, a Moved, for each file.
 func (f Folder) List() string { return filepath.Join(f.Path(), "list.jsonl") }
 
 // Moved is a line of the list.
@@ -36,8 +36,8 @@ type Moved struct {
 	Why  string    `json:"why"`
 }
 
-// Move moves a file or folder of the data folder to lost+found, under the first name that
-// is free, and lists where it was and why it was moved.
+// Move moves a file or folder of the data folder to lost+found, under the first free name,
+// and lists its former path and the reason.
 func (f Folder) Move(d durable.Disk, path, why string) (Moved, error) {
 	from, err := filepath.Rel(f.data, path)
 	if err != nil || !filepath.IsLocal(from) {

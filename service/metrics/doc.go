@@ -1,6 +1,6 @@
-// Package metrics counts what the service does, in Prometheus' terms, behind a
-// Registerer that is given to it.
+// Package metrics counts the service's work for Prometheus, in a Registerer that the caller
+// provides.
 //
-// What is told on the way of a search touches atomic counters only; what can be
-// asked at any time (collections, jobs, the backend) is asked when Prometheus does.
+// Events of a search update atomic counters only; figures that can be read at any time
+// (collections, jobs, the backend) are read when Prometheus scrapes.
 package metrics

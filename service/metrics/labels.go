@@ -2,12 +2,11 @@ package metrics
 
 import "sync"
 
-// mostLabels is how many collections have series of their own, unless it is said.
+// mostLabels is the default number of collections with series of their own.
 const mostLabels = 100
 
-// labels are the collections that have series of their own: the first so many that are
-// asked for. The others share those of the label "(other)", until one that has its own is
-// forgotten.
+// labels are the collections with series of their own: the first mostLabels ones. The others
+// share the label "(other)" until one of the first is forgotten.
 type labels struct {
 	mu   sync.RWMutex
 	most int
@@ -34,7 +33,7 @@ func (l *labels) collectionLabel(collection string) string {
 	return collection
 }
 
-// forget frees the place of a collection, and reports whether it had one.
+// forget frees the label of a collection, and reports whether it had one.
 func (l *labels) forget(collection string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,10 +42,10 @@ func (l *labels) forget(collection string) bool {
 	return had
 }
 
-// LimitLabels sets how many collections have series of their own; the others share those
-// of the label "(other)". It is called before anything is counted.
+// LimitLabels sets the number of collections with series of their own; the others share the
+// label "(other)". It must be called before anything is counted.
 func (m *Metrics) LimitLabels(most int) { m.labels.most = most }
 
-// Label is the label of a collection: its name, or "(other)" where as many as may have
-// series of their own.
+// Label returns the label of a collection: its name, or "(other)" if the number of labels is
+// exhausted.
 func (m *Metrics) Label(collection string) string { return m.labels.collectionLabel(collection) }

@@ -15,8 +15,8 @@ import (
 	"thresher/batch"
 )
 
-// rounds is how many looks have a label of their own; the published methods take
-// hundreds, and the last label is for all of those.
+// rounds is the number of looks with labels of their own; published methods have hundreds,
+// and the last label is for all further looks.
 const rounds = 8
 
 // Metrics are the counters of one server. They are safe for concurrent use.
@@ -42,20 +42,19 @@ type Metrics struct {
 	byOf map[key]*counters
 }
 
-// NewRegistry returns a registry of its own that has the collectors of Go and of the
-// process.
+// NewRegistry returns a new registry with the collectors of Go and of the process.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-// Handler writes what g gathers in the form that the scraper asks for.
+// Handler writes the metrics of g in the format that the scraper requests.
 func Handler(g prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// New returns metrics that r knows of. It fails where r has some of these names.
+// New registers metrics with r. It fails if r already has some of the names.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	search := []string{"collection", "method"}
 	m := &Metrics{
@@ -114,13 +113,13 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-// key is what searches are counted by.
+// key identifies the counters of a search.
 type key struct {
 	collection string // its label
 	method     batch.Method
 }
 
-// counters are those of one key, so that a search looks up no labels.
+// counters are those of one key, which saves a label lookup for each search.
 type counters struct {
 	seconds                                  prometheus.Observer
 	pulls, densePulls, rescored, partial     prometheus.Counter
@@ -155,7 +154,7 @@ func (m *Metrics) countersOf(k key) *counters {
 	return c
 }
 
-// Answered counts a response to a search by a method, as it was asked for.
+// Answered counts a response to a search with the requested method.
 func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.Response) {
 	if method == "" {
 		method = batch.Auto
@@ -182,15 +181,15 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
 }
 
-// Waited notes how long work of a class, small or large, waited for its turn.
+// Waited records how long work of a class, small or large, waited for its turn.
 func (m *Metrics) Waited(class string, d time.Duration) {
 	m.turns.WithLabelValues(class).Observe(d.Seconds())
 }
 
-// DuelsIssued counts duels that were handed out.
+// DuelsIssued counts issued duels.
 func (m *Metrics) DuelsIssued(duels int) { m.duelsIssued.Add(float64(duels)) }
 
-// Reported counts results of duels of one status.
+// Reported counts results of duels with a status.
 func (m *Metrics) Reported(status string, results int) {
 	m.results.WithLabelValues(status).Add(float64(results))
 }
@@ -198,10 +197,10 @@ func (m *Metrics) Reported(status string, results int) {
 // Rejected counts a request that failed with a kind of problem.
 func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc() }
 
-// Forget drops the series of a collection that is no more.
+// Forget removes the series of a deleted collection.
 func (m *Metrics) Forget(collection string) {
 	if !m.labels.forget(collection) {
-		return // what it counted is in the series that it shares
+		return // it was counted in the shared series
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,7 +218,7 @@ func (m *Metrics) Forget(collection string) {
 	}
 }
 
-// Runs is told what a Coalescer of a collection's searches does.
+// Runs returns an observer of the Coalescer of a collection.
 func (m *Metrics) Runs(collection string) batch.RunObserver {
 	label := m.labels.collectionLabel(collection)
 	return runs{m.queue.WithLabelValues(label), m.batchSize.WithLabelValues(label)}

@@ -52,8 +52,8 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	return r, m
 }
 
-// response is of three queries: one promised to be exact, two with probability,
-// one of which was stopped; their looks saw 100 atoms each.
+// response answers three queries: one with the guarantee exact, two with probability, one of
+// which was stopped; their looks saw 100 atoms each.
 func response() *batch.Response {
 	look := func(survivors int) batch.LookRecord { return batch.LookRecord{Seen: 100, Survivors: survivors} }
 	return &batch.Response{
@@ -67,7 +67,7 @@ func response() *batch.Response {
 	}
 }
 
-// TestNames holds the names that dashboards are made of.
+// TestNames fixes the names of metrics, on which dashboards depend.
 func TestNames(t *testing.T) {
 	r, _ := filled(t)
 	families, err := r.Gather()
@@ -142,7 +142,7 @@ thresher_rescored_rows_total{collection="movies",method="auto"} 9
 	}
 }
 
-// observations counts, by the value of a label, what a histogram was told.
+// observations returns the number of observations of a histogram by the value of a label.
 func observations(t *testing.T, r *prometheus.Registry, name, label string) map[string]uint64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -165,7 +165,7 @@ func observations(t *testing.T, r *prometheus.Registry, name, label string) map[
 	return got
 }
 
-// TestRoundsShareTheLastLabel: a method of hundreds of looks makes eight series.
+// TestRoundsShareTheLastLabel: a method with hundreds of looks has eight series.
 func TestRoundsShareTheLastLabel(t *testing.T) {
 	r, _ := filled(t)
 	want := map[string]uint64{"1": 2, "2": 2, "3": 1, "4": 1, "5": 1, "6": 1, "7": 1, "8+": 13}
@@ -182,7 +182,7 @@ func TestForget(t *testing.T) {
 	if d := cmp.Diff([]string{"books"}, slices.Collect(maps.Keys(got))); d != "" {
 		t.Error(d)
 	}
-	m.Answered("movies", batch.Exact, response()) // a new one of the name begins anew
+	m.Answered("movies", batch.Exact, response()) // a new collection of the name starts at 0
 	if got := observations(t, r, "thresher_search_seconds", "collection")["movies"]; got != 1 {
 		t.Errorf("%d searches of the new collection, want 1", got)
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Request is one request that is over.
+// Request is one finished request.
 type Request struct {
-	Route  string // the pattern that it matched, never its path; "" for none
+	Route  string // the matched pattern, never the path; "" for none
 	Method string
 	Status int
 	Took   time.Duration
-	// In and Out are the bytes of the bodies as they were sent.
+	// In and Out are the bytes of the bodies as transferred.
 	In, Out int64
 }
 
-// requests are the counters of requests.
+// requests holds the metrics of requests.
 type requests struct {
 	total    *prometheus.CounterVec   // route, method, status
 	seconds  *prometheus.HistogramVec // route, method
@@ -44,14 +44,13 @@ func (r *requests) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.total, r.seconds, r.in, r.out, r.inFlight}
 }
 
-// other is what does not have a label of its own. It is the name of no collection, for
-// none has brackets in its name.
+// other is the shared label. No collection has this name, because names contain no brackets.
 const other = "(other)"
 
-// Entered counts a request as under way, until Left.
+// Entered counts a request that is being processed, until Left.
 func (m *Metrics) Entered() { m.requests.inFlight.Inc() }
 
-// Left counts a request that Entered and is over.
+// Left counts a finished request that Entered counted.
 func (m *Metrics) Left(r Request) {
 	m.requests.inFlight.Dec()
 	if r.Route == "" {

@@ -48,8 +48,8 @@ thresher_http_response_bytes_total{route="/v1/collections/{name}/search"} 300
 	}
 }
 
-// TestLabelsAreBounded: beyond so many collections all share one label, and whoever is
-// forgotten makes room for another.
+// TestLabelsAreBounded: collections beyond the limit share one label, and forgetting one
+// frees a label for another.
 func TestLabelsAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m, err := New(r)
@@ -109,7 +109,7 @@ thresher_slate_rewards_total{collection="c1"} 1
 		t.Error(err)
 	}
 
-	// A collection that has no series of its own takes none away when it goes.
+	// Forgetting a collection without series of its own frees nothing.
 	m.Forget("c4")
 	m.Forget("c0")
 	m.Answered("c2", "", response())

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// slates are the counters of slates.
+// slates holds the metrics of slates.
 type slates struct {
 	seconds      *prometheus.HistogramVec // collection, algo
 	slates       *prometheus.CounterVec   // collection, algo
@@ -33,7 +33,7 @@ func (s *slates) collectors() []prometheus.Collector {
 	return []prometheus.Collector{s.seconds, s.slates, s.evaluations, s.observations, s.rewards}
 }
 
-// forget drops the series of a collection.
+// forget removes the series of a collection.
 func (s *slates) forget(gone prometheus.Labels) {
 	s.seconds.DeletePartialMatch(gone)
 	for _, v := range []*prometheus.CounterVec{s.slates, s.evaluations, s.observations, s.rewards} {
@@ -41,7 +41,7 @@ func (s *slates) forget(gone prometheus.Labels) {
 	}
 }
 
-// Slated counts a request for slates that was answered.
+// Slated counts an answered request for slates.
 func (m *Metrics) Slated(collection, algo string, took time.Duration, slates, evaluations int) {
 	collection = m.labels.collectionLabel(collection)
 	m.slates.seconds.WithLabelValues(collection, algo).Observe(took.Seconds())
@@ -49,7 +49,7 @@ func (m *Metrics) Slated(collection, algo string, took time.Duration, slates, ev
 	m.slates.evaluations.WithLabelValues(collection, algo).Add(float64(evaluations))
 }
 
-// Rewarded counts rewards that were taken, and their sum.
+// Rewarded counts accepted rewards and adds up their values.
 func (m *Metrics) Rewarded(collection string, rewards int, sum float64) {
 	collection = m.labels.collectionLabel(collection)
 	m.slates.observations.WithLabelValues(collection).Add(float64(rewards))

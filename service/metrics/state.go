@@ -7,43 +7,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is what is asked of a server when its metrics are.
+// State is read from the server at every scrape.
 type State struct {
 	// Jobs counts batches by status.
 	Jobs func() map[string]int
-	// Tournaments counts tournaments by status; nil for none.
+	// Tournaments counts tournaments by status; nil if there are none.
 	Tournaments func() map[string]int
-	// Collections tells how each collection is, by name, and Label which series it has;
-	// nil is one of its own for each.
+	// Collections returns the state of each collection, by name, and Label the label of its
+	// series; nil gives each a label of its own.
 	Collections func() map[string]Collection
 	Label       func(collection string) string
-	// Waiting counts requests that wait, by what for; nil for none.
+	// Waiting counts waiting requests, by what they wait for; nil if there are none.
 	Waiting func() map[string]int
-	// Version, Revision and Go are those of the build.
+	// Version, Revision and Go describe the build.
 	Version, Revision, Go string
-	// SlateMemory gives the bytes of what is in memory for slates; nil for none.
+	// SlateMemory returns the bytes in memory for slates; nil if there are none.
 	SlateMemory func() int64
-	// Found counts what the data folder held at the start that the database did not know, by
-	// kind; nil for none.
+	// Found counts differences between the data folder and the database at the start, by
+	// kind; nil if there are none.
 	Found func() map[string]int
-	// Backend and Device name what searches.
+	// Backend and Device name the backend that searches.
 	Backend, Device string
 }
 
-// Collection is how a collection is.
+// Collection is the state of a collection.
 type Collection struct {
-	Bytes int64  // of memory
+	Bytes int64  // memory
 	State string // one of CollectionStates
 }
 
-// CollectionStates are the states of collections: those of the API, updating of one that is
-// ready while its next version is made, and stale of one that is ready and whose last
-// change failed.
+// CollectionStates are the states of collections: those of the API; updating, ready while its
+// next version is built; and stale, ready while its last change failed.
 func CollectionStates() []string {
 	return []string{"building", "loading", "ready", "updating", "stale", "failed"}
 }
 
-// Watch has r ask for s.
+// Watch registers a collector of s with r.
 func Watch(r prometheus.Registerer, s State) error { return r.Register(&watcher{s, descriptions()}) }
 
 type watcher struct {
@@ -112,7 +111,8 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
 }
 
-// collections tells how collections are: each by its label, and all by state.
+// collections reports the state of each collection by its label, and the number of
+// collections in each state.
 func (w *watcher) collections(ch chan<- prometheus.Metric) {
 	all := w.state.Collections()
 	bytes, states := map[string]int64{}, map[[2]string]int{}
@@ -120,7 +120,7 @@ func (w *watcher) collections(ch chan<- prometheus.Metric) {
 	for _, state := range CollectionStates() {
 		count[state] = 0
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) { // the first have labels first
+	for _, name := range slices.Sorted(maps.Keys(all)) { // labels are assigned in this order
 		label := name
 		if w.state.Label != nil {
 			label = w.state.Label(name)

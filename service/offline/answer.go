@@ -11,7 +11,7 @@ import (
 	"thresher/jobs"
 )
 
-// answerRequests takes a batch of requests from its last durable chunk to its end and
+// answerRequests answers a batch of requests from its last durable chunk to its end, and
 // seals it.
 func (j *job) answerRequests(rec *record) error {
 	src, err := j.openRequests(rec)
@@ -37,13 +37,13 @@ func (j *job) answerRequests(rec *record) error {
 // watch keeps the tally of a run.
 type watch struct {
 	j    *job
-	last time.Time // when the work so far was counted
-	now  tally     // of the chunk that is about to be durable
+	last time.Time // when the time of work was last counted
+	now  tally     // including the chunk that is about to become durable
 }
 
 func (j *job) newWatch() *watch { return &watch{j: j, last: time.Now()} }
 
-// spec is that of the batch's job; what is durable is seen by clients.
+// spec returns the batch's job; clients see durable progress.
 func (w *watch) spec(rec *record) jobs.Spec {
 	spec := w.j.spec(rec)
 	spec.Observe = func(jobs.Progress) { w.j.observe(w.now) }
@@ -76,7 +76,7 @@ type requestWork struct {
 	asker
 }
 
-// chunk is a jobs.Work.
+// chunk implements jobs.Work.
 func (w *requestWork) chunk(ctx context.Context, chunk []*request, first int64, totals []byte) ([][]byte, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, context.Cause(ctx)
@@ -118,8 +118,8 @@ func (w *requestWork) chunk(ctx context.Context, chunk []*request, first int64, 
 	return [][]byte{out, errs}, newTotals, err
 }
 
-// grouped puts requests together that agree in collection and options, in the order
-// of the first of each. Those that cannot be asked are in none.
+// grouped groups the requests with the same collection and options, in the order of the first
+// of each group. It leaves out requests that cannot be searched.
 func grouped(chunk []*request) [][]*request {
 	var groups [][]*request
 	at := map[string]int{}
@@ -139,7 +139,7 @@ func grouped(chunk []*request) [][]*request {
 	return groups
 }
 
-// options is the same for requests that can be searched together.
+// options is equal for requests that can be searched together.
 func (r *request) options() string {
 	s := r.search
 	least := "none"
@@ -149,7 +149,7 @@ func (r *request) options() string {
 	return fmt.Sprintf("%d %d %x %x %t %q %q %s %s %s", r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, least, digestRows(r.allow), digestRows(r.deny))
 }
 
-// digestRows stands for a list of rows; none is not an empty one.
+// digestRows returns a digest of a list of rows; nil differs from an empty list.
 func digestRows(rows []int64) string {
 	if rows == nil {
 		return "none"
@@ -161,7 +161,7 @@ func digestRows(rows []int64) string {
 	return digest(string(text))
 }
 
-// group asks requests of the same options.
+// group searches requests of the same options.
 func (w *requestWork) group(ctx context.Context, group []*request, answers map[*request]found) error {
 	parts := make([][]float32, len(group))
 	for i, r := range group {
@@ -177,9 +177,9 @@ func (w *requestWork) group(ctx context.Context, group []*request, answers map[*
 	return nil
 }
 
-// ask is the request for an engine, without queries. A batch has a completion window;
-// the timeout of one search is not heeded, for what is found in a time differs from
-// run to run.
+// ask returns the request for an engine, without queries. The timeout of a single search is
+// ignored, because answers limited by time would differ from run to run; a batch has a
+// completion window instead.
 func (r *request) ask() batch.Request {
 	req := r.search.Request()
 	req.Queries, req.Timeout = nil, 0

@@ -6,7 +6,7 @@ import (
 	"thresher/service/api"
 )
 
-// What clients see of batches.
+// The types of batches that clients see.
 type (
 	Batch    = api.Batch
 	Spec     = api.BatchSpec
@@ -31,5 +31,5 @@ const (
 	Cancelled  = api.BatchCancelled
 )
 
-// defaultWindow is how long a batch may take that does not say.
+// defaultWindow is the completion window of a batch that names none.
 const defaultWindow = 24 * time.Hour

@@ -13,8 +13,8 @@ import (
 	"thresher/service/durable"
 )
 
-// Check reads the records of batches in bolt, which may be nil, and the notes of those that lie
-// in dir. Nothing is changed.
+// Check checks the records of batches in bolt, which may be nil, and the notes in dir.
+// Nothing is changed.
 func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
 	m := &Manager{dir: dir, ledger: ledger{db: bolt, dir: dir}}
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
@@ -29,7 +29,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		err := bolt.View(func(tx *bbolt.Tx) error {
 			records := sequence(tx).Records
 			if records == nil {
-				return nil // of a server that never came so far
+				return nil // the server stopped before creating it
 			}
 			return records.ForEach(func(_, text []byte) error {
 				rec, err := decodeRecord(text)
@@ -71,7 +71,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	return ctx.Err()
 }
 
-// Repair has every batch of bolt be found by its id.
+// Repair rebuilds the index of batches by id.
 func Repair(bolt *bbolt.DB) error {
 	if _, err := openLedger("", bolt, durable.Disk{}); err != nil {
 		return err
@@ -80,7 +80,7 @@ func Repair(bolt *bbolt.DB) error {
 		return sequence(tx).Reindex(func(text []byte) (string, error) {
 			rec, err := decodeRecord(text)
 			if err != nil {
-				return "", err // Check names it
+				return "", err // Check reports it
 			}
 			return rec.Batch.ID, nil
 		})

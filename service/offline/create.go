@@ -8,8 +8,8 @@ import (
 	"thresher/service/problem"
 )
 
-// Create makes a batch of spec. A key that is not "" makes it once: the same key
-// and spec find the first, another spec is refused (problem.KeyReused).
+// Create creates a batch of spec. With a key that is not "" it is idempotent: the same key
+// and spec return the first batch, another spec is refused (problem.KeyReused).
 func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
 	print := fingerprint(&spec)
 	p, err := checkSpec(&spec, m.o.Window)
@@ -47,7 +47,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	return m.admit(rec), nil
 }
 
-// room refuses batches beyond those that may wait.
+// room refuses a batch beyond Options.Waiting.
 func (m *Manager) room() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *Manager) room() error {
 	return nil
 }
 
-// make takes hold of what the batch needs and makes its record.
+// make pins and holds what the batch needs, and makes its record.
 func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
 	input, err := m.store.Get(spec.InputFileID)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*reco
 	return rec, m.checkSearch(ctx, rec)
 }
 
-// admit puts a recorded batch in line.
+// admit queues a recorded batch.
 func (m *Manager) admit(rec *record) Batch {
 	j := m.newJob(rec)
 	m.mu.Lock()

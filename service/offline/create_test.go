@@ -22,7 +22,7 @@ func TestSpecs(t *testing.T) {
 	}
 	for _, c := range []struct {
 		body, field string
-		kind        problem.Kind // "" is good
+		kind        problem.Kind // "" if valid
 	}{
 		{spec(lines, ""), "", ""},
 		{spec(nameless, `,"completion_window":"59m","metadata":{"a":"b"}`), "", ""},
@@ -142,8 +142,8 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// TestMadeAgain: a batch that was deleted and is made again with its key, and so has
-// its id, is answered anew.
+// TestMadeAgain: a batch that was deleted and is created again under its key, so with the
+// same id, is answered anew.
 func TestMadeAgain(t *testing.T) {
 	l := newLab(t, Options{})
 	spec := Spec{InputFileID: l.upload("a.jsonl", manyFilms(2)), Endpoint: films}
@@ -180,7 +180,7 @@ func TestTooManyWait(t *testing.T) {
 	g.pass(2)
 }
 
-// TestPinsFail: a batch whose collections cannot be pinned is not made, or fails.
+// TestPinsFail: a batch whose collections cannot be pinned is refused, or fails.
 func TestPinsFail(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{}})
 	file := l.upload("a.jsonl", manyLines(10))
@@ -193,7 +193,7 @@ func TestPinsFail(t *testing.T) {
 	}
 }
 
-// TestPinsWait: a batch that names a collection which is still loaded waits for it.
+// TestPinsWait: a batch that names a collection which is still loading waits for it.
 func TestPinsWait(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{}})
 	l.atlas.loading = "numbers"

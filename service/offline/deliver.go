@@ -13,8 +13,8 @@ import (
 	"thresher/jobs"
 )
 
-// seal ends the work where it is: what is durable is the output. outcome is what the
-// batch becomes, cause why, if it failed.
+// seal ends the work: the durable answers are the output. outcome is the final status of the
+// batch, cause the reason if it failed.
 func (j *job) seal(outcome Status, cause error) error {
 	t, err := j.trim()
 	if err != nil {
@@ -23,7 +23,7 @@ func (j *job) seal(outcome Status, cause error) error {
 	return j.sealAt(outcome, cause, t)
 }
 
-// trim cuts the outputs back to what is recorded and returns its tally.
+// trim truncates the outputs to the recorded lengths and returns their tally.
 func (j *job) trim() (tally, error) {
 	rec := j.record()
 	_, err := os.Stat(j.path("progress"))
@@ -33,7 +33,7 @@ func (j *job) trim() (tally, error) {
 	if err != nil {
 		return tally{}, err
 	}
-	// A run that ends before it does anything opens the outputs as any run does.
+	// A job that is cancelled before its first chunk opens the outputs as any job does.
 	ended, end := context.WithCancel(context.Background())
 	end()
 	sum, err := jobs.Run(ended, j.spec(rec), nothing{}, func(context.Context, struct{}, int64, []byte) ([][]byte, []byte, error) {
@@ -57,8 +57,8 @@ func (nothing) Next(ctx context.Context) (_ struct{}, _ int, err error) {
 	return struct{}{}, 0, ctx.Err()
 }
 
-// sealAt records that the outputs are what t counts, and what the batch becomes once
-// they are handed over.
+// sealAt records the tally t of the outputs, and the status that the batch gets when they are
+// delivered.
 func (j *job) sealAt(outcome Status, cause error, t tally) error {
 	return j.update(func(rec *record) {
 		rec.Outcome, rec.Tally = outcome, t
@@ -68,7 +68,7 @@ func (j *job) sealAt(outcome Status, cause error, t tally) error {
 			rec.Batch.Errors = listed(cause)
 			rec.Batch.Status = Finalizing
 		case rec.Batch.Status == Cancelling:
-			rec.Outcome = Cancelled // it came in time to be promised
+			rec.Outcome = Cancelled // the cancellation was acknowledged before the end
 		default:
 			rec.Batch.Status = Finalizing
 		}
@@ -76,12 +76,12 @@ func (j *job) sealAt(outcome Status, cause error, t tally) error {
 	})
 }
 
-// deliver hands the outputs over and makes the batch final.
+// deliver stores the outputs as files and makes the batch final.
 func (j *job) deliver(rec *record) (final bool, err error) {
 	t := rec.Tally
 	answered := t.Completed
 	if rec.Matrix {
-		answered = t.requests() // rows that failed have their place
+		answered = t.requests() // rows that failed are part of the output
 	}
 	var output, errs *string
 	if answered > 0 {
@@ -114,18 +114,18 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 	if err := j.m.ledger.save(last); err != nil {
 		return false, err
 	}
-	// What is not removed now is when the batches are opened again.
+	// Leftovers are removed when the batches are opened again.
 	if err := errors.Join(j.m.releaseInputs(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
 		j.m.o.Log.Warn("a batch has left something behind", "batch", j.id, "error", err)
 	}
-	// Whoever sees the end may delete the batch and its input at once.
+	// A client that sees the end may delete the batch and its input at once.
 	j.m.finished(j, last)
 	return true, nil
 }
 
-// adopt hands a file of the batch over, the first time, and returns its id.
+// adopt stores a file of the batch, the first time, and returns its id.
 func (j *job) adopt(name, as string) (*string, error) {
-	// The id may have been that of a batch that was deleted; Seq is this one's alone.
+	// The id may have been that of a deleted batch; Seq is unique.
 	key := fmt.Sprintf("%s/%d/%s", j.id, j.record().Seq, as)
 	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, "batch_output", key)
 	if err != nil {
@@ -134,7 +134,7 @@ func (j *job) adopt(name, as string) (*string, error) {
 	return &f.ID, nil
 }
 
-// extension is that of the output.
+// extension returns the file name extension of the output.
 func (rec *record) extension() string {
 	if rec.isAssembled() {
 		return rec.Batch.OutputFormat
@@ -142,8 +142,8 @@ func (rec *record) extension() string {
 	return "jsonl"
 }
 
-// assemble makes the output of the spool, if there is one, and returns the name of
-// the output's file.
+// assemble converts the result log to the output format, if necessary, and returns the name
+// of the output's file.
 func (j *job) assemble(rec *record) (name string, err error) {
 	if !rec.isAssembled() {
 		return rec.outputName(), nil
@@ -154,7 +154,7 @@ func (j *job) assemble(rec *record) (name string, err error) {
 		return "", err
 	}
 	defer results.Close()
-	// Made before a crash it may be a second name of the file that was handed over.
+	// After a crash it may be a second name of the file that was stored.
 	if err := os.Remove(j.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -170,7 +170,7 @@ func (j *job) assemble(rec *record) (name string, err error) {
 	return name, dataset.AssembleParquet(from, out)
 }
 
-// readsUntil reads a spool until its context ends.
+// readsUntil reads a result log until its context ends.
 type readsUntil struct {
 	ctx context.Context
 	io.ReadSeeker

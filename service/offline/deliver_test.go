@@ -15,7 +15,7 @@ import (
 	"thresher/service/files"
 )
 
-// failingStore fails to take files over, so many times.
+// failingStore fails to adopt files a number of times.
 type failingStore struct {
 	*files.Store
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ func (f *failingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 	return f.Store.Adopt(ctx, path, name, purpose, key)
 }
 
-// TestDeliveryFails: what is answered is handed over sooner or later.
+// TestDeliveryFails: answers are delivered after failures.
 func TestDeliveryFails(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{1}})
 	l.m.store = &failingStore{Store: l.files, left: 5}
@@ -44,8 +44,8 @@ func TestDeliveryFails(t *testing.T) {
 	}
 }
 
-// linkingStore takes files over as a store does that dies before it removes their first
-// name, once.
+// linkingStore adopts a file and once fails before removing its first name, as a store that
+// crashes.
 type linkingStore struct {
 	*files.Store
 	t     *testing.T
@@ -64,8 +64,8 @@ func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 	return f.Store.Adopt(ctx, path, name, purpose, key)
 }
 
-// TestDeliveredFileIsNotTouched: an output that may have been taken over is not opened
-// for writing.
+// TestDeliveredFileIsNotTouched: an output that may have been adopted is not opened for
+// writing.
 func TestDeliveredFileIsNotTouched(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{1}})
 	l.m.store = &linkingStore{Store: l.files, t: t, taken: filepath.Join(l.dir, "taken")}
@@ -75,12 +75,12 @@ func TestDeliveredFileIsNotTouched(t *testing.T) {
 	}
 }
 
-// TestCancelAtTheEnd cancels a batch when all is answered and nothing recorded of it:
-// a client that was told cancelling sees it cancelled.
+// TestCancelAtTheEnd cancels a batch when everything is answered and before the end is
+// recorded: a client that was told "cancelling" sees it cancelled.
 func TestCancelAtTheEnd(t *testing.T) {
 	l := newLab(t, Options{})
 	l.m.mu.Lock()
-	l.m.running++ // nothing begins
+	l.m.running++ // nothing starts
 	l.m.mu.Unlock()
 	id := l.submit("a.jsonl", manyFilms(1), Spec{}).ID
 	j, _ := l.m.job(id)
@@ -98,8 +98,8 @@ func TestCancelAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestOutputsAreDamaged: a batch whose outputs were cut while the server was down says
-// so and hands nothing over.
+// TestOutputsAreDamaged: a batch whose outputs were truncated while the server was down fails
+// with that reason and delivers nothing.
 func TestOutputsAreDamaged(t *testing.T) {
 	l := newLab(t, Options{Chunk: 8})
 	g := block(l.atlas.shelf["films"])
@@ -116,7 +116,7 @@ func TestOutputsAreDamaged(t *testing.T) {
 	}
 }
 
-// TestWithoutLinks: where a file has one name only, the input is copied, as a whole.
+// TestWithoutLinks: without hard links the whole input is copied.
 func TestWithoutLinks(t *testing.T) {
 	var written []string
 	l := newLab(t, Options{Retry: []time.Duration{}, disk: durable.Disk{Step: func(step, path string) error {

@@ -13,18 +13,18 @@ import (
 	"thresher/service/lostfound"
 )
 
-// Found is what Open found that the database did not know.
+// Found lists what Open found that the database did not know.
 type Found struct {
-	Adopted []string // ids of batches that are there again
+	Adopted []string // ids of restored batches
 	Kept    []lostfound.Moved
 }
 
-// Found tells what Open found.
+// Found returns what Open found.
 func (m *Manager) Found() Found { return m.found }
 
 // reconcile compares the folder with the database: a batch that the database does not know is
-// recorded from its note, and so is the end of one of which the database knows less. Folders
-// of batches that nothing tells of are moved to lost+found.
+// recorded from its note, and so is the end of a batch that the database records as
+// unfinished. Folders of batches without a note are moved to lost+found.
 func (m *Manager) reconcile() error {
 	known := map[string]*record{}
 	if err := m.ledger.each(func(rec *record) error { known[rec.Batch.ID] = rec; return nil }); err != nil {
@@ -56,7 +56,7 @@ func (m *Manager) reconcile() error {
 		case was == nil:
 			known[id] = rec
 			strange = append(strange, rec)
-		case rec.Batch.Status.Final() && !was.Batch.Status.Final(): // the database is an older one
+		case rec.Batch.Status.Final() && !was.Batch.Status.Final(): // the database is older
 			rec.Seq = was.Seq
 			err = m.ledger.save(rec)
 		}
@@ -82,7 +82,7 @@ func (m *Manager) reconcile() error {
 	return nil
 }
 
-// list lists the batches that have notes and those that have folders.
+// list lists the batches with notes and those with folders.
 func (m *Manager) list() (notes, folders []string, err error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *Manager) list() (notes, folders []string, err error) {
 	return notes, folders, nil
 }
 
-// sweepNotes removes notes that were being written.
+// sweepNotes removes incomplete notes.
 func (m *Manager) sweepNotes() error {
 	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+durable.NoteTemporary))
 	for _, path := range paths {
@@ -110,9 +110,8 @@ func (m *Manager) sweepNotes() error {
 	return err
 }
 
-// adopt records a batch that says of itself what it is. One that is not final goes on
-// where it was, if what it needs is still there; else it has failed, and its folder is
-// kept.
+// adopt records a batch described by its note. An unfinished batch continues if what it needs
+// still exists; otherwise it has failed, and its folder is kept.
 func (m *Manager) adopt(rec *record) error {
 	id := rec.Batch.ID
 	if !rec.Batch.Status.Final() {
@@ -147,7 +146,7 @@ func (m *Manager) regain(rec *record) error {
 	return nil
 }
 
-// moveToLostFound moves a file or folder of the folder to lost+found, if it is there.
+// moveToLostFound moves a file or folder to lost+found, if it exists.
 func (m *Manager) moveToLostFound(name, why string) error {
 	path := filepath.Join(m.dir, name)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

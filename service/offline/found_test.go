@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// loseDatabase closes all and opens it again without the database, nor what was pinned.
+// loseDatabase closes everything and opens it again without the database and without pins.
 func (l *lab) loseDatabase() {
 	l.t.Helper()
 	l.close()
@@ -20,8 +20,8 @@ func (l *lab) loseDatabase() {
 	l.open()
 }
 
-// TestDatabaseIsLost: batches that ended are listed as before, and one that was at work goes on
-// where it was and asks nothing twice.
+// TestDatabaseIsLost: final batches are listed as before, and a running one continues where
+// it was without repeating a search.
 func TestDatabaseIsLost(t *testing.T) {
 	l := newLab(t, Options{Chunk: 8})
 	ended := l.wait(l.submit("z.jsonl", manyFilms(3), Spec{}).ID)
@@ -62,7 +62,7 @@ func TestDatabaseIsLost(t *testing.T) {
 	}
 }
 
-// TestWhatABatchNeedsIsLost: it has failed and says why, and what it has answered is kept.
+// TestWhatABatchNeedsIsLost: the batch has failed with a reason, and its answers are kept.
 func TestWhatABatchNeedsIsLost(t *testing.T) {
 	l := newLab(t, Options{Chunk: 8})
 	g := block(l.atlas.shelf["films"])
@@ -70,7 +70,7 @@ func TestWhatABatchNeedsIsLost(t *testing.T) {
 	g.pass(2)
 	<-g.entered
 	l.close()
-	l.atlas.shelf["films"].version++ // the one that it asks is gone
+	l.atlas.shelf["films"].version++ // the version that it needs is gone
 	if err := os.Remove(filepath.Join(l.dir, "meta.db")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestWhatABatchNeedsIsLost(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsOlder: a batch that ended since has ended.
+// TestDatabaseIsOlder: a batch that ended after the database's copy was made has ended.
 func TestDatabaseIsOlder(t *testing.T) {
 	l := newLab(t, Options{})
 	g := block(l.atlas.shelf["films"])

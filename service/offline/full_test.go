@@ -20,27 +20,26 @@ import (
 )
 
 const (
-	fullDir = "THRESHER_BATCHES_TEST_FULL" // set: this process is a server with little room
-	// fullRoom is the longest file it can write: more than its databases need, less
-	// than the outputs.
+	fullDir = "THRESHER_BATCHES_TEST_FULL" // set: this process is a server with little disk space
+	// fullRoom is the longest file it can write: more than its databases need, less than the
+	// outputs.
 	fullRoom = 256 << 10
 )
 
-// fullSpec is the batch it is given: some 2 MB of answers.
+// fullSpec is its batch: some 2 MB of answers.
 func fullSpec(file string) Spec {
 	return Spec{InputFileID: file, Endpoint: films, Search: json.RawMessage(`{"k":150,"method":"exact"}`)}
 }
 
 func fullInput() string { return fvecs(gaussian(8, 1200)) }
 
-// TestFullChild is the server with little room; it writes down what becomes of the
-// batch.
+// TestFullChild is the server with little disk space; it writes down the end of the batch.
 func TestFullChild(t *testing.T) {
 	dir := os.Getenv(fullDir)
 	if dir == "" {
 		t.Skip("not the child")
 	}
-	signal.Ignore(syscall.SIGXFSZ) // so that writing fails rather than kills
+	signal.Ignore(syscall.SIGXFSZ) // so that writing fails instead of killing the process
 	b, err := runFull(dir, []time.Duration{1})
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +93,8 @@ func runFull(dir string, retry []time.Duration) (Batch, error) {
 	return m.Get(b.ID)
 }
 
-// TestDiskFull: a batch for whose answers there is no room fails and says so, and
-// hands over the chunks that found room, whole.
+// TestDiskFull: a batch without disk space for its answers fails with that reason, and
+// delivers the complete chunks that were written.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	roomy := t.TempDir()

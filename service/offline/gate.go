@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// gate lets interactive searches go before those of batches. The zero gate is open.
+// gate gives interactive searches priority over those of batches. The zero gate is open.
 type gate struct {
 	mu   sync.Mutex
-	n    int           // interactive searches under way
-	idle chan struct{} // closed when the last of them is done; nil while there is none
+	n    int           // running interactive searches
+	idle chan struct{} // closed when the last of them ends; nil if there is none
 }
 
-// enter counts an interactive search until the function that it returns is called,
-// the first time.
+// enter counts an interactive search until done is called for the first time.
 func (g *gate) enter() (done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -33,8 +32,7 @@ func (g *gate) leave() {
 	}
 }
 
-// pass returns when no interactive search is under way, after atMost, or when ctx
-// ends.
+// pass returns when no interactive search is running, after atMost, or when ctx ends.
 func (g *gate) pass(ctx context.Context, atMost time.Duration) {
 	g.mu.Lock()
 	idle := g.idle

@@ -11,7 +11,7 @@ import (
 func TestGate(t *testing.T) {
 	var g gate
 	ctx, cancel := context.WithCancel(context.Background())
-	g.pass(ctx, time.Hour) // nobody is there
+	g.pass(ctx, time.Hour) // no search is running
 
 	first := g.enter()
 	idle := g.idle
@@ -20,7 +20,7 @@ func TestGate(t *testing.T) {
 		t.Error("who waits since the first search does not learn when the last is done")
 	}
 	g.pass(ctx, 0)
-	g.pass(ctx, 1) // never longer than that
+	g.pass(ctx, 1) // returns after 1 ns
 	passed := make(chan struct{})
 	go func() {
 		g.pass(ctx, time.Hour)
@@ -41,8 +41,8 @@ func TestGate(t *testing.T) {
 	g.pass(ctx, time.Hour)
 }
 
-// TestInteractiveFirst: between two of its searches a batch waits for an interactive
-// one, and its client sees that nothing comes meanwhile.
+// TestInteractiveFirst: a batch waits for an interactive search between two of its own, and
+// its client sees no progress meanwhile.
 func TestInteractiveFirst(t *testing.T) {
 	l := newLab(t, Options{Slice: 2})
 	done := l.m.Interactive()
@@ -50,7 +50,7 @@ func TestInteractiveFirst(t *testing.T) {
 	l.atlas.shelf["films"].before = func(context.Context, batch.Request) error {
 		order = append(order, "batch")
 		if len(order) == 1 {
-			// The search before took an hour, as far as the batch knows.
+			// For the batch, its previous search took an hour.
 			time.AfterFunc(0, func() {
 				order = append(order, "interactive")
 				done()

@@ -7,7 +7,7 @@ import (
 	"thresher/dataset"
 )
 
-// inputName is the link to the input, with the extension that tells its format.
+// inputName returns the name of the link to the input, with the extension of its format.
 func (rec *record) inputName() string {
 	name := "input"
 	format, zipped := dataset.FormatOf(rec.InputName)
@@ -20,7 +20,7 @@ func (rec *record) inputName() string {
 	return name
 }
 
-// extension is one that dataset.FormatOf tells f by.
+// extension returns the file name extension of a format.
 func extension(f dataset.Format) string {
 	switch f {
 	case dataset.Arrow:
@@ -31,7 +31,7 @@ func extension(f dataset.Format) string {
 	return string(f)
 }
 
-// link makes the folder of the batch with its input in it.
+// link makes the folder of the batch, with a link to its input.
 func (j *job) link(rec *record) error {
 	path, _, err := j.m.store.Path(rec.Batch.InputFileID)
 	if err != nil {
@@ -46,8 +46,8 @@ func (j *job) link(rec *record) error {
 	return j.linkInput(path, j.path(rec.inputName()))
 }
 
-// linkInput gives the file at path a second name, unless it has it. Where there are no
-// links it is copied; what has the name is complete.
+// linkInput gives the file at path a second name, unless it exists. Where hard links are not
+// supported the file is copied; a file with the name is complete.
 func (j *job) linkInput(path, input string) error {
 	if _, err := os.Lstat(input); err == nil {
 		return nil
@@ -60,7 +60,7 @@ func (j *job) linkInput(path, input string) error {
 	if err == nil {
 		return nil
 	}
-	part := j.path("input.part") // may be there since a crash
+	part := j.path("input.part") // may be left over from a crash
 	if err := disk.Remove(part); err != nil {
 		return err
 	}

@@ -17,13 +17,13 @@ import (
 type job struct {
 	m   *Manager
 	id  string
-	ctx context.Context // ends with the Manager, and when the batch is cancelled
+	ctx context.Context // ends when the Manager closes, or the batch is cancelled
 	end context.CancelCauseFunc
 
 	mu   sync.Mutex
 	rec  record // as recorded
-	live tally  // of the chunks that are durable, rec's or newer
-	// trouble is why the batch stands still and will be tried again; nil if it does not.
+	live tally  // of the durable chunks, at least as new as that of rec
+	// trouble is why the batch is paused before a retry; nil if it is not.
 	trouble error
 }
 
@@ -33,15 +33,15 @@ func (m *Manager) newJob(rec *record) *job {
 	return j
 }
 
-// errCancelled stops a batch that its client gave up.
+// errCancelled stops a batch that its client cancelled.
 var errCancelled = errors.New("the batch was cancelled")
 
-// failure is what fails a batch for good.
+// failure is an error that fails a batch permanently.
 type failure struct{ errors []Error }
 
 func (f *failure) Error() string { return f.errors[0].Message }
 
-// failed is a failure of one reason.
+// failed returns a failure with one reason.
 func failed(code problem.Kind, line int64, format string, args ...any) *failure {
 	e := Error{Code: string(code), Message: fmt.Sprintf(format, args...)}
 	if line > 0 {
@@ -50,7 +50,7 @@ func failed(code problem.Kind, line int64, format string, args ...any) *failure 
 	return &failure{[]Error{e}}
 }
 
-// run takes the batch as far as it goes: until it is final, or the Manager closes.
+// run works on the batch until it is final, or the Manager closes.
 func (j *job) run() {
 	defer j.end(nil)
 	log := j.m.o.Log.With("batch", j.id)
@@ -58,7 +58,7 @@ func (j *job) run() {
 		before, done := j.status(), j.answered()
 		final, err := j.step()
 		if j.answered() > done {
-			tries = 0 // it goes on
+			tries = 0 // there was progress
 		}
 		switch {
 		case final:
@@ -84,7 +84,7 @@ func (j *job) run() {
 	}
 }
 
-// step does what comes next for a batch of its status.
+// step executes the next step for a batch of its status.
 func (j *job) step() (final bool, err error) {
 	rec := j.record()
 	switch status := rec.Batch.Status; {
@@ -103,7 +103,7 @@ func (j *job) step() (final bool, err error) {
 	return false, err
 }
 
-// work validates or answers.
+// work validates or answers the batch.
 func (j *job) work(rec *record) error {
 	if err := j.link(rec); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (j *job) work(rec *record) error {
 	return j.answerRequests(rec)
 }
 
-// permanent reports whether trying again would end the same.
+// permanent reports whether a retry would fail with the same error.
 func permanent(err error) bool {
 	var f *failure
 	var p *problem.Problem
@@ -131,8 +131,8 @@ func permanent(err error) bool {
 	return false
 }
 
-// pause waits before the next try. What is sealed is tried for ever: its answers
-// are there.
+// pause waits before the next retry. A sealed batch is retried forever, because its answers
+// exist.
 func (j *job) pause(err error, tries int) {
 	j.stand(err)
 	wait := lastRetry
@@ -151,17 +151,17 @@ func (j *job) pause(err error, tries int) {
 	}
 }
 
-// lastRetry is the pause where the options name none.
+// lastRetry is the pause if the options name none.
 const lastRetry = 10 * time.Second
 
-// stand notes why the batch stands still, nil if it does not.
+// stand records why the batch is paused, nil if it is not.
 func (j *job) stand(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.trouble = err
 }
 
-// record is a copy of the record, which does not change.
+// record returns a copy of the record, which is immutable.
 func (j *job) record() *record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -175,7 +175,7 @@ func (j *job) status() Status {
 	return j.rec.Batch.Status
 }
 
-// answered is how many requests are durably answered, or refused.
+// answered returns the number of requests with durable answers or errors.
 func (j *job) answered() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -190,7 +190,7 @@ func (j *job) sealed() bool {
 	return j.rec.Outcome != ""
 }
 
-// expired reports whether the completion window is over.
+// expired reports whether the completion window has ended.
 func (j *job) expired() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -198,7 +198,7 @@ func (j *job) expired() bool {
 	return at != nil && j.m.o.Now().Unix() >= *at
 }
 
-// update changes the record, durably or not at all.
+// update changes the record durably, or not at all.
 func (j *job) update(change func(*record)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -216,14 +216,14 @@ func (j *job) save(change func(*record)) error {
 	return nil
 }
 
-// become has clients see another record, which is durable.
+// become shows clients a new record, which is durable.
 func (j *job) become(rec *record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rec = *rec
 }
 
-// cancel records that the client gave up and stops the work.
+// cancel records the cancellation and stops the work.
 func (j *job) cancel() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -244,14 +244,14 @@ func (j *job) cancel() error {
 	return err
 }
 
-// now is the time as the batch object has it.
+// now returns the time in the format of the batch object.
 func (j *job) now() *int64 {
 	t := j.m.o.Now().Unix()
 	return &t
 }
 
-// saveTally has the record say how far the batch came, for those who ask before it
-// goes on. It is a courtesy: the durable progress knows.
+// saveTally records the progress of the batch, for clients that ask before it continues. A
+// failure is harmless, because the durable progress of the job is authoritative.
 func (j *job) saveTally() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -263,14 +263,14 @@ func (j *job) saveTally() {
 	}
 }
 
-// observe notes how far the durable chunks go.
+// observe records the tally of the durable chunks.
 func (j *job) observe(t tally) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.live = t
 }
 
-// view is what clients see.
+// view returns the batch as clients see it.
 func (j *job) view(position int) Batch {
 	j.mu.Lock()
 	rec := j.rec
@@ -302,7 +302,7 @@ func (rec *record) view() Batch {
 	return b
 }
 
-// listed is err in the form of the batch object.
+// listed returns err in the format of the batch object.
 func listed(err error) *Errors {
 	var f *failure
 	if errors.As(err, &f) {
@@ -316,13 +316,13 @@ func listed(err error) *Errors {
 	return &Errors{Object: "list", Data: []Error{e}}
 }
 
-// path is a file of the batch, by its name.
+// path returns the path of a file of the batch.
 func (j *job) path(name string) string { return filepath.Join(j.m.dir, j.id, name) }
 
-// errorsName is the file of what could not be answered.
+// errorsName is the file of the lines that could not be answered.
 const errorsName = "errors.jsonl"
 
-// outputName is the file of answers while it grows.
+// outputName returns the name of the file that answers are appended to.
 func (rec *record) outputName() string {
 	if rec.isAssembled() {
 		return "spool"
@@ -330,13 +330,13 @@ func (rec *record) outputName() string {
 	return "output.jsonl"
 }
 
-// isAssembled reports whether the output is assembled when all is answered.
+// isAssembled reports whether the output is assembled once everything is answered.
 func (rec *record) isAssembled() bool {
 	f := dataset.Format(rec.Batch.OutputFormat)
 	return f == dataset.NPZ || f == dataset.Parquet
 }
 
-// spec is the job of package jobs that answers.
+// spec returns the job of package jobs that answers the batch.
 func (j *job) spec(rec *record) jobs.Spec {
 	return jobs.Spec{
 		Progress: j.path("progress"), Outputs: []string{j.path(rec.outputName()), j.path(errorsName)},

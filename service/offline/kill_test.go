@@ -18,7 +18,7 @@ import (
 	"thresher/service/files"
 )
 
-// steppingStore tells of what is asked of the files, before and after.
+// steppingStore reports the calls of the files' methods, before and after.
 type steppingStore struct {
 	*files.Store
 	c *crashtest.Child
@@ -41,7 +41,7 @@ func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 	return f.Store.Adopt(ctx, path, name, purpose, key)
 }
 
-// childBatches are what a child submits, in every life of it again.
+// childBatches returns the batches that a child submits, in every process again.
 func childBatches() []struct {
 	name, content string
 	spec          Spec
@@ -56,7 +56,7 @@ func childBatches() []struct {
 	}
 }
 
-// childhood is a server's life: it submits its batches and ends when all are final.
+// childhood runs a server: it submits its batches and ends when all are final.
 func childhood(child *crashtest.Child) error {
 	dir := child.Args[0]
 	a, closeAtlas, err := buildAtlas()
@@ -100,7 +100,7 @@ func childhood(child *crashtest.Child) error {
 		child.Print("created")
 		left[b.ID] = true
 	}
-	for id := range left { // final before this life, or while it created the others
+	for id := range left { // final before this process, or while it created the others
 		b, err := m.Get(id)
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func childhood(child *crashtest.Child) error {
 	return nil
 }
 
-// live runs a child and kills it when it prints its last line, unless it is done
-// before. With step the child stands still at that line.
+// live runs a child and kills it when it prints its last line, unless it has ended before.
+// With step the child stops at that line.
 func live(t *testing.T, dir string, lines int, step bool) (done bool, lastOp string) {
 	t.Helper()
 	life := crashtest.Run(t, max(lines, 0), step, dir)
@@ -126,8 +126,7 @@ func live(t *testing.T, dir string, lines int, step bool) (done bool, lastOp str
 	return life.Done, lastOp
 }
 
-// outputs are the contents of what the child's batches handed over, by the names of
-// the files.
+// outputs returns the contents that the child's batches delivered, by the names of the files.
 func outputs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	l := &lab{t: t, dir: dir, atlas: newAtlas(t), ended: map[string]chan struct{}{}}
@@ -170,9 +169,9 @@ func outputs(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestKill kills servers with SIGKILL at random steps of three batches, again and
-// again, half of the times standing still at the step, and compares what they have
-// handed over in the end with what an undisturbed one does.
+// TestKill kills servers again and again at random steps of three batches, half of the time
+// while they stop at the step, and compares the delivered files with those of an undisturbed
+// server.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	calm := t.TempDir()

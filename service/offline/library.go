@@ -11,19 +11,19 @@ import (
 	"thresher/service/wire"
 )
 
-// library is what batches ask of a catalog.
+// library is the part of a catalog that batches use.
 type library interface {
-	// pin keeps the version that answers now for owner, and names it. While there is
-	// none yet it fails (problem.NotReady).
+	// pin pins the current version for owner, and returns it. While there is none yet it
+	// fails (problem.NotReady).
 	pin(name, owner string) (version int64, err error)
-	// pinAgain keeps a version that a former process kept.
+	// pinAgain pins a version that an earlier process pinned.
 	pinAgain(name string, version int64, owner string) error
-	// wait returns once the collection is no longer loaded or built for the first time,
-	// well or not.
+	// wait returns once the collection has been loaded or built for the first time, or has
+	// failed to.
 	wait(ctx context.Context, name string) error
 	unpin(owner string) error
 	owners(prefix string) ([]string, error)
-	// use opens a pinned version, waiting for it to be loaded.
+	// use opens a pinned version, waiting until it is loaded.
 	use(ctx context.Context, name string, version int64) (shelf, error)
 }
 
@@ -32,13 +32,13 @@ type shelf interface {
 	dim() int
 	len() int
 	search(ctx context.Context, req batch.Request) (*batch.Response, error)
-	// rows are the row numbers of ids that a request lists; nil for a nil list.
+	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
 	naming() wire.Naming
 	release()
 }
 
-// store is what batches ask of the files.
+// store is the part of the file store that batches use.
 type store interface {
 	Get(id string) (files.File, error)
 	Path(id string) (string, files.File, error)
@@ -48,13 +48,13 @@ type store interface {
 	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
 }
 
-// inCatalog is the library of a catalog.
+// inCatalog implements library with a catalog.
 type inCatalog struct {
 	c *catalog.Catalog
 	shared
 }
 
-// shared is what searches of all shelves have of Options.
+// shared holds the Options that all searches use.
 type shared struct {
 	answered func(collection string, m batch.Method, resp *batch.Response)
 	withhold func() bool
@@ -66,7 +66,7 @@ func (l inCatalog) pin(name, owner string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer v.Release() // until it is pinned the use keeps it
+	defer v.Release() // in use until it is pinned
 	version := v.Info().Version
 	return version, l.c.Pin(name, version, owner)
 }
@@ -101,13 +101,13 @@ func (l inCatalog) use(ctx context.Context, name string, version int64) (shelf, 
 	return inUse{v, name, l.shared}, nil
 }
 
-// notReady reports whether err says that a collection is still loaded or built.
+// notReady reports whether err says that a collection is still being loaded or built.
 func notReady(err error) bool {
 	var p *problem.Problem
 	return errors.As(err, &p) && p.Kind == problem.NotReady
 }
 
-// inUse is the shelf of a version.
+// inUse implements shelf with a version.
 type inUse struct {
 	v    *catalog.Version
 	name string

@@ -20,8 +20,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestCatalog makes a batch over a real catalog, replaces the collection before it is
-// answered, and restarts: the pinned version answers, and goes when the batch is final.
+// TestCatalog creates a batch over a real catalog, replaces the collection before it is
+// answered, and restarts: the pinned version answers, and is removed when the batch is final.
 func TestCatalog(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestCatalog(t *testing.T) {
 		}
 		return b
 	}
-	m.mu.Lock() // nothing begins
+	m.mu.Lock() // nothing starts
 	m.running = 1
 	m.mu.Unlock()
 	content := line("a", "films", body(0, 1, `,"k":2,"allow":["first-3","first-7"]`)) +
@@ -144,7 +144,7 @@ func TestCatalog(t *testing.T) {
 	end()
 }
 
-// TestWaitsForTheFirstBuild of a collection.
+// TestWaitsForTheFirstBuild: a batch waits for the first build of a collection.
 func TestWaitsForTheFirstBuild(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

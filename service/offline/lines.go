@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// lineReader reads lines of bounded length. Blank ones are passed over, and so is a
-// byte order mark before the first.
+// lineReader reads lines of bounded length. It skips blank lines, and a byte order mark
+// before the first line.
 type lineReader struct {
 	r    *bufio.Reader
 	most int   // bytes of a line
-	at   int64 // number of the line read last, from 1
+	at   int64 // number of the last line read, from 1
 	buf  []byte
 }
 
@@ -19,9 +19,8 @@ func newLineReader(r io.Reader, most int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 256<<10), most: most}
 }
 
-// nextLine returns the next line, without its end, in memory that the call after it
-// uses again. A line above the limit is passed over, and long set. After the last it
-// returns io.EOF.
+// nextLine returns the next line, without its end, in memory that the following call reuses.
+// A line above the limit is skipped, and long set. After the last line it returns io.EOF.
 func (l *lineReader) nextLine() (text []byte, long bool, err error) {
 	for {
 		text, long, err := l.line()
@@ -43,7 +42,7 @@ func (l *lineReader) line() (text []byte, long bool, err error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if !long {
-			if len(l.buf)+len(part) > l.most+2 { // the end of the line may have two bytes
+			if len(l.buf)+len(part) > l.most+2 { // the end of a line may have two bytes
 				long = true
 			} else {
 				l.buf = append(l.buf, part...)

@@ -41,13 +41,13 @@ func gaussian(seed uint64, n int) []float32 {
 	return vectors.Gaussian(r, n, dim)
 }
 
-// atlas is a library of small collections that are always there.
+// atlas is a library of small collections that are always loaded.
 type atlas struct {
 	mu      sync.Mutex
 	shelf   map[string]*atlasShelf
 	pins    map[string][]string // collections by owner
-	broken  error               // what pin fails with
-	loading string              // the collection that is not ready until it is waited for
+	broken  error               // error of pin
+	loading string              // a collection that is not ready until wait is called
 }
 
 // atlasShelf is one of its collections; before, if not nil, is called by each search.
@@ -60,8 +60,8 @@ type atlasShelf struct {
 	uses    sync.WaitGroup
 }
 
-// newAtlas has the collections films (row numbers), numbers (ids that are integers)
-// and names (ids that are text).
+// newAtlas returns an atlas with the collections films (row numbers), numbers (integer ids)
+// and names (string ids).
 func newAtlas(t testing.TB) *atlas {
 	t.Helper()
 	a, end, err := buildAtlas()
@@ -78,7 +78,7 @@ func buildAtlas() (a *atlas, end func(), err error) {
 	var engines []*batch.Engine
 	end = func() {
 		for _, e := range engines {
-			e.Close() // the memory goes with the process
+			e.Close() // the process's end frees the memory
 		}
 	}
 	for i, x := range []struct {
@@ -194,7 +194,7 @@ func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {
 	return rows, nil
 }
 
-// lab is a Manager with all that it needs, in a folder.
+// lab is a Manager with its dependencies, in a folder.
 type lab struct {
 	t     testing.TB
 	dir   string
@@ -240,7 +240,7 @@ func (l *lab) manage() {
 	}
 }
 
-// end is closed when the batch is final.
+// end returns a channel that is closed when the batch is final.
 func (l *lab) end(id string) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,11 +259,11 @@ func (l *lab) close() {
 	}
 	l.db = nil
 	for _, s := range l.atlas.shelf {
-		s.uses.Wait() // all that was used is released
+		s.uses.Wait() // every use is released
 	}
 }
 
-// reopen closes all and opens it again, as a server that is restarted.
+// reopen closes everything and opens it again, as a server that is restarted.
 func (l *lab) reopen() {
 	l.t.Helper()
 	l.close()
@@ -281,7 +281,7 @@ func (l *lab) upload(name, content string) string {
 
 const films = "/v1/collections/films/search"
 
-// submit uploads a file and makes a batch of it.
+// submit uploads a file and creates a batch of it.
 func (l *lab) submit(name, content string, spec Spec) Batch {
 	l.t.Helper()
 	spec.InputFileID = l.upload(name, content)
@@ -315,7 +315,7 @@ func (l *lab) get(id string) Batch {
 	return b
 }
 
-// content is that of a file, "" for none.
+// content returns the content of a file, "" for none.
 func (l *lab) content(id *string) string {
 	l.t.Helper()
 	if id == nil {
@@ -332,7 +332,7 @@ func (l *lab) content(id *string) string {
 	return string(text)
 }
 
-// body is a search for queries, from query first on.
+// body returns a search for m queries, from query first on.
 func body(first, m int, options string) string {
 	queries := gaussian(99, first+m)[first*dim:]
 	var b strings.Builder
@@ -350,12 +350,12 @@ func body(first, m int, options string) string {
 	return b.String() + "]" + options + "}"
 }
 
-// request is a line of a file of requests.
+// line returns a line of a file of requests.
 func line(id, collection, body string) string {
 	return fmt.Sprintf(`{"custom_id":%q,"method":"POST","url":"/v1/collections/%s/search","body":%s}`+"\n", id, collection, body)
 }
 
-// manyLines are n good requests of various options and collections.
+// manyLines returns n valid requests of various options and collections.
 func manyLines(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -413,11 +413,11 @@ func answersOf(t testing.TB, text string) []answer {
 	return all
 }
 
-// fvecs is v as a file of that form.
+// fvecs returns v as a file of that format.
 func fvecs(v []float32) string {
 	var b bytes.Buffer
 	if err := dataset.WriteFVecs(&b, len(v)/dim, dim, v); err != nil {
-		panic(err) // a buffer takes all
+		panic(err) // a buffer accepts everything
 	}
 	return b.String()
 }

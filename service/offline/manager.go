@@ -31,24 +31,23 @@ type Manager struct {
 	stop  context.CancelCauseFunc
 	tasks sync.WaitGroup
 
-	creating sync.Mutex // a batch is made at a time, and before what makes it goes
+	creating sync.Mutex // serialises creation, and creation with deletion of what it needs
 
 	mu      sync.Mutex
 	closed  bool
-	live    map[string]*job // all that are not final
-	queue   []*job          // those that wait for their turn, in order
+	live    map[string]*job // those that are not final
+	queue   []*job          // the waiting ones, in order
 	running int
 	final   map[Status]int
 
 	found Found
 }
 
-// errClosing stops batches that the next Open goes on with.
+// errClosing stops batches, which the next Open continues.
 var errClosing = errors.New("the server is shutting down")
 
-// Open opens the batches of db, whose files lie in dir, and goes on with those that
-// are not final. The caller keeps db, the catalog and the files, which must outlive
-// the Manager.
+// Open opens the batches of db, whose files lie in dir, and continues those that are not
+// final. The caller owns db, the catalog and the files, which must outlive the Manager.
 func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
 	return open(dir, db, inCatalog{o.Catalog, shared{o.Answered, o.Withhold, o.Turns}}, o.Files, *o)
 }
@@ -90,8 +89,8 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 	return m, nil
 }
 
-// sweep removes what batches that are final have left, folders, holds and pins, and the
-// holds and pins of those that never came to be. Other folders were moved.
+// sweep removes the folders, holds and pins of final batches, and the holds and pins of
+// batches that were never recorded. Unknown folders have been moved already.
 func (m *Manager) sweep() error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -123,12 +122,12 @@ func (m *Manager) sweep() error {
 	return nil
 }
 
-// releaseInputs drops the holds and pins of a batch.
+// releaseInputs removes the holds and pins of a batch.
 func (m *Manager) releaseInputs(id string) error {
 	return errors.Join(m.store.Release(id), m.library.unpin(id))
 }
 
-// dispatch begins batches while there is room. The caller holds mu.
+// dispatch starts waiting batches up to Options.Concurrency. The caller holds mu.
 func (m *Manager) dispatch() {
 	for !m.closed && m.running < m.o.Concurrency && len(m.queue) > 0 {
 		j := m.queue[0]
@@ -144,12 +143,12 @@ func (m *Manager) dispatch() {
 	}
 }
 
-// position is how many batches come before j. The caller holds mu.
+// position returns the number of batches ahead of j. The caller holds mu.
 func (m *Manager) position(j *job) int {
-	return slices.Index(m.queue, j) + 1 // -1 if it waits no more
+	return slices.Index(m.queue, j) + 1 // 0 if it does not wait
 }
 
-// job finds a batch that is not final, and what comes before it.
+// job returns a batch that is not final, and its position.
 func (m *Manager) job(id string) (j *job, position int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,8 +171,8 @@ func (m *Manager) Get(id string) (Batch, error) {
 	return rec.view(), nil
 }
 
-// List returns the batches created before the batch after ("" = from the newest on),
-// newest first, at most limit (0 = db.DefaultPage; 1..db.MostPage).
+// List returns the batches created before the batch with id after ("" starts with the
+// newest), newest first, at most limit (0 = db.DefaultPage; 1..db.MostPage).
 func (m *Manager) List(after string, limit int) (Page, error) {
 	limit, err := db.PageSize(limit)
 	if err != nil {
@@ -194,9 +193,9 @@ func (m *Manager) List(after string, limit int) (Page, error) {
 	return api.NewPage(list, more, func(b *Batch) string { return b.ID }), nil
 }
 
-// Cancel ends a batch within one chunk; what is answered stays. The batch returned
-// is cancelling or cancelled. A batch that is final, or about to be, is refused
-// (problem.Conflict), but for a cancelled one, which is returned as it is.
+// Cancel ends a batch within one chunk; answered requests stay. The returned batch is
+// cancelling or cancelled. A final batch, or one being delivered, is refused
+// (problem.Conflict), except a cancelled one, which is returned.
 func (m *Manager) Cancel(id string) (Batch, error) {
 	j, _ := m.job(id)
 	if j == nil {
@@ -218,8 +217,8 @@ func (m *Manager) Cancel(id string) (Batch, error) {
 	return j.view(0), nil
 }
 
-// conclude has a batch that waits end without waiting for its turn, for there is
-// little left to do. The caller holds mu.
+// conclude ends a waiting batch out of order, because there is little left to do. The caller
+// holds mu.
 func (m *Manager) conclude(j *job) {
 	at := slices.Index(m.queue, j)
 	if at < 0 || m.closed {
@@ -229,8 +228,8 @@ func (m *Manager) conclude(j *job) {
 	m.tasks.Go(j.run)
 }
 
-// expireWaiting ends the batches that waited until their window was over. It is
-// called whenever somebody looks. The caller holds mu.
+// expireWaiting ends the waiting batches whose completion window is over. It is called at
+// every access. The caller holds mu.
 func (m *Manager) expireWaiting() {
 	for _, j := range slices.Clone(m.queue) {
 		if j.expired() {
@@ -239,7 +238,7 @@ func (m *Manager) expireWaiting() {
 	}
 }
 
-// Delete forgets a final batch (problem.Conflict for others); its files stay.
+// Delete deletes a final batch (problem.Conflict for others); its files stay.
 func (m *Manager) Delete(id string) error {
 	m.creating.Lock()
 	defer m.creating.Unlock()
@@ -259,11 +258,11 @@ func (m *Manager) Delete(id string) error {
 	return nil
 }
 
-// Interactive tells that an interactive search is under way, until done is called:
-// batches let it go first.
+// Interactive marks an interactive search as running until done is called: batches wait for
+// it.
 func (m *Manager) Interactive() (done func()) { return m.gate.enter() }
 
-// Counts are how many batches have each status.
+// Counts returns the number of batches in each status.
 func (m *Manager) Counts() map[Status]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -277,7 +276,7 @@ func (m *Manager) Counts() map[Status]int {
 	return counts
 }
 
-// finished shows and counts a batch that is final, as last records it.
+// finished updates the maps for a final batch, recorded by last.
 func (m *Manager) finished(j *job, last *record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -289,7 +288,7 @@ func (m *Manager) finished(j *job, last *record) {
 	}
 }
 
-// Close stops at the next chunk and waits, as long as ctx lasts; the next Open goes on.
+// Close stops at the next chunk and waits for that until ctx ends; the next Open continues.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true

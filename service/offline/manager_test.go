@@ -19,10 +19,10 @@ import (
 	"thresher/service/problem"
 )
 
-// turnstile has the searches of a collection wait one by one.
+// turnstile makes the searches of a collection wait one by one.
 type turnstile struct {
-	entered chan struct{} // one each when a search begins
-	release chan error    // what it fails with, or nil
+	entered chan struct{} // one value for each search that begins
+	release chan error    // the error of the search, or nil
 }
 
 func block(s *atlasShelf) *turnstile {
@@ -43,7 +43,7 @@ func block(s *atlasShelf) *turnstile {
 	return g
 }
 
-// pass lets n searches through.
+// pass releases n searches.
 func (g *turnstile) pass(n int) {
 	for range n {
 		<-g.entered
@@ -141,7 +141,7 @@ func TestListAndDelete(t *testing.T) {
 	}
 }
 
-// TestCancel cancels at work, within a chunk, and while waiting; and what is final.
+// TestCancel cancels a running batch, within a chunk, a waiting one, and a final one.
 func TestCancel(t *testing.T) {
 	for _, c := range []struct {
 		name, file, content string
@@ -172,7 +172,7 @@ func TestCancel(t *testing.T) {
 			if b, err = l.m.Cancel(first.ID); err != nil || b.Status != Cancelling && b.Status != Cancelled {
 				t.Fatalf("%+v, %v", b, err)
 			}
-			b = l.wait(first.ID) // the search at the turnstile is not let through
+			b = l.wait(first.ID) // the search at the turnstile is not released
 			if b.Status != Cancelled || b.RequestCounts != (Counts{Total: 40, Completed: c.answers, Failed: 0}) || b.ErrorFileID != nil || b.CompletedAt != nil {
 				t.Errorf("%+v", b)
 			}
@@ -198,7 +198,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// manyFilms are n requests of one query each.
+// manyFilms returns n requests of one query each.
 func manyFilms(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -207,7 +207,7 @@ func manyFilms(n int) string {
 	return b.String()
 }
 
-// TestExpire lets the completion window end in the middle of two batches.
+// TestExpire ends the completion window in the middle of two batches.
 func TestExpire(t *testing.T) {
 	for _, c := range []struct {
 		name, file, content string
@@ -263,7 +263,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// clock is set by hand.
+// clock is a clock set by the test.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -281,8 +281,8 @@ func (c *clock) add(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-// TestRestart closes the Manager in the middle: the batch stays where it was, the next
-// one goes on, and asks nothing twice.
+// TestRestart closes the Manager in the middle of a batch: the next Manager continues it
+// where it was, and repeats no search.
 func TestRestart(t *testing.T) {
 	l := newLab(t, Options{Chunk: 8})
 	g := block(l.atlas.shelf["films"])
@@ -290,7 +290,7 @@ func TestRestart(t *testing.T) {
 	second := l.submit("b.jsonl", manyFilms(1), Spec{})
 	g.pass(2)
 	<-g.entered
-	l.reopen() // the search at the turnstile is stopped
+	l.reopen() // stops the search at the turnstile
 	<-g.entered
 	if b := l.get(first.ID); b.Status != InProgress || b.RequestCounts != (Counts{Total: 40, Completed: 16, Failed: 0}) || b.Progress.Queries != 16 {
 		t.Errorf("%+v", b)
@@ -318,8 +318,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestBackendFails: what may pass is tried again, what does not fails the batch with
-// what it came to.
+// TestBackendFails: temporary errors are retried, permanent ones fail the batch with the
+// answers so far.
 func TestBackendFails(t *testing.T) {
 	broken := errors.New("the device is on fire")
 	l := newLab(t, Options{Chunk: 8, Retry: []time.Duration{1, 1}})
@@ -359,7 +359,8 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// TestSweep: holds and pins of batches that never came to be go, and their folders are kept.
+// TestSweep removes holds and pins of batches that were never recorded, and keeps their
+// folders.
 func TestSweep(t *testing.T) {
 	l := newLab(t, Options{})
 	file := l.upload("a.jsonl", manyLines(10))
@@ -385,7 +386,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestConcurrency: so many batches are at work, the others wait in order.
+// TestConcurrency: a number of batches run, the others wait in order.
 func TestConcurrency(t *testing.T) {
 	l := newLab(t, Options{Concurrency: 2})
 	g := block(l.atlas.shelf["films"])

@@ -16,8 +16,8 @@ import (
 	"thresher/service/wire"
 )
 
-// chooseKind says how the input is read: as requests, or as a matrix if it is named
-// as one or is to be searched as one.
+// chooseKind decides how the input is read: as a matrix if its name or the Spec says so,
+// otherwise as requests.
 func (rec *record) chooseKind() error {
 	b := &rec.Batch
 	format, zipped := dataset.FormatOf(rec.InputName)
@@ -31,7 +31,7 @@ func (rec *record) chooseKind() error {
 	return nil
 }
 
-// checkSearch holds the options of a matrix against the collection, before anything is
+// checkSearch checks the options of a matrix against the collection, before anything is
 // recorded.
 func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 	if !rec.Matrix {
@@ -59,7 +59,7 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// options are those of the matrix's searches, as a request without queries.
+// options returns the options of the matrix's searches, as a request without queries.
 func (rec *record) options(s shelf, limits wire.Limits) (*request, error) {
 	body, err := withQuery(rec.Batch.Search, s.dim())
 	if err != nil {
@@ -78,8 +78,8 @@ func (rec *record) options(s shelf, limits wire.Limits) (*request, error) {
 	return r, nil
 }
 
-// withQuery is the body of a search with these options for a query of zeros: the
-// options are then read as those of any search.
+// withQuery returns the body of a search with these options for a query of zeros, so that the
+// options can be read as those of any search.
 func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if options != nil {
@@ -98,7 +98,7 @@ func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 type rows struct {
 	rec    *record
 	r      dataset.Reader
-	path   string // of the link, which clients do not know
+	path   string // of the link, which clients do not see
 	chunk  int    // rows
 	memory [2][]float32
 	turn   int
@@ -118,7 +118,7 @@ func (j *job) openRows(rec *record, answers int) (*rows, error) {
 	return s, nil
 }
 
-// named has an error name the file as the client does.
+// named replaces the file's path in an error by the client's name.
 func (s *rows) named(err error) error {
 	var e *dataset.Error
 	if errors.Is(err, dataset.ErrNoRows) {
@@ -133,7 +133,7 @@ func (s *rows) named(err error) error {
 
 func (s *rows) close() { s.r.Close() } // read only
 
-// Skip passes over rows that were answered.
+// Skip skips rows that were answered.
 func (s *rows) Skip(ctx context.Context, n int64) error {
 	for left := n; left > 0; {
 		if ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (s *rows) buffer() []float32 {
 	return s.memory[s.turn]
 }
 
-// countRows reads the whole matrix.
+// countRows reads the whole matrix and counts its rows.
 func (j *job) countRows(rec *record) (int64, error) {
 	at := rec.Batch.Collections[0]
 	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
@@ -214,10 +214,10 @@ func (j *job) countRows(rec *record) (int64, error) {
 	}
 }
 
-// errExpired stops a matrix whose completion window is over.
+// errExpired stops a matrix whose completion window has ended.
 var errExpired = errors.New("the completion window is over")
 
-// answerRows takes a matrix from its last durable chunk to its end and seals it.
+// answerRows answers a matrix from its last durable chunk to its end, and seals it.
 func (j *job) answerRows(rec *record) error {
 	at := rec.Batch.Collections[0]
 	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
@@ -259,7 +259,7 @@ type rowWork struct {
 	asker
 }
 
-// chunk is a jobs.Work.
+// chunk implements jobs.Work.
 func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, totals []byte) ([][]byte, []byte, error) {
 	if w.j.expired() {
 		return nil, nil, errExpired
@@ -282,7 +282,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, total
 		if f.wrong != nil {
 			count.Failed++
 			errs = appendRowError(errs, row, f.wrong)
-			f.answers = make([]batch.Answer, 1) // its place is kept
+			f.answers = make([]batch.Answer, 1) // the row stays in the output
 		} else {
 			count.Completed++
 		}
@@ -294,7 +294,8 @@ func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, total
 	return [][]byte{out, errs}, newTotals, err
 }
 
-// encode appends the answer of a row, in the form of a spool or of the output itself.
+// encode appends the answer of a row, in the format of the result log or of the output
+// itself.
 func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
 	names := w.options.shelf.naming()
 	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}

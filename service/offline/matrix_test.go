@@ -51,8 +51,8 @@ func results(t *testing.T, l *lab, b *Batch) []dataset.Result {
 	}
 }
 
-// TestMatrix compares answers of every output format and kind of ids with those of a
-// search.
+// TestMatrix compares the answers in every output format and for every kind of ids with those
+// of a search.
 func TestMatrix(t *testing.T) {
 	const n = 30
 	queries := gaussian(5, n)
@@ -107,7 +107,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestMatrixRowFails: a row that the engine refuses keeps its place, and no other's.
+// TestMatrixRowFails: a row that the engine refuses keeps its position and does not affect
+// others.
 func TestMatrixRowFails(t *testing.T) {
 	queries := gaussian(5, 12)
 	for i := range dim {
@@ -130,7 +131,7 @@ func TestMatrixRowFails(t *testing.T) {
 	}
 }
 
-// TestMatrixForms reads matrices of other forms by the names of their files.
+// TestMatrixForms reads matrices of other formats by the names of their files.
 func TestMatrixForms(t *testing.T) {
 	queries := gaussian(5, 7)
 	var lines strings.Builder

@@ -12,45 +12,44 @@ import (
 	"thresher/service/wire"
 )
 
-// Options configure a Manager. Catalog and Files are needed; zero values of the rest
-// mean defaults.
+// Options configure a Manager. Catalog and Files are required; zero values of the others mean
+// defaults.
 type Options struct {
 	Catalog *catalog.Catalog
 	Files   *files.Store
-	// Limits are those of one request.
+	// Limits apply to each request.
 	Limits wire.Limits
-	// Concurrency is how many batches are answered at once; 0 means 1.
+	// Concurrency is the number of batches answered at once; 0 means 1.
 	Concurrency int
-	// Waiting is how many others there may be that are not final; 0 means 1,000.
+	// Waiting bounds the number of other unfinished batches; 0 means 1,000.
 	Waiting int
-	// Chunk is about how many queries become durable together; 0 means 1,024. A
-	// request with more queries is a chunk of its own.
+	// Chunk is the approximate number of queries that become durable together; 0 means 1,024.
+	// A request with more queries is a chunk by itself.
 	Chunk int
-	// Slice is how many queries are searched at once, between which interactive
-	// searches go first; 0 means 256.
+	// Slice is the number of queries searched at once, between which interactive searches go
+	// first; 0 means 256.
 	Slice int
-	// Requests is the most requests a batch may have; 0 means 4,194,304.
+	// Requests bounds the requests of a batch; 0 means 4,194,304.
 	Requests int64
 	// LineBytes is the longest line of a file of requests; 0 means 16 MiB.
 	LineBytes int
 	// Window is the longest completion window; 0 means 30 days.
 	Window time.Duration
-	// Retry is how long to wait before a batch goes on whose storage or backend
-	// failed, once for each; nil means 5 s, 30 s, 2 min. Then it fails, with what is
-	// answered.
+	// Retry holds the pauses before a batch whose storage or backend failed is retried; nil
+	// means 5 s, 30 s, 2 min. Then the batch fails, and its answers are kept.
 	Retry []time.Duration
-	// Withhold, if not nil, says whether what wire.Withhold does is left out of
-	// certificates: clients may read results who are not told more.
+	// Withhold, if not nil, reports whether certificates omit what wire.Withhold removes,
+	// because clients with read access only may read results.
 	Withhold func() bool
-	// Turns, if not nil, has a search share the machine with those of clients, until end
-	// is called.
+	// Turns, if not nil, returns the turns by which a search shares the machine with clients,
+	// until end is called.
 	Turns func() (turns batch.Turns, end func())
-	// Answered, if not nil, is told of each response to searches in a collection by a
+	// Answered, if not nil, is called with each response to searches in a collection by a
 	// method; it must be quick and safe for concurrent use.
 	Answered func(collection string, m batch.Method, resp *batch.Response)
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
-	// Log is told what clients are not; nil discards.
+	// Log receives errors that clients do not see; nil discards them.
 	Log *slog.Logger
 
 	ended func(id string) // a batch is final

@@ -13,31 +13,30 @@ import (
 	"thresher/service/problem"
 )
 
-// record is what the database keeps of a batch.
+// record is the record of a batch.
 type record struct {
 	Format      int    `json:"format"` // recordFormat
 	Seq         uint64 `json:"seq"`    // position in the order of creation
 	Fingerprint string `json:"fingerprint"`
-	Batch       Batch  `json:"batch"` // but for Progress, which is made of Tally
-	// InputName is what the client called the input, Matrix how it is read.
+	Batch       Batch  `json:"batch"` // without Progress, which is derived from Tally
+	// InputName is the client's name for the input, Matrix how it is read.
 	InputName string `json:"input_name"`
 	Matrix    bool   `json:"matrix"`
-	// Width is how many atoms an answer of a matrix has at most; 0 = any number.
+	// Width bounds the atoms of an answer of a matrix; 0 means any number.
 	Width int `json:"width,omitempty"`
-	// Chunk and Slice are those the batch began with: they are what its outputs may
-	// depend on.
+	// Chunk and Slice are those the batch began with, because its outputs may depend on them.
 	Chunk int `json:"chunk"`
 	Slice int `json:"slice"`
-	// Outcome, once not "", says that the outputs are sealed, and what the batch
-	// becomes when they are handed over.
+	// Outcome, if not "", says that the outputs are sealed, and is the status that the batch
+	// gets once they are delivered.
 	Outcome Status `json:"outcome,omitempty"`
 	Tally   tally  `json:"tally"`
 }
 
-// recordFormat changes whenever an older reader would misunderstand a record.
+// recordFormat changes if older releases would misunderstand a record.
 const recordFormat = 1
 
-// tally sums what is answered.
+// tally adds up what is answered.
 type tally struct {
 	Completed  int64 `json:"completed"` // requests
 	Failed     int64 `json:"failed"`
@@ -45,12 +44,12 @@ type tally struct {
 	Queries    int64 `json:"queries"`
 	Pulls      int64 `json:"pulls"`
 	DensePulls int64 `json:"dense_pulls"`
-	Nanos      int64 `json:"nanos"` // at work
+	Nanos      int64 `json:"nanos"` // time of work
 }
 
 func (t *tally) requests() int64 { return t.Completed + t.Failed }
 
-// encode and decodeTally are how totals travel with the durable chunks.
+// encode and decodeTally convert the totals that are stored with the durable chunks.
 func (t *tally) encode() ([]byte, error) { return json.Marshal(t) }
 
 func decodeTally(totals []byte) (tally, error) {
@@ -64,21 +63,21 @@ func decodeTally(totals []byte) (tally, error) {
 	return t, nil
 }
 
-// ledger is the bucket of batches: records by sequence, sequences by id. Each record
-// lies in a note in the folder of batches, too, for whoever lost the database.
+// ledger is the bucket of batches: records by sequence number, sequence numbers by id. Each
+// record is also in a note in the folder of batches, for recovery without the database.
 type ledger struct {
 	db   *bbolt.DB
 	dir  string
 	disk durable.Disk
 }
 
-// The note of a batch is a file of its id and noteSuffix.
+// The note of a batch is a file named by its id and noteSuffix.
 const (
 	noteSuffix = ".batch"
 	noteKind   = "batch"
 )
 
-// note is where the note of a batch lies.
+// note returns the path of a batch's note.
 func (l ledger) note(id string) string { return filepath.Join(l.dir, id+noteSuffix) }
 
 func (l ledger) putNote(rec *record) error {
@@ -98,12 +97,12 @@ func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
 	return ledger{bolt, dir, disk}, err
 }
 
-// sequence is the records of a transaction.
+// sequence returns the records of a transaction.
 func sequence(tx *bbolt.Tx) db.Sequence {
 	return db.Sequence{Records: db.Bucket(tx, rootBucket, recordsBucket), IDs: db.Bucket(tx, rootBucket, idsBucket)}
 }
 
-// add gives rec a sequence number and records it. Batches are added one at a time.
+// add gives rec a sequence number and records it. Calls must not be concurrent.
 func (l ledger) add(rec *record) error {
 	err := l.db.View(func(tx *bbolt.Tx) error {
 		rec.Seq = sequence(tx).Next()
@@ -121,7 +120,7 @@ func (l ledger) add(rec *record) error {
 	return nil
 }
 
-// insert records a batch under its sequence number, or the next if that is another's.
+// insert records a batch under its sequence number, or the next if that is taken.
 func (l ledger) insert(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error {
 		s := sequence(tx)
@@ -148,7 +147,7 @@ func (rec *record) put(s db.Sequence) error {
 	return s.Put(rec.Seq, rec.Batch.ID, text)
 }
 
-// get finds a record; problem.UnknownBatch if there is none.
+// get returns a record; problem.UnknownBatch if there is none.
 func (l ledger) get(id string) (*record, error) {
 	var rec *record
 	err := l.db.View(func(tx *bbolt.Tx) error {
@@ -175,7 +174,7 @@ func decodeRecord(text []byte) (*record, error) {
 	return rec, db.CheckFormat("batch "+rec.Batch.ID, rec.Format, recordFormat)
 }
 
-// remove forgets a batch: first its note, so that it does not come back.
+// remove deletes a batch, its note first, so that it is not adopted again.
 func (l ledger) remove(rec *record) error {
 	if err := l.disk.Remove(l.note(rec.Batch.ID)); err != nil {
 		return err
@@ -186,7 +185,7 @@ func (l ledger) remove(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error { return sequence(tx).Remove(rec.Seq, rec.Batch.ID) })
 }
 
-// each hands every record to do, oldest first.
+// each calls do with every record, oldest first.
 func (l ledger) each(do func(*record) error) error {
 	return l.db.View(func(tx *bbolt.Tx) error {
 		return sequence(tx).Records.ForEach(func(_, text []byte) error {
@@ -199,7 +198,7 @@ func (l ledger) each(do func(*record) error) error {
 	})
 }
 
-// before returns up to limit records older than the batch after ("" = all), newest
+// before returns up to limit records older than the batch with id after ("" = all), newest
 // first, and whether there are more.
 func (l ledger) before(after string, limit int) (page []*record, more bool, err error) {
 	err = l.db.View(func(tx *bbolt.Tx) error {

@@ -16,13 +16,13 @@ import (
 type request struct {
 	line     int64  // number in the file, from 1
 	customID string // "" if it could not be read
-	// shelf and at are the collection and its place in the batch's list.
+	// shelf and at are the collection and its index in the batch's list.
 	shelf       shelf
 	at          int
 	search      *wire.Search
 	allow, deny []int64 // row numbers; nil without such lists
-	// answered is the problem with the body, as the search itself would answer it;
-	// refused is what kept the line from being a request at all.
+	// answered is the problem of the body, as the search would answer it; refused is why the
+	// line is not a request.
 	answered, refused *problem.Problem
 }
 
@@ -57,7 +57,7 @@ func (s *requests) close() {
 	}
 }
 
-// Skip passes over requests that were answered.
+// Skip skips requests that were answered.
 func (s *requests) Skip(ctx context.Context, n int64) error {
 	for i := range n {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -72,12 +72,12 @@ func (s *requests) Skip(ctx context.Context, n int64) error {
 	return nil
 }
 
-// mostAtoms bounds the atoms that the requests of a chunk list and its answers name,
-// and by that its memory, as far as one request is not beyond it by itself.
+// mostAtoms bounds the atoms that the requests of a chunk list and that their answers
+// contain, which bounds its memory unless a single request exceeds it.
 const mostAtoms = 1 << 21
 
-// Next returns the requests of a chunk: as many as make the chunk's number of
-// queries. Where it ends depends on the requests alone.
+// Next returns the requests of a chunk: as many as have the chunk's number of queries. Its
+// end depends on the requests alone.
 func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 	var chunk []*request
 	var queries, atoms int
@@ -103,8 +103,8 @@ func (s *requests) Next(ctx context.Context) ([]*request, int, error) {
 	return chunk, len(chunk), nil
 }
 
-// size is how many queries a request has, and how many atoms it lists and may be
-// answered by.
+// size returns the number of queries of a request, and of atoms that it lists and may be
+// answered with.
 func (r *request) size() (queries, atoms int) {
 	if r.search == nil {
 		return 0, 0
@@ -140,7 +140,8 @@ func (s *requests) nextRequest(ctx context.Context) (*request, error) {
 	return r, s.read(ctx, r, text)
 }
 
-// read makes r of a line. What is wrong with it goes to r; an error is not the line's.
+// read fills r in from a line. Errors of the line are stored in r; the returned error is of
+// another kind.
 func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 	line, err := wire.DecodeLine(text)
 	r.customID = line.CustomID
@@ -174,7 +175,7 @@ func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 	return err
 }
 
-// decode reads the body of a request and holds it against its collection.
+// decode reads the body of a request and checks it against its collection.
 func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.search, err = wire.DecodeSearch(body, r.shelf.dim(), limits); err != nil {
 		return err
@@ -191,6 +192,6 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
 		return err
 	}
-	r.search.Allow, r.search.Deny = nil, nil // their rows say it all
+	r.search.Allow, r.search.Deny = nil, nil // replaced by their rows
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"thresher/batch"
 )
 
-// TestAnswers compares every answer of a batch with that of a search by itself.
+// TestAnswers compares every answer of a batch with that of a single search.
 func TestAnswers(t *testing.T) {
 	l := newLab(t, Options{Chunk: 16, Slice: 5})
 	const n = 60
@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestBadLines has every kind of line that cannot be answered among good ones.
+// TestBadLines has every kind of invalid line among valid ones.
 func TestBadLines(t *testing.T) {
 	good := body(0, 1, "")
 	long := line("long", "films", body(0, 40, ""))
@@ -114,7 +114,7 @@ func TestBadLines(t *testing.T) {
 	in.WriteString("\xef\xbb\xbf")
 	for i, c := range bad {
 		in.WriteString(line(fmt.Sprint("good-", i), "films", body(i, 1, "")))
-		in.WriteString(c.text + "\r\n\n") // blank lines count as lines only
+		in.WriteString(c.text + "\r\n\n") // blank lines count as lines
 	}
 	l := newLab(t, Options{Chunk: 7, Slice: 3, LineBytes: len(long) - 2})
 	b := l.wait(l.submit("in.jsonl", in.String(), Spec{}).ID)
@@ -216,15 +216,15 @@ func TestGrouped(t *testing.T) {
 	if b.Status != Completed || b.RequestCounts.Failed != 0 {
 		t.Fatalf("%+v", b)
 	}
-	// "" with k 10 (the default), rounds and a timeout are one; then k 3, delta, ..
+	// "" with k 10 (the default), rounds and a timeout are one group; then k 3, delta, ..
 	want := []int{6, 4, 1, 2, 3, 2, 1, 1, 2, 2}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Errorf("queries of each search (-want +got)\n%s", d)
 	}
 }
 
-// TestChunkBounds checks that a chunk has few enough queries, and that requests that
-// have more are chunks by themselves.
+// TestChunkBounds checks that chunks do not exceed the number of queries, and that longer
+// requests are chunks by themselves.
 func TestChunkBounds(t *testing.T) {
 	l := newLab(t, Options{Chunk: 10, Slice: 4})
 	var asked []int
@@ -245,7 +245,7 @@ func TestChunkBounds(t *testing.T) {
 	}
 }
 
-// TestListsCount: the lists of a request take room of its chunk, once.
+// TestListsCount: the lists of a request count once towards the atoms of a chunk.
 func TestListsCount(t *testing.T) {
 	l := newLab(t, Options{})
 	r := &request{shelf: l.atlas.shelf["films"]}

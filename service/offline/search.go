@@ -9,27 +9,27 @@ import (
 	"thresher/service/problem"
 )
 
-// asker searches what has the same options in the same collection, a slice at a time.
+// asker searches requests with the same options in the same collection, a slice at a time.
 type asker struct {
 	gate  *gate
 	slice int // queries
 	stats batch.Stats
-	took  time.Duration // of the search before
+	took  time.Duration // of the previous search
 	buf   []float32
 }
 
-// found is the answer to one part: Answers, one a query, or what is wrong with it.
+// found is the answer to one part: Answers, one a query, or its problem.
 type found struct {
 	answers []batch.Answer
 	wrong   *problem.Problem
 }
 
-// piece is the queries lo..hi-1 of a part.
+// piece is the range [lo, hi) of a part's queries.
 type piece struct{ part, lo, hi int }
 
-// ask answers the queries of each part; req has the options, without queries. A part
-// that is refused does not keep the others from being answered. An error is nobody's
-// fault among them.
+// ask answers the queries of each part; req has the options, without queries. A refused part
+// does not prevent the others from being answered. The returned error concerns no particular
+// part.
 func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts [][]float32) ([]found, error) {
 	out := make([]found, len(parts))
 	var slice []piece
@@ -54,7 +54,7 @@ func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts [][]f
 	return out, a.askSlice(ctx, s, req, parts, slice, out)
 }
 
-// askSlice answers the pieces, without those of parts that are refused.
+// askSlice answers the pieces, without those of refused parts.
 func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts [][]float32, slice []piece, out []found) error {
 	for {
 		req.Queries = a.gather(s.dim(), parts, slice, out)
@@ -69,7 +69,7 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 		resp, err := s.search(ctx, req)
 		a.took = time.Since(begun)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // answers that were stopped are not kept
+			return context.Cause(ctx) // interrupted answers are discarded
 		}
 		if err == nil {
 			a.distribute(resp, slice, out)
@@ -81,7 +81,7 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 	}
 }
 
-// gather makes one matrix of the pieces of parts that are not refused.
+// gather copies the pieces of parts that are not refused into one matrix.
 func (a *asker) gather(dim int, parts [][]float32, slice []piece, out []found) []float32 {
 	a.buf = a.buf[:0]
 	for _, p := range slice {
@@ -92,7 +92,7 @@ func (a *asker) gather(dim int, parts [][]float32, slice []piece, out []found) [
 	return a.buf
 }
 
-// distribute gives the answers to the parts that asked.
+// distribute assigns the answers to their parts.
 func (a *asker) distribute(resp *batch.Response, slice []piece, out []found) {
 	rest := resp.Answers
 	for _, p := range slice {
@@ -105,8 +105,8 @@ func (a *asker) distribute(resp *batch.Response, slice []piece, out []found) {
 	a.stats.DensePulls += resp.Stats.DensePulls
 }
 
-// refuse finds whose fault err is: that of the part whose query it names, or of all,
-// for their options are the same. It returns err if it is none's.
+// refuse assigns err to the part whose query it names, or to all parts if it concerns their
+// common options. It returns err if it concerns no part.
 func refuse(err error, slice []piece, out []found) error {
 	var r *batch.RequestError
 	if errors.As(err, &r) && r.Query >= 0 {

@@ -18,7 +18,7 @@ import (
 	"thresher/service/problem"
 )
 
-// Limits of the API on metadata.
+// Limits of the OpenAI API on metadata.
 const (
 	mostMetadata      = 16
 	mostMetadataKey   = 64  // characters
@@ -40,13 +40,13 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 	return s, err
 }
 
-// plan is a Spec that was found good.
+// plan is the result of checking a Spec.
 type plan struct {
 	collection string
 	window     time.Duration
 }
 
-// checkSpec finds what is wrong with s by itself, and fills in what it leaves open.
+// checkSpec checks s by itself and fills in defaults.
 func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	var p plan
 	if s.InputFileID == "" {
@@ -98,10 +98,10 @@ func checkMetadata(s *Spec) error {
 	return nil
 }
 
-// endpointForm is what endpoints and the URLs of requests look like.
+// endpointForm is the form of endpoints and of the URLs of requests.
 const endpointForm = "/v1/collections/{name}/search"
 
-// collectionOf takes the name of a collection out of an endpoint.
+// collectionOf returns the name of the collection in an endpoint.
 func collectionOf(endpoint string) (string, bool) {
 	name, ok := strings.CutPrefix(endpoint, "/v1/collections/")
 	if !ok {
@@ -114,11 +114,11 @@ func collectionOf(endpoint string) (string, bool) {
 	return name, err == nil && name != ""
 }
 
-// idPrefix begins the ids of batches, which are also the names under which they
-// hold files and pin versions.
+// idPrefix is the prefix of the ids of batches, under which they also hold files and pin
+// versions.
 const idPrefix = "batch_"
 
-// idOf is the id of the batch of an idempotency key, or a new one.
+// idOf returns the id of the batch of an idempotency key, or a new id.
 func idOf(key string) string {
 	if key == "" {
 		return idPrefix + strings.ToLower(rand.Text())
@@ -126,16 +126,16 @@ func idOf(key string) string {
 	return idPrefix + digest("batch", key)[:26]
 }
 
-// fingerprint stands for all that s asks.
+// fingerprint identifies the contents of s.
 func fingerprint(s *Spec) string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		text = fmt.Appendf(nil, "%#v", s) // a Search that is no JSON: refused later, the same each time
+		text = fmt.Appendf(nil, "%#v", s) // a Search that is not JSON is refused later, equally each time
 	}
 	return digest("spec", string(text))
 }
 
-// digest is 32 hexadecimal digits of all parts.
+// digest returns 32 hexadecimal digits of all parts.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -14,19 +14,20 @@ import (
 	"thresher/service/wire"
 )
 
-// mostCollections is how many collections the requests of a batch may name.
+// mostCollections bounds the collections that the requests of a batch may name.
 const mostCollections = 64
 
-// Codes of failures that no kind of problem stands for.
+// Codes of failures that correspond to no kind of problem.
 const (
 	emptyFile   problem.Kind = "empty-file"
 	duplicateID problem.Kind = "duplicate-custom-id"
 )
 
-// mostDuplicates bounds the list of repeated ids that a client is told.
+// mostDuplicates bounds the list of repeated ids in an error.
 const mostDuplicates = 10
 
-// validate reads the whole input once, pins what it names, and counts it.
+// validate reads the whole input once, pins the collections that it names, and counts its
+// requests.
 func (j *job) validate(rec *record) error {
 	total, pinned, err := j.count(rec)
 	if err != nil {
@@ -37,7 +38,7 @@ func (j *job) validate(rec *record) error {
 	}
 	return j.update(func(rec *record) {
 		if rec.Batch.Status != Validating {
-			return // cancelled meanwhile
+			return // cancelled in the meantime
 		}
 		rec.Batch.Status = InProgress
 		rec.Batch.InProgressAt = j.now()
@@ -63,17 +64,17 @@ func (j *job) count(rec *record) (total int64, pinned []Pinned, err error) {
 	return v.requests, v.pinned, v.duplicates(j.ctx, f)
 }
 
-// validation is one reading of a file of requests.
+// validation is one pass over a file of requests.
 type validation struct {
 	j        *job
 	requests int64
-	seen     [][16]byte // of each custom_id, a part of its SHA-256
+	seen     [][16]byte // a part of the SHA-256 of each custom_id
 	pinned   []Pinned
 	unknown  map[string]bool // collections that cannot be pinned; at most mostCollections
 }
 
-// read counts the requests and pins the collections that they name. What is wrong
-// with one of them is its own matter, and found when it is answered.
+// read counts the requests and pins the collections that they name. Errors of a request are
+// reported when it is answered.
 func (v *validation) read(ctx context.Context, f io.Reader) error {
 	lines := newLineReader(f, v.j.m.o.LineBytes)
 	for {
@@ -111,14 +112,14 @@ func digestOf(id string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// pin keeps the collection of a request's URL, if there is one, once it is there.
+// pin pins the collection in a request's URL, if it exists, once it is ready.
 func (v *validation) pin(ctx context.Context, url string) error {
 	name, ok := collectionOf(url)
 	if !ok || v.unknown[name] || slices.ContainsFunc(v.pinned, func(p Pinned) bool { return p.Name == name }) {
 		return nil
 	}
 	if len(v.pinned)+len(v.unknown) >= mostCollections {
-		return nil // answering says so
+		return nil // answering reports the error
 	}
 	library := v.j.m.library
 	version, err := library.pin(name, v.j.id)
@@ -139,11 +140,11 @@ func (v *validation) pin(ctx context.Context, url string) error {
 	return nil
 }
 
-// duplicates fails a batch in which a custom_id occurs twice. It finds them by their
-// digests, and only then reads the input again to say where they are.
+// duplicates fails a batch in which a custom_id occurs twice. It detects them by their
+// digests, and only then reads the input again to find their lines.
 func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
 	slices.SortFunc(v.seen, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
-	first := map[[16]byte]int64{} // line of the first of each repeated id; 0 before it is read
+	first := map[[16]byte]int64{} // line of the first occurrence of each repeated id; 0 until it is read
 	for i := 1; i < len(v.seen) && len(first) < mostDuplicates; i++ {
 		if v.seen[i] == v.seen[i-1] {
 			first[v.seen[i]] = 0
@@ -172,7 +173,7 @@ func (v *validation) duplicates(ctx context.Context, f io.ReadSeeker) error {
 		if long {
 			continue
 		}
-		line, _ := wire.DecodeLine(text) // wrong in other ways or not, its id counts
+		line, _ := wire.DecodeLine(text) // its id counts even if the line is otherwise invalid
 		at, repeated := first[digestOf(line.CustomID)]
 		switch {
 		case line.CustomID == "" || !repeated:

@@ -2,15 +2,15 @@ package oip
 
 import "thresher/service/wire"
 
-// ModelConfig is a model's configuration as far as a collection has one: the members
-// of the message of that name in Triton's model_config.proto, in its JSON form.
+// ModelConfig is the configuration of a collection as a model: members of the message of that
+// name in Triton's model_config.proto, in its JSON form.
 type ModelConfig struct {
 	Name          string        `json:"name"`
 	Platform      string        `json:"platform"`
 	Backend       string        `json:"backend"`
 	VersionPolicy VersionPolicy `json:"version_policy"`
-	// MaxBatchSize is 0: the shapes below are whole, and the first size of queries is
-	// how many there are.
+	// MaxBatchSize is 0: the shapes below are complete, and the first dimension of queries is
+	// their number.
 	MaxBatchSize int            `json:"max_batch_size"`
 	Input        []ConfigInput  `json:"input"`
 	Output       []ConfigOutput `json:"output"`
@@ -53,7 +53,7 @@ func NewModelConfig(name string, dim int, ids wire.Naming) ModelConfig {
 	return c
 }
 
-// configType is what configurations call a datatype.
+// configType returns the name of a datatype in configurations.
 func configType(datatype string) string {
 	if datatype == "BYTES" {
 		return "TYPE_STRING"

@@ -11,7 +11,7 @@ import (
 	"thresher/service/wire"
 )
 
-// FuzzDecodeMessage: whatever comes over gRPC is a search of whole rows, or a problem.
+// FuzzDecodeMessage: any message received over gRPC is a search of whole rows, or a problem.
 func FuzzDecodeMessage(f *testing.F) {
 	shape := []int64{1, 2}
 	for _, m := range []*inferencepb.ModelInferRequest{

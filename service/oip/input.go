@@ -14,15 +14,15 @@ import (
 
 // input is one tensor of a request.
 type input struct {
-	at       int // place among the inputs
+	at       int // index among the inputs
 	name     string
 	datatype string
 	shape    []int64
-	size     int64 // bytes of binary data; -1: none are announced
-	given    bool  // data was there
+	size     int64 // bytes of binary data; -1 if none are announced
+	given    bool  // the data was found
 }
 
-// datatypes are those of the inputs.
+// datatypes returns the datatypes of the inputs.
 func datatypes() map[string]string {
 	return map[string]string{"queries": "FP32", "k": "INT32", "delta": "FP32"}
 }
@@ -34,8 +34,8 @@ func (d *decoder) input(n int, b []byte, at int) (int, error) {
 	return next, t.wrong(err)
 }
 
-// wrong is problem.Unreadable that says of which input an error is, by its place and, if there
-// is such an input, by its name.
+// wrong is problem.Unreadable with the index of the input and, if there is such an input, its
+// name.
 func (t *input) wrong(err error) error {
 	if err == nil {
 		return nil
@@ -53,7 +53,7 @@ func (t *input) wrong(err error) error {
 
 // read reads t.
 func (d *decoder) read(t *input, b []byte, at int) (int, error) {
-	data := -1 // where the data is that came before the name
+	data := -1 // index of data that precede the name
 	seen := map[string]bool{}
 	next, err := jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
 		field := cut(key)
@@ -119,7 +119,7 @@ func known(name string) error {
 	return problem.New(problem.UnknownField, "there is no input %q", name).Within([]string{"queries", "k", "delta"})
 }
 
-// shape reads an array of sizes. No tensor here has more than two.
+// shape reads an array of sizes, at most two.
 func shape(b []byte, at int) ([]int64, int, error) {
 	var sizes []int64
 	next, err := jsonscan.Elements(b, at, func(i, at int) (int, error) {
@@ -136,7 +136,7 @@ func shape(b []byte, at int) ([]int64, int, error) {
 	return sizes, next, err
 }
 
-// check holds datatype and shape against what the input has to be.
+// check checks datatype and shape of the input.
 func (d *decoder) check(t *input) error {
 	if want := datatypes()[t.name]; t.datatype != want {
 		return problem.New(problem.InvalidValue, "datatype is %q, %s is wanted", cut([]byte(t.datatype)), want).In(t.name).Within(want)
@@ -153,7 +153,7 @@ func (d *decoder) check(t *input) error {
 	return nil
 }
 
-// data reads the data of an input as JSON at b[at]: queries flat or as an array a
+// data reads the data of an input as JSON at b[at]: queries flat or as an array for each
 // query, k and delta as an array of one.
 func (d *decoder) data(t *input, b []byte, at int) (int, error) {
 	if t.name != "queries" {
@@ -174,13 +174,12 @@ func (d *decoder) data(t *input, b []byte, at int) (int, error) {
 	}
 	expected, ok := product(t.shape)
 	if most := int64(len(b)-at) / 2; !ok || t.shape == nil || expected > most {
-		expected = 0 // it comes later, or is not true
+		expected = 0 // it follows, or is not true
 	}
 	return d.draft.Flat(b, at, int(expected))
 }
 
-// agree holds the data of an input that was read against its shape, or notes that
-// it is to follow.
+// agree checks the data of an input against its shape, or records that the data follow.
 func (d *decoder) agree(t *input) error {
 	switch {
 	case t.given && t.size >= 0:
@@ -205,7 +204,7 @@ func (d *decoder) agree(t *input) error {
 	return nil
 }
 
-// product of sizes that are not negative; false if it does not fit an int64.
+// product returns the product of nonnegative sizes; false if it overflows int64.
 func product(sizes []int64) (int64, bool) {
 	p := uint64(1)
 	for _, s := range sizes {
@@ -218,7 +217,7 @@ func product(sizes []int64) (int64, bool) {
 	return int64(p), true
 }
 
-// bytesOf is how many bytes a tensor takes, all of whose elements have four here.
+// bytesOf returns the size of a tensor with elements of four bytes.
 func bytesOf(shape []int64) (int64, bool) {
 	n, ok := product(shape)
 	return 4 * n, ok && n <= math.MaxInt64/4
@@ -231,8 +230,7 @@ func figure(n int64, ok bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// withoutTensors refuses binary data where the header is missing that says where it
-// begins.
+// withoutTensors refuses binary data if the header that says where it begins is missing.
 func (d *decoder) withoutTensors() error {
 	for i := range d.binary {
 		if t := &d.binary[i]; t.size > 0 {
@@ -270,8 +268,8 @@ func (d *decoder) tensor(t *input, b []byte) error {
 	return d.queries(t.shape[0], b)
 }
 
-// widen is the float64 of the decimal that v stands for: 0.01 is 0.01 as in JSON,
-// not what float32 makes of it.
+// widen returns the float64 of the shortest decimal that v stands for: 0.01 is read as 0.01,
+// as in JSON, not as the float32 nearest to it.
 func widen(v float32) float64 {
 	x, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
 	if err != nil {
@@ -280,7 +278,7 @@ func widen(v float32) float64 {
 	return x
 }
 
-// rawQueries reads a body that is nothing but queries.
+// rawQueries reads a body that consists of queries only.
 func (d *decoder) rawQueries(b []byte) error {
 	row := 4 * d.dim
 	if len(b)%row != 0 {
@@ -289,7 +287,7 @@ func (d *decoder) rawQueries(b []byte) error {
 	return d.queries(int64(len(b)/row), b)
 }
 
-// queries takes m rows of float32.
+// queries sets the queries to m rows of float32.
 func (d *decoder) queries(m int64, b []byte) error {
 	if err := d.draft.Shape(m, int64(d.dim)); err != nil {
 		return err

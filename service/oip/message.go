@@ -14,12 +14,11 @@ import (
 	"thresher/service/wire"
 )
 
-// DecodeMessage reads the request of ModelInfer to a collection of dimension dim, by
-// the rules of Decode. Queries may share m's memory. Errors are of type
-// *problem.Problem.
+// DecodeMessage reads the request of ModelInfer to a collection of dimension dim, by the
+// rules of Decode. Queries may share m's memory. Errors are of type *problem.Problem.
 //
-// A parameter that is a list elsewhere (allow, deny) is a string here, its elements
-// separated by commas.
+// A parameter that is a list elsewhere (allow, deny) is a string here, its elements separated
+// by commas.
 func DecodeMessage(m *inferencepb.ModelInferRequest, dim int, l wire.Limits) (*Request, error) {
 	d := &decoder{draft: wire.NewDraft(dim, l), dim: dim, request: Request{ID: m.GetId(), Binary: true}}
 	for _, name := range slices.Sorted(maps.Keys(m.GetParameters())) {
@@ -59,7 +58,7 @@ func (d *decoder) messageParameter(name string, p *inferencepb.InferParameter) e
 	switch {
 	case name == "timeout":
 		us, err := microseconds(p)
-		if err == nil && us != 0 { // 0 asks for the default
+		if err == nil && us != 0 { // 0 means the default
 			err = d.draft.Number("timeout_ms", float64(us)/1000)
 		}
 		return err
@@ -82,15 +81,15 @@ func (d *decoder) messageParameter(name string, p *inferencepb.InferParameter) e
 		value = v.DoubleParam
 	}
 	text, err := json.Marshal(value)
-	if err != nil || value == nil { // NaN and infinities are no JSON
+	if err != nil || value == nil { // NaN and infinities have no JSON
 		return problem.New(problem.InvalidValue, "%s is %v, which is no value that it can have", name, value)
 	}
 	_, err = d.draft.Option(name, text, 0)
 	return err
 }
 
-// ignored says which parameters have no meaning here: those of sequences, priorities
-// and of how answers are sent.
+// ignored lists the parameters without meaning here: those of sequences, priorities and the
+// transfer of answers.
 func ignored(name string) bool {
 	switch name {
 	case "priority", "sequence_id", "sequence_start", "sequence_end", "headers", "binary_data_output":
@@ -113,7 +112,7 @@ func microseconds(p *inferencepb.InferParameter) (int64, error) {
 	return 0, problem.New(problem.InvalidValue, "timeout is %v, a whole number of microseconds is wanted", p)
 }
 
-// message reads an input whose bytes are b, or whose elements it has itself.
+// message reads an input whose bytes are b, or whose elements are in the message.
 func (d *decoder) message(t *input, in *inferencepb.ModelInferRequest_InferInputTensor, b []byte) error {
 	if err := known(t.name); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (d *decoder) message(t *input, in *inferencepb.ModelInferRequest_InferInput
 	return d.contents(t, c)
 }
 
-// contents takes the elements of an input.
+// contents reads the elements of an input.
 func (d *decoder) contents(t *input, c *inferencepb.InferTensorContents) error {
 	have := len(c.GetFp32Contents())
 	if t.name == "k" {
@@ -163,7 +162,7 @@ func (d *decoder) contents(t *input, c *inferencepb.InferTensorContents) error {
 	return d.draft.Floats(c.GetFp32Contents())
 }
 
-// want takes the name of an output.
+// want records a requested output by its name.
 func (d *decoder) want(name string, parameters map[string]*inferencepb.InferParameter) error {
 	for p := range parameters {
 		if p != "binary_data" {
@@ -173,7 +172,7 @@ func (d *decoder) want(name string, parameters map[string]*inferencepb.InferPara
 	return d.wantOutput(Output{Name: name, Binary: true})
 }
 
-// Message encodes resp as Answer does; the data of all outputs is raw.
+// Message encodes resp as Answer does; all outputs are raw.
 func (r *Request) Message(model string, version int64, resp *batch.Response, ids wire.Naming) (*inferencepb.ModelInferResponse, error) {
 	wanted, err := r.wanted(ids)
 	if err != nil {
@@ -200,8 +199,8 @@ func (r *Request) Message(model string, version int64, resp *batch.Response, ids
 	return m, nil
 }
 
-// Messages of what tells about a server and its models, of the same content as the
-// bodies that they are made of.
+// Messages that describe a server and its models, with the content of the corresponding
+// bodies.
 
 // Message is s as a message.
 func (s Server) Message() *inferencepb.ServerMetadataResponse {

@@ -34,20 +34,19 @@ type Model struct {
 	Outputs  []Tensor `json:"outputs"`
 }
 
-// Tensor describes an input or output; -1 is any size.
+// Tensor describes an input or output; -1 means any size.
 type Tensor struct {
 	Name     string  `json:"name"`
 	Datatype string  `json:"datatype"`
 	Shape    []int64 `json:"shape"`
 }
 
-// NewServer describes a server of this protocol.
+// NewServer describes this server.
 func NewServer(name, version string) Server {
 	return Server{Name: name, Version: version, Extensions: []string{"binary_tensor_data", "model_configuration", "statistics"}}
 }
 
-// NewModel describes a collection of dimension dim whose current versions are
-// given.
+// NewModel describes a collection of dimension dim with these current versions.
 func NewModel(name string, versions []int64, dim int, ids wire.Naming) Model {
 	m := Model{
 		Name: name, Versions: []string{}, Platform: "thresher",

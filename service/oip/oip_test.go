@@ -18,7 +18,7 @@ import (
 	"thresher/service/wire"
 )
 
-// little appends values as they lie in a binary body.
+// bytesFrom returns values as in a binary body.
 func bytesFrom(values ...any) []byte {
 	var b bytes.Buffer
 	for _, v := range values {
@@ -29,12 +29,12 @@ func bytesFrom(values ...any) []byte {
 	return b.Bytes()
 }
 
-// limits of most tests here; collections have 3 dimensions.
+// limits of most tests; collections have 3 dimensions.
 func limits() wire.Limits { return wire.Limits{Queries: 4, K: 50} }
 
 const dim = 3
 
-// TestDecode reads the same search from every form that clients send.
+// TestDecode reads the same search in every form that clients send.
 func TestDecode(t *testing.T) {
 	data := []float32{1, -2.5, 0.1, 4, 5, 6}
 	raw := bytesFrom(data)
@@ -98,7 +98,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses fixes kind, field and words of every refusal.
+// TestDecodeRefuses fixes kind, field and text of every refusal.
 func TestDecodeRefuses(t *testing.T) {
 	const q = `{"name":"queries","shape":[1,3],"datatype":"FP32","data":[1,2,3]}`
 	input := func(s string) string { return `{"inputs":[` + s + `]}` }
@@ -204,7 +204,7 @@ func TestDecodeRefuses(t *testing.T) {
 	checkProblem(t, err, problem.NoQueries, "queries", -1, "queries is empty")
 	_, err = Decode(make([]byte, 12*5), 0, dim, limits())
 	checkProblem(t, err, problem.OverLimit, "queries", -1, "5 queries, 4 are the most")
-	// A shape whose product does not fit 64 bits, where nothing limits it.
+	// A shape whose product overflows 64 bits, if nothing limits it.
 	huge := `{"inputs":[{"name":"queries","shape":[9223372036854775807,3],"datatype":"FP32","parameters":{"binary_data_size":12}}]}`
 	_, err = Decode([]byte(huge), len(huge), dim, wire.Limits{})
 	checkProblem(t, err, problem.InvalidValue, "queries", -1, "takes more than 2^63 bytes")
@@ -221,7 +221,7 @@ func checkProblem(t *testing.T, err error, kind problem.Kind, field string, inde
 	}
 }
 
-// response has an answer of two, and one that a deadline cut short.
+// response has a complete answer of two atoms, and one interrupted by a deadline.
 func response() *batch.Response {
 	open := 17.25
 	return &batch.Response{Answers: []batch.Answer{
@@ -274,18 +274,18 @@ func TestAnswerBinary(t *testing.T) {
 }
 
 func TestAnswerNames(t *testing.T) {
-	// Names are wanted of a collection that has none.
+	// Names are requested from a collection without string ids.
 	r := &Request{Outputs: []Output{{"ids", true}, {"names", true}}}
 	_, _, err := r.Answer("m", 1, response(), wire.Naming{})
 	checkProblem(t, err, problem.UnknownField, "outputs", 1, "output names: the ids of this collection are numbers")
-	// They are among all that a collection of names has.
+	// They are among the outputs of a collection with string ids.
 	body, length, err := (&Request{Binary: true}).Answer("m", 1, response(), wire.Naming{Name: func(int64) string { return "x" }})
 	if err != nil || length < 0 || !strings.Contains(string(body[:length]), `"names"`) {
 		t.Errorf("%s (%v)", body, err)
 	}
 }
 
-// TestAnswerOfNothing: no answer has an id.
+// TestAnswerOfNothing: an empty answer has no ids.
 func TestAnswerOfNothing(t *testing.T) {
 	empty := &batch.Response{Answers: make([]batch.Answer, 2)}
 	body, _, err := (&Request{Outputs: []Output{{"ids", false}}}).Answer("m", 1, empty, wire.Naming{})

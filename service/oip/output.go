@@ -9,7 +9,7 @@ import (
 	"thresher/service/wire"
 )
 
-// output is a tensor that can be wanted: [m, k] if it is wide, else [m].
+// output is a tensor that can be requested: [m, k] if it is wide, else [m].
 type output struct {
 	name     string
 	datatype string
@@ -25,15 +25,15 @@ type cell struct {
 	text    string
 }
 
-// outputs lists all. Wide ones are padded behind an answer that has fewer ids than
-// the longest: by id -1, score -Inf and an empty name.
+// outputs lists all outputs. In wide ones, shorter answers are padded to the longest with id
+// -1, score -Inf and an empty name.
 func outputs() []output {
 	return []output{
 		{"ids", "INT64", true, func(a *batch.Answer, j int, ids wire.Naming) cell {
 			switch {
 			case j >= len(a.IDs):
 				return cell{integer: -1}
-			case ids.Textual(): // names has the ids, this the rows
+			case ids.Textual(): // names has the ids, this output the rows
 				return cell{integer: a.IDs[j]}
 			}
 			return cell{integer: ids.ID(a.IDs[j])}
@@ -64,7 +64,7 @@ func outputs() []output {
 	}
 }
 
-// names is the output that only collections whose ids are text have.
+// names is the output of string ids.
 const names = "names"
 
 func outputNames() []string {
@@ -75,7 +75,7 @@ func outputNames() []string {
 	return all
 }
 
-// json appends c to an array of JSON. Numbers that JSON does not have are null.
+// json appends c to an array of JSON. NaN and infinities become null.
 func (o *output) json(dst []byte, c cell) []byte {
 	switch o.datatype {
 	case "INT64":
@@ -90,8 +90,8 @@ func (o *output) json(dst []byte, c cell) []byte {
 	return wire.AppendDouble(dst, c.number)
 }
 
-// binary appends c as the extension has it: little-endian, a byte for BOOL, a
-// length of 4 bytes before BYTES.
+// binary appends c in the format of the extension: little-endian, one byte for BOOL, a length
+// of 4 bytes before BYTES.
 func (o *output) binary(dst []byte, c cell) []byte {
 	le := binary.LittleEndian
 	switch o.datatype {

@@ -17,8 +17,8 @@ import (
 	"thresher/service/wire"
 )
 
-// TestRequestsComeBack: a request written as clients write it is the request that
-// is read, whichever of its tensors are binary and in whatever order they come.
+// TestRequestsComeBack: a request encoded as clients do is decoded to the same request,
+// whichever of its tensors are binary and in any order.
 func TestRequestsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 5).Draw(t, "dim")
@@ -69,8 +69,8 @@ func TestRequestsComeBack(t *testing.T) {
 	})
 }
 
-// TestAnswersComeBack reads answers as a client does: the tensors lie in the tail in
-// the order of the outputs.
+// TestAnswersComeBack decodes answers as a client does: the tensors are in the tail in the
+// order of the outputs.
 func TestAnswersComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resp := &batch.Response{Answers: make([]batch.Answer, rapid.IntRange(0, 4).Draw(t, "m"))}
@@ -160,7 +160,7 @@ func TestAnswersComeBack(t *testing.T) {
 	})
 }
 
-// element reads one value of a tensor, as text.
+// element decodes one value of a tensor, as text.
 func element(datatype string, b []byte) (string, []byte) {
 	le := binary.LittleEndian
 	switch datatype {
@@ -177,7 +177,7 @@ func element(datatype string, b []byte) (string, []byte) {
 	return fmt.Sprintf("%q", b[4:4+n]), b[4+n:]
 }
 
-// expected is value j of a in an output, as element or JSON has it.
+// expected is value j of a in an output, as element or JSON returns it.
 func expected(output string, a *batch.Answer, j int, asBinary bool) string {
 	there := j < len(a.IDs)
 	switch output {
@@ -220,7 +220,7 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// FuzzDecode splits the input into JSON and tensors wherever it likes.
+// FuzzDecode splits the input into JSON and tensors at any point.
 func FuzzDecode(f *testing.F) {
 	q := `{"name":"queries","shape":[1,3],"datatype":"FP32","data":[1,2,3]}`
 	tensor := `{"inputs":[{"name":"queries","shape":[1,3],"datatype":"FP32","parameters":{"binary_data_size":12}},` +

@@ -12,5 +12,5 @@ type ModelIndex struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	State   string `json:"state"`
-	Reason  string `json:"reason"` // why it is in that state; "" if it is ready
+	Reason  string `json:"reason"` // why it is not ready; "" if it is
 }

@@ -10,33 +10,33 @@ import (
 	"thresher/service/wire"
 )
 
-// HeaderLength is the HTTP header that gives the length of a body's JSON where
-// binary tensors follow it.
+// HeaderLength is the HTTP header with the length of a body's JSON, if binary tensors follow
+// it.
 const HeaderLength = "Inference-Header-Content-Length"
 
 // Request is an inference request.
 type Request struct {
-	ID      string // echoed in the answer
+	ID      string // repeated in the answer
 	Search  *wire.Search
-	Outputs []Output // what is wanted, in that order; nil for all
+	Outputs []Output // requested outputs, in order; nil for all
 	Binary  bool     // outputs that are not listed are binary
 }
 
-// Output is one tensor that is wanted.
+// Output is one requested tensor.
 type Output struct {
 	Name   string
 	Binary bool
 }
 
-// Decode reads a request to a collection of dimension dim. headerLength is the
-// value of the header Inference-Header-Content-Length, -1 without one: then all
-// of body is JSON; 0 says that body is nothing but the queries, little-endian
-// float32. Queries may share body's memory. Errors are of type *problem.Problem.
+// Decode reads a request to a collection of dimension dim. headerLength is the value of the
+// header Inference-Header-Content-Length, -1 without one: then all of body is JSON; 0 means
+// that body consists of the queries only, little-endian float32. Queries may share body's
+// memory. Errors are of type *problem.Problem.
 //
-// Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1].
-// What else a search can be asked for (the fields of a JSON body, but for include) is given by
-// parameters of the request, as may be k and delta, and timeout in microseconds.
-// Parameters for sequences and priorities have no meaning here and are ignored.
+// Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1]. The other
+// fields of a search's JSON body, except include, are parameters of the request, as k and
+// delta may be, and timeout in microseconds. Parameters for sequences and priorities are
+// ignored.
 func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error) {
 	d := &decoder{body: body, draft: wire.NewDraft(dim, l), dim: dim}
 	if headerLength > len(body) {
@@ -76,9 +76,9 @@ type decoder struct {
 	draft   *wire.Draft
 	dim     int
 	request Request
-	// binary are the inputs whose data follow the JSON, in the order of the data.
+	// binary lists the inputs whose data follow the JSON, in the order of the data.
 	binary []input
-	// stated are the outputs that say themselves whether they are binary.
+	// stated lists the outputs that say themselves whether they are binary.
 	stated []int
 }
 
@@ -108,7 +108,7 @@ func (d *decoder) field(name string, b []byte, at int) (next int, err error) {
 	case "id":
 		d.request.ID, next, err = text(name, b, at)
 		return next, err
-	case "model_name", "model_version": // which some clients repeat from the path
+	case "model_name", "model_version": // some clients repeat them from the path
 		return jsonscan.Value(b, at)
 	case "parameters":
 		return jsonscan.Fields(b, at, func(key []byte, at int) (int, error) {
@@ -136,7 +136,7 @@ func (d *decoder) parameter(name string, b []byte, at int) (next int, err error)
 		return next, err
 	case "timeout":
 		us, next, err := parseInt(name, b, at)
-		if err == nil && us != 0 { // 0 asks for the default
+		if err == nil && us != 0 { // 0 means the default
 			err = d.draft.Number("timeout_ms", float64(us)/1000)
 		}
 		return next, err
@@ -148,7 +148,7 @@ func (d *decoder) parameter(name string, b []byte, at int) (next int, err error)
 	return d.draft.Option(name, b, at)
 }
 
-// output reads what is wanted n-th.
+// output reads the n-th requested output.
 func (d *decoder) output(n int, b []byte, at int) (int, error) {
 	var o Output
 	next, err := jsonscan.Fields(b, at, func(key []byte, at int) (next int, err error) {
@@ -178,7 +178,7 @@ func (d *decoder) output(n int, b []byte, at int) (int, error) {
 	return next, nil
 }
 
-// wantOutput notes that an output is wanted.
+// wantOutput records a requested output.
 func (d *decoder) wantOutput(o Output) error {
 	if names := outputNames(); !slices.Contains(names, o.Name) {
 		return problem.New(problem.UnknownField, "there is no output %q", cut([]byte(o.Name))).Within(names)
@@ -190,7 +190,7 @@ func (d *decoder) wantOutput(o Output) error {
 	return nil
 }
 
-// inField is problem.Unreadable that names the field, if none is named.
+// inField is problem.Unreadable with the name of the field, unless one is named.
 func inField(err error, field string) error {
 	if err == nil {
 		return nil
@@ -218,5 +218,5 @@ func nth(err error, field string, n int) error {
 	return p
 }
 
-// cut shortens what is repeated in a message.
+// cut shortens text of a body for a message.
 func cut(s []byte) string { return fmt.Sprintf("%.60s", s) }

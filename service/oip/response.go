@@ -8,12 +8,12 @@ import (
 	"thresher/service/wire"
 )
 
-// Answer encodes resp as the answer of model to r. headerLength is the length of
-// its JSON, to be sent as the header Inference-Header-Content-Length and with
-// the type application/octet-stream, or -1 if all of body is JSON. The one error, a
-// *problem.Problem, is that names are wanted of a collection without.
+// Answer encodes resp as the answer of model to r. headerLength is the length of its JSON, to
+// be sent as the header Inference-Header-Content-Length with the type
+// application/octet-stream, or -1 if all of body is JSON. The only error, a *problem.Problem,
+// is a request for names from a collection without string ids.
 //
-// k, the second size of what has a value an id, is the length of the longest
+// k, the second dimension of outputs with a value for each id, is the length of the longest
 // answer.
 func (r *Request) Answer(model string, version int64, resp *batch.Response, ids wire.Naming) (body []byte, headerLength int, err error) {
 	wanted, err := r.wanted(ids)
@@ -47,7 +47,7 @@ func (r *Request) Answer(model string, version int64, resp *batch.Response, ids 
 	return head, -1, nil
 }
 
-// longest is the length of the longest answer.
+// longest returns the length of the longest answer.
 func longest(resp *batch.Response) int {
 	k := 0
 	for i := range resp.Answers {
@@ -56,13 +56,13 @@ func longest(resp *batch.Response) int {
 	return k
 }
 
-// tensor is an output in the form that is wanted.
+// tensor is an output in the requested format.
 type tensor struct {
 	output
 	asBinary bool
 }
 
-// wanted lists what r wants: if it does not say, all that there is.
+// wanted lists the outputs that r requests, by default all.
 func (r *Request) wanted(ids wire.Naming) ([]tensor, error) {
 	var wanted []tensor
 	if len(r.Outputs) == 0 {

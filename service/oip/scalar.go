@@ -7,7 +7,7 @@ import (
 	"thresher/service/problem"
 )
 
-// Errors here name the field in words only: where it is, the caller knows.
+// These errors name the field in words only; the caller adds its position.
 
 // text reads the string at b[at].
 func text(field string, b []byte, at int) (string, int, error) {
@@ -46,7 +46,7 @@ func parseInt(field string, b []byte, at int) (int64, int, error) {
 	return n, end, nil
 }
 
-// mistyped is the error of a value that is not what was wanted.
+// mistyped is the error of a value of the wrong type.
 func mistyped(field string, b []byte, at int, want string) error {
 	end, err := jsonscan.Value(b, at)
 	if err != nil {

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// ModelStatistics are what the statistics extension tells of a model.
+// ModelStatistics is a model's entry of the statistics extension.
 type ModelStatistics struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// LastInference is when it was asked last, in milliseconds since 1970; 0: never.
+	// LastInference is the time of the last request, in milliseconds since 1970; 0 if there
+	// was none.
 	LastInference  int64          `json:"last_inference"`
 	InferenceCount int64          `json:"inference_count"` // queries answered
 	ExecutionCount int64          `json:"execution_count"` // runs that answered them, together or alone
 	Inference      InferenceStats `json:"inference_stats"`
-	Batches        []struct{}     `json:"batch_stats"` // always empty: times of runs of each size are not kept
+	Batches        []struct{}     `json:"batch_stats"` // always empty: times by size of runs are not kept
 }
 
-// InferenceStats are of requests since the server began.
+// InferenceStats covers requests since the server started.
 type InferenceStats struct {
 	Success       DurationStat `json:"success"`
 	Fail          DurationStat `json:"fail"`
-	Queue         DurationStat `json:"queue"`         // waiting for their turn
+	Queue         DurationStat `json:"queue"`         // waiting for a slot
 	ComputeInput  DurationStat `json:"compute_input"` // reading and decoding
 	ComputeInfer  DurationStat `json:"compute_infer"`
 	ComputeOutput DurationStat `json:"compute_output"`
-	CacheHit      DurationStat `json:"cache_hit"` // there is no cache: always 0
+	CacheHit      DurationStat `json:"cache_hit"` // always 0: there is no cache
 	CacheMiss     DurationStat `json:"cache_miss"`
 }
 
-// DurationStat is how often something took how long in all.
+// DurationStat is the number of events and their total duration.
 type DurationStat struct {
 	Count int64 `json:"count"`
 	NS    int64 `json:"ns"`
 }
 
-// Statistics counts what is asked of models, each of its newest version that was asked.
-// The zero value is ready; it is safe for concurrent use.
+// Statistics counts requests to models, each for its newest requested version. The zero value
+// is ready; it is safe for concurrent use.
 type Statistics struct {
 	mu     sync.Mutex
 	models map[string]*counts
@@ -48,7 +49,8 @@ type counts struct {
 	stats   ModelStatistics
 }
 
-// countsOf is the counts of a version, nil if a newer one was asked. The caller holds mu.
+// countsOf returns the counts of a version, nil if a newer one was requested. The caller
+// holds mu.
 func (s *Statistics) countsOf(name string, version int64) *counts {
 	c := s.models[name]
 	switch {
@@ -64,7 +66,7 @@ func (s *Statistics) countsOf(name string, version int64) *counts {
 	return c
 }
 
-// Of tells what was counted of a version.
+// Of returns the statistics of a version.
 func (s *Statistics) Of(name string, version int64) ModelStatistics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +78,7 @@ func (s *Statistics) Of(name string, version int64) ModelStatistics {
 	return m
 }
 
-// Ran counts a run of what was begun on a model.
+// Ran counts a run for a model.
 func (s *Statistics) Ran(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +87,7 @@ func (s *Statistics) Ran(name string) {
 	}
 }
 
-// Forget drops a model.
+// Forget removes a model.
 func (s *Statistics) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +113,7 @@ func (s *Statistics) Begin(name string, version int64) *Call {
 	return &Call{of: s, name: name, version: version, began: time.Now()}
 }
 
-// since is the time since the last step.
+// since returns the time since the last step.
 func (c *Call) since() time.Duration {
 	now := time.Now()
 	took := now.Sub(c.last)
@@ -119,21 +121,21 @@ func (c *Call) since() time.Duration {
 	return took
 }
 
-// Turn says that the request has its turn, for which it waited.
+// Turn records that the request has a slot, and how long it waited.
 func (c *Call) Turn(waited time.Duration) { c.queue, c.last = waited, time.Now() }
 
-// Decoded says that its queries were read.
+// Decoded records that its queries were read.
 func (c *Call) Decoded(queries int) { c.queries, c.input = queries, c.since() }
 
-// Found says that they were answered, and counts the request: whoever has its answer
-// finds it counted.
+// Found records that the queries were answered, and counts the request before the answer is
+// sent, so that a client with its answer finds it counted.
 func (c *Call) Found() {
 	c.infer = c.since()
 	c.found = true
 	c.count(1)
 }
 
-// count adds the request to what succeeded, or takes it away by -1.
+// count adds the request to the successful ones, or removes it with -1.
 func (c *Call) count(n int64) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -156,10 +158,10 @@ func (c *Call) count(n int64) {
 	}
 }
 
-// End ends the request; err is what it failed with, or nil.
+// End ends the request; err is its error, or nil.
 func (c *Call) End(err error) {
 	if err != nil && c.found {
-		c.count(-1) // it could not be said
+		c.count(-1) // the answer could not be sent
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
