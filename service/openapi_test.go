@@ -23,7 +23,7 @@ import (
 	"thresher/service/problem"
 )
 
-// document is openapi.yaml, read.
+// document is the parsed openapi.yaml.
 type document struct {
 	tree     map[string]any
 	mux      *http.ServeMux // from paths to patterns
@@ -85,7 +85,7 @@ func (d *document) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// escaped is a name as part of a JSON pointer.
+// escaped escapes a name for a JSON pointer.
 func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
 // follow resolves a $ref of the document.
@@ -102,7 +102,7 @@ func (d *document) follow(pointer string, node any) (string, map[string]any) {
 	return strings.TrimPrefix(ref, "#"), at.(map[string]any)
 }
 
-// operation is what the document says of a method of a path, which may be a pattern.
+// operation returns the document's operation for a method of a path, which may be a pattern.
 func (d *document) operation(method, path string) (pointer string, op map[string]any) {
 	r, err := http.NewRequest("GET", "http://x"+path, nil)
 	if err != nil {
@@ -118,13 +118,13 @@ func (d *document) operation(method, path string) (pointer string, op map[string
 	return "/paths/" + escaped(pattern) + "/" + strings.ToLower(method), op
 }
 
-// check compares an answer with the document: its status, its media type, and the
-// schema of a JSON body.
+// check compares an answer with the document: its status, its media type, and the schema of a
+// JSON body.
 func (d *document) check(t testing.TB, method, path string, a *answer) {
 	t.Helper()
 	pointer, op := d.operation(method, path)
 	if op == nil || a.status == http.StatusNotModified || method == http.MethodHead {
-		return // unknown paths and methods have problems, which their tests look at
+		return // other tests check the problems of unknown paths and methods
 	}
 	responses := op["responses"].(map[string]any)
 	key := fmt.Sprint(a.status)
@@ -166,11 +166,11 @@ func (d *document) check(t testing.TB, method, path string, a *answer) {
 	}
 }
 
-// pathOf is a pattern of the router as the document writes it.
+// pathOf returns a pattern of the router as the document writes it.
 func pathOf(pattern string) string { return strings.TrimSuffix(pattern, "{$}") }
 
-// TestDescriptionIsTheTable walks the table of routes and the document against each
-// other: paths, methods, parameters of path and query, and who may ask.
+// TestDescriptionIsTheTable compares the table of routes with the document in both
+// directions: paths, methods, parameters of path and query, and scopes.
 func TestDescriptionIsTheTable(t *testing.T) {
 	d := described(t)
 	s := &Server{}
@@ -216,7 +216,8 @@ func TestDescriptionIsTheTable(t *testing.T) {
 	}
 }
 
-// parameters lists the names in query, sorted, and in path of an operation.
+// parameters returns the names of an operation's parameters, sorted: in the query, and in the
+// path.
 func (d *document) parameters(item, op map[string]any) (query, path []string) {
 	for _, holder := range []map[string]any{item, op} {
 		list, _ := holder["parameters"].([]any)
@@ -234,8 +235,8 @@ func (d *document) parameters(item, op map[string]any) (query, path []string) {
 	return query, path
 }
 
-// TestDescriptionHoldsTogether: references lead somewhere, schemas compile, examples
-// keep to theirs, and names are unique.
+// TestDescriptionHoldsTogether: references resolve, schemas compile, examples satisfy their
+// schemas, and names are unique.
 func TestDescriptionHoldsTogether(t *testing.T) {
 	d := described(t)
 	if v, _ := d.tree["openapi"].(string); !strings.HasPrefix(v, "3.1.") {
@@ -279,7 +280,7 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 				}
 			}
 			for k, v := range n {
-				if v == nil { // a comma in a text that is not in quotes
+				if v == nil { // a comma in an unquoted text
 					t.Errorf("%s/%s: nothing is there", pointer, k)
 				}
 				walk(pointer+"/"+escaped(k), v)

@@ -14,109 +14,110 @@ import (
 	"thresher/service/trace"
 )
 
-// Options configure a Server. Dir and Open are needed, Limits and Timeouts have
-// defaults where they are zero.
+// Options configure a Server. Dir and Open are required; zero members of Limits and Timeouts
+// mean defaults.
 type Options struct {
-	// Dir keeps everything; it is created if missing.
+	// Dir is the data folder; it is created if missing.
 	Dir string
-	// Open makes engines; only whoever chooses backends can.
+	// Open makes engines; the caller chooses the backend.
 	Open catalog.Opener
-	// Roots are the folders that collections may be made of files in.
+	// Roots are the folders of files from which collections may be made.
 	Roots []string
-	// Tokens are who may ask; none lets everybody.
+	// Tokens grant access; without any, everything is permitted to everybody.
 	Tokens []Token
-	// AnyHost answers whatever host a request names. Without it and without tokens,
-	// hosts that are neither addresses nor localhost are refused: a web page must not
-	// reach a server on loopback by giving it a name.
+	// AnyHost accepts requests for any host. Without it and without tokens, hosts other than
+	// addresses and localhost are refused, because a web page could reach a server on
+	// loopback under a name of its own.
 	AnyHost bool
-	// Origins are the web origins that browsers may let ask; "*" is all.
+	// Origins are the web origins from which browsers may send requests; "*" means all.
 	Origins []string
-	// Proxies are whose X-Forwarded-For is believed: clients without tokens are told apart
-	// by it.
+	// Proxies are the trusted proxies, whose X-Forwarded-For identifies clients without
+	// tokens.
 	Proxies []netip.Prefix
-	// OpenMetrics lets /metrics be read without a token.
+	// OpenMetrics permits reading /metrics without a token.
 	OpenMetrics bool
 
 	Limits   Limits
 	Timeouts Timeouts
 	// Coalesce configures dynamic batching; nil means the defaults.
 	Coalesce *batch.CoalescerOptions
-	// BatchConcurrency is how many batches are answered at once, BatchChunk how many
-	// of their queries become durable together.
+	// BatchConcurrency is the number of batches answered at once, BatchChunk the number of
+	// their queries that become durable together.
 	BatchConcurrency, BatchChunk int
-	// SlateKeep is for how long a slate takes feedback.
+	// SlateKeep is how long a slate accepts feedback.
 	SlateKeep time.Duration
-	// Turn is about how long searches have the machine before others have their turn.
+	// Turn is about how long searches use the machine before others get their turn.
 	Turn time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.
 	Threads int
 
-	// Version is the build, Backend and Device what searches.
-	Version         any // of the JSON at /v1/version
+	// Version describes the build, Backend and Device the backend.
+	Version         any // sent as the JSON of /v1/version
 	Release         string
-	Revision        string // of the source, "" if it is not known
+	Revision        string // of the source, "" if unknown
 	Backend, Device string
-	// Metrics are told what happens, Scrape is what /metrics answers; nil for none.
+	// Metrics count the server's work, Scrape answers /metrics; nil for none.
 	Metrics *metrics.Metrics
 	Scrape  http.Handler
-	// Traces are told what requests spend their time on; nil for none.
+	// Traces record what requests spend their time on; nil for none.
 	Traces *trace.Tracer
-	Log    *slog.Logger // nil discards
+	Log    *slog.Logger // nil discards records
 
-	lameDuck <-chan struct{} // for tests: ends that time instead of Timeouts.LameDuck
+	lameDuck <-chan struct{} // for tests: its end replaces that of Timeouts.LameDuck
 }
 
-// Limits are what clients may ask for; sizes are in bytes.
+// Limits bound requests; sizes are in bytes.
 type Limits struct {
-	Body        int64 // of a search, or of any JSON
-	Bodies      int64 // of all searches at once, in memory
-	Answers     int64 // of all searches at once, in memory
-	GiveWay     int64 // bytes a second of bodies and answers that keep memory while others wait for it
+	Body        int64 // of a search, or of other JSON
+	Bodies      int64 // of all concurrent searches, in memory
+	Answers     int64 // of all concurrent searches, in memory
+	GiveWay     int64 // bytes a second below which a body or answer may lose its memory to others that wait
 	Upload      int64 // of a file, or of a collection's rows
-	Files       int64 // of all files together; 0 is no limit
-	Memory      int64 // of all collections together; 0 is no limit
+	Files       int64 // of all files together; 0 means no limit
+	Memory      int64 // of all collections together; 0 means no limit
 	Queries     int   // of one search
 	K           int
 	Results     int // of one search: queries times k
 	Collections int
-	Searches    int   // at once
-	Waiting     int   // searches that wait to be among these; below 0 is none
-	Rate        int64 // bytes a second that a body may not fall below
+	Searches    int   // concurrent ones
+	Waiting     int   // searches waiting for a slot; below 0 means none
+	Rate        int64 // least bytes a second of a body
 
-	ClientRate     float64 // queries a second of one client; 0 is no limit
-	ClientBurst    int     // its queries at once, where there is a rate; 0 is Queries
-	ClientSearches int     // its searches at once; 0 is no limit
+	ClientRate     float64 // queries a second of one client; 0 means no limit
+	ClientBurst    int     // queries that a client may send at once, if there is a rate; 0 means Queries
+	ClientSearches int     // concurrent searches of one client; 0 means no limit
 
 	Tournaments      int
 	Arms             int   // of one tournament
-	Duels            int   // handed out, or reported, by one request
+	Duels            int   // issued, or reported, by one request
 	TournamentMemory int64 // of tournaments in memory
 
 	SlateUsers  int   // of one request
 	SlateItems  int   // of one slate
 	Slates      int   // that a collection remembers
-	SlateMemory int64 // of users' states and of items made ready for slates
+	SlateMemory int64 // of users' states and prepared items
 }
 
-// Timeouts of the server.
+// Timeouts of the server; below 0 means none where that is said.
 type Timeouts struct {
 	Header time.Duration // of a request's header
-	Body   time.Duration // of a body that does not come, or of an answer that is not taken
+	Body   time.Duration // of a body that does not arrive, or of an answer that is not read
 	Idle   time.Duration // of a connection
-	Search time.Duration // of any search; below 0 is none
-	Drain  time.Duration // of requests under way when the server ends; below 0 is none
-	// LameDuck is how long the server still listens, to refuse, once it shall end.
+	Search time.Duration // of any search; below 0 means none
+	Drain  time.Duration // of running requests when the server shuts down; below 0 means none
+	// LameDuck is how long a server that shuts down still listens, in order to refuse
+	// requests.
 	LameDuck time.Duration
 }
 
-// Token lets whoever has the secret ask.
+// Token grants access to clients that know the secret.
 type Token struct {
 	Name  string // in logs
-	Write bool   // may change things; every token may read
+	Write bool   // permits writing; every token permits reading
 	Hash  [sha256.Size]byte
 }
 
-// withDefaults fills in what is zero.
+// withDefaults returns o with zero values replaced by defaults.
 func (o Options) withDefaults() Options {
 	l, t := &o.Limits, &o.Timeouts
 	l.Body = cmp.Or(l.Body, 64<<20)

@@ -7,33 +7,33 @@ import (
 	"strconv"
 )
 
-// mostAtOnce is how much of an answer is encoded before it is sent, in bytes: the memory
-// that its text takes however long it is.
+// mostAtOnce is the part of an answer, in bytes, that is encoded before it is sent; it bounds
+// the memory of the text.
 const mostAtOnce = 1 << 20
 
-// encoding is what a byte of JSON takes to be written or read, in ns of a core.
+// encoding is the time to encode or decode a byte of JSON, in ns of one core.
 const (
 	encodingByte = 8
 	decodingByte = 4
 )
 
-// outgoing is an answer of any length on its way to the client. Short ones go whole, with
-// their length; of longer ones each piece is encoded in its turn at the processor, and
-// sent outside of it.
+// outgoing is an answer of any length being sent. Short ones are sent at once, with their
+// length; of longer ones each piece is encoded in a turn at the processor, and sent outside
+// of it.
 type outgoing struct {
 	ctx  context.Context
 	w    http.ResponseWriter
 	t    *turn
 	buf  *buffer
 	sent bool
-	gone error // the client, or its time
+	gone error // why sending failed
 }
 
-// errGone says that an answer could not be sent to its end.
+// errGone says that an answer could not be sent completely.
 var errGone = errors.New("the client did not take the answer")
 
-// outgoing begins the answer to a search that has come to its end: the turn keeps nothing
-// but its memory.
+// outgoing begins the answer of a finished search: the turn keeps only the memory of the
+// answer.
 func (t *turn) outgoing(r *request, w http.ResponseWriter) *outgoing {
 	t.rest()
 	if w := pacedWriter(w); w != nil && t.answer != nil {
@@ -43,13 +43,13 @@ func (t *turn) outgoing(r *request, w http.ResponseWriter) *outgoing {
 	return &outgoing{ctx: r.Context(), w: w, t: t, buf: t.s.buffers.text()}
 }
 
-// Write takes a piece of the answer.
+// Write appends a piece of the answer.
 func (o *outgoing) Write(p []byte) (int, error) {
 	o.buf.b = append(o.buf.b, p...)
 	return len(p), o.step()
 }
 
-// step sends what was encoded if that is enough for now.
+// step sends what is encoded if it is long enough.
 func (o *outgoing) step() error {
 	if len(o.buf.b) < mostAtOnce || o.gone != nil {
 		return o.gone
@@ -71,7 +71,7 @@ func (o *outgoing) flush() {
 	o.buf.b = o.buf.b[:0]
 }
 
-// end sends the rest, and fails if some of the answer could not be sent.
+// end sends the rest, and fails if the answer could not be sent completely.
 func (o *outgoing) end() error {
 	if !o.sent {
 		return send(o.w, http.StatusOK, o.buf.b)
@@ -80,13 +80,13 @@ func (o *outgoing) end() error {
 	return o.gone
 }
 
-// close gives the memory of the text back.
+// close releases the memory of the text.
 func (o *outgoing) close() {
 	o.t.End()
 	o.t.s.buffers.freeText(o.buf)
 }
 
-// send writes a whole body. Nobody hears of a client that is gone.
+// send writes a whole body. Errors are ignored, because the client is gone.
 func send(w http.ResponseWriter, status int, body []byte) error {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

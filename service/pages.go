@@ -19,7 +19,7 @@ func (s *Server) getDescription(_ *request, w http.ResponseWriter) error {
 	return send(w, http.StatusOK, description)
 }
 
-// getProblem says what a kind of problem means, at the address that is its type.
+// getProblem explains a kind of problem, at the path that is its type.
 func (s *Server) getProblem(r *request, w http.ResponseWriter) error {
 	kind := problem.Kind(r.PathValue("kind"))
 	if !slices.Contains(problem.Kinds(), kind) {

@@ -9,11 +9,11 @@ import (
 	"thresher/service/problem"
 )
 
-// parameters are the query parameters of a request, those that its route has, each
-// given once unless it is a list.
+// parameters are the query parameters of a request, those that its route has, each given once
+// unless it is a list.
 type parameters struct{ url.Values }
 
-// parametersOf reads the query; names are the only ones there may be.
+// parametersOf parses the query; other parameters than names are refused.
 func parametersOf(r *http.Request, names []string) (parameters, error) {
 	if r.URL.RawQuery == "" {
 		return parameters{}, nil
@@ -33,7 +33,7 @@ func parametersOf(r *http.Request, names []string) (parameters, error) {
 	return parameters{values}, nil
 }
 
-// parseText is the value of a parameter, "" if it is not there.
+// parseText returns the value of a parameter, "" if it is absent.
 func (p parameters) parseText(name string) (string, error) {
 	values := p.Values[name]
 	if len(values) > 1 {
@@ -45,7 +45,7 @@ func (p parameters) parseText(name string) (string, error) {
 	return values[0], nil
 }
 
-// parseBool is a parameter of true or false; alone it is true.
+// parseBool returns a boolean parameter; without a value it is true.
 func (p parameters) parseBool(name string) (bool, error) {
 	text, err := p.parseText(name)
 	if err != nil || !p.Has(name) {
@@ -60,7 +60,7 @@ func (p parameters) parseBool(name string) (bool, error) {
 	return false, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]string{"true", "false"})
 }
 
-// parseInt is a parameter of a whole number in [low, high]; absent, it is otherwise.
+// parseInt returns an integer parameter in [low, high]; otherwise if it is absent.
 func (p parameters) parseInt(name string, low, high, otherwise int) (int, error) {
 	text, err := p.parseText(name)
 	if err != nil || !p.Has(name) {

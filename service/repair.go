@@ -21,8 +21,8 @@ import (
 	"thresher/service/tournaments"
 )
 
-// Check reads all that a data folder holds, which no server may have open, and tells of
-// each thing what it is. Nothing is changed.
+// Check reads everything in a data folder, which no server may have open, and reports the
+// state of each thing. Nothing is changed.
 func Check(ctx context.Context, dir string, tell func(db.Item)) error {
 	if err := isFolder(dir); err != nil {
 		return err
@@ -61,7 +61,7 @@ func isFolder(dir string) error {
 	return err
 }
 
-// checkDatabase tells of a database, and opens it if it is whole.
+// checkDatabase reports the state of a database, and opens it if it is intact.
 func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
 	i := db.Item{Kind: "database", Name: name, Verdict: db.Whole}
@@ -94,35 +94,34 @@ func checkSlates(ctx context.Context, dir string, tell func(db.Item)) error {
 	return slates.Check(ctx, filepath.Join(dir, slatesName), tell)
 }
 
-// Repaired is what Repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
-	// Databases are those that were damaged: each was moved and another made of it.
+	// Databases were damaged: each was moved and rebuilt.
 	Databases []RepairedDatabase `json:"databases"`
-	// Collections and Files are known again; what nothing tells of was moved.
+	// Collections and Files were adopted; unrecognised files were moved.
 	Collections []string          `json:"collections"`
 	Files       []string          `json:"files"`
 	Moved       []lostfound.Moved `json:"moved"`
 }
 
-// RepairedDatabase is what was read of a damaged database.
+// RepairedDatabase is the result of salvaging a damaged database.
 type RepairedDatabase struct {
 	Name    string   `json:"name"`
 	MovedTo string   `json:"moved_to"`
 	Buckets int      `json:"buckets"`
 	Keys    int      `json:"keys"`
-	Lost    []string `json:"lost"` // what is wrong, as far as that is told
+	Lost    []string `json:"lost"` // some of its faults
 }
 
 // Repair moves the damaged databases of a data folder, which no server may have open, to
-// lost+found, makes others of what can still be read of them, and has them know all
-// collections and files that are there. Batches are taken in when a server starts. Nothing
-// is removed.
+// lost+found, rebuilds them from what can be read, and records all collections and files that
+// exist. Batches are adopted when a server starts. Nothing is deleted.
 func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 	if err := isFolder(dir); err != nil {
 		return nil, err
 	}
 	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}
-	for _, name := range []string{metaName, slatesName} { // none is touched while another is in use
+	for _, name := range []string{metaName, slatesName} { // nothing is changed while one of them is in use
 		if err := db.Check(filepath.Join(dir, name)); errors.Is(err, db.ErrInUse) {
 			return nil, err
 		}
@@ -145,7 +144,7 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 	return r, r.index(dir, meta, log)
 }
 
-// database makes another of a database that is damaged.
+// database rebuilds a damaged database.
 func (r *Repaired) database(dir, name string) error {
 	path := filepath.Join(dir, name)
 	err := db.Check(path)
@@ -168,7 +167,7 @@ func (r *Repaired) database(dir, name string) error {
 	return nil
 }
 
-// index has bolt know all that is there.
+// index records in bolt everything that exists.
 func (r *Repaired) index(dir string, meta *bbolt.DB, log *slog.Logger) error {
 	f, err := files.Repair(filepath.Join(dir, filesName), meta, &files.Options{Log: log})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"thresher/service/db"
 )
 
-// stocked fills a server with something of each kind and returns what it answers.
+// stocked fills a server with something of each kind and returns its answers.
 func (s *site) stocked() map[string]string {
 	s.t.Helper()
 	s.do("PUT", "/v1/collections/rows?wait&metric=cosine", npy(gaussian(1, 40*dim), dim), "Content-Type", npyType).want(201)
@@ -27,7 +27,7 @@ func (s *site) stocked() map[string]string {
 	return s.everything()
 }
 
-// everything asks all that a server holds.
+// everything requests everything that a server holds.
 func (s *site) everything() map[string]string {
 	s.t.Helper()
 	got := map[string]string{}
@@ -43,7 +43,7 @@ func (s *site) everything() map[string]string {
 	s.do("GET", "/v1/collections", nil).want(200).into(&list)
 	for _, c := range list.Data {
 		if c.State == "failed" && c.Name == "more" {
-			continue // of a database that is older than its deletion
+			continue // the database is older than its deletion
 		}
 		var found struct {
 			Version int64
@@ -66,9 +66,9 @@ func (s *site) everything() map[string]string {
 	return got
 }
 
-// TestRestore: whatever becomes of meta.db, every collection and file that was acknowledged is
-// there with its answers, also of a copy that was made while the server wrote; at most
-// after a repair, which is asked for by name.
+// TestRestore: whatever happens to meta.db, every acknowledged collection and file is
+// restored with its answers, also from a copy made while the server wrote; some cases need an
+// explicit repair.
 func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 	whole := readFile(t, filepath.Join(dir, metaName))
 	for _, c := range []struct {
 		name   string
-		meta   []byte // nil for none
+		meta   []byte // nil if it is missing
 		repair bool
 	}{
 		{"as it was", whole, false},
@@ -92,7 +92,7 @@ func TestRestore(t *testing.T) {
 		{"cut", whole[:len(whole)/2-100], true},
 		{"cut to a page", whole[:4096], true},
 		{"garbage", append(append(whole[:8192:8192], []byte(strings.Repeat("garbage!", 1024))...), whole[16384:]...), true},
-		{"torn", torn, true}, // or whole, by chance
+		{"torn", torn, true}, // or intact, by chance
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			copied := t.TempDir()
@@ -145,7 +145,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// verdicts is what a check finds that is not whole.
+// verdicts lists what a check finds that is not intact.
 func verdicts(t *testing.T, dir string) string {
 	t.Helper()
 	var bad []string
@@ -171,8 +171,8 @@ func readFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestSlatesAreCut: the server says so and names the file; a repair has collections answer, and
-// slates be made and learnt from again.
+// TestSlatesAreCut: the server names the damaged file; after a repair collections answer, and
+// slates can be made and learned from again.
 func TestSlatesAreCut(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
@@ -219,7 +219,8 @@ func TestSlatesAreCut(t *testing.T) {
 	}
 }
 
-// TestRepairRefuses a folder that a server has open, and one that is none.
+// TestRepairRefuses: Repair refuses a folder that a server has open, and one that is not a
+// data folder.
 func TestRepairRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)

@@ -10,11 +10,11 @@ type route struct {
 	method, pattern string
 	scope           scope
 	handle          func(*request, http.ResponseWriter) error
-	params          []string // query parameters there may be
+	params          []string // permitted query parameters
 	always          bool     // also answered while draining
 }
 
-// routes is the table of everything that is served; openapi.yaml describes it.
+// routes is the table of all routes; openapi.yaml describes them.
 func (s *Server) routes() []route {
 	const (
 		get, put, post, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete

@@ -32,7 +32,7 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
-// readIDs reads a list of ids, all integers or all texts.
+// readIDs reads a list of ids, all integers or all strings.
 func readIDs(name string, keys *catalog.Keys) jsonbody.Reader {
 	return jsonbody.Array(name, 0, func(b []byte, i int) (next int, err error) {
 		const wanted = ": ids are all 64-bit integers or all texts"
@@ -65,8 +65,8 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	if kind := mediaType(r.Request); kind != jsonType {
 		return unsupported(r.Request, jsonType)
 	}
-	// Lists of ids take room as searches do; who then waits for other changes of the
-	// collection takes none.
+	// Lists of ids take memory and slots as searches do; a request that then waits for other
+	// changes of the collection holds neither.
 	err = s.inTurn(r, func(in *input) error {
 		text, err := in.all()
 		if err != nil {
@@ -90,8 +90,8 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
-// noRow is err, of status 404 where it says that there is no atom of an id: to what asks
-// for rows themselves, such an id is what was not found.
+// noRow returns err, with status 404 if it says that no atom has an id: for requests for
+// rows, the row is what was not found.
 func noRow(err error) error {
 	var p *problem.Problem
 	if !errors.As(err, &p) || p.Kind != problem.UnknownID {
@@ -102,7 +102,7 @@ func noRow(err error) error {
 	return &missing
 }
 
-// getRow answers with one row as it was given; as npy, it can be the body of a search.
+// getRow answers with one row as given; as npy it can be the body of a search.
 func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	form, err := accepted(r.Request, jsonType, npyType)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"thresher/service/problem"
 )
 
-// rpc answers the Open Inference Protocol over gRPC: the same searches, gate, limits,
-// tokens and deadlines as over HTTP, for a call is an HTTP/2 request.
+// rpc answers the Open Inference Protocol over gRPC: the same searches, turns, limits, tokens
+// and deadlines as over HTTP, because a call is an HTTP/2 request.
 type rpc struct {
 	s      *Server
 	calls  *http.ServeMux
 	errors *connect.ErrorWriter
 }
 
-// RPC is what answers gRPC, on a listener of its own.
+// RPC returns the handler of gRPC, for a listener of its own.
 func (s *Server) RPC() http.Handler {
 	p := &rpc{s: s, errors: connect.NewErrorWriter()}
 	options := []connect.HandlerOption{
@@ -44,12 +44,12 @@ type call struct {
 	*request
 	w    *callWriter
 	body *callBody
-	turn *turn // of the message that is answered, or nil
+	turn *turn // of the message being answered, or nil
 }
 
 type callKey struct{}
 
-// callOf returns the call that a method answers, with the method's context.
+// callOf returns the call of a method's context.
 func callOf(ctx context.Context) *call {
 	c := ctx.Value(callKey{}).(*call)
 	c.Request = c.WithContext(ctx)
@@ -70,8 +70,8 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 		s.fail(x, &w.writer, r, problem.New(problem.UnsupportedMedia, "this address answers gRPC, not %q", kind).In("Content-Type").Within([]string{"application/grpc"}))
 		return
 	}
-	// An answer is compressed as its question is, not wherever the client could read it.
-	// The question is unpacked before it is read.
+	// An answer is compressed as its request is, not whenever the client accepts it. The
+	// request is decompressed before it is read.
 	coding := r.Header.Get("Grpc-Encoding")
 	r.Header.Del("Grpc-Encoding")
 	if r.Header.Del("Grpc-Accept-Encoding"); opener(coding) != nil {
@@ -98,8 +98,8 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unreadable notes a call that ended before a method had it: it is of no method, its
-// message cannot be read, or is too large.
+// unreadable records a call that failed before its method: the method does not exist, or the
+// message is malformed or too large.
 func (p *rpc) unreadable(x *exchange, code, message string) {
 	kind := problem.Malformed
 	switch code {
@@ -114,7 +114,7 @@ func (p *rpc) unreadable(x *exchange, code, message string) {
 	}
 }
 
-// admit lets a call in, until leave.
+// admit admits a call, until leave.
 func (p *rpc) admit(x *exchange, w http.ResponseWriter, r *http.Request) (leave func(), err error) {
 	if err := p.s.checkHost(r); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (p *rpc) admit(x *exchange, w http.ResponseWriter, r *http.Request) (leave 
 	return p.s.enter()
 }
 
-// always says which calls need no token, and are answered while draining.
+// always reports whether a call needs no token and is answered while draining.
 func (p *rpc) always(path string) bool {
 	switch path {
 	case inferencepb.GRPCInferenceServiceServerLiveProcedure, inferencepb.GRPCInferenceServiceServerReadyProcedure, healthProcedure:
@@ -139,7 +139,7 @@ func (p *rpc) always(path string) bool {
 	return false
 }
 
-// fail is the error of a method.
+// fail converts the error of a method.
 func (p *rpc) fail(c *call, err error) error {
 	if err == nil {
 		return nil
@@ -147,7 +147,7 @@ func (p *rpc) fail(c *call, err error) error {
 	return p.failed(c.x, c.Request, err)
 }
 
-// failed makes a status of an error, and notes it for the log and the metrics.
+// failed converts an error to a status, and records it for the log and the metrics.
 func (p *rpc) failed(x *exchange, r *http.Request, err error) *connect.Error {
 	x.err = err
 	if ctx := r.Context(); ctx.Err() == context.Canceled && p.s.stopped.Err() == nil {
@@ -162,7 +162,7 @@ func (p *rpc) failed(x *exchange, r *http.Request, err error) *connect.Error {
 	return status
 }
 
-// codeOf is the gRPC code of a kind of problem.
+// codeOf returns the gRPC code of a kind of problem.
 func codeOf(k problem.Kind) connect.Code {
 	switch k {
 	case problem.BodyTooLarge, problem.OutOfMemory, problem.DiskFull, problem.QueueFull:
@@ -195,7 +195,7 @@ func codeOf(k problem.Kind) connect.Code {
 	return connect.CodeInternal
 }
 
-// use opens the version of a model, the newest if none is named.
+// use returns the requested version of a model, by default the newest, in use.
 func (p *rpc) use(c *call, name, version string) (*catalog.Version, error) {
 	c.SetPathValue("name", name)
 	c.SetPathValue("version", version)
@@ -214,8 +214,7 @@ func (p *rpc) ServerMetadata(context.Context, *inferencepb.ServerMetadataRequest
 	return oip.NewServer("thresher", p.s.o.Release).Message(), nil
 }
 
-// ModelReady says of what cannot be searched, and of what there is not, that it is not
-// ready.
+// ModelReady reports a model that does not exist or cannot be searched as not ready.
 func (p *rpc) ModelReady(ctx context.Context, m *inferencepb.ModelReadyRequest) (*inferencepb.ModelReadyResponse, error) {
 	v, err := p.use(callOf(ctx), m.GetName(), m.GetVersion())
 	if err != nil {
@@ -273,7 +272,7 @@ func (p *rpc) RepositoryIndex(_ context.Context, m *inferencepb.RepositoryIndexR
 	return answer, nil
 }
 
-// healthProcedure is that of the health checking protocol of gRPC.
+// healthProcedure is the procedure of gRPC's health checking protocol.
 const healthProcedure = "/grpc.health.v1.Health/Check"
 
 // Check answers health checks of the server, "", and of the inference service.

@@ -19,12 +19,12 @@ import (
 	"thresher/service/oip/inferencepb"
 )
 
-// calls is a client of gRPC.
+// calls returns a gRPC client.
 func (s *site) calls(o ...connect.ClientOption) inferencepb.GRPCInferenceServiceClient {
 	return inferencepb.NewGRPCInferenceServiceClient(s.http2(), s.grpc, append(o, connect.WithGRPC())...)
 }
 
-// http2 is a client of HTTP/2 without TLS.
+// http2 returns a client of HTTP/2 without TLS.
 func (s *site) http2() *http.Client {
 	t := &http.Transport{Protocols: &http.Protocols{}}
 	t.Protocols.SetUnencryptedHTTP2(true)
@@ -32,7 +32,7 @@ func (s *site) http2() *http.Client {
 	return &http.Client{Transport: &bearing{t, s.token}}
 }
 
-// bearing sends a token along.
+// bearing sends a token with each request.
 type bearing struct {
 	http.RoundTripper
 	token string
@@ -46,7 +46,7 @@ func (b *bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// asking is a request for the nearest of queries.
+// asking returns a request for the best atoms of queries.
 func asking(model string, queries []float32) *inferencepb.ModelInferRequest {
 	return &inferencepb.ModelInferRequest{
 		ModelName: model, Id: "7",
@@ -87,7 +87,7 @@ func numberParam(x float64) *inferencepb.InferParameter {
 	return &inferencepb.InferParameter{ParameterChoice: &inferencepb.InferParameter_DoubleParam{DoubleParam: x}}
 }
 
-// idsOf are the ids of an answer that has them first.
+// idsOf returns the ids of an answer in which they come first.
 func idsOf(t testing.TB, a *inferencepb.ModelInferResponse) []int64 {
 	t.Helper()
 	if len(a.GetOutputs()) == 0 || a.Outputs[0].Name != "ids" || a.Outputs[0].Datatype != "INT64" || len(a.RawOutputContents) != len(a.Outputs) {
@@ -100,7 +100,7 @@ func idsOf(t testing.TB, a *inferencepb.ModelInferResponse) []int64 {
 	return ids
 }
 
-// TestRPC: what is asked over gRPC is answered as over HTTP, by typed contents and raw
+// TestRPC: requests over gRPC get the same answers as over HTTP, with typed contents and raw
 // ones, compressed or not.
 func TestRPC(t *testing.T) {
 	s := start(t, nil)
@@ -146,7 +146,8 @@ func TestRPC(t *testing.T) {
 	}
 }
 
-// TestRPCMessagesThatDoNotCome: what is announced takes no room, and has to come.
+// TestRPCMessagesThatDoNotCome: an announced message takes no memory before it arrives, and
+// must arrive.
 func TestRPCMessagesThatDoNotCome(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Body = 50 * time.Millisecond })
 	s.fill()
@@ -177,7 +178,7 @@ func TestRPCMessagesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// TestRPCDescribes: what tells about the server and its models says what HTTP says.
+// TestRPCDescribes: descriptions of the server and its models are the same as over HTTP.
 func TestRPCDescribes(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -223,7 +224,7 @@ func TestRPCDescribes(t *testing.T) {
 	}
 }
 
-// TestRPCErrors: each has its code, says what the problem over HTTP would, and is logged
+// TestRPCErrors: each error has its code and the text of the problem over HTTP, and is logged
 // and counted.
 func TestRPCErrors(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Body, o.Limits.K, o.Limits.Queries = 1<<20, 50, 1000 })
@@ -268,7 +269,7 @@ func TestRPCErrors(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v %s", name, err, e, c.code, c.says)
 		}
 	}
-	// A bomb is refused as it is unpacked.
+	// A decompression bomb is refused while it is decompressed.
 	zeros := with(asking("films", nil), nil)
 	zeros.RawInputContents = [][]byte{make([]byte, 64<<20)}
 	if _, err := s.calls(connect.WithSendGzip()).ModelInfer(t.Context(), zeros); connect.CodeOf(err) != connect.CodeResourceExhausted {
@@ -284,8 +285,8 @@ func TestRPCErrors(t *testing.T) {
 	}
 }
 
-// TestRPCStream: one answer a message, in order; what is wrong with one leaves the others
-// alone.
+// TestRPCStream: one answer for each message, in order; an invalid message does not affect
+// the others.
 func TestRPCStream(t *testing.T) {
 	s := start(t, nil)
 	rows := s.fill()
@@ -324,7 +325,7 @@ func TestRPCStream(t *testing.T) {
 	}
 }
 
-// TestRPCTokens: calls need what requests need.
+// TestRPCTokens: calls need the same tokens as requests.
 func TestRPCTokens(t *testing.T) {
 	s := start(t, guarded)
 	if _, err := s.calls().ServerMetadata(t.Context(), &inferencepb.ServerMetadataRequest{}); connect.CodeOf(err) != connect.CodeUnauthenticated {
@@ -339,8 +340,8 @@ func TestRPCTokens(t *testing.T) {
 	}
 }
 
-// TestRPCDeadline: the deadline of a call is that of its search, whose best so far comes
-// before it.
+// TestRPCDeadline: the deadline of a call applies to its search, whose best so far is sent
+// before the deadline.
 func TestRPCDeadline(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -374,7 +375,7 @@ func TestRPCDeadline(t *testing.T) {
 	}
 }
 
-// TestRPCAnswersNothingElse: browsers and clients of other protocols are told what this
+// TestRPCAnswersNothingElse: browsers and clients of other protocols are told what the
 // address is for.
 func TestRPCAnswersNothingElse(t *testing.T) {
 	s := start(t, nil)
@@ -391,12 +392,12 @@ func TestRPCAnswersNothingElse(t *testing.T) {
 	}
 }
 
-// TestRPCTakesDeflate: as gRPC's own clients may send it.
+// TestRPCTakesDeflate: deflate is accepted as gRPC's own clients send it.
 func TestRPCTakesDeflate(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
 	deflate := connect.WithAcceptCompression("deflate", func() connect.Decompressor { return &inflater{} }, newDeflater)
-	for range 2 { // the second has used ones
+	for range 2 { // the second time with reused decompressors
 		a, err := s.calls(deflate, connect.WithSendCompression("deflate")).ModelInfer(t.Context(), asking("films", gaussian(3, dim)))
 		if err != nil || len(idsOf(t, a)) != 10 {
 			t.Errorf("%v %v", a, err)
@@ -404,12 +405,12 @@ func TestRPCTakesDeflate(t *testing.T) {
 	}
 }
 
-// inflater reads zlib for connect.
+// inflater decompresses zlib for connect.
 type inflater struct{ io.ReadCloser }
 
 func (i *inflater) Reset(r io.Reader) (err error) {
 	i.ReadCloser = nil
-	if i.ReadCloser, err = zlib.NewReader(r); err == io.EOF { // it is reset to nothing when it goes back to its pool
+	if i.ReadCloser, err = zlib.NewReader(r); err == io.EOF { // connect resets it to an empty reader when it returns it to its pool
 		err = nil
 	}
 	return err

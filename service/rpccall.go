@@ -22,23 +22,23 @@ type callWriter struct{ writer }
 // Flush sends what was written.
 func (w *callWriter) Flush() { _ = w.control.Flush() }
 
-// callBody is the body of a call: messages, each of which is read as the body of a search
-// is, at a pace and into memory that is taken as it comes, and unpacked on the way. What
-// reads the body has them one after the other, as they were before they were compressed.
+// callBody is the body of a call: messages, each of which is read as the body of a search is,
+// at a minimum rate and into memory that is reserved as it arrives, and then decompressed. A
+// reader of the body gets the decompressed messages one after the other.
 type callBody struct {
 	io.ReadCloser
 	p       *rpc
 	c       *call
-	coding  string // of messages that are compressed
-	message *input // nil before the first byte of one
-	ready   []byte // what is left to be read of it
+	coding  string // of compressed messages
+	message *input // nil before its first byte
+	ready   []byte // the unread rest of it
 }
 
-// messagePrefix is what comes before each message: whether it is compressed, and its
-// length, big-endian.
+// messagePrefix is the length of the prefix of each message: whether it is compressed, and
+// its length, big-endian.
 const messagePrefix = 5
 
-// endMessage says that a message was dealt with, and gives all back that it took.
+// endMessage releases everything that a processed message holds.
 func (b *callBody) endMessage() {
 	if t := b.c.turn; t != nil {
 		t.end()
@@ -56,7 +56,7 @@ func (b *callBody) endMessage() {
 func (b *callBody) Read(p []byte) (int, error) {
 	if len(b.ready) == 0 {
 		if b.message != nil && b.message.buf != nil {
-			b.message.s.buffers.freeBody(b.message.buf) // it was copied, into memory that is held still
+			b.message.s.buffers.freeBody(b.message.buf) // it was copied, into memory that is still held
 			b.message.buf = nil
 		}
 		switch err := b.receive(); {
@@ -71,7 +71,7 @@ func (b *callBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// receive reads the next message; io.EOF says that there is none.
+// receive reads the next message; io.EOF means that there is none.
 func (b *callBody) receive() error {
 	var prefix [messagePrefix]byte
 	s, paced := b.p.s, b.c.x.paced
@@ -110,7 +110,7 @@ func (b *callBody) receive() error {
 	return nil
 }
 
-// unpacked is a message as it was before it was compressed, of at most so many bytes.
+// unpacked returns a decompressed message of at most most bytes.
 func (b *callBody) unpacked(r io.Reader, most int64) (io.Reader, error) {
 	open := opener(b.coding)
 	if open == nil {
@@ -138,7 +138,7 @@ func (s *sized) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// atMost reads r and fails where it has more than most bytes.
+// atMost reads r and fails if it has more than most bytes.
 func atMost(r io.Reader, most int64) io.Reader { return &bounded{r: r, left: most, most: most} }
 
 type bounded struct {
@@ -154,15 +154,15 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ModelInfer searches.
+// ModelInfer answers a search.
 func (p *rpc) ModelInfer(ctx context.Context, m *inferencepb.ModelInferRequest) (*inferencepb.ModelInferResponse, error) {
 	c := callOf(ctx)
 	answer, err := p.infer(c, m)
 	return answer, p.fail(c, err)
 }
 
-// ModelStreamInfer searches for each message, one after the other; what is wrong with
-// one is its answer, and the others go on.
+// ModelStreamInfer answers a search for each message, one after the other; the answer to an
+// invalid message is its error, and the following ones are answered.
 func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse]) error {
 	c := callOf(ctx)
 	for {
@@ -171,7 +171,7 @@ func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[i
 			return nil
 		}
 		if err != nil {
-			return err // which the body, or its messages, have said
+			return err // reported by the body, or its messages
 		}
 		answer := &inferencepb.ModelStreamInferResponse{}
 		if answer.InferResponse, err = p.infer(c, m); err != nil {
@@ -188,8 +188,8 @@ func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[i
 	}
 }
 
-// infer answers one message. The turn that it takes lasts, for the memory of the answer,
-// until the call's next message.
+// infer answers one message. Its turn lasts until the call's next message, because of the
+// memory of the answer.
 func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferencepb.ModelInferResponse, err error) {
 	s, ctx := p.s, c.Context()
 	v, err := p.use(c, m.GetModelName(), m.GetModelVersion())
@@ -236,8 +236,8 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 	return q.Message(info.Name, info.Version, resp, naming(v))
 }
 
-// beforeDeadline is the timeout, from when the time spent began, of a search whose client
-// waits for so long still: the best so far has to be there before that, or nobody sees it.
+// beforeDeadline returns the timeout of a search, counted from when the time spent began,
+// whose client waits for left: the best so far must be sent before the client's deadline.
 func beforeDeadline(timeout, left, spent time.Duration) (time.Duration, error) {
 	if left <= 0 {
 		return 0, problem.New(problem.Deadline, "the deadline of the call passed before its search began")
@@ -248,14 +248,14 @@ func beforeDeadline(timeout, left, spent time.Duration) (time.Duration, error) {
 	return left, nil
 }
 
-// mostAhead is how long before a call's deadline its search ends at most.
+// mostAhead bounds the time by which a search ends before its call's deadline.
 const mostAhead = 20 * time.Millisecond
 
-// noInflater is of no use: messages are unpacked before they are read.
+// noInflater returns nil: messages are decompressed before connect reads them.
 func noInflater() connect.Decompressor { return nil }
 
-// newDeflater writes deflate as gRPC has it, which is zlib.
+// newDeflater compresses to deflate, by which gRPC means zlib.
 func newDeflater() connect.Compressor {
-	w, _ := zlib.NewWriterLevel(io.Discard, flate.BestSpeed) // a level that there is
+	w, _ := zlib.NewWriterLevel(io.Discard, flate.BestSpeed) // a valid level
 	return w
 }

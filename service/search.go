@@ -12,7 +12,7 @@ import (
 	"thresher/service/wire"
 )
 
-// searchParams are the options of a search whose body is nothing but vectors.
+// searchParams lists the options of a search whose body consists of vectors.
 func searchParams() []string {
 	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "timeout_ms", "allow", "deny", "include"}
 }
@@ -45,7 +45,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			if err := in.turn.compute(r.Context(), len(body), decodingByte); err != nil {
 				return nil, err
 			}
-			defer in.close() // what is decoded shares no memory with it
+			defer in.close() // the decoded search shares no memory with the body
 			return wire.DecodeSearchOrTexts(body, v.Dim(), s.wireLimits(), s.encoders.find(v.Info().Name, v.Dim()))
 		}
 	case npyType:
@@ -74,7 +74,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		out.buf.b = wire.AppendOpening(out.buf.b, v.Info().Version, took)
 		for j := range resp.Answers {
 			out.buf.b = wire.AppendResult(out.buf.b, j, &resp.Answers[j], q, ids)
-			resp.Answers[j] = batch.Answer{} // what is written needs no memory
+			resp.Answers[j] = batch.Answer{} // frees what is written
 			if err := out.step(); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (o *outgoing) npz(v *catalog.Version, resp *batch.Response) error {
 	return o.end()
 }
 
-// none refuses parameters.
+// none refuses all parameters.
 func (p parameters) none() error {
 	for name := range p.Values {
 		return problem.New(problem.InvalidValue, "options of a JSON body are its members, not parameters").In(name)
@@ -107,8 +107,8 @@ func (s *Server) wireLimits() wire.Limits {
 	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K}
 }
 
-// answered has a search take its turn: it is decoded, answered, and the response handed
-// over, all of it while the turn lasts.
+// answered runs a search in its turn: it decodes the body, searches, and passes the response
+// to answer.
 func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) (err error) {
 	info := v.Info()
 	call := s.statistics.Begin(info.Name, info.Version)
@@ -136,8 +136,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 	})
 }
 
-// find answers a search that was decoded, of the collection of a name, in its turn. It
-// serves every protocol.
+// find answers a decoded search in the named collection, in its turn t. All protocols use it.
 func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
 	if n := v.Len(); q.K > n && !q.CutK {
@@ -192,15 +191,16 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	return resp, nil
 }
 
-// answerBytes is what the answers to so many queries take in memory: an id and a score a
-// result, the list that they are made of, and a certificate a query.
+// answerBytes is the memory of the answers to a number of queries: an id and a score for each
+// result, the list that they are made of, and a certificate for each query.
 func answerBytes(queries, k int) int64 { return int64(queries) * (640 + 24*int64(k)) }
 
-// shortTimeout is below what a search is better not gathered with others: it would spend
-// its time on waiting for them.
+// shortTimeout is the timeout below which a search is not coalesced, because it could spend
+// its time waiting for others.
 const shortTimeout = 50 * time.Millisecond
 
-// worthless is the problem of a response that looked at nothing, or nil.
+// worthless returns the problem of a response to a search that looked at nothing, nil for
+// others.
 func (s *Server) worthless(resp *batch.Response) error {
 	for i := range resp.Answers {
 		if c := &resp.Answers[i].Certificate; c.StoppedBy == batch.Done || c.Pulls > 0 {
@@ -218,19 +218,19 @@ func (s *Server) worthless(resp *batch.Response) error {
 	return problem.New(problem.Deadline, "the deadline passed before anything was looked at").In("timeout_ms")
 }
 
-// rowsOf are the row numbers of ids that a search lists; nil for a nil list.
+// rowsOf returns the row numbers of the ids that a search lists; nil for a nil list.
 func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
 	}
 	rows, err := v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
 	if rows == nil {
-		rows = []int64{} // a list of nothing is not no list
+		rows = []int64{} // an empty list differs from no list
 	}
 	return rows, err
 }
 
-// naming is what the rows of a version are called.
+// naming returns the ids of a version's rows.
 func naming(v *catalog.Version) wire.Naming {
 	switch ids := v.IDs(); ids.Kind() {
 	case catalog.Integers:

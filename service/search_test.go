@@ -73,8 +73,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestClientReadsCertificates: what the server writes of a certificate is what the
-// library's type reads.
+// TestClientReadsCertificates: the server's certificates can be decoded into the library's
+// type.
 func TestClientReadsCertificates(t *testing.T) {
 	s := start(t, nil)
 	rows := s.fill()
@@ -123,7 +123,7 @@ func TestSearchFilters(t *testing.T) {
 	}
 }
 
-// TestSearchByName: text ids go in and out.
+// TestSearchByName: string ids are accepted and returned.
 func TestSearchByName(t *testing.T) {
 	s := start(t, nil)
 	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n"), "Content-Type", "application/x-ndjson").want(201)
@@ -142,8 +142,8 @@ func TestSearchByName(t *testing.T) {
 	}
 }
 
-// TestSearchesAreCounted: an answer is in the metrics by its collection, which are
-// gone with it.
+// TestSearchesAreCounted: an answer is counted under its collection, whose series are removed
+// with it.
 func TestSearchesAreCounted(t *testing.T) {
 	s := start(t, nil)
 	s.fill()

@@ -11,7 +11,7 @@ import (
 	"thresher/collection"
 )
 
-// seeds are those of the collection files of a folder.
+// seeds counts the seeds of the collection files of a folder.
 func (s *site) seeds() map[uint64]int {
 	s.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.o.Dir, collectionsName, "*.thresher"))
@@ -29,7 +29,7 @@ func (s *site) seeds() map[uint64]int {
 	return all
 }
 
-// TestSeedsAreDrawn for every version unless one is given, and nobody is told.
+// TestSeedsAreDrawn: every version draws a secret seed unless one is given.
 func TestSeedsAreDrawn(t *testing.T) {
 	s := start(t, nil)
 	put := func(name, params string) {
@@ -61,14 +61,14 @@ func TestSeedsAreDrawn(t *testing.T) {
 	if all := s.seeds(); all[7] != 1 || len(all) != 1 {
 		t.Error(all)
 	}
-	// The same request under its key is the same, whatever was drawn.
+	// A repeated request under its key has the same fingerprint, whatever seed was drawn.
 	for range 2 {
 		s.do("PUT", "/v1/collections/d?wait", npy(gaussian(1, 9*dim), dim), "Content-Type", npyType, "Idempotency-Key", "k").want(201)
 	}
 }
 
-// TestReadersAreNotToldOfTheRotation: certificates of those who may not write say what is
-// promised, and nothing that depends on codes.
+// TestReadersAreNotToldOfTheRotation: certificates for clients that may not write contain the
+// guarantee, and nothing that depends on codes.
 func TestReadersAreNotToldOfTheRotation(t *testing.T) {
 	const dim = 32
 	s := start(t, guarded)

@@ -12,15 +12,15 @@ import (
 // mostHeader bounds a request's header, in bytes.
 const mostHeader = 64 << 10
 
-// lastAnswers is how long requests have to end once their work was stopped.
+// lastAnswers is how long requests may take to end after their work was stopped.
 const lastAnswers = 5 * time.Second
 
-// Serve answers requests on l, with TLS if cert is not nil, until ctx ends. From then on
-// it refuses requests, which balancers see by /readyz; after Timeouts.LameDuck it accepts
-// no more connections, has what is under way finish, for Timeouts.Drain at most, has
-// batches stop at their next chunk, and returns nil. The caller then calls Close.
+// Serve answers requests on l, with TLS if cert is not nil, until ctx ends. From then on it
+// refuses requests, which load balancers see by /readyz; after Timeouts.LameDuck it accepts
+// no more connections, lets running requests finish within Timeouts.Drain, stops batches at
+// their next chunk, and returns nil. The caller then calls Close.
 //
-// grpc, if not nil, is where calls of gRPC are answered meanwhile.
+// grpc, if not nil, is the listener of gRPC.
 func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Config) error {
 	all := serving{s.listen(s, l, cert)}
 	if grpc != nil {
@@ -31,7 +31,7 @@ func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Conf
 		all = append(all, calls)
 	}
 	served := all.serve()
-	// Where one ends, what still listens must not go on alone.
+	// If one listener fails, the others are closed.
 	failed := func(err error) error { return errors.Join(err, all.close(), all.await(served, len(all)-1)) }
 	select {
 	case err := <-served:
@@ -43,14 +43,16 @@ func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Conf
 	if err := s.refuse(served); err != nil {
 		return failed(err)
 	}
-	// Not Shutdown yet: it would cut off, without a word, who is about to ask.
+	// Shutdown follows later, because it would close idle connections on which requests may
+	// be arriving.
 	all.deafen()
 	_ = all.await(served, len(all))
 	s.o.Log.Info("draining", "timeout", s.o.Timeouts.Drain)
 	return s.finish(all)
 }
 
-// refuse lets balancers find out that the server will not listen for much longer.
+// refuse waits for Timeouts.LameDuck, so that load balancers notice that the server is
+// shutting down.
 func (s *Server) refuse(served <-chan error) error {
 	over := s.o.lameDuck
 	if over == nil {
@@ -78,7 +80,7 @@ func (s *Server) beginDrain() {
 	s.drain()
 }
 
-// enter counts a request as under way, until leave, unless the server ends.
+// enter counts a running request until leave; it fails if the server is shutting down.
 func (s *Server) enter() (leave func(), err error) {
 	s.entering.Lock()
 	defer s.entering.Unlock()
@@ -89,7 +91,7 @@ func (s *Server) enter() (leave func(), err error) {
 	return s.underWay.Done, nil
 }
 
-// finish ends a server that accepts no more.
+// finish ends a server that accepts no more connections.
 func (s *Server) finish(all serving) error {
 	soon, cancel := context.WithTimeout(context.Background(), s.o.Timeouts.Drain)
 	defer cancel()

@@ -34,20 +34,20 @@ import (
 type Server struct {
 	o         Options
 	pace      pace
-	slots     *fair.Queue  // searches at once
+	slots     *fair.Queue  // for concurrent searches
 	turns     *fair.Turns  // at the processor
-	bodies    *fair.Memory // of searches as they come
+	bodies    *fair.Memory // of searches as they arrive
 	answers   *fair.Memory // of searches until they are sent
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
 	encoders  encoders
-	zip       http.Handler // mux, whose answers it compresses
+	zip       http.Handler // mux with compression
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
 	buffers   buffers
 
-	statistics oip.Statistics // of searches, for clients that ask for them
+	statistics oip.Statistics // of searches, for the statistics extension
 
 	db      *bbolt.DB
 	files   *files.Store
@@ -57,10 +57,11 @@ type Server struct {
 	tournaments *tournaments.Store
 	slates      *slates.Store
 
-	// draining ends when the server shall end, stopped when what is under way shall.
+	// draining ends when the server begins to shut down, stopped when running requests must
+	// stop.
 	draining, stopped context.Context
 	drain, stop       context.CancelFunc
-	entering          sync.Mutex // no request begins while draining does
+	entering          sync.Mutex // no request begins while draining ends
 	underWay          sync.WaitGroup
 
 	found  found // set by Open
@@ -68,8 +69,8 @@ type Server struct {
 	toCome []*string // what the server awaits before it is ready
 }
 
-// Open opens the folder, loads what it holds in the background, and goes on with
-// batches that are not done. It fails where another server has the folder.
+// Open opens the data folder, loads its contents in the background, and continues unfinished
+// batches. It fails if another server has the folder open.
 func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
@@ -94,7 +95,8 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// observeTurns tells metrics, if there are any, how long work waited for its turn.
+// observeTurns returns a function that records how long work waited for its turn; nil without
+// metrics.
 func (o *Options) observeTurns() func(fair.Class, time.Duration) {
 	m := o.Metrics
 	if m == nil {
@@ -103,13 +105,13 @@ func (o *Options) observeTurns() func(fair.Class, time.Duration) {
 	return func(c fair.Class, d time.Duration) { m.Waited(string(c), d) }
 }
 
-// memory is that of bodies or answers: of each client a little is not counted.
+// memory returns the memory of bodies or answers, with a floor for each client.
 func (o *Options) memory(total int64) *fair.Memory {
 	const floor, grace = 1 << 20, 500 * time.Millisecond
 	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace})
 }
 
-// openParts opens the database and what lies in it, from the bottom up.
+// openParts opens the database and the stores on it, in the order of their dependencies.
 func (s *Server) openParts(ctx context.Context) error {
 	o := &s.o
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -132,7 +134,7 @@ func (s *Server) openParts(ctx context.Context) error {
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
 		Patience: o.Timeouts.Search,
 	}
-	if co.Patience == 0 { // as long as any search may take, which is for ever
+	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64
 	}
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
@@ -158,7 +160,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	return nil
 }
 
-// What the data folder holds.
+// The contents of the data folder.
 const (
 	metaName        = "meta.db"
 	slatesName      = "slates.db"
@@ -180,16 +182,16 @@ func (s *Server) batchOptions() *offline.Options {
 	return o
 }
 
-// batchTurns has a search of batches, which are one client, take its turns.
+// batchTurns returns the turns of a search of batches, which count as one client.
 func (s *Server) batchTurns() (turns batch.Turns, end func()) {
 	t := s.turns.Of("batches")
 	return t, t.End
 }
 
-// Catalog holds the collections.
+// Catalog returns the catalog of the collections.
 func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 
-// State is what metrics ask of the server when they are asked.
+// State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
 		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
@@ -213,7 +215,7 @@ func (s *Server) Jobs() map[string]int {
 	return counts
 }
 
-// Collections tells how each collection is, by name; for metrics.
+// Collections returns the state of each collection, by name; for metrics.
 func (s *Server) Collections() map[string]metrics.Collection {
 	all := map[string]metrics.Collection{}
 	for _, info := range s.catalog.List() {
@@ -229,7 +231,7 @@ func (s *Server) Collections() map[string]metrics.Collection {
 	return all
 }
 
-// Waiting counts requests that wait, by what for; for metrics.
+// Waiting counts waiting requests, by what they wait for; for metrics.
 func (s *Server) Waiting() map[string]int {
 	return map[string]int{
 		"place": s.slots.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
@@ -237,8 +239,8 @@ func (s *Server) Waiting() map[string]int {
 	}
 }
 
-// Close stops batches at their next chunk, as long as ctx lasts, and closes the
-// folder, from the top down. No request may be under way.
+// Close stops batches at their next chunk, waiting until ctx ends, and closes the stores in
+// reverse order. No request may be running.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()

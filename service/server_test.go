@@ -44,11 +44,12 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// answered are the routes, as method and pattern, that some test had an answer of.
+// answered holds the routes, as method and pattern, that some test got a successful answer
+// from.
 var answered sync.Map
 
-// everyRouteAnswered is the exit code of the whole suite: 1 if no test saw a route do
-// what it is for.
+// everyRouteAnswered is the exit code of the whole suite: 1 if a route was never answered
+// successfully.
 func everyRouteAnswered() int {
 	code := 0
 	for _, rt := range (&Server{}).routes() {
@@ -60,21 +61,21 @@ func everyRouteAnswered() int {
 	return code
 }
 
-// site is a server that listens, and a client of it.
+// site is a listening server, and a client of it.
 type site struct {
 	*Server
 	t      testing.TB
 	url    string
-	grpc   string // where gRPC is answered
+	grpc   string // address of gRPC
 	client *http.Client
 	hooks  *hooks
 	log    *logged
 	scrape *prometheus.Registry
 	token  string // sent with every request
 
-	opened atomic.Int64       // connections that were accepted
-	shut   context.CancelFunc // what SIGTERM does
-	ended  chan error         // what Serve returned
+	opened atomic.Int64       // accepted connections
+	shut   context.CancelFunc // acts as SIGTERM
+	ended  chan error         // the result of Serve
 }
 
 // start runs a server on a new folder; change may change its options.
@@ -125,7 +126,7 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	return s
 }
 
-// counting is a listener that counts.
+// counting is a listener that counts connections.
 type counting struct {
 	net.Listener
 	n *atomic.Int64
@@ -139,7 +140,7 @@ func (c counting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// stopAll ends the server as a signal does, once.
+// stopAll shuts the server down as a signal does, once.
 func (s *site) stopAll() {
 	if s.shut == nil {
 		return
@@ -155,14 +156,14 @@ func (s *site) stopAll() {
 	}
 }
 
-// in has a subtest answer for the site until it ends.
+// in reports failures to a subtest until it ends.
 func (s *site) in(t *testing.T) {
 	outer := s.t
 	s.t = t
 	t.Cleanup(func() { s.t = outer })
 }
 
-// logged keeps what is logged.
+// logged keeps the log.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -180,7 +181,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	t      testing.TB
 	status int
@@ -188,7 +189,7 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request; body is nil, []byte, string, io.Reader or what is sent as JSON; h
+// do sends a request; body is nil, []byte, string, io.Reader or a value to send as JSON; h
 // are names and values of headers.
 func (s *site) do(method, path string, body any, h ...string) *answer {
 	s.t.Helper()
@@ -243,7 +244,7 @@ func (s *site) do(method, path string, body any, h ...string) *answer {
 	return a
 }
 
-// want fails the test unless the answer has a status.
+// want fails the test unless the answer has this status.
 func (a *answer) want(status int) *answer {
 	a.t.Helper()
 	if a.status != status {
@@ -252,7 +253,7 @@ func (a *answer) want(status int) *answer {
 	return a
 }
 
-// into reads a JSON answer.
+// into decodes a JSON answer.
 func (a *answer) into(v any) {
 	a.t.Helper()
 	if err := json.Unmarshal(a.body, v); err != nil {
@@ -269,7 +270,7 @@ type refused struct {
 	Error                                any
 }
 
-// problem reads the answer as a problem of a kind.
+// problem decodes the answer as a problem of a kind.
 func (a *answer) problem(status int, kind string) refused {
 	a.t.Helper()
 	var p refused
@@ -286,7 +287,7 @@ func (a *answer) problem(status int, kind string) refused {
 	return p
 }
 
-// npy is a float32 matrix in that format.
+// npy encodes a float32 matrix as npy.
 func npy(rows []float32, dim int) []byte {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
 	for (10+len(head)+1)%64 != 0 {
@@ -298,7 +299,7 @@ func npy(rows []float32, dim int) []byte {
 	return append(b, floats(rows)...)
 }
 
-// floats are the bytes of float32 values, little-endian.
+// floats returns the bytes of float32 values, little-endian.
 func floats(x []float32) []byte {
 	b := make([]byte, 0, 4*len(x))
 	for _, v := range x {
@@ -312,7 +313,7 @@ func gaussian(seed uint64, n int) []float32 {
 	return vectors.Gaussian(r, n, 1)
 }
 
-// atoms of the collection that most tests search, and their dimension.
+// The number of atoms of the collection that most tests search, and their dimension.
 const (
 	atoms = 300
 	dim   = 8
@@ -326,7 +327,7 @@ func (s *site) fill() []float32 {
 	return rows
 }
 
-// best is the row of the largest inner product.
+// best returns the row of the largest inner product.
 func best(rows, q []float32) int64 {
 	at, most := int64(-1), math.Inf(-1)
 	for i := 0; i < len(rows); i += len(q) {
@@ -341,12 +342,13 @@ func best(rows, q []float32) int64 {
 	return at
 }
 
-// hooks let a test hold searches up.
+// hooks let a test delay searches.
 type hooks struct {
 	mu sync.Mutex
-	// before and after run around the work of each run's steps; nil does nothing.
+	// before and after run before and after the work of each run's steps; nil does nothing.
 	before, after func(context.Context)
-	// half has dense steps answer half of their queries and then wait to be stopped.
+	// half makes dense steps answer half of their queries and then wait until they are
+	// stopped.
 	half bool
 }
 
@@ -437,8 +439,8 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 	return err
 }
 
-// untilStopped waits for a search to be stopped.
+// untilStopped waits until a search is stopped.
 func untilStopped(ctx context.Context) { <-ctx.Done() }
 
-// soon bounds what tests wait for that should come.
+// soon bounds the time that tests wait for an expected event.
 const soon = 20 * time.Second

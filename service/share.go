@@ -10,9 +10,9 @@ import (
 	"thresher/service/problem"
 )
 
-// clientOf is the name of who asks, by which the server shares itself: that of the token,
-// else the address. Without tokens, those behind one address are one client; of IPv6 it
-// is the network of 64 bits, which one customer has.
+// clientOf returns the name by which a client shares the server: that of the token, or else
+// the address. Without tokens, all clients of one address are one; of IPv6 the address is the
+// network of 64 bits, which one customer has.
 func (s *Server) clientOf(x *exchange, r *http.Request) string {
 	if x.who != "" {
 		return "token " + x.who
@@ -20,8 +20,8 @@ func (s *Server) clientOf(x *exchange, r *http.Request) string {
 	return "address " + s.addressOf(r)
 }
 
-// addressOf is the address of a request: where it came from a proxy that is trusted, the
-// last one in X-Forwarded-For that is none of these.
+// addressOf returns the address of a request's client: if a trusted proxy sent it, the last
+// address in X-Forwarded-For that is not a trusted proxy's.
 func (s *Server) addressOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) addressOf(r *http.Request) string {
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
 		if err != nil {
-			break // who wrote this is not to be trusted with what is before it
+			break // addresses before one that is not a trusted proxy's are unreliable
 		}
 		if address = hop.Unmap(); !s.trusted(address) {
 			break
@@ -44,7 +44,7 @@ func (s *Server) addressOf(r *http.Request) string {
 	return network(address)
 }
 
-// trusted reports whether an address is a proxy's that says truly for whom it asks.
+// trusted reports whether an address is that of a trusted proxy.
 func (s *Server) trusted(a netip.Addr) bool {
 	for _, p := range s.o.Proxies {
 		if p.Contains(a) {
@@ -63,14 +63,14 @@ func network(a netip.Addr) string {
 	return a.String()
 }
 
-// limited is the problem of a client that asks for more than it may.
+// limited returns the problem of a client that exceeds its limits.
 func limited(err error) error {
 	var l *fair.LimitError
 	if !errors.As(err, &l) {
 		return err
 	}
 	kind := problem.RateLimited
-	if l.RetryAfter < 0 { // not even later
+	if l.RetryAfter < 0 { // a retry can never succeed
 		kind = problem.OverLimit
 	}
 	p := problem.New(kind, "%v", l).Within(l.Limit)

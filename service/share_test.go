@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// TestClients: who has a token is that, wherever it asks from; else the address tells
-// clients apart, of IPv6 its network, and behind a proxy that is trusted the last one that
-// is none.
+// TestClients: a client with a token is identified by it, from any address; others by their
+// address, of IPv6 its network, and behind trusted proxies by the last address that is not a
+// proxy's.
 func TestClients(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}
 	for _, x := range []struct{ who, remote, forwarded, want string }{
 		{"ci", "192.0.2.1:5", "", "token ci"},
 		{"", "192.0.2.1:5", "", "address 192.0.2.1"},
-		{"", "192.0.2.1:5", "198.51.100.7", "address 192.0.2.1"}, // anybody can say so
+		{"", "192.0.2.1:5", "198.51.100.7", "address 192.0.2.1"}, // anybody can send the header
 		{"", "10.0.0.1:5", "", "address 10.0.0.1"},
 		{"", "10.0.0.1:5", "198.51.100.7", "address 198.51.100.7"},
-		{"", "10.0.0.1:5", "203.0.113.9, 198.51.100.7", "address 198.51.100.7"}, // the client said the first
+		{"", "10.0.0.1:5", "203.0.113.9, 198.51.100.7", "address 198.51.100.7"}, // the client may have sent the first
 		{"", "10.0.0.1:5", "198.51.100.7, 10.2.3.4", "address 198.51.100.7"},
 		{"", "10.0.0.1:5", "198.51.100.7, unknown", "address 10.0.0.1"},
 		{"", "[2001:db8:1::5]:5", "2001:db8:aa:bb:1:2:3:4", "address 2001:db8:aa:bb::/64"},
@@ -39,8 +39,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientLimits: a client that asks for more than it may is told when to come again;
-// others are not.
+// TestClientLimits: a client that exceeds its limits is told when to retry; others are not
+// affected.
 func TestClientLimits(t *testing.T) {
 	s := start(t, func(o *Options) {
 		guarded(o)
@@ -55,7 +55,7 @@ func TestClientLimits(t *testing.T) {
 	if p := late.problem(429, "rate-limited"); p.Limit != 1e-3 || late.header.Get("Retry-After") != "1000" {
 		t.Errorf("%+v, Retry-After %s", p, late.header.Get("Retry-After"))
 	}
-	s.do("POST", searchFilms, oneQuery("")).want(200) // one is left
+	s.do("POST", searchFilms, oneQuery("")).want(200) // one query is left
 	s.do("POST", searchFilms, oneQuery("")).problem(429, "rate-limited")
 	s.do("POST", searchFilms, `{"queries":[`+strings.TrimSuffix(strings.Repeat(row+",", 4), ",")+`]}`).problem(429, "rate-limited")
 
@@ -76,8 +76,8 @@ func TestClientLimits(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 }
 
-// TestUnpermitted: where a token is missing it is asked for, and nobody is told of a token
-// that there is not.
+// TestUnpermitted: a request without a token is asked for one, and no answer mentions tokens
+// on a server without any.
 func TestUnpermitted(t *testing.T) {
 	s := start(t, guarded)
 	body, kind := form(t, [2]string{"file:a", "x"})
@@ -92,8 +92,7 @@ func TestUnpermitted(t *testing.T) {
 	}
 }
 
-// TestLameDuck: once the server shall end, it listens on for a while, and says 503 to who
-// comes.
+// TestLameDuck: a server that shuts down listens for some time and answers 503.
 func TestLameDuck(t *testing.T) {
 	over := make(chan struct{})
 	s := start(t, func(o *Options) { o.lameDuck = over })
@@ -111,7 +110,7 @@ func TestLameDuck(t *testing.T) {
 		}
 	}
 	close(over)
-	for { // until it does not listen
+	for { // until it no longer listens
 		resp, err := c.Get(s.url + "/healthz")
 		if err != nil {
 			break
@@ -122,7 +121,7 @@ func TestLameDuck(t *testing.T) {
 	s.stopAll()
 }
 
-// TestSetTokens: tokens are exchanged for others, but not for none.
+// TestSetTokens: tokens can be replaced, but not removed altogether.
 func TestSetTokens(t *testing.T) {
 	s := start(t, guarded)
 	s.token = "r-secret"

@@ -15,11 +15,11 @@ import (
 	"thresher/service/fair"
 )
 
-// turnOfTests is a turn that one query takes little of, and many take more than one.
+// turnOfTests is longer than the turn of one query, and shorter than that of many.
 const turnOfTests = 100 * time.Microsecond
 
-// TestSmallBesideLarge: while as much long work is under way as may, and more waits, a
-// search of one query is answered, and a large one once there is room.
+// TestSmallBesideLarge: while as much long work runs as is admitted, and more waits, a search
+// of one query is answered, and a large one once there is capacity.
 func TestSmallBesideLarge(t *testing.T) {
 	s := start(t, func(o *Options) { o.Turn = turnOfTests })
 	s.fill()
@@ -50,8 +50,8 @@ func TestSmallBesideLarge(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: an answer that is sent piece by piece has the results of the same
-// queries by themselves, in JSON and as npz.
+// TestLongAnswers: an answer that is sent in pieces has the same results as single queries,
+// in JSON and as npz.
 func TestLongAnswers(t *testing.T) {
 	s := start(t, func(o *Options) { o.Turn = turnOfTests })
 	s.fill()
@@ -86,8 +86,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersWait: an answer for which there is no memory waits for it, as long as any
-// search may take.
+// TestAnswersWait: an answer waits for memory up to the timeout of searches.
 func TestAnswersWait(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, 50*time.Millisecond })
 	s.fill()
@@ -110,8 +109,8 @@ func TestAnswersWait(t *testing.T) {
 	s.do("POST", searchFilms, large).want(200)
 }
 
-// TestStuckBodiesGiveWay: a body that stands still keeps its memory until another needs
-// it; then it is told so, and the other has its answer.
+// TestStuckBodiesGiveWay: a stalled body keeps its memory until another needs it; then it is
+// refused with that reason, and the other is answered.
 func TestStuckBodiesGiveWay(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
@@ -144,11 +143,11 @@ func TestStuckBodiesGiveWay(t *testing.T) {
 	}
 }
 
-// TestReadersGiveWay: an answer that nobody takes gives its memory to one that waits.
+// TestReadersGiveWay: an answer that is not read loses its memory to one that waits.
 func TestReadersGiveWay(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Body = 4<<20, time.Hour })
 	s.fill()
-	queries := npy(gaussian(8, 4096*dim), dim) // whose answer is longer than what systems buffer
+	queries := npy(gaussian(8, 4096*dim), dim) // the answer is longer than the system's buffers
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"thresher/service/slates"
 )
 
-// slateRoutes are the part of the table that concerns slates. Whoever asks for slates
-// writes: they are kept, and older ones go for them.
+// slateRoutes are the routes of slates. Requests for slates need the scope write, because
+// slates are recorded and older ones removed.
 func (s *Server) slateRoutes() []route {
 	const all = "/v1/collections/{name}/slates"
 	return []route{
@@ -33,17 +33,17 @@ func (s *Server) slateLimits() slates.Limits {
 	return slates.Limits{Users: s.o.Limits.SlateUsers, K: s.o.Limits.SlateItems, Results: s.o.Limits.Results}
 }
 
-// SlateMemory tells the bytes that slates take in memory; for metrics.
+// SlateMemory returns the bytes that slates take in memory; for metrics.
 func (s *Server) SlateMemory() int64 { return s.slates.Bytes() }
 
-// slateVersion is a version as slates know it.
+// slateVersion implements slates.Version.
 type slateVersion struct{ *catalog.Version }
 
 func (v slateVersion) Number() int64   { return v.Info().Version }
 func (v slateVersion) IDs() slates.IDs { return v.Version.IDs() }
 
 // withSlates reads the JSON body of a request about a collection's slates, in its turn, and
-// has it answered while the collection is held.
+// calls answer while the collection is held.
 func (s *Server) withSlates(r *request, answer func(ctx context.Context, name string, body []byte) error) error {
 	name := r.PathValue("name")
 	if _, err := s.catalog.Get(name); err != nil {
@@ -59,7 +59,7 @@ func (s *Server) withSlates(r *request, answer func(ctx context.Context, name st
 		}
 		ctx, cancel := s.within(r.Context())
 		defer cancel()
-		release, err := s.slates.Hold(ctx, name) // not before: a sender may be slow
+		release, err := s.slates.Hold(ctx, name) // not earlier, because a sender may be slow
 		if err != nil {
 			return s.explainWait(err)
 		}
@@ -111,8 +111,8 @@ func (s *Server) getSlates(r *request, w http.ResponseWriter) error {
 	})
 }
 
-// sendInfo answers with what describes slates. Where that takes room that others wait
-// for, the client must take it as fast as it would have to send it.
+// sendInfo sends the description of slates. If its memory is needed by others, the client
+// must read it at a minimum rate.
 func sendInfo(w http.ResponseWriter, info []byte) error {
 	if paced := pacedWriter(w); paced != nil && len(info) > smallBody {
 		paced.pace.rate = max(paced.pace.rate, settingsRate)
@@ -121,10 +121,10 @@ func sendInfo(w http.ResponseWriter, info []byte) error {
 	return send(w, http.StatusOK, append(info, '\n'))
 }
 
-// settingsRate is how many bytes a second of large settings a client must take at least.
+// settingsRate is the minimum rate of reading large settings, in bytes a second.
 const settingsRate = 256 << 10
 
-// forgetUsers forgets users; those of whom nothing is known are forgotten.
+// forgetUsers forgets users; unknown users are not an error.
 func (s *Server) forgetUsers(r *request, w http.ResponseWriter) error {
 	return s.withSlates(r, func(ctx context.Context, name string, body []byte) error {
 		users, err := slates.DecodeUsers(body, s.slateLimits())

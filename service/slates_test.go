@@ -12,7 +12,7 @@ import (
 	"thresher/service/slates"
 )
 
-// topics are n rows of how much each of dim topics is covered.
+// topics returns n rows of topic coverages of dimension dim.
 func topics(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	x := make([]float32, n*dim)
@@ -24,7 +24,7 @@ func topics(seed uint64, n int) []float32 {
 
 const slatesOfNews = "/v1/collections/news/slates"
 
-// news makes a collection that slates can be made of.
+// news creates a collection suitable for slates.
 func (s *site) news(seed uint64, n int) {
 	s.t.Helper()
 	s.do("PUT", "/v1/collections/news?wait&replace=true", npy(topics(seed, n), dim), "Content-Type", npyType).want(201)
@@ -57,8 +57,8 @@ type taken struct {
 	Rewards, Observations int
 }
 
-// TestSlates: settings, slates within them, feedback once, also after a restart, and
-// the end of all.
+// TestSlates: settings, slates that respect them, feedback that counts once, also after a
+// restart, and their deletion.
 func TestSlates(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
@@ -149,7 +149,7 @@ func TestSlates(t *testing.T) {
 		}
 	}
 
-	// Who is forgotten is as one who never came, also after a restart.
+	// A forgotten user is a new one, also after a restart.
 	for range 2 {
 		s.do("DELETE", slatesOfNews+"/users", `{"users":["7","nobody"]}`).want(204)
 	}
@@ -162,7 +162,7 @@ func TestSlates(t *testing.T) {
 	s.do("POST", slatesOfNews+"/feedback", fmt.Sprintf(`{"slate_id":%q,"rewards":[1]}`, d.Slates[1].ID)).problem(404, "unknown-slate")
 	s.do("POST", slatesOfNews+"/feedback", body).want(200)
 
-	// A new version keeps what was learnt; the collection's end does not.
+	// A new version keeps the states; the collection's deletion deletes them.
 	s.news(2, 30)
 	s.do("POST", slatesOfNews+"/recommend", `{"users":["ann"]}`).want(200)
 	s.do("DELETE", "/v1/collections/news", nil).want(204)
@@ -182,12 +182,12 @@ func TestSlates(t *testing.T) {
 	}
 }
 
-// TestSlatesRefuse: what cannot be has its status, kind, field, index and limit.
+// TestSlatesRefuse: each invalid request gets its status, kind, field, index and limit.
 func TestSlatesRefuse(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits = Limits{SlateUsers: 2, SlateItems: 5, Body: 1 << 16}
 	})
-	s.fill() // vectors of which some are negative
+	s.fill() // some values are negative
 	s.news(1, 20)
 	var d deal
 	s.do("POST", slatesOfNews+"/recommend", `{"users":["a","b"],"k":2}`).want(200).into(&d)
@@ -245,8 +245,8 @@ func TestSlatesRefuse(t *testing.T) {
 	}
 }
 
-// TestSlatesOfACollectionThatIsGone: what an interrupted deletion leaves is swept, and
-// never another's.
+// TestSlatesOfACollectionThatIsGone: leftovers of an interrupted deletion are removed, and
+// nothing else.
 func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
@@ -265,8 +265,8 @@ func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 	}
 }
 
-// TestSlatesOfTheNextCollection: what a deletion has left while the server runs, another
-// collection of the name does not find; one that is there keeps its own.
+// TestSlatesOfTheNextCollection: a new collection does not find leftovers of a deleted one of
+// the same name; an existing one keeps its own.
 func TestSlatesOfTheNextCollection(t *testing.T) {
 	s := start(t, nil)
 	s.news(1, 20)
@@ -290,8 +290,8 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 	s.do("POST", slatesOfNews+"/feedback", feedback()).want(200)
 }
 
-// TestRoomOfSettings: settings that are large are read when there is room for them, and
-// small ones at once.
+// TestRoomOfSettings: large settings are read when there is memory for them, small ones at
+// once.
 func TestRoomOfSettings(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Search = 50 * time.Millisecond })
 	s.news(1, 2000)
@@ -319,8 +319,8 @@ func TestRoomOfSettings(t *testing.T) {
 	s.do("GET", slatesOfNews, nil).problem(504, "deadline")
 }
 
-// fullOfAnswers takes all memory of answers, and that which the test's client has beside,
-// until it is released.
+// fullOfAnswers takes all memory of answers, and the floor of the test's client, until it is
+// released.
 func (s *site) fullOfAnswers() (release func()) {
 	h := s.answers.Hold("address 127.0.0.1", s.o.Limits.Answers, nil)
 	for _, n := range []int64{1 << 20, s.o.Limits.Answers} {

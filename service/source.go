@@ -10,11 +10,11 @@ import (
 	"thresher/service/problem"
 )
 
-// sourceParams are the parameters of reading vectors.
+// sourceParams lists the parameters of reading vectors.
 func sourceParams() []string { return []string{"column", "ids"} }
 
-// sourceBody is the JSON that says where vectors lie, or lists them: exactly one of path,
-// fileID and vectors. ids names those that are listed; column and idColumn are the columns
+// sourceBody is the JSON that says where vectors are, or lists them: exactly one of path,
+// fileID and vectors. ids has the ids of listed vectors; column and idColumn are the columns
 // of the vectors and of their ids.
 type sourceBody struct {
 	path, fileID     string
@@ -23,7 +23,7 @@ type sourceBody struct {
 	column, idColumn string
 }
 
-// addMembers adds those of b to the members of a body.
+// addMembers adds the members of b to those of a body.
 func (b *sourceBody) addMembers(m jsonbody.Members) {
 	m["source"] = jsonbody.Optional(jsonbody.Object(jsonbody.Members{
 		"path":    jsonbody.Optional(jsonbody.Text("source.path", &b.path)),
@@ -35,7 +35,7 @@ func (b *sourceBody) addMembers(m jsonbody.Members) {
 	m["ids"] = jsonbody.Optional(jsonbody.Text("ids", &b.idColumn))
 }
 
-// check says whether the body is of one source.
+// check checks that the body has exactly one source.
 func (b *sourceBody) check() error {
 	given := 0
 	for _, set := range []bool{b.path != "", b.fileID != "", b.vectors != nil} {
@@ -54,8 +54,8 @@ func (b *sourceBody) check() error {
 	return nil
 }
 
-// source is where the vectors of a request come from: its body, or what its JSON body
-// names, which may have other members besides.
+// source returns the source of a request's vectors: its body, or what its JSON body names,
+// which may have other members, too.
 func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, error) {
 	var src catalog.Source
 	media, err := s.bodyType(r.Request)
@@ -96,7 +96,7 @@ func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, er
 }
 
 // decodeSource reads the JSON body of a request, which may list vectors: its memory is
-// that of the bodies of searches.
+// reserved as that of searches' bodies.
 func (s *Server) decodeSource(r *request, members jsonbody.Members) error {
 	in, err := s.newInput(r)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) decodeSource(r *request, members jsonbody.Members) error {
 	return jsonbody.Decode(text, members)
 }
 
-// either takes a text from the body or from a parameter, whichever is there.
+// either sets a text from the body or from a parameter; giving both is an error.
 func (p parameters) either(name, body string, dst *string) error {
 	text, err := p.parseText(name)
 	if err != nil {
@@ -130,9 +130,8 @@ func twice(name string) error {
 // mostKey bounds an Idempotency-Key, in bytes.
 const mostKey = 255
 
-// idempotencyKey is the key of a request as packages know it: the header, that of
-// the caller and of the path, so that nobody meets another's; "" without the
-// header.
+// idempotencyKey returns the key of a request: the header, scoped by client, method and path;
+// "" without the header.
 func idempotencyKey(r *request) (string, error) {
 	given := r.Header.Values("Idempotency-Key")
 	if len(given) == 0 {
@@ -146,7 +145,7 @@ func idempotencyKey(r *request) (string, error) {
 	return hashed(r.x.who, r.Method, r.URL.Path, key), nil
 }
 
-// jsonHeader readies w for a JSON answer.
+// jsonHeader sets the header of a JSON answer.
 func jsonHeader(h http.Header) {
 	h.Set("Content-Type", jsonType)
 	h.Set("Cache-Control", "no-store")

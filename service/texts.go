@@ -6,15 +6,14 @@ import (
 	"thresher/service/wire"
 )
 
-// Encoder makes vectors of texts, in the space of a collection that was made of texts.
-// Encode must be safe for concurrent use; it returns Dim values, finite, or nil for a text
-// of which it knows nothing.
+// Encoder embeds texts in the space of a collection made of texts. Encode must be safe for
+// concurrent use; it returns Dim finite values, or nil for a text without known words.
 type Encoder struct {
 	Dim    int
 	Encode func(text string) []float32
 }
 
-// encoders are those of collections, by name.
+// encoders are the encoders of collections, by name.
 type encoders struct {
 	mu sync.RWMutex
 	of map[string]Encoder
@@ -36,8 +35,8 @@ func (e *encoders) drop(name string) {
 	delete(e.of, name)
 }
 
-// Encode lets searches of a collection have texts in place of vectors, until it is
-// deleted or replaced by a client.
+// Encode permits texts in place of vectors in searches of a collection, until it is deleted
+// or replaced by a client.
 func (s *Server) Encode(collection string, e Encoder) {
 	s.encoders.mu.Lock()
 	defer s.encoders.mu.Unlock()

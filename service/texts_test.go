@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// letters is an encoder of words of the letters a to h, each a coordinate.
+// letters encodes words of the letters a to h, each of which is a coordinate.
 func letters(text string) []float32 {
 	v, known := make([]float32, dim), false
 	for _, c := range text {
@@ -20,8 +20,8 @@ func letters(text string) []float32 {
 	return v
 }
 
-// TestTexts: a collection with an encoder is searched by texts as by their vectors, until
-// it is another; others say that they are not.
+// TestTexts: a collection with an encoder is searched by texts as by their vectors until it
+// is replaced; others refuse texts.
 func TestTexts(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -73,7 +73,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 
-	// What replaces the collection need not be of texts.
+	// The replacement of the collection need not have texts.
 	s.do("PUT", path+"?replace=true&wait=true", npy(gaussian(5, 20*dim), dim), "Content-Type", npyType).want(201)
 	if takes() {
 		t.Error("another collection has the encoder of the one before")

@@ -9,7 +9,7 @@ import (
 	"thresher/service/tournaments"
 )
 
-// tournamentRoutes are the part of the table that concerns tournaments.
+// tournamentRoutes are the routes of tournaments.
 func (s *Server) tournamentRoutes() []route {
 	const all, one = "/v1/tournaments", "/v1/tournaments/{id}"
 	return []route{

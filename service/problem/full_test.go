@@ -17,7 +17,7 @@ func TestFull(t *testing.T) {
 		{nil, false},
 		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, true},
 		{fmt.Errorf("batch: %w", syscall.EDQUOT), true},
-		{fmt.Errorf("record: %w", fmt.Errorf("file resize error: %s", lost)), true}, // as bbolt has it
+		{fmt.Errorf("record: %w", fmt.Errorf("file resize error: %s", lost)), true}, // as bbolt reports it
 		{lost, false},
 		{errors.New("file resize error: " + syscall.EIO.Error()), false},
 		{syscall.EIO, false},

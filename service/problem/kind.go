@@ -2,8 +2,7 @@ package problem
 
 import "net/http"
 
-// Kind is the stable name of what went wrong. Its type URI is
-// TypePrefix + string(kind).
+// Kind is the stable name of a kind of problem. Its type URI is TypePrefix + string(kind).
 type Kind string
 
 // TypePrefix begins the type URI of every problem. The server explains the kind at

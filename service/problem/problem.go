@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// Problem is one failure of one request; it is an error.
+// Problem is the error of one request.
 type Problem struct {
 	Kind   Kind
-	Detail string // one sentence with the figures
-	// Field is the member, parameter or header that is wrong; "" if none is.
-	// Index is the offending element of it, or -1.
+	Detail string // one sentence with the relevant figures
+	// Field is the invalid member, parameter or header; "" if there is none. Index is its
+	// invalid element, or -1.
 	Field string
 	Index int
-	// Limit, if not nil, is what the value had to keep to: a number, a range or
-	// the names that exist.
+	// Limit, if not nil, is the limit that the value violates: a number, a range or the names
+	// that exist.
 	Limit any
-	// RetryAfter, if positive, is when to try again; it is sent in whole seconds.
+	// RetryAfter, if positive, is the delay before a retry; it is sent in whole seconds.
 	RetryAfter time.Duration
 	// Err is the cause, for logs; it is never sent.
 	Err error
 }
 
-// New makes a problem of a kind; format and args make its detail.
+// New returns a problem of a kind; format and args make its detail.
 func New(k Kind, format string, args ...any) *Problem {
 	return &Problem{Kind: k, Detail: fmt.Sprintf(format, args...), Index: -1}
 }
 
-// In names the field and returns p.
+// In sets the field and returns p.
 func (p *Problem) In(field string) *Problem { p.Field = field; return p }
 
-// At names the field and the offending element and returns p.
+// At sets the field and the invalid element and returns p.
 func (p *Problem) At(field string, index int) *Problem { p.Field, p.Index = field, index; return p }
 
-// Within names the limit and returns p.
+// Within sets the limit and returns p.
 func (p *Problem) Within(limit any) *Problem { p.Limit = limit; return p }
 
-// Because keeps the cause for the log and returns p.
+// Because sets the cause and returns p.
 func (p *Problem) Because(err error) *Problem { p.Err = err; return p }
 
 func (p *Problem) Error() string {
@@ -64,20 +64,20 @@ type body struct {
 	Field    string `json:"field,omitempty"`
 	Index    *int   `json:"index,omitempty"`
 	Limit    any    `json:"limit,omitempty"`
-	// Error is what clients read that do not know RFC 9457: those of the OpenAI API an
-	// *apiError, those of the Open Inference Protocol a string.
+	// Error is for clients that do not know RFC 9457: an *apiError for those of the OpenAI
+	// API, a string for those of the Open Inference Protocol.
 	Error any `json:"error,omitempty"`
 }
 
-// apiError is an error as the OpenAI API answers it.
+// apiError is an error in the format of the OpenAI API.
 type apiError struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
 	Code    string  `json:"code"`
-	Param   *string `json:"param"` // the field that is wrong, or null
+	Param   *string `json:"param"` // the invalid field, or null
 }
 
-// apiError is p for clients of the OpenAI API; the kind is its code.
+// apiError returns p for clients of the OpenAI API; the kind is its code.
 func (p *Problem) apiError() *apiError {
 	e := &apiError{Message: p.Error(), Type: "invalid_request_error", Code: string(p.Kind)}
 	switch status := p.Kind.Status(); {
@@ -107,16 +107,15 @@ func (p *Problem) body(instance string) body {
 	return b
 }
 
-// Write answers a request with p, whose member error is what clients of the OpenAI API
-// look for. instance identifies the request; "" leaves it out.
+// Write sends p, with the member error for clients of the OpenAI API. instance identifies the
+// request; "" omits it.
 func Write(w http.ResponseWriter, p *Problem, instance string) {
 	b := p.body(instance)
 	b.Error = p.apiError()
 	write(w, p, b)
 }
 
-// WriteInference is Write with the member error that clients of the Open Inference
-// Protocol look for.
+// WriteInference is Write with the member error for clients of the Open Inference Protocol.
 func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
 	b := p.body(instance)
 	b.Error = p.Error()
@@ -125,7 +124,7 @@ func WriteInference(w http.ResponseWriter, p *Problem, instance string) {
 
 func write(w http.ResponseWriter, p *Problem, b body) {
 	text, err := json.Marshal(b)
-	if err != nil { // a limit that JSON has no form for
+	if err != nil { // a limit that JSON cannot express
 		b.Limit = nil
 		text, _ = json.Marshal(b)
 	}
@@ -136,6 +135,6 @@ func write(w http.ResponseWriter, p *Problem, b body) {
 		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
 	}
 	w.WriteHeader(p.Kind.Status())
-	// The client may be gone; there is nobody else to tell.
+	// The client may be gone; the error cannot be reported elsewhere.
 	_, _ = w.Write(append(text, '\n'))
 }

@@ -21,8 +21,8 @@ import (
 	"thresher/dataset"
 )
 
-// TestKinds: names are fit for URLs and unique, statuses are of errors, titles are
-// there, and what does not exist is internal.
+// TestKinds: names are unique and safe in URLs, statuses are those of errors, titles exist,
+// and unknown kinds are internal.
 func TestKinds(t *testing.T) {
 	seen := map[Kind]bool{}
 	for _, k := range Kinds() {
@@ -73,8 +73,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestOf: every error that the library or the system is known to fail with has its
-// kind, however it is wrapped.
+// TestOf: every known error of the library and the system has its kind, however it is
+// wrapped.
 func TestOf(t *testing.T) {
 	own := New(UnknownID, "none").At("ids", 4)
 	for _, c := range []struct {

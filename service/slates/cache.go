@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// cache keeps what was used last, within a number of bytes. It is safe for concurrent
-// use.
+// cache keeps the most recently used values, within a number of bytes. It is safe for
+// concurrent use.
 type cache struct {
 	most int64
 
 	mu    sync.Mutex
 	bytes int64
-	order *list.List // of *cached, the latest first
+	order *list.List // of *cached, most recently used first
 	byKey map[cacheKey]*list.Element
-	// changes counts those of every stripe of users, so that what was read before a
-	// change is not kept after it.
+	// changes counts the changes of every stripe of users, so that a value read before a
+	// change is not cached after it.
 	changes [stripes]uint64
 }
 
-// cacheKey is a user of a collection, or its items.
+// cacheKey identifies a user of a collection, or its items.
 type cacheKey struct {
 	collection, user string
 	items            bool
@@ -31,7 +31,7 @@ type cached struct {
 	bytes int64
 }
 
-// perEntry is about what an entry takes besides its value.
+// perEntry is about the memory of an entry without its value.
 const perEntry = 256
 
 func newCache(most int64) *cache {
@@ -49,14 +49,14 @@ func (c *cache) get(k cacheKey) (any, bool) {
 	return e.Value.(*cached).value, true
 }
 
-// seen is how many changes a stripe has had.
+// seen returns the number of changes of a stripe.
 func (c *cache) seen(stripe int) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changes[stripe]
 }
 
-// keep puts what was read when a stripe had so many changes, unless there was one
+// keep caches a value that was read when a stripe had seen changes, unless there was another
 // since.
 func (c *cache) keep(k cacheKey, value any, bytes int64, stripe int, seen uint64) {
 	c.mu.Lock()
@@ -66,7 +66,7 @@ func (c *cache) keep(k cacheKey, value any, bytes int64, stripe int, seen uint64
 	}
 }
 
-// change puts a new value, or with nil takes the old one away.
+// change caches a new value, or removes the old one if value is nil.
 func (c *cache) change(k cacheKey, value any, bytes int64, stripe int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *cache) remove(e *list.Element) {
 	c.bytes -= old.bytes
 }
 
-// drop forgets a collection.
+// drop removes a collection.
 func (c *cache) drop(collection string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *cache) drop(collection string) {
 	}
 }
 
-// used is how many bytes there are.
+// used returns the bytes in use.
 func (c *cache) used() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ func Check(ctx context.Context, path string, tell func(db.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
 		root := tx.Bucket(collectionsBucket())
 		if root == nil {
-			return nil // of a server that never came so far
+			return nil // the server stopped before creating it
 		}
 		return root.ForEachBucket(func(name []byte) error {
 			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Whole}
@@ -81,7 +81,7 @@ func (r *records) check(ctx context.Context) (n counts, err error) {
 	return r.recount()
 }
 
-// recount counts slates, and users of whom there is a state or feedback.
+// recount counts slates, and users with a state or feedback.
 func (r *records) recount() (n counts, err error) {
 	err = r.sub(slatesBucket).ForEach(func(_, _ []byte) error { n.slates++; return nil })
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *records) recount() (n counts, err error) {
 	return n, err
 }
 
-// Repair has the collections of the database at path, of which parts are lost, have all that
-// they need, and counts right.
+// Repair completes the collections of the database at path, parts of which are lost, and
+// corrects their counts.
 func Repair(path string) error {
 	bolt, _, err := db.Open(path, nil)
 	if err != nil {

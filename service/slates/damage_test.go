@@ -12,8 +12,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestDamageIsNamed changes a byte of every record in turn: what needs it fails and
-// says which it is, and the other user does not care.
+// TestDamageIsNamed changes a byte of every record in turn: requests that need it fail and
+// name it, and the other user is not affected.
 func TestDamageIsNamed(t *testing.T) {
 	f := open(t, Options{Logged: 2})
 	v := films(1, 40)
@@ -72,7 +72,7 @@ func TestDamageIsNamed(t *testing.T) {
 		{"model", "", []byte(modelRecord), func() error { return ask("a") }, func() error { return nil }},
 	} {
 		restore := damage(c.bucket, c.key)
-		for range 2 { // it stays where it is
+		for range 2 { // the record is not removed
 			err := c.fails()
 			if err == nil || !strings.Contains(err.Error(), c.name) || problem.Of(err).Kind != problem.Internal {
 				t.Errorf("%s: %v", c.name, err)
@@ -86,7 +86,7 @@ func TestDamageIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// A hole in a log is as bad as a changed byte.
+	// A gap in a log is treated like a damaged record.
 	b := f.issue(v, `{"users":["b"],"k":2}`)[0].ID
 	if _, err := f.tell(b, 1); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what a transaction fails with is told, and nothing of it is believed.
+// TestFullDisk: the error of a transaction is returned, and none of its changes is assumed.
 func TestFullDisk(t *testing.T) {
 	var fault error
 	at := ""
@@ -111,7 +111,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}})
 	v := films(1, 40)
-	for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) { // so that they are in memory
+	for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) { // loads their states
 		if _, err := f.tell(s.ID, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestFullDisk(t *testing.T) {
 	if st, err := f.state("films", "a", model{dim, 1}); err != nil || st.seq != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	at = "committed" // it was, and nobody knows
+	at = "committed" // the change is durable, but reported as failed
 	if _, err := f.tell(s[1].ID, 1); err != fault {
 		t.Error(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"thresher/service/problem"
 )
 
-// The bucket "collections" has one for each collection, which holds: settings; the
-// model, which is what all states are of; counts; slates by id, which begin with the
-// time; states by user; logs by user and number; idempotency keys.
+// The bucket "collections" has one bucket for each collection, which holds: settings; the
+// model of all states; counts; slates by id, which begins with the time; states by user; logs
+// by user and number; idempotency keys.
 func collectionsBucket() []byte { return []byte("collections") }
 
 const (
@@ -30,7 +30,7 @@ const (
 	keysBucket     = "keys"
 )
 
-// records are those of a collection in a transaction.
+// records are the records of a collection in a transaction.
 type records struct {
 	name string
 	*bbolt.Bucket
@@ -45,7 +45,7 @@ func find(tx *bbolt.Tx, name string) *records {
 	return &records{name, b}
 }
 
-// create returns the records of a collection, and makes room for them.
+// create returns the records of a collection, and creates them if needed.
 func create(tx *bbolt.Tx, name string) (*records, error) {
 	b, err := tx.Bucket(collectionsBucket()).CreateBucketIfNotExists([]byte(name))
 	for _, sub := range []string{slatesBucket, statesBucket, logsBucket, keysBucket} {
@@ -58,13 +58,13 @@ func create(tx *bbolt.Tx, name string) (*records, error) {
 
 func (r *records) sub(name string) *bbolt.Bucket { return r.Bucket.Bucket([]byte(name)) }
 
-// model is what every state of a collection is of.
+// model describes what all states of a collection have in common.
 type model struct {
 	dim    int
 	lambda float64
 }
 
-// counts are how many slates and users with a state there are.
+// counts are the numbers of slates and of users with a state.
 type counts struct{ slates, users int64 }
 
 func (r *records) model() (m model, found bool, err error) {
@@ -93,7 +93,7 @@ func (r *records) setCounts(c counts) error {
 	return r.Put(key, sealed(key, binary.AppendUvarint(b, uint64(c.users))))
 }
 
-// settings are those that were put, or the defaults.
+// settings returns the settings that were put, or the defaults.
 func (r *records) settings() (*Settings, error) {
 	var text string
 	found := false
@@ -117,7 +117,7 @@ func (r *records) setSettings(text []byte) error {
 	return r.Put(key, sealed(key, appendText([]byte{recordVersion}, string(text))))
 }
 
-// read reads one of the records that a collection has one of.
+// read reads one of the records that exist once in a collection.
 func (r *records) read(name string, found *bool, take func(*reader)) error {
 	text := r.Get([]byte(name))
 	if *found = text != nil; !*found {
@@ -134,12 +134,12 @@ func (r *records) read(name string, found *bool, take func(*reader)) error {
 	return nil
 }
 
-// damaged names a record that cannot be read.
+// damaged returns the error of a record that cannot be read.
 func (r *records) damaged(what string, err error) error {
 	return fmt.Errorf("slates of collection %s: record of %s: %v", r.name, what, err)
 }
 
-// slate reads what was handed out, after a time.
+// slate reads a slate issued after a time.
 func (r *records) slate(id string, after time.Time) (*issuedSlate, error) {
 	unknown := problem.New(problem.UnknownSlate, "there is no slate %q, or no longer", jsonbody.Clip(id)).In("slate_id")
 	if r == nil {
@@ -165,23 +165,23 @@ func (r *records) setSlate(id string, h *issuedSlate) error {
 
 const slatePrefix = "slate-"
 
-// newSlateID is one that nobody guesses and that sorts behind those of milliseconds
-// before.
+// newSlateID returns an id that cannot be guessed and that sorts after those of earlier
+// milliseconds.
 func newSlateID(at time.Time) string {
 	b := make([]byte, 10)
 	rand.Read(b) // never fails
 	return slateTime(at) + hex.EncodeToString(b)
 }
 
-// slateTime is what the ids of slates of a time begin with.
+// slateTime is the prefix of the ids of slates of a time.
 func slateTime(at time.Time) string { return fmt.Sprintf("%s%012x", slatePrefix, at.UnixMilli()) }
 
-// logKey is that of feedback number seq of a user; with 0 it comes before all.
+// logKey is the key of feedback number seq of a user; seq 0 sorts before all.
 func logKey(user string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendText(nil, user), seq)
 }
 
-// logOf visits the log of a user behind a number, in order.
+// logOf visits the log of a user after a number, in order.
 func (r *records) logOf(user string, behind uint64, visit func(seq uint64, key []byte, f *feedback) error) error {
 	prefix := appendText(nil, user)
 	c := r.sub(logsBucket).Cursor()

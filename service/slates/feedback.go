@@ -13,17 +13,17 @@ import (
 	"thresher/service/problem"
 )
 
-// Accepted answers feedback for one slate; it is the same however often it comes.
+// Accepted acknowledges the feedback for one slate; repeated feedback gets the same answer.
 type Accepted struct {
 	api.SlateAccepted
-	New bool    `json:"-"` // false of feedback that was there before
+	New bool    `json:"-"` // false for repeated feedback
 	Sum float64 `json:"-"` // of the rewards
 }
 
-// Feedback takes what came of slates: all of it, durably, or none if anything is
-// wrong. Rewards that were given before are accepted again, others for the same slate
-// are a conflict. It waits for other feedback of the users as long as ctx lasts. The
-// collection is held.
+// Feedback accepts feedback for slates: all of it, durably, or none if any of it is invalid.
+// Rewards that were given before are accepted again, different ones for the same slate are a
+// conflict. It waits for concurrent feedback of the same users until ctx ends. The caller
+// holds the collection.
 func (s *Store) Feedback(ctx context.Context, name string, all []Feedback) ([]Accepted, error) {
 	since := s.o.Now().Add(-s.o.Keep)
 	users, err := s.usersOf(name, all, since)
@@ -49,7 +49,7 @@ func (s *Store) Feedback(ctx context.Context, name string, all []Feedback) ([]Ac
 	return t.accepted, nil
 }
 
-// usersOf finds the users that slates were handed out to.
+// usersOf returns the users of slates.
 func (s *Store) usersOf(name string, all []Feedback, since time.Time) (users []string, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		r := find(tx, name)
@@ -65,7 +65,7 @@ func (s *Store) usersOf(name string, all []Feedback, since time.Time) (users []s
 	return users, err
 }
 
-// about names the feedback that an error is about, if it is one of several.
+// about names the feedback that an error concerns, if there are several.
 func (s *Store) about(all []Feedback, i int, err error) error {
 	if len(all) == 1 {
 		return err
@@ -73,13 +73,13 @@ func (s *Store) about(all []Feedback, i int, err error) error {
 	return jsonbody.Element(err, "feedback", i)
 }
 
-// lock has the feedback of users wait for others of theirs.
+// lock serialises the feedback of users.
 func (s *Store) lock(ctx context.Context, name string, users []string) (unlock func(), err error) {
 	var all []int
 	for _, u := range users {
 		all = append(all, s.stripe(name, u))
 	}
-	slices.Sort(all) // so that nobody waits for one who waits for him
+	slices.Sort(all) // prevents deadlock
 	all = slices.Compact(all)
 	n := 0
 	unlock = func() {
@@ -97,27 +97,27 @@ func (s *Store) lock(ctx context.Context, name string, users []string) (unlock f
 	return unlock, nil
 }
 
-// taking is feedback on its way, whose users are locked.
+// taking is feedback being accepted, whose users are locked.
 type taking struct {
 	s        *Store
 	name     string
 	since    time.Time
 	model    model
-	states   map[string]*state // by user, after what has been planned
+	states   map[string]*state // by user, after the planned changes
 	changes  []change
 	accepted []Accepted
 }
 
-// change is what one feedback does.
+// change is the effect of one feedback.
 type change struct {
 	slate  string
 	issued *issuedSlate
 	log    feedback
 	user   string
-	after  *state // without estimator where the log is written
+	after  *state // without estimator if the log is written
 }
 
-// plan finds what feedback does, and what is wrong with it.
+// plan determines the effects of feedback, or what is invalid.
 func (t *taking) plan(all []Feedback) error {
 	planned := map[string]*issuedSlate{}
 	for i := range all {
@@ -154,7 +154,7 @@ func (t *taking) plan(all []Feedback) error {
 	return nil
 }
 
-// check compares feedback with its slate.
+// check checks feedback against its slate.
 func (h *issuedSlate) check(f *Feedback) error {
 	if m := len(h.picks); len(f.Rewards) > m {
 		return problem.New(problem.OverLimit, "rewards has %d values, the slate has %d items", len(f.Rewards), m).In("rewards").Within(m)
@@ -165,7 +165,7 @@ func (h *issuedSlate) check(f *Feedback) error {
 	return nil
 }
 
-// learn plans what feedback changes.
+// learn plans the effect of feedback.
 func (t *taking) learn(f *Feedback, h *issuedSlate) error {
 	user := h.user.String()
 	st := t.states[user]
@@ -188,14 +188,14 @@ func (t *taking) learn(f *Feedback, h *issuedSlate) error {
 		after.logged = 0
 	}
 	t.states[user] = after
-	if after.logged > 0 { // of many for one user only few are written
+	if after.logged > 0 { // of many states of one user only few are written, so the others are not kept
 		after = &state{seq: after.seq, logged: after.logged}
 	}
 	t.changes = append(t.changes, change{f.ID, h, log, user, after})
 	return nil
 }
 
-// record is the transaction; it may run again.
+// record is the transaction; it may be retried.
 func (t *taking) record(tx *bbolt.Tx) error {
 	r := find(tx, t.name)
 	c, err := r.counts()
@@ -205,7 +205,7 @@ func (t *taking) record(tx *bbolt.Tx) error {
 	for i := range t.changes {
 		ch := &t.changes[i]
 		if _, err := r.slate(ch.slate, t.since); err != nil {
-			return err // it went meanwhile, for others
+			return err // removed in the meantime
 		}
 		if err := r.setSlate(ch.slate, ch.issued); err != nil {
 			return err
@@ -220,15 +220,15 @@ func (t *taking) record(tx *bbolt.Tx) error {
 	return r.setCounts(c)
 }
 
-// remember puts the new states into memory.
+// remember caches the new states.
 func (t *taking) remember() {
 	for user, st := range t.states {
 		t.s.cache.change(cacheKey{collection: t.name, user: user}, st, st.bytes(), t.s.stripe(t.name, user))
 	}
 }
 
-// forget has states be read again: what a transaction that failed in its last step has
-// done, only the database knows.
+// forget removes states from the cache, because only the database knows whether a transaction
+// that failed in its last step was executed.
 func (t *taking) forget() {
 	for user := range t.states {
 		t.s.cache.change(cacheKey{collection: t.name, user: user}, nil, 0, t.s.stripe(t.name, user))

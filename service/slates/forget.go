@@ -32,13 +32,13 @@ func usersMember(dst *[]ID, l Limits) jsonbody.Reader {
 	})
 }
 
-// seenAtOnce is how many slates Forget looks at, or takes away, in one transaction.
+// seenAtOnce is the number of slates that Forget inspects or removes in one transaction.
 const seenAtOnce = 4096
 
-// Forget takes away what is known of users, as if they had never come: their states, and
-// the slates that were handed out to them, whose feedback is then unknown. It is durable
-// when it returns; one that ends early has taken a part, and is to be made again. Users
-// of whom nothing is known are no error. The collection is held.
+// Forget deletes everything about users, as if they had never existed: their states, and the
+// slates issued to them, whose feedback is then unknown. It is durable on return; if it is
+// interrupted, a part is deleted, and it can be repeated. Unknown users are not an error. The
+// caller holds the collection.
 func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 	keys := make([]string, len(users))
 	gone := make(map[string]bool, len(users))
@@ -46,7 +46,7 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 		keys[i] = u.String()
 		gone[keys[i]] = true
 	}
-	unlock, err := s.lock(ctx, name, keys) // their feedback waits, and finds no slate
+	unlock, err := s.lock(ctx, name, keys) // feedback waits, and then finds no slate
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 		}
 		from = next
 	}
-	defer func() { // also after a failure: what that has done, only the database knows
+	defer func() { // also after a failure: only the database knows what was executed
 		for user := range gone {
 			s.cache.change(cacheKey{collection: name, user: user}, nil, 0, s.stripe(name, user))
 		}
@@ -74,8 +74,8 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 	return s.change(func(tx *bbolt.Tx) error { return find(tx, name).dropUsers(gone) })
 }
 
-// slatesOf finds slates that were handed out to some users, among the next ones from a
-// key on; next is where those behind them begin, nil at the end.
+// slatesOf finds slates issued to some users, among the next ones from a key on; next is the
+// key to continue at, nil at the end.
 func (s *Store) slatesOf(name string, users map[string]bool, from []byte) (ids [][]byte, next []byte, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		r := find(tx, name)
@@ -88,7 +88,7 @@ func (s *Store) slatesOf(name string, users map[string]bool, from []byte) (ids [
 			if k == nil {
 				return nil
 			}
-			// One that is damaged goes with whom it seems to be of.
+			// A damaged slate is removed with the user that it names.
 			if h := (&reader{b: text[min(1, len(text)):]}).id(); users[h.String()] {
 				ids = append(ids, slices.Clone(k))
 			}
@@ -100,7 +100,7 @@ func (s *Store) slatesOf(name string, users map[string]bool, from []byte) (ids [
 	return ids, next, err
 }
 
-// dropSlates takes slates away, of which some may be gone already.
+// dropSlates removes slates, some of which may be gone already.
 func (r *records) dropSlates(ids [][]byte) error {
 	if r == nil {
 		return nil
@@ -122,7 +122,7 @@ func (r *records) dropSlates(ids [][]byte) error {
 	return r.setCounts(n)
 }
 
-// dropUsers takes the states of users away.
+// dropUsers removes the states of users.
 func (r *records) dropUsers(users map[string]bool) error {
 	if r == nil {
 		return nil
@@ -147,7 +147,7 @@ func (r *records) dropUsers(users map[string]bool) error {
 	return r.setCounts(n)
 }
 
-// dropLog takes the log of a user away, which has so many records.
+// dropLog removes the log of a user and returns the number of its records.
 func (r *records) dropLog(user string) (int, error) {
 	var old [][]byte
 	prefix := appendText(nil, user)

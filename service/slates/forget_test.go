@@ -12,7 +12,7 @@ import (
 	"thresher/service/problem"
 )
 
-// forget is Forget for users that are texts.
+// forget is Forget for users whose ids are strings.
 func (f *folder) forget(ctx context.Context, users ...string) error {
 	var ids []ID
 	for _, u := range users {
@@ -22,8 +22,8 @@ func (f *folder) forget(ctx context.Context, users ...string) error {
 	return f.Forget(ctx, "films", ids)
 }
 
-// TestForget: users that are forgotten leave nothing, in memory or in the database, and
-// others keep all; what they do then is as if they came for the first time.
+// TestForget: forgotten users leave nothing in memory or in the database, and others keep
+// everything; afterwards a forgotten user is a new one.
 func TestForget(t *testing.T) {
 	f := open(t, Options{Logged: 2})
 	v := films(1, 20)
@@ -38,7 +38,7 @@ func TestForget(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if u == "c" { // has a log alone
+		if u == "c" { // has only a log
 			if err := f.forget(t.Context(), "c"); err != nil {
 				t.Fatal(err)
 			}
@@ -93,8 +93,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetAmongMany: slates are found among more than one look sees, and of those that
-// are damaged one goes with whom it seems to be of.
+// TestForgetAmongMany: slates are found among more than one transaction inspects, and damaged
+// ones are removed with the user that they name.
 func TestForgetAmongMany(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 20)
@@ -146,8 +146,8 @@ func TestForgetAmongMany(t *testing.T) {
 	}
 }
 
-// TestForgetThatFails: what a transaction has done that failed in its last step, only
-// the database knows.
+// TestForgetThatFails: only the database knows whether a transaction that failed in its last
+// step was executed.
 func TestForgetThatFails(t *testing.T) {
 	left := -1 // transactions until one fails
 	late := errors.New("late")
@@ -171,7 +171,7 @@ func TestForgetThatFails(t *testing.T) {
 	}
 }
 
-// TestInfoMakesNothingOfSettings: what describes slates costs one copy of the settings.
+// TestInfoMakesNothingOfSettings: a description of slates costs one copy of the settings.
 func TestInfoMakesNothingOfSettings(t *testing.T) {
 	f := open(t, Options{})
 	n := 2000

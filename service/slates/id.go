@@ -10,10 +10,10 @@ import (
 	"thresher/service/problem"
 )
 
-// ID is what an item or a user is called: a text, or a number.
+// ID identifies an item or a user: a string, or an integer.
 type ID = api.ID
 
-// idText is an id in a message.
+// idText formats an id for a message.
 func idText(id ID) string {
 	if id.Text {
 		return fmt.Sprintf("%q", jsonbody.Clip(id.Name))
@@ -21,8 +21,8 @@ func idText(id ID) string {
 	return id.String()
 }
 
-// readID reads a string or a whole number. Its errors say what follows the name of
-// the value.
+// readID reads a string or an integer. Its errors begin with what follows the name of the
+// value.
 func readID(b []byte, i int) (ID, int, error) {
 	if i < len(b) && (b[i] == '-' || b[i]-'0' <= 9) {
 		s, next, err := jsonbody.Digits("", b, i)

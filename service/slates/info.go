@@ -10,9 +10,9 @@ import (
 )
 
 // Info describes the slates of a collection, which may have settings, as a JSON object:
-// "object", which is "slates"; the settings as [Settings] are written; "users", how many
-// have a state; and "slates", how many are remembered. The text of the settings is
-// copied once, and nothing is made of it.
+// "object", which is "slates"; the members of [Settings]; "users", the number of states; and
+// "slates", the number of remembered slates. The text of the settings is copied once and not
+// decoded.
 func (s *Store) Info(name string) (text []byte, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		r := find(tx, name)
@@ -24,7 +24,7 @@ func (s *Store) Info(name string) (text []byte, err error) {
 				return err
 			}
 			err := r.read(settingsRecord, &found, func(in *reader) {
-				if object := in.bytes(in.length(1)); len(object) > 2 { // read tells if it is none
+				if object := in.bytes(in.length(1)); len(object) > 2 { // read reports an error if it is not an object
 					text = slices.Grow(text, len(object)+64)
 					text = append(text, object[1:len(object)-1]...)
 				}
@@ -53,7 +53,7 @@ func (s *Store) Info(name string) (text []byte, err error) {
 	return text, nil
 }
 
-// InfoBytes is about how long Info is.
+// InfoBytes returns about the length of Info.
 func (s *Store) InfoBytes(name string) (n int64, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		if r := find(tx, name); r != nil {
@@ -64,8 +64,8 @@ func (s *Store) InfoBytes(name string) (n int64, err error) {
 	return n, err
 }
 
-// Put checks settings against a version of a collection, which is held, and has slates
-// be made by them from now on. One at a time is checked. It returns Info.
+// Put checks settings against a version of a collection, which the caller holds, and uses
+// them from then on. Checks are serialised. It returns Info.
 func (s *Store) Put(ctx context.Context, name string, v Version, settings *Settings) (info []byte, err error) {
 	if err := s.check(ctx, name, v, settings); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Store) Put(ctx context.Context, name string, v Version, settings *Setti
 	return s.Info(name)
 }
 
-// check prepares the items of a version under settings, and keeps nothing of it.
+// check prepares the items of a version under settings, and discards them.
 func (s *Store) check(ctx context.Context, name string, v Version, settings *Settings) error {
 	if _, err := rowsOf(settings, v.IDs(), false); err != nil {
 		return err

@@ -20,17 +20,17 @@ type prepared struct {
 	generation uint64 // of the settings
 	settings   *Settings
 	ids        IDs
-	// priced have costs, for requests with budgets, if settings name any; plain have
+	// priced have costs, for requests with budgets, if the settings have costs; plain have
 	// none.
 	priced, plain *basket
 	groups        map[string]int // numbers of groups by name
-	// unlisted is the number of the group, barred always, of items that settings do
-	// not list; -1 where they list none.
+	// unlisted is the number of the group, always excluded, of items that the settings do not
+	// list; -1 if they list none.
 	unlisted int
-	listed   int // how many they list
+	listed   int // number of listed items
 }
 
-// basket is items and what makes slates of them, once it is asked for.
+// basket holds items and, once needed, the planner of their slates.
 type basket struct {
 	items *slate.Items
 	many  func() (*slate.Many, error)
@@ -46,8 +46,8 @@ func newBasket(o slate.Objective, a slate.Attributes, threads int) (*basket, err
 	})}, nil
 }
 
-// prepare returns the items of a version, which the caller holds. It waits for who makes
-// them as long as ctx lasts.
+// prepare returns the items of a version, which the caller holds. It waits for a concurrent
+// preparation until ctx ends.
 func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared, error) {
 	lock, leave := s.lockOf(name)
 	defer leave()
@@ -89,8 +89,8 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 	return p, nil
 }
 
-// bytes is about the memory of the items: the vectors, and up to four times as much for
-// what a basket makes of them.
+// bytes estimates the memory of the items: the vectors, and up to four times as much for the
+// planners of the baskets.
 func (p *prepared) bytes(v Version) int64 {
 	n, d := int64(v.Len()), int64(v.Dim())
 	total := n * (40*d + 8)
@@ -141,7 +141,7 @@ func (s *Store) make(name string, v Version, settings *Settings) (*prepared, err
 	return p, err
 }
 
-// topics are the vectors of a version, all in [0, 1].
+// topics returns the vectors of a version, whose values must be in [0, 1].
 func topics(v Version) ([]float64, error) {
 	n, d := v.Len(), v.Dim()
 	all := make([]float64, 0, n*d)
@@ -157,8 +157,8 @@ func topics(v Version) ([]float64, error) {
 	return all, nil
 }
 
-// grouping numbers the groups; rows are those of the items listed, -1 where there are
-// none.
+// grouping numbers the groups; rows are those of the listed items, -1 if they no longer
+// exist.
 func (p *prepared) grouping(n int, rows []int64) slate.Attributes {
 	if p.listed == 0 {
 		return slate.Attributes{}
@@ -189,7 +189,7 @@ func (p *prepared) grouping(n int, rows []int64) slate.Attributes {
 	return slate.Attributes{GroupCount: p.unlisted + 1, Groups: groups}
 }
 
-// pricing adds costs.
+// pricing adds costs to the attributes.
 func pricing(s *Settings, n int, rows []int64, a slate.Attributes) slate.Attributes {
 	a.Knapsacks = costs(s)
 	a.Costs = make([]float64, n*a.Knapsacks)
@@ -201,7 +201,7 @@ func pricing(s *Settings, n int, rows []int64, a slate.Attributes) slate.Attribu
 	return a
 }
 
-// constrain returns what slates of a request are made of, and within which limits.
+// constrain returns the items and the limits of a request's slates.
 func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
 	from, l := p.plain, costs(p.settings)
 	limits := slate.Limits{Length: req.K, Groups: map[int]int{}}
@@ -228,7 +228,7 @@ func (p *prepared) constrain(req *Request) (*basket, *slate.Constraint, error) {
 	return from, c, err
 }
 
-// empty says that no item is left.
+// empty returns the problem of a request whose limits exclude all items.
 func (p *prepared) empty(req *Request) error {
 	field := "group_limits"
 	if req.Budgets != nil {
@@ -237,10 +237,10 @@ func (p *prepared) empty(req *Request) error {
 	return problem.New(problem.InvalidValue, "no item is within the limits by itself").In(field)
 }
 
-// shown is how many of the items that are in no slate an answer names.
+// shown bounds the number of excluded items that an answer names.
 const shown = 10
 
-// excluding says which items no slate of a request can have.
+// excluding lists the items that no slate of a request can contain.
 func (p *prepared) excluding(c *slate.Constraint) *Excluding {
 	e := &Excluding{}
 	count := func(at **Excluded, row int) {
@@ -268,7 +268,7 @@ func (p *prepared) excluding(c *slate.Constraint) *Excluding {
 	return e
 }
 
-// id is that of a row.
+// id returns the id of a row.
 func (p *prepared) id(row int) ID {
 	if p.ids.Kind() == catalog.Strings {
 		return ID{Name: p.ids.Name(int64(row)), Text: true}
@@ -276,7 +276,7 @@ func (p *prepared) id(row int) ID {
 	return ID{Int: p.ids.Int(int64(row))}
 }
 
-// conflict says that states are of another model.
+// conflict returns the problem of states that belong to another model.
 func conflict(name string, have, want model) error {
 	if have.dim != want.dim {
 		return problem.New(problem.Conflict, "what is known of the users of collection %s has %d dimensions, and it has %d now: DELETE its slates to begin anew", name, have.dim, want.dim).

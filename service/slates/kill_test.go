@@ -15,11 +15,11 @@ import (
 const (
 	lastDeed   = 24
 	killUsers  = 2
-	killLogged = 3 // so that states are written often
+	killLogged = 3 // states are written often
 )
 
-// deed asks for a slate for a user under a key and gives feedback for it, the same in
-// every life.
+// deed asks for a slate for a user under a key and gives feedback for it, the same in every
+// process.
 func deed(s *Store, n int) error {
 	u := fmt.Sprint("u", n%killUsers)
 	if forgets(n) {
@@ -38,10 +38,10 @@ func deed(s *Store, n int) error {
 	return err
 }
 
-// forgets says that a deed is to forget its user.
+// forgets reports whether a deed forgets its user.
 func forgets(n int) bool { return n%9 == 8 }
 
-// rewardsOf are those of a deed: one to three.
+// rewardsOf returns the one to three rewards of a deed.
 func rewardsOf(n int) []float64 {
 	r := rand.New(rand.NewPCG(3, uint64(n)))
 	all := make([]float64, 1+r.IntN(3))
@@ -51,7 +51,7 @@ func rewardsOf(n int) []float64 {
 	return all
 }
 
-// childhood does deeds, from one on, until all are done or the process is killed.
+// childhood runs deeds from 1 on until all are done or the process is killed.
 func childhood(c *crashtest.Child) error {
 	first, err := strconv.Atoi(c.Args[1])
 	if err != nil {
@@ -71,16 +71,16 @@ func childhood(c *crashtest.Child) error {
 	return nil
 }
 
-// TestKill kills a process again and again at random steps, half of the times at an
-// exact one. What was acknowledged is there then, to the bit, and what is done again
-// counts once: in the end the states are those of a process that was never killed.
+// TestKill kills a process again and again at random steps, half of the time at an exact one.
+// Everything acknowledged exists afterwards, bit for bit, and repeated deeds count once: in
+// the end the states are those of a process that was never killed.
 func TestKill(t *testing.T) {
 	most := 60
 	if testing.Short() {
 		most = 8
 	}
 	whole := open(t, Options{Logged: killLogged})
-	want := make([][]int64, 1, lastDeed+1) // observations of each user after so many deeds
+	want := make([][]int64, 1, lastDeed+1) // number of observations of each user after so many deeds
 	want[0] = make([]int64, killUsers)
 	for n := range lastDeed {
 		if err := deed(whole.Store, n); err != nil {
@@ -101,7 +101,7 @@ func TestKill(t *testing.T) {
 		did = life.NextStep(did)
 		at[strings.TrimRight(life.Last(), " 0123456789")]++
 		if r.IntN(3) == 0 {
-			continue // and the next life finds what it left
+			continue // the next process finds what this one left
 		}
 		f.Store = nil
 		f.reopen()
@@ -142,7 +142,7 @@ func (f *folder) observations(t *testing.T) []int64 {
 	return all
 }
 
-// bytesOf is the state of a user as it is written.
+// bytesOf returns the encoded state of a user.
 func (f *folder) bytesOf(t *testing.T, user string) []byte {
 	t.Helper()
 	st, err := f.state("films", user, model{dim, 1})

@@ -28,7 +28,7 @@ type shelf struct {
 	number int64
 	dim    int
 	rows   []float32
-	names  []string // nil: row numbers
+	names  []string // nil means row numbers
 }
 
 func (v *shelf) Number() int64         { return v.number }
@@ -74,7 +74,7 @@ func (v *shelf) Rows(keys *catalog.Keys, field string) ([]int64, error) {
 	return rows, nil
 }
 
-// films are n items, each about some topics.
+// films returns n items, each with some topics.
 func films(seed uint64, n int) *shelf {
 	r := rand.New(rand.NewPCG(11, seed))
 	v := &shelf{number: int64(seed), dim: dim}
@@ -88,12 +88,12 @@ func films(seed uint64, n int) *shelf {
 	return v
 }
 
-// clock is a time that tests move.
+// clock is a clock set by the test.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// folder is a store that can be closed and opened again.
+// folder holds a store that can be reopened.
 type folder struct {
 	t    testing.TB
 	path string
@@ -110,7 +110,7 @@ func open(t testing.TB, o Options) *folder {
 	return f
 }
 
-// reopen ends the store, if there is one, and begins it anew.
+// reopen closes the store, if there is one, and opens it.
 func (f *folder) reopen() {
 	f.t.Helper()
 	if f.Store != nil {
@@ -124,7 +124,7 @@ func (f *folder) reopen() {
 	}
 }
 
-// ask is Recommend for a body.
+// ask calls Recommend with a body.
 func (f *folder) ask(v Version, body, key string) (*Answer, error) {
 	f.t.Helper()
 	req, err := DecodeRequest([]byte(body), Limits{})
@@ -135,7 +135,7 @@ func (f *folder) ask(v Version, body, key string) (*Answer, error) {
 	return f.Recommend(context.Background(), "films", v, req, key, body)
 }
 
-// held is Hold, which must do.
+// held calls Hold, which must succeed.
 func (f *folder) held(name string) (release func()) {
 	f.t.Helper()
 	release, err := f.Hold(context.Background(), name)
@@ -145,7 +145,7 @@ func (f *folder) held(name string) (release func()) {
 	return release
 }
 
-// issue is ask, which must do.
+// issue calls ask, which must succeed.
 func (f *folder) issue(v Version, body string) []Slate {
 	f.t.Helper()
 	a, err := f.ask(v, body, "")
@@ -155,7 +155,7 @@ func (f *folder) issue(v Version, body string) []Slate {
 	return a.Slates
 }
 
-// tell is Feedback for one slate.
+// tell calls Feedback for one slate.
 func (f *folder) tell(id string, rewards ...float64) (Accepted, error) {
 	defer f.held("films")()
 	all, err := f.Store.Feedback(context.Background(), "films", []Feedback{{ID: id, Rewards: rewards}})
@@ -165,7 +165,7 @@ func (f *folder) tell(id string, rewards ...float64) (Accepted, error) {
 	return all[0], nil
 }
 
-// put is Put for a body.
+// put calls Put with a body.
 func (f *folder) put(v Version, body string) (described, error) {
 	s, err := DecodeSettings([]byte(body), 0)
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *folder) put(v Version, body string) (described, error) {
 	return described{}.of(f.Put(context.Background(), "films", v, s))
 }
 
-// described is what Info says.
+// described is the decoded Info.
 type described struct {
 	Object        string
 	Lambda        float64

@@ -7,8 +7,8 @@ import (
 	"thresher/service/problem"
 )
 
-// Slates that take more memory to choose than there may be are refused before any of it
-// is taken, and nothing is handed out.
+// Requests whose slates need more memory than permitted are refused before any of it is
+// allocated, and nothing is issued.
 func TestTooLong(t *testing.T) {
 	f := open(t, Options{scratch: 1 << 20})
 	v := films(1, 4000)

@@ -14,13 +14,13 @@ import (
 	"thresher/slate"
 )
 
-// memory is what the store has to know, kept in memory.
+// memory is a model of the store, kept in memory.
 type memory struct {
 	slates map[string]*dealt
 	users  map[string]*slate.Estimator
 }
 
-// dealt is a slate that was handed out.
+// dealt is an issued slate.
 type dealt struct {
 	user    string
 	list    []int
@@ -30,13 +30,13 @@ type dealt struct {
 	total   int64
 }
 
-// TestModel does what can be done in any order, with restarts in between, and compares
-// answers and states with those of a model in memory, to the bit.
+// TestModel runs random operations with restarts in between, and compares answers and states
+// with those of the model, bit for bit.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := &clock{time.Unix(1e9, 0)}
 		f := open(t, Options{Now: now.Now, Keep: time.Hour, Logged: rapid.IntRange(1, 4).Draw(rt, "logged"), Memory: 60 * (40*dim + 8)})
-		defer func() { f.Close() }() // the last store of many
+		defer func() { f.Close() }() // the last of many stores
 		m := &memory{map[string]*dealt{}, map[string]*slate.Estimator{}}
 		var ids []string
 		versions := []*shelf{films(1, 20), films(2, 25)}
@@ -127,7 +127,7 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 		}
 		switch {
 		case now.Sub(d.at) > time.Hour:
-			want = problem.UnknownSlate // all are looked for first
+			want = problem.UnknownSlate // all slates are looked up first
 		case want != "":
 		case len(fb.Rewards) > len(d.list):
 			want = problem.OverLimit
@@ -158,7 +158,7 @@ func (m *memory) tell(rt *rapid.T, f *folder, all []Feedback, now time.Time) {
 	}
 }
 
-// learn is the regression by itself.
+// learn is the regression of package slate alone.
 func (m *memory) learn(rt *rapid.T, d *dealt, rewards []float64) int64 {
 	d.rewards = rewards
 	e := m.users[d.user]
@@ -187,7 +187,7 @@ func (m *memory) learn(rt *rapid.T, d *dealt, rewards []float64) int64 {
 	return e.Observations()
 }
 
-// compare looks at all states.
+// compare compares all states.
 func (m *memory) compare(rt *rapid.T, f *folder) {
 	for _, user := range []string{"a", "b", "c"} {
 		st, err := f.state("films", user, model{dim, 1})

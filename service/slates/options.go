@@ -7,37 +7,37 @@ import (
 
 // Options configure a Store; nil means defaults.
 type Options struct {
-	// Memory is how many bytes of states and prepared collections stay in memory; 0
-	// means 512 MiB. A collection that takes more by itself has no slates. To choose
-	// the slates of a request may take as much again while it lasts, or 64 MiB.
+	// Memory bounds the bytes of states and prepared collections in memory; 0 means 512 MiB.
+	// A larger collection has no slates. Choosing the slates of a request may temporarily
+	// take as much again, or 64 MiB.
 	Memory int64
-	// Keep is for how long a slate takes feedback; 0 means a week.
+	// Keep is how long a slate accepts feedback; 0 means a week.
 	Keep time.Duration
-	// Slates is how many a collection remembers, the oldest going first; 0 means a
-	// million.
+	// Slates bounds the slates that a collection remembers, the oldest are removed first; 0
+	// means a million.
 	Slates int
-	// Dimension is the largest that vectors may have: a state takes its square; 0
-	// means 256.
+	// Dimension bounds the dimension of vectors, because a state takes its square; 0 means
+	// 256.
 	Dimension int
-	// Logged is how many feedbacks of a user are logged before the state is written; 0
-	// means 32.
+	// Logged is the number of feedbacks of a user that are logged before the state is
+	// written; 0 means 32.
 	Logged int
-	// Threads make slates; 0 means GOMAXPROCS.
+	// Threads choose slates; 0 means GOMAXPROCS.
 	Threads int
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 
 	// step, if not nil, is called before and after every transaction; an error before it
-	// takes its place. For tests.
+	// replaces the transaction. For tests.
 	step func(string) error
-	// scratch is the most bytes that the slates of a request take to choose; 0 means
-	// what Memory says.
+	// scratch bounds the bytes allocated for choosing the slates of a request; 0 means the
+	// value of Memory.
 	scratch int64
-	// noSync leaves flushing to the system. For tests.
+	// noSync disables flushing. For tests.
 	noSync bool
 }
 
-// leastScratch is enough for the slates of any request of thousands of items.
+// leastScratch suffices for the slates of any request of thousands of items.
 const leastScratch = 64 << 20
 
 func (o *Options) withDefaults() Options {

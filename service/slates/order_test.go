@@ -12,7 +12,7 @@ import (
 	"thresher/service/problem"
 )
 
-// TestDropComesLast: what is to come first fails, and nothing is lost.
+// TestDropComesLast: if the first step fails, nothing is deleted.
 func TestDropComesLast(t *testing.T) {
 	f := open(t, Options{})
 	if _, err := f.tell(f.issue(films(1, 20), `{"users":["a"]}`)[0].ID, 1); err != nil {
@@ -27,8 +27,8 @@ func TestDropComesLast(t *testing.T) {
 	}
 }
 
-// TestKeyOutlivesTheSlates: a key whose slates are there, but whose time is over, gets
-// new ones, again and again.
+// TestKeyOutlivesTheSlates: a key whose slates exist but have expired gets new ones,
+// repeatedly.
 func TestKeyOutlivesTheSlates(t *testing.T) {
 	now := &clock{time.Unix(1e9, 0)}
 	f := open(t, Options{Now: now.Now})
@@ -49,8 +49,8 @@ func TestKeyOutlivesTheSlates(t *testing.T) {
 	}
 }
 
-// TestSettingsMeanwhile: settings that are put between the choice of slates and their
-// record are those that the slates are made by.
+// TestSettingsMeanwhile: if settings are put between choosing slates and recording them, the
+// slates are chosen again under the new settings.
 func TestSettingsMeanwhile(t *testing.T) {
 	v := films(1, 20)
 	body := ""
@@ -83,7 +83,7 @@ func TestSettingsMeanwhile(t *testing.T) {
 	}
 }
 
-// looked is a version that tells when its rows are read.
+// looked is a version that reports when its rows are read.
 type looked struct {
 	*shelf
 	at func()
@@ -91,7 +91,8 @@ type looked struct {
 
 func (v *looked) Row(i int64) []float32 { v.at(); return v.shelf.Row(i) }
 
-// TestOnePutAtATime: what settings are checked by is in memory once, however many come.
+// TestOnePutAtATime: the items that settings are checked against are in memory once, however
+// many requests there are.
 func TestOnePutAtATime(t *testing.T) {
 	f := open(t, Options{})
 	taken := 0
@@ -101,8 +102,8 @@ func TestOnePutAtATime(t *testing.T) {
 	}
 }
 
-// TestFeedbackHoldsFewStates: of the states that many slates of a user lead to, only
-// those that are written are held.
+// TestFeedbackHoldsFewStates: of the states after the feedback for many slates of a user only
+// those to be written are kept in memory.
 func TestFeedbackHoldsFewStates(t *testing.T) {
 	const slates, logged = 40, 7
 	f := open(t, Options{Logged: logged})
@@ -132,8 +133,7 @@ func TestFeedbackHoldsFewStates(t *testing.T) {
 	}
 }
 
-// TestModelOfNobody: slates whose time is over, and of which nothing was learnt, fix no
-// model.
+// TestModelOfNobody: slates that have expired without feedback do not fix a model.
 func TestModelOfNobody(t *testing.T) {
 	now := &clock{time.Unix(1e9, 0)}
 	f := open(t, Options{Now: now.Now})

@@ -15,19 +15,19 @@ import (
 	"thresher/slate"
 )
 
-// Answer has a slate for each user of a request, in order.
+// Answer has a slate for each user of a request, in the request's order.
 type Answer struct {
 	api.Recommended
-	Evaluations int `json:"-"` // items scored
+	Evaluations int `json:"-"` // number of scored items
 }
 
-// mostValues bounds the vectors that are kept of one request's slates: 64 MiB.
+// mostValues bounds the vectors stored for one request's slates: 64 MiB.
 const mostValues = 1 << 24
 
-// Recommend hands out a slate to each user of a request: they are durable when it
-// returns. key, if not "", is the idempotency key: the same request, by its
-// fingerprint, gets the same slates as long as they are remembered. The collection is
-// held, and v is its version.
+// Recommend issues a slate to each user of a request; the slates are durable on return. key,
+// if not "", is the idempotency key: the same request, by its fingerprint, gets the same
+// slates as long as they are remembered. The caller holds the collection, of which v is a
+// version.
 func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
 	for {
 		a, err := s.recommend(ctx, name, v, req, key, fingerprint)
@@ -37,7 +37,7 @@ func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Requ
 	}
 }
 
-// errSettings is of slates whose settings were put anew before they were recorded.
+// errSettings says that the settings changed before the slates were recorded.
 var errSettings = errors.New("the settings have changed meanwhile")
 
 func (s *Store) recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
@@ -80,7 +80,7 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	return s.record(name, p, m, a, issued, key, fingerprint)
 }
 
-// tooLong tells of slates that take too much memory to choose.
+// tooLong returns the problem of slates that need too much memory.
 func tooLong(err error) error {
 	scratch := (*slate.ScratchError)(nil)
 	if !errors.As(err, &scratch) {
@@ -90,7 +90,7 @@ func tooLong(err error) error {
 		scratch.Length, scratch.Items, scratch.Need, scratch.Memory).In("k").Within(scratch.Memory).Because(err)
 }
 
-// states are those of users, in order.
+// states returns the states of users, in order.
 func (s *Store) states(ctx context.Context, name string, users []ID, m model) ([]*slate.Estimator, error) {
 	all := make([]*slate.Estimator, len(users))
 	for i, u := range users {
@@ -106,7 +106,7 @@ func (s *Store) states(ctx context.Context, name string, users []ID, m model) ([
 	return all, nil
 }
 
-// options are those of a request.
+// options returns the options of a request.
 func options(s *Settings, req *Request) slate.Options {
 	return slate.Options{
 		Algorithm:  Algorithm(req.Algorithm).algorithm(),
@@ -125,7 +125,7 @@ func (a Algorithm) algorithm() slate.Algorithm {
 	return slate.AFSM
 }
 
-// issue makes an answer of slates, and what is kept of them.
+// issue fills in an answer with slates, and returns their records.
 func (s *Store) issue(a *Answer, p *prepared, v Version, req *Request, chosen []slate.Slate) []*issuedSlate {
 	now := s.o.Now()
 	all := make([]*issuedSlate, len(chosen))
@@ -144,13 +144,13 @@ func (s *Store) issue(a *Answer, p *prepared, v Version, req *Request, chosen []
 	return all
 }
 
-// slate is h as an answer has it.
+// slate returns h in the format of an answer.
 func (h *issuedSlate) slate(id string) Slate {
 	return Slate{User: h.user, ID: id, Items: h.picks, UCB: h.ucb, Rho: h.rho, Alpha: h.alpha}
 }
 
-// admits refuses a model that is not that of the states there are, or that may come of
-// feedback for slates since a time.
+// admits refuses a model that differs from the model of the existing states, or of slates
+// issued after since that may still get feedback.
 func (r *records) admits(m model, since time.Time) error {
 	if r == nil {
 		return nil
@@ -170,15 +170,15 @@ func (r *records) admits(m model, since time.Time) error {
 	return conflict(r.name, have, m)
 }
 
-// remembered is what is kept under an idempotency key.
+// remembered is the value of an idempotency key.
 type remembered struct {
 	Version  int64      `json:"version"`
 	Excluded *Excluding `json:"excluded,omitempty"`
 	Slates   []string   `json:"slates"`
 }
 
-// record makes slates durable, unless the key has some or the settings they were made by
-// are no longer those of the collection.
+// record makes slates durable, unless the key has slates already or the settings have changed
+// since the slates were chosen.
 func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*issuedSlate, key, fingerprint string) (*Answer, error) {
 	now := s.o.Now()
 	keep := remembered{Version: a.Version, Excluded: a.Excluded}
@@ -226,8 +226,8 @@ func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*issu
 	return a, nil
 }
 
-// forget counts new slates and drops some old ones: more than have come, so that it
-// catches up, but not many more, so that nobody waits for it.
+// forget counts new slates and removes old ones: more than have come, in order to catch up,
+// but few enough not to delay the request.
 func (r *records) forget(fresh int, since time.Time, most int) error {
 	n, err := r.counts()
 	if err != nil {
@@ -252,7 +252,7 @@ func (r *records) forget(fresh int, since time.Time, most int) error {
 	return r.setCounts(n)
 }
 
-// earlier finds the slates of a key; nil if it has none, or none any more.
+// earlier returns the slates of a key; nil if it has none, or none any more.
 func (s *Store) earlier(name, key, fingerprint string) (a *Answer, err error) {
 	if key == "" {
 		return nil, nil

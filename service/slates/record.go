@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// What is kept in the database: slates that were handed out, feedback that is not yet
-// in a user's state, states. Each begins with the version of its form and ends with a
-// CRC-32C of its key and of itself, so that a record that was damaged, or is another's,
-// is found out and named.
+// The records of the database: issued slates, feedback that is not yet in a user's state,
+// states. Each begins with the version of its format and ends with a CRC-32C of its key and
+// contents, so that a damaged or misplaced record is detected and named.
 
 const recordVersion = 1
 
-// issuedSlate is a slate that was handed out.
+// issuedSlate is a slate that was issued.
 type issuedSlate struct {
 	user    ID
 	version int64 // of the collection
@@ -26,16 +25,15 @@ type issuedSlate struct {
 	ucb     float64
 	rho     float64
 	alpha   float64
-	// rows are those of the picks as the collection had them, [len(picks)*dim]; nil
-	// once there was feedback.
+	// rows are the vectors of the picks, [len(picks)*dim]; nil once there is feedback.
 	rows []float32
-	// rewards is the feedback, of the first of the picks; nil before. observations is
-	// how many the user's state had with it.
+	// rewards is the feedback for the first of the picks; nil before. observations is the
+	// number of the user's observations including it.
 	rewards      []float64
 	observations int64
 }
 
-// feedback is a reward that no state has yet.
+// feedback is feedback that is not yet in a written state.
 type feedback struct {
 	slate   string
 	rows    []float32 // [len(rewards)*dim]
@@ -45,7 +43,7 @@ type feedback struct {
 // savedState is a user's state after the feedback of number seq.
 type savedState struct {
 	seq   uint64
-	state []byte // as the estimator writes itself
+	state []byte // in the estimator's own encoding
 }
 
 func (h *issuedSlate) encode(key []byte) []byte {
@@ -125,12 +123,12 @@ func checksum(key, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, table), table, b)
 }
 
-// sealed ends a record.
+// sealed appends the checksum to a record.
 func sealed(key, b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(key, b))
 }
 
-// unsealed begins to read a record.
+// unsealed checks a record and returns a reader of its contents.
 func unsealed(key, text []byte) (*reader, error) {
 	end := len(text) - 4
 	if end < 1 {
@@ -171,7 +169,7 @@ func appendID(b []byte, id ID) []byte {
 	return binary.AppendVarint(append(b, 'i'), id.Int)
 }
 
-// reader takes bytes off the front; once bad it gives zeros.
+// reader consumes bytes from the front; after an error it returns zeros.
 type reader struct {
 	b   []byte
 	bad bool
@@ -193,7 +191,7 @@ func (r *reader) uvarint() uint64 {
 	return x
 }
 
-// length is how many of something follow, each of at least so many bytes.
+// length reads the number of elements that follow, each of at least each bytes.
 func (r *reader) length(each int) int {
 	n := r.uvarint()
 	if r.bad = r.bad || n > uint64(len(r.b)/each); r.bad {
@@ -202,7 +200,7 @@ func (r *reader) length(each int) int {
 	return int(n)
 }
 
-// bytes is the next n bytes.
+// bytes reads the next n bytes.
 func (r *reader) bytes(n int) []byte {
 	if r.bad = r.bad || n > len(r.b); r.bad {
 		return make([]byte, n)
@@ -216,7 +214,7 @@ func (r *reader) text() string   { return string(r.bytes(r.length(1))) }
 func (r *reader) word() uint64   { return binary.LittleEndian.Uint64(r.bytes(8)) }
 func (r *reader) float() float64 { return math.Float64frombits(r.word()) }
 
-// floats are nil if there are none.
+// floats reads float64 values, nil if there are none.
 func (r *reader) floats() []float64 {
 	var all []float64
 	for range r.length(8) {
@@ -225,7 +223,7 @@ func (r *reader) floats() []float64 {
 	return all
 }
 
-// rows are nil if there are none.
+// rows reads float32 values, nil if there are none.
 func (r *reader) rows() []float32 {
 	n := r.length(4)
 	if n == 0 {

@@ -12,11 +12,10 @@ import (
 	"thresher/slate"
 )
 
-// Algorithm is how a slate is chosen.
+// Algorithm is the method of choosing a slate.
 type Algorithm string
 
-// The algorithms: the one with a guarantee under all limits, and two that are simpler
-// and quicker.
+// The algorithms: one with a guarantee under all limits, and two simpler and faster ones.
 const (
 	AFSM     Algorithm = "afsm"
 	LSB      Algorithm = "lsb"
@@ -26,9 +25,9 @@ const (
 // algorithms lists them, the default first.
 func algorithms() []Algorithm { return []Algorithm{AFSM, LSB, Modified} }
 
-// Limits are what a body may ask for; 0 sets no limit.
+// Limits bound a request; 0 means no limit.
 type Limits struct {
-	Users   int // of one recommendation, and slates of one feedback
+	Users   int // of one request for slates, and slates of one request with feedback
 	K       int // items of a slate
 	Results int // users times K
 }
@@ -36,19 +35,18 @@ type Limits struct {
 // mostUser bounds the text of a user, in characters.
 const mostUser = 256
 
-// Request asks for slates: an api.SlateRequest whose defaults are filled in.
+// Request is an api.SlateRequest whose defaults are filled in.
 type Request = api.SlateRequest
 
 const (
 	defaultK       = 10
 	defaultDelta   = 0.1
 	defaultEpsilon = 0.2
-	// Timeouts in milliseconds are from a microsecond to a day.
+	// Timeouts in milliseconds, from a microsecond to a day.
 	leastTimeout, mostTimeout = 1e-3, 86_400_000
 )
 
-// DecodeRequest reads the body of a recommendation. Errors are of type
-// *problem.Problem.
+// DecodeRequest reads the body of a request for slates. Errors are of type *problem.Problem.
 func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	r := &Request{K: defaultK, Algorithm: string(AFSM), Delta: defaultDelta, Epsilon: defaultEpsilon}
 	if l.K > 0 {
@@ -84,7 +82,7 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 	return r, nil
 }
 
-// user reads who gets a slate.
+// user reads the id of a user.
 func user(b []byte, i int) (ID, int, error) {
 	u, next, err := readID(b, i)
 	if n := utf8.RuneCountInString(u.Name); err == nil && u.Text && (n == 0 || n > mostUser) {
@@ -93,7 +91,7 @@ func user(b []byte, i int) (ID, int, error) {
 	return u, next, err
 }
 
-// groupLimits reads an object of whole numbers.
+// groupLimits reads an object of integers.
 func groupLimits(dst *map[string]int) jsonbody.Reader {
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '{' {
@@ -117,8 +115,8 @@ func groupLimits(dst *map[string]int) jsonbody.Reader {
 	}
 }
 
-// DecodeFeedback reads the body of feedback, which is that of one slate or has a list
-// of them; one says which. Errors are of type *problem.Problem.
+// DecodeFeedback reads the body of feedback, which is that of one slate or contains a list;
+// one says which. Errors are of type *problem.Problem.
 func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error) {
 	var f Feedback
 	members := rewarded(&f)
@@ -152,8 +150,8 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 	return []Feedback{f}, true, nil
 }
 
-// mostRewards bounds how many are read; which slate they are of, tells how many there
-// may be.
+// mostRewards bounds the rewards that are read; later they are checked against the slate's
+// length.
 const mostRewards = 1 << 16
 
 func rewarded(f *Feedback) jsonbody.Members {
@@ -163,7 +161,7 @@ func rewarded(f *Feedback) jsonbody.Members {
 	}
 }
 
-// checkFeedback finds what is missing.
+// checkFeedback refuses feedback with missing members.
 func checkFeedback(f *Feedback) error {
 	switch {
 	case f.ID == "":

@@ -34,7 +34,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestBadBodies: each has its kind, field, index and limit, and says what was wrong.
+// TestBadBodies: each invalid body gets its kind, field, index, limit and text.
 func TestBadBodies(t *testing.T) {
 	l := Limits{Users: 3, K: 20, Results: 40}
 	request := func(text string) error { _, err := DecodeRequest([]byte(text), l); return err }
@@ -146,8 +146,8 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads anything as each of the bodies. What is accepted keeps to the limits,
-// is JSON, and settings that were read are written and read again.
+// FuzzDecode decodes anything as each of the bodies. What is accepted respects the limits and
+// is JSON, and settings can be encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"users":["ann",7],"k":3,"budgets":[1],"group_limits":{"x":1},"algo":"lsb","delta":0.1,"eps":0.2,"timeout_ms":5}`,

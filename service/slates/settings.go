@@ -11,7 +11,7 @@ import (
 	"thresher/slate"
 )
 
-// What clients send and see of slates.
+// The types of slates that clients see.
 type (
 	Settings  = api.SlateSettings
 	Item      = api.SlateItem
@@ -28,7 +28,7 @@ const (
 	mostGroup  = 64  // characters of a group's name
 )
 
-// DecodeSettings reads the body of settings, at most so many items. Errors are of type
+// DecodeSettings reads the body of settings with at most most items. Errors are of type
 // *problem.Problem.
 func DecodeSettings(body []byte, most int) (*Settings, error) {
 	s := &Settings{Lambda: 1, Rule: string(slate.Determinant), Noise: 0.5, Bound: 1, Items: []Item{}}
@@ -87,7 +87,7 @@ func item(b []byte, i int) (it Item, next int, err error) {
 	return it, next, err
 }
 
-// fits finds another number of costs than the items before have.
+// fits checks that an item has as many costs as the previous ones.
 func fits(s *Settings, it *Item) error {
 	if len(s.Items) == 0 || len(it.Costs) == len(s.Items[0].Costs) {
 		return nil
@@ -108,7 +108,7 @@ func countGroups(s *Settings) error {
 	return nil
 }
 
-// costs is how many costs an item has.
+// costs returns the number of costs of an item.
 func costs(s *Settings) int {
 	if len(s.Items) == 0 {
 		return 0
@@ -116,8 +116,8 @@ func costs(s *Settings) int {
 	return len(s.Items[0].Costs)
 }
 
-// rowsOf finds the row of each item in a version. All must exist, and none twice, unless
-// some may be gone, whose rows are -1.
+// rowsOf returns the row of each item in a version. Items must be distinct and exist, unless
+// gone, which gives missing ones the row -1.
 func rowsOf(s *Settings, ids IDs, gone bool) ([]int64, error) {
 	rows := make([]int64, len(s.Items))
 	seen := make(map[int64]int, len(rows))
@@ -138,7 +138,7 @@ func rowsOf(s *Settings, ids IDs, gone bool) ([]int64, error) {
 	return rows, nil
 }
 
-// rowOf finds the row of an item.
+// rowOf returns the row of an item.
 func rowOf(ids IDs, id ID) (int64, error) {
 	keys := &catalog.Keys{Ints: []int64{id.Int}}
 	switch strings := ids.Kind() == catalog.Strings; {

@@ -10,8 +10,8 @@ import (
 	"thresher/service/problem"
 )
 
-// TestSettings: costs and groups limit slates, items not listed are in none, and what
-// can be in none is told.
+// TestSettings: costs and groups limit slates, items that are not listed are in none, and
+// excluded items are reported.
 func TestSettings(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 6)
@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 	if items := a.Slates[0].Items; len(items) != 1 || !strings.Contains("abe", items[0].ID.Name) {
 		t.Errorf("%+v", items)
 	}
-	// Without budgets there are no costs, and c is as good as others.
+	// Without budgets costs do not matter, and c is as good as the others.
 	a, err = f.ask(v, `{"users":["u"],"k":6}`, "")
 	if err != nil || len(a.Slates[0].Items) != 5 || a.Excluded.Unaffordable != nil {
 		t.Fatalf("%+v, %v", a, err)
@@ -57,13 +57,13 @@ func TestSettings(t *testing.T) {
 		_, err := f.ask(v, body, "")
 		wants(t, err, problem.InvalidValue, field)
 	}
-	// An atom that is gone is no longer in the way, one that comes is not listed.
+	// A removed atom is ignored, a new one is not listed.
 	fewer := &shelf{number: 9, dim: dim, rows: v.rows[dim:], names: []string{"b", "c", "d", "e", "g"}}
 	a, err = f.ask(fewer, `{"users":["u"],"k":6}`, "")
 	if err != nil || len(a.Slates[0].Items) != 4 || a.Excluded.Unlisted.IDs[0].Name != "g" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	// New settings count at once.
+	// New settings are used immediately.
 	if _, err := f.put(v, `{"rule":"tuned"}`); err != nil {
 		t.Fatal(err)
 	}

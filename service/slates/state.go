@@ -9,16 +9,15 @@ import (
 	"thresher/slate"
 )
 
-// state is what is known of a user; it does not change.
+// state is the immutable state of a user.
 type state struct {
 	estimator *slate.Estimator
 	seq       uint64 // of the last feedback
-	logged    int    // feedbacks behind what was written last
+	logged    int    // number of feedbacks since the state was last written
 }
 
-// after is the state with the feedback of one more slate; rows are those of the items
-// that have rewards. Of the others nothing was learnt, and what they add does not
-// matter to those before them.
+// after returns the state with the feedback of one more slate; rows are those of the items
+// with rewards. The other items were not examined and do not affect the earlier ones.
 func (st *state) after(rows []float32, rewards []float64) (*state, error) {
 	dim := st.estimator.Features()
 	vectors := make([]float64, len(rows))
@@ -44,8 +43,8 @@ func (st *state) after(rows []float32, rewards []float64) (*state, error) {
 // bytes is the memory that the state takes.
 func (st *state) bytes() int64 { return int64(st.estimator.Bytes()) }
 
-// state returns what is known of a user, from memory or the database; nothing is a state
-// of the model that has seen nothing.
+// state returns the state of a user, from memory or the database; for an unknown user it is
+// the initial state of the model.
 func (s *Store) state(name, user string, m model) (*state, error) {
 	k := cacheKey{collection: name, user: user}
 	if st, ok := s.cache.get(k); ok {
@@ -67,7 +66,7 @@ func (s *Store) state(name, user string, m model) (*state, error) {
 	return st, nil
 }
 
-// state reads a user's state: what was written last, and the log behind it.
+// state loads a user's state: the last one written, and the log after it.
 func (r *records) state(user string, m model) (*state, error) {
 	estimator, err := slate.NewEstimator(m.dim, m.lambda)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r *records) state(user string, m model) (*state, error) {
 	return st, err
 }
 
-// setState records feedback: in the log or, every so often, as the state after it.
+// setState records feedback: in the log or, periodically, as the state after it.
 func (r *records) setState(user string, f *feedback, after *state) error {
 	key := logKey(user, after.seq)
 	if r.sub(logsBucket).Get(key) != nil {
@@ -117,7 +116,7 @@ func (r *records) setState(user string, f *feedback, after *state) error {
 	return r.sub(logsBucket).Put(key, f.encode(key))
 }
 
-// write records a state, which the log before it goes into.
+// write records a state and deletes the log that it includes.
 func (r *records) write(user string, st *state) error {
 	text, err := st.estimator.MarshalBinary()
 	if err != nil {

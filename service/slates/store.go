@@ -15,44 +15,44 @@ import (
 	"thresher/service/durable"
 )
 
-// Store holds states and slates. It is safe for concurrent use.
+// Store keeps states and slates. It is safe for concurrent use.
 type Store struct {
 	db    *bbolt.DB
 	o     Options
 	cache *cache
 	seed  maphash.Seed
-	// users are locked while their feedback is taken, many by one lock: a channel that
-	// holds one.
+	// users are the locks for users' feedback, each shared by many users: a channel with room
+	// for one value.
 	users [stripes]chan struct{}
 
-	// putting is taken while settings are checked: a collection is prepared for it, and
-	// of those there shall be one besides what is counted.
+	// putting serialises checks of settings, so that only one collection is prepared outside
+	// of the memory budget.
 	putting chan struct{}
 
 	mu    sync.Mutex
 	locks map[string]*collectionLock
 }
 
-// stripes is how many locks users share.
+// stripes is the number of locks for users.
 const stripes = 256
 
-// collectionLock is a collection that somebody holds.
+// collectionLock is the lock of a collection in use.
 type collectionLock struct {
 	holders int // guarded by Store.mu
-	// drop is taken by one while the collection's records are used and by all that
-	// may do so while they go.
+	// drop is acquired with weight 1 while the collection's records are used, and with the
+	// full weight while they are deleted.
 	drop *semaphore.Weighted
-	// making holds one while items are prepared.
+	// making holds one value while items are prepared.
 	making chan struct{}
 }
 
 const (
 	mostHolders = 1 << 30
 
-	batchDelay = time.Millisecond // how long a transaction waits for company
+	batchDelay = time.Millisecond // how long a transaction waits for others to share it
 )
 
-// Open opens the database at path, which is made if missing.
+// Open opens the database at path, which is created if missing.
 func Open(path string, o *Options) (*Store, error) {
 	s := &Store{o: o.withDefaults(), seed: maphash.MakeSeed(), putting: make(chan struct{}, 1), locks: map[string]*collectionLock{}}
 	s.cache = newCache(s.o.Memory)
@@ -74,20 +74,19 @@ func Open(path string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the database. Nothing may be under way.
+// Close closes the database. No call may be running.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Bytes is the memory that states and prepared collections take.
+// Bytes returns the memory of states and prepared collections.
 func (s *Store) Bytes() int64 { return s.cache.used() }
 
-// Hold keeps the records of a collection from being dropped until release is called.
-// It comes before the collection is asked for, and waits, as long as ctx lasts, for who
-// drops them.
+// Hold prevents the deletion of a collection's records until release is called. It is called
+// before the collection is looked up, and waits for a running deletion until ctx ends.
 func (s *Store) Hold(ctx context.Context, name string) (release func(), err error) {
 	return s.hold(ctx, name, 1)
 }
 
-// hold takes so many of a place's holds.
+// hold acquires the collection's lock with weight n.
 func (s *Store) hold(ctx context.Context, name string, n int64) (release func(), err error) {
 	p, leave := s.lockOf(name)
 	if err := p.drop.Acquire(ctx, n); err != nil {
@@ -100,7 +99,7 @@ func (s *Store) hold(ctx context.Context, name string, n int64) (release func(),
 	}, nil
 }
 
-// acquire puts one into a channel that has room for one, as long as ctx lasts.
+// acquire sends to a channel with room for one value, until ctx ends.
 func acquire(ctx context.Context, one chan struct{}) error {
 	select {
 	case one <- struct{}{}:
@@ -115,7 +114,7 @@ func acquire(ctx context.Context, one chan struct{}) error {
 	}
 }
 
-// lockOf is that of a collection, until leave is called.
+// lockOf returns the lock of a collection, until leave is called.
 func (s *Store) lockOf(name string) (p *collectionLock, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,9 +132,9 @@ func (s *Store) lockOf(name string) (p *collectionLock, leave func()) {
 	}
 }
 
-// Drop forgets all of a collection's settings, states and slates once nobody holds them,
-// which is waited for as long as ctx lasts, if what comes first, before anybody holds
-// them again, does not fail; nil is nothing.
+// Drop deletes a collection's settings, states and slates once nobody holds them, and waits
+// for that until ctx ends. It calls first, unless nil, before; if first fails, nothing is
+// deleted.
 func (s *Store) Drop(ctx context.Context, name string, first func() error) error {
 	release, err := s.hold(ctx, name, mostHolders)
 	if err != nil {
@@ -159,17 +158,16 @@ func (s *Store) Drop(ctx context.Context, name string, first func() error) error
 	return s.change(func(tx *bbolt.Tx) error { return tx.Bucket(collectionsBucket()).DeleteBucket([]byte(name)) })
 }
 
-// Sweep drops what is known of collections that were deleted, whose deletion did not come
-// so far.
+// Sweep deletes what is left of collections whose deletion was interrupted.
 func (s *Store) Sweep(deleted []string) error {
 	var err error
 	for _, name := range deleted {
-		err = errors.Join(err, s.Drop(context.Background(), name, nil)) // nobody holds it
+		err = errors.Join(err, s.Drop(context.Background(), name, nil)) // nobody holds it at the start
 	}
 	return err
 }
 
-// change runs a transaction that others may share; it may run again.
+// change runs a transaction that others may share; it may be retried.
 func (s *Store) change(fn func(*bbolt.Tx) error) error {
 	if err := s.at("commit"); err != nil {
 		return err
@@ -187,7 +185,7 @@ func (s *Store) at(step string) error {
 	return s.o.step(step)
 }
 
-// stripe is which lock a user has.
+// stripe returns the index of a user's lock.
 func (s *Store) stripe(collection, user string) int {
 	var h maphash.Hash
 	h.SetSeed(s.seed)

@@ -20,7 +20,7 @@ import (
 	"thresher/slate"
 )
 
-// TestRound hands a slate out, takes feedback, and finds all of it after a restart.
+// TestRound issues a slate, accepts feedback, and finds both after a restart.
 func TestRound(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
@@ -40,7 +40,7 @@ func TestRound(t *testing.T) {
 	if want := (Accepted{SlateAccepted: api.SlateAccepted{ID: ann.ID, User: ann.User, Rewards: 2, Observations: 2}, New: true, Sum: 1.5}); err != nil || got != want {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	// What is known is that of the regression by itself.
+	// The state equals that of the regression alone.
 	want, err := slate.NewEstimator(dim, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestRound(t *testing.T) {
 	if i := f.info(); i.Users != 1 || i.Slates != 2 {
 		t.Errorf("%+v", i)
 	}
-	// A number is the user of its digits.
+	// A number is the same user as the text of its digits.
 	if _, err := f.tell(a.Slates[1].ID, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,8 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	wants(t, err, problem.UnknownSlate, "slate_id")
 }
 
-// TestFeedbackTogether: all or nothing, of several users and slates, the same one twice.
+// TestFeedbackTogether: feedback for several users and slates is accepted completely or not
+// at all, repeated feedback too.
 func TestFeedbackTogether(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
@@ -140,7 +141,7 @@ func TestFeedbackTogether(t *testing.T) {
 }
 
 // TestKeyFindsTheSlates: the same request under a key gets the same slates, another is
-// refused, and one whose slates have gone is a new one.
+// refused, and one whose slates were removed is a new request.
 func TestKeyFindsTheSlates(t *testing.T) {
 	now := &clock{time.Unix(1e9, 0)}
 	f := open(t, Options{Now: now.Now, Keep: time.Hour})
@@ -172,8 +173,8 @@ func TestKeyFindsTheSlates(t *testing.T) {
 	}
 }
 
-// TestSlatesAreForgotten by time and by number, the oldest first; what was learnt
-// stays.
+// TestSlatesAreForgotten: slates are removed by age and by number, the oldest first; states
+// stay.
 func TestSlatesAreForgotten(t *testing.T) {
 	now := &clock{time.Unix(1e9, 0)}
 	f := open(t, Options{Now: now.Now, Keep: time.Hour, Slates: 5})
@@ -193,7 +194,7 @@ func TestSlatesAreForgotten(t *testing.T) {
 		t.Error(err)
 	}
 	now.now = now.now.Add(time.Hour - 2*time.Minute)
-	_, err = f.tell(ids[1], 1) // it is there, but its time is over
+	_, err = f.tell(ids[1], 1) // it exists, but has expired
 	wants(t, err, problem.UnknownSlate, "slate_id")
 	if _, err := f.tell(ids[4], 1); err != nil {
 		t.Error(err)
@@ -208,9 +209,8 @@ func TestSlatesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestVersions: a version of the same dimension keeps what is known, and feedback goes
-// to slates of the version before; another dimension is a conflict until all is
-// dropped.
+// TestVersions: a version of the same dimension keeps the states, and slates of the previous
+// version accept feedback; another dimension is a conflict until everything is deleted.
 func TestVersions(t *testing.T) {
 	f := open(t, Options{})
 	old := films(1, 40)
@@ -258,7 +258,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// FuzzRecords reads anything under a checksum that is right as each of the records.
+// FuzzRecords decodes anything with a correct checksum as each of the records.
 func FuzzRecords(f *testing.F) {
 	h := &issuedSlate{user: ID{Name: "ann", Text: true}, at: time.Unix(1, 0), picks: []Pick{{ID: ID{Int: 7}}}, rows: []float32{1, 2}}
 	for _, text := range [][]byte{h.encode(nil), (&feedback{"s", []float32{1}, []float64{1}}).encode(nil), (&savedState{3, []byte("state")}).encode(nil)} {
@@ -281,7 +281,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// TestDeadline: a context that has ended makes no slates.
+// TestDeadline: no slates are made after the end of the context.
 func TestDeadline(t *testing.T) {
 	f := open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -296,8 +296,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestConcurrently has many clients ask and tell, about few users, in little memory;
-// each reward counts once.
+// TestConcurrently: many clients request slates and give feedback for few users in little
+// memory; each reward counts once.
 func TestConcurrently(t *testing.T) {
 	const memory = 40*(40*dim+8) + 3*perEntry // of the items, and of two users
 	f := open(t, Options{Logged: 3, Memory: memory})
@@ -342,7 +342,7 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-// TestKeyAtOnce: of requests under one key at the same time one makes slates.
+// TestKeyAtOnce: of concurrent requests under one key one makes slates.
 func TestKeyAtOnce(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 40)
@@ -365,7 +365,7 @@ func TestKeyAtOnce(t *testing.T) {
 	}
 }
 
-// TestLogsEnd: what is in a state is in no log.
+// TestLogsEnd: a log is empty once its feedback is in a state.
 func TestLogsEnd(t *testing.T) {
 	f := open(t, Options{Logged: 2})
 	v := films(1, 40)
@@ -383,8 +383,8 @@ func TestLogsEnd(t *testing.T) {
 	}
 }
 
-// TestCache: what was not used for longest goes first, and what was read before a change
-// is not kept after it.
+// TestCache: the least recently used value is evicted first, and a value read before a change
+// is not cached after it.
 func TestCache(t *testing.T) {
 	c := newCache(3*(perEntry+1) + 30)
 	key := func(name string) cacheKey { return cacheKey{user: name} }
@@ -421,8 +421,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestRecords: what is written is read again, and whatever is cut short or longer is
-// not.
+// TestRecords: an encoded record is decoded to the same value, and a truncated or extended
+// one is refused.
 func TestRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	floats := func(n int) []float64 {

@@ -2,16 +2,16 @@ package slates
 
 import "thresher/service/catalog"
 
-// Version is one of a collection, in use.
+// Version is a version of a collection, in use.
 type Version interface {
 	Number() int64
 	Len() int // rows
 	Dim() int
-	Row(i int64) []float32 // not to be changed, nor read when the use is over
+	Row(i int64) []float32 // read-only, and invalid after the use
 	IDs() IDs
 }
 
-// IDs are what rows are called, as those of the catalog; they outlive the use.
+// IDs are the ids of rows, as those of the catalog; they remain valid after the use.
 type IDs interface {
 	Kind() catalog.Kind
 	Int(row int64) int64

@@ -22,8 +22,7 @@ func (o over) Done() <-chan struct{} {
 	return o.Context.Done()
 }
 
-// TestWaitsEnd: who waits for others waits no longer than its context lasts, and keeps
-// nobody waiting then.
+// TestWaitsEnd: a call waits for others until its context ends, and then does not block them.
 func TestWaitsEnd(t *testing.T) {
 	f := open(t, Options{})
 	v := films(1, 20)
@@ -61,7 +60,7 @@ func TestWaitsEnd(t *testing.T) {
 	_, err = f.Feedback(newOver(t), "films", one)
 	canceled("feedback", err)
 	canceled("forget", f.Forget(newOver(t), "films", []ID{{Name: "a", Text: true}}))
-	// Of many that are wanted none stays locked.
+	// Of several wanted locks none stays locked.
 	many := make([]string, 0, 10*stripes)
 	for i := range cap(many) {
 		many = append(many, string(rune('b'+i)))
