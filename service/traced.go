@@ -9,8 +9,8 @@ import (
 	"thresher/service/trace"
 )
 
-// traced begins the span of a request, which the header of its answer names, unless it is
-// one of those by which machines see whether and how the server lives.
+// traced begins the span of a request, which the header of its answer names, except for
+// requests by which machines monitor the server.
 func (s *Server) traced(x *exchange, r *http.Request, h http.Header) *http.Request {
 	switch path := r.URL.Path; {
 	case s.o.Traces == nil, path == "/healthz", path == "/readyz", path == "/metrics", strings.HasPrefix(path, "/v2/health/"):
@@ -24,7 +24,7 @@ func (s *Server) traced(x *exchange, r *http.Request, h http.Header) *http.Reque
 	return r.WithContext(ctx)
 }
 
-// endTrace ends the span of a request that is over.
+// endTrace ends the span of a finished request.
 func (s *Server) endTrace(x *exchange, r *http.Request, w *writer) {
 	if x.own == nil {
 		return
@@ -49,7 +49,7 @@ func (s *Server) endTrace(x *exchange, r *http.Request, w *writer) {
 	x.own.End()
 }
 
-// endSearch ends the span of a search: what it was, and what it took.
+// endSearch ends the span of a search, with its parameters and costs.
 func endSearch(span *trace.Span, collection string, req *batch.Request, resp *batch.Response, err error) {
 	if span == nil {
 		return
@@ -67,7 +67,7 @@ func endSearch(span *trace.Span, collection string, req *batch.Request, resp *ba
 		return
 	}
 	span.Number("thresher.queries", int64(len(resp.Answers)))
-	span.Number("thresher.run_ns", int64(resp.Took)) // of the span, the rest is what it waited
+	span.Number("thresher.run_ns", int64(resp.Took)) // the rest of the span is waiting
 	span.Number("thresher.pulls", resp.Stats.Pulls)
 	span.Number("thresher.dense_pulls", resp.Stats.DensePulls)
 	span.Number("thresher.rows_scored", resp.Stats.RowsScored)

@@ -18,8 +18,8 @@ import (
 	"thresher/service/trace"
 )
 
-// TestTraces: a request is a span below the caller's, named by its route, and what it
-// waited and searched are below it; its log and its answer name it.
+// TestTraces: a request is a child of the client's span, named by its route, with children
+// for waiting and searching; its log and its answer name it.
 func TestTraces(t *testing.T) {
 	var mu sync.Mutex
 	var sent []*spans.Span
@@ -49,7 +49,7 @@ func TestTraces(t *testing.T) {
 	a := s.do("POST", searchFilms, oneQuery(`,"k":3`), "Traceparent", "00-"+id+"-"+parent+"-01").want(200)
 	s.do("GET", "/healthz", nil).want(200)
 	s.do("GET", "/v1/collections/none", nil).want(404)
-	s.stopAll() // after which every request is over
+	s.stopAll() // all requests have ended
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,23 +11,23 @@ import (
 	"thresher/service/trace"
 )
 
-// retryAfter is when those who found the queue full should come again.
+// retryAfter is the delay suggested to clients that find the queue full.
 const retryAfter = time.Second
 
-// turn is what a search, or another request that computes, has of what clients share: a
-// place among those at once, its turns at the processor, and the memory of its answer. It
-// is used from one goroutine, and knows nothing of HTTP.
+// turn holds a search's or another request's part of what clients share: a slot, its turns at
+// the processor, and the memory of its answer. It is used from one goroutine, and is
+// independent of HTTP.
 type turn struct {
 	*fair.Turn
 	s      *Server
 	client string
-	since  time.Time // from when its time counts
+	since  time.Time // start of the time that its timeout limits
 	slot   *fair.Use
-	answer *fair.Hold // nil before there is one
+	answer *fair.Hold // nil until it is reserved
 }
 
-// turnOf waits for a place of a client, as long as any search may take. The caller must
-// end the turn.
+// turnOf waits for a slot for a client, up to the timeout of searches. The caller must end
+// the turn.
 func (s *Server) turnOf(ctx context.Context, client string) (*turn, error) {
 	t := &turn{Turn: s.turns.Of(client), s: s, client: client, since: time.Now()}
 	ctx, cancel := s.within(ctx)
@@ -39,7 +39,7 @@ func (s *Server) turnOf(ctx context.Context, client string) (*turn, error) {
 	return t, nil
 }
 
-// explainFull says why a wait ended without a place.
+// explainFull returns the problem of a wait that ended without a slot.
 func (s *Server) explainFull(err error) error {
 	if errors.Is(err, fair.ErrFull) {
 		p := problem.New(problem.QueueFull, "%d searches wait already, the most that may", s.o.Limits.Waiting).Within(s.o.Limits.Waiting)
@@ -49,7 +49,7 @@ func (s *Server) explainFull(err error) error {
 	return s.explainWait(err)
 }
 
-// end gives all of the turn back. Ending twice is allowed.
+// end releases everything. It may be called twice.
 func (t *turn) end() {
 	t.rest()
 	if t.answer != nil {
@@ -57,16 +57,17 @@ func (t *turn) end() {
 	}
 }
 
-// rest gives back what computing takes. The answer keeps its memory.
+// rest releases what computing needs. The memory of the answer stays reserved.
 func (t *turn) rest() {
 	t.End()
 	t.slot.Leave()
 }
 
-// spent is how much of its time the request has had.
+// spent returns how much of its time the request has used.
 func (t *turn) spent() time.Duration { return time.Since(t.since) }
 
-// withDeadline bounds ctx by the time that any search may take, since it began to wait.
+// withDeadline bounds ctx by the timeout of searches, counted from when the request began to
+// wait.
 func (t *turn) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if most := t.s.o.Timeouts.Search; most > 0 {
 		return context.WithDeadline(ctx, t.since.Add(most))
@@ -92,8 +93,8 @@ func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	return t.s.explainWait(err)
 }
 
-// compute waits for the turn of work of one goroutine over so many bytes, by what a byte
-// takes in ns. What is short needs none.
+// compute waits for the turn of work of one goroutine on so many bytes, at each ns a byte.
+// Short work needs none.
 func (t *turn) compute(ctx context.Context, bytes int, each float64) error {
 	expected := time.Duration(math.Ceil(float64(bytes) * each))
 	if expected < time.Millisecond {
@@ -104,8 +105,7 @@ func (t *turn) compute(ctx context.Context, bytes int, each float64) error {
 	return t.s.explainWait(t.Next(ctx, expected))
 }
 
-// inTurn has do work on the body of r once it may: the body is read, then the request
-// waits for its turn, which lasts until do returns.
+// inTurn reads the body of r, waits for a slot, and calls do while it has the turn.
 func (s *Server) inTurn(r *request, do func(*input) error) error {
 	in, err := s.newInput(r)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) inTurn(r *request, do func(*input) error) error {
 	return do(in)
 }
 
-// explainWait says why a wait ended that ended by a context.
+// explainWait returns the problem of a wait that was ended by a context.
 func (s *Server) explainWait(err error) error {
 	if errors.Is(err, context.Canceled) && s.stopped.Err() != nil {
 		return errDraining()
@@ -136,7 +136,7 @@ func (s *Server) explainWait(err error) error {
 	return err
 }
 
-// within bounds a context by the time that any search may take.
+// within bounds a context by the timeout of searches.
 func (s *Server) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if most := s.o.Timeouts.Search; most > 0 {
 		return context.WithTimeout(ctx, most)
@@ -144,8 +144,8 @@ func (s *Server) within(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() {}
 }
 
-// bounded is inTurn for requests whose bodies are small or were read, but whose answers
-// take room bytes of memory: do has the turn, and the time, of a search.
+// bounded is inTurn for requests whose bodies are small or already read, but whose answers
+// take room bytes of memory: do has the turn, and the timeout, of a search.
 func (s *Server) bounded(r *request, room int64, do func(context.Context) error) error {
 	ctx, cancel := s.within(r.Context())
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestSmallSearchesPassSlowBodies: a search that was read does not wait for the room
-// that large bodies under way have taken.
+// TestSmallSearchesPassSlowBodies: a search whose body is complete does not wait for the
+// memory of large bodies being received.
 func TestSmallSearchesPassSlowBodies(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
@@ -35,7 +35,7 @@ func TestSmallSearchesPassSlowBodies(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 }
 
-// TestResults: queries times k are bounded, by the atoms that there are.
+// TestResults: the number of queries times k, with k at most the number of atoms, is bounded.
 func TestResults(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Results = 2 * atoms })
 	s.fill()
@@ -47,10 +47,10 @@ func TestResults(t *testing.T) {
 	if p := s.do("POST", searchFilms, body("201")).problem(400, "over-limit"); p.Field != "k" || p.Limit != 2.*atoms {
 		t.Errorf("%+v", p)
 	}
-	s.do("POST", searchFilms, body("5000")).problem(400, "over-limit") // k is cut to 300
+	s.do("POST", searchFilms, body("5000")).problem(400, "over-limit") // k is reduced to 300
 }
 
-// TestDeadlineInTheQueue: what a search waits for its turn is part of its time.
+// TestDeadlineInTheQueue: the wait for a slot counts towards a search's timeout.
 func TestDeadlineInTheQueue(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches = 1 })
 	s.fill()
@@ -72,7 +72,7 @@ func TestDeadlineInTheQueue(t *testing.T) {
 	}
 }
 
-// TestLongestWait: without a time of its own a search waits no longer than any may take.
+// TestLongestWait: a search without a timeout waits up to the server's timeout of searches.
 func TestLongestWait(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
 	s.fill()
@@ -84,11 +84,11 @@ func TestLongestWait(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).problem(504, "deadline")
 }
 
-// watchedClient notes those that a request has set at present.
+// watchedClient records the deadlines that a request has set.
 type watchedClient struct {
 	http.ResponseWriter
 	mu          sync.Mutex
-	read, write time.Time // zero: none
+	read, write time.Time // zero if there is none
 }
 
 func (d *watchedClient) Unwrap() http.ResponseWriter { return d.ResponseWriter }
@@ -113,9 +113,9 @@ func (d *watchedClient) now() (read, write time.Time) {
 	return d.read, d.write
 }
 
-// TestSlowAnswersOverHTTP2: an answer may take as long to begin as it likes: while a
-// search runs, its client is under no deadline, which on HTTP/2 would end the request.
-// There are some before, for the body, and behind, for the answer.
+// TestSlowAnswersOverHTTP2: while a search runs its connection has no deadline, which on
+// HTTP/2 would end the request. There are deadlines before, for the body, and afterwards, for
+// the answer.
 func TestSlowAnswersOverHTTP2(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeouts.Body = time.Hour })
 	s.fill()

@@ -14,7 +14,7 @@ import (
 	"thresher/service/catalog"
 )
 
-// made creates a collection and returns what is said of it once it is ready.
+// made creates a collection and returns its description once it is ready.
 func (s *site) made(path string, body any, headers ...string) catalog.Info {
 	s.t.Helper()
 	var info catalog.Info
@@ -47,8 +47,8 @@ func npzBody(t testing.TB, name string, rows []float32, ids []int64) []byte {
 	return b.Bytes()
 }
 
-// TestSmallCollections: vectors in JSON, npz, integers and CSV make the same collection,
-// whose atoms have the same ids.
+// TestSmallCollections: vectors in JSON, npz, integers and CSV make the same collection, with
+// the same ids.
 func TestSmallCollections(t *testing.T) {
 	s := start(t, nil)
 	rows := []float32{1, 2, 3, 4, -5, 6}
@@ -94,7 +94,7 @@ func TestSmallCollections(t *testing.T) {
 			}
 		})
 	}
-	// Rows are appended in the same forms.
+	// Rows can be appended in the same formats.
 	s.do("POST", "/v1/collections/json/rows?wait", `{"source":{"vectors":[[9,9]],"ids":[70]}}`).want(200)
 	s.do("POST", "/v1/collections/csv/rows?wait", "id,x,y\n70,9,9\n", "Content-Type", csvType).want(200)
 	for _, name := range []string{"json", "csv"} {
@@ -142,8 +142,8 @@ func TestSmallCollectionsRefused(t *testing.T) {
 	}
 }
 
-// TestBodiesWithoutType: a body of no Content-Type, or of one that says nothing, is told
-// by its first bytes.
+// TestBodiesWithoutType: the format of a body without a Content-Type, or with a generic one,
+// is inferred from its first bytes.
 func TestBodiesWithoutType(t *testing.T) {
 	s := start(t, nil)
 	rows := []float32{1, 2, 3, 4}

@@ -14,7 +14,7 @@ import (
 	"thresher/cpu"
 )
 
-// TestReadinessOfAll: collections=all demands that every collection is ready.
+// TestReadinessOfAll: collections=all requires that every collection is ready.
 func TestReadinessOfAll(t *testing.T) {
 	b := cpu.New(cpu.Options{Threads: 1})
 	defer b.Close()
@@ -34,7 +34,7 @@ func TestReadinessOfAll(t *testing.T) {
 			return batch.Open(ctx, c, b, nil)
 		}
 	})
-	defer s.stopAll() // before what it searches on
+	defer s.stopAll() // before the backend
 	s.fill()
 	s.do("GET", "/readyz?collections=all", nil).want(200)
 	for _, name := range []string{"slow", "broken"} {
@@ -73,7 +73,7 @@ thresher_collections{state="updating"} 0
 	s.do("GET", "/readyz?collections=some", nil).problem(400, "invalid-value")
 }
 
-// TestRequestsAreCounted by the pattern of their path and their status.
+// TestRequestsAreCounted by the pattern of their route and their status.
 func TestRequestsAreCounted(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
@@ -96,7 +96,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		`thresher_requests_waiting{for="processor"} 0`,
 		`thresher_build_info{goversion="` + s.State().Go + `",revision="",version="(test)"} 1`,
 	} {
-		// A request is counted once its answer is sent, which may be after it has come.
+		// A request is counted once its answer is sent, which may be after the client has it.
 		for until := time.Now().Add(10 * time.Second); !counted(line); {
 			if time.Now().After(until) {
 				t.Errorf("there is no %s in\n%s", line, s.do("GET", "/metrics", nil).body)

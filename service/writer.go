@@ -8,20 +8,20 @@ import (
 	"thresher/service/fair"
 )
 
-// writer is a response under way. It knows what was sent, and gives up on clients
-// that do not take it.
+// writer is a response being sent. It records what was sent, and aborts if the client does
+// not read it.
 type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	pace    pace
-	status  int // 0 before the header
+	status  int // 0 before the header is sent
 	written int64
 	hold    *fair.Hold // the memory of the answer, nil for small ones
 	gives   atomic.Bool
 }
 
-// mostWritten is how much is written at once of an answer whose memory others may wait
-// for: it has moved when it was taken.
+// mostWritten is the number of bytes written at once of an answer whose memory others may
+// wait for: progress is recorded after each write.
 const mostWritten = 128 << 10
 
 // Unwrap is for http.ResponseController.
@@ -56,15 +56,15 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// giveWay has the write under way fail, or the next one. It may be called while another
+// giveWay makes the current write fail, or else the next one. It may be called while another
 // goroutine writes.
 func (w *writer) giveWay() {
 	w.gives.Store(true)
 	_ = w.control.SetWriteDeadline(time.Now())
 }
 
-// extend gives the client time to take n more bytes. Writers without deadlines, as
-// in tests, have none.
+// extend extends the write deadline for n more bytes. Writers without deadlines, as in tests,
+// are left alone.
 func (w *writer) extend(n int) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.timeFor(n)))
 	if w.gives.Load() {
@@ -72,13 +72,13 @@ func (w *writer) extend(n int) {
 	}
 }
 
-// pace is how slow a client may be.
+// pace is the slowest permitted transfer.
 type pace struct {
 	grace time.Duration
 	rate  int64 // bytes a second
 }
 
-// timeFor is how long n bytes may take.
+// timeFor returns how long n bytes may take.
 func (p pace) timeFor(n int) time.Duration {
 	return p.grace + time.Duration(float64(n)/float64(p.rate)*float64(time.Second))
 }

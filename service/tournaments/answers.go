@@ -1,19 +1,19 @@
 package tournaments
 
-// mostAnswers is for how many duels, the last ones, it is known who won them.
+// mostAnswers is the number of the latest duels whose winners are remembered.
 const mostAnswers = 1 << 16
 
-// answers remember who won the last duels, so that another result for one of them is
-// noticed after the tournament has taken the first into its counts.
+// answers remembers the winners of the latest duels, so that a contradicting result is
+// noticed after the tournament has counted the first.
 type answers struct {
-	last uint64 // no duel after it was seen
-	bits []byte // two a duel: whether it is known, and whether a won
+	last uint64 // the greatest duel ID seen
+	bits []byte // two for each duel: whether the winner is known, and whether a won
 }
 
-// slot finds the two bits of a duel, whose ID is at most last.
+// slot returns the position of the two bits of a duel, whose ID is at most last.
 func slot(id uint64) (at int, shift uint) { return int(id % mostAnswers / 4), uint(id % 4 * 2) }
 
-// reach makes room for all duels up to id.
+// reach extends the answers to all duels up to id.
 func (a *answers) reach(id uint64) {
 	for a.last < id {
 		a.last++
@@ -34,7 +34,7 @@ func (a *answers) put(id uint64, won bool) {
 	}
 }
 
-// get says who won a duel, if that is known.
+// get returns the winner of a duel, if it is known.
 func (a *answers) get(id uint64) (won, known bool) {
 	if id > a.last || id+mostAnswers <= a.last {
 		return false, false

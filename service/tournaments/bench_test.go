@@ -12,7 +12,7 @@ import (
 	"thresher/duel"
 )
 
-// BenchmarkReport is a judge's round: a duel handed out and its result taken, both
+// BenchmarkReport measures a judge's round: a duel is issued and its result accepted, both
 // durable on the disk of the temporary folder.
 func BenchmarkReport(b *testing.B) {
 	for _, k := range []int{10, 500} {
@@ -39,7 +39,7 @@ func BenchmarkReport(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.SetParallelism(max(1, judges/2)) // times GOMAXPROCS, 2 on most machines here
+				b.SetParallelism(max(1, judges/2)) // multiplied by GOMAXPROCS, 2 on most machines here
 				if judges == 1 {
 					b.ResetTimer()
 					for b.Loop() {

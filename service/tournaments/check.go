@@ -9,11 +9,11 @@ import (
 	"thresher/service/db"
 )
 
-// Check plays every tournament of bolt to where it is. Nothing is changed.
+// Check replays every tournament of bolt. Nothing is changed.
 func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
 		if bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
-			return nil // of a server that never came so far
+			return nil // the server stopped before creating it
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Whole}
@@ -34,7 +34,7 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	})
 }
 
-// check plays what is recorded, and says how much that is.
+// check replays a tournament and describes its size.
 func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
 	t, err := r.texts(tx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
 	return fmt.Sprintf("%d arms, %d calls", len(r.Config.Arms), s.events), nil
 }
 
-// Repair has every tournament of bolt be found by its id.
+// Repair rebuilds the index of tournaments by id.
 func Repair(bolt *bbolt.DB) error {
 	return bolt.Update(func(tx *bbolt.Tx) error {
 		if err := createBuckets(tx); err != nil {
@@ -56,7 +56,7 @@ func Repair(bolt *bbolt.DB) error {
 		return sequence(tx).Reindex(func(text []byte) (string, error) {
 			r, err := decodeRecord(text)
 			if err != nil {
-				return "", err // Check names it
+				return "", err // Check reports it
 			}
 			return r.ID, nil
 		})

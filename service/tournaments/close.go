@@ -8,10 +8,10 @@ import (
 	"thresher/service/problem"
 )
 
-// Close refuses everything from now on, waits for what is being made durable, and has
-// the states of tournaments recorded in the place of their logs, as long as ctx lasts:
-// what opens them again has nothing to replay. What that fails for is logged and keeps
-// its log. No call may be under way. Closing twice is allowed.
+// Close refuses further calls, waits for pending writes, and replaces the logs of tournaments
+// by snapshots until ctx ends, so that the next Open has nothing to replay. A tournament for
+// which this fails is logged and keeps its log. No call may be running. Close may be called
+// twice.
 func (s *Store) Close(ctx context.Context) {
 	s.mu.Lock()
 	again := s.closed
@@ -23,10 +23,10 @@ func (s *Store) Close(ctx context.Context) {
 	s.journal.close()
 }
 
-// settling is how many bytes of snapshots may be on their way to the database at once.
+// settling bounds the bytes of snapshots being written at the same time.
 const settling = 32 << 20
 
-// settleLogs puts a snapshot in the place of every log.
+// settleLogs replaces every log by a snapshot.
 func (s *Store) settleLogs(ctx context.Context) {
 	ids, err := s.logs(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) settleLogs(ctx context.Context) {
 	}
 	for _, id := range ids {
 		w, size, err := s.settleLog(ctx, id)
-		if err != nil && problem.Of(err).Kind == problem.QueueFull { // those under way take all memory
+		if err != nil && problem.Of(err).Kind == problem.QueueFull { // the snapshots being written take all memory
 			settle()
 			w, size, err = s.settleLog(ctx, id)
 		}
@@ -61,7 +61,7 @@ func (s *Store) settleLogs(ctx context.Context) {
 	settle()
 }
 
-// settleLog has a snapshot of a tournament recorded, of so many bytes.
+// settleLog submits a snapshot of a tournament and returns its size in bytes.
 func (s *Store) settleLog(ctx context.Context, id string) (w *write, size int, err error) {
 	l, err := s.acquire(ctx, id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) settleLog(ctx context.Context, id string) (w *write, size int, e
 	return l.last, l.kept, nil
 }
 
-// logs are the ids of tournaments that have had calls since their states were recorded.
+// logs returns the ids of tournaments with events after their last snapshot.
 func (s *Store) logs(ctx context.Context) (ids []string, err error) {
 	if err := s.journal.settled(ctx); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func (h *house) logged(id string) (n int) {
 	return n
 }
 
-// damage changes the first event of a tournament, and returns how it is then.
+// damage changes the first event of a tournament, and returns the changed text.
 func (h *house) damage(id string) (text []byte) {
 	h.t.Helper()
 	err := h.db.Update(func(tx *bbolt.Tx) error {
@@ -69,8 +69,8 @@ func (h *house) playSome(id string) {
 	}
 }
 
-// TestCloseLeavesNothingToReplay: also not of tournaments that are in memory no more;
-// one that cannot be read stays as it is.
+// TestCloseLeavesNothingToReplay: Close snapshots also tournaments that are not in memory; a
+// damaged one is not changed.
 func TestCloseLeavesNothingToReplay(t *testing.T) {
 	var log bytes.Buffer
 	h := newHouse(t, Options{Memory: footprint(4), Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -93,7 +93,7 @@ func TestCloseLeavesNothingToReplay(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	h.Store.Close(gone) // nothing is lost where there is no time
+	h.Store.Close(gone) // a Close without time loses nothing
 	h.reopen()
 	if n := h.logged(ids[1]); n != 10 {
 		t.Fatalf("%d events are in the log", n)
@@ -112,7 +112,7 @@ func TestCloseLeavesNothingToReplay(t *testing.T) {
 		if d := cmp.Diff(want[id], h.get(id)); d != "" {
 			t.Error(d)
 		}
-		h.playSome(id) // and what follows is recorded behind it
+		h.playSome(id) // later events follow it
 		want[id] = h.get(id)
 	}
 	h.reopen()

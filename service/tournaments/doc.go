@@ -1,40 +1,39 @@
-// Package tournaments keeps tournaments of package duel for many judges: it hands out
-// duels under leases, takes their results, and loses nothing that it acknowledged.
+// Package tournaments keeps tournaments of package duel for many judges: it issues duels
+// under leases, accepts their results, and loses nothing that it acknowledged.
 //
-// There are only a few types: a [Spec] says what is wanted, a [Tournament] is what
-// clients see of it, and a [Store] keeps tournaments in the database and plays them.
+// There are only a few types: a [Spec] is the request for a tournament, a [Tournament] is
+// what clients see of it, and a [Store] keeps tournaments in the database and plays them.
 //
-// # What is durable when
+// # Durability
 //
-// A tournament is a pure function of its configuration and of the calls that changed it,
-// in their order, with the times that leases were given at. So the calls are what is
-// kept: each is applied in memory, recorded as an event, and answered once the event is
-// durable. Events that come while a transaction is under way share the next one.
-// Opened again after a crash, a tournament has its events replayed and goes on with the
-// duels it would have drawn; every event carries a checksum of its answer, so that a
-// replay that went another way is noticed and not believed.
+// A tournament is a pure function of its configuration and of the sequence of calls that
+// changed it, with the times at which leases were given. So the calls are recorded: each is
+// applied in memory, recorded as an event, and answered once the event is durable. Events
+// that arrive during a transaction share the next one. After a crash the events are replayed,
+// and the tournament continues with the duels that it would have drawn; every event has a
+// checksum of its answer, so that a replay that diverges is detected.
 //
-// Once the events take more room than the state did, the state itself is recorded in
-// their place, and also once drawing their duels again takes long: what is written is
-// about twice what came in, and a replay is short. Close does so too: what a program
-// has played, another need not play again, which may draw other duels. One that does so
-// after a crash refuses the tournament (problem.Unplayable), by the call that went
-// another way, and leaves all that is recorded as it is.
+// Once the events are longer than the state, or drawing their duels again takes long, the
+// state is recorded in their place. So about twice the received bytes are written, and a
+// replay is short. Close does the same: duels drawn by one release need not be drawn again by
+// another, which might draw different ones. If another release replays events after a crash
+// and diverges, it refuses the tournament (problem.Unplayable), names the first call that
+// differs, and leaves the records unchanged.
 //
-// An answer also waits for the events before its own, though it may add none: nobody is
-// told of a result that a crash could take back. When a transaction fails, all that was
-// waiting for it fails, memory forgets the tournament, and the next call finds what is
-// durable.
+// A call also waits for the events before its own, though it may add none, so that no client
+// learns a result that a crash could revert. When a transaction fails, all calls that wait
+// for it fail, the tournament is evicted from memory, and the next call reads the durable
+// state.
 //
 // # Memory
 //
-// Tournaments are read when they are asked for, and the least recently used of those
-// that nobody asks for at present make room for others.
+// Tournaments are loaded on demand, and the least recently used ones that are not in use are
+// evicted.
 //
 // # Duels of an arm against itself
 //
-// Beat-the-Mean draws them, and Double Thompson once it is sure, and they are a fair
-// coin's. They are never handed out: the
-// store decides them by the coin of the tournament's seed, and they count as any other. A call decides a
-// bounded number of them and then answers without duels: it is to be made again.
+// Beat-the-Mean draws them, and Double Thompson once it is certain. Their result is a fair
+// coin's. They are never issued: the store decides them by the coin of the tournament's seed,
+// and they count as any other. A call decides a bounded number of them and then answers
+// without duels; the client repeats it.
 package tournaments

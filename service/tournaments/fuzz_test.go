@@ -9,8 +9,8 @@ import (
 	"thresher/service/problem"
 )
 
-// FuzzResults: a body is a list of results or a problem that names what is wrong, and
-// what was read says the same when it is written and read again.
+// FuzzResults: a body is a list of results or a problem that names the error, and results are
+// unchanged by encoding and decoding.
 func FuzzResults(f *testing.F) {
 	for _, seed := range []string{
 		`[{"duel_id":7,"a_won":true}]`, `[]`, `null`, `{}`, `[{}]`, `[{"duel_id":1}]`, `[{"a_won":false}]`, `[null]`, `[[]]`, `[1]`,
@@ -49,8 +49,8 @@ func FuzzResults(f *testing.F) {
 	})
 }
 
-// FuzzSpec: a specification makes a tournament whose own specification makes the same,
-// or it is a problem with a field.
+// FuzzSpec: a specification makes a tournament whose own specification makes the same, or it
+// is a problem with a field.
 func FuzzSpec(f *testing.F) {
 	for _, s := range designs() {
 		s.Arms = arms(3)
@@ -89,7 +89,7 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// FuzzEvents: a stored log never takes the process down, whatever is in it.
+// FuzzEvents: no stored log crashes the process.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`[{"n":2,"t":5,"c":1},{"r":[1,-2],"c":7}]`), true)
 	f.Add([]byte(`[{"n":1000000000,"c":1},{"r":[-9223372036854775808],"c":7},{"r":[0]}]`), false)
@@ -111,7 +111,7 @@ func FuzzEvents(f *testing.F) {
 			t.Fatal(err)
 		}
 		for i := range events {
-			_ = g.replay(&events[i]) // most go another way
+			_ = g.replay(&events[i]) // most diverge
 		}
 		state, rest, err := g.snapshot(uint64(len(events)))
 		if err != nil {

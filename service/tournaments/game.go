@@ -12,35 +12,35 @@ import (
 	"thresher/service/problem"
 )
 
-// game is a tournament in memory with what else its calls depend on. It is a function
-// of its configuration and its events.
+// game is a tournament in memory with the other state that its calls depend on. It is a
+// function of its configuration and its events.
 type game struct {
 	tournament *duel.Tournament
-	now        time.Time // what the tournament takes the time to be
+	now        time.Time // the time used by the tournament
 	answers    answers
 	given      given
 	cost       int64 // of drawing one duel
-	work       int64 // in draws since the snapshot: what a replay takes
+	work       int64 // in draws since the snapshot; the cost of a replay
 }
 
-// Work is counted in preferences that are sampled, about 30 ns each.
+// Work is counted in sampled preferences, about 30 ns each.
 const (
-	// mostCoins and mostWork bound what one call for duels does that finds only those
-	// of an arm against itself. Replays stop where the calls did, so a change of either
-	// is a change of recordFormat.
+	// mostCoins and mostWork bound a call for duels that finds only duels of an arm against
+	// itself. Replays stop where the calls did, so a change of either requires a new
+	// recordFormat.
 	mostCoins = 1024
 	mostWork  = 1 << 22
-	// mostReplay is the work after which a log gives way to a snapshot.
+	// mostReplay is the work after which a log is replaced by a snapshot.
 	mostReplay = 1 << 24
 )
 
-// event is a call that changed a game: one for duels or a report.
+// event is a call that changed a game: one for duels, or a report.
 type event struct {
-	// Count, At (Unix nanoseconds) and Key are those of a call for duels.
+	// Count, At (Unix nanoseconds) and Key belong to a call for duels.
 	Count int    `json:"n,omitempty"`
 	At    int64  `json:"t,omitempty"`
 	Key   string `json:"k,omitempty"`
-	// Results are the IDs of duels, negative where a lost.
+	// Results are IDs of duels, negative if a lost.
 	Results []int64 `json:"r,omitempty"`
 	// Sum is a checksum of the answer.
 	Sum uint32 `json:"c"`
@@ -56,7 +56,7 @@ func newGame(c duel.Config) (*game, error) {
 	return g, nil
 }
 
-// setTournament gives g its tournament.
+// setTournament sets the tournament of g.
 func (g *game) setTournament(t *duel.Tournament) {
 	g.tournament, g.cost = t, 1
 	if c := t.Config(); c.Algorithm == duel.DoubleThompson {
@@ -67,10 +67,10 @@ func (g *game) setTournament(t *duel.Tournament) {
 
 func (g *game) clock() time.Time { return g.now }
 
-// draw hands out up to count duels, those of an arm against itself excepted, which it
-// has the coin decide; coins counts those. Of mostCoins or mostWork in a call there may
-// come no duels, though the tournament goes on. The error is duel.ErrEnded if nothing
-// happened because the tournament has ended.
+// draw issues up to count duels. Duels of an arm against itself are decided by the coin;
+// coins counts them. After mostCoins or mostWork a call may return no duels although the
+// tournament continues. The error is duel.ErrEnded if nothing was drawn because the
+// tournament has ended.
 func (g *game) draw(count int, at time.Time) (duels []duel.Duel, coins int, err error) {
 	g.now = at
 	for before := g.work; len(duels) < count && coins < mostCoins && g.work-before < mostWork; {
@@ -78,7 +78,7 @@ func (g *game) draw(count int, at time.Time) (duels []duel.Duel, coins int, err 
 		more, err := g.tournament.Next(count - len(duels))
 		g.work += int64(g.tournament.Drawn()-drawn) * g.cost
 		if errors.Is(err, duel.ErrEnded) && coins > 0 {
-			break // by a coin
+			break // of a coin that eliminated an arm
 		}
 		if err != nil {
 			return nil, coins, err
@@ -103,21 +103,21 @@ func (g *game) draw(count int, at time.Time) (duels []duel.Duel, coins int, err 
 	return duels, coins, nil
 }
 
-// remember keeps the answer to a call with a key. One without duels says to ask again,
-// under the same key if need be, unless the tournament has ended.
+// remember keeps the answer to a call with a key. An answer without duels is not kept, so
+// that it can be repeated under the same key, unless the tournament has ended.
 func (g *game) remember(key string, count int, duels []duel.Duel) {
 	if len(duels) > 0 || key != "" && g.tournament.State().Done {
 		g.given.add(key, count, duels)
 	}
 }
 
-// withdrawn says that a result of d would be refused.
+// withdrawn reports whether a result of d would be refused.
 func (g *game) withdrawn(d duel.Duel) bool {
 	_, err := g.tournament.Check(duel.Result{Duel: d.ID})
 	return err != nil
 }
 
-// apply has results counted that Check finds acceptable.
+// apply counts results that Check accepts.
 func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 	receipts, err := g.tournament.Report(results...)
 	if err != nil {
@@ -129,10 +129,10 @@ func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 	return receipts, nil
 }
 
-// validate finds what is to become of results: the statuses of those that change nothing,
-// and those to take, whose status is "". Unless lenient, a result that contradicts
-// another, or whose duel was withdrawn, is an error; that of a duel that was never
-// handed out always is. Errors name the index; nothing is changed.
+// validate determines the treatment of results: the statuses of those that change nothing,
+// and the results to take, whose status is "". Unless lenient, a result that contradicts
+// another, or whose duel was withdrawn, is an error; a result of a duel that was never issued
+// always is. Errors name the index; nothing is changed.
 func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.Status, take []duel.Result, err error) {
 	statuses = make([]duel.Status, len(results))
 	here := make(map[uint64]bool, len(results))
@@ -167,7 +167,7 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 	return statuses, take, nil
 }
 
-// replay does what an event did, and fails if it goes another way.
+// replay executes an event, and fails if the result differs.
 func (g *game) replay(e *event) error {
 	var sum uint32
 	if e.Count > 0 {
@@ -194,7 +194,7 @@ func (g *game) replay(e *event) error {
 	return nil
 }
 
-// signed are results as events keep them.
+// signed encodes results for events.
 func signed(results []duel.Result) []int64 {
 	ids := make([]int64, len(results))
 	for i, r := range results {
@@ -225,15 +225,15 @@ func sumOfReceipts(receipts []duel.Receipt) uint32 {
 	return crc32.ChecksumIEEE(b)
 }
 
-// snapshotRest is what a snapshot has besides the state of the tournament.
+// snapshotRest is the part of a snapshot other than the state of the tournament.
 type snapshotRest struct {
-	Event uint64 `json:"event"` // the last one in it
+	Event uint64 `json:"event"` // the last one included
 	Last  uint64 `json:"last,omitempty"`
 	Bits  []byte `json:"bits,omitempty"`
 	Given given  `json:"given,omitempty"`
 }
 
-// snapshot is the game after an event.
+// snapshot encodes the game after an event.
 func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
@@ -242,7 +242,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	return state, rest, err
 }
 
-// restored is the game of a snapshot, and its last event.
+// restored decodes a snapshot; it returns the game and its last event.
 func restored(state, rest []byte) (*game, uint64, error) {
 	g := &game{}
 	var b snapshotRest

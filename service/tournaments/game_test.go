@@ -8,8 +8,8 @@ import (
 	"thresher/duel"
 )
 
-// TestCoinsThatEliminate: where the coin of one duel eliminates an arm, the duels drawn
-// behind it are withdrawn, and none of them is handed out.
+// TestCoinsThatEliminate: if the coin of one duel eliminates an arm, the duels drawn after it
+// are withdrawn and not issued.
 func TestCoinsThatEliminate(t *testing.T) {
 	for seed := range uint64(100) {
 		spec := online(6)
@@ -38,7 +38,7 @@ func TestCoinsThatEliminate(t *testing.T) {
 			for _, d := range duels {
 				r := duel.Result{Duel: d.ID, AWon: d.A < d.B}
 				if g.withdrawn(d) {
-					continue // by one of those before
+					continue // withdrawn by an earlier one
 				}
 				if _, err := g.apply([]duel.Result{r}); err != nil {
 					t.Fatal(err)

@@ -7,11 +7,10 @@ import (
 	"thresher/service/problem"
 )
 
-// mostGiven is how many duels are remembered of calls with an idempotency key.
+// mostGiven bounds the remembered duels of calls with an idempotency key.
 const mostGiven = 4096
 
-// given are the latest answers to calls for duels that had an idempotency key, oldest
-// first.
+// given holds the latest answers to calls for duels with an idempotency key, oldest first.
 type given []answer
 
 type answer struct {
@@ -20,7 +19,7 @@ type answer struct {
 	Duels []duel.Duel `json:"duels"`
 }
 
-// add remembers an answer under its key, if it has one, and forgets the oldest.
+// add remembers an answer under its key, if it has one, and drops the oldest.
 func (g *given) add(key string, count int, duels []duel.Duel) {
 	if key == "" {
 		return
@@ -36,7 +35,7 @@ func (g *given) add(key string, count int, duels []duel.Duel) {
 	*g = slices.Delete(*g, 0, first)
 }
 
-// bytes is about what they take in memory.
+// bytes returns about their memory.
 func (g given) bytes() int64 {
 	const head, each = 64, 48 // of an answer, of a duel
 	total := int64(0)

@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// journal commits in one transaction what came while the one before was under way, in
-// the order in which it came.
+// journal commits in one transaction the writes submitted during the previous one, in the
+// order of their submission.
 type journal struct {
 	db   *bbolt.DB
 	step func(stage string)
@@ -18,25 +18,27 @@ type journal struct {
 	waiting []*write
 	running bool
 	closed  bool
-	under   chan struct{} // closed once the group that is being committed is; nil if none is
+	under   chan struct{} // closed once the current group is committed; nil if there is none
 	tasks   sync.WaitGroup
 }
 
-// write is a change of the database on its way.
+// write is a submitted change of the database.
 type write struct {
-	// of is the tournament in memory that is ahead of the database by this; nil if none.
+	// of is the tournament in memory that is ahead of the database by this change; nil if
+	// none.
 	of *live
 	do func(*bbolt.Tx) error
-	// then is called once the change is durable, before anybody hears of it; it may be nil.
+	// then is called once the change is durable, before its result is returned; it may be
+	// nil.
 	then func()
-	// refused, set by do, is why nothing is to be changed, and nothing was: the others of
-	// the transaction are not concerned. It counts if the transaction does.
+	// refused, set by do, is why the change was not made; the others of the transaction are
+	// not affected. It is valid only if the transaction succeeds.
 	refused error
-	done    chan struct{} // closed when err is known
+	done    chan struct{} // closed when err is set
 	err     error
 }
 
-// submit has w committed after all that was submitted before.
+// submit queues w for commit after all earlier writes.
 func (j *journal) submit(w *write) {
 	w.done = make(chan struct{})
 	if w.of != nil {
@@ -55,8 +57,7 @@ func (j *journal) submit(w *write) {
 	}
 }
 
-// wait returns how w went, unless ctx ends before that is known; a nil w is none, and
-// went well.
+// wait returns the result of w, unless ctx ends before it is known; a nil w has succeeded.
 func (w *write) wait(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -74,13 +75,13 @@ func (w *write) wait(ctx context.Context) error {
 	}
 }
 
-// end says how w went. What a tournament in memory has and the database has not makes
-// it unfit for use.
+// end sets the result of w. If a change of a tournament in memory is not in the database, the
+// tournament becomes unfit for use.
 func (w *write) end(err error) {
 	if err == nil && w.then != nil {
 		w.then()
 	}
-	w.do, w.then = nil, nil // and what they hold: the last write of a tournament stays with it
+	w.do, w.then = nil, nil // releases what they hold, because the last write of a tournament stays referenced
 	if w.of != nil {
 		if err != nil {
 			w.of.fail(err)
@@ -91,9 +92,9 @@ func (w *write) end(err error) {
 	close(w.done)
 }
 
-// pass waits until the group is through that is being committed. What of a tournament
-// is submitted after it became unfit for use is refused, so that from then on the
-// database has all that will ever be there of it.
+// pass waits until the current group is committed. Writes of a tournament that are submitted
+// after it became unfit for use are refused, so that the database then contains all that it
+// will ever contain of it.
 func (j *journal) pass(ctx context.Context) error {
 	j.mu.Lock()
 	under := j.under
@@ -110,7 +111,7 @@ func (j *journal) pass(ctx context.Context) error {
 	}
 }
 
-// settled waits until all is through that was submitted.
+// settled waits until everything submitted is committed.
 func (j *journal) settled(ctx context.Context) error {
 	j.mu.Lock()
 	idle := !j.running
@@ -123,7 +124,7 @@ func (j *journal) settled(ctx context.Context) error {
 	return last.wait(ctx)
 }
 
-// run commits until nothing is left to.
+// run commits groups until none is left.
 func (j *journal) run() {
 	for {
 		j.mu.Lock()
@@ -141,8 +142,8 @@ func (j *journal) run() {
 	}
 }
 
-// commit makes the changes of a group. One that cannot be made fails alone, with those
-// of the same tournament behind it; a transaction that fails takes all along.
+// commit makes the changes of a group. If one cannot be made, it and later ones of the same
+// tournament fail; a failed transaction fails all.
 func (j *journal) commit(group []*write) {
 	for len(group) > 0 {
 		var wrong *write
@@ -180,7 +181,7 @@ func (j *journal) commit(group []*write) {
 	}
 }
 
-// possible refuses what follows on a change that failed.
+// possible refuses a write that follows a failed one of its tournament.
 func (w *write) possible() error {
 	if w.of == nil {
 		return nil
@@ -188,7 +189,7 @@ func (w *write) possible() error {
 	return w.of.failure()
 }
 
-// close commits what was submitted, and refuses the rest.
+// close commits what was submitted, and refuses later writes.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true

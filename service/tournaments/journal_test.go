@@ -17,7 +17,7 @@ import (
 	"thresher/service/problem"
 )
 
-// TestFailedCommit: what could not be made durable was never there.
+// TestFailedCommit: a change that could not be made durable is undone in memory.
 func TestFailedCommit(t *testing.T) {
 	h := newHouse(t, Options{})
 	id, other := h.create(online(4)), h.create(online(4))
@@ -39,7 +39,7 @@ func TestFailedCommit(t *testing.T) {
 	if got := h.report(id, judged(first[0])).Receipts[0].Status; got == string(duel.Accepted) {
 		t.Error("what was durable before is not there")
 	}
-	// And one with an event behind it, which must not be recorded without it.
+	// And one followed by an event, which must not be recorded without it.
 	l, err = h.acquire(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// TestConcurrentJudges: many judges of one tournament share transactions, no duel is
-// handed out twice, and all results count.
+// TestConcurrentJudges: many judges of one tournament share transactions, no duel is issued
+// twice, and all results count.
 func TestConcurrentJudges(t *testing.T) {
 	var commits atomic.Int64
 	h := newHouse(t, Options{step: func(stage string) {
@@ -130,8 +130,8 @@ func TestConcurrentJudges(t *testing.T) {
 	t.Logf("%d transactions for about %d calls", commits.Load(), 2*len(out))
 }
 
-// TestRefusedTogether: what is refused changes nothing for others of its transaction,
-// which is made once.
+// TestRefusedTogether: a refused write does not affect others of its transaction, which is
+// executed once.
 func TestRefusedTogether(t *testing.T) {
 	begun := 0
 	h := newHouse(t, Options{Most: 2, step: func(stage string) {
@@ -157,9 +157,9 @@ func TestRefusedTogether(t *testing.T) {
 	made := make(chan error, 1)
 	go func() { _, err := h.Create(context.Background(), online(3), "key"); made <- err }()
 	waits(2)
-	go func() { _, err := h.Create(context.Background(), online(3), ""); d <- err }() // one more than may be
+	go func() { _, err := h.Create(context.Background(), online(3), ""); d <- err }() // one above the limit
 	waits(3)
-	go func() { _, err := h.Create(context.Background(), online(5), "key"); d <- err }() // another under the key
+	go func() { _, err := h.Create(context.Background(), online(5), "key"); d <- err }() // a different one under the key
 	waits(4)
 	close(on)
 	kinds := map[problem.Kind]int{}

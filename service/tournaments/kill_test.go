@@ -54,8 +54,8 @@ func childhood(c *crashtest.Child) error {
 	return all.Wait()
 }
 
-// together are the tournaments that several judges share. Sweeps, so that it does not
-// matter who is asked first; and leases that are soon over, for judges die.
+// together returns tournaments that several judges share. They use sweeps, so that the order
+// of judges does not matter, and short leases, because judges are killed.
 func together() []Spec {
 	one, two := online(5), online(4)
 	one.Testing, two.Testing = string(duel.Sweep), string(duel.Sweep)
@@ -64,7 +64,7 @@ func together() []Spec {
 	return []Spec{one, two}
 }
 
-// playTogether judges duels of a tournament and says what was acknowledged.
+// playTogether judges duels of a tournament and prints what was acknowledged.
 func playTogether(s *Store, spec Spec, key string, say func(string)) error {
 	ctx := context.Background()
 	t, err := s.Create(ctx, spec, key)
@@ -84,7 +84,7 @@ func playTogether(s *Store, spec Spec, key string, say func(string)) error {
 			results = append(results, judged(d))
 		}
 		if len(results) == 0 {
-			runtime.Gosched() // others judge
+			runtime.Gosched() // other judges hold all duels
 			continue
 		}
 		if _, err := s.Report(ctx, t.ID, results, false); err != nil {
@@ -101,15 +101,15 @@ func ended(err error) bool {
 	return err != nil && problem.Of(err).Kind == problem.TournamentEnded
 }
 
-// alone is a tournament whose course depends on every call. Leases outlive it.
+// alone returns a tournament that depends on every call. Its leases do not expire.
 func alone() Spec {
 	spec := online(5)
 	spec.LeaseSeconds = of(float64(mostLease))
 	return spec
 }
 
-// playAlone takes the steps of one judge from the first on, each a call for duels under
-// the step's key, and a report of all but every seventh.
+// playAlone executes the steps of one judge from first on, each a call for duels under the
+// step's key, and a report of all but every seventh.
 func playAlone(s *Store, first int, say func(string)) error {
 	ctx := context.Background()
 	t, err := s.Create(ctx, alone(), "key")
@@ -125,7 +125,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 			return err
 		}
 		for _, d := range issued.Duels {
-			// what an earlier one of these withdraws is refused
+			// duels withdrawn by an earlier result are refused
 			_, err := s.Report(ctx, t.ID, []duel.Result{judged(d)}, false)
 			if err != nil && problem.Of(err).Kind != problem.DuelWithdrawn {
 				return err
@@ -135,7 +135,7 @@ func playAlone(s *Store, first int, say func(string)) error {
 	}
 }
 
-// final opens a folder and shows what is there.
+// final opens a folder and inspects its tournaments.
 func final(t *testing.T, dir string, look func(*Store)) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "meta.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: 10 * time.Second})
@@ -151,7 +151,7 @@ func final(t *testing.T, dir string, look func(*Store)) {
 	look(s)
 }
 
-// states are those of all tournaments, oldest first.
+// states returns those of all tournaments, oldest first.
 func states(t *testing.T, s *Store) (ids []string, all []State) {
 	t.Helper()
 	page, err := s.List("", db.MostPage)
@@ -168,8 +168,8 @@ func states(t *testing.T, s *Store) (ids []string, all []State) {
 	return ids, all
 }
 
-// TestKillAlone kills a server again and again, at random steps, while one judge goes
-// on under keys: the tournament ends as if nothing had happened.
+// TestKillAlone kills a server repeatedly at random steps, while one judge continues under
+// keys: the tournament ends as an undisturbed one.
 func TestKillAlone(t *testing.T) {
 	t.Parallel()
 	calm := t.TempDir()
@@ -207,8 +207,8 @@ func TestKillAlone(t *testing.T) {
 	})
 }
 
-// TestKillTogether kills a server while judges share tournaments: every acknowledged
-// result stays, none counts twice, and the tournaments end as undisturbed.
+// TestKillTogether kills a server while judges share tournaments: every acknowledged result
+// counts exactly once, and the tournaments end as undisturbed ones.
 func TestKillTogether(t *testing.T) {
 	t.Parallel()
 	var want []State

@@ -12,25 +12,25 @@ import (
 type live struct {
 	id string
 
-	// Guarded by the mutex of the Store: by how many it is used, what it takes, its
-	// place in the order of use, nil once it was forgotten.
+	// Guarded by the mutex of the Store: the number of its users, its memory, and its
+	// position in the order of use, nil once it is evicted.
 	users    int
 	bytes    int64
 	position *list.Element
-	// given is what of bytes is for answers that are remembered.
+	// given is the part of bytes for remembered answers.
 	given int64
 
-	held   chan struct{} // holds one while somebody uses what follows
+	held   chan struct{} // contains one value while a call uses the fields below
 	record record
-	stored        // game is nil before it was read
+	stored        // game is nil until it is read
 	last   *write // of the last event; nil if there was none
 
-	answers atomic.Int64 // bytes of answers that are remembered
-	pending atomic.Int64 // events and snapshots that are not yet known to be durable
+	answers atomic.Int64 // bytes of remembered answers
+	pending atomic.Int64 // events and snapshots that are not known to be durable yet
 	failing atomic.Pointer[error]
 }
 
-// lock waits for the turn to use l.
+// lock waits for the exclusive use of l.
 func (l *live) lock(ctx context.Context) error {
 	select {
 	case l.held <- struct{}{}:
@@ -47,10 +47,10 @@ func (l *live) lock(ctx context.Context) error {
 
 func (l *live) unlock() { <-l.held }
 
-// fail makes l unfit for use; the first reason stays.
+// fail makes l unfit for use; the first reason is kept.
 func (l *live) fail(err error) { l.failing.CompareAndSwap(nil, &err) }
 
-// failure is why l is unfit for use.
+// failure returns why l is unfit for use, nil if it is not.
 func (l *live) failure() error {
 	if err := l.failing.Load(); err != nil {
 		return *err
@@ -58,11 +58,11 @@ func (l *live) failure() error {
 	return nil
 }
 
-// put is a change of what the database has of a tournament.
+// put changes the records of a tournament.
 type put func(tx *bbolt.Tx, r *record) error
 
-// recordEvent has an event recorded that the game of l has just gone through, or, once the log
-// is long or takes long to replay, a snapshot in its place. The caller has the turn.
+// recordEvent submits an event that the game of l has executed or, once the log is long or
+// takes long to replay, a snapshot in place of the log. The caller has locked l.
 func (s *Store) recordEvent(l *live, e event) error {
 	text, err := sealed(e)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) recordEvent(l *live, e event) error {
 		}
 	}
 	ended := l.concluded()
-	r := l.record // as it is now
+	r := l.record // a copy of the current record
 	l.last = &write{of: l, do: func(tx *bbolt.Tx) error {
 		if err := change(tx, &r); err != nil || !ended {
 			return err
@@ -92,8 +92,8 @@ func (s *Store) recordEvent(l *live, e event) error {
 	return nil
 }
 
-// snapshot takes the state of the game to be recorded in the place of the log, whose
-// last event is that of number recorded. The caller has the turn.
+// snapshot encodes the state of the game, to replace the log whose last event has number
+// recorded. The caller has locked l.
 func (l *live) snapshot(recorded uint64) (put, error) {
 	n := l.events
 	state, rest, err := l.game.snapshot(n)
@@ -104,7 +104,7 @@ func (l *live) snapshot(recorded uint64) (put, error) {
 	return func(tx *bbolt.Tx, r *record) error { return r.replaceLog(tx, recorded, n, state, rest) }, nil
 }
 
-// concluded notes the winner when the game has just ended.
+// concluded records the winner if the game has just ended.
 func (l *live) concluded() bool {
 	if l.record.Done {
 		return false

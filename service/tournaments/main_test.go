@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// clock is a time that tests set.
+// clock is a clock set by the test.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -52,7 +52,7 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// house is a folder with a database and a Store, which can be closed and opened.
+// house is a folder with a database and a Store, which can be reopened.
 type house struct {
 	*Store
 	t     testing.TB
@@ -82,7 +82,7 @@ func (h *house) open() {
 	}
 }
 
-// shut ends what is open, as a process ends that is killed: logs stay logs.
+// shut closes everything as a killed process does: logs are not replaced by snapshots.
 func (h *house) shut() {
 	h.t.Helper()
 	if h.Store == nil {
@@ -111,7 +111,7 @@ func arms(k int) []string {
 
 func of[T any](x T) *T { return &x }
 
-// online is a tournament of k arms that ends soon.
+// online returns a tournament of k arms that ends soon.
 func online(k int) Spec {
 	return Spec{Arms: arms(k), Mode: string(duel.Online), Horizon: of[int64](1e5)}
 }
@@ -152,7 +152,7 @@ func (h *house) get(id string) Tournament {
 	return t
 }
 
-// judged is the result of a duel, always the same: mostly, the lower number wins.
+// judged returns the result of a duel, always the same: in most, the lower number wins.
 func judged(d Duel) duel.Result {
 	var a, b int
 	fmt.Sscanf(d.A, "arm %d", &a)

@@ -11,24 +11,23 @@ import (
 	"thresher/service/problem"
 )
 
-// memory holds the tournaments that are or were used of late. It is part of a Store,
+// memory holds the tournaments in use and the recently used ones. It is part of a Store,
 // whose mu guards it.
 type memory struct {
 	live  map[string]*live
-	used  list.List // of *live, the latest first
-	bytes int64     // of all that are here or used
+	used  list.List // of *live, most recently used first
+	bytes int64     // of all tournaments in memory
 }
 
-// footprint is about what a tournament of k arms takes in memory, in bytes: counts of
-// every ordered pair, names, and who won. What is remembered of answers to calls with
-// keys comes on top.
+// footprint estimates the memory of a tournament of k arms, in bytes: counts of every ordered
+// pair, names, and winners. Remembered answers to calls with keys are added to it.
 func footprint(k int) int64 { return 24*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<16 }
 
-// errBroken is of tournaments whose game stopped between two events.
+// errBroken is the error of tournaments whose game was interrupted within an event.
 var errBroken = errors.New("a call broke off in the middle")
 
-// play has f use a tournament, which nobody else does meanwhile, and waits until all
-// that the tournament has by then is durable.
+// play calls f with the exclusive use of a tournament, and waits until all events of the
+// tournament up to then are durable.
 func (s *Store) play(ctx context.Context, id string, f func(*live) error) (err error) {
 	s.mu.Lock()
 	closed := s.closed
@@ -54,8 +53,8 @@ func (s *Store) play(ctx context.Context, id string, f func(*live) error) (err e
 	return err
 }
 
-// acquire waits for the turn to use a tournament, which is read if it was not in
-// memory; release gives the turn back.
+// acquire waits for the exclusive use of a tournament and loads it if necessary; release ends
+// the use.
 func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 	s.mu.Lock()
 	l := s.memory.live[id]
@@ -78,7 +77,7 @@ func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 	}
 	err := l.failure()
 	if err == nil && l.game == nil {
-		// Who does not wait for it to end keeps nobody else from reading it.
+		// A call that gives up reading does not prevent others from reading.
 		if err = s.read(ctx, l); err != nil && ctx.Err() == nil {
 			l.fail(err)
 		}
@@ -91,8 +90,8 @@ func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 	return l, nil
 }
 
-// read reads l, once there is room for it. It replays after the transaction, which
-// would hold up all others of the database once one of them had to grow the file.
+// read loads l, once there is memory for it. It replays after the transaction, because a long
+// transaction would block others that have to grow the file.
 func (s *Store) read(ctx context.Context, l *live) error {
 	if err := s.journal.pass(ctx); err != nil {
 		return err
@@ -122,12 +121,12 @@ func (s *Store) read(ctx context.Context, l *live) error {
 	return nil
 }
 
-// reserve takes memory for l, and has tournaments that nobody uses make room. One that
-// has all memory for itself may take more.
+// reserve reserves memory for l, evicting tournaments that are not in use. A tournament that
+// is the only one may exceed the memory.
 func (s *Store) reserve(l *live, bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.bytes > 0 { // of a read that was given up
+	if l.bytes > 0 { // of an abandoned read
 		return nil
 	}
 	s.shrink(s.o.Memory - bytes)
@@ -141,9 +140,8 @@ func (s *Store) reserve(l *live, bytes int64) error {
 	return nil
 }
 
-// shrink forgets tournaments that nobody uses and that are in the database as they are,
-// the least recently used first, until all take at most so many bytes. The caller holds
-// mu.
+// shrink evicts tournaments that are not in use and equal to the database, the least recently
+// used first, until all take at most most bytes. The caller holds mu.
 func (s *Store) shrink(most int64) {
 	for e := s.memory.used.Back(); e != nil && s.memory.bytes > most; {
 		l, before := e.Value.(*live), e.Prev()
@@ -154,7 +152,7 @@ func (s *Store) shrink(most int64) {
 	}
 }
 
-// forget has the next call for l read it anew. The caller holds mu.
+// forget evicts l; the next call loads it again. The caller holds mu.
 func (s *Store) forget(l *live) {
 	if l.position == nil {
 		return
@@ -165,8 +163,7 @@ func (s *Store) forget(l *live) {
 	s.settle(l)
 }
 
-// settle gives the memory of l back once it is forgotten and unused. The caller holds
-// mu.
+// settle releases the memory of l once it is evicted and unused. The caller holds mu.
 func (s *Store) settle(l *live) {
 	if l.users == 0 && l.position == nil {
 		s.memory.bytes -= l.bytes
@@ -174,8 +171,8 @@ func (s *Store) settle(l *live) {
 	}
 }
 
-// release gives the turn back, waits until what l has is durable, and returns how that
-// went. It is to be called once for every acquire.
+// release ends the exclusive use, waits until the events of l are durable, and returns their
+// result. It is called once for every acquire.
 func (s *Store) release(ctx context.Context, l *live) error {
 	last := l.last
 	l.unlock()
@@ -184,7 +181,7 @@ func (s *Store) release(ctx context.Context, l *live) error {
 	return err
 }
 
-// leave counts one less who uses l.
+// leave counts one user of l less.
 func (s *Store) leave(l *live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

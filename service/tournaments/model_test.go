@@ -14,13 +14,13 @@ import (
 	"thresher/service/problem"
 )
 
-// model is a tournament of package duel as a Store should play it.
+// model is a tournament of package duel, played as a Store should.
 type model struct {
 	*duel.Tournament
 	arms []string
-	won  map[uint64]bool // results that were taken
+	won  map[uint64]bool // accepted results
 	keys map[string][]duel.Duel
-	out  []duel.Duel // all that were ever handed out
+	out  []duel.Duel // all issued duels
 }
 
 func newModel(t rapid.TB, s Spec, c *clock) *model {
@@ -35,7 +35,7 @@ func newModel(t rapid.TB, s Spec, c *clock) *model {
 	return &model{Tournament: tournament, arms: config.Arms, won: map[uint64]bool{}, keys: map[string][]duel.Duel{}}
 }
 
-// next hands out duels one call of the library at a time, with coins in between.
+// next draws duels one at a time, with coins in between.
 func (m *model) next(count int, key string) ([]duel.Duel, error) {
 	if before, ok := m.keys[key]; ok {
 		return before, nil
@@ -78,7 +78,7 @@ func (m *model) check(id uint64) error {
 func (m *model) take(results ...duel.Result) []duel.Receipt {
 	receipts, err := m.Tournament.Report(results...)
 	if err != nil {
-		panic(err) // of a test that is wrong
+		panic(err) // an error of the test
 	}
 	for _, r := range results {
 		m.won[r.Duel] = r.AWon
@@ -86,7 +86,7 @@ func (m *model) take(results ...duel.Result) []duel.Receipt {
 	return receipts
 }
 
-// refusal is the problem of a list of results that is refused, and its index.
+// refusal returns the problem of a list of results that is refused, and its index.
 func (m *model) refusal(results []duel.Result, lenient bool) (problem.Kind, int) {
 	here := map[uint64]bool{}
 	for i, r := range results {
@@ -108,7 +108,7 @@ func (m *model) refusal(results []duel.Result, lenient bool) (problem.Kind, int)
 	return "", -1
 }
 
-// report takes what counts of results that are not refused.
+// report applies the results of a list that is not refused.
 func (m *model) report(results []duel.Result) []Receipt {
 	var fresh []duel.Result
 	receipts := make([]Receipt, len(results))
@@ -143,7 +143,7 @@ func (m *model) report(results []duel.Result) []Receipt {
 	return receipts
 }
 
-// designs are one of every algorithm and mode.
+// designs returns a tournament of every algorithm and mode.
 func designs() []Spec {
 	return []Spec{
 		{Mode: string(duel.Online), Horizon: of[int64](300)},
@@ -156,9 +156,9 @@ func designs() []Spec {
 	}
 }
 
-// TestAsIfInMemory plays random histories with restarts, with tournaments pushed out of
-// memory, with keys, leases that end, and results that are wrong in every way, and
-// compares each answer and the whole state with a tournament that nothing happens to.
+// TestAsIfInMemory plays random sequences of calls with restarts, evictions, keys, expired
+// leases and invalid results of every kind, and compares each answer and the whole state with
+// a tournament in memory.
 func TestAsIfInMemory(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
@@ -174,12 +174,12 @@ func TestAsIfInMemory(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(r, "calls") {
 			switch at := rapid.IntRange(0, 12).Draw(r, "call"); {
 			case at == 0:
-				if ends++; ends%2 == 0 { // else it is killed
+				if ends++; ends%2 == 0 { // otherwise it is killed
 					h.Store.Close(ctx)
 				}
 				h.reopen()
 			case at == 1:
-				h.get(other) // and there is no room for both
+				h.get(other) // both do not fit into memory
 			case at == 2:
 				h.clock.pass(time.Duration(rapid.IntRange(1, 100).Draw(r, "seconds")) * time.Second)
 			case at == 3:
@@ -188,7 +188,7 @@ func TestAsIfInMemory(t *testing.T) {
 				count := rapid.IntRange(1, 8).Draw(r, "count")
 				key := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(r, "key")
 				if key != "" {
-					key += string(rune('0' + count)) // another count would be refused
+					key += string(rune('0' + count)) // another count under the key would be refused
 				}
 				want, refusal := m.next(count, key)
 				got, err := h.Next(ctx, id, count, key)
@@ -219,8 +219,8 @@ func TestAsIfInMemory(t *testing.T) {
 	t.Log(seen)
 }
 
-// playOn judges many duels, a few at a time, half of them late: they may have been
-// withdrawn by then.
+// playOn judges many duels, a few at a time, half of them late, when they may have been
+// withdrawn.
 func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
 	count := rapid.IntRange(1, 9).Draw(r, "at a time")
 	var late []duel.Result
@@ -240,7 +240,7 @@ func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
 		}
 		results, late = results[:(len(results)+1)/2], results[(len(results)+1)/2:]
 		if len(results) == 0 {
-			h.clock.pass(time.Hour) // what others have is handed out again
+			h.clock.pass(time.Hour) // leases of the others expire
 			continue
 		}
 		reported, err := h.Report(context.Background(), id, results, true)
@@ -256,7 +256,7 @@ func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
 	}
 }
 
-// tell reports results, mostly of duels that are out.
+// tell reports results, mostly of issued duels.
 func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 	var results []duel.Result
 	for range rapid.IntRange(1, 6).Draw(r, "results") {
@@ -297,7 +297,7 @@ func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 	}
 }
 
-// compare compares all there is of a tournament: what is seen and the state itself.
+// compare compares the tournament as clients see it and its state.
 func compare(r *rapid.T, h *house, id string, m *model) {
 	if d := cmp.Diff(viewState(m.arms, m.State(), true), *h.get(id).State); d != "" {
 		r.Fatal(d)

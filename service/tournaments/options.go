@@ -10,31 +10,29 @@ import (
 
 // Options configure a Store; zero values mean defaults.
 type Options struct {
-	// Most is how many tournaments there may be; 0 means 1,024.
+	// Most bounds the number of tournaments; 0 means 1,024.
 	Most int
-	// Arms is how many arms one may have; 0 means 512, and duel.MaxArms is the most.
+	// Arms bounds the arms of one tournament; 0 means 512, and duel.MaxArms is the maximum.
 	Arms int
-	// Duels is how many duels are handed out, or results are taken, at once; 0 means
-	// 1,000.
+	// Duels bounds the duels issued, or results accepted, by one call; 0 means 1,000.
 	Duels int
-	// Memory is what all tournaments in memory may take, in bytes; 0 means 256 MiB.
+	// Memory bounds the memory of all loaded tournaments, in bytes; 0 means 256 MiB.
 	Memory int64
-	// Watch, if not nil, is told what happens.
+	// Watch, if not nil, is called with events.
 	Watch Watch
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
-	// Log hears of records that cannot be read, and of what Close could not do; nil
-	// discards.
+	// Log receives records that cannot be read, and errors of Close; nil discards them.
 	Log *slog.Logger
 
-	// logBytes is how long a log is in any case before it gives way to a snapshot, in
-	// bytes; 0 means 64 KiB.
+	// logBytes is the length of a log, in bytes, below which it is never replaced by a
+	// snapshot; 0 means 64 KiB.
 	logBytes int
-	// step, if not nil, is told of every stage of a commit, and of replays.
+	// step, if not nil, is called at every stage of a commit, and for replays.
 	step func(stage string)
 }
 
-// Watch is told what happens. It must be quick and safe for concurrent use.
+// Watch counts events. It must be quick and safe for concurrent use.
 type Watch interface {
 	DuelsIssued(duels int)
 	Reported(status string, results int)
@@ -60,7 +58,7 @@ func (o *Options) fill() {
 	}
 }
 
-// noWatch watches.
+// noWatch discards events.
 type noWatch struct{}
 
 func (noWatch) DuelsIssued(int)      {}

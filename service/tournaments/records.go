@@ -15,9 +15,9 @@ import (
 	"thresher/service/problem"
 )
 
-// The bucket "tournaments" holds: records by a number that counts up; these numbers by
-// id; idempotency keys; and, by number, a bucket for each tournament, with the log of
-// its events by their numbers, and the latest snapshot.
+// The bucket "tournaments" holds: records by an increasing number; these numbers by id;
+// idempotency keys; and, by number, a bucket for each tournament, with the log of its events
+// by their numbers, and the latest snapshot.
 const (
 	rootBucket    = "tournaments"
 	recordsBucket = "records"
@@ -30,7 +30,7 @@ const (
 	restKey   = "rest"
 )
 
-// record is what the database keeps of a tournament besides its game.
+// record is the record of a tournament without its game.
 type record struct {
 	Format int         `json:"format"` // recordFormat
 	Number uint64      `json:"number"` // position in the order of creation
@@ -41,20 +41,20 @@ type record struct {
 	Winner int         `json:"winner,omitempty"` // once done
 }
 
-// recordFormat changes whenever an older reader would misunderstand a record, an event
-// or a snapshot.
+// recordFormat changes if older releases would misunderstand a record, an event or a
+// snapshot.
 const recordFormat = 1
 
 func createBuckets(tx *bbolt.Tx) error {
 	return db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket, keysBucket, gamesBucket)
 }
 
-// bucket is one of those that createBuckets made.
+// bucket returns one of the buckets made by createBuckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return db.Bucket(tx, rootBucket, name)
 }
 
-// sequence is the records of a transaction.
+// sequence returns the records of a transaction.
 func sequence(tx *bbolt.Tx) db.Sequence {
 	return db.Sequence{Records: bucket(tx, recordsBucket), IDs: bucket(tx, idsBucket)}
 }
@@ -63,7 +63,7 @@ func unknown(id string) *problem.Problem {
 	return problem.New(problem.UnknownTournament, "there is no tournament %q", id)
 }
 
-// find reads a record; problem.UnknownTournament if there is none.
+// find returns a record; problem.UnknownTournament if there is none.
 func find(tx *bbolt.Tx, id string) (*record, error) {
 	text := sequence(tx).Get(id)
 	if text == nil {
@@ -97,7 +97,7 @@ func (r *record) add(tx *bbolt.Tx) error {
 	return r.save(tx)
 }
 
-// save replaces the record.
+// save writes the record.
 func (r *record) save(tx *bbolt.Tx) error {
 	text, err := sealed(r)
 	if err != nil {
@@ -106,12 +106,12 @@ func (r *record) save(tx *bbolt.Tx) error {
 	return sequence(tx).Put(r.Number, r.ID, text)
 }
 
-// remove forgets the tournament and its game.
+// remove deletes the tournament and its game.
 func (r *record) remove(tx *bbolt.Tx) error {
 	return errors.Join(bucket(tx, gamesBucket).DeleteBucket(db.Key(r.Number)), sequence(tx).Remove(r.Number, r.ID))
 }
 
-// game is the bucket of the tournament's game; problem.UnknownTournament if it was
+// game returns the bucket of the tournament's game; problem.UnknownTournament if it was
 // deleted.
 func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	b := bucket(tx, gamesBucket).Bucket(db.Key(r.Number))
@@ -124,7 +124,7 @@ func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	return b, nil
 }
 
-// appendEvent adds event n, which follows on the last one.
+// appendEvent adds event n, which must follow the last one.
 func (r *record) appendEvent(tx *bbolt.Tx, n uint64, event []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
@@ -134,12 +134,12 @@ func (r *record) appendEvent(tx *bbolt.Tx, n uint64, event []byte) error {
 		return r.misplaced(n, last, err)
 	}
 	log := game.Bucket([]byte(logBucket))
-	log.FillPercent = .9 // keys only go up
+	log.FillPercent = .9 // keys increase
 	return log.Put(db.Key(n), event)
 }
 
-// lastEvent is the number of the last event that is in a game's log or snapshot, 0 if
-// there is none.
+// lastEvent returns the number of the last event in a game's log or snapshot, 0 if there is
+// none.
 func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	if n, _ := game.Bucket([]byte(logBucket)).Cursor().Last(); n != nil {
 		return db.Number(n), nil
@@ -155,8 +155,7 @@ func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	return b.Event, err
 }
 
-// misplaced is the error of an event that would take the place of another, or leave one
-// free.
+// misplaced returns the error of an event whose number does not follow the last one.
 func (r *record) misplaced(n, last uint64, err error) error {
 	if err == nil {
 		err = fmt.Errorf("the last that is recorded is %d", last)
@@ -164,8 +163,8 @@ func (r *record) misplaced(n, last uint64, err error) error {
 	return fmt.Errorf("tournament %s: event %d cannot be recorded: %w", r.ID, n, err)
 }
 
-// replaceLog puts a snapshot, taken after event n, in the place of all events, of which that
-// of number recorded is the last.
+// replaceLog replaces the log, whose last event has number recorded, by a snapshot taken
+// after event n.
 func (r *record) replaceLog(tx *bbolt.Tx, recorded, n uint64, state, rest []byte) error {
 	game, err := r.game(tx)
 	if err != nil {
@@ -181,22 +180,22 @@ func (r *record) replaceLog(tx *bbolt.Tx, recorded, n uint64, state, rest []byte
 	return errors.Join(err, game.Put([]byte(stateKey), state), game.Put([]byte(restKey), rest))
 }
 
-// stored is a game as it was read.
+// stored is a game read from the database.
 type stored struct {
 	game   *game
-	events uint64 // the number of the last
-	logged int    // bytes of those since the snapshot
+	events uint64 // number of the last event
+	logged int    // bytes of events since the snapshot
 	kept   int    // bytes of the snapshot
 }
 
-// texts are copies of what is recorded of a game.
+// texts holds copies of the records of a game.
 type texts struct {
 	state, rest []byte // of the snapshot; nil if there is none
 	numbers     []uint64
 	events      [][]byte
 }
 
-// texts reads what is recorded of the game.
+// texts reads the records of the game.
 func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	game, err := r.game(tx)
 	if err != nil {
@@ -211,8 +210,8 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	return t, err
 }
 
-// replay makes the game of r of its texts. Its errors, but for that of ctx, are
-// problem.Unplayable and name the call.
+// replay reconstructs the game of r. Its errors, except that of ctx, are problem.Unplayable
+// and name the call.
 func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 	s := &stored{kept: len(t.state) + len(t.rest)}
 	var err error
@@ -244,14 +243,14 @@ func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 	return s, nil
 }
 
-// unplayable says why what is recorded of a tournament does not lead to its game. It is
-// never given up: a program that plays as the one that recorded it can still read it.
+// unplayable returns the problem of records that cannot be replayed. They are never deleted:
+// the release that recorded them can still replay them.
 func unplayable(r *record, what string, err error) error {
 	return problem.New(problem.Unplayable, "tournament %s: %s; what is recorded stays as it is, and is played by the version that recorded it", r.ID, what).
 		In("id").Because(err)
 }
 
-// view is the tournament without its state.
+// view returns the tournament without its state.
 func (r *record) view() Tournament {
 	t := Tournament{ID: r.ID, Object: "tournament", CreatedAt: r.At, TournamentSpec: completed(r.Config), Done: r.Done}
 	if r.Done {
@@ -260,7 +259,7 @@ func (r *record) view() Tournament {
 	return t
 }
 
-// digest is the hash of a text.
+// digest returns the hash of a text.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

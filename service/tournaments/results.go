@@ -6,8 +6,8 @@ import (
 	"thresher/service/problem"
 )
 
-// DecodeSpec reads the body that asks for a tournament. It, DecodeCount and DecodeResults
-// fail with a *problem.Problem.
+// DecodeSpec reads the body of a request for a tournament. The errors of DecodeSpec,
+// DecodeCount and DecodeResults are of type *problem.Problem.
 func DecodeSpec(body []byte) (s Spec, err error) {
 	err = jsonbody.Decode(body, jsonbody.Members{
 		"arms": jsonbody.Array("arms", 0, func(b []byte, i int) (int, error) {
@@ -29,7 +29,7 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 	return s, err
 }
 
-// DecodeCount reads the body that asks for duels: how many at most.
+// DecodeCount reads the body of a request for duels: their greatest number.
 func DecodeCount(body []byte) (int, error) {
 	var count *int
 	if err := jsonbody.Decode(body, jsonbody.Members{"count": jsonbody.Pointer("count", &count, jsonbody.Integer[int])}); err != nil {

@@ -12,7 +12,7 @@ import (
 	"thresher/service/problem"
 )
 
-// place is where the database has something of a tournament.
+// place returns the location of a record of a tournament in the database.
 type place func(tx *bbolt.Tx, number []byte) (b *bbolt.Bucket, key []byte)
 
 func (h *house) change(p place, with func([]byte) []byte) {
@@ -27,8 +27,8 @@ func (h *house) change(p place, with func([]byte) []byte) {
 	}
 }
 
-// A digit that is changed in what is recorded is found, and the tournament's problem
-// alone; what releases before recorded, without checksums, is played.
+// A changed digit in a record is detected, and is a problem of that tournament alone; records
+// of early releases, without checksums, are replayed.
 func TestFlippedDigits(t *testing.T) {
 	places := map[string]place{
 		"record": func(tx *bbolt.Tx, n []byte) (*bbolt.Bucket, []byte) { return bucket(tx, recordsBucket), n },
@@ -48,7 +48,7 @@ func TestFlippedDigits(t *testing.T) {
 		other := h.create(online(3))
 		h.playSome(id)
 		if name == "rest" {
-			h.Store.Close(t.Context()) // makes a snapshot
+			h.Store.Close(t.Context()) // writes a snapshot
 			h.reopen()
 		}
 		want := h.get(id)

@@ -17,15 +17,15 @@ const (
 	leastLease   = 1e-3       // seconds
 	defaultSeed  = 1
 	mostName     = 256     // characters of an arm's name
-	mostHorizon  = 1 << 53 // exact in the JSON of any language
-	mostGamma    = 1e6     // radii are finite
+	mostHorizon  = 1 << 53 // exact in the JSON of all languages
+	mostGamma    = 1e6     // keeps radii finite
 	mostSwept    = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
 )
 
-// interval is the values that a number may have.
+// interval is a range of numbers.
 type interval struct {
 	low, high float64
-	open      bool // without low and high
+	open      bool // excludes low and high
 	text      string
 }
 
@@ -36,8 +36,8 @@ func (i interval) has(x float64) bool {
 	return i.low <= x && x <= i.high
 }
 
-// checkSpec finds what is wrong with s, and returns the configuration that it means, with
-// defaults filled in. most bounds the arms.
+// checkSpec checks s and returns its configuration with defaults filled in. most bounds the
+// arms.
 func checkSpec(s *Spec, most int) (duel.Config, error) {
 	c := duel.Config{Arms: s.Arms}
 	for _, check := range []func(*Spec, int) error{checkArms, checkMode, checkNames, checkSweep, checkNumbers} {
@@ -83,7 +83,7 @@ func checkArms(s *Spec, most int) error {
 	return nil
 }
 
-// checkMode finds members that the mode has not, or lacks.
+// checkMode checks that the members of the mode are there, and no others.
 func checkMode(s *Spec, _ int) error {
 	type member struct {
 		name string
@@ -117,7 +117,7 @@ func checkNames(s *Spec, _ int) error {
 	return nil
 }
 
-// checkSweep bounds the work of one call for duels, which draws a sweep as a whole.
+// checkSweep bounds the work of one call for duels, which draws a complete sweep.
 func checkSweep(s *Spec, _ int) error {
 	if n := len(s.Arms); duel.Algorithm(s.Algorithm) == duel.DoubleThompson && duel.Testing(s.Testing) == duel.Sweep && n > mostSwept {
 		return problem.New(problem.OverLimit, "%d arms; %s with testing %s has at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
@@ -150,7 +150,7 @@ func checkNumbers(s *Spec, _ int) error {
 	return nil
 }
 
-// blamed is the member without which there would be a tournament.
+// blamed returns the member whose omission would make the configuration valid.
 func blamed(c duel.Config) string {
 	for _, m := range []struct {
 		name string
@@ -171,10 +171,10 @@ func blamed(c duel.Config) string {
 	return "algorithm"
 }
 
-// horizonRange is the values that a horizon may have.
+// horizonRange describes the values of a horizon.
 const horizonRange = "a whole number from one duel an arm to 2^53"
 
-// value is *x, or 0.
+// value returns *x, or 0.
 func value[T int64 | float64](x *T) (v T) {
 	if x != nil {
 		v = *x
@@ -182,7 +182,7 @@ func value[T int64 | float64](x *T) (v T) {
 	return v
 }
 
-// orNil is &x, or nil for 0.
+// orNil returns &x, or nil for 0.
 func orNil[T int64 | float64](x T) *T {
 	if x == 0 {
 		return nil
@@ -190,7 +190,7 @@ func orNil[T int64 | float64](x T) *T {
 	return &x
 }
 
-// completed is the Spec of a configuration with its defaults filled in.
+// completed returns the Spec of a configuration with its defaults filled in.
 func completed(c duel.Config) Spec {
 	lease := c.Lease.Seconds()
 	return Spec{
@@ -200,7 +200,7 @@ func completed(c duel.Config) Spec {
 	}
 }
 
-// fingerprintOf stands for all that s asks.
+// fingerprintOf identifies the contents of s.
 func fingerprintOf(s *Spec) (string, error) {
 	text, err := json.Marshal(s)
 	return digest(text), err

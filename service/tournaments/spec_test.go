@@ -8,7 +8,7 @@ import (
 	"thresher/service/problem"
 )
 
-// TestBadSpecs: each has its kind, field and index, and nothing comes of it.
+// TestBadSpecs: each invalid spec gets its kind, field and index, and creates nothing.
 func TestBadSpecs(t *testing.T) {
 	h := newHouse(t, Options{Arms: 4})
 	many := func(change func(*Spec)) Spec {

@@ -26,7 +26,7 @@ type Store struct {
 	mu     sync.Mutex
 	closed bool
 	memory memory
-	done   map[bool]int // tournaments, by whether they are done
+	done   map[bool]int // number of tournaments, by whether they have ended
 }
 
 // Open opens the tournaments of bolt, which must outlive the Store.
@@ -43,7 +43,7 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			r, err := decodeRecord(text)
-			if err != nil { // of one, which keeps no other from being played
+			if err != nil { // of one tournament; the others can be played
 				s.o.Log.Error("a tournament cannot be played; its record stays as it is", "number", db.Number(n), "error", err)
 				return nil
 			}
@@ -64,8 +64,8 @@ func errClosed() error {
 // idPrefix begins the ids of tournaments.
 const idPrefix = "tournament_"
 
-// Create makes a tournament of spec. A key that is not "" makes it once: the same key
-// and spec find the first, another spec is refused (problem.KeyReused).
+// Create creates a tournament of spec. With a key that is not "" it is idempotent: the same
+// key and spec return the first tournament, another spec is refused (problem.KeyReused).
 func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, error) {
 	fingerprint, err := fingerprintOf(&spec)
 	if err != nil {
@@ -101,12 +101,12 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 				made = *first
 				return nil
 			}
-			if problem.Of(err).Kind != problem.UnknownTournament { // else it was deleted since
+			if problem.Of(err).Kind != problem.UnknownTournament { // if it was deleted, another is created
 				return err
 			}
 		}
 		fresh = true
-		n := 0 // also of those made in this transaction, which Stats does not see
+		n := 0 // including those made in this transaction, which Counts does not include
 		if err := bucket(tx, idsBucket).ForEach(func(_, _ []byte) error { n++; return nil }); err != nil {
 			return err
 		}
@@ -134,14 +134,14 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	return t, nil
 }
 
-// count adds to the tournaments that are done, or are not.
+// count adds n to the number of tournaments that have ended, or have not.
 func (s *Store) count(done bool, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done[done] += n
 }
 
-// Counts are how many tournaments there are of each status: running, done.
+// Counts returns the number of tournaments of each status: running, done.
 func (s *Store) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,15 +159,15 @@ func (s *Store) Get(ctx context.Context, id string) (t Tournament, err error) {
 	return t, err
 }
 
-// state is that of l, whose turn the caller has.
+// state returns the state of l, which the caller has locked.
 func (s *Store) state(l *live, standings bool) State {
 	l.game.now = s.o.Now()
 	return viewState(l.record.Config.Arms, l.game.tournament.State(), standings)
 }
 
-// List returns the tournaments created before the tournament after ("" = from the
-// newest on), newest first, without their states: at most limit (0 = db.DefaultPage;
-// 1..db.MostPage), and none after the first with which they take more than pageBytes.
+// List returns the tournaments created before the tournament with id after ("" starts with
+// the newest), newest first, without their states: at most limit (0 = db.DefaultPage;
+// 1..db.MostPage), and fewer if they exceed pageBytes, but at least one.
 func (s *Store) List(after string, limit int) (Page, error) {
 	limit, err := db.PageSize(limit)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Store) List(after string, limit int) (Page, error) {
 			}
 			r, err := decodeRecord(text)
 			if err != nil {
-				continue // Open told of it, and Check names it
+				continue // Open has logged it, and Check names it
 			}
 			list = append(list, r.view())
 		}
@@ -200,11 +200,11 @@ func (s *Store) List(after string, limit int) (Page, error) {
 	return api.NewPage(list, more, func(t *Tournament) string { return t.ID }), nil
 }
 
-// Delete forgets a tournament. Reports that come later find none.
+// Delete deletes a tournament. Later reports find none.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	var done, damaged bool
 	w := &write{then: func() {
-		if !damaged { // which Open did not count
+		if !damaged { // Open did not count it
 			s.count(done, -1)
 		}
 		s.mu.Lock()
@@ -231,10 +231,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return w.wait(ctx)
 }
 
-// Next hands out up to count duels: first those whose leases are over, then new ones.
-// The same call with the same key, if that is not "", gets the same answer, as long as
-// it is remembered; without a key the duels of an answer that was lost are handed out
-// again when their leases are over.
+// Next issues up to count duels: first those whose leases have expired, then new ones. The
+// same call with the same key, if that is not "", gets the same answer as long as it is
+// remembered; without a key the duels of a lost answer are issued again when their leases
+// expire.
 func (s *Store) Next(ctx context.Context, id string, count int, key string) (Duels, error) {
 	if count < 1 {
 		return Duels{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
@@ -248,7 +248,7 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Due
 	var issued Duels
 	coins := 0
 	err := s.play(ctx, id, func(l *live) (err error) {
-		if err := ctx.Err(); err != nil { // while it waited for others
+		if err := ctx.Err(); err != nil { // it has waited for others
 			return err
 		}
 		issued, coins, err = s.issue(l, count, key)
@@ -264,7 +264,7 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Due
 	return issued, nil
 }
 
-// issue does what Next says with l, whose turn the caller has.
+// issue implements Next for l, which the caller has locked.
 func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err error) {
 	arms := l.record.Config.Arms
 	before, err := l.game.given.find(key, count)
@@ -290,12 +290,11 @@ func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err e
 	return Duels{Duels: viewDuels(arms, duels), Done: l.record.Done}, coins, err
 }
 
-// Report takes the results of duels, in any order and more than once: the first result
-// of a duel stays. All are taken or, with an error, none: problem.UnknownDuel for a
-// duel that was never handed out; unless lenient, problem.DuelWithdrawn for one that
-// ended with the elimination of an arm, and problem.Conflict for a result other than
-// the first. If lenient, the statuses of the receipts say so. Who won is remembered of
-// the last 65,536 duels.
+// Report accepts the results of duels, in any order and repeatedly: the first result of a
+// duel counts. All are accepted or, with an error, none: problem.UnknownDuel for a duel that
+// was never issued; unless lenient, problem.DuelWithdrawn for one that ended with the
+// elimination of an arm, and problem.Conflict for a result that differs from the first. If
+// lenient, the receipts' statuses say so. Winners are remembered for the latest 65,536 duels.
 func (s *Store) Report(ctx context.Context, id string, results []duel.Result, lenient bool) (Reported, error) {
 	if len(results) == 0 {
 		return Reported{}, problem.New(problem.InvalidValue, "there are no results").In("results").Within([]int{1, s.o.Duels})
@@ -308,7 +307,7 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	}
 	var r Reported
 	err := s.play(ctx, id, func(l *live) (err error) {
-		if err := ctx.Err(); err != nil { // while it waited for others
+		if err := ctx.Err(); err != nil { // it has waited for others
 			return err
 		}
 		r, err = s.report(l, results, lenient)
@@ -327,7 +326,7 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	return r, nil
 }
 
-// report does what Report says with l, whose turn the caller has.
+// report implements Report for l, which the caller has locked.
 func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported, err error) {
 	statuses, take, err := l.game.validate(results, lenient)
 	if err != nil {

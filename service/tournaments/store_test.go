@@ -16,7 +16,7 @@ import (
 	"thresher/service/problem"
 )
 
-// TestBadCalls: they change nothing.
+// TestBadCalls: invalid calls change nothing.
 func TestBadCalls(t *testing.T) {
 	h := newHouse(t, Options{Duels: 3})
 	ctx := context.Background()
@@ -69,8 +69,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// TestLeases: nobody gets a duel that is out, everybody one whose lease is over, and
-// the first result counts, also after the lease.
+// TestLeases: an issued duel is not issued again until its lease expires, and the first
+// result counts, also after the lease.
 func TestLeases(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(6)
@@ -111,8 +111,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestNoSelfDuels: nobody is asked to compare an arm with itself; the coin does, and
-// that counts.
+// TestNoSelfDuels: a duel of an arm against itself is decided by the coin, is not issued, and
+// counts.
 func TestNoSelfDuels(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(2)
@@ -151,8 +151,8 @@ func TestNoSelfDuels(t *testing.T) {
 	}
 }
 
-// TestKeys: what is asked for again under its key is there already, also after a
-// restart and from the log that a snapshot took the place of.
+// TestKeys: a call repeated under its key gets the same answer, also after a restart and
+// after a snapshot has replaced the log.
 func TestKeys(t *testing.T) {
 	for _, logBytes := range []int{1, 1 << 20} {
 		h := newHouse(t, Options{logBytes: logBytes, Most: 2})
@@ -201,7 +201,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestGivenIsBounded: answers are forgotten, the oldest first, and never the last.
+// TestGivenIsBounded: answers are dropped, the oldest first, and never the last.
 func TestGivenIsBounded(t *testing.T) {
 	var g given
 	for i := range 10 {
@@ -220,7 +220,7 @@ func TestGivenIsBounded(t *testing.T) {
 	}
 }
 
-// TestAnswers compares what is remembered with a map.
+// TestAnswers compares the remembered winners with a map.
 func TestAnswers(t *testing.T) {
 	var a answers
 	should := map[uint64]bool{}
@@ -244,7 +244,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestMemory: tournaments that nobody uses make room, those in use do not, and nothing
+// TestMemory: tournaments that are not in use are evicted, those in use are not, and nothing
 // is lost.
 func TestMemory(t *testing.T) {
 	h := newHouse(t, Options{Memory: 2*footprint(5) + 1})
@@ -293,7 +293,7 @@ func TestMemory(t *testing.T) {
 	refused(t, err, problem.OverLimit, "arms", -1)
 }
 
-// TestDelete: a tournament that goes takes what is under way along, and leaves nothing.
+// TestDelete: the deletion of a tournament fails its running calls, and leaves nothing.
 func TestDelete(t *testing.T) {
 	h := newHouse(t, Options{logBytes: 200})
 	id, other := h.create(online(4)), h.create(online(4))
@@ -350,8 +350,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestReplayThatGoesAnotherWay is noticed, here that of a call for one duel that was
-// for two.
+// TestReplayThatGoesAnotherWay: a replay that diverges is detected; here the call was
+// recorded for one duel instead of two.
 func TestReplayThatGoesAnotherWay(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))
@@ -372,7 +372,7 @@ func TestReplayThatGoesAnotherWay(t *testing.T) {
 	}
 }
 
-// TestClosed: a Store that is closed takes nothing more.
+// TestClosed: a closed Store refuses all calls.
 func TestClosed(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))
@@ -384,8 +384,7 @@ func TestClosed(t *testing.T) {
 	refused(t, h.Delete(context.Background(), id), problem.Draining, "", -1)
 }
 
-// TestLogGivesWay: what is replayed never takes more room than the state, or than the
-// log may in any case.
+// TestLogGivesWay: a log is never longer than the state, or than logBytes.
 func TestLogGivesWay(t *testing.T) {
 	const least = 500
 	h := newHouse(t, Options{logBytes: least})

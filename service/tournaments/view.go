@@ -5,7 +5,7 @@ import (
 	"thresher/service/api"
 )
 
-// What clients send and see of tournaments.
+// The types of tournaments that clients see.
 type (
 	Spec        = api.TournamentSpec
 	Tournament  = api.Tournament
@@ -19,10 +19,10 @@ type (
 	Page        = api.Page[Tournament]
 )
 
-// pageBytes is how many bytes of records a page lists at most: names may be long.
+// pageBytes bounds the bytes of records on a page, because names may be long.
 const pageBytes = 1 << 20
 
-// viewState names the arms of a state; standings on request.
+// viewState adds the arms' names to a state; standings on request.
 func viewState(arms []string, s duel.State, standings bool) State {
 	v := State{
 		Duels: s.Duels, Open: s.Open, Waiting: s.Waiting, Active: []string{}, Eliminated: []Elimination{},
@@ -50,7 +50,7 @@ func viewState(arms []string, s duel.State, standings bool) State {
 	return v
 }
 
-// viewDuels names the arms of duels.
+// viewDuels adds the arms' names to duels.
 func viewDuels(arms []string, duels []duel.Duel) []Duel {
 	v := make([]Duel, len(duels))
 	for i, d := range duels {

@@ -30,10 +30,10 @@ func (o over) Done() <-chan struct{} {
 	return o.Context.Done()
 }
 
-// TestWaitsEnd: who waits for a tournament, or for what is being made durable, waits no
-// longer than its context lasts, and nothing is lost by that.
+// TestWaitsEnd: a call waits for a tournament, or for a commit, until its context ends, and
+// nothing is lost by that.
 func TestWaitsEnd(t *testing.T) {
-	var at chan chan struct{} // told of commits, which go on when what is sent is closed
+	var at chan chan struct{} // receives commits, which continue when the sent channel is closed
 	h := newHouse(t, Options{step: func(stage string) {
 		if stage == "commit" && at != nil {
 			on := make(chan struct{})
@@ -99,7 +99,7 @@ func TestWaitsEnd(t *testing.T) {
 	}
 }
 
-// settledNow waits until all is durable, and lets commits go on.
+// settledNow waits until everything is durable, and lets commits continue.
 func (j *journal) settledNow(t *testing.T, at chan chan struct{}) error {
 	done := make(chan error, 1)
 	go func() { done <- j.settled(t.Context()) }()
@@ -113,8 +113,7 @@ func (j *journal) settledNow(t *testing.T, at chan chan struct{}) error {
 	}
 }
 
-// TestReadIsGivenUp: a tournament that somebody has given up reading is read by the
-// next.
+// TestReadIsGivenUp: a tournament whose reading was given up is read by the next call.
 func TestReadIsGivenUp(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))
@@ -131,7 +130,7 @@ func TestReadIsGivenUp(t *testing.T) {
 	if d := cmp.Diff(want, h.get(id)); d != "" || h.memory.bytes != footprint(4) {
 		t.Errorf("%d bytes, %s", h.memory.bytes, d)
 	}
-	// And by who waits already.
+	// And by a call that waits already.
 	var giveUp context.CancelFunc
 	second := make(chan error, 1)
 	h.shut()
@@ -164,7 +163,7 @@ func TestReadIsGivenUp(t *testing.T) {
 }
 
 // TestUnfitDuringCommit: a tournament that becomes unfit for use while an event of it is
-// being committed is read again once that is over.
+// being committed is read again after the commit.
 func TestUnfitDuringCommit(t *testing.T) {
 	var h *house
 	var id string
@@ -192,8 +191,7 @@ func TestUnfitDuringCommit(t *testing.T) {
 	h.playSome(id)
 }
 
-// TestEventsKeepTheirPlaces: no event takes the place of another, whatever memory takes
-// its number to be.
+// TestEventsKeepTheirPlaces: no event overwrites another, whatever number memory expects.
 func TestEventsKeepTheirPlaces(t *testing.T) {
 	for _, logBytes := range []int{1, 1 << 20} {
 		h := newHouse(t, Options{logBytes: logBytes})
@@ -254,7 +252,7 @@ func TestEventsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestBrokenCall: a call that breaks off in the middle does not keep others waiting.
+// TestBrokenCall: a call that panics does not block others.
 func TestBrokenCall(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))
@@ -281,7 +279,7 @@ func TestBrokenCall(t *testing.T) {
 	}
 }
 
-// TestPagesOfLongNames: a page is no longer than it may be, and nothing is left out.
+// TestPagesOfLongNames: a page does not exceed its bytes, and nothing is left out.
 func TestPagesOfLongNames(t *testing.T) {
 	h := newHouse(t, Options{})
 	spec := online(512)
@@ -315,7 +313,7 @@ func TestPagesOfLongNames(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAnswers: what is remembered of answers is counted as memory.
+// TestMemoryOfAnswers: remembered answers count as memory.
 func TestMemoryOfAnswers(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(online(4))

@@ -14,16 +14,16 @@ import (
 	"thresher/service/problem"
 )
 
-// thompson is a tournament of k arms that does not end, and meets hardly anything but
-// duels of an arm against itself once it is sure.
+// thompson returns a tournament of k arms that does not end, and that draws almost only duels
+// of an arm against itself once it is certain.
 func thompson(k int) Spec {
 	spec := online(k)
 	spec.Algorithm, spec.Horizon = string(duel.DoubleThompson), of[int64](9e15)
 	return spec
 }
 
-// TestCoinsEnd: a call that meets only duels of an arm against itself ends, without
-// duels; what was decided stays, and the same call goes on from there.
+// TestCoinsEnd: a call that draws only duels of an arm against itself ends without duels;
+// decided duels stay decided, and the same call continues from there.
 func TestCoinsEnd(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(thompson(2))
@@ -35,7 +35,7 @@ func TestCoinsEnd(t *testing.T) {
 		}
 		return issued
 	}
-	for range 18 { // every one takes twice as many coins as the one before
+	for range 18 { // every call takes twice as many coins as the previous one
 		duels := h.next(id, 1)
 		if len(duels) == 0 {
 			break
@@ -62,7 +62,7 @@ func TestCoinsEnd(t *testing.T) {
 	}
 }
 
-// TestWorkOfOneCall: where a draw takes long, fewer of them make a call.
+// TestWorkOfOneCall: if a draw takes long, a call decides fewer duels.
 func TestWorkOfOneCall(t *testing.T) {
 	spec := thompson(2)
 	config, err := checkSpec(&spec, 2)
@@ -87,7 +87,7 @@ func TestWorkOfOneCall(t *testing.T) {
 	}
 }
 
-// TestWorkGivesWay: the log gives way to a snapshot once a replay takes long.
+// TestWorkGivesWay: the log is replaced by a snapshot once a replay takes long.
 func TestWorkGivesWay(t *testing.T) {
 	h := newHouse(t, Options{logBytes: 1 << 20})
 	id := h.create(thompson(5))
@@ -111,8 +111,7 @@ func TestWorkGivesWay(t *testing.T) {
 	}
 }
 
-// TestReplayHoldsNothingUp: what is replayed is a copy, made in a transaction that is
-// over by then.
+// TestReplayHoldsNothingUp: a replay uses copies, made in a transaction that has ended.
 func TestReplayHoldsNothingUp(t *testing.T) {
 	for _, logBytes := range []int{1, 1 << 20} {
 		var h *house
@@ -143,14 +142,14 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		h.shut() // what is not copied is gone
+		h.shut() // records that are not copied are invalid
 		if _, err := saved.replay(t.Context(), r); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestSweepsOfThompson: what one call would draw is bounded.
+// TestSweepsOfThompson: the work of drawing a sweep in one call is bounded.
 func TestSweepsOfThompson(t *testing.T) {
 	spec := thompson(mostSwept)
 	spec.Testing = string(duel.Sweep)
@@ -184,7 +183,7 @@ func TestGreatestGamma(t *testing.T) {
 	}
 }
 
-// waited is a context that was canceled after it was looked at once.
+// waited is a context that is cancelled after it was checked once.
 type waited struct {
 	context.Context
 	seen bool
@@ -198,7 +197,7 @@ func (w *waited) Err() error {
 	return nil
 }
 
-// TestCanceledMeanwhile: a call that nobody waits for any more when its turn comes does
+// TestCanceledMeanwhile: a call whose client has gone when it gets the tournament does
 // nothing.
 func TestCanceledMeanwhile(t *testing.T) {
 	h := newHouse(t, Options{})

@@ -1,6 +1,6 @@
-// Package trace tells an OpenTelemetry collector what requests spend their time on, by
-// OTLP over HTTP, if the environment names one.
+// Package trace sends traces of requests to an OpenTelemetry collector by OTLP over HTTP, if
+// the environment names one.
 //
-// Without a Tracer there are no spans: a nil *Tracer and a nil *Span take all calls and
-// do nothing.
+// Without a Tracer there are no spans: all methods of a nil *Tracer and a nil *Span do
+// nothing.
 package trace

@@ -19,7 +19,7 @@ import (
 	api "go.opentelemetry.io/otel/trace"
 )
 
-// scope names who makes the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "thresher/service"
 
 // Tracer sends spans to a collector. It is safe for concurrent use.
@@ -28,15 +28,15 @@ type Tracer struct {
 	tracer   api.Tracer
 }
 
-// configured reports whether the environment asks for traces.
+// configured reports whether the environment configures traces.
 func configured() bool {
 	return !strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") && os.Getenv("OTEL_TRACES_EXPORTER") != "none" &&
 		(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "")
 }
 
-// FromEnvironment returns a Tracer that sends to where the variables of OpenTelemetry say,
-// which also set its headers, sampler and resource; nil if they name no collector. log
-// hears of what could not be sent. Close ends it.
+// FromEnvironment returns a Tracer configured by the variables of OpenTelemetry: the
+// collector, its headers, the sampler and the resource; nil if they name no collector. log
+// receives export errors. Close ends it.
 func FromEnvironment(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
 	if !configured() {
 		return nil, nil
@@ -52,17 +52,17 @@ func FromEnvironment(ctx context.Context, version string, log *slog.Logger) (*Tr
 	}
 	about, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "thresher"), attribute.String("service.version", version)),
-		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv()) // the last wins
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv()) // the last takes precedence
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, errors.Join(fmt.Errorf("traces: %w", err), exporter.Shutdown(ctx))
 	}
-	// The SDK knows no other place for the errors of its goroutines than one of the process.
+	// The SDK reports the errors of its goroutines only through one handler of the process.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces", "error", err) }))
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
 	return &Tracer{provider, provider.Tracer(scope)}, nil
 }
 
-// Close sends what was not sent yet, as long as ctx lasts.
+// Close sends the remaining spans, until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -70,8 +70,8 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Request begins the span of a request, below that of the caller if its headers name one
-// (W3C Trace Context).
+// Request begins the span of a request, as a child of the client's span if the headers name
+// one (W3C Trace Context).
 func (t *Tracer) Request(ctx context.Context, h http.Header) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -81,8 +81,7 @@ func (t *Tracer) Request(ctx context.Context, h http.Header) (context.Context, *
 	return ctx, &Span{s}
 }
 
-// Start begins a span of work that is done for a request, below the one that ctx is in; nil
-// if ctx is in none that is recorded.
+// Start begins a child of the span in ctx; nil if there is none that is recorded.
 func Start(ctx context.Context, name string) (context.Context, *Span) {
 	above := api.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -92,10 +91,10 @@ func Start(ctx context.Context, name string) (context.Context, *Span) {
 	return ctx, &Span{s}
 }
 
-// Span is some work and how long it took. A nil Span takes all calls and does nothing.
+// Span measures a piece of work. All methods of a nil Span do nothing.
 type Span struct{ s api.Span }
 
-// IDs are those of the trace and of the span, in hexadecimal; "" of a nil Span.
+// IDs returns the ids of the trace and of the span, in hexadecimal; "" for a nil Span.
 func (s *Span) IDs() (trace, span string) {
 	if s == nil {
 		return "", ""
@@ -104,14 +103,14 @@ func (s *Span) IDs() (trace, span string) {
 	return c.TraceID().String(), c.SpanID().String()
 }
 
-// Inject writes the header by which others find the span.
+// Inject writes the header by which a client finds the span.
 func (s *Span) Inject(h http.Header) {
 	if s != nil {
 		propagation.TraceContext{}.Inject(api.ContextWithSpan(context.Background(), s.s), propagation.HeaderCarrier(h))
 	}
 }
 
-// Name names the span anew.
+// Name renames the span.
 func (s *Span) Name(name string) {
 	if s != nil {
 		s.s.SetName(name)
@@ -132,7 +131,7 @@ func (s *Span) Number(key string, value int64) {
 	}
 }
 
-// Look notes a look of an elimination: what it read up to which coordinate, how many atoms
+// Look records a look of an elimination: what it read up to which coordinate, how many atoms
 // it saw and how many it kept.
 func (s *Span) Look(reads string, width, seen, survivors int) {
 	if s != nil {
@@ -141,7 +140,7 @@ func (s *Span) Look(reads string, width, seen, survivors int) {
 	}
 }
 
-// Fail marks the span as failed, by a text that holds nothing of a request.
+// Fail marks the span as failed; why must contain nothing of the request.
 func (s *Span) Fail(why string) {
 	if s != nil {
 		s.s.SetStatus(codes.Error, why)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver is a collector on loopback that keeps what it is sent.
+// receiver is a collector on loopback that keeps the received spans.
 type receiver struct {
 	*httptest.Server
 	t        *testing.T
@@ -114,8 +114,8 @@ func hex(b []byte) string {
 	return string(s)
 }
 
-// TestNotAsked: without a collector there is no Tracer, and no goroutine; nil ones do
-// nothing, at no cost.
+// TestNotAsked: without a collector there is no Tracer and no goroutine; methods of nil
+// values do nothing and allocate nothing.
 func TestNotAsked(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT": ""},
@@ -160,7 +160,7 @@ func TestAnotherProtocol(t *testing.T) {
 	}
 }
 
-// TestNotSampled: what the caller does not record, nobody does.
+// TestNotSampled: a span that the client does not record is not recorded here.
 func TestNotSampled(t *testing.T) {
 	r := receive(t)
 	tracer, err := FromEnvironment(t.Context(), "", slog.New(slog.DiscardHandler))

@@ -1,4 +1,4 @@
-// Package web is the page that the service shows at its root: a search box, the
-// answer with its certificate, the jobs and the throughput, all of it files
-// that a browser runs as they are and that ask the API for everything.
+// Package web serves the web page at the service's root: a search box, the answer with its
+// certificate, the jobs and the throughput. Its files run in the browser unchanged and use
+// the API.
 package web

@@ -16,13 +16,13 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// policy lets the page run its own files and ask its own server, and nothing
-// else: no inline script or style, no markup made of strings, no frame around it.
+// policy permits the page's own files and requests to its own server only: no inline script
+// or style, no markup made of strings, no frame around it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Handler serves the page at / and its files under /web/, to everybody: there
-// is nothing in them that the API would ask a token for.
+// Handler serves the page at / and its files under /web/ without a token, because they
+// contain nothing that the API protects.
 func Handler() http.Handler {
 	pages := loadPages()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,17 +48,17 @@ func Handler() http.Handler {
 	})
 }
 
-// page is one embedded file as it is sent.
+// page is an embedded file and its headers.
 type page struct {
 	text  []byte
 	media string
 	tag   string
 }
 
-// loadPages reads the embedded files by the path that each is served at.
+// loadPages reads the embedded files; the keys are the paths at which they are served.
 func loadPages() map[string]page {
 	pages := map[string]page{}
-	entries, _ := assets.ReadDir("assets") // embedded: cannot fail
+	entries, _ := assets.ReadDir("assets") // embedded, cannot fail
 	for _, e := range entries {
 		text, _ := assets.ReadFile("assets/" + e.Name())
 		sum := sha256.Sum256(text)
@@ -71,8 +71,8 @@ func loadPages() map[string]page {
 	return pages
 }
 
-// media is the type of a file by its name. The system's own table is not
-// asked: it may lack types, or have them wrong.
+// media returns the media type of a file by its name. The system's table is not used, because
+// it may lack types or have wrong ones.
 func media(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html":

@@ -81,8 +81,8 @@ func TestWhatIsNotThereIsAProblem(t *testing.T) {
 	}
 }
 
-// TestTheFilesKeepToThePolicy finds what the policy would stop, and references
-// to files that do not exist, without a browser.
+// TestTheFilesKeepToThePolicy finds violations of the policy, and references to files that do
+// not exist, without a browser.
 func TestTheFilesKeepToThePolicy(t *testing.T) {
 	reference := regexp.MustCompile(`(?:src|href)="([^"#]+)"`)
 	imported := regexp.MustCompile(`(?m)^import .* from "\./([^"]+)";$`)

@@ -8,17 +8,17 @@ import (
 	"thresher/batch"
 )
 
-// Naming says what a collection calls its rows. At most one is set; the zero
-// Naming calls rows by their numbers.
+// Naming maps rows to ids. At most one member is set; the zero Naming uses row numbers as
+// ids.
 type Naming struct {
 	Int  func(row int64) int64
 	Name func(row int64) string
 }
 
-// Textual reports whether ids are text.
+// Textual reports whether ids are strings.
 func (n Naming) Textual() bool { return n.Name != nil }
 
-// ID is the id of a row where ids are not text.
+// ID returns the id of a row if ids are not strings.
 func (n Naming) ID(row int64) int64 {
 	if n.Int != nil {
 		return n.Int(row)
@@ -33,12 +33,10 @@ func (n Naming) ID(row int64) int64 {
 //	  {"ids":[],"scores":[],"complete":false,"open_bound":17.25}],
 //	 "warnings":["k 10 cut to the 2 atoms there are"]}
 //
-// Of what is not always there: certificate and rounds where s includes them,
-// open_bound where an answer is not complete and a bound is known, warnings
-// where there are any. Scores are squared distances where the metric is l2, of which
-// open_bound is half, negated; they
-// have the fewest digits that give the same float32 back, and those that are not
-// finite are null.
+// Optional members: certificate and rounds if s includes them, open_bound if an answer is not
+// complete and a bound is known, warnings if there are any. If the metric is l2, scores are
+// squared distances and open_bound is half of one, negated. Numbers have the fewest digits
+// that determine the float32; those that are not finite are null.
 func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
 	dst = AppendOpening(dst, version, took)
 	for j := range resp.Answers {
@@ -47,7 +45,7 @@ func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Res
 	return AppendClosing(dst, resp.Warnings)
 }
 
-// AppendOpening appends what comes before the results of an answer.
+// AppendOpening appends the part of an answer before its results.
 func AppendOpening(dst []byte, version int64, took time.Duration) []byte {
 	dst = append(dst, `{"version":`...)
 	dst = strconv.AppendInt(dst, version, 10)
@@ -56,7 +54,7 @@ func AppendOpening(dst []byte, version int64, took time.Duration) []byte {
 	return append(dst, `,"results":[`...)
 }
 
-// AppendResult appends the answer to query j, which all before it precede.
+// AppendResult appends the answer to query j; results are appended in order.
 func AppendResult(dst []byte, j int, a *batch.Answer, s *Search, ids Naming) []byte {
 	if j > 0 {
 		dst = append(dst, ',')
@@ -64,7 +62,7 @@ func AppendResult(dst []byte, j int, a *batch.Answer, s *Search, ids Naming) []b
 	return appendResult(dst, a, s, ids)
 }
 
-// AppendClosing appends what comes behind the results.
+// AppendClosing appends the part of an answer after its results.
 func AppendClosing(dst []byte, warnings []string) []byte {
 	dst = append(dst, ']')
 	if len(warnings) > 0 {
@@ -117,15 +115,15 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 	return append(dst, '}')
 }
 
-// AppendFloat appends v as JSON in the fewest digits that give the same float32
-// back, and null if it is not finite.
+// AppendFloat appends v as JSON with the fewest digits that determine the float32, and null
+// if it is not finite.
 func AppendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float64(v), 32) }
 
 // AppendDouble is AppendFloat of a float64.
 func AppendDouble(dst []byte, v float64) []byte { return appendNumber(dst, v, 64) }
 
-// appendNumber writes null for numbers that JSON does not have. Very large and very
-// small ones take an exponent.
+// appendNumber appends null for numbers that JSON cannot express. Very large and very small
+// ones get an exponent.
 func appendNumber(dst []byte, v float64, bits int) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)

@@ -20,7 +20,7 @@ import (
 	"thresher/service/problem"
 )
 
-// response has an answer, one that a deadline cut short, and one of nothing.
+// response has a complete answer, one interrupted by a deadline, and an empty one.
 func response() *batch.Response {
 	open, threshold := 17.25, -1e-7
 	return &batch.Response{
@@ -82,8 +82,8 @@ func TestAppendAnswer(t *testing.T) {
 	}
 }
 
-// TestCertificateIsWhole: what is written is what encoding/json makes of
-// batch.Certificate, so that a field added there is not forgotten here.
+// TestCertificateIsWhole: the output equals encoding/json's of batch.Certificate, so that a
+// field added there is not forgotten here.
 func TestCertificateIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Float64Range(-1e300, 1e300)
@@ -110,7 +110,7 @@ func TestCertificateIsWhole(t *testing.T) {
 	})
 }
 
-// same holds text against what encoding/json makes of v.
+// same compares text with encoding/json's output for v.
 func same(t *rapid.T, v any, text []byte) {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -129,7 +129,7 @@ func same(t *rapid.T, v any, text []byte) {
 	}
 }
 
-// TestNotFinite: JSON has no such numbers, and an answer must be JSON.
+// TestNotFinite: numbers that are not finite do not make the answer invalid JSON.
 func TestNotFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	r := &batch.Response{Answers: []batch.Answer{{IDs: []int64{1}, Scores: []float32{float32(nan)}, Certificate: batch.Certificate{
@@ -140,7 +140,7 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestScoresComeBack: the digits of a score are enough.
+// TestScoresComeBack: the digits of a score determine it.
 func TestScoresComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.Float32().Draw(t, "score")
@@ -203,8 +203,7 @@ func TestWriteAnswerNPZ(t *testing.T) {
 	checkProblem(t, err, problem.NotAcceptable, "Accept", -1, "the ids of this collection are text")
 }
 
-// TestSearchesComeBack: a search written down is the search that is read, as JSON
-// and as npy.
+// TestSearchesComeBack: a search encoded as JSON and as npy is decoded to the same search.
 func TestSearchesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 5).Draw(t, "dim")

@@ -6,13 +6,14 @@ import (
 	"thresher/batch"
 )
 
-// Withheld is what figures of a certificate are that are withheld.
+// Withheld is the value of figures of a certificate that are withheld.
 const Withheld = -1
 
-// Withhold takes from the certificates of a response what a client could find queries by
-// that fail: how many atoms looks kept and coordinates took, where thresholds and bounds
-// lay, and which looks these were. All of it depends on codes, and so on the rotation. What
-// is promised of the answer stays, and so does an open bound that looked at nothing.
+// Withhold removes from the certificates of a response what would help a client to find
+// queries that fail: how many atoms and coordinates looks used, the thresholds and bounds,
+// and the looks themselves. All of these depend on codes, and so on the rotation. The
+// guarantee of the answer stays, and so does an open bound of a search that looked at
+// nothing.
 func Withhold(resp *batch.Response) {
 	for i := range resp.Answers {
 		c := &resp.Answers[i].Certificate
@@ -24,9 +25,8 @@ func Withhold(resp *batch.Response) {
 	}
 }
 
-// AppendCertificate appends c in the form that batch.Certificate's tags give it,
-// but for its looks, which are written as rounds, and for what is withheld, which is left
-// out.
+// AppendCertificate appends c in the format given by the tags of batch.Certificate, without
+// its looks, which are written as rounds, and without withheld figures.
 func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	dst = append(dst, `{"method":`...)
 	dst = AppendString(dst, string(c.Method))
@@ -64,7 +64,7 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	return append(dst, '}')
 }
 
-// appendFigures appends what was read, and the threshold.
+// appendFigures appends the counts of what was read, and the threshold.
 func appendFigures(dst []byte, c *batch.Certificate) []byte {
 	for _, x := range []struct {
 		name string
@@ -79,7 +79,7 @@ func appendFigures(dst []byte, c *batch.Certificate) []byte {
 	return appendOptional(dst, c.Threshold)
 }
 
-// appendPlan appends the plan and what was expected of it.
+// appendPlan appends the plan and its forecast.
 func appendPlan(dst []byte, c *batch.Certificate) []byte {
 	dst = append(dst, `,"plan":`...)
 	dst = AppendString(dst, c.Plan)

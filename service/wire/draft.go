@@ -8,8 +8,8 @@ import (
 	"thresher/service/problem"
 )
 
-// Draft is a Search while its parts are read, in any order, each at most once.
-// Errors of its methods are of type *problem.Problem.
+// Draft is a Search being decoded; its parts may come in any order, each at most once. Errors
+// of its methods are of type *problem.Problem.
 type Draft struct {
 	s      Search
 	limits Limits
@@ -23,7 +23,7 @@ func NewDraft(dim int, l Limits) *Draft {
 	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}}
 }
 
-// markSeen refuses what was there before.
+// markSeen refuses a field that was given before.
 func (d *Draft) markSeen(field string) error {
 	if d.seen[field] {
 		return problem.New(problem.InvalidValue, "%s is given twice", field).In(field)
@@ -32,8 +32,7 @@ func (d *Draft) markSeen(field string) error {
 	return nil
 }
 
-// Option reads the JSON value at b[i] as the option of this name and returns the
-// index behind it.
+// Option reads the JSON value at b[i] as the named option and returns the index after it.
 func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	o, err := find(name)
 	if err != nil {
@@ -49,7 +48,7 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	return next, o.set(d, v)
 }
 
-// Text sets the option of this name from the values of a query parameter.
+// Text sets the named option from the values of a query parameter.
 func (d *Draft) Text(name string, values []string) error {
 	o, err := find(name)
 	if err != nil {
@@ -65,10 +64,10 @@ func (d *Draft) Text(name string, values []string) error {
 	return o.set(d, v)
 }
 
-// Integer sets an option that is a whole number.
+// Integer sets an option to an integer.
 func (d *Draft) Integer(name string, n int64) error { return d.put(name, value{integer: n}) }
 
-// Number sets an option that is a number.
+// Number sets an option to a number.
 func (d *Draft) Number(name string, x float64) error { return d.put(name, value{number: x}) }
 
 func (d *Draft) put(name string, v value) error {
@@ -82,8 +81,7 @@ func (d *Draft) put(name string, v value) error {
 	return o.set(d, v)
 }
 
-// Rows takes queries that were read elsewhere, whole rows of finite values. They are
-// kept.
+// Rows sets the queries, whole rows of finite values, and keeps the slice.
 func (d *Draft) Rows(queries []float32) error {
 	if err := d.markSeen(fieldQueries); err != nil {
 		return err
@@ -92,7 +90,7 @@ func (d *Draft) Rows(queries []float32) error {
 	return nil
 }
 
-// Len is how many values the queries have by now.
+// Len returns the number of values of the queries so far.
 func (d *Draft) Len() int { return len(d.s.Queries) }
 
 // Shape checks the number and dimension of queries before they are read.
@@ -111,8 +109,8 @@ func (d *Draft) wrongDimension(query int, have int64) error {
 		At(fieldQueries, query).Within(d.s.Dim)
 }
 
-// Flat reads the queries from an array of numbers at b[i], without checking how many
-// there are. It makes room for as many as are expected.
+// Flat reads the queries from an array of numbers at b[i], of any length, with capacity for
+// the expected number.
 func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
@@ -120,7 +118,7 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
 		var element *jsonscan.ElementError
 		if errors.As(err, &element) {
-			// It counts through all rows.
+			// The index counts through all rows.
 			element.Index, i = element.Index%d.s.Dim, element.Index/d.s.Dim
 			return next, badRow(err, i, b, next)
 		}
@@ -159,9 +157,9 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 	return end, inField(err, fieldQueries)
 }
 
-// rest guesses the values that left bytes hold, if a row takes as many bytes as
-// the first did: an eighth more than that, and never more than can be written in
-// as many bytes.
+// rest estimates the number of values in the remaining left bytes, if a row takes as many
+// bytes as the first: an eighth more, and at most as many as can be written in that many
+// bytes.
 func (d *Draft) rest(left, row int) int {
 	rows := left / (row + 1)
 	rows += rows/8 + 1
@@ -171,7 +169,7 @@ func (d *Draft) rest(left, row int) int {
 	return min(rows*d.s.Dim, left/2)
 }
 
-// badRow says what is wrong with query n, at b[at].
+// badRow returns the problem of query n, at b[at].
 func badRow(err error, n int, b []byte, at int) error {
 	var element *jsonscan.ElementError
 	switch {
@@ -187,7 +185,7 @@ func badRow(err error, n int, b []byte, at int) error {
 	return problem.New(problem.Malformed, "query %d: %v", n, err).At(fieldQueries, n)
 }
 
-// Search completes the draft.
+// Search returns the completed search.
 func (d *Draft) Search() (*Search, error) {
 	s := d.s
 	if len(s.Queries) == 0 {
@@ -211,7 +209,7 @@ func (d *Draft) Search() (*Search, error) {
 	return &s, nil
 }
 
-// inField is problem.Unreadable that names the field.
+// inField is problem.Unreadable with the name of the field.
 func inField(err error, field string) error {
 	if err == nil {
 		return nil

@@ -8,12 +8,11 @@ import (
 	"thresher/service/problem"
 )
 
-// Raw takes queries that lie one after the other as little-endian float32, whole rows.
-// They are b's memory where that is aligned and this machine keeps numbers the same
-// way, else a copy.
+// Raw sets the queries from little-endian float32, whole rows. They share b's memory if it is
+// aligned and the machine is little-endian; otherwise they are copied.
 func (d *Draft) Raw(b []byte) error { return d.Floats(floats(b)) }
 
-// Floats takes queries that lie one after the other, whole rows, and keeps them.
+// Floats sets the queries, whole rows, and keeps the slice.
 func (d *Draft) Floats(q []float32) error {
 	dim := d.s.Dim
 	if i := notFinite(q); i >= 0 {
@@ -22,7 +21,7 @@ func (d *Draft) Floats(q []float32) error {
 	return d.Rows(q)
 }
 
-// floats are the little-endian float32 of b, which is a multiple of four bytes long.
+// floats returns the little-endian float32 of b, whose length is a multiple of four.
 func floats(b []byte) []float32 {
 	if len(b) == 0 {
 		return nil
@@ -38,11 +37,11 @@ func floats(b []byte) []float32 {
 	return v
 }
 
-// little reports whether this machine stores the low byte first.
+// little reports whether this machine is little-endian.
 func little() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// notFinite is the index of the first NaN or infinity, or -1. Eight at a time: what is
-// finite gives 0 times 0.
+// notFinite returns the index of the first NaN or infinity, or -1. It tests eight values at a
+// time: the product of a finite value and 0 is 0.
 func notFinite(v []float32) int {
 	i := 0
 	for ; i+8 <= len(v); i += 8 {

@@ -33,7 +33,7 @@ func TestFloatsShareMemory(t *testing.T) {
 	}
 }
 
-// TestNotFiniteAt finds the first value that is not, wherever it is.
+// TestNotFiniteAt finds the first value that is not finite, wherever it is.
 func TestNotFiniteAt(t *testing.T) {
 	for n := range 40 {
 		v := make([]float32, n)
@@ -58,8 +58,8 @@ func TestNotFiniteAt(t *testing.T) {
 	}
 }
 
-// TestDecodeSearchNPYShares reads the same as decodeNPY, which copies, or fails with the
-// same words, whether the body is plain or not. What is plain is not copied.
+// TestDecodeSearchNPYShares compares with decodeNPY, which copies: the results or the errors
+// are equal. Queries in the plain format are not copied.
 func TestDecodeSearchNPYShares(t *testing.T) {
 	data := []float32{1, -2, 3.5, 4, 5, 6}
 	plain := npyOf(t, 2, 3, data...)

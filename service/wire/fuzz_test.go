@@ -9,8 +9,8 @@ import (
 	"thresher/service/problem"
 )
 
-// bounded runs decode and fails where it takes more memory than a small multiple of
-// the body, or where an error is no problem that a client can cause.
+// bounded runs decode and fails if it allocates more than a small multiple of the body, or if
+// its error is not a problem that a client can cause.
 func bounded(t *testing.T, body int, floor uint64, decode func() error) {
 	t.Helper()
 	before := allocated()
@@ -23,7 +23,7 @@ func bounded(t *testing.T, body int, floor uint64, decode func() error) {
 	}
 }
 
-// sound checks what a decoder promises of a Search.
+// sound checks the invariants of a decoded Search.
 func sound(t *testing.T, s *Search, dim int) {
 	t.Helper()
 	if s.M < 1 || s.Dim != dim || len(s.Queries) != s.M*dim || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Timeout < 0 {
@@ -36,8 +36,8 @@ func sound(t *testing.T, s *Search, dim int) {
 	}
 }
 
-// FuzzDecodeSearch also holds the decoder against encoding/json, which may not refuse
-// what this one accepts.
+// FuzzDecodeSearch also compares with encoding/json, which must accept everything that the
+// decoder accepts.
 func FuzzDecodeSearch(f *testing.F) {
 	for _, s := range []string{
 		`{"queries":[[1,-2.5,0.1],[4,5,6]],"k":7,"delta":0.05}`,

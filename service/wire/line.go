@@ -7,18 +7,16 @@ import (
 	"thresher/service/problem"
 )
 
-// Line is one request of a batch's input. Body shares the memory of the line
-// that was decoded.
+// Line is one request of a batch's input. Body shares the memory of the decoded line.
 type Line struct {
 	CustomID string
 	Method   string // POST
 	URL      string
-	Body     json.RawMessage // an object, of valid JSON
+	Body     json.RawMessage // a JSON object
 }
 
-// DecodeLine reads one line of a batch's JSONL. Errors are of type
-// *problem.Problem; CustomID is set in the Line that comes with them where it
-// could be read.
+// DecodeLine reads one line of a batch's JSONL. Errors are of type *problem.Problem; the Line
+// returned with them contains CustomID if it could be read.
 func DecodeLine(b []byte) (Line, error) {
 	var l Line
 	seen := map[string]bool{}
@@ -69,7 +67,7 @@ func lineText(dst *string, name string, b []byte, at int) (next int, err error) 
 	return next, err
 }
 
-// check refuses what is missing.
+// check refuses a line with missing members.
 func (l *Line) check() error {
 	for _, x := range []struct {
 		field   string

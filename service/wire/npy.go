@@ -15,10 +15,10 @@ import (
 	"thresher/service/problem"
 )
 
-// DecodeSearchNPY reads queries as an npy matrix, of a type that becomes float32
-// without loss of range, and the rest as query parameters of the names that the
-// JSON body has: lists are given by repeating the parameter, or by commas. Queries
-// may share the body's memory. Errors are of type *problem.Problem.
+// DecodeSearchNPY reads queries from an npy matrix, of a type that converts to float32
+// without loss of range, and the other fields from query parameters with the names of the
+// JSON body: lists are given by repeating the parameter, or with commas. Queries may share
+// the body's memory. Errors are of type *problem.Problem.
 func DecodeSearchNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
 	m, data, ok := plainNPY(body, dim)
 	if !ok || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
@@ -37,7 +37,7 @@ func DecodeSearchNPY(body []byte, options url.Values, dim int, l Limits) (*Searc
 	return d.Search()
 }
 
-// decodeNPY is DecodeSearchNPY of any body. It copies the queries.
+// decodeNPY is DecodeSearchNPY for any npy body. It copies the queries.
 func decodeNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
 	d, err := draftOf(options, dim, l)
 	if err != nil {
@@ -53,7 +53,7 @@ func decodeNPY(body []byte, options url.Values, dim int, l Limits) (*Search, err
 	return d.Search()
 }
 
-// draftOf begins a search with options that are query parameters.
+// draftOf begins a search with options from query parameters.
 func draftOf(options url.Values, dim int, l Limits) (*Draft, error) {
 	d := NewDraft(dim, l)
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -64,9 +64,9 @@ func draftOf(options url.Values, dim int, l Limits) (*Draft, error) {
 	return d, nil
 }
 
-// plainNPY are the rows of a body that is a matrix as NumPy writes one of float32:
-// version 1.0, low byte first, row after row, of dim columns. Of others, and of those
-// that are damaged, it says nothing.
+// plainNPY returns the rows of a body in the format in which NumPy writes float32: version
+// 1.0, little-endian, row-major, of dim columns. ok is false for other and for damaged
+// bodies.
 func plainNPY(body []byte, dim int) (rows int64, data []byte, ok bool) {
 	const fixed = len("\x93NUMPY\x01\x00") + 2
 	if len(body) < fixed || string(body[:fixed-2]) != "\x93NUMPY\x01\x00" {
@@ -82,14 +82,15 @@ func plainNPY(body []byte, dim int) (rows int64, data []byte, ok bool) {
 	}
 	rows = int64(len(data) / (4 * dim))
 	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, dim)
-	announced := strings.Replace(strings.TrimRight(string(body[fixed:end]), " \n"), ",),", "),", 1) // some write (2, 3,)
+	announced := strings.Replace(strings.TrimRight(string(body[fixed:end]), " \n"), ",),", "),", 1) // some libraries write (2, 3,)
 	return rows, data, announced == dict
 }
 
-// npyChunk is how many bytes of queries are given memory on the header's word.
+// npyChunk bounds the memory, in bytes of queries, that is allocated because of the header
+// alone.
 const npyChunk = 1 << 20
 
-// readNPY reads all rows. Memory is taken as they come.
+// readNPY reads all rows; memory grows with the rows that are present.
 func readNPY(body []byte, d *Draft) ([]float32, error) {
 	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", nil)
 	if err != nil {
@@ -117,7 +118,7 @@ func readNPY(body []byte, d *Draft) ([]float32, error) {
 	return queries, nil
 }
 
-// badNPY says what is wrong with a matrix.
+// badNPY returns the problem of a matrix.
 func badNPY(err error) error {
 	var p *problem.Problem
 	var at *dataset.Error

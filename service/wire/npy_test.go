@@ -18,7 +18,7 @@ import (
 	"thresher/service/problem"
 )
 
-// npyOf is a float32 matrix as npy.
+// npyOf encodes a float32 matrix as npy.
 func npyOf(t testing.TB, rows, dim int, data ...float32) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func npyOf(t testing.TB, rows, dim int, data ...float32) []byte {
 	return b.Bytes()
 }
 
-// npyHead is an npy header of any claim.
+// npyHead is an npy header with any contents.
 func npyHead(descr, shape string) []byte {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape)
 	b := []byte("\x93NUMPY\x01\x00")
@@ -50,14 +50,14 @@ func TestDecodeSearchNPY(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	// A row alone is a query; other types become float32.
+	// A single row is a query; other types are converted to float32.
 	row := append(npyHead("<f8", "(3,)"), make([]byte, 24)...)
 	binary.LittleEndian.PutUint64(row[len(row)-8:], math.Float64bits(.1))
 	got, err = DecodeSearchNPY(row, nil, dim, limits())
 	if diff := cmp.Diff(&Search{Queries: []float32{0, 0, .1}, M: 1, Dim: 3, K: 10, CutK: true}, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	// More rows than are given memory at once.
+	// More rows than memory is allocated for at once.
 	const many = npyChunk/4 + 12345
 	data := make([]float32, many)
 	for i := range data {
@@ -69,7 +69,7 @@ func TestDecodeSearchNPY(t *testing.T) {
 	}
 }
 
-// TestDecodeSearchNPYFortran: a matrix that lies column after column is the same search.
+// TestDecodeSearchNPYFortran: a column-major matrix is the same search.
 func TestDecodeSearchNPYFortran(t *testing.T) {
 	const m, dim = 700, 30
 	rows, columns := make([]float32, m*dim), make([]float32, m*dim)
@@ -146,7 +146,7 @@ func TestDecodeSearchNPYRefuses(t *testing.T) {
 	}
 }
 
-// TestClaimsTakeNoMemory: a header may say anything.
+// TestClaimsTakeNoMemory: no memory is allocated because of a false header.
 func TestClaimsTakeNoMemory(t *testing.T) {
 	body := append(npyHead("<f4", "(1000000000, 3)"), make([]byte, 1200)...)
 	before := allocated()
@@ -158,7 +158,7 @@ func TestClaimsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes were ever allocated.
+// allocated returns the bytes allocated since the start of the process.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

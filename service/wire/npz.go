@@ -8,10 +8,10 @@ import (
 	"thresher/service/problem"
 )
 
-// WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m]
-// and exact bool [m]; pulls are Untold where they are withheld; k is the length of the longest answer, at least 1. Shorter
-// ones are padded with id -1 and score -Inf. Collections whose ids are text are
-// refused: npz has no place for them.
+// WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m] and exact bool
+// [m]; pulls are Withheld if they are withheld; k is the length of the longest answer, at
+// least 1. Shorter answers are padded with id -1 and score -Inf. Collections with string ids
+// are refused, because npz cannot hold strings.
 func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
 	if ids.Textual() {
 		return problem.New(problem.NotAcceptable, "the ids of this collection are text, which the npz of an answer cannot hold").In("Accept").

@@ -10,15 +10,15 @@ import (
 	"thresher/service/problem"
 )
 
-// option is one thing besides the queries that a search can ask for.
+// option is a field of a search other than its queries.
 type option struct {
 	name string
 	kind kind
 	set  func(*Draft, value) error
 }
 
-// options lists them, under the names that JSON bodies, query parameters and
-// parameters of the Open Inference Protocol have in common.
+// options lists the options by the names that JSON bodies, query parameters and parameters of
+// the Open Inference Protocol have in common.
 func options() []option {
 	return []option{
 		{"k", integerKind, (*Draft).setK},
@@ -36,7 +36,7 @@ func options() []option {
 	}
 }
 
-// optionNames are the names of all options.
+// optionNames returns the names of all options.
 func optionNames() []string {
 	var names []string
 	for _, o := range options() {
@@ -56,7 +56,7 @@ func find(name string) (*option, error) {
 	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries}, optionNames()...))
 }
 
-// cut shortens what is repeated in a message.
+// cut shortens text of a body for a message.
 func cut(s string) string { return fmt.Sprintf("%.60s", s) }
 
 func (d *Draft) setK(v value) error {
@@ -105,8 +105,7 @@ func (d *Draft) setMinScore(v value) error {
 	return nil
 }
 
-// Timeouts in milliseconds are from a microsecond, below which no search could begin, to
-// a day.
+// Timeouts in milliseconds, from a microsecond, below which no search could begin, to a day.
 const leastTimeout, mostTimeout = 1e-3, 86_400_000
 
 func (d *Draft) setTimeout(v value) error {

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD.
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {

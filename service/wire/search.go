@@ -17,16 +17,15 @@ type Limits struct {
 // defaultK is the k of a search that names none.
 const defaultK = 10
 
-// Search is what a body asks for, checked as far as it can be without the
-// collection: k is at least 1 but may be above the number of atoms, ids may not
-// exist.
+// Search is the content of a body, checked as far as is possible without the collection: k is
+// at least 1 but may exceed the number of atoms, and ids may not exist.
 type Search struct {
 	// Queries holds M rows of Dim finite values, row-major.
 	Queries []float32
 	M, Dim  int
-	// K is 0 only where MinScore asks for all that reach it and there is no
-	// limit on k. CutK says that a K above the number of atoms is to be cut to it
-	// rather than refused: the body says so, or names no k.
+	// K is 0 only if MinScore asks for all atoms that reach it and k is not limited. CutK
+	// says that a K above the number of atoms is reduced rather than refused: the body says
+	// so, or names no k.
 	K    int
 	CutK bool
 	// Delta in (0, 1); 0 if the body names none.
@@ -39,14 +38,13 @@ type Search struct {
 	Timeout  time.Duration // 0: none
 	// Allow and Deny are nil if the body has none.
 	Allow, Deny *IDList
-	// Certificate and Rounds are what the answer is to include.
+	// Certificate and Rounds say what the answer includes.
 	Certificate, Rounds bool
 }
 
-// IDList is a list of ids as a body gives it. JSON gives numbers, which are
-// Ints, or strings, which are Names; the other is nil. Query parameters do not
-// tell them apart: Names has them all, and Ints too if all are whole numbers.
-// An empty list has both empty.
+// IDList is a list of ids in a body. In JSON it has numbers, which are Ints, or strings,
+// which are Names; the other is nil. Query parameters do not distinguish them: Names has all
+// ids, and Ints too if all are integers. In an empty list both are empty.
 type IDList struct {
 	Ints  []int64
 	Names []string
@@ -55,8 +53,8 @@ type IDList struct {
 // Len is the number of ids.
 func (l *IDList) Len() int { return max(len(l.Ints), len(l.Names)) }
 
-// Request is s for an engine, but for Allow and Deny, whose rows only the
-// collection knows. It shares Queries.
+// Request returns s for an engine, without Allow and Deny, whose rows only the collection
+// knows. It shares Queries.
 func (s *Search) Request() batch.Request {
 	return batch.Request{
 		Queries: s.Queries, K: s.K, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
@@ -64,15 +62,14 @@ func (s *Search) Request() batch.Request {
 	}
 }
 
-// DecodeSearch reads the JSON body of a search in a collection of dimension
-// dim. The result does not share body's memory. Errors are of type
-// *problem.Problem.
+// DecodeSearch reads the JSON body of a search in a collection of dimension dim. The result
+// does not share body's memory. Errors are of type *problem.Problem.
 func DecodeSearch(body []byte, dim int, l Limits) (*Search, error) {
 	return DecodeSearchOrTexts(body, dim, l, nil)
 }
 
-// DecodeSearchOrTexts is DecodeSearch of a body that may have texts in place of queries,
-// whose vectors encode makes; nil refuses them.
+// DecodeSearchOrTexts is DecodeSearch of a body that may have texts in place of queries;
+// encode makes their vectors, and nil refuses texts.
 func DecodeSearchOrTexts(body []byte, dim int, l Limits, encode Encoder) (*Search, error) {
 	d := NewDraft(dim, l)
 	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
@@ -93,7 +90,7 @@ func DecodeSearchOrTexts(body []byte, dim int, l Limits, encode Encoder) (*Searc
 	return d.Search()
 }
 
-// nothingBehind refuses what follows the value that ends at b[end].
+// nothingBehind refuses bytes after the value that ends at b[end].
 func nothingBehind(b []byte, end int) error {
 	if end = jsonscan.Space(b, end); end < len(b) {
 		return jsonscan.Wanted(b, end, "the end")

@@ -12,7 +12,7 @@ import (
 	"thresher/service/problem"
 )
 
-// limits of most tests here; collections have 3 dimensions.
+// limits of most tests; collections have 3 dimensions.
 func limits() Limits { return Limits{Queries: 3, K: 50} }
 
 const dim = 3
@@ -52,7 +52,7 @@ func TestDecodeSearch(t *testing.T) {
 	}
 }
 
-// TestDefaultK: a body that names no k is never refused for it.
+// TestDefaultK: a body that names no k is not refused because of k.
 func TestDefaultK(t *testing.T) {
 	for _, x := range []struct {
 		body string
@@ -80,7 +80,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestDecodeSearchRefuses fixes kind, field, index and words of every refusal.
+// TestDecodeSearchRefuses fixes kind, field, index and text of every refusal.
 func TestDecodeSearchRefuses(t *testing.T) {
 	with := func(s string) string { return `{"queries":[[1,2,3]],` + s + `}` }
 	for _, x := range []struct {
@@ -163,7 +163,7 @@ func TestDecodeSearchRefuses(t *testing.T) {
 			checkProblem(t, err, x.kind, x.field, x.index, x.says)
 		})
 	}
-	// Where the server sets no limit, there is still one.
+	// There is a limit even if the server sets none.
 	_, err := DecodeSearch([]byte(with(`"k":2147483648`)), dim, Limits{})
 	checkProblem(t, err, problem.OverLimit, "k", -1, "k is 2147483648, 2147483647 is the most")
 }

@@ -9,11 +9,11 @@ import (
 
 const fieldTexts = "texts"
 
-// mostText bounds a text that is searched for, in characters.
+// mostText bounds a text in a search, in characters.
 const mostText = 4096
 
-// Encoder makes the vector of a text in the space of a collection, of finite values. nil
-// stands for a text of which it knows nothing.
+// Encoder returns the vector of a text in the space of a collection, of finite values, or nil
+// for a text without known words.
 type Encoder func(text string) []float32
 
 // texts reads queries from an array of texts at b[i].

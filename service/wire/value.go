@@ -26,7 +26,7 @@ func (k kind) String() string {
 	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids"}[k]
 }
 
-// value is an option's, in the field of its kind.
+// value is an option's value, in the field of its kind.
 type value struct {
 	integer int64
 	number  float64
@@ -36,7 +36,7 @@ type value struct {
 	ids     *IDList
 }
 
-// read reads the JSON value at b[i] and returns the index behind it.
+// read reads the JSON value at b[i] and returns the index after it.
 func (k kind) read(name string, b []byte, i int) (v value, next int, err error) {
 	switch {
 	case k == integerKind && startsNumber(b, i):
@@ -63,7 +63,7 @@ func starts(b []byte, i int, c byte) bool { return i < len(b) && b[i] == c }
 
 func startsNumber(b []byte, i int) bool { return i < len(b) && (b[i] == '-' || b[i]-'0' <= 9) }
 
-// mistyped is the error of a value that is not what was wanted.
+// mistyped is the error of a value of the wrong type.
 func mistyped(name string, b []byte, i int, want string) error {
 	if _, err := jsonscan.Value(b, i); err != nil {
 		return err
@@ -90,7 +90,7 @@ func what(b []byte, i int) string {
 	return "a number"
 }
 
-// parseInt reads a number that is an integer, however it is written.
+// parseInt reads an integer, in any notation of JSON.
 func parseInt(name string, b []byte, i int) (int64, int, error) {
 	end := jsonscan.Number(b, i)
 	if end < 0 {
@@ -167,7 +167,7 @@ func ids(name string, b []byte, i int) (*IDList, int, error) {
 	return l, next, err
 }
 
-// element names element n of the field.
+// element adds the index of an element to an error of the field.
 func element(err error, name string, n int) error {
 	if err == nil {
 		return nil
@@ -200,7 +200,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 		v.text = s
 		return v, nil
 	}
-	// What is left is written as in JSON.
+	// Other values are written as in JSON.
 	if end, err := jsonscan.Value([]byte(s), 0); err != nil || end != len(s) || s[0] == '"' {
 		return v, problem.New(problem.InvalidValue, "%s is %q, %s is wanted", name, cut(s), k).In(name)
 	}
@@ -219,7 +219,7 @@ func list(values []string) []string {
 	return all
 }
 
-// idsOf makes a list of texts, which are numbers too if all are.
+// idsOf returns an IDList of texts, which has numbers too if all are integers.
 func idsOf(names []string) *IDList {
 	l := &IDList{Names: names}
 	for _, name := range names {
